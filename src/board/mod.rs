@@ -1,0 +1,13 @@
+//! What a blackboard is: its values and its rules.
+//!
+//! Nothing here knows a clock, a file, a network, an async runtime or HTTP.
+
+mod code;
+mod ids;
+mod names;
+mod time;
+
+pub use code::Code;
+pub use ids::{Digest, Epoch, Nonce, Revision, Seq, SessionId};
+pub use names::{AgentName, InvalidName, NAME_BYTES_MAX, SessionName};
+pub use time::Timestamp;

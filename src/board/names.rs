@@ -1,0 +1,163 @@
+//! Names that clients choose. A value of one of these types has been checked; nothing checks it again.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+/// The longest name, in bytes of UTF-8.
+pub const NAME_BYTES_MAX: usize = 256;
+
+/// Why a text is no name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidName {
+    /// There is nothing in it.
+    #[error("a name has at least one byte")]
+    Empty,
+    /// It is longer than [`NAME_BYTES_MAX`].
+    #[error("a name has at most {NAME_BYTES_MAX} bytes of UTF-8, this one has {bytes}")]
+    TooLong {
+        /// How long it is.
+        bytes: usize,
+    },
+    /// It has a control character or a slash.
+    #[error("a name has no control character and no slash, this one has U+{:04X} at byte {offset}", u32::from(*found))]
+    Forbidden {
+        /// The first character that may not be there.
+        found: char,
+        /// Where it stands.
+        offset: usize,
+    },
+    /// It is `.` or `..`.
+    #[error("'.' and '..' are not names")]
+    Dots,
+}
+
+fn check(text: &str) -> Result<(), InvalidName> {
+    if text.is_empty() {
+        return Err(InvalidName::Empty);
+    }
+    if text.len() > NAME_BYTES_MAX {
+        return Err(InvalidName::TooLong { bytes: text.len() });
+    }
+    if matches!(text, "." | "..") {
+        return Err(InvalidName::Dots);
+    }
+    match text
+        .char_indices()
+        .find(|(_, c)| c.is_control() || *c == '/')
+    {
+        Some((offset, found)) => Err(InvalidName::Forbidden { found, offset }),
+        None => Ok(()),
+    }
+}
+
+macro_rules! name {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(try_from = "String", into = "String")]
+        pub struct $name(Arc<str>);
+
+        impl $name {
+            /// The name as text.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = InvalidName;
+
+            fn from_str(text: &str) -> Result<Self, InvalidName> {
+                check(text).map(|()| Self(text.into()))
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = InvalidName;
+
+            fn try_from(text: String) -> Result<Self, InvalidName> {
+                text.parse()
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(name: $name) -> Self {
+                (*name.0).to_owned()
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    };
+}
+
+name! {
+    /// The name of a session: 1 to 256 bytes of UTF-8 without control characters and `/`, not `.` or `..`.
+    SessionName
+}
+
+name! {
+    /// The name of an agent; the same rule as [`SessionName`].
+    AgentName
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_text_without_slashes_and_controls_is_a_name() {
+        for text in [
+            "sess_12345",
+            "a b",
+            "会话",
+            "…",
+            ".a",
+            "100%",
+            "a,b",
+            &"x".repeat(256),
+        ] {
+            assert_eq!(
+                text.parse::<SessionName>().map(String::from),
+                Ok(text.to_owned())
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_no_name_says_why() {
+        let why = |text: &str| text.parse::<AgentName>().unwrap_err();
+        assert_eq!(why(""), InvalidName::Empty);
+        assert_eq!(why("."), InvalidName::Dots);
+        assert_eq!(why(".."), InvalidName::Dots);
+        assert_eq!(
+            why("a/b"),
+            InvalidName::Forbidden {
+                found: '/',
+                offset: 1
+            }
+        );
+        assert_eq!(
+            why("a\u{7f}"),
+            InvalidName::Forbidden {
+                found: '\u{7f}',
+                offset: 1
+            }
+        );
+        assert_eq!(
+            why("\u{85}"),
+            InvalidName::Forbidden {
+                found: '\u{85}',
+                offset: 0
+            }
+        );
+        assert_eq!(why(&"é".repeat(129)), InvalidName::TooLong { bytes: 258 });
+    }
+}

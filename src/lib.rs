@@ -1,0 +1,6 @@
+//! A blackboard that agents on many devices share over HTTP: durable, ordered, and readable as a prompt.
+//!
+//! The layers, from the top down; each may use only those below it:
+//! `cli` → `app` → `http` → `service` → `store` and `prompt` → `board`.
+
+pub mod board;

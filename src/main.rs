@@ -1,0 +1,3 @@
+//! The `blackboard` binary.
+
+fn main() {}
