@@ -4,6 +4,7 @@
 
 mod code;
 mod ids;
+pub mod json;
 mod names;
 mod time;
 

@@ -1,0 +1,40 @@
+//! A document on one line, as the formats with a document a line need it.
+
+use std::borrow::Cow;
+
+/// The text without line breaks and the white space after each; borrowed where it is on one line already.
+///
+/// Inside a string JSON has no line breaks, so none of its values changes.
+#[must_use]
+pub fn one_line(text: &str) -> Cow<'_, str> {
+    let Some((first, rest)) = text.split_once(['\n', '\r']) else {
+        return Cow::Borrowed(text);
+    };
+    let mut line = String::with_capacity(text.len());
+    line.push_str(first);
+    for part in rest.split(['\n', '\r']) {
+        line.push_str(part.trim_start_matches([' ', '\t']));
+    }
+    Cow::Owned(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_on_one_line_is_borrowed() {
+        let text = r#"{"a": "x\ny",  "b": [1, 2]}"#;
+        assert!(matches!(one_line(text), Cow::Borrowed(same) if same == text));
+    }
+
+    #[test]
+    fn line_breaks_go_with_the_white_space_after_them() {
+        let text = "{\r\n  \"a\" : [ 1 ,\t2 ] ,\n\n\t \"b\":{ \"c\" : null }\r}";
+        assert_eq!(
+            one_line(text),
+            "{\"a\" : [ 1 ,\t2 ] ,\"b\":{ \"c\" : null }}"
+        );
+        assert_eq!(one_line("\n[\n]\n"), "[]");
+    }
+}

@@ -1,0 +1,21 @@
+//! JSON kept as its text: what a document must be to be taken in, and how to read and change it in place.
+//!
+//! Numbers, strings and member order stay as they were sent. Apart from [`syntax`], everything here takes
+//! text that has passed it; any other text may give nonsense, but never a panic or an endless loop.
+
+mod check;
+mod line;
+mod number;
+mod pointer;
+mod scan;
+mod string;
+mod syntax;
+pub(crate) mod tokens;
+
+pub use check::{DEPTH_MAX, INTEGER_DIGITS_MAX, Reason, Unsupported, check};
+pub use line::one_line;
+pub use number::{Exact, to_f64};
+pub use scan::{Kind, Member, elements, get, kind, members};
+pub(crate) use string::{Piece, pieces, short_escape};
+pub use string::{decode, quote};
+pub use syntax::{Malformed, MalformedReason, syntax};

@@ -1,0 +1,166 @@
+//! Numbers by value, as Python compares them: integers exactly, floats as doubles, one with the other exactly.
+
+/// A number's value: equal exactly when Python finds the numbers equal.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Exact(Value);
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Value {
+    Small(i64),
+    /// A whole number outside `i64`, in decimal.
+    Large(Box<str>),
+    /// A double that is no whole number, by its bits.
+    Fraction(u64),
+}
+
+impl Exact {
+    /// The value of a JSON number; `None` where the text is none.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        if !is_number(text) {
+            return None;
+        }
+        if is_integer(text) {
+            return Some(Self(Value::whole(text)));
+        }
+        let double = to_f64(text);
+        Some(Self(if double.fract() == 0.0 {
+            // The formatter writes a double's integer to its last digit.
+            Value::whole(&format!("{double:.0}"))
+        } else {
+            Value::Fraction(double.to_bits())
+        }))
+    }
+}
+
+impl Value {
+    fn whole(digits: &str) -> Self {
+        digits
+            .parse()
+            .map_or_else(|_| Self::Large(digits.into()), Self::Small)
+    }
+}
+
+/// The double nearest to a JSON number, infinite where it is too large; NaN where the text is no number.
+#[must_use]
+pub fn to_f64(text: &str) -> f64 {
+    text.parse().unwrap_or(f64::NAN)
+}
+
+/// Whether this JSON number has neither fraction nor exponent.
+pub(super) fn is_integer(number: &str) -> bool {
+    !number.contains(['.', 'e', 'E'])
+}
+
+/// Whether the whole text is a number by JSON's grammar.
+fn is_number(text: &str) -> bool {
+    let unsigned = text.strip_prefix('-').unwrap_or(text);
+    let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, Some(exponent)),
+        None => (unsigned, None),
+    };
+    let (whole, fraction) = match mantissa.split_once('.') {
+        Some((whole, fraction)) => (whole, Some(fraction)),
+        None => (mantissa, None),
+    };
+    is_digits(whole)
+        && (whole == "0" || !whole.starts_with('0'))
+        && fraction.is_none_or(is_digits)
+        && exponent.is_none_or(|e| is_digits(e.strip_prefix(['+', '-']).unwrap_or(e)))
+}
+
+fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn equal(a: &str, b: &str) -> bool {
+        Exact::parse(a).unwrap() == Exact::parse(b).unwrap()
+    }
+
+    #[test]
+    fn equal_values_are_equal_in_every_form() {
+        let long = format!("1{}", "0".repeat(300));
+        for (a, b) in [
+            ("2", "2.0"),
+            ("2.0", "2e0"),
+            ("2", "0.2E+1"),
+            ("-0", "0"),
+            ("0", "-0.0"),
+            ("-0e9", "0e400"),
+            ("9007199254740993.0", "9007199254740992"),
+            ("9223372036854775808", "9223372036854775808.0"),
+            ("-9223372036854775808", "-9.223372036854775808e18"),
+            ("0.1", "0.10000000000000000555"),
+            ("1e-400", "0"),
+            (&long, &long),
+        ] {
+            assert!(equal(a, b), "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn near_values_are_not_equal() {
+        let long = format!("1{}", "0".repeat(300));
+        for (a, b) in [
+            ("9007199254740993", "9007199254740992.0"),
+            ("9007199254740993", "9007199254740992"),
+            ("18446744073709551616", "18446744073709551617"),
+            ("0.1", "0.2"),
+            ("1", "-1"),
+            ("1.5", "1"),
+            // As in Python, where 10**300 != 1e300.
+            (&long, "1e300"),
+        ] {
+            assert!(!equal(a, b), "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn a_large_double_equals_its_own_expansion() {
+        let expansion = format!("{:.0}", 1e308_f64);
+        assert_eq!(expansion.len(), 309);
+        assert!(expansion.starts_with("100000000000000001097906362944045541740492309677311846336"));
+        assert!(equal("1e308", &expansion));
+        assert!(!equal("1e308", &format!("1{}", "0".repeat(308))));
+    }
+
+    #[test]
+    fn only_json_numbers_are_numbers() {
+        for text in [
+            "", "-", "+1", "01", "-01", ".5", "5.", "1e", "1e+", "NaN", "inf", "Infinity", "0x1",
+            "1_0", " 1", "1 ", "1e1.5", "--1", "true", "\"1\"", "٣",
+        ] {
+            assert_eq!(Exact::parse(text), None, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_double_equals_its_shortest_and_its_full_form(double in any::<f64>()) {
+            prop_assume!(double.is_finite());
+            let shortest = format!("{double:e}");
+            let full = format!("{double:.1074}");
+            let rounded = format!("{double:.0}");
+            prop_assert!(equal(&shortest, &full));
+            prop_assert_eq!(equal(&shortest, &rounded), double.fract() == 0.0);
+        }
+
+        #[test]
+        fn any_integer_equals_itself_only(a in any::<i128>(), b in any::<i128>()) {
+            prop_assert_eq!(equal(&a.to_string(), &b.to_string()), a == b);
+            prop_assert!(equal(&a.to_string(), &a.to_string()));
+        }
+
+        #[test]
+        fn numbers_are_those_of_the_parser(text in "-?[0-9.eE+-]{0,8}") {
+            let parsed = crate::board::json::syntax(text.as_bytes());
+            prop_assert_eq!(Exact::parse(&text).is_some(), parsed == Ok(text.as_str()));
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! String literals: what they say, and how to write one.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use super::tokens::run_before;
+
+/// A part of a literal: text that stands for itself, or one escape as its UTF-16 code unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Piece<'a> {
+    Plain(&'a str),
+    Unit(u16),
+}
+
+/// The parts of a literal (with its quotes) in order.
+pub(crate) fn pieces(literal: &str) -> impl Iterator<Item = Piece<'_>> {
+    Pieces(inside(literal))
+}
+
+/// What a string literal (with its quotes) says; a lone surrogate becomes U+FFFD.
+#[must_use]
+pub fn decode(literal: &str) -> Cow<'_, str> {
+    let inside = inside(literal);
+    if !inside.contains('\\') {
+        return Cow::Borrowed(inside);
+    }
+    let mut text = String::with_capacity(inside.len());
+    // Escapes next to each other, since two of them may be one character.
+    let mut units = Vec::new();
+    for piece in Pieces(inside) {
+        match piece {
+            Piece::Unit(unit) => units.push(unit),
+            Piece::Plain(plain) => {
+                push_units(&mut units, &mut text);
+                text.push_str(plain);
+            }
+        }
+    }
+    push_units(&mut units, &mut text);
+    Cow::Owned(text)
+}
+
+fn push_units(units: &mut Vec<u16>, text: &mut String) {
+    let decoded = char::decode_utf16(units.drain(..));
+    text.extend(decoded.map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER)));
+}
+
+/// Writes this text as a string literal, with no more escapes than JSON demands.
+pub fn quote(text: &str, out: &mut String) {
+    out.push('"');
+    let mut rest = text;
+    loop {
+        let plain = run_before(rest.as_bytes(), |b| b < 0x20 || matches!(b, b'"' | b'\\'));
+        let (head, tail) = rest.split_at_checked(plain).unwrap_or((rest, ""));
+        out.push_str(head);
+        let mut chars = tail.chars();
+        let Some(special) = chars.next() else { break };
+        push_escape(special, out);
+        rest = chars.as_str();
+    }
+    out.push('"');
+}
+
+fn push_escape(special: char, out: &mut String) {
+    match short_escape(special) {
+        Some(letter) => out.extend(['\\', letter]),
+        None => {
+            let written = write!(out, "\\u{:04x}", u32::from(special));
+            debug_assert!(written.is_ok(), "a String takes all that is written");
+        }
+    }
+}
+
+/// The letter after the backslash where there is a short form.
+pub(crate) const fn short_escape(special: char) -> Option<char> {
+    match special {
+        '"' => Some('"'),
+        '\\' => Some('\\'),
+        '\n' => Some('n'),
+        '\r' => Some('r'),
+        '\t' => Some('t'),
+        '\u{8}' => Some('b'),
+        '\u{c}' => Some('f'),
+        _ => None,
+    }
+}
+
+/// Whether the literal says exactly this; decodes only where the lengths leave it open.
+pub(super) fn is(literal: &str, text: &str) -> bool {
+    let inside = inside(literal);
+    // An escape is longer than what it stands for.
+    match inside.len().cmp(&text.len()) {
+        std::cmp::Ordering::Less => false,
+        std::cmp::Ordering::Equal => inside == text && !inside.contains('\\'),
+        std::cmp::Ordering::Greater => inside.contains('\\') && decode(literal) == text,
+    }
+}
+
+/// Whether half of a surrogate pair stands alone in the literal.
+pub(super) fn has_lone_surrogate(literal: &str) -> bool {
+    if !literal.contains('\\') {
+        return false;
+    }
+    let mut high = false;
+    for piece in pieces(literal) {
+        let low = matches!(piece, Piece::Unit(0xDC00..=0xDFFF));
+        if low != high {
+            return true;
+        }
+        high = matches!(piece, Piece::Unit(0xD800..=0xDBFF));
+    }
+    high
+}
+
+/// The literal without its quotes.
+fn inside(literal: &str) -> &str {
+    let opened = literal.strip_prefix('"').unwrap_or(literal);
+    opened.strip_suffix('"').unwrap_or(opened)
+}
+
+struct Pieces<'a>(&'a str);
+
+impl<'a> Iterator for Pieces<'a> {
+    type Item = Piece<'a>;
+
+    fn next(&mut self) -> Option<Piece<'a>> {
+        if self.0.is_empty() {
+            return None;
+        }
+        if let Some(escape) = self.0.strip_prefix('\\') {
+            let (unit, rest) = unit(escape);
+            self.0 = rest;
+            return Some(Piece::Unit(unit));
+        }
+        let end = self.0.find('\\').unwrap_or(self.0.len());
+        let (plain, rest) = self.0.split_at_checked(end)?;
+        self.0 = rest;
+        Some(Piece::Plain(plain))
+    }
+}
+
+/// The code unit of the escape whose backslash has just been read, and what follows it.
+fn unit(escape: &str) -> (u16, &str) {
+    const REPLACEMENT: u16 = 0xFFFD;
+    let mut chars = escape.chars();
+    let unit = match chars.next() {
+        Some('u') => {
+            let hex = chars.as_str().split_at_checked(4);
+            return match hex.map(|(digits, rest)| (u16::from_str_radix(digits, 16), rest)) {
+                Some((Ok(unit), rest)) => (unit, rest),
+                _ => (REPLACEMENT, chars.as_str()),
+            };
+        }
+        Some('n') => 0x0A,
+        Some('r') => 0x0D,
+        Some('t') => 0x09,
+        Some('b') => 0x08,
+        Some('f') => 0x0C,
+        Some(itself) => u16::try_from(u32::from(itself)).unwrap_or(REPLACEMENT),
+        None => REPLACEMENT,
+    };
+    (unit, chars.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn quoted(text: &str) -> String {
+        let mut out = String::new();
+        quote(text, &mut out);
+        out
+    }
+
+    #[test]
+    fn a_literal_without_escapes_is_borrowed() {
+        assert!(matches!(decode("\"中文 ü\""), Cow::Borrowed("中文 ü")));
+        assert!(matches!(decode("\"\""), Cow::Borrowed("")));
+    }
+
+    #[test]
+    fn escapes_are_read() {
+        assert_eq!(decode(r#""\"\\\/\b\f\n\r\t""#), "\"\\/\u{8}\u{c}\n\r\t");
+        assert_eq!(decode(r#""\u0041\u00e9\u4E2D""#), "Aé中");
+        assert_eq!(decode(r#""\ud83d\udE80!""#), "🚀!");
+        assert_eq!(decode(r#""\\u0041 \\\\u0041""#), r"\u0041 \\u0041");
+    }
+
+    #[test]
+    fn half_a_pair_becomes_a_replacement_character() {
+        assert_eq!(decode(r#""\ud83d""#), "\u{fffd}");
+        assert_eq!(decode(r#""\ude80\ud83d""#), "\u{fffd}\u{fffd}");
+        assert_eq!(decode(r#""\ud83dx\ude80""#), "\u{fffd}x\u{fffd}");
+        assert_eq!(decode(r#""\ud83d\u0041""#), "\u{fffd}A");
+    }
+
+    #[test]
+    fn half_a_pair_is_noticed() {
+        for alone in [
+            r#""\ud800""#,
+            r#""\udc00\ud800""#,
+            r#""\ud800x\udc00""#,
+            r#""\ud800\ud800\udc00""#,
+            r#""a\ud800\n""#,
+        ] {
+            assert!(has_lone_surrogate(alone), "{alone}");
+        }
+        for fine in [r#""\ud800\udc00""#, r#""\\ud800""#, "\"x\"", r#""\u00e9""#] {
+            assert!(!has_lone_surrogate(fine), "{fine}");
+        }
+    }
+
+    #[test]
+    fn only_what_must_be_escaped_is_escaped() {
+        assert_eq!(
+            quoted("a\"b\\c/é🚀\u{7f}\u{2028}"),
+            "\"a\\\"b\\\\c/é🚀\u{7f}\u{2028}\""
+        );
+        assert_eq!(
+            quoted("\n\r\t\u{8}\u{c}\u{0}\u{1f}"),
+            r#""\n\r\t\b\f\u0000\u001f""#
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_quoted_is_read_again(text in any::<String>()) {
+            let literal = quoted(&text);
+            prop_assert_eq!(serde_json::from_str::<String>(&literal).unwrap(), text.as_str());
+            prop_assert_eq!(decode(&literal), text.as_str());
+            prop_assert!(is(&literal, &text));
+        }
+
+        #[test]
+        fn any_text_is_decoded_somehow(text in "[\"\\\\ud8c0-9a-fé]{0,24}") {
+            let decoded = decode(&text);
+            prop_assert!(decoded.len() <= text.len() * 3);
+            has_lone_surrogate(&text);
+            is(&text, &decoded);
+        }
+    }
+}

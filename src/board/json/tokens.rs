@@ -1,0 +1,181 @@
+//! Checked JSON text as a flat run of tokens, and the byte walks below it.
+//!
+//! Nothing recurses and nothing allocates. Text that is no JSON gives some tokens and then ends.
+
+/// One piece of a document; commas and colons are passed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Token<'a> {
+    ObjectOpen,
+    ObjectClose,
+    ArrayOpen,
+    ArrayClose,
+    /// A member's name as it stands, with its quotes.
+    Name(&'a str),
+    /// A string value as it stands, with its quotes.
+    String(&'a str),
+    Number(&'a str),
+    /// `true`, `false` or `null`.
+    Word(&'a str),
+}
+
+/// The tokens of a text with the offset of each.
+#[derive(Clone, Debug)]
+pub(crate) struct Tokens<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Tokens<'a> {
+    pub(crate) const fn new(text: &'a str) -> Self {
+        Self { text, at: 0 }
+    }
+}
+
+impl<'a> Iterator for Tokens<'a> {
+    type Item = (usize, Token<'a>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let bytes = self.text.as_bytes();
+        let start = skip(bytes, self.at, |b| is_space(b) || matches!(b, b',' | b':'));
+        let first = *bytes.get(start)?;
+        let end = match first {
+            b'{' | b'}' | b'[' | b']' => start + 1,
+            _ => value_end(bytes, start),
+        };
+        self.at = end;
+        let text = self.text.get(start..end)?;
+        let token = match first {
+            b'{' => Token::ObjectOpen,
+            b'}' => Token::ObjectClose,
+            b'[' => Token::ArrayOpen,
+            b']' => Token::ArrayClose,
+            b'"' if bytes.get(skip(bytes, end, is_space)) == Some(&b':') => Token::Name(text),
+            b'"' => Token::String(text),
+            b'-' | b'0'..=b'9' => Token::Number(text),
+            _ => Token::Word(text),
+        };
+        Some((start, token))
+    }
+}
+
+/// Whether this byte is white space to JSON.
+pub(crate) const fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
+}
+
+/// The first offset from `at` on whose byte is none of these.
+pub(crate) fn skip(bytes: &[u8], at: usize, these: impl Fn(u8) -> bool) -> usize {
+    let rest = bytes.get(at..).unwrap_or_default();
+    at + rest.iter().take_while(|&&b| these(b)).count()
+}
+
+/// How many bytes come before the first of these. By sixteens, which the compiler turns into vectors.
+#[inline]
+pub(crate) fn run_before(bytes: &[u8], these: impl Fn(u8) -> bool) -> usize {
+    let (blocks, _) = bytes.as_chunks::<16>();
+    let clean = |block: &&[u8; 16]| !block.iter().fold(false, |any, &b| any | these(b));
+    let whole = 16 * blocks.iter().take_while(clean).count();
+    let rest = bytes.get(whole..).unwrap_or_default();
+    whole + rest.iter().take_while(|&&b| !these(b)).count()
+}
+
+/// Where the value that begins at `at` ends. Always beyond `at`, and at most the end of the bytes.
+pub(crate) fn value_end(bytes: &[u8], at: usize) -> usize {
+    let end = match bytes.get(at) {
+        Some(b'"') => string_end(bytes, at + 1),
+        Some(b'{' | b'[') => container_end(bytes, at + 1),
+        _ => scalar_end(bytes, at + 1),
+    };
+    end.min(bytes.len())
+}
+
+/// Where the string ends whose first character is at `at`: after its closing quote.
+fn string_end(bytes: &[u8], mut at: usize) -> usize {
+    loop {
+        at += run_before(bytes.get(at..).unwrap_or_default(), |b| {
+            matches!(b, b'"' | b'\\')
+        });
+        match bytes.get(at) {
+            Some(b'\\') => at += 2,
+            _ => return at + 1,
+        }
+    }
+}
+
+/// Where the object or array ends that was opened just before `at`.
+fn container_end(bytes: &[u8], mut at: usize) -> usize {
+    let mut open = 1_usize;
+    while open > 0 {
+        at += run_before(bytes.get(at..).unwrap_or_default(), |b| {
+            matches!(b, b'"' | b'{' | b'}' | b'[' | b']')
+        });
+        at += 1;
+        match bytes.get(at - 1) {
+            Some(b'"') => at = string_end(bytes, at),
+            Some(b'{' | b'[') => open += 1,
+            Some(_) => open -= 1,
+            None => break,
+        }
+    }
+    at
+}
+
+/// Where the number or word ends that goes on at `at`.
+fn scalar_end(bytes: &[u8], at: usize) -> usize {
+    skip(bytes, at, |b| {
+        !is_space(b) && !matches!(b, b',' | b':' | b'{' | b'}' | b'[' | b']' | b'"')
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_is_a_run_of_tokens() {
+        let text = r#" {"a" : [1,-2.5e3 ,"x\"}"], "b":{"c":null}, "d":true} "#;
+        let tokens: Vec<_> = Tokens::new(text).map(|(_, token)| token).collect();
+        assert_eq!(
+            tokens,
+            [
+                Token::ObjectOpen,
+                Token::Name("\"a\""),
+                Token::ArrayOpen,
+                Token::Number("1"),
+                Token::Number("-2.5e3"),
+                Token::String(r#""x\"}""#),
+                Token::ArrayClose,
+                Token::Name("\"b\""),
+                Token::ObjectOpen,
+                Token::Name("\"c\""),
+                Token::Word("null"),
+                Token::ObjectClose,
+                Token::Name("\"d\""),
+                Token::Word("true"),
+                Token::ObjectClose,
+            ]
+        );
+    }
+
+    #[test]
+    fn a_value_ends_where_it_ends_however_long_it_is() {
+        for length in 0..70 {
+            for value in [
+                format!("\"{}\"", "x".repeat(length)),
+                format!("\"{}\\\"\\\\\"", "é".repeat(length)),
+                format!("[{}]", "[\"]\"],".repeat(length)),
+            ] {
+                let text = format!("{value},1]");
+                assert_eq!(value_end(text.as_bytes(), 0), value.len(), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_unfinished_text_ends() {
+        for text in ["\"", "\"\\", "[", "{\"a\":[", "\"é", "é", "[\"\\"] {
+            assert!(value_end(text.as_bytes(), 0) <= text.len(), "{text}");
+            assert!(Tokens::new(text).count() <= text.len(), "{text}");
+        }
+    }
+}
