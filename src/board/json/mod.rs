@@ -3,19 +3,29 @@
 //! Numbers, strings and member order stay as they were sent. Apart from [`syntax`], everything here takes
 //! text that has passed it; any other text may give nonsense, but never a panic or an endless loop.
 
+#[cfg(test)]
+mod any_text_tests;
 mod check;
+mod elements;
 mod line;
+mod members;
+mod merge;
 mod number;
+mod patch;
 mod pointer;
 mod scan;
 mod string;
 mod syntax;
 pub(crate) mod tokens;
+mod tree;
 
 pub use check::{DEPTH_MAX, INTEGER_DIGITS_MAX, Reason, Unsupported, check};
 pub use line::one_line;
+pub use merge::merge_patch;
 pub use number::{Exact, to_f64};
+pub use patch::{Fault, PatchError, json_patch};
 pub use scan::{Kind, Member, elements, get, kind, members};
 pub(crate) use string::{Piece, pieces, short_escape};
 pub use string::{decode, quote};
 pub use syntax::{Malformed, MalformedReason, syntax};
+pub use tree::equal;
