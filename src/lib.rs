@@ -4,3 +4,4 @@
 //! `cli` → `app` → `http` → `service` → `store` and `prompt` → `board`.
 
 pub mod board;
+pub mod prompt;

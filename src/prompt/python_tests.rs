@@ -1,0 +1,142 @@
+//! Python's text for chosen documents; `tests/python_text.rs` compares any document with Python itself.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn dumped(text: &str) -> String {
+    let mut out = String::new();
+    dumps(text, &mut out);
+    out
+}
+
+#[test]
+fn separators_and_numbers_are_pythons() {
+    for (text, expected) in [
+        (
+            " \n\t{\r\n  \"a\" : [ 1 ,\t2 ] ,\n  \"b\":{ \"c\" : null } }\n\n",
+            r#"{"a": [1, 2], "b": {"c": null}}"#,
+        ),
+        (
+            r#"{"a":[1,2,{"b":null}],"c":"d"}"#,
+            r#"{"a": [1, 2, {"b": null}], "c": "d"}"#,
+        ),
+        ("[[],{},[{}],true,false]", "[[], {}, [{}], true, false]"),
+        (
+            r#"{"a":{"b":[1e5,{"c":-0.0}]},"d":1E-7}"#,
+            r#"{"a": {"b": [100000.0, {"c": -0.0}]}, "d": 1e-07}"#,
+        ),
+        (
+            "[-0,0,-1,123456789012345678901234567890]",
+            "[0, 0, -1, 123456789012345678901234567890]",
+        ),
+        ("1", "1"),
+        ("\"x\"", "\"x\""),
+    ] {
+        assert_eq!(dumped(text), expected);
+    }
+}
+
+#[test]
+fn strings_are_ascii_with_pythons_escapes() {
+    for (text, expected) in [
+        (r#""plain text""#, r#""plain text""#),
+        ("\"中文 🚀\"", r#""\u4e2d\u6587 \ud83d\ude80""#),
+        (
+            "\"~\u{7f}\u{80}\u{2028}\u{feff}\u{ffff}\"",
+            r#""~\u007f\u0080\u2028\ufeff\uffff""#,
+        ),
+        (r#""\ud83d\uDE80\u4E2d""#, r#""\ud83d\ude80\u4e2d""#),
+        (r#""\"\\\/\b\f\n\r\t""#, r#""\"\\/\b\f\n\r\t""#),
+        (
+            r#""\u0041\u0022\u005c\u002f\u000a\u0000\u001F\u007f""#,
+            r#""A\"\\/\n\u0000\u001f\u007f""#,
+        ),
+        (r#""\\u0041 \\\\u0041""#, r#""\\u0041 \\\\u0041""#),
+        (r#""\ud800x""#, r#""\ud800x""#),
+        (
+            "\"0123456789abcdef0123456789abcdé0123456789abcdef\"",
+            r#""0123456789abcdef0123456789abcd\u00e90123456789abcdef""#,
+        ),
+    ] {
+        assert_eq!(dumped(text), expected);
+    }
+}
+
+#[test]
+fn of_a_repeated_name_the_last_value_stands_at_the_first_place() {
+    for (text, expected) in [
+        (r#"{"a":1,"b":2,"a":3}"#, r#"{"a": 3, "b": 2}"#),
+        (
+            r#"{"o":{"x":1,"y":2,"x":{"x":0,"x":9}},"o2":[{"k":1,"k":2}]}"#,
+            r#"{"o": {"x": {"x": 9}, "y": 2}, "o2": [{"k": 2}]}"#,
+        ),
+        (
+            r#"{"\u0061":1,"a":[],"\u00e9":1,"é":{}}"#,
+            r#"{"a": [], "\u00e9": {}}"#,
+        ),
+        (r#"[{"a":{},"a":{}},{"a":0}]"#, r#"[{"a": {}}, {"a": 0}]"#),
+        (r#"{"":1,"":{"":2,"":3}}"#, r#"{"": {"": 3}}"#),
+    ] {
+        assert_eq!(dumped(text), expected);
+    }
+}
+
+#[test]
+fn objects_with_many_names_take_good_time() {
+    let join = |members: Vec<String>, comma: &str| format!("{{{}}}", members.join(comma));
+    let repeated = join(
+        (0..200_000)
+            .map(|i| format!("\"k{}\":{i}", i % 100_000))
+            .collect(),
+        ",",
+    );
+    let once = join(
+        (0..100_000)
+            .map(|i| format!("\"k{i}\": {}", i + 100_000))
+            .collect(),
+        ", ",
+    );
+    assert!(dumped(&repeated) == once);
+    assert!(dumped(&once) == once);
+}
+
+#[test]
+fn a_list_is_written_like_an_array() {
+    let mut out = "x ".to_owned();
+    dumps_list([" {\"a\":1,\"a\":2} ", "[]", "\"é\""].into_iter(), &mut out);
+    assert_eq!(out, r#"x [{"a": 2}, [], "\u00e9"]"#);
+    out.clear();
+    dumps_list(std::iter::empty(), &mut out);
+    assert_eq!(out, "[]");
+}
+
+#[test]
+fn only_the_members_to_be_kept_are_written() {
+    let object = r#"{"c":{"x":1},"a":1,"b":2,"\u0061":{"a":3,"b":4}}"#;
+    let mut out = String::new();
+    dumps_members(object, |name| ["a", "c"].contains(&name), &mut out);
+    assert_eq!(out, r#"{"c": {"x": 1}, "a": {"a": 3, "b": 4}}"#);
+    out.clear();
+    dumps_members(object, |_| false, &mut out);
+    assert_eq!(out, "{}");
+}
+
+#[test]
+fn written_text_can_stand_in_a_string() {
+    let text = dumped(r#"{"a":"x\"y\\z\né","b":["0123456789abcdefghij"]}"#);
+    let mut literal = "\"".to_owned();
+    escape_into(&text, &mut literal);
+    literal.push('"');
+    assert_eq!(serde_json::from_str::<String>(&literal).unwrap(), text);
+    assert_eq!(decode(&literal), text);
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_written_somehow(text in r#"[\[\]{}",:0-9a-fu\\eE.\-\n truén]{0,24}"#) {
+        let written = dumped(&text);
+        prop_assert!(written.is_ascii() || crate::board::json::syntax(text.as_bytes()).is_err());
+        dumps_members(&text, |name| name.len() < 3, &mut String::new());
+    }
+}
