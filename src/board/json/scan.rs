@@ -32,7 +32,7 @@ pub fn kind(text: &str) -> Kind {
 /// A member of an object as it stands in the object's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Member<'a> {
-    /// The name's literal, with its quotes; [`string::decode`] gives the name.
+    /// The name's literal, with its quotes; [`decode`](super::decode) gives the name.
     pub name: &'a str,
     /// The value's text.
     pub value: &'a str,
