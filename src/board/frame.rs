@@ -1,0 +1,239 @@
+//! The byte frame that carries one commit wherever it is kept: a row, a column, an archive.
+//!
+//! ```text
+//! offset  size  field
+//!      0     1  format version: 1
+//!      1     4  length of the body in bytes, u32, little-endian
+//!      5     4  CRC-32 (IEEE) of session id (16 bytes) ‖ revision (u64) ‖ body, little-endian
+//!      9     n  body
+//! ```
+//! The session and the revision are not in the frame: whoever reads it says which it should be.
+
+use crate::board::{Revision, SessionId};
+
+/// The longest body of one commit.
+pub const COMMIT_BYTES_MAX: usize = 64 << 20;
+
+const FORMAT: u8 = 1;
+const HEADER_BYTES: usize = 9;
+
+/// Why bytes are no frame of the commit they should hold, or a body makes none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FrameError {
+    /// Another version of this program may have written it; none of its bytes can be trusted.
+    #[error("format {found} of a commit is not known here, only {FORMAT} is")]
+    UnknownFormat {
+        /// The version it names.
+        found: u8,
+    },
+    /// There are fewer bytes than the frame says, or not even a header.
+    #[error("a commit was cut off: {expected} bytes were written, {found} are left")]
+    Truncated {
+        /// How many bytes the frame had, as far as it can be known.
+        expected: u64,
+        /// How many there are.
+        found: u64,
+    },
+    /// There are more bytes than the frame says.
+    #[error("a commit says that its body has {declared} bytes, but {found} follow")]
+    LengthMismatch {
+        /// The length of the body in the header.
+        declared: u64,
+        /// The bytes after the header.
+        found: u64,
+    },
+    /// A bit has changed, or this is another commit's frame.
+    #[error("a commit's checksum is {found:08x} where {stored:08x} was written")]
+    ChecksumMismatch {
+        /// What the header holds.
+        stored: u32,
+        /// What the bytes give.
+        found: u32,
+    },
+    /// The body is longer than [`COMMIT_BYTES_MAX`].
+    #[error("a commit has at most {COMMIT_BYTES_MAX} bytes, this one has {bytes}")]
+    TooLarge {
+        /// How long it is.
+        bytes: u64,
+    },
+}
+
+/// The frame's codec.
+#[derive(Clone, Copy, Debug)]
+pub struct Frame;
+
+impl Frame {
+    /// Frames the body of the commit that made this revision of this session.
+    ///
+    /// # Errors
+    /// [`FrameError::TooLarge`] if the body has more than [`COMMIT_BYTES_MAX`] bytes.
+    pub fn encode(
+        session: SessionId,
+        revision: Revision,
+        body: &[u8],
+    ) -> Result<Vec<u8>, FrameError> {
+        let bytes = body.len();
+        let length = u32::try_from(bytes)
+            .ok()
+            .filter(|_| bytes <= COMMIT_BYTES_MAX)
+            .ok_or(FrameError::TooLarge { bytes: size(bytes) })?;
+        let mut frame = Vec::with_capacity(HEADER_BYTES + bytes);
+        frame.push(FORMAT);
+        frame.extend_from_slice(&length.to_le_bytes());
+        frame.extend_from_slice(&checksum(session, revision, body).to_le_bytes());
+        frame.extend_from_slice(body);
+        Ok(frame)
+    }
+
+    /// The body of the commit that made this revision of this session.
+    ///
+    /// # Errors
+    /// Any [`FrameError`] if these are not the very bytes that [`Frame::encode`] made of it.
+    pub fn decode(
+        session: SessionId,
+        revision: Revision,
+        frame: &[u8],
+    ) -> Result<&[u8], FrameError> {
+        match frame.first() {
+            None | Some(&FORMAT) => {}
+            Some(&found) => return Err(FrameError::UnknownFormat { found }),
+        }
+        let Some((&[_, l0, l1, l2, l3, c0, c1, c2, c3], body)) =
+            frame.split_first_chunk::<HEADER_BYTES>()
+        else {
+            return Err(FrameError::Truncated {
+                expected: size(HEADER_BYTES),
+                found: size(frame.len()),
+            });
+        };
+        check_length(u32::from_le_bytes([l0, l1, l2, l3]), body)?;
+        let stored = u32::from_le_bytes([c0, c1, c2, c3]);
+        let found = checksum(session, revision, body);
+        if found == stored {
+            Ok(body)
+        } else {
+            Err(FrameError::ChecksumMismatch { stored, found })
+        }
+    }
+}
+
+fn check_length(declared: u32, body: &[u8]) -> Result<(), FrameError> {
+    let declared = u64::from(declared);
+    let found = size(body.len());
+    if declared > size(COMMIT_BYTES_MAX) {
+        return Err(FrameError::TooLarge { bytes: declared });
+    }
+    match found.cmp(&declared) {
+        std::cmp::Ordering::Equal => Ok(()),
+        std::cmp::Ordering::Greater => Err(FrameError::LengthMismatch { declared, found }),
+        std::cmp::Ordering::Less => Err(FrameError::Truncated {
+            expected: declared + size(HEADER_BYTES),
+            found: found + size(HEADER_BYTES),
+        }),
+    }
+}
+
+fn checksum(session: SessionId, revision: Revision, body: &[u8]) -> u32 {
+    let mut crc = crc32fast::Hasher::new();
+    crc.update(session.0.as_bytes());
+    crc.update(&revision.0.to_le_bytes());
+    crc.update(body);
+    crc.finalize()
+}
+
+fn size(bytes: usize) -> u64 {
+    // No machine that this runs on counts its memory in more than 64 bits.
+    u64::try_from(bytes).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use uuid::Uuid;
+
+    use super::*;
+
+    const SESSION: SessionId =
+        SessionId(Uuid::from_u128(0x0011_2233_4455_6677_8899_aabb_ccdd_eeff));
+
+    #[test]
+    fn the_format_is_these_bytes_and_stays_so() {
+        let frame = Frame::encode(SESSION, Revision(0x0102_0304), b"{\"a\":1}").unwrap();
+        let golden = [
+            1, 7, 0, 0, 0, 0x4f, 0x8f, 0x2f, 0xb5, b'{', b'"', b'a', b'"', b':', b'1', b'}',
+        ];
+        assert_eq!(frame, golden);
+        assert_eq!(
+            Frame::decode(SESSION, Revision(0x0102_0304), &golden),
+            Ok(b"{\"a\":1}".as_slice())
+        );
+    }
+
+    #[test]
+    fn a_frame_says_what_is_wrong_with_it() {
+        let decode = |frame: &[u8]| Frame::decode(SESSION, Revision(1), frame).unwrap_err();
+        let frame = Frame::encode(SESSION, Revision(1), b"body").unwrap();
+        let mut newer = frame.clone();
+        newer[0] = 2;
+        assert_eq!(decode(&newer), FrameError::UnknownFormat { found: 2 });
+        assert_eq!(
+            decode(&[]),
+            FrameError::Truncated {
+                expected: 9,
+                found: 0
+            }
+        );
+        assert_eq!(
+            decode(&frame[..11]),
+            FrameError::Truncated {
+                expected: 13,
+                found: 11
+            }
+        );
+        assert_eq!(
+            decode(&[&frame[..], b"!"].concat()),
+            FrameError::LengthMismatch {
+                declared: 4,
+                found: 5
+            }
+        );
+    }
+
+    #[test]
+    fn a_frame_is_of_one_session_and_one_revision() {
+        let frame = Frame::encode(SESSION, Revision(1), b"body").unwrap();
+        let other = SessionId(Uuid::from_u128(1));
+        for wrong in [
+            Frame::decode(SESSION, Revision(2), &frame),
+            Frame::decode(other, Revision(1), &frame),
+        ] {
+            assert!(matches!(wrong, Err(FrameError::ChecksumMismatch { .. })));
+        }
+    }
+
+    #[test]
+    fn a_body_beyond_the_bound_makes_no_frame() {
+        let body = vec![0; COMMIT_BYTES_MAX + 1];
+        assert_eq!(
+            Frame::encode(SESSION, Revision(1), &body),
+            Err(FrameError::TooLarge { bytes: 67_108_865 })
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_body_comes_back_and_any_flipped_bit_is_found(
+            id: u128,
+            revision: u64,
+            body in proptest::collection::vec(any::<u8>(), 0..300),
+            bit: proptest::sample::Index,
+        ) {
+            let (session, revision) = (SessionId(Uuid::from_u128(id)), Revision(revision));
+            let mut frame = Frame::encode(session, revision, &body).unwrap();
+            prop_assert_eq!(Frame::decode(session, revision, &frame), Ok(body.as_slice()));
+            let bit = bit.index(frame.len() * 8);
+            frame[bit / 8] ^= 1 << (bit % 8);
+            prop_assert!(Frame::decode(session, revision, &frame).is_err());
+        }
+    }
+}
