@@ -1,0 +1,128 @@
+//! Why a store could not be opened, read or written.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rusqlite::ErrorCode;
+
+use super::JournalId;
+use crate::board::{Digest, SessionId};
+
+/// What went wrong in a store.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// Another process, or another store in this one, has the directory.
+    #[error("{} is in use by another blackboard", dir.display())]
+    InUse {
+        /// The data directory.
+        dir: PathBuf,
+    },
+    /// The database is some other program's.
+    #[error("{} is not a blackboard: its application id is {found:#x}", path.display())]
+    NotABlackboard {
+        /// The database.
+        path: PathBuf,
+        /// The application id in it.
+        found: i32,
+    },
+    /// A later version of this program wrote the database.
+    #[error("{} has format {found}, this version knows formats up to {known}", path.display())]
+    NewerFormat {
+        /// The database.
+        path: PathBuf,
+        /// Its format.
+        found: i32,
+        /// The newest known here.
+        known: i32,
+    },
+    /// This SQLite may lose commits when it resets its write-ahead log.
+    #[error("SQLite {found} is older than {required} and may lose commits")]
+    SqliteTooOld {
+        /// The version number of the library that runs, as SQLite writes it.
+        found: i32,
+        /// The oldest that is safe.
+        required: i32,
+    },
+    /// The file system cannot hold a write-ahead log, or the database refused it.
+    #[error("{} cannot have a write-ahead log", path.display())]
+    NoWriteAheadLog {
+        /// The database.
+        path: PathBuf,
+    },
+    /// There is no room, or only the reserve that frees room is left.
+    #[error("the disk is full")]
+    Full,
+    /// A write failed in a way that leaves its outcome unknown; a restart tells.
+    #[error("an earlier write failed; nothing more is written until a restart")]
+    Poisoned,
+    /// A row of the journal does not say whose commit it is.
+    #[error("row {} of the journal is damaged", journal_id.0)]
+    DamagedRow {
+        /// Which row.
+        journal_id: JournalId,
+    },
+    /// The database holds no epoch, or one that is none.
+    #[error("the database's own row is damaged")]
+    DamagedMeta,
+    /// The session has no such blob.
+    #[error("session {session} has no blob {digest}")]
+    BlobMissing {
+        /// Whose it would be.
+        session: SessionId,
+        /// What it would hash to.
+        digest: Digest,
+    },
+    /// The blob's bytes are not those that were stored.
+    #[error("blob {digest} of session {session} is damaged")]
+    BlobDamaged {
+        /// Whose it is.
+        session: SessionId,
+        /// What it should hash to.
+        digest: Digest,
+    },
+    /// A file or directory could not be read or written.
+    #[error("{}", path.display())]
+    Io {
+        /// Which one.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A directory may not keep a name that was made in it.
+    #[error("{} could not be synced", path.display())]
+    Unsynced {
+        /// Which one.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// SQLite failed.
+    #[error("SQLite failed")]
+    Sqlite(#[source] rusqlite::Error),
+}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        if error.sqlite_error_code() == Some(ErrorCode::DiskFull) {
+            Self::Full
+        } else {
+            Self::Sqlite(error)
+        }
+    }
+}
+
+impl StoreError {
+    /// What an I/O error at this path is: no room, or a fault.
+    pub(super) fn io(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        use io::ErrorKind::{QuotaExceeded, StorageFull};
+        move |source| {
+            if matches!(source.kind(), StorageFull | QuotaExceeded) {
+                return Self::Full;
+            }
+            Self::Io {
+                path: path.to_owned(),
+                source,
+            }
+        }
+    }
+}
