@@ -3,6 +3,9 @@
 //! The trait is what every engine promises; nothing above it knows which engine runs. No engine knows
 //! what a commit means: frames go in and come out as bytes. Calls block; they belong on threads that may.
 
+mod blobs;
+mod condition;
+mod disk;
 mod error;
 
 use std::collections::HashSet;
@@ -10,6 +13,7 @@ use std::ops::ControlFlow;
 
 use crate::board::{Digest, Epoch, Revision, SessionId};
 
+pub use disk::FREE_BYTES_MIN;
 pub use error::StoreError;
 
 /// One session's consecutive commits, to be stored together or not at all.

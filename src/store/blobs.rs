@@ -1,0 +1,276 @@
+//! Blobs as files, `blobs/<session>/<sha256>`: immutable, verified at every read, gone with their session.
+//!
+//! A put returns once file and names are synced. What stands under its final name is whole, but only a put
+//! that returned vouches for its durability; puts of one blob therefore take turns.
+
+use std::collections::HashSet;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::ops::ControlFlow;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parking_lot::{Condvar, Mutex};
+use uuid::Uuid;
+
+use super::condition::Condition;
+use super::disk::{FILE_MODE, Room, create_dir, sync_dir};
+use super::{StoreError, StoredBlob};
+use crate::board::{Digest, SessionId};
+
+const TEMPORARY: &str = "tmp";
+
+/// The blobs of all sessions in one data directory.
+#[derive(Debug)]
+pub(super) struct Blobs {
+    root: PathBuf,
+    room: Arc<Room>,
+    condition: Arc<Condition>,
+    /// The sessions whose directory is durable under its name.
+    homes: Mutex<HashSet<SessionId>>,
+    turns: Turns,
+}
+
+impl Blobs {
+    pub(super) fn open(
+        dir: &Path,
+        room: Arc<Room>,
+        condition: Arc<Condition>,
+    ) -> Result<Self, StoreError> {
+        let root = dir.join("blobs");
+        create_dir(&root)?;
+        Ok(Self {
+            root,
+            room,
+            condition,
+            homes: Mutex::default(),
+            turns: Turns::default(),
+        })
+    }
+
+    pub(super) fn put(
+        &self,
+        session: SessionId,
+        digest: Digest,
+        bytes: &[u8],
+    ) -> Result<(), StoreError> {
+        debug_assert_eq!(Digest::of(bytes), digest);
+        self.once(session, digest, |path| self.write(path, bytes))
+    }
+
+    pub(super) fn link(
+        &self,
+        from: SessionId,
+        to: SessionId,
+        digest: Digest,
+    ) -> Result<(), StoreError> {
+        self.once(to, digest, |path| {
+            // A file system without links, a file with too many, a damaged file in the way: copy.
+            fs::hard_link(self.path(from, digest), path)
+                .or_else(|_| self.write(path, &self.read(from, digest)?))
+        })
+    }
+
+    pub(super) fn read(&self, session: SessionId, digest: Digest) -> Result<Vec<u8>, StoreError> {
+        let path = self.path(session, digest);
+        match fs::read(&path) {
+            Ok(bytes) if Digest::of(&bytes) == digest => Ok(bytes),
+            Ok(_) => Err(StoreError::BlobDamaged { session, digest }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Err(StoreError::BlobMissing { session, digest })
+            }
+            Err(error) => Err(StoreError::io(&path)(error)),
+        }
+    }
+
+    pub(super) fn remove(&self, session: SessionId) -> Result<(), StoreError> {
+        remove_home(&self.home(session))?;
+        self.homes.lock().remove(&session);
+        Ok(())
+    }
+
+    pub(super) fn keep(&self, live: &HashSet<SessionId>) -> Result<(), StoreError> {
+        for home in list(&self.root)? {
+            match session_of(&home) {
+                Some(session) if live.contains(&session) => remove_temporaries(&home)?,
+                Some(_) => remove_home(&home)?,
+                None => {}
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn visit(
+        &self,
+        visit: &mut dyn FnMut(StoredBlob) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        for home in list(&self.root)? {
+            let Some(session) = session_of(&home) else {
+                continue;
+            };
+            for path in list(&home)? {
+                let Some(digest) = digest_of(&path) else {
+                    continue;
+                };
+                let bytes = match fs::metadata(&path) {
+                    Ok(metadata) => metadata.len(),
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                    Err(error) => return Err(StoreError::io(&path)(error)),
+                };
+                let blob = StoredBlob {
+                    session,
+                    digest,
+                    bytes,
+                };
+                if visit(blob).is_break() {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes a blob with `make` unless it is whole already, and makes its name durable.
+    fn once(
+        &self,
+        session: SessionId,
+        digest: Digest,
+        make: impl FnOnce(&Path) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let _turn = self.turns.take((session, digest));
+        if self.condition.is_poisoned() {
+            return Err(StoreError::Poisoned);
+        }
+        self.make_home(session)?;
+        let path = self.path(session, digest);
+        match self.read(session, digest) {
+            Ok(_) => {}
+            Err(StoreError::BlobMissing { .. } | StoreError::BlobDamaged { .. }) => make(&path)?,
+            Err(error) => return Err(error),
+        }
+        // Also of a blob that was there: its maker may have died before this.
+        self.poisoning(sync_dir(&self.home(session)))
+    }
+
+    /// Writes a new file and moves it into place. A failed sync may be tried again: with another file.
+    fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+        if !self
+            .room
+            .is_for(u64::try_from(bytes.len()).unwrap_or(u64::MAX))
+        {
+            return Err(StoreError::Full);
+        }
+        let temporary = path.with_extension(TEMPORARY);
+        let written = write_synced(&temporary, bytes).and_then(|()| fs::rename(&temporary, path));
+        if written.is_err() {
+            // It may take room that is short; if this does not remove it, the next start does.
+            drop(fs::remove_file(&temporary));
+        }
+        written.map_err(StoreError::io(path))
+    }
+
+    fn make_home(&self, session: SessionId) -> Result<(), StoreError> {
+        let mut homes = self.homes.lock();
+        if !homes.contains(&session) {
+            self.poisoning(create_dir(&self.home(session)))?;
+            homes.insert(session);
+        }
+        Ok(())
+    }
+
+    /// Another sync after a failed one may succeed without having written anything: there is none.
+    fn poisoning(&self, synced: Result<(), StoreError>) -> Result<(), StoreError> {
+        synced.inspect_err(|error| {
+            if matches!(error, StoreError::Unsynced { .. }) {
+                self.condition.poison(error);
+            }
+        })
+    }
+
+    fn home(&self, session: SessionId) -> PathBuf {
+        self.root.join(session.to_string())
+    }
+
+    fn path(&self, session: SessionId, digest: Digest) -> PathBuf {
+        self.home(session).join(digest.to_string())
+    }
+}
+
+type Key = (SessionId, Digest);
+
+/// One at a time for each blob: whoever comes second waits, then looks again.
+#[derive(Debug, Default)]
+struct Turns {
+    taken: Mutex<HashSet<Key>>,
+    ended: Condvar,
+}
+
+impl Turns {
+    fn take(&self, key: Key) -> Turn<'_> {
+        let mut taken = self.taken.lock();
+        while !taken.insert(key) {
+            self.ended.wait(&mut taken);
+        }
+        Turn { turns: self, key }
+    }
+}
+
+/// A turn that ends when it is dropped, after a panic too.
+struct Turn<'a> {
+    turns: &'a Turns,
+    key: Key,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.turns.taken.lock().remove(&self.key);
+        self.turns.ended.notify_all();
+    }
+}
+
+fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new()
+        .create(true)
+        .truncate(true)
+        .write(true)
+        .mode(FILE_MODE)
+        .open(path)?;
+    file.write_all(bytes)?;
+    File::sync_data(&file)
+}
+
+/// What is in a directory; nothing, if its session has just gone.
+fn list(dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    match fs::read_dir(dir).and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect()) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        listed => listed.map_err(StoreError::io(dir)),
+    }
+}
+
+fn remove_home(home: &Path) -> Result<(), StoreError> {
+    match fs::remove_dir_all(home) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(StoreError::io(home)(error)),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+fn remove_temporaries(home: &Path) -> Result<(), StoreError> {
+    for path in list(home)? {
+        if path.extension().is_some_and(|end| end == TEMPORARY) {
+            fs::remove_file(&path).map_err(StoreError::io(&path))?;
+        }
+    }
+    Ok(())
+}
+
+fn session_of(home: &Path) -> Option<SessionId> {
+    let name = home.file_name()?.to_str()?;
+    let session = SessionId(Uuid::try_parse(name).ok()?);
+    // Other spellings of the same id are not our directories.
+    (session.to_string() == name).then_some(session)
+}
+
+fn digest_of(path: &Path) -> Option<Digest> {
+    Digest::from_hex(path.file_name()?.to_str()?)
+}
