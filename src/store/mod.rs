@@ -6,7 +6,12 @@
 mod blobs;
 mod condition;
 mod disk;
+mod epoch;
 mod error;
+mod journal;
+mod lock;
+mod schema;
+mod sqlite;
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -15,6 +20,7 @@ use crate::board::{Digest, Epoch, Revision, SessionId};
 
 pub use disk::FREE_BYTES_MIN;
 pub use error::StoreError;
+pub use sqlite::{SqliteOptions, SqliteStore, SyncLevel};
 
 /// One session's consecutive commits, to be stored together or not at all.
 #[derive(Clone, Debug)]
@@ -176,3 +182,8 @@ pub trait Store: Send + Sync {
     /// [`StoreError::Poisoned`], or why the mark could not be made; the next start is then as after a crash.
     fn close(&self) -> Result<(), StoreError>;
 }
+
+#[cfg(test)]
+mod blobs_tests;
+#[cfg(test)]
+mod sqlite_tests;

@@ -1,0 +1,37 @@
+//! The lock that keeps a data directory to one store at a time. It goes with the process, however that ends.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+use super::StoreError;
+use super::disk::FILE_MODE;
+
+const NAME: &str = "lock";
+
+/// A held lock; dropping it releases the directory.
+#[derive(Debug)]
+pub(super) struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    /// Takes the directory's lock, or fails at once.
+    pub(super) fn take(dir: &Path) -> Result<Self, StoreError> {
+        let path = dir.join(NAME);
+        let file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .mode(FILE_MODE)
+            .open(&path)
+            .map_err(StoreError::io(&path))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Self { _file: file }),
+            Err(TryLockError::WouldBlock) => Err(StoreError::InUse {
+                dir: dir.to_owned(),
+            }),
+            Err(TryLockError::Error(source)) => Err(StoreError::io(&path)(source)),
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! The SQLite database: how it is made, recognised and connected to.
+//!
+//! `journal` is in the order of appends and has no other index: commits are written at one end and read from
+//! the other. `meta` has one row. Keyed by session the same writes cost five times as much.
+
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags};
+
+use super::StoreError;
+use super::disk::FILE_MODE;
+
+const APPLICATION_ID: i32 = i32::from_be_bytes(*b"bbrd");
+const FORMAT: i32 = 1;
+
+/// Before it a reset of the write-ahead log could drop commits.
+const SQLITE_VERSION_MIN: i32 = 3_051_003;
+
+/// What the write-ahead log's file may keep of its length when it starts again.
+const WAL_FILE_BYTES_MAX: u32 = 16 << 20;
+
+/// `journal_mark` is the highest id that was ever deleted from the journal, since a row's id is free again
+/// once it is gone. `opened_with` is the sync level under which the store runs, NULL after a clean stop.
+const TABLES: &str = "
+    CREATE TABLE journal (
+        id INTEGER PRIMARY KEY,
+        session BLOB NOT NULL,
+        revision INTEGER NOT NULL,
+        frame BLOB NOT NULL
+    ) STRICT;
+    CREATE TABLE meta (
+        id INTEGER PRIMARY KEY CHECK (id = 1),
+        epoch BLOB NOT NULL,
+        journal_mark INTEGER NOT NULL,
+        opened_with TEXT CHECK (opened_with IN ('full', 'normal'))
+    ) STRICT;
+    INSERT INTO meta VALUES (1, randomblob(16), 0, NULL);
+";
+
+/// The one connection that writes, to a database that is there and ours. It syncs fully.
+pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
+    refuse_old_sqlite(rusqlite::version_number())?;
+    create_file(path)?;
+    let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    let new = is_new(&connection, path)?;
+    configure(&connection, path)?;
+    if new {
+        connection.execute_batch(&format!(
+            "BEGIN IMMEDIATE; {TABLES}
+             PRAGMA application_id = {APPLICATION_ID};
+             PRAGMA user_version = {FORMAT};
+             COMMIT"
+        ))?;
+    }
+    Ok(connection)
+}
+
+/// A connection that only reads, beside the one that writes.
+pub(super) fn open_to_read(path: &Path) -> Result<Connection, StoreError> {
+    connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
+}
+
+fn connect(path: &Path, access: OpenFlags) -> Result<Connection, StoreError> {
+    let flags = access | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    Ok(Connection::open_with_flags(path, flags)?)
+}
+
+fn refuse_old_sqlite(found: i32) -> Result<(), StoreError> {
+    if found < SQLITE_VERSION_MIN {
+        return Err(StoreError::SqliteTooOld {
+            found,
+            required: SQLITE_VERSION_MIN,
+        });
+    }
+    Ok(())
+}
+
+/// SQLite would make it readable for all; its log and index take over the mode that they find.
+fn create_file(path: &Path) -> Result<(), StoreError> {
+    OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .mode(FILE_MODE)
+        .open(path)
+        .map(drop)
+        .map_err(StoreError::io(path))
+}
+
+/// Whether nothing is in it yet; fails if what is in it is not ours to write to.
+fn is_new(connection: &Connection, path: &Path) -> Result<bool, StoreError> {
+    let application: i32 = connection.pragma_query_one(None, "application_id")?;
+    let format: i32 = connection.pragma_query_one(None, "user_version")?;
+    if application == APPLICATION_ID && format <= FORMAT {
+        return Ok(false);
+    }
+    if application == APPLICATION_ID {
+        return Err(StoreError::NewerFormat {
+            path: path.to_owned(),
+            found: format,
+            known: FORMAT,
+        });
+    }
+    let tables: i64 =
+        connection.query_one("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    if (application, format, tables) == (0, 0, 0) {
+        return Ok(true);
+    }
+    Err(StoreError::NotABlackboard {
+        path: path.to_owned(),
+        found: application,
+    })
+}
+
+fn configure(connection: &Connection, path: &Path) -> Result<(), StoreError> {
+    let mode: String = connection.query_one("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
+    if mode != "wal" {
+        return Err(StoreError::NoWriteAheadLog {
+            path: path.to_owned(),
+        });
+    }
+    // SQLite's own checkpoints hide their errors, and one at closing would sync again after a failed sync:
+    // the journal makes its own. The fullfsyncs are for macOS, where a plain one stops at the drive's cache.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    connection.execute_batch(&format!(
+        "PRAGMA synchronous = FULL;
+         PRAGMA fullfsync = ON;
+         PRAGMA checkpoint_fullfsync = ON;
+         PRAGMA wal_autocheckpoint = 0;
+         PRAGMA journal_size_limit = {WAL_FILE_BYTES_MAX};
+         PRAGMA trusted_schema = OFF;"
+    ))?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sqlite_that_may_lose_commits_is_refused() {
+        assert!(matches!(
+            refuse_old_sqlite(3_051_002),
+            Err(StoreError::SqliteTooOld {
+                found: 3_051_002,
+                required: 3_051_003
+            })
+        ));
+        assert!(refuse_old_sqlite(3_051_003).is_ok());
+    }
+}
