@@ -1,0 +1,184 @@
+//! What the store makes of disks that fail: each test runs again in a child process, on such a disk.
+//!
+//! The limits are the kernel's own, so nothing stands in for SQLite or the file system. They need a shell,
+//! and for the full disk `unshare` and the right to mount a tmpfs in a namespace of one's own.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use super::sqlite_tests::{ANNA, BERT, OPTIONS, open, run, stored};
+use super::*;
+
+const CHILD_DIR: &str = "BLACKBOARD_TEST_CHILD_DIR";
+
+/// The directory to work in, if this is the child.
+fn child_dir() -> Option<PathBuf> {
+    env::var_os(CHILD_DIR).map(PathBuf::from)
+}
+
+/// Runs this test again by way of `wrapper`, whose last word runs its arguments.
+fn run_child(wrapper: &[&str], dir: &Path) {
+    let test = std::thread::current().name().unwrap().to_owned();
+    let child = Command::new(wrapper[0])
+        .args(&wrapper[1..])
+        .arg(env::current_exe().unwrap())
+        .args(["--exact", &test, "--nocapture"])
+        .env(CHILD_DIR, dir)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&child.stdout);
+    assert!(
+        child.status.success() && said.contains("1 passed"),
+        "{wrapper:?} failed: {said}{}",
+        String::from_utf8_lossy(&child.stderr)
+    );
+}
+
+/// No file in the child may become longer than this many half or whole KiB, as shells differ.
+const SHORT_FILES: [&str; 3] = [
+    "sh",
+    "-c",
+    r#"trap "" XFSZ; ulimit -f 1024; exec "$0" "$@""#,
+];
+
+/// In the child, the directory is a disk of its own, of 16 MiB.
+const SMALL_DISK: [&str; 6] = [
+    "unshare",
+    "--map-root-user",
+    "--mount",
+    "sh",
+    "-c",
+    r#"mount -t tmpfs -o size=16m tmpfs "$BLACKBOARD_TEST_CHILD_DIR" && exec "$0" "$@""#,
+];
+
+/// A write that fails while the transaction is built, and one that fails in its commit.
+const TOO_LONG: [usize; 2] = [6 << 20, 3 << 19];
+
+#[test]
+fn a_failed_write_poisons_the_store_until_a_restart() {
+    if let Some(dir) = child_dir() {
+        return poison(&dir);
+    }
+    let dir = TempDir::new().unwrap();
+    run_child(&SHORT_FILES, dir.path());
+    for bytes in TOO_LONG {
+        let store = open(&dir.path().join(bytes.to_string()));
+        assert_eq!(store.health(), Health::Ready);
+        assert_eq!(stored(&store).len(), 10);
+        assert_eq!(store.append(&[run(ANNA, 10, &["on"])]), [Outcome::Appended]);
+        store.close().unwrap();
+    }
+}
+
+fn poison(dir: &Path) {
+    for bytes in TOO_LONG {
+        let store = open(&dir.join(bytes.to_string()));
+        store.put_blob(ANNA, Digest::of(b"x"), b"x").unwrap();
+        for revision in 0..10 {
+            let outcome = store.append(&[run(ANNA, revision, &["small"])]);
+            assert_eq!(outcome, [Outcome::Appended]);
+        }
+        let batch = [run(BERT, 0, &["b1"]), run(ANNA, 10, &[vec![1; bytes]])];
+        assert_eq!(store.append(&batch), [Outcome::Unknown; 2]);
+        assert_eq!(store.health(), Health::Poisoned);
+
+        // There would be room for these, but nobody knows what they would be written after.
+        assert_eq!(store.append(&[run(ANNA, 10, &["a11"])]), [Outcome::Unknown]);
+        let put = store.put_blob(ANNA, Digest::of(b"y"), b"y");
+        assert!(matches!(put, Err(StoreError::Poisoned)));
+        store.idle();
+        assert!(matches!(store.close(), Err(StoreError::Poisoned)));
+
+        assert_eq!(stored(&store).len(), 10, "reads go on");
+        assert_eq!(store.blob(ANNA, Digest::of(b"x")).unwrap(), b"x");
+    }
+}
+
+#[test]
+fn a_full_disk_takes_writes_again_once_there_is_room() {
+    if let Some(dir) = child_dir() {
+        return fill(&dir);
+    }
+    run_child(&SMALL_DISK, TempDir::new().unwrap().path());
+}
+
+fn fill(dir: &Path) {
+    let ballast = dir.join("ballast");
+    fs::write(&ballast, vec![0; 6 << 20]).unwrap();
+    let store = open(dir);
+    let body = vec![2; 300_000];
+    // As deletions do, these pass by the reserve: SQLite itself meets the end of the disk.
+    let append = |revision| {
+        store.append(&[Run {
+            grows: false,
+            ..run(ANNA, revision, &[&body])
+        }])
+    };
+
+    let mut kept = 0;
+    while append(kept) == [Outcome::Appended] {
+        kept += 1;
+    }
+    assert!(kept > 3, "{kept}");
+    assert_eq!(append(kept), [Outcome::Full]);
+    assert_eq!(store.health(), Health::Full);
+    let image = vec![3; 2 << 20];
+    let put = store.put_blob(ANNA, Digest::of(&image), &image);
+    assert!(matches!(put, Err(StoreError::Full)), "{put:?}");
+    let home = dir.join(format!("blobs/{ANNA}"));
+    assert_eq!(fs::read_dir(home).map_or(0, Iterator::count), 0);
+
+    fs::remove_file(&ballast).unwrap();
+    assert_eq!(append(kept), [Outcome::Appended]);
+    assert_eq!(store.health(), Health::Ready);
+    store.put_blob(ANNA, Digest::of(&image), &image).unwrap();
+    drop(store);
+    let rows = stored(&open(dir));
+    assert_eq!(rows.len() as u64, kept + 1);
+    assert!(rows.iter().all(|row| row.3.as_ref() == Ok(&body)));
+}
+
+#[test]
+fn the_reserve_lets_deletions_through_and_fills_up_again() {
+    if let Some(dir) = child_dir() {
+        return use_the_reserve(&dir);
+    }
+    run_child(&SMALL_DISK, TempDir::new().unwrap().path());
+}
+
+fn use_the_reserve(dir: &Path) {
+    let options = SqliteOptions {
+        free_bytes_min: 4 << 20,
+        ..OPTIONS
+    };
+    let store = SqliteStore::open(dir, options).unwrap();
+    assert_eq!(store.health(), Health::Ready);
+    let ballast = dir.join("ballast");
+    fs::write(&ballast, vec![0; 13 << 20]).unwrap();
+    let deletion = Run {
+        grows: false,
+        ..run(BERT, 0, &["gone"])
+    };
+    let batch = [run(ANNA, 0, &["a1"]), deletion];
+    assert_eq!(store.append(&batch), [Outcome::Full, Outcome::Appended]);
+    assert_eq!(store.health(), Health::Full);
+    fs::remove_file(&ballast).unwrap();
+    assert_eq!(store.health(), Health::Ready);
+    assert_eq!(store.append(&[run(ANNA, 0, &["a1"])]), [Outcome::Appended]);
+}
+
+#[test]
+fn another_process_cannot_open_the_directory() {
+    if let Some(dir) = child_dir() {
+        let refused = SqliteStore::open(&dir, OPTIONS).unwrap_err();
+        assert!(matches!(refused, StoreError::InUse { .. }), "{refused}");
+        return;
+    }
+    let dir = TempDir::new().unwrap();
+    let _store = open(dir.path());
+    run_child(&["env"], dir.path());
+}
