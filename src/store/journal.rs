@@ -54,8 +54,18 @@ impl Journal {
             last: JournalId(mark.cast_unsigned()),
             wal_bytes: fs::metadata(path.with_extension("db-wal")).map_or(0, |wal| wal.len()),
         };
+        journal.settle_what_was_left()?;
         journal.read_heads()?;
         Ok(journal)
+    }
+
+    /// A killed writer may have left commits in the log that no sync has reached, and that are read from
+    /// now on: a power cut must not take them back. A checkpoint syncs the log before it needs any room.
+    fn settle_what_was_left(&mut self) -> Result<(), StoreError> {
+        match self.checkpoint_from(1) {
+            Ok(()) | Err(Failure::Full) => Ok(()),
+            Err(Failure::Broken(error)) => Err(error.into()),
+        }
     }
 
     fn read_heads(&mut self) -> Result<(), StoreError> {

@@ -299,6 +299,16 @@ fn nothing_is_written_after_a_clean_stop() {
 }
 
 #[test]
+fn what_a_crash_left_in_the_log_is_durable_before_it_is_read() {
+    let (dir, copy) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    open(dir.path()).append(&[run(ANNA, 0, &["a1"])]);
+    let _store = open(dir.path());
+    let database = |dir: &TempDir| dir.path().join("blackboard.db");
+    fs::copy(database(&dir), database(&copy)).unwrap();
+    assert_eq!(stored(&open(copy.path())).len(), 1, "without its log");
+}
+
+#[test]
 fn the_log_is_kept_short_and_loses_nothing() {
     let dir = TempDir::new().unwrap();
     let store = open(dir.path());
