@@ -6,3 +6,4 @@
 pub mod board;
 pub mod prompt;
 pub mod store;
+pub mod http;

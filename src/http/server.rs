@@ -1,0 +1,159 @@
+//! The accept loop: connections are counted, timed and, at the end, all joined.
+//!
+//! `axum::serve` has no cap on connections, no timeout for a silent one, and waits for ever for a
+//! stream that does not end.
+
+use std::{io, sync::Arc, time::Duration};
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::{
+    rt::{TokioIo, TokioTimer},
+    service::TowerToHyperService,
+};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::{sleep, timeout},
+};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+/// How long to wait after the system refused to give a connection: for want of descriptors, mostly.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// What one client, and all of them together, may take of the server.
+#[derive(Clone, Copy, Debug)]
+pub struct ConnectionLimits {
+    /// So many connections at once; more wait in the system's queue.
+    pub connections_max: usize,
+    /// A connection that sends no complete head for so long is closed: a new one, one that dawdles
+    /// within a head, and an idle one between two requests.
+    pub head_timeout: Duration,
+    /// A longer head is refused with 431.
+    pub head_bytes_max: usize,
+    /// What still runs so long after the shutdown began is cut off.
+    pub drain_timeout: Duration,
+}
+
+impl Default for ConnectionLimits {
+    fn default() -> Self {
+        Self {
+            connections_max: 10_000,
+            head_timeout: Duration::from_secs(30),
+            head_bytes_max: 32 * 1024,
+            drain_timeout: Duration::from_secs(10),
+        }
+    }
+}
+
+/// Serves `router` until `shutdown`, then lets what is under way finish, and returns when the last
+/// connection is gone.
+///
+/// Streams must end by themselves at the shutdown; one that does not is cut off when the time to
+/// drain is over.
+pub async fn serve(
+    listener: TcpListener,
+    router: Router,
+    limits: ConnectionLimits,
+    shutdown: CancellationToken,
+) {
+    let connections = Connections {
+        http: http(&limits),
+        router,
+        tasks: TaskTracker::new(),
+        shutdown: shutdown.clone(),
+        abort: CancellationToken::new(),
+    };
+    shutdown
+        .run_until_cancelled(accept(&listener, &connections, limits.connections_max))
+        .await;
+    drop(listener);
+    connections.drain(limits.drain_timeout).await;
+}
+
+/// Accepts for ever.
+async fn accept(listener: &TcpListener, connections: &Connections, connections_max: usize) {
+    let slots = Arc::new(Semaphore::new(connections_max));
+    // The semaphore is never closed, so that the loop ends only with its future.
+    while let Ok(slot) = Arc::clone(&slots).acquire_owned().await {
+        match listener.accept().await {
+            Ok((stream, _)) => connections.open(stream, slot),
+            Err(error) if is_of_one_connection(&error) => {}
+            Err(error) => {
+                tracing::warn!(%error, "cannot accept connections");
+                sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+struct Connections {
+    http: http1::Builder,
+    router: Router,
+    tasks: TaskTracker,
+    shutdown: CancellationToken,
+    abort: CancellationToken,
+}
+
+impl Connections {
+    fn open(&self, stream: TcpStream, slot: OwnedSemaphorePermit) {
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(%error, "cannot set TCP_NODELAY");
+        }
+        let service = TowerToHyperService::new(self.router.clone());
+        let connection = self.http.serve_connection(TokioIo::new(stream), service);
+        let shutdown = self.shutdown.clone();
+        let abort = self.abort.clone();
+        self.tasks.spawn(async move {
+            abort.run_until_cancelled(run(connection, shutdown)).await;
+            drop(slot);
+        });
+    }
+
+    async fn drain(self, drain_timeout: Duration) {
+        self.tasks.close();
+        if timeout(drain_timeout, self.tasks.wait()).await.is_err() {
+            let connections = self.tasks.len();
+            tracing::warn!(connections, "cut off what did not finish in time");
+            self.abort.cancel();
+            self.tasks.wait().await;
+        }
+    }
+}
+
+type Connection = http1::Connection<TokioIo<TcpStream>, TowerToHyperService<Router>>;
+
+/// Runs one connection to its end; at the shutdown no further request is taken.
+async fn run(connection: Connection, shutdown: CancellationToken) {
+    let mut connection = std::pin::pin!(connection);
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = shutdown.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        // The client's doing: it left, sent what is no HTTP, or was silent for too long.
+        tracing::debug!(%error, "connection ended early");
+    }
+}
+
+fn http(limits: &ConnectionLimits) -> http1::Builder {
+    let mut http = http1::Builder::new();
+    // At most 100 headers is hyper's own bound.
+    http.timer(TokioTimer::new())
+        .header_read_timeout(limits.head_timeout)
+        .max_header_size(limits.head_bytes_max);
+    http
+}
+
+/// Errors that belong to the connection which would have been next, not to the listener.
+fn is_of_one_connection(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+    [ConnectionAborted, ConnectionRefused, ConnectionReset].contains(&error.kind())
+}
+
+#[cfg(test)]
+#[path = "server_tests.rs"]
+mod tests;

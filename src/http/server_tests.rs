@@ -1,0 +1,200 @@
+use std::{net::SocketAddr, time::Instant};
+
+use axum::{body::Body, routing::get};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    sync::Notify,
+    task::JoinHandle,
+};
+
+use super::*;
+
+struct Server {
+    addr: SocketAddr,
+    shutdown: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+async fn start(router: Router, limits: ConnectionLimits) -> Server {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let addr = listener.local_addr().expect("an address");
+    let shutdown = CancellationToken::new();
+    let task = tokio::spawn(serve(listener, router, limits, shutdown.clone()));
+    Server {
+        addr,
+        shutdown,
+        task,
+    }
+}
+
+fn hasty() -> ConnectionLimits {
+    ConnectionLimits {
+        head_timeout: Duration::from_millis(200),
+        drain_timeout: Duration::from_millis(300),
+        ..ConnectionLimits::default()
+    }
+}
+
+fn hello() -> Router {
+    Router::new().route("/", get(async || "hello"))
+}
+
+/// A handler that says when it was entered and leaves when it is told to.
+fn gated() -> (Router, Arc<Notify>, Arc<Notify>) {
+    let (entered, leave) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let handler = {
+        let (entered, leave) = (Arc::clone(&entered), Arc::clone(&leave));
+        async move || {
+            entered.notify_one();
+            leave.notified().await;
+            "hello"
+        }
+    };
+    (Router::new().route("/", get(handler)), entered, leave)
+}
+
+const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
+
+/// What the server sends until it closes, and how long that took.
+async fn until_closed(mut stream: TcpStream) -> (String, Duration) {
+    let begun = Instant::now();
+    let mut bytes = Vec::new();
+    // A reset closes as well as an end does.
+    _ = stream.read_to_end(&mut bytes).await;
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    (text, begun.elapsed())
+}
+
+async fn read_hello(stream: &mut TcpStream) {
+    let mut bytes = Vec::new();
+    while !bytes.ends_with(b"hello") {
+        let read = stream.read_buf(&mut bytes).await.expect("an answer");
+        assert_ne!(read, 0, "closed early");
+    }
+}
+
+#[tokio::test]
+async fn a_connection_that_never_says_anything_is_closed() {
+    let server = start(hello(), hasty()).await;
+    let stream = TcpStream::connect(server.addr).await.expect("connect");
+    let (said, after) = until_closed(stream).await;
+    assert_eq!(said, "");
+    assert!(after >= Duration::from_millis(150), "{after:?}");
+    assert!(after < Duration::from_secs(5), "{after:?}");
+}
+
+#[tokio::test]
+async fn a_head_that_dawdles_is_closed_however_often_it_says_something() {
+    let server = start(hello(), hasty()).await;
+    let mut stream = TcpStream::connect(server.addr).await.expect("connect");
+    let begun = Instant::now();
+    let mut ticks = tokio::time::interval(Duration::from_millis(20));
+    stream
+        .write_all(b"GET / HTTP/1.1\r\n")
+        .await
+        .expect("write");
+    while stream.write_all(b"X: y\r\n").await.is_ok() {
+        ticks.tick().await;
+        assert!(begun.elapsed() < Duration::from_secs(5));
+    }
+}
+
+#[tokio::test]
+async fn an_idle_connection_is_closed_between_requests() {
+    let server = start(hello(), hasty()).await;
+    let mut stream = TcpStream::connect(server.addr).await.expect("connect");
+    stream.write_all(GET).await.expect("write");
+    read_hello(&mut stream).await;
+    let (said, after) = until_closed(stream).await;
+    assert_eq!(said, "");
+    assert!(after >= Duration::from_millis(150), "{after:?}");
+    assert!(after < Duration::from_secs(5), "{after:?}");
+}
+
+#[tokio::test]
+async fn a_slow_handler_is_not_taken_for_a_slow_head() {
+    let (router, entered, leave) = gated();
+    let server = start(router, hasty()).await;
+    let mut busy = TcpStream::connect(server.addr).await.expect("connect");
+    busy.write_all(GET).await.expect("write");
+    entered.notified().await;
+    // A silent connection, opened later, measures the timeout.
+    let silent = TcpStream::connect(server.addr).await.expect("connect");
+    until_closed(silent).await;
+    leave.notify_one();
+    read_hello(&mut busy).await;
+}
+
+#[tokio::test]
+async fn a_head_too_long_is_refused() {
+    let server = start(hello(), ConnectionLimits::default()).await;
+    let long = "x".repeat(40 * 1024);
+    let many = "X: y\r\n".repeat(200);
+    for headers in [format!("X: {long}\r\n"), many] {
+        let mut stream = TcpStream::connect(server.addr).await.expect("connect");
+        let request = format!("GET / HTTP/1.1\r\nHost: a\r\n{headers}\r\n");
+        stream.write_all(request.as_bytes()).await.expect("write");
+        let (said, _) = until_closed(stream).await;
+        assert!(said.starts_with("HTTP/1.1 431 "), "{said}");
+    }
+}
+
+#[tokio::test]
+async fn connections_over_the_cap_wait_until_one_is_gone() {
+    let limits = ConnectionLimits {
+        connections_max: 1,
+        ..ConnectionLimits::default()
+    };
+    let server = start(hello(), limits).await;
+    let mut first = TcpStream::connect(server.addr).await.expect("connect");
+    first.write_all(GET).await.expect("write");
+    read_hello(&mut first).await;
+
+    let mut second = TcpStream::connect(server.addr).await.expect("connect");
+    second.write_all(GET).await.expect("write");
+    let waited = timeout(Duration::from_millis(100), second.readable()).await;
+    assert!(waited.is_err(), "answered beyond the cap");
+    drop(first);
+    read_hello(&mut second).await;
+}
+
+#[tokio::test]
+async fn a_shutdown_lets_a_request_finish_and_closes_idle_connections() {
+    let (router, entered, leave) = gated();
+    let server = start(router, ConnectionLimits::default()).await;
+    let idle = TcpStream::connect(server.addr).await.expect("connect");
+    let mut busy = TcpStream::connect(server.addr).await.expect("connect");
+    busy.write_all(GET).await.expect("write");
+    entered.notified().await;
+
+    server.shutdown.cancel();
+    assert_eq!(until_closed(idle).await.0, "");
+    leave.notify_one();
+    let (said, _) = until_closed(busy).await;
+    assert!(said.contains("connection: close"), "{said}");
+    assert!(said.ends_with("hello"), "{said}");
+    server.task.await.expect("joined");
+    assert!(TcpStream::connect(server.addr).await.is_err());
+}
+
+#[tokio::test]
+async fn a_body_that_never_ends_is_cut_off_when_the_time_to_drain_is_over() {
+    let endless = async || {
+        let first = futures_util::stream::once(async { Ok::<_, io::Error>("hello") });
+        let rest = futures_util::stream::pending();
+        Body::from_stream(futures_util::StreamExt::chain(first, rest))
+    };
+    let server = start(Router::new().route("/", get(endless)), hasty()).await;
+    let mut stream = TcpStream::connect(server.addr).await.expect("connect");
+    stream.write_all(GET).await.expect("write");
+    let mut head = [0; 17];
+    stream.read_exact(&mut head).await.expect("a head");
+
+    server.shutdown.cancel();
+    let begun = Instant::now();
+    server.task.await.expect("joined");
+    let took = begun.elapsed();
+    assert!(took >= Duration::from_millis(250), "{took:?}");
+    assert!(took < Duration::from_secs(5), "{took:?}");
+    assert!(until_closed(stream).await.0.contains("hello"));
+}
