@@ -6,4 +6,5 @@
 pub mod board;
 pub mod prompt;
 pub mod store;
+pub mod chain;
 pub mod http;

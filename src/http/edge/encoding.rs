@@ -1,0 +1,104 @@
+//! Encodings of paths and bodies, put in the one form that the layers behind understand.
+
+use std::error::Error;
+
+use axum::http::{HeaderMap, HeaderValue, header};
+use http_body_util::LengthLimitError;
+use percent_encoding::percent_decode_str;
+
+use crate::{board::Code, http::Problem};
+
+/// Refuses a path with a `%` that no two hex digits follow, or that decodes to something not UTF-8.
+pub(super) fn check_path(path: &str) -> Result<(), Problem> {
+    let is_escaped = path.split('%').skip(1).all(|rest| {
+        let mut bytes = rest.bytes();
+        let mut is_hex = || bytes.next().is_some_and(|b| b.is_ascii_hexdigit());
+        is_hex() && is_hex()
+    });
+    if is_escaped && percent_decode_str(path).decode_utf8().is_ok() {
+        return Ok(());
+    }
+    Err(Problem::new(
+        Code::InvalidEncoding,
+        "The path is not percent-encoded UTF-8; a literal % is written %25.",
+    ))
+}
+
+/// Leaves at most one `Content-Encoding`, spelled as the decompression expects it.
+pub(super) fn normalize_content_encoding(headers: &mut HeaderMap) -> Result<(), Problem> {
+    let mut found = None;
+    for coding in members(headers, header::CONTENT_ENCODING) {
+        let known = match coding.to_ascii_lowercase().as_str() {
+            "identity" | "" => continue,
+            "gzip" | "x-gzip" => "gzip",
+            "zstd" => "zstd",
+            _ => return Err(unsupported()),
+        };
+        // Coded twice over: nobody sends that, except to make a small body very large.
+        if found.replace(known).is_some() {
+            return Err(unsupported());
+        }
+    }
+    headers.remove(header::CONTENT_ENCODING);
+    if let Some(coding) = found {
+        headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(coding));
+    }
+    Ok(())
+}
+
+/// Leaves of `Accept-Encoding` what the compression can give.
+///
+/// Without it, a client that refuses `identity` and names nothing that we have would get a 406 in
+/// place of the answer to a write that was done.
+pub(super) fn normalize_accept_encoding(headers: &mut HeaderMap) {
+    if !headers.contains_key(header::ACCEPT_ENCODING) {
+        return;
+    }
+    let kept: Vec<_> = members(headers, header::ACCEPT_ENCODING)
+        .filter(|member| {
+            let coding = member.split(';').next().unwrap_or_default().trim();
+            let known = ["gzip", "x-gzip", "zstd"];
+            known.iter().any(|known| coding.eq_ignore_ascii_case(known))
+        })
+        .collect();
+    let value = HeaderValue::from_str(&kept.join(","));
+    headers.remove(header::ACCEPT_ENCODING);
+    if let Ok(value) = value {
+        headers.insert(header::ACCEPT_ENCODING, value);
+    }
+}
+
+/// Whether reading a body failed because its gzip or zstd stream is damaged or cut short: the
+/// client's fault, `invalid-encoding`, and not a lost connection or a limit.
+///
+/// Takes any error that has the body's among its sources, such as a rejection of axum's extractors.
+#[must_use]
+pub fn is_corrupt(error: &(dyn Error + 'static)) -> bool {
+    let chain = || std::iter::successors(Some(error), |&error| error.source());
+    let is_body = chain().any(<dyn Error>::is::<axum::Error>);
+    is_body && !chain().any(|error| error.is::<hyper::Error>() || is_limit(error))
+}
+
+fn is_limit(error: &(dyn Error + 'static)) -> bool {
+    // axum boxes it once more on its way into a rejection.
+    error.is::<LengthLimitError>() || error.is::<Box<LengthLimitError>>()
+}
+
+fn members(headers: &HeaderMap, name: header::HeaderName) -> impl Iterator<Item = &str> {
+    let values = headers.get_all(name).into_iter();
+    // A value that is no text becomes a member that nobody knows.
+    values
+        .flat_map(|value| value.to_str().unwrap_or("?").split(','))
+        .map(str::trim)
+}
+
+fn unsupported() -> Problem {
+    Problem::new(
+        Code::UnsupportedMediaType,
+        "The body's Content-Encoding is not supported; send it as it is, or as one of gzip and zstd.",
+    )
+    .header(
+        header::ACCEPT_ENCODING,
+        HeaderValue::from_static("gzip, zstd"),
+    )
+}

@@ -1,0 +1,237 @@
+//! Which names this server answers to, so that a page cannot reach it through a name of its own
+//! (DNS rebinding) or post to it from another site.
+
+use std::{
+    collections::BTreeSet,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    str::FromStr,
+    sync::Arc,
+};
+
+use axum::http::{HeaderMap, Uri, header};
+
+use crate::{board::Code, http::Problem};
+
+/// A host name, in lower case and without its port.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct HostName(String);
+
+/// The text is no host name.
+#[derive(Debug, thiserror::Error)]
+#[error("{0:?} is not a host name such as blackboard.example.com")]
+pub struct InvalidHost(String);
+
+impl FromStr for HostName {
+    type Err = InvalidHost;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match Host::parse(text) {
+            Some(Host::Name(name)) => Ok(name),
+            // Always allowed, so naming it is harmless.
+            Some(Host::Ip(ip)) => Ok(Self(ip.to_string())),
+            None => Err(InvalidHost(text.to_owned())),
+        }
+    }
+}
+
+/// The names that a request may be addressed to; IP literals and localhost are always among them.
+#[derive(Clone, Debug, Default)]
+pub struct AllowedHosts(Arc<BTreeSet<HostName>>);
+
+impl FromStr for AllowedHosts {
+    type Err = InvalidHost;
+
+    /// Reads names separated by commas; none at all is a list too.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let names = text
+            .split(',')
+            .map(str::trim)
+            .filter(|name| !name.is_empty());
+        let names: Result<_, _> = names.map(str::parse).collect();
+        names.map(|names| Self(Arc::new(names)))
+    }
+}
+
+impl AllowedHosts {
+    /// Refuses a request for a foreign host, or one that a page of a foreign origin sent.
+    pub(super) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
+        let host = self.addressed(uri, headers)?;
+        for origin in headers.get_all(header::ORIGIN) {
+            let from = origin.to_str().ok().and_then(host_of_origin);
+            if !from.is_some_and(|from| self.is_origin_allowed(&from, &host)) {
+                return Err(Problem::new(
+                    Code::Forbidden,
+                    "The request's Origin is not one of this server's hosts (--allowed-hosts).",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// The host that the request names; every mention of one must be allowed.
+    fn addressed(&self, uri: &Uri, headers: &HeaderMap) -> Result<Host, Problem> {
+        let in_uri = uri.authority().map(|authority| Ok(authority.as_str()));
+        let in_headers = headers.get_all(header::HOST).iter().map(|v| v.to_str());
+        let mut addressed = None;
+        for mention in in_uri.into_iter().chain(in_headers) {
+            let host = mention.ok().and_then(Host::parse);
+            match host.filter(|host| self.is_allowed(host)) {
+                Some(host) => _ = addressed.get_or_insert(host),
+                None => {
+                    return Err(unknown(
+                        "The request is addressed to a host that this server does not answer to; name it in --allowed-hosts, or use an IP address.",
+                    ));
+                }
+            }
+        }
+        addressed.ok_or_else(|| unknown("The request has no Host header."))
+    }
+
+    fn is_allowed(&self, host: &Host) -> bool {
+        match host {
+            Host::Ip(_) => true,
+            Host::Name(name) => name.0 == "localhost" || self.0.contains(name),
+        }
+    }
+
+    /// An address is no proof of being ours: a foreign one may serve a page too.
+    fn is_origin_allowed(&self, origin: &Host, host: &Host) -> bool {
+        match origin {
+            Host::Ip(ip) => ip.to_canonical().is_loopback() || origin == host,
+            Host::Name(_) => self.is_allowed(origin),
+        }
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Host {
+    Ip(IpAddr),
+    Name(HostName),
+}
+
+impl Host {
+    /// Reads `host`, `host:port` or `[v6]:port`.
+    fn parse(authority: &str) -> Option<Self> {
+        if let Some(rest) = authority.strip_prefix('[') {
+            let (ip, after) = rest.split_once(']')?;
+            let port = after.strip_prefix(':').or(after.is_empty().then_some(""))?;
+            let ip: Ipv6Addr = ip.parse().ok()?;
+            return is_port(port).then_some(Self::Ip(ip.into()));
+        }
+        let (host, port) = authority.split_once(':').unwrap_or((authority, ""));
+        if !is_port(port) {
+            return None;
+        }
+        if let Ok(ip) = host.parse::<Ipv4Addr>() {
+            return Some(Self::Ip(ip.into()));
+        }
+        let name = host.strip_suffix('.').unwrap_or(host);
+        let is_name = !name.is_empty() && name.bytes().all(is_name_byte);
+        is_name.then(|| Self::Name(HostName(name.to_ascii_lowercase())))
+    }
+}
+
+fn is_port(text: &str) -> bool {
+    text.len() <= 5 && text.bytes().all(|b| b.is_ascii_digit())
+}
+
+fn is_name_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_')
+}
+
+fn host_of_origin(origin: &str) -> Option<Host> {
+    let (scheme, authority) = origin.split_once("://")?;
+    let is_web = scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https");
+    is_web.then(|| Host::parse(authority)).flatten()
+}
+
+fn unknown(detail: &str) -> Problem {
+    Problem::new(Code::UnknownHost, detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    fn check(uri: &str, host: Option<&str>, origin: Option<&str>) -> Option<Code> {
+        let hosts: AllowedHosts = "Board.Example:8733, other".parse().expect("names");
+        let mut headers = HeaderMap::new();
+        for (name, value) in [(header::HOST, host), (header::ORIGIN, origin)] {
+            if let Some(value) = value {
+                headers.insert(name, HeaderValue::from_str(value).expect("a header"));
+            }
+        }
+        let uri: Uri = uri.parse().expect("a URI");
+        hosts.check(&uri, &headers).err().map(|p| p.code())
+    }
+
+    #[test]
+    fn own_names_and_addresses_are_allowed() {
+        for host in [
+            "localhost",
+            "LOCALHOST:8733",
+            "board.example",
+            "BOARD.example.:1",
+            "127.0.0.1:8733",
+            "192.168.1.7",
+            "[::1]",
+            "[fe80::1]:8733",
+        ] {
+            assert_eq!(check("/", Some(host), None), None, "{host}");
+        }
+    }
+
+    #[test]
+    fn foreign_and_malformed_hosts_are_refused() {
+        for host in [
+            "evil.example",
+            "localhost.evil.example",
+            "user@localhost",
+            "localhost:port",
+            "[::1",
+            "[localhost]",
+            "127.1",
+            "",
+        ] {
+            let refused = check("/", Some(host), None);
+            assert_eq!(refused, Some(Code::UnknownHost), "{host}");
+        }
+        assert_eq!(check("/", None, None), Some(Code::UnknownHost));
+    }
+
+    #[test]
+    fn an_absolute_uri_counts_as_much_as_the_host() {
+        let evil = "http://evil.example/v1";
+        assert_eq!(
+            check(evil, Some("localhost"), None),
+            Some(Code::UnknownHost)
+        );
+        assert_eq!(check("http://localhost/v1", None, None), None);
+    }
+
+    #[test]
+    fn a_page_of_another_site_may_not_write() {
+        for (origin, allowed) in [
+            ("http://localhost:5173", true),
+            ("https://board.example", true),
+            ("http://127.0.0.1:8733", true),
+            ("http://[::1]:8733", true),
+            ("http://10.0.0.5:8733", true),
+            ("http://6.6.6.6", false),
+            ("https://evil.example", false),
+            ("null", false),
+            ("file://", false),
+        ] {
+            let refused = check("/", Some("10.0.0.5:8733"), Some(origin));
+            assert_eq!(refused.is_none(), allowed, "{origin}");
+        }
+    }
+
+    #[test]
+    fn a_url_is_no_host_name() {
+        assert!("a,http://board.example".parse::<AllowedHosts>().is_err());
+        assert!("".parse::<AllowedHosts>().is_ok());
+    }
+}

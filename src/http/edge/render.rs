@@ -1,0 +1,114 @@
+//! Problems become bodies here, whoever made them: a handler, the router, a layer, or a panic.
+
+use std::any::Any;
+
+use axum::{
+    body::{Body, to_bytes},
+    extract::Request,
+    http::{HeaderValue, header},
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+use http_body::Body as _;
+
+use super::RequestId;
+use crate::{
+    board::Code,
+    chain::Chain,
+    http::problem::{MEDIA_TYPE, Problem},
+};
+
+/// How much of a layer's plain text may become a problem's detail.
+const DETAIL_BYTES_MAX: usize = 4096;
+
+/// Renders the problem among the answer's extensions, or what a layer said without one.
+pub(super) async fn render(request: Request, next: Next) -> Response {
+    let id = request.extensions().get().copied();
+    let mut response = next.run(request).await;
+    let found = response.extensions_mut().remove::<Problem>();
+    let problem = match found {
+        Some(problem) => problem,
+        None if is_bare_error(&response) => bare(&mut response).await,
+        None => return response,
+    };
+    fill(response, problem, id.unwrap_or_else(RequestId::new))
+}
+
+fn fill(mut response: Response, mut problem: Problem, id: RequestId) -> Response {
+    if problem.status().is_server_error() {
+        log(&mut problem, id);
+    }
+    *response.status_mut() = problem.status();
+    let media_type = HeaderValue::from_static(MEDIA_TYPE);
+    response.headers_mut().remove(header::CONTENT_LENGTH);
+    response
+        .headers_mut()
+        .insert(header::CONTENT_TYPE, media_type);
+    *response.body_mut() = Body::from(problem.into_json(id));
+    response
+}
+
+/// The one place where the cause of a failure is told.
+fn log(problem: &mut Problem, id: RequestId) {
+    let cause = problem.take_cause();
+    let cause = cause.as_ref().map(|error| Chain(error).to_string());
+    tracing::error!(code = problem.code().as_str(), cause, request_id = %id, "failed: {problem}");
+}
+
+/// An error that says nothing, or only plain text: the router's, an extractor's or a layer's own.
+/// What has another media type (a JSON-RPC error) is somebody's deliberate answer.
+fn is_bare_error(response: &Response) -> bool {
+    let status = response.status();
+    if !(status.is_client_error() || status.is_server_error()) {
+        return false;
+    }
+    let media_type = response.headers().get(header::CONTENT_TYPE);
+    media_type.is_none_or(|value| value.as_bytes().starts_with(b"text/plain"))
+}
+
+async fn bare(response: &mut Response) -> Problem {
+    let status = response.status();
+    let body = std::mem::take(response.body_mut());
+    // A stream has no upper bound and is not waited for.
+    let is_short = body
+        .size_hint()
+        .upper()
+        .is_some_and(|n| n <= DETAIL_BYTES_MAX as u64);
+    let said = match to_bytes(body, DETAIL_BYTES_MAX).await {
+        Ok(bytes) if is_short && status.is_client_error() => {
+            String::from_utf8_lossy(&bytes).trim().to_owned()
+        }
+        _ => String::new(),
+    };
+    let detail = match (said.is_empty(), status.as_u16()) {
+        (false, _) => said,
+        (true, 405) => "The route has no such method; Allow lists those it has.".to_owned(),
+        (true, _) => status.canonical_reason().unwrap_or("Error").to_owned(),
+    };
+    Problem::of_status(status, detail)
+}
+
+/// What the router says where nothing matches.
+pub(super) async fn route_not_found() -> Problem {
+    Problem::new(
+        Code::RouteNotFound,
+        "There is no such route; /openapi.json lists them all.",
+    )
+}
+
+/// A handler's panic: its message goes to the log.
+pub(super) fn panicked(payload: Box<dyn Any + Send + 'static>) -> Response {
+    let message = match payload.downcast::<String>() {
+        Ok(message) => *message,
+        Err(payload) => payload
+            .downcast::<&'static str>()
+            .map_or_else(|_| "no message".to_owned(), |message| (*message).to_owned()),
+    };
+    Problem::new(Code::Internal, "The server failed to handle the request.")
+        .cause(Panicked(message))
+        .into_response()
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("the handler panicked: {0}")]
+struct Panicked(String);
