@@ -3,8 +3,13 @@
 //! The layers, from the top down; each may use only those below it:
 //! `cli` → `app` → `http` → `service` → `store` and `prompt` → `board`.
 
+pub mod app;
 pub mod board;
 pub mod prompt;
 pub mod store;
 pub mod chain;
+pub mod cli;
+pub mod config;
+pub mod descriptors;
 pub mod http;
+pub mod telemetry;

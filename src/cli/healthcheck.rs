@@ -1,0 +1,111 @@
+//! `blackboard healthcheck`: one GET over a plain socket, so that a container needs no other program.
+
+use std::{
+    io::{self, BufRead, BufReader, Read, Write},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs},
+    time::Duration,
+};
+
+use clap::Args;
+
+use super::Failure;
+use crate::config::LISTEN_DEFAULT;
+
+/// For the connection, and for each wait after it.
+const TIMEOUT: Duration = Duration::from_secs(3);
+
+/// A status line is shorter.
+const LINE_BYTES_MAX: u64 = 1024;
+
+/// Ask a running server whether it is ready; exit 0 if it is, else 1
+#[derive(Args, Debug)]
+pub(super) struct Healthcheck {
+    /// What to ask; if absent, /readyz of the server on this machine that listens on --listen
+    #[arg(long, env = "BLACKBOARD_HEALTHCHECK_URL", value_name = "URL")]
+    url: Option<String>,
+
+    /// Address and port that the server was told to listen on
+    #[arg(long, env = "BLACKBOARD_LISTEN", value_name = "ADDR:PORT", default_value = LISTEN_DEFAULT)]
+    listen: SocketAddr,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum Unhealthy {
+    #[error("{0:?} is not a URL such as http://127.0.0.1:8733/readyz")]
+    Url(String),
+    #[error("cannot reach {url}")]
+    Unreachable { url: String, source: io::Error },
+    #[error("{url} answered {answer:?} instead of 200")]
+    Status { url: String, answer: String },
+}
+
+impl Healthcheck {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        let url = self.url.unwrap_or_else(|| url_of(self.listen));
+        check(url).map_err(Failure::failed)
+    }
+}
+
+/// Where a server that listens on `listen` is reached from its own machine.
+fn url_of(mut listen: SocketAddr) -> String {
+    if listen.ip().is_unspecified() {
+        listen.set_ip(match listen.ip() {
+            IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+            IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+        });
+    }
+    format!("http://{listen}/readyz")
+}
+
+fn check(url: String) -> Result<(), Unhealthy> {
+    let Some((authority, path)) = parts(&url) else {
+        return Err(Unhealthy::Url(url));
+    };
+    match get(authority, path) {
+        Ok(answer) if answer.split(' ').nth(1) == Some("200") => Ok(()),
+        Ok(answer) => Err(Unhealthy::Status { url, answer }),
+        Err(source) => Err(Unhealthy::Unreachable { url, source }),
+    }
+}
+
+/// The authority and the path of a plain URL.
+fn parts(url: &str) -> Option<(&str, &str)> {
+    let rest = url.strip_prefix("http://")?;
+    let at = rest.find('/').unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(at);
+    let is_plain = url.bytes().all(|b| b.is_ascii_graphic());
+    let path = if path.is_empty() { "/" } else { path };
+    (is_plain && !authority.is_empty()).then_some((authority, path))
+}
+
+/// The status line of the answer.
+fn get(authority: &str, path: &str) -> io::Result<String> {
+    let mut stream = connect(authority)?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    stream.set_write_timeout(Some(TIMEOUT))?;
+    let head = format!("GET {path} HTTP/1.1\r\nHost: {authority}\r\nConnection: close\r\n\r\n");
+    stream.write_all(head.as_bytes())?;
+    let mut line = String::new();
+    BufReader::new(stream.take(LINE_BYTES_MAX)).read_line(&mut line)?;
+    Ok(line.trim_end().to_owned())
+}
+
+fn connect(authority: &str) -> io::Result<TcpStream> {
+    let has_port = authority.rsplit(':').next().is_some_and(|port| {
+        authority.contains(':') && !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit())
+    });
+    let with_port = format!("{authority}:80");
+    let address = if has_port { authority } else { &with_port };
+    let mut last = io::Error::from(io::ErrorKind::NotFound);
+    for address in address.to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, TIMEOUT) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+#[cfg(test)]
+#[path = "healthcheck_tests.rs"]
+mod tests;

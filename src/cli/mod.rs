@@ -1,0 +1,91 @@
+//! The command line: one file a command, all alike.
+
+mod healthcheck;
+mod serve;
+
+use std::error::Error;
+
+use clap::{Parser, Subcommand};
+
+/// A durable blackboard that agents on many devices share over HTTP.
+#[derive(Debug, Parser)]
+#[command(version, arg_required_else_help = true)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Serve(serve::Serve),
+    Healthcheck(healthcheck::Healthcheck),
+}
+
+/// Why a command failed, which decides the exit code.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// What was asked for cannot be meant: exit code 2, as for an unknown flag.
+    #[error(transparent)]
+    Usage(Box<dyn Error + Send + Sync>),
+    /// It was tried, and failed: exit code 1.
+    #[error(transparent)]
+    Failed(Box<dyn Error + Send + Sync>),
+}
+
+impl Failure {
+    /// The exit code of the process.
+    #[must_use]
+    pub const fn exit_code(&self) -> u8 {
+        match self {
+            Self::Failed(_) => 1,
+            Self::Usage(_) => 2,
+        }
+    }
+
+    fn usage(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::Usage(error.into())
+    }
+
+    fn failed(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+impl Cli {
+    /// Runs the command.
+    ///
+    /// # Errors
+    ///
+    /// The command failed, or was asked for what it refuses.
+    pub fn run(self) -> Result<(), Failure> {
+        match self.command {
+            Command::Serve(serve) => serve.run(),
+            Command::Healthcheck(healthcheck) => healthcheck.run(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_flag_is_an_environment_variable_too() {
+        for command in Cli::command().get_subcommands() {
+            for arg in command.get_arguments() {
+                let Some(flag) = arg.get_long() else { continue };
+                let env = arg.get_env().and_then(|env| env.to_str());
+                let name = flag.replace('-', "_").to_uppercase();
+                let found = env.unwrap_or_else(|| panic!("--{flag} has none"));
+                assert!(found.starts_with("BLACKBOARD_") && found.ends_with(&name));
+            }
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! What the server is told by flags and environment, parsed and valid by construction.
+
+use std::{fmt, net::SocketAddr, num::NonZeroU64, path::PathBuf, str::FromStr};
+
+use clap::{ArgAction, Args, ValueEnum, builder::BoolishValueParser};
+
+use crate::http::AllowedHosts;
+
+/// Where the server listens unless told otherwise.
+pub const LISTEN_DEFAULT: &str = "127.0.0.1:8733";
+
+/// The options of `blackboard serve`.
+#[derive(Args, Clone, Debug)]
+pub struct Config {
+    /// Address and port to listen on; port 0 takes any free one
+    #[arg(long, env = "BLACKBOARD_LISTEN", value_name = "ADDR:PORT", default_value = LISTEN_DEFAULT)]
+    pub listen: SocketAddr,
+
+    /// Directory that holds the store; it is made if absent
+    #[arg(
+        long,
+        env = "BLACKBOARD_DATA",
+        value_name = "DIR",
+        default_value = "./data"
+    )]
+    pub data: PathBuf,
+
+    /// Host names, separated by commas, that clients may use; IP addresses and localhost always work
+    #[arg(
+        long,
+        env = "BLACKBOARD_ALLOWED_HOSTS",
+        value_name = "NAME,…",
+        default_value = "",
+        hide_default_value = true
+    )]
+    pub allowed_hosts: AllowedHosts,
+
+    /// Allow --listen beyond loopback, although whoever reaches the port can then read and write everything
+    #[arg(long, env = "BLACKBOARD_INSECURE", value_parser = BoolishValueParser::new())]
+    pub insecure: bool,
+
+    /// When a write is acknowledged: with full, once it is on disk; normal is faster, but an OS crash or power cut may lose the last acknowledged writes
+    #[arg(long, env = "BLACKBOARD_SYNC", value_enum, default_value_t = SyncPolicy::Full)]
+    pub sync: SyncPolicy,
+
+    /// Make a session at its first write; with false, a write to an unknown session is answered 404
+    #[arg(long, env = "BLACKBOARD_AUTO_CREATE", value_name = "BOOL", default_value_t = true,
+          action = ArgAction::Set, value_parser = BoolishValueParser::new())]
+    pub auto_create: bool,
+
+    /// NDJSON file of question-and-answer pairs that every new session starts with
+    #[arg(long, env = "BLACKBOARD_QA_FILE", value_name = "PATH")]
+    pub qa_file: Option<PathBuf>,
+
+    /// Take only the last K lines of the --qa-file; all of them if absent
+    #[arg(long, env = "BLACKBOARD_QA_LAST", value_name = "K")]
+    pub qa_last: Option<NonZeroU64>,
+
+    /// Most that one session's board may take, in bytes or with KiB, MiB, GiB or TiB
+    #[arg(
+        long,
+        env = "BLACKBOARD_SESSION_BYTES_MAX",
+        value_name = "SIZE",
+        default_value = "1GiB"
+    )]
+    pub session_bytes_max: ByteSize,
+
+    /// Most that one session's images may take, in bytes or with KiB, MiB, GiB or TiB
+    #[arg(
+        long,
+        env = "BLACKBOARD_SESSION_BLOB_BYTES_MAX",
+        value_name = "SIZE",
+        default_value = "2GiB"
+    )]
+    pub session_blob_bytes_max: ByteSize,
+
+    /// Most client connections at once; further ones wait until one is closed
+    #[arg(long, env = "BLACKBOARD_CONNECTIONS_MAX", value_name = "N", default_value_t = 10_000,
+          value_parser = clap::value_parser!(u32).range(1..))]
+    pub connections_max: u32,
+
+    /// What to log: error, warn, info, debug or trace, also by target as in warn,blackboard=debug
+    #[arg(
+        long,
+        env = "BLACKBOARD_LOG",
+        value_name = "FILTER",
+        default_value = "info"
+    )]
+    pub log: String,
+}
+
+/// When a write is acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SyncPolicy {
+    /// Once it is on disk
+    Full,
+    /// Once the operating system has it
+    Normal,
+}
+
+/// A number of bytes, written as `512MiB`, `1GiB` or plainly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ByteSize(pub u64);
+
+/// The text is no size.
+#[derive(Debug, thiserror::Error)]
+#[error("a size is a whole number of bytes, or one with KiB, MiB, GiB or TiB, such as 512MiB")]
+pub struct InvalidSize;
+
+const UNITS: [(&str, u32); 5] = [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10), ("B", 0)];
+
+impl FromStr for ByteSize {
+    type Err = InvalidSize;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (digits, shift) = UNITS
+            .iter()
+            .find_map(|(unit, shift)| Some((strip_unit(text, unit)?, *shift)))
+            .unwrap_or((text, 0));
+        let digits = digits.trim_end();
+        if !digits.bytes().all(|b| b.is_ascii_digit()) {
+            return Err(InvalidSize);
+        }
+        let count: u64 = digits.parse().map_err(|_| InvalidSize)?;
+        count.checked_mul(1 << shift).map(Self).ok_or(InvalidSize)
+    }
+}
+
+fn strip_unit<'a>(text: &'a str, unit: &str) -> Option<&'a str> {
+    let (digits, suffix) = text.split_at_checked(text.len().checked_sub(unit.len())?)?;
+    suffix.eq_ignore_ascii_case(unit).then_some(digits)
+}
+
+impl fmt::Display for ByteSize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (unit, shift) in UNITS {
+            let size = 1 << shift;
+            if self.0 >= size && self.0.is_multiple_of(size) {
+                return write!(f, "{}{unit}", self.0 / size);
+            }
+        }
+        write!(f, "{}B", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_bytes_or_binary_units() {
+        for (text, bytes) in [
+            ("0", 0),
+            ("1000", 1000),
+            ("7B", 7),
+            ("4KiB", 4096),
+            ("512mib", 512 << 20),
+            ("1 GiB", 1 << 30),
+            ("2TiB", 2 << 40),
+        ] {
+            let size: ByteSize = text.parse().expect(text);
+            assert_eq!(size.0, bytes, "{text}");
+            assert_eq!(size.to_string().parse::<ByteSize>().expect("a size"), size);
+        }
+    }
+
+    #[test]
+    fn what_is_no_size_is_refused() {
+        for text in ["", "GiB", "-1", "+1", "1.5GiB", "1GB", "1é", "99999999TiB"] {
+            assert!(text.parse::<ByteSize>().is_err(), "{text}");
+        }
+    }
+}

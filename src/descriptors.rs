@@ -1,0 +1,35 @@
+//! File descriptors: connections must not take those that the store needs, for a commit that cannot
+//! open a file may poison it.
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// Left for the store, its blobs, and the runtime.
+const RESERVED: u64 = 256;
+
+/// Raises the limit as far as the system allows, and gives how many of `wanted` connections fit in.
+#[must_use]
+pub fn fit_connections(wanted: u32) -> usize {
+    let limit = raise().unwrap_or(u64::MAX);
+    let fitting = limit.saturating_sub(RESERVED).max(1).min(wanted.into());
+    if fitting < wanted.into() {
+        tracing::warn!(
+            connections_max = fitting,
+            descriptors_max = limit,
+            "fewer connections than asked for: the limit of open files (ulimit -n) is too low"
+        );
+    }
+    usize::try_from(fitting).unwrap_or(usize::MAX)
+}
+
+/// The limit now in force; `None` where there is none.
+fn raise() -> Option<u64> {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: limit.maximum,
+        maximum: limit.maximum,
+    };
+    match setrlimit(Resource::Nofile, raised) {
+        Ok(()) => limit.maximum,
+        Err(_) => limit.current,
+    }
+}
