@@ -165,6 +165,10 @@ impl Problem {
         self.0.status
     }
 
+    pub(super) fn take_headers(&mut self) -> HeaderMap {
+        std::mem::take(&mut self.0.headers)
+    }
+
     pub(super) fn take_cause(&mut self) -> Option<Cause> {
         self.0.cause.take()
     }
@@ -200,7 +204,7 @@ impl IntoResponse for Problem {
     /// Status and headers, with the problem itself among the extensions for the edge to render.
     fn into_response(mut self) -> Response {
         let mut response = self.0.status.into_response();
-        *response.headers_mut() = std::mem::take(&mut self.0.headers);
+        *response.headers_mut() = self.take_headers();
         response.extensions_mut().insert(self);
         response
     }

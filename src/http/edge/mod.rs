@@ -53,3 +53,6 @@ async fn admit(State(hosts): State<AllowedHosts>, mut request: Request, next: Ne
 #[cfg(test)]
 #[path = "edge_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+mod log_tests;

@@ -4,13 +4,14 @@ use std::{fmt, time::Instant};
 
 use axum::{
     extract::{MatchedPath, Request},
-    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, header},
     middleware::Next,
     response::Response,
 };
 use uuid::Uuid;
 
 use super::encoding::normalize_accept_encoding;
+use crate::board::Code;
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const X_AGENT_ID: HeaderName = HeaderName::from_static("x-agent-id");
@@ -45,7 +46,7 @@ pub(super) async fn observe(mut request: Request, next: Next) -> Response {
     normalize_accept_encoding(request.headers_mut());
     let line = Line::begin(&request, id);
     let mut response = next.run(request).await;
-    line.end(response.status());
+    line.end(&response);
     dress(response.headers_mut(), id);
     response
 }
@@ -85,7 +86,12 @@ impl Line {
         }
     }
 
-    fn end(self, status: StatusCode) {
+    fn end(self, response: &Response) {
+        let status = response.status();
+        let code = response
+            .extensions()
+            .get::<Code>()
+            .map(|code| code.as_str());
         let route = self.route.as_ref().map_or("none", MatchedPath::as_str);
         let ms = (self.begun.elapsed().as_secs_f64() * 1e6).round() / 1e3;
         macro_rules! line {
@@ -94,6 +100,7 @@ impl Line {
                     method = %self.method,
                     route,
                     status = status.as_u16(),
+                    code,
                     ms,
                     session = self.session,
                     agent = self.agent,

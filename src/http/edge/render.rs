@@ -3,9 +3,9 @@
 use std::any::Any;
 
 use axum::{
-    body::{Body, to_bytes},
+    body::{Body, Bytes, to_bytes},
     extract::Request,
-    http::{HeaderValue, header},
+    http::{HeaderValue, StatusCode, header},
     middleware::Next,
     response::{IntoResponse, Response},
 };
@@ -19,9 +19,10 @@ use crate::{
 };
 
 /// How much of a layer's plain text may become a problem's detail.
-const DETAIL_BYTES_MAX: usize = 4096;
+const DETAIL_BYTES_MAX: u64 = 4096;
 
-/// Renders the problem among the answer's extensions, or what a layer said without one.
+/// Renders the problem among the answer's extensions, or what a layer said without one; its code
+/// stays there for the log.
 pub(super) async fn render(request: Request, next: Next) -> Response {
     let id = request.extensions().get().copied();
     let mut response = next.run(request).await;
@@ -39,6 +40,8 @@ fn fill(mut response: Response, mut problem: Problem, id: RequestId) -> Response
         log(&mut problem, id);
     }
     *response.status_mut() = problem.status();
+    response.headers_mut().extend(problem.take_headers());
+    response.extensions_mut().insert(problem.code());
     let media_type = HeaderValue::from_static(MEDIA_TYPE);
     response.headers_mut().remove(header::CONTENT_LENGTH);
     response
@@ -69,23 +72,25 @@ fn is_bare_error(response: &Response) -> bool {
 async fn bare(response: &mut Response) -> Problem {
     let status = response.status();
     let body = std::mem::take(response.body_mut());
-    // A stream has no upper bound and is not waited for.
+    // A stream has no upper bound and is not waited for; what a failure says is not for the client.
     let is_short = body
         .size_hint()
         .upper()
-        .is_some_and(|n| n <= DETAIL_BYTES_MAX as u64);
-    let said = match to_bytes(body, DETAIL_BYTES_MAX).await {
-        Ok(bytes) if is_short && status.is_client_error() => {
-            String::from_utf8_lossy(&bytes).trim().to_owned()
+        .is_some_and(|n| n <= DETAIL_BYTES_MAX);
+    let said = if is_short && status.is_client_error() {
+        to_bytes(body, usize::MAX).await.unwrap_or_default()
+    } else {
+        Bytes::new()
+    };
+    let said = String::from_utf8_lossy(&said);
+    let detail = match (said.trim(), status) {
+        ("", StatusCode::METHOD_NOT_ALLOWED) => {
+            "The route has no such method; Allow lists those it has."
         }
-        _ => String::new(),
+        ("", _) => status.canonical_reason().unwrap_or("Error"),
+        (said, _) => said,
     };
-    let detail = match (said.is_empty(), status.as_u16()) {
-        (false, _) => said,
-        (true, 405) => "The route has no such method; Allow lists those it has.".to_owned(),
-        (true, _) => status.canonical_reason().unwrap_or("Error").to_owned(),
-    };
-    Problem::of_status(status, detail)
+    Problem::of_status(status, detail.to_owned())
 }
 
 /// What the router says where nothing matches.
