@@ -7,6 +7,6 @@ mod edge;
 mod problem;
 mod server;
 
-pub use edge::{AllowedHosts, InvalidHost, RequestId, edge, is_corrupt};
+pub use edge::{AllowedHosts, InvalidHost, RequestId, edge, is_corrupt, is_late};
 pub use problem::{Fault, Problem, ProblemBody};
 pub use server::{ConnectionLimits, serve};

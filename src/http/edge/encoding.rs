@@ -1,9 +1,6 @@
 //! Encodings of paths and bodies, put in the one form that the layers behind understand.
 
-use std::error::Error;
-
 use axum::http::{HeaderMap, HeaderValue, header};
-use http_body_util::LengthLimitError;
 use percent_encoding::percent_decode_str;
 
 use crate::{board::Code, http::Problem};
@@ -66,22 +63,6 @@ pub(super) fn normalize_accept_encoding(headers: &mut HeaderMap) {
     if let Ok(value) = value {
         headers.insert(header::ACCEPT_ENCODING, value);
     }
-}
-
-/// Whether reading a body failed because its gzip or zstd stream is damaged or cut short: the
-/// client's fault, `invalid-encoding`, and not a lost connection or a limit.
-///
-/// Takes any error that has the body's among its sources, such as a rejection of axum's extractors.
-#[must_use]
-pub fn is_corrupt(error: &(dyn Error + 'static)) -> bool {
-    let chain = || std::iter::successors(Some(error), |&error| error.source());
-    let is_body = chain().any(<dyn Error>::is::<axum::Error>);
-    is_body && !chain().any(|error| error.is::<hyper::Error>() || is_limit(error))
-}
-
-fn is_limit(error: &(dyn Error + 'static)) -> bool {
-    // axum boxes it once more on its way into a rejection.
-    error.is::<LengthLimitError>() || error.is::<Box<LengthLimitError>>()
 }
 
 fn members(headers: &HeaderMap, name: header::HeaderName) -> impl Iterator<Item = &str> {

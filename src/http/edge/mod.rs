@@ -3,10 +3,13 @@
 //! The layers live behind the router's matching, so that they know the matched route, and around
 //! its fallback, so that an unknown route is treated like any other.
 
+mod body;
 mod encoding;
 mod hosts;
 mod observe;
 mod render;
+
+use std::time::Duration;
 
 use axum::{
     Router,
@@ -16,15 +19,22 @@ use axum::{
 };
 use tower_http::{
     catch_panic::CatchPanicLayer, compression::CompressionLayer,
-    decompression::RequestDecompressionLayer,
+    decompression::RequestDecompressionLayer, timeout::RequestBodyTimeoutLayer,
 };
 
-pub use encoding::is_corrupt;
+pub use body::{is_corrupt, is_late};
 pub use hosts::{AllowedHosts, InvalidHost};
 pub use observe::RequestId;
 
+/// A body that sends nothing for so long fails, and its connection with it.
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+
 /// Puts the edge around a complete router; routes added afterwards would stand outside it.
 pub fn edge(router: Router, hosts: AllowedHosts) -> Router {
+    layered(router, hosts, BODY_TIMEOUT)
+}
+
+fn layered(router: Router, hosts: AllowedHosts, body_timeout: Duration) -> Router {
     // From the outside in. The line in the log tells the final status; compression sees rendered
     // problems; rendering sees those of a panic and of the admission.
     let layers = (
@@ -33,6 +43,7 @@ pub fn edge(router: Router, hosts: AllowedHosts) -> Router {
         from_fn(render::render),
         CatchPanicLayer::custom(render::panicked),
         from_fn_with_state(hosts, admit),
+        RequestBodyTimeoutLayer::new(body_timeout),
         RequestDecompressionLayer::new(),
     );
     router.fallback(render::route_not_found).layer(layers)
@@ -53,6 +64,9 @@ async fn admit(State(hosts): State<AllowedHosts>, mut request: Request, next: Ne
 #[cfg(test)]
 #[path = "edge_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+mod coding_tests;
 
 #[cfg(test)]
 mod log_tests;
