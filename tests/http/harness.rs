@@ -1,0 +1,337 @@
+//! A real server in a directory of its own: started, stopped, killed, started again on what it left.
+//!
+//! What it said is shown when the test that owns it fails.
+
+use std::io::{BufRead as _, BufReader, Read};
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use reqwest::{Body, Method, RequestBuilder};
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+use crate::answer::{Answer, ask};
+
+/// How long anything may take that is not itself about time.
+pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
+
+/// All that RFC 3986 does not leave free in a segment or a value.
+const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
+
+/// One name or value as it stands in a path or a query.
+pub(crate) fn encoded(text: &str) -> String {
+    utf8_percent_encode(text, SEGMENT).to_string()
+}
+
+/// The binary, with none of the caller's settings.
+pub(crate) fn blackboard(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_blackboard"));
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("BLACKBOARD_") {
+            command.env_remove(name);
+        }
+    }
+    command.args(arguments).stdin(Stdio::null());
+    command
+}
+
+/// Runs the binary to its end, which must come before the deadline.
+pub(crate) fn finished(arguments: &[&str]) -> Output {
+    let mut child = blackboard(arguments)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary runs");
+    let streams = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
+    let stdout = thread::spawn(move || drained(streams.0));
+    let stderr = thread::spawn(move || drained(streams.1));
+    let status = ended(&mut child).unwrap_or_else(|| {
+        child.kill().expect("kill");
+        child.wait().expect("wait");
+        panic!("`blackboard {}` does not end", arguments.join(" "))
+    });
+    Output {
+        status,
+        stdout: stdout.join().unwrap(),
+        stderr: stderr.join().unwrap(),
+    }
+}
+
+fn drained(mut stream: impl Read) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).expect("its output");
+    bytes
+}
+
+/// The child's exit, or nothing when the deadline passes first.
+fn ended(child: &mut Child) -> Option<ExitStatus> {
+    let start = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().expect("wait") {
+            return Some(status);
+        }
+        if start.elapsed() > DEADLINE {
+            return None;
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A running server. Dropped, it is killed and its directory goes.
+pub(crate) struct Server {
+    child: Child,
+    address: String,
+    said: Arc<Mutex<String>>,
+    flags: Vec<String>,
+    home: Arc<TempDir>,
+    http: reqwest::Client,
+}
+
+impl Server {
+    pub(crate) fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    /// With more flags than the harness gives; a flag given twice is the caller's mistake.
+    pub(crate) fn start_with(flags: &[&str]) -> Self {
+        let home = Arc::new(tempfile::tempdir().expect("a directory"));
+        let flags: Vec<String> = flags.iter().map(|&flag| flag.to_owned()).collect();
+        let said = Arc::new(Mutex::new(String::new()));
+        let (child, address) = launch(&home, &flags, &said);
+        let http = reqwest::Client::builder()
+            .no_proxy()
+            .redirect(reqwest::redirect::Policy::none())
+            .timeout(Duration::from_secs(120))
+            .build()
+            .expect("a client");
+        Self {
+            child,
+            address,
+            said,
+            flags,
+            home,
+            http,
+        }
+    }
+
+    pub(crate) fn data(&self) -> PathBuf {
+        self.home.path().join("data")
+    }
+
+    /// `127.0.0.1:41234`
+    pub(crate) fn authority(&self) -> &str {
+        self.address.trim_start_matches("http://")
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn to(&self, method: Method, path: &str) -> RequestBuilder {
+        self.http.request(method, format!("{}{path}", self.address))
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Answer {
+        ask(self.to(Method::GET, path)).await
+    }
+
+    pub(crate) fn board(&self, session: &str) -> Board {
+        Board {
+            http: self.http.clone(),
+            root: format!("{}/v1/sessions/{}", self.address, encoded(session)),
+        }
+    }
+
+    /// A session made by name, so that reads of it work before anything is written.
+    pub(crate) async fn made(&self, session: &str) -> Board {
+        let board = self.board(session);
+        board.put("", "{}").await.is(201);
+        board
+    }
+
+    /// Power cut for the process: nothing is asked of it any more.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().expect("kill");
+        self.child.wait().expect("wait");
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        let pid = Pid::from_child(&self.child);
+        kill_process(pid, signal).expect("a signal");
+    }
+
+    /// SIGTERM, and how it ended.
+    pub(crate) fn stop(&mut self) -> ExitStatus {
+        self.signal(Signal::TERM);
+        self.wait()
+    }
+
+    pub(crate) fn wait(&mut self) -> ExitStatus {
+        ended(&mut self.child).expect("the server ends")
+    }
+
+    /// Starts again on the same directory; the address may be another.
+    pub(crate) fn start_again(&mut self) {
+        (self.child, self.address) = launch(&self.home, &self.flags, &self.said);
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if self.child.try_wait().is_ok_and(|status| status.is_none()) {
+            self.child.kill().ok();
+            self.child.wait().ok();
+        }
+        if thread::panicking() {
+            let said = self
+                .said
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner);
+            let from = said.len().saturating_sub(20_000);
+            let tail = said
+                .get(said.ceil_char_boundary(from)..)
+                .unwrap_or_default();
+            eprintln!("--- what the server said\n{tail}--- its end");
+        }
+    }
+}
+
+fn launch(home: &TempDir, flags: &[String], said: &Arc<Mutex<String>>) -> (Child, String) {
+    let mut child = blackboard(&[
+        "serve",
+        "--listen",
+        "127.0.0.1:0",
+        "--log",
+        "info",
+        "--data",
+    ])
+    .arg(home.path().join("data"))
+    .args(flags)
+    .current_dir(home.path())
+    .stdout(Stdio::piped())
+    .stderr(Stdio::piped())
+    .spawn()
+    .expect("the binary runs");
+    let (line, lines) = channel();
+    follow(child.stdout.take().unwrap(), line.clone(), Arc::clone(said));
+    follow(child.stderr.take().unwrap(), line, Arc::clone(said));
+    match listening(&lines) {
+        Some(address) => (child, address),
+        None => {
+            child.kill().expect("kill");
+            child.wait().expect("wait");
+            panic!("no server listens; it said:\n{}", said.lock().unwrap());
+        }
+    }
+}
+
+fn follow(stream: impl Read + Send + 'static, line: Sender<String>, said: Arc<Mutex<String>>) {
+    thread::spawn(move || {
+        let mut reader = BufReader::new(stream);
+        let mut bytes = Vec::new();
+        while reader.read_until(b'\n', &mut bytes).is_ok_and(|n| n > 0) {
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            said.lock().unwrap().push_str(&text);
+            // Nobody listens any more once the address is known.
+            line.send(text).ok();
+            bytes.clear();
+        }
+    });
+}
+
+fn listening(lines: &Receiver<String>) -> Option<String> {
+    let start = Instant::now();
+    loop {
+        let left = DEADLINE.checked_sub(start.elapsed())?;
+        match lines.recv_timeout(left) {
+            Ok(line) if line.contains("listening") => {
+                let rest = &line[line.find("http://")?..];
+                let end = rest.find(|c: char| !(c.is_alphanumeric() || ":/.[]-".contains(c)));
+                let address = &rest[..end.unwrap_or(rest.len())];
+                return Some(address.trim_end_matches('/').to_owned());
+            }
+            Ok(_) => {}
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return None,
+        }
+    }
+}
+
+/// One session's board, as a client sees it. A tail is what follows the session in the path.
+#[derive(Clone)]
+pub(crate) struct Board {
+    http: reqwest::Client,
+    root: String,
+}
+
+impl Board {
+    pub(crate) fn to(&self, method: Method, tail: &str) -> RequestBuilder {
+        let slash = if tail.is_empty() || tail.starts_with('?') {
+            ""
+        } else {
+            "/"
+        };
+        self.http
+            .request(method, format!("{}{slash}{tail}", self.root))
+    }
+
+    /// A request whose body is JSON text, sent byte for byte.
+    pub(crate) fn json(&self, method: Method, tail: &str, text: &str) -> RequestBuilder {
+        self.typed(method, tail, "application/json", text.to_owned())
+    }
+
+    pub(crate) fn typed(
+        &self,
+        method: Method,
+        tail: &str,
+        media_type: &str,
+        body: impl Into<Body>,
+    ) -> RequestBuilder {
+        self.to(method, tail)
+            .header("content-type", media_type)
+            .body(body)
+    }
+
+    pub(crate) async fn get(&self, tail: &str) -> Answer {
+        ask(self.to(Method::GET, tail)).await
+    }
+
+    pub(crate) async fn delete(&self, tail: &str) -> Answer {
+        ask(self.to(Method::DELETE, tail)).await
+    }
+
+    pub(crate) async fn post(&self, tail: &str, text: &str) -> Answer {
+        ask(self.json(Method::POST, tail, text)).await
+    }
+
+    pub(crate) async fn put(&self, tail: &str, text: &str) -> Answer {
+        ask(self.json(Method::PUT, tail, text)).await
+    }
+
+    /// RFC 7396.
+    pub(crate) async fn merge(&self, tail: &str, text: &str) -> Answer {
+        let media_type = "application/merge-patch+json";
+        ask(self.typed(Method::PATCH, tail, media_type, text.to_owned())).await
+    }
+
+    /// The bare items of a log, a line each.
+    pub(crate) async fn lines(&self, tail: &str) -> Vec<String> {
+        let request = self.to(Method::GET, tail);
+        let answer = ask(request.header("accept", "application/x-ndjson")).await;
+        answer.is(200);
+        answer.text().lines().map(str::to_owned).collect()
+    }
+
+    /// The whole board as its dictionary, to the byte.
+    pub(crate) async fn dictionary(&self) -> String {
+        self.get("blackboard").await.is(200).text().to_owned()
+    }
+}

@@ -1,0 +1,17 @@
+//! The contract, held by asking a real server: each file is a noun of the contract or a promise about it.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stderr,
+    reason = "a test stops where it fails and says why"
+)]
+
+mod answer;
+mod harness;
+mod images;
+mod python_value;
+
+mod vector_play;
+mod vectors;
