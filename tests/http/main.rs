@@ -13,5 +13,15 @@ mod harness;
 mod images;
 mod python_value;
 
+mod conditions;
+mod entries;
+mod filters;
+mod logs;
+mod ndjson;
+mod paging;
+mod prompt;
+mod screenshots;
+mod sessions;
+mod settings;
 mod vector_play;
 mod vectors;
