@@ -12,12 +12,16 @@ mod answer;
 mod harness;
 mod images;
 mod python_value;
+mod raw;
 
+mod bad_input;
+mod bad_paths;
 mod conditions;
 mod entries;
 mod filters;
 mod logs;
 mod ndjson;
+mod oversize;
 mod paging;
 mod prompt;
 mod screenshots;

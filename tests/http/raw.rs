@@ -1,0 +1,68 @@
+//! HTTP by hand, for what no client library would send.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+
+use crate::harness::{DEADLINE, Server};
+
+pub(crate) struct RawAnswer {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) body: String,
+}
+
+pub(crate) fn connect(server: &Server) -> TcpStream {
+    let stream = TcpStream::connect(server.authority()).expect("a connection");
+    stream.set_read_timeout(Some(DEADLINE)).expect("a timeout");
+    stream.set_write_timeout(Some(DEADLINE)).expect("a timeout");
+    stream
+}
+
+/// Sends the head as it stands (lines parted by `\n`, `Host` and `Connection: close` added) and a body.
+pub(crate) fn exchange(server: &Server, head: &str, body: &[u8]) -> RawAnswer {
+    let mut stream = connect(server);
+    let host = if head.to_ascii_lowercase().contains("\nhost:") {
+        String::new()
+    } else {
+        format!("\r\nHost: {}", server.authority())
+    };
+    let head = head.trim_end().replace('\n', "\r\n");
+    let head = format!("{head}{host}\r\nConnection: close\r\n\r\n");
+    stream.write_all(head.as_bytes()).expect("the head is sent");
+    // A server that has already refused may have closed; what counts is its answer.
+    stream.write_all(body).ok();
+    answer(stream)
+}
+
+/// Reads to the connection's end, or to a reset after an early refusal.
+pub(crate) fn answer(mut stream: TcpStream) -> RawAnswer {
+    let mut bytes = Vec::new();
+    let mut piece = [0; 8192];
+    while let Ok(n) = stream.read(&mut piece) {
+        if n == 0 {
+            break;
+        }
+        bytes.extend_from_slice(&piece[..n]);
+    }
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+    let status = head
+        .split(' ')
+        .nth(1)
+        .and_then(|status| status.parse().ok());
+    RawAnswer {
+        status: status.unwrap_or(0),
+        head: head.to_owned(),
+        body: body.to_owned(),
+    }
+}
+
+impl RawAnswer {
+    #[track_caller]
+    pub(crate) fn problem(&self, status: u16, code: &str) {
+        assert_eq!(self.status, status, "{}\n{}", self.head, self.body);
+        let code = format!("\"code\":\"{code}\"");
+        let body = self.body.replace("\": \"", "\":\"");
+        assert!(body.contains(&code), "{}\n{}", self.head, self.body);
+    }
+}
