@@ -16,7 +16,10 @@ mod raw;
 
 mod bad_input;
 mod bad_paths;
+mod concurrency;
 mod conditions;
+mod crash;
+mod crash_load;
 mod entries;
 mod filters;
 mod logs;
@@ -27,5 +30,6 @@ mod prompt;
 mod screenshots;
 mod sessions;
 mod settings;
+mod soundness;
 mod vector_play;
 mod vectors;
