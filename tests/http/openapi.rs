@@ -1,0 +1,156 @@
+//! The document: the file, the command and the routes say the same, and the docs page needs no network.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use serde_json::Value;
+
+use crate::harness::{Server, finished};
+
+fn document() -> String {
+    fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/openapi/openapi.yaml"))
+        .expect("openapi/openapi.yaml")
+}
+
+#[test]
+fn the_command_prints_the_file() {
+    let output = finished(&["openapi"]);
+    assert!(output.status.success(), "{output:?}");
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let hint = "openapi/openapi.yaml is old: `cargo run -- openapi > openapi/openapi.yaml`";
+    assert!(printed == document(), "{hint}");
+}
+
+#[tokio::test]
+async fn the_server_serves_the_document_in_both_forms() {
+    let server = Server::start();
+    let yaml = server.get("/openapi.yaml").await;
+    assert!(
+        yaml.is(200).header("content-type").contains("yaml"),
+        "{yaml}"
+    );
+    assert!(
+        yaml.text() == document(),
+        "/openapi.yaml is not openapi/openapi.yaml"
+    );
+    let json = server.get("/openapi.json").await;
+    assert!(
+        json.is(200).header("content-type").contains("json"),
+        "{json}"
+    );
+    let json = json.json();
+    assert!(
+        json["openapi"]
+            .as_str()
+            .is_some_and(|version| version.starts_with("3.1")),
+        "{json}"
+    );
+    let mut missing: BTreeSet<&str> = [
+        "/v1/sessions",
+        "/v1/sessions/{session}",
+        "/v1/sessions/{session}/blackboard",
+        "/v1/sessions/{session}/prompt",
+        "/healthz",
+        "/readyz",
+    ]
+    .into();
+    let paths = json["paths"].as_object().expect("paths");
+    missing.retain(|wanted| !paths.keys().any(|path| bare(path) == bare(wanted)));
+    assert!(missing.is_empty(), "{missing:?} of {:?}", paths.keys());
+    every_operation_is_whole(paths);
+}
+
+/// A path without the names of its parameters.
+fn bare(path: &str) -> String {
+    let parts = path
+        .split('/')
+        .map(|part| if part.starts_with('{') { "{}" } else { part });
+    parts.collect::<Vec<_>>().join("/")
+}
+
+fn every_operation_is_whole(paths: &serde_json::Map<String, Value>) {
+    let mut ids = BTreeSet::new();
+    for (path, item) in paths {
+        for method in ["get", "put", "post", "patch", "delete"] {
+            let Some(operation) = item.get(method) else {
+                continue;
+            };
+            let place = format!("{method} {path}");
+            let id = operation["operationId"]
+                .as_str()
+                .unwrap_or_else(|| panic!("{place}: no id"));
+            assert!(ids.insert(id.to_owned()), "{place}: {id} twice");
+            let told = operation.get("summary").or(operation.get("description"));
+            assert!(told.is_some(), "{place}: no word on what it does");
+            let responses = operation["responses"].as_object().expect("responses");
+            assert!(
+                responses.keys().any(|status| status.starts_with('2')),
+                "{place}"
+            );
+            for (status, response) in responses {
+                let told = response.get("$ref").or(response.get("description"));
+                assert!(told.is_some_and(|text| text != ""), "{place} {status}");
+            }
+        }
+    }
+}
+
+/// What the page loads: the values of its `src` and `href`.
+fn links(html: &str) -> Vec<String> {
+    let pieces = ["src=", "href="]
+        .into_iter()
+        .flat_map(|name| html.split(name).skip(1));
+    pieces
+        .filter_map(|piece| {
+            let quote = piece.chars().next().filter(|c| matches!(c, '"' | '\''))?;
+            piece[1..].split(quote).next().map(str::to_owned)
+        })
+        .collect()
+}
+
+#[tokio::test]
+async fn the_docs_page_loads_from_this_server_alone() {
+    let server = Server::start();
+    let mut path = "/docs".to_owned();
+    let mut page = server.get(&path).await;
+    for _ in 0..3 {
+        if !(300..400).contains(&page.status()) {
+            break;
+        }
+        path = page.header("location").to_owned();
+        page = server.get(&path).await;
+    }
+    let html = page.is(200).text();
+    assert!(
+        page.header("content-type").starts_with("text/html"),
+        "{page}"
+    );
+    let links = links(html);
+    assert!(!links.is_empty(), "{html}");
+    for link in &links {
+        let foreign = link.contains("://") || link.starts_with("//");
+        assert!(!foreign, "the page loads {link}");
+        if link.starts_with(['#', 'd']) && (link.starts_with('#') || link.starts_with("data:")) {
+            continue;
+        }
+        let base = server
+            .to(reqwest::Method::GET, &path)
+            .build()
+            .unwrap()
+            .url()
+            .clone();
+        let target = base.join(link).unwrap();
+        server.get(target.path()).await.is(200);
+    }
+    for scheme in ["http://", "https://"] {
+        let foreign = html
+            .split(scheme)
+            .skip(1)
+            .find(|rest| !rest.starts_with("www.w3.org/"));
+        assert!(
+            foreign.is_none(),
+            "the page names another host: {scheme}{}",
+            foreign.unwrap_or("")
+        );
+    }
+}
