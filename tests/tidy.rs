@@ -1,0 +1,275 @@
+//! What style cannot say in types: the layers, the size of files, and the truth of the README's commands.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test stops where it fails and says why"
+)]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// From the top down; a module may use those below it, never one beside it.
+const LAYERS: [&[&str]; 9] = [
+    &["main"],
+    &["cli"],
+    &["app"],
+    &["config", "telemetry", "descriptors"],
+    &["http"],
+    &["service"],
+    &["store", "prompt"],
+    &["board"],
+    // Knows none of our types; anybody may show an error with its sources.
+    &["chain"],
+];
+
+/// What a pure layer may not name: it has no clock, no files, no network and no tasks.
+const IMPURE: [&str; 9] = [
+    "std::fs",
+    "std::net",
+    "std::time",
+    "tokio",
+    "axum",
+    "SystemTime",
+    "Instant",
+    "Timestamp::now",
+    "Zoned::now",
+];
+
+const LINES_MAX: usize = 400;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Every Rust file under that folder, with its text.
+fn sources(folder: &str) -> Vec<(PathBuf, String)> {
+    fn walk(folder: &Path, found: &mut Vec<(PathBuf, String)>) {
+        for entry in fs::read_dir(folder).expect("a folder") {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                walk(&path, found);
+            } else if path.extension().is_some_and(|suffix| suffix == "rs") {
+                let text = fs::read_to_string(&path).unwrap();
+                found.push((path.strip_prefix(root()).unwrap().to_owned(), text));
+            }
+        }
+    }
+    let mut found = Vec::new();
+    walk(&root().join(folder), &mut found);
+    found.sort();
+    found
+}
+
+/// The lines that are code: comments may name any layer.
+fn code(text: &str) -> impl Iterator<Item = &str> {
+    text.lines()
+        .filter(|line| !line.trim_start().starts_with("//"))
+}
+
+/// `src/http/error.rs` and `src/http.rs` are of `http`.
+fn module(path: &Path) -> String {
+    let inside = path.strip_prefix("src").unwrap();
+    let first = inside.components().next().unwrap().as_os_str();
+    let name = first.to_str().unwrap().trim_end_matches(".rs");
+    name.trim_end_matches("_tests").to_owned()
+}
+
+fn layer(module: &str) -> usize {
+    LAYERS
+        .iter()
+        .position(|layer| layer.contains(&module))
+        .unwrap_or_else(|| panic!("`{module}` has no place among the layers of tests/tidy.rs"))
+}
+
+/// The top modules that a text names by `crate::a`, `crate::{a, b::c}` or `blackboard::a`.
+fn named(text: &str) -> BTreeSet<String> {
+    let code: String = code(text).collect::<Vec<_>>().join("\n");
+    let mut modules = BTreeSet::new();
+    for prefix in ["crate::", "blackboard::"] {
+        for (at, _) in code.match_indices(prefix) {
+            let before = code.get(..at).and_then(|before| before.chars().next_back());
+            let rest = code.get(at + prefix.len()..).unwrap_or_default();
+            if before.is_none_or(|c| !(c.is_alphanumeric() || matches!(c, '_' | ':' | '$'))) {
+                modules.extend(first_names(rest));
+            }
+        }
+    }
+    modules
+}
+
+fn first_names(rest: &str) -> Vec<String> {
+    let name = |text: &str| -> String {
+        text.trim_start()
+            .chars()
+            .take_while(|c| c.is_alphanumeric() || *c == '_')
+            .collect()
+    };
+    let Some(group) = rest.strip_prefix('{') else {
+        return vec![name(rest)];
+    };
+    let (mut names, mut depth, mut from) = (Vec::new(), 0_u32, 0);
+    for (at, c) in group.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' if depth == 0 => {
+                names.push(name(group.get(from..at).unwrap_or_default()));
+                break;
+            }
+            '}' => depth -= 1,
+            ',' if depth == 0 => {
+                names.push(name(group.get(from..at).unwrap_or_default()));
+                from = at + 1;
+            }
+            _ => {}
+        }
+    }
+    names.retain(|name| !name.is_empty());
+    names
+}
+
+#[test]
+fn a_layer_uses_only_those_below_it() {
+    let mut wrong = Vec::new();
+    for (path, text) in sources("src") {
+        let own = module(&path);
+        if own == "lib" {
+            continue;
+        }
+        for other in named(&text) {
+            let is_module = LAYERS.iter().any(|layer| layer.contains(&other.as_str()))
+                || root().join("src").join(&other).is_dir()
+                || root()
+                    .join("src")
+                    .join(&other)
+                    .with_extension("rs")
+                    .is_file();
+            if is_module && other != own && layer(&other) <= layer(&own) {
+                wrong.push(format!("{}: `{own}` uses `{other}`", path.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_module_has_its_layer() {
+    for (path, _) in sources("src") {
+        let module = module(&path);
+        if module != "lib" {
+            layer(&module);
+        }
+    }
+}
+
+#[test]
+fn the_board_knows_no_clock_no_files_and_no_network() {
+    let mut wrong = Vec::new();
+    for (path, text) in sources("src") {
+        if module(&path) != "board" {
+            continue;
+        }
+        for line in code(&text) {
+            for name in IMPURE {
+                let names = line.match_indices(name).any(|(at, _)| {
+                    let part = |c: char| c.is_alphanumeric() || c == '_';
+                    let before = line.get(..at).and_then(|text| text.chars().next_back());
+                    let after = line
+                        .get(at + name.len()..)
+                        .and_then(|text| text.chars().next());
+                    !before.is_some_and(part) && !after.is_some_and(part)
+                });
+                if names {
+                    wrong.push(format!("{}: {}", path.display(), line.trim()));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_file_says_what_it_is_for_and_stays_short() {
+    let mut wrong = Vec::new();
+    for (path, text) in [sources("src"), sources("tests")].concat() {
+        let path = path.display();
+        if !text.starts_with("//!") {
+            wrong.push(format!("{path} does not open with `//!`"));
+        }
+        let lines = text.lines().count();
+        if lines >= LINES_MAX {
+            wrong.push(format!("{path} has {lines} lines"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What stands in the README as code: its blocks' lines and its inline spans.
+fn readme_code() -> Vec<String> {
+    let text = fs::read_to_string(root().join("README.md")).expect("README.md");
+    let mut code = Vec::new();
+    let mut in_block = false;
+    for line in text.lines() {
+        if line.trim_start().starts_with("```") {
+            in_block = !in_block;
+        } else if in_block {
+            code.push(line.trim().to_owned());
+        } else {
+            code.extend(line.split('`').skip(1).step_by(2).map(str::to_owned));
+        }
+    }
+    code
+}
+
+/// The subcommand that a line of the README gives to the binary, if it gives one.
+fn subcommand(line: &str) -> Option<&str> {
+    let line = line.trim_start_matches("$ ");
+    let rest = match line.strip_prefix("cargo run") {
+        Some(rest) => rest.split_once(" -- ")?.1,
+        None => line.strip_prefix("blackboard ")?,
+    };
+    let word = rest.split_whitespace().next()?;
+    word.chars()
+        .all(|c| c.is_ascii_lowercase() || c == '-')
+        .then_some(word)
+}
+
+#[test]
+fn the_commands_of_the_readme_exist() {
+    let code = readme_code();
+    let commands: BTreeSet<&str> = code.iter().filter_map(|line| subcommand(line)).collect();
+    assert!(
+        commands.contains("serve"),
+        "the README starts the server: {commands:?}"
+    );
+    for command in commands {
+        let status = Command::new(env!("CARGO_BIN_EXE_blackboard"))
+            .args([command, "--help"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .expect("the binary runs");
+        assert!(
+            status.success(),
+            "`blackboard {command}` is in the README and not in the binary"
+        );
+    }
+}
+
+#[test]
+fn the_files_of_the_readme_exist() {
+    let folders = ["tests/", "docker/", "openapi/", "src/", ".ci/"];
+    for line in readme_code() {
+        for word in line.split_whitespace() {
+            let word = word
+                .trim_start_matches("./")
+                .trim_end_matches([',', '.', ';', ':']);
+            if folders.iter().any(|folder| word.starts_with(folder)) {
+                assert!(root().join(word).exists(), "the README names {word}");
+            }
+        }
+    }
+    assert!(readme_code().iter().any(|line| line.contains("tests/run")));
+}
