@@ -41,6 +41,10 @@ pub(crate) struct Load {
 async fn attempt(request: RequestBuilder) -> Option<Value> {
     let response = request.send().await.ok()?;
     let acknowledged = response.status().is_success();
+    assert!(
+        !response.status().is_client_error(),
+        "a sound write was refused: {response:?}"
+    );
     let body = response.bytes().await.ok()?;
     acknowledged.then(|| serde_json::from_slice(&body).expect("JSON"))
 }

@@ -89,5 +89,22 @@ pub(crate) fn members(text: &str) -> Result<Vec<(String, String)>, Error> {
             Ok(members)
         }
     }
-    Deserializer::from_str(text).deserialize_map(Members)
+    let mut reader = Deserializer::from_str(text);
+    let members = reader.deserialize_map(Members)?;
+    reader.end()?;
+    Ok(members)
+}
+
+#[test]
+fn values_are_compared_as_python_compares_its_own_text() {
+    let same = |a: &str, b: &str| loads(a).unwrap() == loads(b).unwrap();
+    assert!(same("[1E5, -0, 1.0]", " [100000.0,0, 1e0] "));
+    assert!(same(r#"{"a":1,"b":2,"\u0061":3}"#, r#"{"a": 3, "b": 2}"#));
+    assert!(!same(r#"{"a":1,"b":2}"#, r#"{"b":2,"a":1}"#));
+    assert!(!same("1", "1.0"));
+    assert!(!same("0.0", "-0.0"));
+    assert!(!same("9007199254740993", "9007199254740992"));
+    for text in ["NaN", "[Infinity]", r#""\ud83d""#, "01", "{} x", ""] {
+        assert!(loads(text).is_err(), "{text}");
+    }
 }
