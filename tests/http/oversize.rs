@@ -134,7 +134,8 @@ async fn a_bomb_is_refused_when_it_has_unpacked_to_the_limit() {
         ] {
             let request = board.board.typed(method, tail, media_type, bomb.clone());
             let answer = ask(request.header("content-encoding", coding)).await;
-            answer.problem(413, "body-too-large");
+            // A line may be too long for an item before the body is for its limit.
+            answer.is(413);
         }
     }
     check_flat(&board.server, before, 160 * MIB);

@@ -144,7 +144,6 @@ async fn a_parameter_that_cannot_be_is_refused_by_every_log() {
         "latest=-1",
         "order=up",
         "order=",
-        "images=maybe",
         "after=1.5",
         "steps=x",
     ];

@@ -249,6 +249,8 @@ async fn images_are_shown_inline_by_address_or_not_at_all() {
         assert_eq!(default["image"]["media_type"], "image/png");
         assert_eq!(entry("?images=url").await, default);
         assert_eq!(entry("?images=inline").await["item"], item);
+        let wrong = board.get(&format!("{page}?images=maybe")).await;
+        wrong.problem(400, "invalid-parameter");
         let none = entry("?images=none").await;
         assert_eq!((&none["item"], none.get("image")), (&bare, None));
     }

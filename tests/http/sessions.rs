@@ -91,7 +91,7 @@ async fn any_string_that_the_contract_allows_is_a_name() {
     let longest = "x".repeat(256);
     let names = [
         "a b",
-        "ö/".trim_end_matches('/'),
+        "ö",
         "日本語",
         "🛸",
         "...",
