@@ -17,12 +17,7 @@ pub struct Config {
     pub listen: SocketAddr,
 
     /// Directory that holds the store; it is made if absent
-    #[arg(
-        long,
-        env = "BLACKBOARD_DATA",
-        value_name = "DIR",
-        default_value = "./data"
-    )]
+    #[arg(long, env = "BLACKBOARD_DATA", value_name = "DIR", default_value = "./data")]
     pub data: PathBuf,
 
     /// Host names, separated by commas, that clients may use; IP addresses and localhost always work
@@ -57,12 +52,7 @@ pub struct Config {
     pub qa_last: Option<NonZeroU64>,
 
     /// Most that one session's board may take, in bytes or with KiB, MiB, GiB or TiB
-    #[arg(
-        long,
-        env = "BLACKBOARD_SESSION_BYTES_MAX",
-        value_name = "SIZE",
-        default_value = "1GiB"
-    )]
+    #[arg(long, env = "BLACKBOARD_SESSION_BYTES_MAX", value_name = "SIZE", default_value = "1GiB")]
     pub session_bytes_max: ByteSize,
 
     /// Most that one session's images may take, in bytes or with KiB, MiB, GiB or TiB
@@ -80,12 +70,7 @@ pub struct Config {
     pub connections_max: u32,
 
     /// What to log: error, warn, info, debug or trace, also by target as in warn,blackboard=debug
-    #[arg(
-        long,
-        env = "BLACKBOARD_LOG",
-        value_name = "FILTER",
-        default_value = "info"
-    )]
+    #[arg(long, env = "BLACKBOARD_LOG", value_name = "FILTER", default_value = "info")]
     pub log: String,
 }
 

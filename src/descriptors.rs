@@ -24,10 +24,7 @@ pub fn fit_connections(wanted: u32) -> usize {
 /// The limit now in force; `None` where there is none.
 fn raise() -> Option<u64> {
     let limit = getrlimit(Resource::Nofile);
-    let raised = Rlimit {
-        current: limit.maximum,
-        maximum: limit.maximum,
-    };
+    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
     match setrlimit(Resource::Nofile, raised) {
         Ok(()) => limit.maximum,
         Err(_) => limit.current,

@@ -5,11 +5,11 @@
 
 pub mod app;
 pub mod board;
-pub mod prompt;
-pub mod store;
 pub mod chain;
 pub mod cli;
 pub mod config;
 pub mod descriptors;
 pub mod http;
+pub mod prompt;
+pub mod store;
 pub mod telemetry;

@@ -22,15 +22,9 @@ pub fn start(filter: &str) -> Result<(), InvalidFilter> {
     let filter = parsed.map_err(|_| InvalidFilter(filter.to_owned()))?;
     let log = tracing_subscriber::fmt().with_env_filter(filter);
     if io::stdout().is_terminal() {
-        log.compact()
-            .with_target(false)
-            .with_timer(ShortTime)
-            .init();
+        log.compact().with_target(false).with_timer(ShortTime).init();
     } else {
-        log.json()
-            .flatten_event(true)
-            .with_current_span(false)
-            .init();
+        log.json().flatten_event(true).with_current_span(false).init();
     }
     Ok(())
 }

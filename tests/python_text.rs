@@ -138,11 +138,7 @@ impl Random {
                 self.space(out);
                 out.push(':');
             }
-            let inner = if position == 0 {
-                levels - 1
-            } else {
-                levels.min(3) - 1
-            };
+            let inner = if position == 0 { levels - 1 } else { levels.min(3) - 1 };
             self.value(inner, out);
         }
         self.space(out);
@@ -187,9 +183,7 @@ impl Random {
         let double = f64::from_bits(self.next());
         out.push_str(&match self.below(10) {
             0 => self
-                .pick(&[
-                    "0", "-0", "-0.0", "0e9", "-0E-9", "1e16", "1e-5", "5e-324", "1E+22",
-                ])
+                .pick(&["0", "-0", "-0.0", "0e9", "-0E-9", "1e16", "1e-5", "5e-324", "1E+22"])
                 .to_owned(),
             1 => self.next().cast_signed().to_string(),
             2 => format!("{}{}", self.next() | 1, self.next()),
@@ -204,11 +198,7 @@ impl Random {
                 format!("{:.40}", whole as f64 / 2_f64.powi(halves))
             }
             8 => format!("{}e{}", self.below(100_000), self.below(50)),
-            _ => format!(
-                "0.{:0width$}",
-                self.below(10_000),
-                width = self.pick(&[4, 6, 8, 12, 18])
-            ),
+            _ => format!("0.{:0width$}", self.below(10_000), width = self.pick(&[4, 6, 8, 12, 18])),
         });
     }
 }

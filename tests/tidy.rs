@@ -65,8 +65,7 @@ fn sources(folder: &str) -> Vec<(PathBuf, String)> {
 
 /// The lines that are code: comments may name any layer.
 fn code(text: &str) -> impl Iterator<Item = &str> {
-    text.lines()
-        .filter(|line| !line.trim_start().starts_with("//"))
+    text.lines().filter(|line| !line.trim_start().starts_with("//"))
 }
 
 /// `src/http/error.rs` and `src/http.rs` are of `http`.
@@ -102,10 +101,7 @@ fn named(text: &str) -> BTreeSet<String> {
 
 fn first_names(rest: &str) -> Vec<String> {
     let name = |text: &str| -> String {
-        text.trim_start()
-            .chars()
-            .take_while(|c| c.is_alphanumeric() || *c == '_')
-            .collect()
+        text.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
     };
     let Some(group) = rest.strip_prefix('{') else {
         return vec![name(rest)];
@@ -141,11 +137,7 @@ fn a_layer_uses_only_those_below_it() {
         for other in named(&text) {
             let is_module = LAYERS.iter().any(|layer| layer.contains(&other.as_str()))
                 || root().join("src").join(&other).is_dir()
-                || root()
-                    .join("src")
-                    .join(&other)
-                    .with_extension("rs")
-                    .is_file();
+                || root().join("src").join(&other).with_extension("rs").is_file();
             if is_module && other != own && layer(&other) <= layer(&own) {
                 wrong.push(format!("{}: `{own}` uses `{other}`", path.display()));
             }
@@ -176,9 +168,7 @@ fn the_board_knows_no_clock_no_files_and_no_network() {
                 let names = line.match_indices(name).any(|(at, _)| {
                     let part = |c: char| c.is_alphanumeric() || c == '_';
                     let before = line.get(..at).and_then(|text| text.chars().next_back());
-                    let after = line
-                        .get(at + name.len()..)
-                        .and_then(|text| text.chars().next());
+                    let after = line.get(at + name.len()..).and_then(|text| text.chars().next());
                     !before.is_some_and(part) && !after.is_some_and(part)
                 });
                 if names {
@@ -231,19 +221,14 @@ fn subcommand(line: &str) -> Option<&str> {
         None => line.strip_prefix("blackboard ")?,
     };
     let word = rest.split_whitespace().next()?;
-    word.chars()
-        .all(|c| c.is_ascii_lowercase() || c == '-')
-        .then_some(word)
+    word.chars().all(|c| c.is_ascii_lowercase() || c == '-').then_some(word)
 }
 
 #[test]
 fn the_commands_of_the_readme_exist() {
     let code = readme_code();
     let commands: BTreeSet<&str> = code.iter().filter_map(|line| subcommand(line)).collect();
-    assert!(
-        commands.contains("serve"),
-        "the README starts the server: {commands:?}"
-    );
+    assert!(commands.contains("serve"), "the README starts the server: {commands:?}");
     for command in commands {
         let status = Command::new(env!("CARGO_BIN_EXE_blackboard"))
             .args([command, "--help"])
@@ -251,10 +236,7 @@ fn the_commands_of_the_readme_exist() {
             .stderr(Stdio::null())
             .status()
             .expect("the binary runs");
-        assert!(
-            status.success(),
-            "`blackboard {command}` is in the README and not in the binary"
-        );
+        assert!(status.success(), "`blackboard {command}` is in the README and not in the binary");
     }
 }
 
@@ -263,9 +245,7 @@ fn the_files_of_the_readme_exist() {
     let folders = ["tests/", "docker/", "openapi/", "src/", ".ci/"];
     for line in readme_code() {
         for word in line.split_whitespace() {
-            let word = word
-                .trim_start_matches("./")
-                .trim_end_matches([',', '.', ';', ':']);
+            let word = word.trim_start_matches("./").trim_end_matches([',', '.', ';', ':']);
             if folders.iter().any(|folder| word.starts_with(folder)) {
                 assert!(root().join(word).exists(), "the README names {word}");
             }

@@ -109,11 +109,7 @@ impl Frame {
         check_length(u32::from_le_bytes([l0, l1, l2, l3]), body)?;
         let stored = u32::from_le_bytes([c0, c1, c2, c3]);
         let found = checksum(session, revision, body);
-        if found == stored {
-            Ok(body)
-        } else {
-            Err(FrameError::ChecksumMismatch { stored, found })
-        }
+        if found == stored { Ok(body) } else { Err(FrameError::ChecksumMismatch { stored, found }) }
     }
 }
 
@@ -159,9 +155,8 @@ mod tests {
     #[test]
     fn the_format_is_these_bytes_and_stays_so() {
         let frame = Frame::encode(SESSION, Revision(0x0102_0304), b"{\"a\":1}").unwrap();
-        let golden = [
-            1, 7, 0, 0, 0, 0x4f, 0x8f, 0x2f, 0xb5, b'{', b'"', b'a', b'"', b':', b'1', b'}',
-        ];
+        let golden =
+            [1, 7, 0, 0, 0, 0x4f, 0x8f, 0x2f, 0xb5, b'{', b'"', b'a', b'"', b':', b'1', b'}'];
         assert_eq!(frame, golden);
         assert_eq!(
             Frame::decode(SESSION, Revision(0x0102_0304), &golden),
@@ -176,26 +171,11 @@ mod tests {
         let mut newer = frame.clone();
         newer[0] = 2;
         assert_eq!(decode(&newer), FrameError::UnknownFormat { found: 2 });
-        assert_eq!(
-            decode(&[]),
-            FrameError::Truncated {
-                expected: 9,
-                found: 0
-            }
-        );
-        assert_eq!(
-            decode(&frame[..11]),
-            FrameError::Truncated {
-                expected: 13,
-                found: 11
-            }
-        );
+        assert_eq!(decode(&[]), FrameError::Truncated { expected: 9, found: 0 });
+        assert_eq!(decode(&frame[..11]), FrameError::Truncated { expected: 13, found: 11 });
         assert_eq!(
             decode(&[&frame[..], b"!"].concat()),
-            FrameError::LengthMismatch {
-                declared: 4,
-                found: 5
-            }
+            FrameError::LengthMismatch { declared: 4, found: 5 }
         );
     }
 
@@ -203,10 +183,9 @@ mod tests {
     fn a_frame_is_of_one_session_and_one_revision() {
         let frame = Frame::encode(SESSION, Revision(1), b"body").unwrap();
         let other = SessionId(Uuid::from_u128(1));
-        for wrong in [
-            Frame::decode(SESSION, Revision(2), &frame),
-            Frame::decode(other, Revision(1), &frame),
-        ] {
+        for wrong in
+            [Frame::decode(SESSION, Revision(2), &frame), Frame::decode(other, Revision(1), &frame)]
+        {
             assert!(matches!(wrong, Err(FrameError::ChecksumMismatch { .. })));
         }
     }

@@ -44,10 +44,7 @@ fn check(text: &str) -> Result<(), InvalidName> {
     if matches!(text, "." | "..") {
         return Err(InvalidName::Dots);
     }
-    match text
-        .char_indices()
-        .find(|(_, c)| c.is_control() || *c == '/')
-    {
+    match text.char_indices().find(|(_, c)| c.is_control() || *c == '/') {
         Some((offset, found)) => Err(InvalidName::Forbidden { found, offset }),
         None => Ok(()),
     }
@@ -114,20 +111,8 @@ mod tests {
 
     #[test]
     fn any_text_without_slashes_and_controls_is_a_name() {
-        for text in [
-            "sess_12345",
-            "a b",
-            "会话",
-            "…",
-            ".a",
-            "100%",
-            "a,b",
-            &"x".repeat(256),
-        ] {
-            assert_eq!(
-                text.parse::<SessionName>().map(String::from),
-                Ok(text.to_owned())
-            );
+        for text in ["sess_12345", "a b", "会话", "…", ".a", "100%", "a,b", &"x".repeat(256)] {
+            assert_eq!(text.parse::<SessionName>().map(String::from), Ok(text.to_owned()));
         }
     }
 
@@ -137,27 +122,9 @@ mod tests {
         assert_eq!(why(""), InvalidName::Empty);
         assert_eq!(why("."), InvalidName::Dots);
         assert_eq!(why(".."), InvalidName::Dots);
-        assert_eq!(
-            why("a/b"),
-            InvalidName::Forbidden {
-                found: '/',
-                offset: 1
-            }
-        );
-        assert_eq!(
-            why("a\u{7f}"),
-            InvalidName::Forbidden {
-                found: '\u{7f}',
-                offset: 1
-            }
-        );
-        assert_eq!(
-            why("\u{85}"),
-            InvalidName::Forbidden {
-                found: '\u{85}',
-                offset: 0
-            }
-        );
+        assert_eq!(why("a/b"), InvalidName::Forbidden { found: '/', offset: 1 });
+        assert_eq!(why("a\u{7f}"), InvalidName::Forbidden { found: '\u{7f}', offset: 1 });
+        assert_eq!(why("\u{85}"), InvalidName::Forbidden { found: '\u{85}', offset: 0 });
         assert_eq!(why(&"é".repeat(129)), InvalidName::TooLong { bytes: 258 });
     }
 }

@@ -26,10 +26,7 @@ mod tests {
     #[test]
     fn a_moment_is_shown_with_milliseconds() {
         assert_eq!(Timestamp(0).to_string(), "1970-01-01T00:00:00.000Z");
-        assert_eq!(
-            Timestamp(1_795_244_591_123).to_string(),
-            "2026-11-21T07:03:11.123Z"
-        );
+        assert_eq!(Timestamp(1_795_244_591_123).to_string(), "2026-11-21T07:03:11.123Z");
         assert_eq!(Timestamp(i64::MAX).to_string(), "9999-12-31T23:59:59.999Z");
     }
 }

@@ -30,8 +30,6 @@ impl Serve {
         }
         telemetry::start(&self.config.log).map_err(Failure::usage)?;
         let runtime = tokio::runtime::Runtime::new().map_err(Failure::failed)?;
-        runtime
-            .block_on(app::run(self.config))
-            .map_err(Failure::failed)
+        runtime.block_on(app::run(self.config)).map_err(Failure::failed)
     }
 }

@@ -30,11 +30,7 @@ fn a_problem_has_the_members_of_the_contract() {
 fn faults_and_members_stand_in_the_document() {
     let current = RawValue::from_string("{\"b\":1E5, \"a\":1.0}".into()).expect("JSON");
     let text = Problem::new(Code::UnsupportedItem, "No.")
-        .fault(Fault {
-            pointer: Some("/1".into()),
-            line: None,
-            detail: "A number.".into(),
-        })
+        .fault(Fault { pointer: Some("/1".into()), line: None, detail: "A number.".into() })
         .member("current", &current)
         .member("outcome", "unknown")
         .into_json(RequestId::new());
@@ -45,12 +41,9 @@ fn faults_and_members_stand_in_the_document() {
 
 #[test]
 fn every_503_says_when_to_come_back() {
-    for code in [
-        Code::Overloaded,
-        Code::StorePoisoned,
-        Code::StoreUnavailable,
-        Code::RevisionNotReached,
-    ] {
+    for code in
+        [Code::Overloaded, Code::StorePoisoned, Code::StoreUnavailable, Code::RevisionNotReached]
+    {
         let problem = Problem::new(code, "Later.");
         assert_eq!(json_of(problem.clone())["retryable"], true);
         let response = problem.into_response();

@@ -64,9 +64,7 @@ pub async fn serve(
         shutdown: shutdown.clone(),
         abort: CancellationToken::new(),
     };
-    shutdown
-        .run_until_cancelled(accept(&listener, &connections, limits.connections_max))
-        .await;
+    shutdown.run_until_cancelled(accept(&listener, &connections, limits.connections_max)).await;
     drop(listener);
     connections.drain(limits.drain_timeout).await;
 }

@@ -20,11 +20,7 @@ async fn start(router: Router, limits: ConnectionLimits) -> Server {
     let addr = listener.local_addr().expect("an address");
     let shutdown = CancellationToken::new();
     let task = tokio::spawn(serve(listener, router, limits, shutdown.clone()));
-    Server {
-        addr,
-        shutdown,
-        task,
-    }
+    Server { addr, shutdown, task }
 }
 
 fn hasty() -> ConnectionLimits {
@@ -89,10 +85,7 @@ async fn a_head_that_dawdles_is_closed_however_often_it_says_something() {
     let mut stream = TcpStream::connect(server.addr).await.expect("connect");
     let begun = Instant::now();
     let mut ticks = tokio::time::interval(Duration::from_millis(20));
-    stream
-        .write_all(b"GET / HTTP/1.1\r\n")
-        .await
-        .expect("write");
+    stream.write_all(b"GET / HTTP/1.1\r\n").await.expect("write");
     while stream.write_all(b"X: y\r\n").await.is_ok() {
         ticks.tick().await;
         assert!(begun.elapsed() < Duration::from_secs(5));
@@ -141,10 +134,7 @@ async fn a_head_too_long_is_refused() {
 
 #[tokio::test]
 async fn connections_over_the_cap_wait_until_one_is_gone() {
-    let limits = ConnectionLimits {
-        connections_max: 1,
-        ..ConnectionLimits::default()
-    };
+    let limits = ConnectionLimits { connections_max: 1, ..ConnectionLimits::default() };
     let server = start(hello(), limits).await;
     let mut first = TcpStream::connect(server.addr).await.expect("connect");
     first.write_all(GET).await.expect("write");

@@ -75,12 +75,7 @@ struct Written {
 
 impl<'o> Writer<'o> {
     const fn new(out: &'o mut String) -> Self {
-        Self {
-            out,
-            after_value: false,
-            members: Vec::new(),
-            objects: Vec::new(),
-        }
+        Self { out, after_value: false, members: Vec::new(), objects: Vec::new() }
     }
 
     fn value(&mut self, text: &str) {
@@ -138,11 +133,7 @@ impl<'o> Writer<'o> {
         let start = self.out.len();
         push_string(literal, self.out);
         let name_end = self.out.len();
-        self.members.push(Written {
-            start,
-            name_end,
-            end: name_end,
-        });
+        self.members.push(Written { start, name_end, end: name_end });
         self.out.push_str(": ");
         self.after_value = false;
     }

@@ -15,11 +15,7 @@ pub(super) fn push(number: &str, out: &mut String) {
     }
     let double = to_f64(number);
     if double.is_infinite() {
-        out.push_str(if double > 0.0 {
-            "Infinity"
-        } else {
-            "-Infinity"
-        });
+        out.push_str(if double > 0.0 { "Infinity" } else { "-Infinity" });
         return;
     }
     push_repr(double, out);
@@ -72,11 +68,7 @@ fn shortest(double: f64) -> String {
     }
     let even = format!("{double:.*e}", digits - 1);
     // Below a power of two the doubles are closer, and the even one may be another's.
-    if to_f64(&even).to_bits() == double.to_bits() {
-        even
-    } else {
-        larger
-    }
+    if to_f64(&even).to_bits() == double.to_bits() { even } else { larger }
 }
 
 fn split(scientific: &str) -> (&str, i32) {

@@ -17,19 +17,13 @@ fn separators_and_numbers_are_pythons() {
             " \n\t{\r\n  \"a\" : [ 1 ,\t2 ] ,\n  \"b\":{ \"c\" : null } }\n\n",
             r#"{"a": [1, 2], "b": {"c": null}}"#,
         ),
-        (
-            r#"{"a":[1,2,{"b":null}],"c":"d"}"#,
-            r#"{"a": [1, 2, {"b": null}], "c": "d"}"#,
-        ),
+        (r#"{"a":[1,2,{"b":null}],"c":"d"}"#, r#"{"a": [1, 2, {"b": null}], "c": "d"}"#),
         ("[[],{},[{}],true,false]", "[[], {}, [{}], true, false]"),
         (
             r#"{"a":{"b":[1e5,{"c":-0.0}]},"d":1E-7}"#,
             r#"{"a": {"b": [100000.0, {"c": -0.0}]}, "d": 1e-07}"#,
         ),
-        (
-            "[-0,0,-1,123456789012345678901234567890]",
-            "[0, 0, -1, 123456789012345678901234567890]",
-        ),
+        ("[-0,0,-1,123456789012345678901234567890]", "[0, 0, -1, 123456789012345678901234567890]"),
         ("1", "1"),
         ("\"x\"", "\"x\""),
     ] {
@@ -42,10 +36,7 @@ fn strings_are_ascii_with_pythons_escapes() {
     for (text, expected) in [
         (r#""plain text""#, r#""plain text""#),
         ("\"中文 🚀\"", r#""\u4e2d\u6587 \ud83d\ude80""#),
-        (
-            "\"~\u{7f}\u{80}\u{2028}\u{feff}\u{ffff}\"",
-            r#""~\u007f\u0080\u2028\ufeff\uffff""#,
-        ),
+        ("\"~\u{7f}\u{80}\u{2028}\u{feff}\u{ffff}\"", r#""~\u007f\u0080\u2028\ufeff\uffff""#),
         (r#""\ud83d\uDE80\u4E2d""#, r#""\ud83d\ude80\u4e2d""#),
         (r#""\"\\\/\b\f\n\r\t""#, r#""\"\\/\b\f\n\r\t""#),
         (
@@ -71,10 +62,7 @@ fn of_a_repeated_name_the_last_value_stands_at_the_first_place() {
             r#"{"o":{"x":1,"y":2,"x":{"x":0,"x":9}},"o2":[{"k":1,"k":2}]}"#,
             r#"{"o": {"x": {"x": 9}, "y": 2}, "o2": [{"k": 2}]}"#,
         ),
-        (
-            r#"{"\u0061":1,"a":[],"\u00e9":1,"é":{}}"#,
-            r#"{"a": [], "\u00e9": {}}"#,
-        ),
+        (r#"{"\u0061":1,"a":[],"\u00e9":1,"é":{}}"#, r#"{"a": [], "\u00e9": {}}"#),
         (r#"[{"a":{},"a":{}},{"a":0}]"#, r#"[{"a": {}}, {"a": 0}]"#),
         (r#"{"":1,"":{"":2,"":3}}"#, r#"{"": {"": 3}}"#),
     ] {
@@ -85,18 +73,8 @@ fn of_a_repeated_name_the_last_value_stands_at_the_first_place() {
 #[test]
 fn objects_with_many_names_take_good_time() {
     let join = |members: Vec<String>, comma: &str| format!("{{{}}}", members.join(comma));
-    let repeated = join(
-        (0..200_000)
-            .map(|i| format!("\"k{}\":{i}", i % 100_000))
-            .collect(),
-        ",",
-    );
-    let once = join(
-        (0..100_000)
-            .map(|i| format!("\"k{i}\": {}", i + 100_000))
-            .collect(),
-        ", ",
-    );
+    let repeated = join((0..200_000).map(|i| format!("\"k{}\":{i}", i % 100_000)).collect(), ",");
+    let once = join((0..100_000).map(|i| format!("\"k{i}\": {}", i + 100_000)).collect(), ", ");
     assert!(dumped(&repeated) == once);
     assert!(dumped(&once) == once);
 }

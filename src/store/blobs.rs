@@ -40,13 +40,7 @@ impl Blobs {
     ) -> Result<Self, StoreError> {
         let root = dir.join("blobs");
         create_dir(&root)?;
-        Ok(Self {
-            root,
-            room,
-            condition,
-            homes: Mutex::default(),
-            turns: Turns::default(),
-        })
+        Ok(Self { root, room, condition, homes: Mutex::default(), turns: Turns::default() })
     }
 
     pub(super) fn put(
@@ -118,11 +112,7 @@ impl Blobs {
                     Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                     Err(error) => return Err(StoreError::io(&path)(error)),
                 };
-                let blob = StoredBlob {
-                    session,
-                    digest,
-                    bytes,
-                };
+                let blob = StoredBlob { session, digest, bytes };
                 if visit(blob).is_break() {
                     return Ok(());
                 }
@@ -155,10 +145,7 @@ impl Blobs {
 
     /// Writes a new file and moves it into place. A failed sync may be tried again: with another file.
     fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-        if !self
-            .room
-            .is_for(u64::try_from(bytes.len()).unwrap_or(u64::MAX))
-        {
+        if !self.room.is_for(u64::try_from(bytes.len()).unwrap_or(u64::MAX)) {
             return Err(StoreError::Full);
         }
         let temporary = path.with_extension(TEMPORARY);
@@ -230,12 +217,8 @@ impl Drop for Turn<'_> {
 }
 
 fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = OpenOptions::new()
-        .create(true)
-        .truncate(true)
-        .write(true)
-        .mode(FILE_MODE)
-        .open(path)?;
+    let mut file =
+        OpenOptions::new().create(true).truncate(true).write(true).mode(FILE_MODE).open(path)?;
     file.write_all(bytes)?;
     File::sync_data(&file)
 }

@@ -49,10 +49,9 @@ fn a_missing_blob_is_not_a_damaged_one() {
     let digest = Digest::of(IMAGE);
     let store = open(dir.path());
     let missing = |session| match store.blob(session, digest) {
-        Err(StoreError::BlobMissing {
-            session: whose,
-            digest: which,
-        }) => (whose, which) == (session, digest),
+        Err(StoreError::BlobMissing { session: whose, digest: which }) => {
+            (whose, which) == (session, digest)
+        }
         _ => false,
     };
     assert!(missing(ANNA));

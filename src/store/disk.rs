@@ -16,10 +16,7 @@ const DIR_MODE: u32 = 0o700;
 /// Makes the names in a directory durable.
 pub(super) fn sync_dir(dir: &Path) -> Result<(), StoreError> {
     let names = File::open(dir).map_err(StoreError::io(dir))?;
-    names.sync_all().map_err(|source| StoreError::Unsynced {
-        path: dir.to_owned(),
-        source,
-    })
+    names.sync_all().map_err(|source| StoreError::Unsynced { path: dir.to_owned(), source })
 }
 
 /// Makes a directory that is durable under its name, with its parents; it may be there already.

@@ -10,18 +10,13 @@ use crate::board::Epoch;
 ///
 /// Needs a connection that syncs fully: what a later crash makes of the epoch hangs on this mark.
 pub(super) fn begin(connection: &Connection, sync: SyncLevel) -> Result<Epoch, StoreError> {
-    let (epoch, opened_with): (Vec<u8>, Option<String>) = connection.query_one(
-        "SELECT epoch, opened_with FROM meta WHERE id = 1",
-        [],
-        |row| Ok((row.get(0)?, row.get(1)?)),
-    )?;
+    let (epoch, opened_with): (Vec<u8>, Option<String>) =
+        connection.query_one("SELECT epoch, opened_with FROM meta WHERE id = 1", [], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })?;
     let stored = u128::from_be_bytes(epoch.try_into().map_err(|_| StoreError::DamagedMeta)?);
     let lost = opened_with.as_deref() == Some(SyncLevel::Normal.mark());
-    let epoch = if lost {
-        Uuid::new_v4().as_u128()
-    } else {
-        stored
-    };
+    let epoch = if lost { Uuid::new_v4().as_u128() } else { stored };
     // A full disk must not keep a store that was killed from starting again.
     if lost || opened_with.as_deref() != Some(sync.mark()) {
         connection.execute(

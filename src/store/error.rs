@@ -119,10 +119,7 @@ impl StoreError {
             if matches!(source.kind(), StorageFull | QuotaExceeded) {
                 return Self::Full;
             }
-            Self::Io {
-                path: path.to_owned(),
-                source,
-            }
+            Self::Io { path: path.to_owned(), source }
         }
     }
 }

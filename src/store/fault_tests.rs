@@ -39,11 +39,7 @@ fn run_child(wrapper: &[&str], dir: &Path) {
 }
 
 /// No file in the child may become longer than this many half or whole KiB, as shells differ.
-const SHORT_FILES: [&str; 3] = [
-    "sh",
-    "-c",
-    r#"trap "" XFSZ; ulimit -f 1024; exec "$0" "$@""#,
-];
+const SHORT_FILES: [&str; 3] = ["sh", "-c", r#"trap "" XFSZ; ulimit -f 1024; exec "$0" "$@""#];
 
 /// In the child, the directory is a disk of its own, of 16 MiB.
 const SMALL_DISK: [&str; 6] = [
@@ -112,12 +108,7 @@ fn fill(dir: &Path) {
     let store = open(dir);
     let body = vec![2; 300_000];
     // As deletions do, these pass by the reserve: SQLite itself meets the end of the disk.
-    let append = |revision| {
-        store.append(&[Run {
-            grows: false,
-            ..run(ANNA, revision, &[&body])
-        }])
-    };
+    let append = |revision| store.append(&[Run { grows: false, ..run(ANNA, revision, &[&body]) }]);
 
     let mut kept = 0;
     while append(kept) == [Outcome::Appended] {
@@ -151,18 +142,12 @@ fn the_reserve_lets_deletions_through_and_fills_up_again() {
 }
 
 fn use_the_reserve(dir: &Path) {
-    let options = SqliteOptions {
-        free_bytes_min: 4 << 20,
-        ..OPTIONS
-    };
+    let options = SqliteOptions { free_bytes_min: 4 << 20, ..OPTIONS };
     let store = SqliteStore::open(dir, options).unwrap();
     assert_eq!(store.health(), Health::Ready);
     let ballast = dir.join("ballast");
     fs::write(&ballast, vec![0; 13 << 20]).unwrap();
-    let deletion = Run {
-        grows: false,
-        ..run(BERT, 0, &["gone"])
-    };
+    let deletion = Run { grows: false, ..run(BERT, 0, &["gone"]) };
     let batch = [run(ANNA, 0, &["a1"]), deletion];
     assert_eq!(store.append(&batch), [Outcome::Full, Outcome::Appended]);
     assert_eq!(store.health(), Health::Full);

@@ -45,9 +45,8 @@ pub(super) struct Journal {
 impl Journal {
     pub(super) fn open(connection: Connection, path: &Path) -> Result<Self, StoreError> {
         let mark: i64 =
-            connection.query_one("SELECT journal_mark FROM meta WHERE id = 1", [], |row| {
-                row.get(0)
-            })?;
+            connection
+                .query_one("SELECT journal_mark FROM meta WHERE id = 1", [], |row| row.get(0))?;
         let mut journal = Self {
             connection,
             heads: HashMap::new(),
@@ -69,9 +68,8 @@ impl Journal {
     }
 
     fn read_heads(&mut self) -> Result<(), StoreError> {
-        let mut select = self
-            .connection
-            .prepare("SELECT id, session, revision FROM journal ORDER BY id")?;
+        let mut select =
+            self.connection.prepare("SELECT id, session, revision FROM journal ORDER BY id")?;
         let mut rows = select.query([])?;
         while let Some(row) = rows.next()? {
             self.last = self.last.max(journal_id(row)?);
@@ -121,9 +119,8 @@ impl Journal {
 
     fn transact<'a>(&self, runs: impl Iterator<Item = &'a Run>) -> rusqlite::Result<JournalId> {
         self.execute("BEGIN IMMEDIATE")?;
-        let mut insert = self
-            .connection
-            .prepare_cached("INSERT INTO journal VALUES (?1, ?2, ?3, ?4)")?;
+        let mut insert =
+            self.connection.prepare_cached("INSERT INTO journal VALUES (?1, ?2, ?3, ?4)")?;
         let JournalId(mut id) = self.last;
         for run in runs {
             let mut revision = run.expected;
@@ -212,12 +209,7 @@ pub(super) fn replay(
         else {
             return Err(StoreError::DamagedRow { journal_id });
         };
-        let record = Record {
-            journal_id,
-            session,
-            revision,
-            frame,
-        };
+        let record = Record { journal_id, session, revision, frame };
         if visit(record).is_break() {
             break;
         }
@@ -234,7 +226,5 @@ fn whose(row: &Row<'_>) -> rusqlite::Result<Option<(SessionId, Revision)>> {
     else {
         return Ok(None);
     };
-    Ok(Uuid::from_slice(session)
-        .ok()
-        .map(|id| (SessionId(id), Revision(revision.cast_unsigned()))))
+    Ok(Uuid::from_slice(session).ok().map(|id| (SessionId(id), Revision(revision.cast_unsigned()))))
 }

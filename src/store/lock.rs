@@ -28,9 +28,7 @@ impl Lock {
             .map_err(StoreError::io(&path))?;
         match file.try_lock() {
             Ok(()) => Ok(Self { _file: file }),
-            Err(TryLockError::WouldBlock) => Err(StoreError::InUse {
-                dir: dir.to_owned(),
-            }),
+            Err(TryLockError::WouldBlock) => Err(StoreError::InUse { dir: dir.to_owned() }),
             Err(TryLockError::Error(source)) => Err(StoreError::io(&path)(source)),
         }
     }

@@ -39,9 +39,7 @@ impl Run {
     /// The session's head once this run is stored.
     #[must_use]
     pub fn head(&self) -> Revision {
-        self.frames
-            .iter()
-            .fold(self.expected, |head, _| head.next())
+        self.frames.iter().fold(self.expected, |head, _| head.next())
     }
 
     /// How long its frames are together.

@@ -70,10 +70,7 @@ fn connect(path: &Path, access: OpenFlags) -> Result<Connection, StoreError> {
 
 fn refuse_old_sqlite(found: i32) -> Result<(), StoreError> {
     if found < SQLITE_VERSION_MIN {
-        return Err(StoreError::SqliteTooOld {
-            found,
-            required: SQLITE_VERSION_MIN,
-        });
+        return Err(StoreError::SqliteTooOld { found, required: SQLITE_VERSION_MIN });
     }
     Ok(())
 }
@@ -109,18 +106,13 @@ fn is_new(connection: &Connection, path: &Path) -> Result<bool, StoreError> {
     if (application, format, tables) == (0, 0, 0) {
         return Ok(true);
     }
-    Err(StoreError::NotABlackboard {
-        path: path.to_owned(),
-        found: application,
-    })
+    Err(StoreError::NotABlackboard { path: path.to_owned(), found: application })
 }
 
 fn configure(connection: &Connection, path: &Path) -> Result<(), StoreError> {
     let mode: String = connection.query_one("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
     if mode != "wal" {
-        return Err(StoreError::NoWriteAheadLog {
-            path: path.to_owned(),
-        });
+        return Err(StoreError::NoWriteAheadLog { path: path.to_owned() });
     }
     // SQLite's own checkpoints hide their errors, and one at closing would sync again after a failed sync:
     // the journal makes its own. The fullfsyncs are for macOS, where a plain one stops at the drive's cache.
@@ -144,10 +136,7 @@ mod tests {
     fn a_sqlite_that_may_lose_commits_is_refused() {
         assert!(matches!(
             refuse_old_sqlite(3_051_002),
-            Err(StoreError::SqliteTooOld {
-                found: 3_051_002,
-                required: 3_051_003
-            })
+            Err(StoreError::SqliteTooOld { found: 3_051_002, required: 3_051_003 })
         ));
         assert!(refuse_old_sqlite(3_051_003).is_ok());
     }

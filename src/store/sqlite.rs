@@ -50,10 +50,7 @@ pub struct SqliteOptions {
 
 impl Default for SqliteOptions {
     fn default() -> Self {
-        Self {
-            sync: SyncLevel::default(),
-            free_bytes_min: FREE_BYTES_MIN,
-        }
+        Self { sync: SyncLevel::default(), free_bytes_min: FREE_BYTES_MIN }
     }
 }
 
@@ -88,10 +85,7 @@ impl SqliteStore {
             connection.execute_batch("PRAGMA synchronous = NORMAL")?;
         }
         let condition = Arc::new(Condition::new());
-        let room = Arc::new(Room {
-            dir: dir.to_owned(),
-            free_bytes_min: options.free_bytes_min,
-        });
+        let room = Arc::new(Room { dir: dir.to_owned(), free_bytes_min: options.free_bytes_min });
         Ok(Self {
             epoch,
             blobs: Blobs::open(dir, Arc::clone(&room), Arc::clone(&condition))?,

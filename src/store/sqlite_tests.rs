@@ -16,10 +16,8 @@ use crate::board::{Frame, FrameError};
 pub(super) const ANNA: SessionId = SessionId(Uuid::from_u128(0xa));
 pub(super) const BERT: SessionId = SessionId(Uuid::from_u128(0xb));
 
-pub(super) const OPTIONS: SqliteOptions = SqliteOptions {
-    sync: SyncLevel::Full,
-    free_bytes_min: 0,
-};
+pub(super) const OPTIONS: SqliteOptions =
+    SqliteOptions { sync: SyncLevel::Full, free_bytes_min: 0 };
 
 pub(super) fn open(dir: &Path) -> SqliteStore {
     SqliteStore::open(dir, OPTIONS).unwrap()
@@ -31,12 +29,7 @@ pub(super) fn run<B: AsRef<[u8]>>(session: SessionId, expected: u64, bodies: &[B
         .zip(bodies)
         .map(|(revision, body)| Frame::encode(session, Revision(revision), body.as_ref()).unwrap())
         .collect();
-    Run {
-        session,
-        expected: Revision(expected),
-        frames,
-        grows: true,
-    }
+    Run { session, expected: Revision(expected), frames, grows: true }
 }
 
 pub(super) type Row = (u64, SessionId, u64, Result<Vec<u8>, FrameError>);
@@ -102,9 +95,7 @@ fn a_visitor_may_stop_a_replay() {
 #[test]
 fn a_run_against_another_head_is_refused_alone() {
     let dir = TempDir::new().unwrap();
-    let head = |head| Outcome::Conflict {
-        head: Revision(head),
-    };
+    let head = |head| Outcome::Conflict { head: Revision(head) };
     let store = open(dir.path());
     let batch = [
         run(ANNA, 0, &["a1"]),
@@ -112,10 +103,7 @@ fn a_run_against_another_head_is_refused_alone() {
         run(ANNA, 1, &["a2"]),
         run(BERT, 7, &["b8"]),
     ];
-    assert_eq!(
-        store.append(&batch),
-        [Outcome::Appended, head(1), Outcome::Appended, head(0)]
-    );
+    assert_eq!(store.append(&batch), [Outcome::Appended, head(1), Outcome::Appended, head(0)]);
     drop(store);
     let store = open(dir.path());
     assert_eq!(store.append(&[run(ANNA, 1, &["a2 again"])]), [head(2)]);
@@ -125,15 +113,9 @@ fn a_run_against_another_head_is_refused_alone() {
 #[test]
 fn the_reserve_is_kept_for_what_frees_space() {
     let dir = TempDir::new().unwrap();
-    let options = SqliteOptions {
-        free_bytes_min: u64::MAX / 2,
-        ..OPTIONS
-    };
+    let options = SqliteOptions { free_bytes_min: u64::MAX / 2, ..OPTIONS };
     let store = SqliteStore::open(dir.path(), options).unwrap();
-    let deletion = Run {
-        grows: false,
-        ..run(BERT, 0, &["gone"])
-    };
+    let deletion = Run { grows: false, ..run(BERT, 0, &["gone"]) };
     let outcomes = store.append(&[run(ANNA, 0, &["a1"]), deletion]);
     assert_eq!(outcomes, [Outcome::Full, Outcome::Appended]);
     assert_eq!(store.health(), Health::Full);
@@ -158,12 +140,7 @@ fn flip(dir: &TempDir, column: &str, byte: usize) {
 
 #[test]
 fn a_flipped_bit_in_any_column_is_found() {
-    for (column, byte) in [
-        ("frame", 5),
-        ("frame", 10),
-        ("session", 15),
-        ("revision", 7),
-    ] {
+    for (column, byte) in [("frame", 5), ("frame", 10), ("session", 15), ("revision", 7)] {
         let dir = TempDir::new().unwrap();
         let store = open(dir.path());
         store.append(&[run(ANNA, 0, &["a1", "a2"])]);
@@ -181,28 +158,17 @@ fn a_flipped_bit_in_any_column_is_found() {
 fn a_row_that_does_not_say_whose_it_is_ends_a_replay() {
     let dir = TempDir::new().unwrap();
     open(dir.path()).append(&[run(ANNA, 0, &["a1", "a2"])]);
-    database(&dir)
-        .execute("UPDATE journal SET session = x'0a' WHERE id = 2", [])
-        .unwrap();
+    database(&dir).execute("UPDATE journal SET session = x'0a' WHERE id = 2", []).unwrap();
     let store = open(dir.path());
-    let damage = store
-        .replay(&mut |_| ControlFlow::Continue(()))
-        .unwrap_err();
-    assert!(matches!(
-        damage,
-        StoreError::DamagedRow {
-            journal_id: JournalId(2)
-        }
-    ));
+    let damage = store.replay(&mut |_| ControlFlow::Continue(())).unwrap_err();
+    assert!(matches!(damage, StoreError::DamagedRow { journal_id: JournalId(2) }));
 }
 
 #[test]
 fn the_id_of_a_deleted_row_is_not_used_again() {
     let dir = TempDir::new().unwrap();
     open(dir.path()).append(&[run(ANNA, 0, &["a1"])]);
-    database(&dir)
-        .execute_batch("DELETE FROM journal; UPDATE meta SET journal_mark = 1")
-        .unwrap();
+    database(&dir).execute_batch("DELETE FROM journal; UPDATE meta SET journal_mark = 1").unwrap();
     let store = open(dir.path());
     store.append(&[run(BERT, 0, &["b1"])]);
     assert_eq!(stored(&store)[0].0, 2);
@@ -224,44 +190,27 @@ fn a_directory_has_one_store_at_a_time() {
 fn a_newer_format_is_refused() {
     let dir = TempDir::new().unwrap();
     open(dir.path()).close().unwrap();
-    database(&dir)
-        .execute_batch("PRAGMA user_version = 2")
-        .unwrap();
+    database(&dir).execute_batch("PRAGMA user_version = 2").unwrap();
     let refused = SqliteStore::open(dir.path(), OPTIONS).unwrap_err();
-    assert!(matches!(
-        refused,
-        StoreError::NewerFormat {
-            found: 2,
-            known: 1,
-            ..
-        }
-    ));
+    assert!(matches!(refused, StoreError::NewerFormat { found: 2, known: 1, .. }));
 }
 
 #[test]
 fn the_database_of_another_program_is_left_alone() {
     let dir = TempDir::new().unwrap();
-    database(&dir)
-        .execute_batch("CREATE TABLE journal (id)")
-        .unwrap();
+    database(&dir).execute_batch("CREATE TABLE journal (id)").unwrap();
     let before = fs::read(dir.path().join("blackboard.db")).unwrap();
     let refused = SqliteStore::open(dir.path(), OPTIONS).unwrap_err();
-    assert!(matches!(
-        refused,
-        StoreError::NotABlackboard { found: 0, .. }
-    ));
+    assert!(matches!(refused, StoreError::NotABlackboard { found: 0, .. }));
     assert_eq!(fs::read(dir.path().join("blackboard.db")).unwrap(), before);
 }
 
 #[test]
 fn the_epoch_changes_only_when_something_may_be_lost() {
     use SyncLevel::{Full, Normal};
-    for (sync, clean, same) in [
-        (Full, true, true),
-        (Full, false, true),
-        (Normal, true, true),
-        (Normal, false, false),
-    ] {
+    for (sync, clean, same) in
+        [(Full, true, true), (Full, false, true), (Normal, true, true), (Normal, false, false)]
+    {
         let dir = TempDir::new().unwrap();
         let first = SqliteStore::open(dir.path(), SqliteOptions { sync, ..OPTIONS }).unwrap();
         assert_eq!(first.append(&[run(ANNA, 0, &["a1"])]), [Outcome::Appended]);

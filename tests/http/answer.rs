@@ -19,10 +19,8 @@ pub(crate) async fn ask(request: RequestBuilder) -> Answer {
     let (client, request) = request.build_split();
     let request = request.expect("a request");
     let (method, url) = (request.method().clone(), request.url().clone());
-    let response = client
-        .execute(request)
-        .await
-        .unwrap_or_else(|error| panic!("{method} {url}: {error:?}"));
+    let response =
+        client.execute(request).await.unwrap_or_else(|error| panic!("{method} {url}: {error:?}"));
     let status = response.status();
     let headers = response.headers().clone();
     let body = response
@@ -30,23 +28,14 @@ pub(crate) async fn ask(request: RequestBuilder) -> Answer {
         .await
         .unwrap_or_else(|error| panic!("the body of {method} {url}: {error:?}"))
         .to_vec();
-    let answer = Answer {
-        method,
-        url,
-        status,
-        headers,
-        body,
-    };
+    let answer = Answer { method, url, status, headers, body };
     answer.check_form();
     answer
 }
 
 impl fmt::Display for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let body: String = String::from_utf8_lossy(&self.body)
-            .chars()
-            .take(2000)
-            .collect();
+        let body: String = String::from_utf8_lossy(&self.body).chars().take(2000).collect();
         let (method, url, status) = (&self.method, &self.url, self.status);
         write!(f, "{method} {url} -> {status} {:?}\n{body}", self.headers)
     }
@@ -80,10 +69,7 @@ impl Answer {
         let problem = self.json();
         for member in ["type", "title", "detail", "instance", "code"] {
             let text = problem[member].as_str();
-            assert!(
-                text.is_some_and(|text| !text.is_empty()),
-                "no {member}: {self}"
-            );
+            assert!(text.is_some_and(|text| !text.is_empty()), "no {member}: {self}");
         }
         assert_eq!(problem["status"], self.status.as_u16(), "{self}");
     }
@@ -93,18 +79,12 @@ impl Answer {
         let is_read = self.method == Method::GET || self.method == Method::HEAD;
         if is_read || (self.method != Method::DELETE && self.status.is_success()) {
             let tag = self.etag();
-            assert!(
-                tag.starts_with('"') && tag.ends_with('"'),
-                "no strong tag: {self}"
-            );
+            assert!(tag.starts_with('"') && tag.ends_with('"'), "no strong tag: {self}");
         }
         if is_read {
             return;
         }
-        assert!(
-            self.json()["revision"].is_u64(),
-            "a write names no revision: {self}"
-        );
+        assert!(self.json()["revision"].is_u64(), "a write names no revision: {self}");
         if self.status == 201 {
             let location = self.header("location");
             assert!(location.contains("/v1/sessions/"), "no Location: {self}");
@@ -158,9 +138,7 @@ impl Answer {
 
     /// A header's text, empty where there is none.
     pub(crate) fn header(&self, name: &str) -> &str {
-        self.headers
-            .get(name)
-            .map_or("", |value| value.to_str().unwrap_or("?"))
+        self.headers.get(name).map_or("", |value| value.to_str().unwrap_or("?"))
     }
 
     #[track_caller]
@@ -183,10 +161,7 @@ impl Answer {
         let body = self.json();
         let entries = body["entries"].as_array();
         let entries = entries.unwrap_or_else(|| panic!("no entries: {self}"));
-        entries
-            .iter()
-            .filter_map(|entry| entry["seq"].as_u64())
-            .collect()
+        entries.iter().filter_map(|entry| entry["seq"].as_u64()).collect()
     }
 
     /// The items of the entries in the answer, in its order.

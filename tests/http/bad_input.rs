@@ -25,12 +25,7 @@ impl Unmoved {
         }
         let dictionary = board.dictionary().await;
         let revision = board.get("").await.revision();
-        Self {
-            server,
-            board,
-            dictionary,
-            revision,
-        }
+        Self { server, board, dictionary, revision }
     }
 
     pub(crate) async fn check(&self) {
@@ -57,30 +52,20 @@ impl Unmoved {
                 (Method::PUT, log, &list),
                 (Method::PUT, entry.as_str(), item),
             ] {
-                let request = self
-                    .board
-                    .typed(method, tail, "application/json", body.to_vec());
+                let request = self.board.typed(method, tail, "application/json", body.to_vec());
                 ask(request).await.problem(status, code);
             }
-            let lines = self
-                .board
-                .typed(Method::POST, log, "application/x-ndjson", item.to_vec());
+            let lines = self.board.typed(Method::POST, log, "application/x-ndjson", item.to_vec());
             ask(lines).await.problem(status, code);
         }
-        let whole = self
-            .board
-            .typed(Method::PUT, "blackboard", "application/json", board);
+        let whole = self.board.typed(Method::PUT, "blackboard", "application/json", board);
         self.refuses(whole, status, code).await;
     }
 }
 
 /// An object that many levels deep, itself level 1.
 fn deep(levels: usize) -> String {
-    format!(
-        "{{\"v\":{}1{}}}",
-        "[".repeat(levels - 1),
-        "]".repeat(levels - 1)
-    )
+    format!("{{\"v\":{}1{}}}", "[".repeat(levels - 1), "]".repeat(levels - 1))
 }
 
 #[tokio::test]
@@ -106,9 +91,7 @@ async fn what_is_no_json_is_refused_everywhere() {
         board.refuses_item(item, 400, "invalid-json").await;
     }
     for (log, body) in LOGS.iter().flat_map(|log| [(log, ""), (log, "  \n ")]) {
-        ask(board.board.json(Method::POST, log, body))
-            .await
-            .problem(400, "invalid-json");
+        ask(board.board.json(Method::POST, log, body)).await.problem(400, "invalid-json");
     }
     board.check().await;
 }
@@ -116,15 +99,10 @@ async fn what_is_no_json_is_refused_everywhere() {
 #[tokio::test]
 async fn a_syntax_error_names_its_place() {
     let board = Unmoved::new().await;
-    let request = board
-        .board
-        .json(Method::POST, "requests", "{\"a\": 1,\n \"b\": oops}");
+    let request = board.board.json(Method::POST, "requests", "{\"a\": 1,\n \"b\": oops}");
     let problem = board.refuses(request, 400, "invalid-json").await;
     let text = problem.to_string();
-    assert!(
-        text.contains("line 2") || text.contains("\"line\":2"),
-        "{problem}"
-    );
+    assert!(text.contains("line 2") || text.contains("\"line\":2"), "{problem}");
     assert!(text.contains("column"), "{problem}");
 }
 
@@ -133,18 +111,12 @@ async fn what_is_no_item_is_refused_everywhere() {
     let board = Unmoved::new().await;
     for item in ["5", "-0.0", "true", "null"] {
         for log in LOGS {
-            ask(board.board.json(Method::POST, log, item))
-                .await
-                .problem(422, "unsupported-item");
+            ask(board.board.json(Method::POST, log, item)).await.problem(422, "unsupported-item");
         }
     }
     for body in ["[[]]", "[[null,null]]", "[\"ok\",{},7]"] {
         board
-            .refuses(
-                board.board.json(Method::POST, "requests", body),
-                422,
-                "unsupported-item",
-            )
+            .refuses(board.board.json(Method::POST, "requests", body), 422, "unsupported-item")
             .await;
     }
     for body in [
@@ -184,9 +156,7 @@ async fn what_python_could_not_read_again_is_refused_everywhere() {
     for item in bad {
         board.refuses_item(item, 422, "unsupported-value").await;
     }
-    let request = board
-        .board
-        .json(Method::POST, "requests", r#"[{},{"a":[0,{"b/c":1e400}]}]"#);
+    let request = board.board.json(Method::POST, "requests", r#"[{},{"a":[0,{"b/c":1e400}]}]"#);
     let problem = board.refuses(request, 422, "unsupported-value").await;
     assert_eq!(problem["errors"][0]["pointer"], "/1/a/1/b~1c", "{problem}");
     let longest = format!("{{\"v\":{}}}", "7".repeat(4300));
@@ -197,9 +167,7 @@ async fn what_python_could_not_read_again_is_refused_everywhere() {
 async fn an_item_of_128_levels_is_taken_and_none_deeper() {
     let board = Unmoved::new().await;
     for levels in [129, 1_000, 100_000] {
-        board
-            .refuses_item(deep(levels).as_bytes(), 422, "too-deep")
-            .await;
+        board.refuses_item(deep(levels).as_bytes(), 422, "too-deep").await;
     }
     let other = board.server.board("deepest");
     for log in LOGS {
@@ -207,10 +175,7 @@ async fn an_item_of_128_levels_is_taken_and_none_deeper() {
         other.post(log, &format!("[{}]", deep(128))).await.is(201);
         other.put(&format!("{log}/1"), &deep(128)).await.is(200);
     }
-    other
-        .put("blackboard", &format!("{{\"requests\":[{}]}}", deep(128)))
-        .await
-        .succeeded();
+    other.put("blackboard", &format!("{{\"requests\":[{}]}}", deep(128))).await.succeeded();
     other.get("prompt").await.is(200);
     // Unclosed, it is no JSON; which of the two is seen first is the server's affair.
     let open = "[".repeat(100_000);
@@ -223,20 +188,13 @@ async fn an_item_of_128_levels_is_taken_and_none_deeper() {
 async fn a_wrong_content_type_is_told_what_to_send() {
     let board = Unmoved::new().await;
     for log in LOGS {
-        for media_type in [
-            "text/plain",
-            "application/xml",
-            "application/x-www-form-urlencoded",
-            "json",
-            "",
-        ] {
+        for media_type in
+            ["text/plain", "application/xml", "application/x-www-form-urlencoded", "json", ""]
+        {
             let request = board.board.typed(Method::POST, log, media_type, "{}");
             let answer = ask(request).await;
             let problem = answer.problem(415, "unsupported-media-type");
-            assert!(
-                answer.header("accept-post").contains("application/json"),
-                "{answer}"
-            );
+            assert!(answer.header("accept-post").contains("application/json"), "{answer}");
             assert!(problem.to_string().contains("--json"), "{problem}");
         }
         ask(board.board.to(Method::POST, log).body("{}"))
@@ -245,14 +203,10 @@ async fn a_wrong_content_type_is_told_what_to_send() {
     }
     board.check().await;
     let other = board.server.board("typed");
-    for media_type in [
-        "application/json; charset=utf-8",
-        "Application/JSON",
-        "application/json;charset=UTF-8",
-    ] {
-        ask(other.typed(Method::POST, "requests", media_type, "{}"))
-            .await
-            .is(201);
+    for media_type in
+        ["application/json; charset=utf-8", "Application/JSON", "application/json;charset=UTF-8"]
+    {
+        ask(other.typed(Method::POST, "requests", media_type, "{}")).await.is(201);
     }
 }
 
@@ -260,18 +214,7 @@ async fn a_wrong_content_type_is_told_what_to_send() {
 async fn an_agent_must_have_a_name_that_can_be() {
     let board = Unmoved::new().await;
     let long = "x".repeat(257);
-    for agent in [
-        "%FF",
-        "a%2Fb",
-        "a/b",
-        "%00",
-        "%0A",
-        "..",
-        ".",
-        "",
-        "%C3",
-        long.as_str(),
-    ] {
+    for agent in ["%FF", "a%2Fb", "a/b", "%00", "%0A", "..", ".", "", "%C3", long.as_str()] {
         let request = board.board.json(Method::POST, "requests", "{}");
         let answer = ask(request.header("x-agent-id", agent)).await;
         answer.problem(400, "invalid-name");
@@ -289,9 +232,7 @@ async fn an_agent_must_have_a_name_that_can_be() {
 async fn a_body_must_be_in_the_coding_it_names() {
     let board = Unmoved::new().await;
     let coded = |coding: &str, body: &'static [u8]| {
-        let request = board
-            .board
-            .typed(Method::POST, "requests", "application/json", body);
+        let request = board.board.typed(Method::POST, "requests", "application/json", body);
         request.header("content-encoding", coding.to_owned())
     };
     for (coding, body) in [

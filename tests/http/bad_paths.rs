@@ -13,45 +13,21 @@ const ROUTES: [(&str, &[&str]); 13] = [
     ("/v1/sessions/s", &["GET", "PUT", "DELETE"]),
     ("/v1/sessions/s/blackboard", &["GET", "PUT", "DELETE"]),
     ("/v1/sessions/s/prompt", &["GET"]),
-    (
-        "/v1/sessions/s/questions",
-        &["GET", "POST", "PUT", "DELETE"],
-    ),
+    ("/v1/sessions/s/questions", &["GET", "POST", "PUT", "DELETE"]),
     ("/v1/sessions/s/requests", &["GET", "POST", "PUT", "DELETE"]),
-    (
-        "/v1/sessions/s/trajectories",
-        &["GET", "POST", "PUT", "DELETE"],
-    ),
-    (
-        "/v1/sessions/s/screenshots",
-        &["GET", "POST", "PUT", "DELETE"],
-    ),
-    (
-        "/v1/sessions/s/agents/A/memory",
-        &["GET", "POST", "PUT", "DELETE"],
-    ),
-    (
-        "/v1/sessions/s/requests/1",
-        &["GET", "PUT", "PATCH", "DELETE"],
-    ),
-    (
-        "/v1/sessions/s/agents/HostAgent/memory/1",
-        &["GET", "PUT", "PATCH", "DELETE"],
-    ),
+    ("/v1/sessions/s/trajectories", &["GET", "POST", "PUT", "DELETE"]),
+    ("/v1/sessions/s/screenshots", &["GET", "POST", "PUT", "DELETE"]),
+    ("/v1/sessions/s/agents/A/memory", &["GET", "POST", "PUT", "DELETE"]),
+    ("/v1/sessions/s/requests/1", &["GET", "PUT", "PATCH", "DELETE"]),
+    ("/v1/sessions/s/agents/HostAgent/memory/1", &["GET", "PUT", "PATCH", "DELETE"]),
     ("/v1/sessions/s/agents/HostAgent/memory/cost", &["GET"]),
     ("/v1/sessions/s/screenshots/1/image", &["GET"]),
 ];
 
 fn body_of(method: &str, path: &str) -> (&'static str, &'static str) {
-    let is_log = [
-        "questions",
-        "requests",
-        "trajectories",
-        "screenshots",
-        "memory",
-    ]
-    .iter()
-    .any(|log| path.ends_with(log));
+    let is_log = ["questions", "requests", "trajectories", "screenshots", "memory"]
+        .iter()
+        .any(|log| path.ends_with(log));
     match method {
         "PATCH" => ("application/merge-patch+json", "{}"),
         "PUT" if is_log => ("application/json", "[]"),
@@ -91,28 +67,16 @@ async fn a_parameter_given_twice_is_refused() {
         "prompt?latest=1&latest=2",
         "requests?min_revision=1&min_revision=1",
     ] {
-        board
-            .board
-            .get(tail)
-            .await
-            .problem(400, "invalid-parameter");
+        board.board.get(tail).await.problem(400, "invalid-parameter");
     }
-    board
-        .board
-        .delete("requests?steps=1&steps=2")
-        .await
-        .problem(400, "invalid-parameter");
+    board.board.delete("requests?steps=1&steps=2").await.problem(400, "invalid-parameter");
     board.check().await;
 }
 
 #[tokio::test]
 async fn a_query_must_be_utf_8() {
     let board = Unmoved::new().await;
-    for tail in [
-        "requests?contains=%FF",
-        "requests?agent=%C3%28",
-        "prompt?keys=%ED%A0%80",
-    ] {
+    for tail in ["requests?contains=%FF", "requests?agent=%C3%28", "prompt?keys=%ED%A0%80"] {
         board.board.get(tail).await.is(400);
     }
     board.check().await;
@@ -126,22 +90,14 @@ async fn a_method_that_a_route_does_not_know_is_405_with_allow() {
             if methods.contains(&method) {
                 continue;
             }
-            let request = board
-                .server
-                .to(Method::from_bytes(method.as_bytes()).unwrap(), path);
+            let request = board.server.to(Method::from_bytes(method.as_bytes()).unwrap(), path);
             let answer = ask(request).await;
             answer.problem(405, "method-not-allowed");
             let allow = answer.header("allow");
             for known in methods {
-                assert!(
-                    allow.split(',').any(|name| name.trim() == *known),
-                    "{allow}: {answer}"
-                );
+                assert!(allow.split(',').any(|name| name.trim() == *known), "{allow}: {answer}");
             }
-            assert!(
-                !allow.split(',').any(|name| name.trim() == method),
-                "{allow}: {answer}"
-            );
+            assert!(!allow.split(',').any(|name| name.trim() == method), "{allow}: {answer}");
         }
     }
     board.check().await;
@@ -163,9 +119,7 @@ async fn an_unknown_route_is_a_problem() {
         "/v1/sessions/s/blackboard/",
     ] {
         for method in [Method::GET, Method::POST, Method::DELETE] {
-            ask(board.server.to(method, path))
-                .await
-                .problem(404, "route-not-found");
+            ask(board.server.to(method, path)).await.problem(404, "route-not-found");
         }
     }
     board.check().await;
@@ -223,19 +177,10 @@ async fn a_session_must_have_a_name_that_can_be() {
 #[tokio::test]
 async fn a_foreign_host_is_refused() {
     let board = Unmoved::new().await;
-    let port = board
-        .server
-        .authority()
-        .rsplit(':')
-        .next()
-        .unwrap()
-        .to_owned();
-    for host in [
-        "evil.example",
-        "evil.example:80",
-        "localhost.evil.example",
-        "127.0.0.1.evil.example",
-    ] {
+    let port = board.server.authority().rsplit(':').next().unwrap().to_owned();
+    for host in
+        ["evil.example", "evil.example:80", "localhost.evil.example", "127.0.0.1.evil.example"]
+    {
         for (line, body) in [
             ("GET /v1/sessions/s/blackboard", ""),
             ("POST /v1/sessions/s/requests", "{}"),
@@ -248,14 +193,9 @@ async fn a_foreign_host_is_refused() {
             exchange(&board.server, &head, body.as_bytes()).problem(421, "unknown-host");
         }
     }
-    for host in [
-        "127.0.0.1",
-        "localhost",
-        "LOCALHOST",
-        "[::1]",
-        "192.0.2.7",
-        &format!("localhost:{port}"),
-    ] {
+    for host in
+        ["127.0.0.1", "localhost", "LOCALHOST", "[::1]", "192.0.2.7", &format!("localhost:{port}")]
+    {
         let head = format!("GET /v1/sessions/s HTTP/1.1\nHost: {host}");
         assert_eq!(exchange(&board.server, &head, b"").status, 200, "{host}");
     }
@@ -265,19 +205,13 @@ async fn a_foreign_host_is_refused() {
 #[tokio::test]
 async fn a_named_host_may_be_allowed() {
     let server = Server::start_with(&["--allowed-hosts", "board.example"]);
-    for (host, status) in [
-        ("board.example", 200),
-        ("board.example:8733", 200),
-        ("other.example", 421),
-    ] {
+    for (host, status) in
+        [("board.example", 200), ("board.example:8733", 200), ("other.example", 421)]
+    {
         let head = format!("GET /healthz HTTP/1.1\nHost: {host}");
         let answer = exchange(&server, &head, b"");
         // A probe of the container's own may ask by any name.
-        assert!(
-            answer.status == status || answer.status == 200,
-            "{host}: {}",
-            answer.head
-        );
+        assert!(answer.status == status || answer.status == 200, "{host}: {}", answer.head);
         let head = format!("GET /v1/sessions HTTP/1.1\nHost: {host}");
         assert_eq!(exchange(&server, &head, b"").status, status, "{host}");
     }

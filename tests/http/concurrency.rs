@@ -27,11 +27,7 @@ async fn sixteen_clients_post_two_hundred_times_each() {
     let mut given: HashMap<u64, (u64, u64)> = HashMap::new();
     for (client, task) in (0..).zip(clients.collect::<Vec<_>>()) {
         for (seq, n) in task.await.unwrap() {
-            assert_eq!(
-                given.insert(seq, (client, n)),
-                None,
-                "seq {seq} was given twice"
-            );
+            assert_eq!(given.insert(seq, (client, n)), None, "seq {seq} was given twice");
         }
     }
 
@@ -41,10 +37,7 @@ async fn sixteen_clients_post_two_hundred_times_each() {
     let mut next = HashMap::new();
     for (seq, line) in (1..).zip(&lines) {
         let item: Value = serde_json::from_str(line).unwrap();
-        let (client, n) = (
-            item["client"].as_u64().unwrap(),
-            item["n"].as_u64().unwrap(),
-        );
+        let (client, n) = (item["client"].as_u64().unwrap(), item["n"].as_u64().unwrap());
         assert_eq!(given.get(&seq), Some(&(client, n)), "seq {seq}");
         let expected = next.entry(client).or_insert(0);
         assert_eq!(n, *expected, "client {client} is out of order");

@@ -42,12 +42,9 @@ async fn read_if_changed(board: &Board, tail: &str, tag: &str) -> Answer {
 async fn write_if(board: &Board, method: Method, tail: &str, tag: &str, body: &str) -> Answer {
     let request = match (&method, tail) {
         (&Method::DELETE, _) => board.to(method, tail),
-        (&Method::PATCH, _) => board.typed(
-            method,
-            tail,
-            "application/merge-patch+json",
-            body.to_owned(),
-        ),
+        (&Method::PATCH, _) => {
+            board.typed(method, tail, "application/merge-patch+json", body.to_owned())
+        }
         _ => board.json(method, tail, body),
     };
     ask(request.header("if-match", tag)).await
@@ -59,12 +56,7 @@ async fn every_read_has_a_tag_and_is_304_while_it_holds() {
     let board = filled(&server).await;
     for tail in READS {
         let tag = board.get(tail).await.is(200).etag();
-        for sent in [
-            tag.clone(),
-            format!("\"other\", {tag}"),
-            format!("W/{tag}"),
-            "*".to_owned(),
-        ] {
+        for sent in [tag.clone(), format!("\"other\", {tag}"), format!("W/{tag}"), "*".to_owned()] {
             let same = read_if_changed(&board, tail, &sent).await;
             assert!(same.is(304).body().is_empty(), "{same}");
             assert_eq!(same.etag(), tag, "{tail}");
@@ -72,9 +64,7 @@ async fn every_read_has_a_tag_and_is_304_while_it_holds() {
         read_if_changed(&board, tail, "\"other\"").await.is(200);
     }
     let list = server.get("/v1/sessions").await.is(200).etag();
-    let request = server
-        .to(Method::GET, "/v1/sessions")
-        .header("if-none-match", &list);
+    let request = server.to(Method::GET, "/v1/sessions").header("if-none-match", &list);
     ask(request).await.is(304);
 }
 
@@ -112,9 +102,7 @@ async fn tags_differ_by_query_and_format() {
     for tail in tails {
         assert!(tags.insert(board.get(tail).await.etag()), "{tail}");
     }
-    let request = board
-        .to(Method::GET, "requests")
-        .header("accept", "application/x-ndjson");
+    let request = board.to(Method::GET, "requests").header("accept", "application/x-ndjson");
     assert!(tags.insert(ask(request).await.etag()), "NDJSON");
 }
 
@@ -129,12 +117,7 @@ async fn every_kind_of_write_obeys_if_match() {
         (Method::PUT, "requests/1", r#"{"b":1}"#, "requests/1"),
         (Method::PATCH, "requests/1", r#"{"b":1}"#, "requests/1"),
         (Method::DELETE, "requests/1", "", "requests/1"),
-        (
-            Method::PUT,
-            "blackboard",
-            r#"{"requests":[{"b":1}]}"#,
-            "blackboard",
-        ),
+        (Method::PUT, "blackboard", r#"{"requests":[{"b":1}]}"#, "blackboard"),
         (Method::DELETE, "blackboard", "", "blackboard"),
         (Method::PUT, "", r#"{"labels":{"b":"1"}}"#, ""),
         (Method::DELETE, "", "", ""),
@@ -155,20 +138,13 @@ async fn every_kind_of_write_obeys_if_match() {
             let problem = answer.problem(412, "precondition-failed");
             assert_eq!(answer.etag(), tag, "{method} {tail}");
             if resource == "requests/1" {
-                assert!(
-                    problem["current"].to_string().contains("\"a\":2"),
-                    "{problem}"
-                );
+                assert!(problem["current"].to_string().contains("\"a\":2"), "{problem}");
             }
         }
         assert_eq!(board.get("").await.revision(), revision, "{method} {tail}");
         let listed = format!("\"other\", {tag}");
         let written = write_if(&board, method.clone(), tail, &listed, body).await;
-        assert_eq!(
-            written.succeeded().revision(),
-            revision + 1,
-            "{method} {tail}"
-        );
+        assert_eq!(written.succeeded().revision(), revision + 1, "{method} {tail}");
     }
 }
 
@@ -217,13 +193,9 @@ async fn a_star_asks_whether_a_thing_is_there() {
         (Method::PUT, "requests/1", r#"{"x":1}"#),
         (Method::PUT, "blackboard", "{}"),
     ] {
-        ask(only_new(method, tail, body))
-            .await
-            .problem(412, "precondition-failed");
+        ask(only_new(method, tail, body)).await.problem(412, "precondition-failed");
     }
-    let request = board
-        .json(Method::POST, "requests", "{}")
-        .header("if-match", "*");
+    let request = board.json(Method::POST, "requests", "{}").header("if-match", "*");
     ask(request).await.is(201);
 }
 
@@ -237,9 +209,7 @@ async fn one_of_many_conditional_writers_wins() {
         let (board, tag) = (board.clone(), tag.clone());
         tokio::spawn(async move {
             let body = json!({"n":n}).to_string();
-            write_if(&board, Method::PUT, "requests/1", &tag, &body)
-                .await
-                .status()
+            write_if(&board, Method::PUT, "requests/1", &tag, &body).await.status()
         })
     });
     let mut statuses = Vec::new();
@@ -248,10 +218,7 @@ async fn one_of_many_conditional_writers_wins() {
     }
     statuses.sort_unstable();
     assert_eq!(statuses[0], 200);
-    assert!(
-        statuses[1..].iter().all(|&status| status == 412),
-        "{statuses:?}"
-    );
+    assert!(statuses[1..].iter().all(|&status| status == 412), "{statuses:?}");
 }
 
 #[tokio::test]
@@ -261,10 +228,7 @@ async fn no_tag_is_used_again_after_a_deletion() {
     for round in 0..3 {
         let board = filled(&server).await;
         for tail in READS {
-            assert!(
-                known.insert((tail, board.get(tail).await.etag())),
-                "{round}: {tail}"
-            );
+            assert!(known.insert((tail, board.get(tail).await.etag())), "{round}: {tail}");
         }
         board.delete("").await.is(200);
         if round == 1 {
@@ -280,27 +244,18 @@ async fn a_reader_may_wait_for_a_revision() {
     let board = filled(&server).await;
     let head = board.get("").await.revision();
     for tail in ["", "requests", "requests/1", "blackboard", "prompt"] {
-        board
-            .get(&format!("{tail}?min_revision={head}"))
-            .await
-            .is(200);
+        board.get(&format!("{tail}?min_revision={head}")).await.is(200);
     }
-    let late = board
-        .get(&format!("requests?min_revision={}", head + 1))
-        .await;
+    let late = board.get(&format!("requests?min_revision={}", head + 1)).await;
     late.problem(503, "revision-not-reached");
     assert!(!late.header("retry-after").is_empty(), "{late}");
-    board
-        .get("requests?min_revision=x")
-        .await
-        .problem(400, "invalid-parameter");
+    board.get("requests?min_revision=x").await.problem(400, "invalid-parameter");
 
     let reader = board.clone();
-    let waiting = tokio::spawn(async move {
-        reader
-            .get(&format!("requests?min_revision={}", head + 1))
-            .await
-    });
+    let waiting =
+        tokio::spawn(
+            async move { reader.get(&format!("requests?min_revision={}", head + 1)).await },
+        );
     board.post("requests", r#"{"late":1}"#).await.is(201);
     let seen = waiting.await.unwrap();
     assert_eq!(seen.is(200).revision(), head + 1);

@@ -36,10 +36,7 @@ fn check_is_sound(server: &Server) {
 /// Everything a session shows, to compare across restarts.
 async fn shown(server: &Server, session: &str) -> (String, Vec<String>) {
     let board = server.board(session);
-    (
-        board.dictionary().await,
-        board.lines("agents/A/memory").await,
-    )
+    (board.dictionary().await, board.lines("agents/A/memory").await)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -60,9 +57,7 @@ async fn a_kill_loses_nothing_that_was_acknowledged() {
             assert_eq!(&now, before, "round {round} changed {}", earlier.session());
         }
         let board = server.board(written.session());
-        let count = board.get("trajectories").await.json()["count"]
-            .as_u64()
-            .unwrap();
+        let count = board.get("trajectories").await.json()["count"].as_u64().unwrap();
         let next = board.post("trajectories", r#"{"w":9,"n":0}"#).await;
         assert_eq!(next.is(201).seqs(), [count + 1]);
         let now = shown(&server, written.session()).await;
@@ -82,11 +77,7 @@ async fn sigterm_under_load_ends_well_and_loses_nothing() {
     let written = load.ended().await;
     let status = server.wait();
     assert!(status.success(), "{status}");
-    assert!(
-        start.elapsed() <= Duration::from_secs(10),
-        "{:?}",
-        start.elapsed()
-    );
+    assert!(start.elapsed() <= Duration::from_secs(10), "{:?}", start.elapsed());
     check_is_sound(&server);
     server.start_again();
     written.judge(&server).await;
@@ -103,11 +94,7 @@ async fn sigterm_and_sigint_end_an_idle_server_at_once() {
         let start = Instant::now();
         server.signal(signal);
         assert!(server.wait().success(), "{signal:?}");
-        assert!(
-            start.elapsed() <= Duration::from_secs(10),
-            "{:?}",
-            start.elapsed()
-        );
+        assert!(start.elapsed() <= Duration::from_secs(10), "{:?}", start.elapsed());
         drop(silent);
     }
 }

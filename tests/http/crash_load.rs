@@ -24,8 +24,7 @@ impl Ledger {
     fn acknowledge(&mut self, answer: &Value, first: u64) {
         let entries = answer["entries"].as_array().expect("entries");
         for (n, entry) in (first..).zip(entries) {
-            self.acknowledged
-                .push((n, entry["seq"].as_u64().expect("a seq")));
+            self.acknowledged.push((n, entry["seq"].as_u64().expect("a seq")));
         }
     }
 }
@@ -41,10 +40,7 @@ pub(crate) struct Load {
 async fn attempt(request: RequestBuilder) -> Option<Value> {
     let response = request.send().await.ok()?;
     let acknowledged = response.status().is_success();
-    assert!(
-        !response.status().is_client_error(),
-        "a sound write was refused: {response:?}"
-    );
+    assert!(!response.status().is_client_error(), "a sound write was refused: {response:?}");
     let body = response.bytes().await.ok()?;
     acknowledged.then(|| serde_json::from_slice(&body).expect("JSON"))
 }
@@ -65,11 +61,7 @@ impl Load {
                 }
             })
         });
-        Self {
-            session: session.to_owned(),
-            writers: writers.collect(),
-            done,
-        }
+        Self { session: session.to_owned(), writers: writers.collect(), done }
     }
 
     /// Returns when that many writes have been acknowledged.
@@ -86,10 +78,7 @@ impl Load {
             let end = tokio::time::timeout(Duration::from_secs(60), writer).await;
             ledgers.push(end.expect("a writer ends with the server").unwrap());
         }
-        Written {
-            session: self.session,
-            ledgers,
-        }
+        Written { session: self.session, ledgers }
     }
 }
 
@@ -97,9 +86,7 @@ async fn post(board: Board, done: &Semaphore, log: &str, writer: u64, batch: u64
     let mut ledger = Ledger::default();
     loop {
         let first = ledger.sent;
-        let items: Vec<Value> = (first..first + batch)
-            .map(|n| json!({"w":writer,"n":n}))
-            .collect();
+        let items: Vec<Value> = (first..first + batch).map(|n| json!({"w":writer,"n":n})).collect();
         ledger.sent += batch;
         let body = Value::from(items).to_string();
         let Some(answer) = attempt(board.json(Method::POST, log, &body)).await else {
@@ -188,11 +175,7 @@ async fn found(board: &Board, log: &str) -> Vec<Found> {
         let body = page.is(200).json();
         for entry in body["entries"].as_array().expect("entries") {
             let item = &entry["item"];
-            let item = if log == "screenshots" {
-                &item["metadata"]
-            } else {
-                item
-            };
+            let item = if log == "screenshots" { &item["metadata"] } else { item };
             entries.push(Found {
                 seq: entry["seq"].as_u64().expect("a seq"),
                 writer: item["w"].as_u64().expect("a writer"),
@@ -222,10 +205,7 @@ impl Written {
         let board = server.board(&self.session);
         let trajectories = found(&board, "trajectories").await;
         self.judge_log(&trajectories, &[0, 1]);
-        let batched = trajectories
-            .iter()
-            .filter(|entry| entry.writer == 1)
-            .count();
+        let batched = trajectories.iter().filter(|entry| entry.writer == 1).count();
         assert_eq!(batched % 3, 0, "half a batch is there");
         self.judge_log(&found(&board, "agents/A/memory").await, &[2]);
         let screenshots = found(&board, "screenshots").await;
@@ -242,28 +222,16 @@ impl Written {
         let seqs: Vec<u64> = entries.iter().map(|entry| entry.seq).collect();
         let expected: Vec<u64> = (1..=entries.len() as u64).collect();
         assert_eq!(seqs, expected, "the seqs have gaps");
-        for (&writer, ledger) in writers
-            .iter()
-            .map(|w| (w, &self.ledgers[usize::try_from(*w).unwrap()]))
+        for (&writer, ledger) in
+            writers.iter().map(|w| (w, &self.ledgers[usize::try_from(*w).unwrap()]))
         {
-            let own: Vec<&Found> = entries
-                .iter()
-                .filter(|entry| entry.writer == writer)
-                .collect();
+            let own: Vec<&Found> = entries.iter().filter(|entry| entry.writer == writer).collect();
             let ns: Vec<u64> = own.iter().map(|entry| entry.n).collect();
             let in_order: Vec<u64> = (0..own.len() as u64).collect();
             assert_eq!(ns, in_order, "writer {writer}: lost, twice or out of order");
             let (least, most) = (ledger.acknowledged.len(), ledger.sent);
-            assert!(
-                own.len() >= least,
-                "writer {writer}: {} of {least} acknowledged",
-                own.len()
-            );
-            assert!(
-                own.len() as u64 <= most,
-                "writer {writer}: {} of {most} sent",
-                own.len()
-            );
+            assert!(own.len() >= least, "writer {writer}: {} of {least} acknowledged", own.len());
+            assert!(own.len() as u64 <= most, "writer {writer}: {} of {most} sent", own.len());
             for (entry, (n, seq)) in own.iter().zip(&ledger.acknowledged) {
                 assert_eq!((entry.n, entry.seq), (*n, *seq), "writer {writer}");
             }
@@ -287,14 +255,8 @@ impl Written {
 
     fn judge_deleted(&self, entries: &[Found]) {
         let ledger = &self.ledgers[5];
-        assert!(
-            entries.is_sorted_by(|a, b| a.seq < b.seq),
-            "the seqs do not rise"
-        );
-        assert!(
-            entries.iter().all(|entry| entry.seq == entry.n + 1),
-            "an entry moved"
-        );
+        assert!(entries.is_sorted_by(|a, b| a.seq < b.seq), "the seqs do not rise");
+        assert!(entries.iter().all(|entry| entry.seq == entry.n + 1), "an entry moved");
         for (n, seq) in &ledger.acknowledged {
             assert_eq!(*seq, n + 1);
             let there = entries.iter().any(|entry| entry.n == *n);

@@ -17,10 +17,7 @@ async fn a_healthy_server_says_so() {
 }
 
 async fn coded(server: &Server, path: &str, coding: &str) -> Answer {
-    ask(server
-        .to(Method::GET, path)
-        .header("accept-encoding", coding))
-    .await
+    ask(server.to(Method::GET, path).header("accept-encoding", coding)).await
 }
 
 #[tokio::test]
@@ -36,23 +33,16 @@ async fn answers_are_packed_as_the_client_asks() {
         let gzip = coded(&server, &path, "gzip").await;
         assert_eq!(gzip.is(200).header("content-encoding"), "gzip");
         let mut unpacked = Vec::new();
-        flate2::read::GzDecoder::new(gzip.body())
-            .read_to_end(&mut unpacked)
-            .unwrap();
+        flate2::read::GzDecoder::new(gzip.body()).read_to_end(&mut unpacked).unwrap();
         assert_eq!(unpacked, plain.body());
         let zstd = coded(&server, &path, "zstd").await;
         assert_eq!(zstd.is(200).header("content-encoding"), "zstd");
         assert_eq!(zstd::decode_all(zstd.body()).unwrap(), plain.body());
         for answer in [&plain, &gzip, &zstd] {
             let vary = answer.header("vary").to_ascii_lowercase();
-            assert!(
-                vary.contains("accept-encoding") && vary.contains("accept"),
-                "{answer}"
-            );
+            assert!(vary.contains("accept-encoding") && vary.contains("accept"), "{answer}");
             // A strong tag names bytes; a client that unpacks may still present it.
-            let request = server
-                .to(Method::GET, &path)
-                .header("if-none-match", answer.etag());
+            let request = server.to(Method::GET, &path).header("if-none-match", answer.etag());
             ask(request.header("accept-encoding", "gzip")).await.is(304);
         }
         assert!(gzip.body().len() < plain.body().len() / 4);
@@ -63,20 +53,9 @@ async fn answers_are_packed_as_the_client_asks() {
 async fn an_answer_that_nobody_accepts_is_still_json() {
     let server = Server::start();
     let board = server.made("s").await;
-    for accept in [
-        "*/*",
-        "application/json",
-        "text/html, */*;q=0.1",
-        "application/*",
-    ] {
+    for accept in ["*/*", "application/json", "text/html, */*;q=0.1", "application/*"] {
         let answer = ask(board.to(Method::GET, "requests").header("accept", accept)).await;
-        assert!(
-            answer
-                .is(200)
-                .header("content-type")
-                .starts_with("application/json"),
-            "{accept}"
-        );
+        assert!(answer.is(200).header("content-type").starts_with("application/json"), "{accept}");
     }
 }
 
@@ -98,13 +77,7 @@ fn beyond_loopback_it_must_be_told_that_it_is_insecure() {
     let home = tempfile::tempdir().unwrap();
     let data = home.path().join("data");
     for address in ["0.0.0.0:0", "[::]:0", "192.0.2.7:0"] {
-        let refused = finished(&[
-            "serve",
-            "--listen",
-            address,
-            "--data",
-            data.to_str().unwrap(),
-        ]);
+        let refused = finished(&["serve", "--listen", address, "--data", data.to_str().unwrap()]);
         assert!(!refused.status.success(), "{address}");
         let said = [refused.stdout, refused.stderr].concat();
         let said = String::from_utf8_lossy(&said);
@@ -126,17 +99,12 @@ fn the_command_line_explains_itself() {
         assert!(output.status.success(), "{arguments:?}: {output:?}");
         assert!(!output.stdout.is_empty(), "{arguments:?}");
     }
-    for arguments in [
-        vec!["srve"],
-        vec!["serve", "--lisen", "x"],
-        vec!["serve", "--listen", "nowhere"],
-    ] {
+    for arguments in
+        [vec!["srve"], vec!["serve", "--lisen", "x"], vec!["serve", "--listen", "nowhere"]]
+    {
         let output = finished(&arguments);
         assert!(!output.status.success(), "{arguments:?}");
-        assert!(
-            !output.stderr.is_empty() || !output.stdout.is_empty(),
-            "{arguments:?}"
-        );
+        assert!(!output.stderr.is_empty() || !output.stdout.is_empty(), "{arguments:?}");
     }
 }
 
@@ -145,18 +113,10 @@ async fn a_problem_is_as_the_rfc_has_it() {
     let server = Server::start();
     let answer = server.get("/v1/sessions/none/requests").await;
     let problem = answer.problem(404, "session-not-found");
-    let members: Vec<&str> = problem
-        .as_object()
-        .unwrap()
-        .keys()
-        .map(String::as_str)
-        .collect();
+    let members: Vec<&str> = problem.as_object().unwrap().keys().map(String::as_str).collect();
     for member in ["type", "title", "status", "detail", "instance", "code"] {
         assert!(members.contains(&member), "{members:?}");
     }
-    assert!(
-        problem["detail"].as_str().unwrap().contains("none"),
-        "{problem}"
-    );
+    assert!(problem["detail"].as_str().unwrap().contains("none"), "{problem}");
     assert!(problem["retryable"].is_boolean() || problem["retryable"] == Value::Null);
 }

@@ -18,21 +18,12 @@ async fn put_replaces_the_item_and_keeps_its_seq_and_the_place_of_known_keys() {
     let server = Server::start();
     for log in LOGS {
         let board = server.board("s");
-        board
-            .post(log, r#"[{"a":1,"b":2,"c":3},{"other":1}]"#)
-            .await
-            .is(201);
+        board.post(log, r#"[{"a":1,"b":2,"c":3},{"other":1}]"#).await.is(201);
         let before = board.get(&format!("{log}/1")).await.json();
         let request = board.json(Method::PUT, &format!("{log}/1"), r#"{"c":9.0,"d":0,"a":7}"#);
         ask(request.header("x-agent-id", "B")).await.is(200);
         let entry = board.get(&format!("{log}/1")).await;
-        assert!(
-            entry
-                .is(200)
-                .text()
-                .contains(r#""item":{"a":7,"c":9.0,"d":0}"#),
-            "{entry}"
-        );
+        assert!(entry.is(200).text().contains(r#""item":{"a":7,"c":9.0,"d":0}"#), "{entry}");
         let after = entry.json();
         assert_eq!((&after["seq"], &after["at"]), (&json!(1), &before["at"]));
         assert_eq!(after["updated_by"], "B");
@@ -48,15 +39,9 @@ async fn a_merge_patch_changes_members_and_null_removes_them() {
     let server = Server::start();
     for log in LOGS {
         let board = server.board("s");
-        board
-            .post(log, r#"{"a":1e1,"b":{"x":1,"y":2},"c":[1,2]}"#)
-            .await
-            .is(201);
+        board.post(log, r#"{"a":1e1,"b":{"x":1,"y":2},"c":[1,2]}"#).await.is(201);
         let tail = format!("{log}/1");
-        board
-            .merge(&tail, r#"{"b":{"x":null,"z":{"w":1}},"c":[3],"d":2.50}"#)
-            .await
-            .is(200);
+        board.merge(&tail, r#"{"b":{"x":null,"z":{"w":1}},"c":[3],"d":2.50}"#).await.is(200);
         let entry = board.get(&tail).await;
         let item = r#""item":{"a":1e1,"b":{"y":2,"z":{"w":1}},"c":[3],"d":2.50}"#;
         assert!(entry.text().contains(item), "{entry}");
@@ -113,30 +98,12 @@ async fn a_patched_item_obeys_the_rules_of_a_posted_one() {
     let board = server.board("s");
     board.post("requests", r#"{"a":1}"#).await.is(201);
     let deep = format!("{{\"a\":{}1{}}}", "[".repeat(128), "]".repeat(128));
-    board
-        .merge("requests/1", &deep)
-        .await
-        .problem(422, "too-deep");
-    board
-        .put("requests/1", &deep)
-        .await
-        .problem(422, "too-deep");
-    board
-        .merge("requests/1", r#"{"a":1e400}"#)
-        .await
-        .problem(422, "unsupported-value");
-    board
-        .put("requests/1", r#"{"a":1e400}"#)
-        .await
-        .problem(422, "unsupported-value");
-    board
-        .put("requests/1", "5")
-        .await
-        .problem(422, "unsupported-item");
-    board
-        .put("requests/1", r#"{"a":NaN}"#)
-        .await
-        .problem(400, "invalid-json");
+    board.merge("requests/1", &deep).await.problem(422, "too-deep");
+    board.put("requests/1", &deep).await.problem(422, "too-deep");
+    board.merge("requests/1", r#"{"a":1e400}"#).await.problem(422, "unsupported-value");
+    board.put("requests/1", r#"{"a":1e400}"#).await.problem(422, "unsupported-value");
+    board.put("requests/1", "5").await.problem(422, "unsupported-item");
+    board.put("requests/1", r#"{"a":NaN}"#).await.problem(400, "invalid-json");
     assert_eq!(board.get("requests/1").await.json()["item"], json!({"a":1}));
 }
 
@@ -151,10 +118,7 @@ async fn an_entry_that_is_not_there_is_404_for_every_verb() {
             let tail = format!("{log}/{seq}");
             board.get(&tail).await.problem(404, "entry-not-found");
             board.put(&tail, "{}").await.problem(404, "entry-not-found");
-            board
-                .merge(&tail, "{}")
-                .await
-                .problem(404, "entry-not-found");
+            board.merge(&tail, "{}").await.problem(404, "entry-not-found");
             board.delete(&tail).await.problem(404, "entry-not-found");
         }
         for seq in ["x", "-1", "1.0", "18446744073709551616"] {
@@ -169,15 +133,9 @@ async fn an_agents_memory_is_its_own() {
     let server = Server::start();
     let board = server.board("s");
     board.post("agents/A/memory", r#"{"of":"A"}"#).await.is(201);
-    board
-        .post("agents/B%20%C3%A9/memory", r#"{"of":"B"}"#)
-        .await
-        .is(201);
+    board.post("agents/B%20%C3%A9/memory", r#"{"of":"B"}"#).await.is(201);
     assert_eq!(board.lines("agents/A/memory").await, [r#"{"of":"A"}"#]);
-    assert_eq!(
-        board.lines("agents/B%20%C3%A9/memory").await,
-        [r#"{"of":"B"}"#]
-    );
+    assert_eq!(board.lines("agents/B%20%C3%A9/memory").await, [r#"{"of":"B"}"#]);
     let dictionary = board.dictionary().await;
     assert!(!dictionary.contains("of"), "{dictionary}");
     board.delete("blackboard").await.is(200);

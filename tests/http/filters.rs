@@ -44,23 +44,8 @@ async fn status_is_the_items_or_that_of_any_of_its_results() {
     for (index, log) in LOGS.into_iter().enumerate() {
         let board = server.board(&format!("status-{index}"));
         board.post(log, items).await.is(201);
-        assert_eq!(
-            board
-                .get(&format!("{log}?status=FAIL"))
-                .await
-                .is(200)
-                .seqs(),
-            [1, 3, 8]
-        );
-        assert_eq!(
-            board
-                .get(&format!("{log}?status=NONE"))
-                .await
-                .is(200)
-                .seqs()
-                .len(),
-            0
-        );
+        assert_eq!(board.get(&format!("{log}?status=FAIL")).await.is(200).seqs(), [1, 3, 8]);
+        assert_eq!(board.get(&format!("{log}?status=NONE")).await.is(200).seqs().len(), 0);
     }
 }
 
@@ -69,20 +54,11 @@ async fn agent_is_the_envelopes_or_the_items_where_it_has_none() {
     let server = Server::start();
     for (index, log) in LOGS.into_iter().enumerate() {
         let board = server.board(&format!("agent-{index}"));
-        board
-            .post(log, r#"[{"agent":"A"},{"agent":"B"},{}]"#)
-            .await
-            .is(201);
+        board.post(log, r#"[{"agent":"A"},{"agent":"B"},{}]"#).await.is(201);
         let named = board.json(Method::POST, log, r#"[{"agent":"A"},{}]"#);
         ask(named.header("x-agent-id", "B")).await.is(201);
-        assert_eq!(
-            board.get(&format!("{log}?agent=A")).await.is(200).seqs(),
-            [1]
-        );
-        assert_eq!(
-            board.get(&format!("{log}?agent=B")).await.is(200).seqs(),
-            [2, 4, 5]
-        );
+        assert_eq!(board.get(&format!("{log}?agent=A")).await.is(200).seqs(), [1]);
+        assert_eq!(board.get(&format!("{log}?agent=B")).await.is(200).seqs(), [2, 4, 5]);
     }
 }
 
@@ -96,13 +72,7 @@ async fn trajectory_key_is_the_items_key() {
         let key = encoded("open, file");
         let answer = board.get(&format!("{log}?trajectory_key={key}")).await;
         assert_eq!(answer.is(200).seqs(), [1]);
-        assert_eq!(
-            board
-                .get(&format!("{log}?trajectory_key=save"))
-                .await
-                .seqs(),
-            [2]
-        );
+        assert_eq!(board.get(&format!("{log}?trajectory_key=save")).await.seqs(), [2]);
     }
 }
 
@@ -131,9 +101,7 @@ async fn contains_looks_into_string_values_with_unicode_case_folded() {
             ("nowhere", &[]),
         ];
         for (text, seqs) in cases {
-            let answer = board
-                .get(&format!("{log}?contains={}", encoded(text)))
-                .await;
+            let answer = board.get(&format!("{log}?contains={}", encoded(text))).await;
             assert_eq!(answer.is(200).seqs(), seqs, "contains={text}");
         }
     }
@@ -147,9 +115,7 @@ async fn contains_does_not_look_into_images() {
     let item = json!({"metadata":"m","image_path":"p","image_str":image});
     board.post("screenshots", &item.to_string()).await.is(201);
     for text in ["iVBOR", "data:image", "base64"] {
-        let answer = board
-            .get(&format!("screenshots?images=inline&contains={text}"))
-            .await;
+        let answer = board.get(&format!("screenshots?images=inline&contains={text}")).await;
         assert_eq!(answer.is(200).seqs().len(), 0, "{text}");
     }
     assert_eq!(board.get("screenshots?contains=M").await.seqs(), [1]);
@@ -161,9 +127,7 @@ async fn filters_hold_together() {
     let board = server.board("s");
     let items = r#"[{"step":1,"status":"FAIL","t":"x"},{"step":1,"status":"OK","t":"x"},{"step":2,"status":"FAIL","t":"x"}]"#;
     board.post("trajectories", items).await.is(201);
-    let answer = board
-        .get("trajectories?steps=1&status=FAIL&contains=X")
-        .await;
+    let answer = board.get("trajectories?steps=1&status=FAIL&contains=X").await;
     assert_eq!(answer.is(200).seqs(), [1]);
 }
 
@@ -172,10 +136,7 @@ async fn keys_show_only_these_members_in_the_items_own_order() {
     let server = Server::start();
     for (index, log) in LOGS.into_iter().enumerate() {
         let board = server.board(&format!("keys-{index}"));
-        board
-            .post(log, r#"[{"b":1E2,"a":null,"c":3,"x,y":4},{"z":1}]"#)
-            .await
-            .is(201);
+        board.post(log, r#"[{"b":1E2,"a":null,"c":3,"x,y":4},{"z":1}]"#).await.is(201);
         let cases = [
             ("a,b", [r#"{"b":1E2,"a":null}"#, "{}"]),
             ("x%2Cy", [r#"{"x,y":4}"#, "{}"]),
@@ -183,11 +144,7 @@ async fn keys_show_only_these_members_in_the_items_own_order() {
             ("z,c", [r#"{"c":3}"#, r#"{"z":1}"#]),
         ];
         for (keys, lines) in cases {
-            assert_eq!(
-                board.lines(&format!("{log}?keys={keys}")).await,
-                lines,
-                "{keys}"
-            );
+            assert_eq!(board.lines(&format!("{log}?keys={keys}")).await, lines, "{keys}");
             let entry = board.get(&format!("{log}/1?keys={keys}")).await;
             // An entry may take the parameter or not know it; it may not ignore it.
             if entry.status() == 200 {

@@ -21,11 +21,7 @@ use crate::answer::{Answer, ask};
 pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
 
 /// All that RFC 3986 does not leave free in a segment or a value.
-const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'-')
-    .remove(b'.')
-    .remove(b'_')
-    .remove(b'~');
+const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// One name or value as it stands in a path or a query.
 pub(crate) fn encoded(text: &str) -> String {
@@ -59,11 +55,7 @@ pub(crate) fn finished(arguments: &[&str]) -> Output {
         child.wait().expect("wait");
         panic!("`blackboard {}` does not end", arguments.join(" "))
     });
-    Output {
-        status,
-        stdout: stdout.join().unwrap(),
-        stderr: stderr.join().unwrap(),
-    }
+    Output { status, stdout: stdout.join().unwrap(), stderr: stderr.join().unwrap() }
 }
 
 fn drained(mut stream: impl Read) -> Vec<u8> {
@@ -113,14 +105,7 @@ impl Server {
             .timeout(Duration::from_secs(120))
             .build()
             .expect("a client");
-        Self {
-            child,
-            address,
-            said,
-            flags,
-            home,
-            http,
-        }
+        Self { child, address, said, flags, home, http }
     }
 
     pub(crate) fn data(&self) -> PathBuf {
@@ -192,35 +177,23 @@ impl Drop for Server {
             self.child.wait().ok();
         }
         if thread::panicking() {
-            let said = self
-                .said
-                .lock()
-                .unwrap_or_else(std::sync::PoisonError::into_inner);
+            let said = self.said.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             let from = said.len().saturating_sub(20_000);
-            let tail = said
-                .get(said.ceil_char_boundary(from)..)
-                .unwrap_or_default();
+            let tail = said.get(said.ceil_char_boundary(from)..).unwrap_or_default();
             eprintln!("--- what the server said\n{tail}--- its end");
         }
     }
 }
 
 fn launch(home: &TempDir, flags: &[String], said: &Arc<Mutex<String>>) -> (Child, String) {
-    let mut child = blackboard(&[
-        "serve",
-        "--listen",
-        "127.0.0.1:0",
-        "--log",
-        "info",
-        "--data",
-    ])
-    .arg(home.path().join("data"))
-    .args(flags)
-    .current_dir(home.path())
-    .stdout(Stdio::piped())
-    .stderr(Stdio::piped())
-    .spawn()
-    .expect("the binary runs");
+    let mut child = blackboard(&["serve", "--listen", "127.0.0.1:0", "--log", "info", "--data"])
+        .arg(home.path().join("data"))
+        .args(flags)
+        .current_dir(home.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary runs");
     let (line, lines) = channel();
     follow(child.stdout.take().unwrap(), line.clone(), Arc::clone(said));
     follow(child.stderr.take().unwrap(), line, Arc::clone(said));
@@ -274,13 +247,8 @@ pub(crate) struct Board {
 
 impl Board {
     pub(crate) fn to(&self, method: Method, tail: &str) -> RequestBuilder {
-        let slash = if tail.is_empty() || tail.starts_with('?') {
-            ""
-        } else {
-            "/"
-        };
-        self.http
-            .request(method, format!("{}{slash}{tail}", self.root))
+        let slash = if tail.is_empty() || tail.starts_with('?') { "" } else { "/" };
+        self.http.request(method, format!("{}{slash}{tail}", self.root))
     }
 
     /// A request whose body is JSON text, sent byte for byte.
@@ -295,9 +263,7 @@ impl Board {
         media_type: &str,
         body: impl Into<Body>,
     ) -> RequestBuilder {
-        self.to(method, tail)
-            .header("content-type", media_type)
-            .body(body)
+        self.to(method, tail).header("content-type", media_type).body(body)
     }
 
     pub(crate) async fn get(&self, tail: &str) -> Answer {

@@ -50,11 +50,7 @@ fn png_of(width: u32, height: u32, rows: &[u8]) -> Vec<u8> {
     let mut header = [width.to_be_bytes(), height.to_be_bytes()].concat();
     header.extend([8, 0, 0, 0, 0]);
     let mut bytes = b"\x89PNG\r\n\x1a\n".to_vec();
-    for (kind, body) in [
-        (b"IHDR", header.as_slice()),
-        (b"IDAT", rows),
-        (b"IEND", &[]),
-    ] {
+    for (kind, body) in [(b"IHDR", header.as_slice()), (b"IDAT", rows), (b"IEND", &[])] {
         let length = u32::try_from(body.len()).expect("a small image");
         let chunk = [kind.as_slice(), body].concat();
         bytes.extend(length.to_be_bytes());

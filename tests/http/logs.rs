@@ -6,13 +6,8 @@ use serde_json::{Value, json};
 use crate::answer::ask;
 use crate::harness::Server;
 
-pub(crate) const LOGS: [&str; 5] = [
-    "questions",
-    "requests",
-    "trajectories",
-    "screenshots",
-    "agents/HostAgent/memory",
-];
+pub(crate) const LOGS: [&str; 5] =
+    ["questions", "requests", "trajectories", "screenshots", "agents/HostAgent/memory"];
 
 /// Key order, number text, depth and names that mean something elsewhere.
 const ODD_ITEM: &str = r#"{"zeta":1E5,"alpha":1.0,"minus":-0,"tiny":1e-400,"big":123456789012345678901234567890,"to_dict":{"step":[null,true,{"__class__":"x"}]},"":"\u0000\ud83d\ude00","é":"\/"}"#;
@@ -24,10 +19,7 @@ async fn every_log_answers_to_the_same_verbs() {
         let board = server.board(&format!("verbs-{index}"));
         let first = board.post(log, r#"{"n":1}"#).await;
         assert_eq!(first.is(201).seqs(), [1]);
-        assert!(
-            first.header("location").ends_with(&format!("{log}/1")),
-            "{first}"
-        );
+        assert!(first.header("location").ends_with(&format!("{log}/1")), "{first}");
         let many = board.post(log, r#"[{"n":2},"three",{"n":4}]"#).await;
         assert_eq!(many.is(201).seqs(), [2, 3, 4]);
         assert!(many.json()["entries"][0]["at"].is_string(), "{many}");
@@ -37,20 +29,11 @@ async fn every_log_answers_to_the_same_verbs() {
         assert_eq!(page.seqs(), [1, 2, 3, 4]);
         assert_eq!(page.items()[2], json!({"text":"three"}));
         assert_eq!((&shown["next"], &shown["more"]), (&json!(4), &json!(false)));
-        assert_eq!(
-            (&shown["count"], &shown["revision"]),
-            (&json!(4), &json!(2))
-        );
+        assert_eq!((&shown["count"], &shown["revision"]), (&json!(4), &json!(2)));
 
-        assert_eq!(
-            board.get(&format!("{log}/2")).await.is(200).json()["item"],
-            json!({"n":2})
-        );
+        assert_eq!(board.get(&format!("{log}/2")).await.is(200).json()["item"], json!({"n":2}));
         board.delete(&format!("{log}/2")).await.is(200);
-        board
-            .get(&format!("{log}/2"))
-            .await
-            .problem(404, "entry-not-found");
+        board.get(&format!("{log}/2")).await.problem(404, "entry-not-found");
         assert_eq!(board.post(log, "{}").await.is(201).seqs(), [5]);
 
         board.put(log, r#"[{"n":6},"seven"]"#).await.succeeded();
@@ -83,20 +66,12 @@ async fn an_entry_has_its_envelope() {
     board.post("requests", "{}").await.is(201);
     let nobody = board.get("requests/1").await.is(200).json();
     assert_eq!(nobody.get("agent"), None);
-    assert_eq!(
-        (&nobody["seq"], &nobody["revision"]),
-        (&json!(1), &json!(1))
-    );
+    assert_eq!((&nobody["seq"], &nobody["revision"]), (&json!(1), &json!(1)));
     let at = nobody["at"].as_str().unwrap();
-    assert!(
-        at.len() == 24 && at.ends_with('Z') && &at[10..11] == "T",
-        "{at}"
-    );
+    assert!(at.len() == 24 && at.ends_with('Z') && &at[10..11] == "T", "{at}");
 
     let named = board.json(Method::POST, "requests", "{}");
-    ask(named.header("x-agent-id", "%C3%89tienne%20A"))
-        .await
-        .is(201);
+    ask(named.header("x-agent-id", "%C3%89tienne%20A")).await.is(201);
     let entry = board.get("requests/2").await.is(200).json();
     assert_eq!(entry["agent"], "Étienne A");
     assert_eq!(entry["revision"], 2);
@@ -132,16 +107,10 @@ async fn an_item_keeps_its_key_order_its_number_text_and_its_odd_names() {
 async fn a_pretty_printed_item_is_one_line_of_ndjson() {
     let server = Server::start();
     let board = server.board("s");
-    board
-        .post("requests", "{\n  \"a\": [\n    1\n  ]\n}")
-        .await
-        .is(201);
+    board.post("requests", "{\n  \"a\": [\n    1\n  ]\n}").await.is(201);
     let lines = board.lines("requests").await;
     assert_eq!(lines.len(), 1, "{lines:?}");
-    assert_eq!(
-        serde_json::from_str::<Value>(&lines[0]).unwrap(),
-        json!({"a":[1]})
-    );
+    assert_eq!(serde_json::from_str::<Value>(&lines[0]).unwrap(), json!({"a":[1]}));
 }
 
 #[tokio::test]
@@ -173,42 +142,19 @@ async fn a_refused_first_write_makes_no_session() {
 async fn a_write_that_changes_nothing_commits_nothing() {
     let server = Server::start();
     let board = server.made("s").await;
-    board
-        .post("trajectories", r#"{"step":1,"a":[1.0]}"#)
-        .await
-        .is(201);
+    board.post("trajectories", r#"{"step":1,"a":[1.0]}"#).await.is(201);
     let before = board.get("").await.revision();
 
     let nothing = board.post("trajectories", "[]").await;
-    assert_eq!(
-        nothing.is(200).json(),
-        json!({"revision":before,"entries":[]})
-    );
-    for tail in [
-        "trajectories?steps=9",
-        "trajectories?keep=5",
-        "requests",
-        "agents/A/memory",
-    ] {
-        assert_eq!(
-            board.delete(tail).await.is(200).json()["deleted"],
-            0,
-            "{tail}"
-        );
+    assert_eq!(nothing.is(200).json(), json!({"revision":before,"entries":[]}));
+    for tail in ["trajectories?steps=9", "trajectories?keep=5", "requests", "agents/A/memory"] {
+        assert_eq!(board.delete(tail).await.is(200).json()["deleted"], 0, "{tail}");
     }
-    board
-        .put("trajectories/1", r#"{"step":1,"a":[1.0]}"#)
-        .await
-        .is(200);
+    board.put("trajectories/1", r#"{"step":1,"a":[1.0]}"#).await.is(200);
     board.merge("trajectories/1", "{}").await.is(200);
-    board
-        .merge("trajectories/1", r#"{"step":1,"none":null}"#)
-        .await
-        .is(200);
+    board.merge("trajectories/1", r#"{"step":1,"none":null}"#).await.is(200);
     let patch = "application/json-patch+json";
-    ask(board.typed(Method::PATCH, "trajectories/1", patch, "[]"))
-        .await
-        .is(200);
+    ask(board.typed(Method::PATCH, "trajectories/1", patch, "[]")).await.is(200);
     board.put("", "{}").await.is(200);
     assert_eq!(board.get("").await.revision(), before);
 
@@ -232,19 +178,9 @@ async fn items_are_deleted_by_step_and_the_newest_kept_by_number() {
         let kept = board.delete(&format!("{log}?keep=1")).await;
         assert_eq!(kept.is(200).json()["deleted"], 2);
         assert_eq!(board.get(log).await.seqs(), [5]);
-        let wrong = [
-            "steps=",
-            "keep=",
-            "keep=-1",
-            "keep=x",
-            "steps=true",
-            "steps=1,,2",
-        ];
+        let wrong = ["steps=", "keep=", "keep=-1", "keep=x", "steps=true", "steps=1,,2"];
         for query in wrong {
-            board
-                .delete(&format!("{log}?{query}"))
-                .await
-                .problem(400, "invalid-parameter");
+            board.delete(&format!("{log}?{query}")).await.problem(400, "invalid-parameter");
         }
         assert_eq!(board.get(log).await.seqs(), [5]);
         board.delete(&format!("{log}?keep=0")).await.is(200);
@@ -261,15 +197,10 @@ async fn only_an_array_replaces_a_log() {
         for body in ["{}", "null", "5", "\"x\""] {
             board.put(log, body).await.problem(422, "array-required");
         }
-        board
-            .put(log, r#"[{"a":1},5]"#)
-            .await
-            .problem(422, "unsupported-item");
+        board.put(log, r#"[{"a":1},5]"#).await.problem(422, "unsupported-item");
         assert_eq!(board.lines(log).await, [r#"{"old":1}"#]);
         let lines = "{\"n\":1}\n{\"n\":2}\n";
-        ask(board.typed(Method::PUT, log, "application/x-ndjson", lines))
-            .await
-            .succeeded();
+        ask(board.typed(Method::PUT, log, "application/x-ndjson", lines)).await.succeeded();
         assert_eq!(board.lines(log).await, [r#"{"n":1}"#, r#"{"n":2}"#]);
         board.put(log, "[]").await.succeeded();
         assert_eq!(board.get(log).await.is(200).json()["count"], 0);
@@ -284,12 +215,7 @@ async fn each_commit_adds_one_to_the_revision_however_much_it_changes() {
     revisions.push(board.post("requests", "[{},{},{}]").await.revision());
     revisions.push(board.post("agents/A/memory", "[{},{}]").await.revision());
     revisions.push(board.delete("requests").await.revision());
-    revisions.push(
-        board
-            .put("blackboard", r#"{"requests":[{}]}"#)
-            .await
-            .revision(),
-    );
+    revisions.push(board.put("blackboard", r#"{"requests":[{}]}"#).await.revision());
     assert_eq!(revisions, [1, 2, 3, 4]);
     assert_eq!(board.get("requests").await.revision(), 4);
 }
@@ -304,8 +230,5 @@ async fn the_memory_of_an_agent_knows_its_cost() {
     assert_eq!(cost["total_cost"], 0.75);
     assert!(cost["steps"].is_u64(), "{cost}");
     board.post("agents/B/memory", r#"{"cost":1}"#).await.is(201);
-    assert_eq!(
-        board.get("agents/A/memory/cost").await.json()["total_cost"],
-        0.75
-    );
+    assert_eq!(board.get("agents/A/memory/cost").await.json()["total_cost"], 0.75);
 }

@@ -18,9 +18,7 @@ async fn every_log_takes_an_item_a_line() {
         let board = server.board(&format!("lines-{index}"));
         for media_type in ["application/x-ndjson", "application/jsonl"] {
             let lines = "{\"n\":1}\r\n\"two\"\n{\"n\":3e0}";
-            ask(board.typed(Method::POST, log, media_type, lines))
-                .await
-                .is(201);
+            ask(board.typed(Method::POST, log, media_type, lines)).await.is(201);
         }
         let expected = [r#"{"n":1}"#, r#"{"text":"two"}"#, r#"{"n":3e0}"#];
         let shown = board.lines(log).await;
@@ -59,18 +57,11 @@ async fn lenient_passes_over_bad_lines_and_lists_them() {
         let answer = post_lines(&board, &format!("{log}?lenient=true"), lines).await;
         assert_eq!(answer.is(201).seqs(), [1, 2, 3]);
         let skipped = answer.json()["skipped"].clone();
-        let numbers: Vec<&Value> = skipped
-            .as_array()
-            .expect("skipped")
-            .iter()
-            .map(|skip| &skip["line"])
-            .collect();
+        let numbers: Vec<&Value> =
+            skipped.as_array().expect("skipped").iter().map(|skip| &skip["line"]).collect();
         assert_eq!(numbers, [&json!(2), &json!(4), &json!(5)], "{skipped}");
         let items = board.get(log).await.items();
-        assert_eq!(
-            items,
-            [json!({"n":1}), json!({"text":"two"}), json!({"n":3})]
-        );
+        assert_eq!(items, [json!({"n":1}), json!({"text":"two"}), json!({"n":3})]);
     }
 }
 
@@ -102,11 +93,7 @@ async fn last_k_takes_only_the_last_lines() {
             answer.problem(400, "invalid-parameter");
         }
     }
-    server
-        .board("never")
-        .get("")
-        .await
-        .problem(404, "session-not-found");
+    server.board("never").get("").await.problem(404, "session-not-found");
 }
 
 #[tokio::test]
@@ -115,15 +102,9 @@ async fn ndjson_out_is_all_the_items_unless_a_limit_is_given() {
     let board = server.board("s");
     let items: Vec<Value> = (1..=130).map(|n| json!({"step":n,"text":"t"})).collect();
     for log in LOGS {
-        board
-            .post(log, &Value::from(items.clone()).to_string())
-            .await
-            .is(201);
+        board.post(log, &Value::from(items.clone()).to_string()).await.is(201);
         let lines = board.lines(log).await;
-        let shown: Vec<Value> = lines
-            .iter()
-            .map(|l| serde_json::from_str(l).unwrap())
-            .collect();
+        let shown: Vec<Value> = lines.iter().map(|l| serde_json::from_str(l).unwrap()).collect();
         assert_eq!(shown, items);
         assert_eq!(board.lines(&format!("{log}?limit=7")).await.len(), 7);
         let last = board.lines(&format!("{log}?latest=2&keys=step")).await;
@@ -131,11 +112,6 @@ async fn ndjson_out_is_all_the_items_unless_a_limit_is_given() {
     }
     let request = board.to(Method::GET, "requests");
     let answer = ask(request.header("accept", "application/x-ndjson")).await;
-    assert!(
-        answer
-            .header("content-type")
-            .starts_with("application/x-ndjson"),
-        "{answer}"
-    );
+    assert!(answer.header("content-type").starts_with("application/x-ndjson"), "{answer}");
     assert_eq!(answer.body().last(), Some(&b'\n'));
 }

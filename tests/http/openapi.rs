@@ -25,26 +25,12 @@ fn the_command_prints_the_file() {
 async fn the_server_serves_the_document_in_both_forms() {
     let server = Server::start();
     let yaml = server.get("/openapi.yaml").await;
-    assert!(
-        yaml.is(200).header("content-type").contains("yaml"),
-        "{yaml}"
-    );
-    assert!(
-        yaml.text() == document(),
-        "/openapi.yaml is not openapi/openapi.yaml"
-    );
+    assert!(yaml.is(200).header("content-type").contains("yaml"), "{yaml}");
+    assert!(yaml.text() == document(), "/openapi.yaml is not openapi/openapi.yaml");
     let json = server.get("/openapi.json").await;
-    assert!(
-        json.is(200).header("content-type").contains("json"),
-        "{json}"
-    );
+    assert!(json.is(200).header("content-type").contains("json"), "{json}");
     let json = json.json();
-    assert!(
-        json["openapi"]
-            .as_str()
-            .is_some_and(|version| version.starts_with("3.1")),
-        "{json}"
-    );
+    assert!(json["openapi"].as_str().is_some_and(|version| version.starts_with("3.1")), "{json}");
     let mut missing: BTreeSet<&str> = [
         "/v1/sessions",
         "/v1/sessions/{session}",
@@ -62,9 +48,7 @@ async fn the_server_serves_the_document_in_both_forms() {
 
 /// A path without the names of its parameters.
 fn bare(path: &str) -> String {
-    let parts = path
-        .split('/')
-        .map(|part| if part.starts_with('{') { "{}" } else { part });
+    let parts = path.split('/').map(|part| if part.starts_with('{') { "{}" } else { part });
     parts.collect::<Vec<_>>().join("/")
 }
 
@@ -76,17 +60,12 @@ fn every_operation_is_whole(paths: &serde_json::Map<String, Value>) {
                 continue;
             };
             let place = format!("{method} {path}");
-            let id = operation["operationId"]
-                .as_str()
-                .unwrap_or_else(|| panic!("{place}: no id"));
+            let id = operation["operationId"].as_str().unwrap_or_else(|| panic!("{place}: no id"));
             assert!(ids.insert(id.to_owned()), "{place}: {id} twice");
             let told = operation.get("summary").or(operation.get("description"));
             assert!(told.is_some(), "{place}: no word on what it does");
             let responses = operation["responses"].as_object().expect("responses");
-            assert!(
-                responses.keys().any(|status| status.starts_with('2')),
-                "{place}"
-            );
+            assert!(responses.keys().any(|status| status.starts_with('2')), "{place}");
             for (status, response) in responses {
                 let told = response.get("$ref").or(response.get("description"));
                 assert!(told.is_some_and(|text| text != ""), "{place} {status}");
@@ -97,9 +76,7 @@ fn every_operation_is_whole(paths: &serde_json::Map<String, Value>) {
 
 /// What the page loads: the values of its `src` and `href`.
 fn links(html: &str) -> Vec<String> {
-    let pieces = ["src=", "href="]
-        .into_iter()
-        .flat_map(|name| html.split(name).skip(1));
+    let pieces = ["src=", "href="].into_iter().flat_map(|name| html.split(name).skip(1));
     pieces
         .filter_map(|piece| {
             let quote = piece.chars().next().filter(|c| matches!(c, '"' | '\''))?;
@@ -121,10 +98,7 @@ async fn the_docs_page_loads_from_this_server_alone() {
         page = server.get(&path).await;
     }
     let html = page.is(200).text();
-    assert!(
-        page.header("content-type").starts_with("text/html"),
-        "{page}"
-    );
+    assert!(page.header("content-type").starts_with("text/html"), "{page}");
     let links = links(html);
     assert!(!links.is_empty(), "{html}");
     for link in &links {
@@ -133,20 +107,12 @@ async fn the_docs_page_loads_from_this_server_alone() {
         if link.starts_with(['#', 'd']) && (link.starts_with('#') || link.starts_with("data:")) {
             continue;
         }
-        let base = server
-            .to(reqwest::Method::GET, &path)
-            .build()
-            .unwrap()
-            .url()
-            .clone();
+        let base = server.to(reqwest::Method::GET, &path).build().unwrap().url().clone();
         let target = base.join(link).unwrap();
         server.get(target.path()).await.is(200);
     }
     for scheme in ["http://", "https://"] {
-        let foreign = html
-            .split(scheme)
-            .skip(1)
-            .find(|rest| !rest.starts_with("www.w3.org/"));
+        let foreign = html.split(scheme).skip(1).find(|rest| !rest.starts_with("www.w3.org/"));
         assert!(
             foreign.is_none(),
             "the page names another host: {scheme}{}",

@@ -20,16 +20,8 @@ const GIB: usize = 1 << 30;
 /// The most memory that the server ever held, in bytes.
 fn peak(server: &Server) -> usize {
     let status = fs::read_to_string(format!("/proc/{}/status", server.pid())).expect("Linux");
-    let line = status
-        .lines()
-        .find(|line| line.starts_with("VmHWM:"))
-        .expect("VmHWM");
-    let kib: usize = line
-        .split_whitespace()
-        .nth(1)
-        .expect("kB")
-        .parse()
-        .expect("a number");
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).expect("VmHWM");
+    let kib: usize = line.split_whitespace().nth(1).expect("kB").parse().expect("a number");
     kib * 1024
 }
 
@@ -46,10 +38,7 @@ async fn a_gibibyte_announced_is_refused_before_it_is_sent() {
         ("POST /v1/sessions/s/requests", "application/json"),
         ("PUT /v1/sessions/s/requests", "application/x-ndjson"),
         ("PUT /v1/sessions/s/requests/1", "application/json"),
-        (
-            "PATCH /v1/sessions/s/requests/1",
-            "application/merge-patch+json",
-        ),
+        ("PATCH /v1/sessions/s/requests/1", "application/merge-patch+json"),
         ("POST /v1/sessions/s/screenshots", "image/png"),
         ("PUT /v1/sessions/s/blackboard", "application/json"),
         ("PUT /v1/sessions/s", "application/json"),
@@ -67,11 +56,7 @@ async fn a_gibibyte_in_chunks_is_refused_early() {
     let before = peak(&board.server);
     for (line, media_type, limit) in [
         ("POST /v1/sessions/s/requests", "application/json", 8 * MIB),
-        (
-            "POST /v1/sessions/s/requests",
-            "application/x-ndjson",
-            8 * MIB,
-        ),
+        ("POST /v1/sessions/s/requests", "application/x-ndjson", 8 * MIB),
         ("POST /v1/sessions/s/screenshots", "image/png", 32 * MIB),
     ] {
         let mut stream = connect(&board.server);
@@ -80,12 +65,8 @@ async fn a_gibibyte_in_chunks_is_refused_early() {
             board.server.authority()
         );
         stream.write_all(head.as_bytes()).unwrap();
-        let piece = [
-            format!("{MIB:x}\r\n").into_bytes(),
-            vec![b' '; MIB],
-            b"\r\n".to_vec(),
-        ]
-        .concat();
+        let piece =
+            [format!("{MIB:x}\r\n").into_bytes(), vec![b' '; MIB], b"\r\n".to_vec()].concat();
         let mut sent = 0;
         while sent < GIB && stream.write_all(&piece).is_ok() {
             sent += MIB;
@@ -151,9 +132,7 @@ async fn packed_bodies_within_the_limit_are_taken() {
     let zstd = zstd::encode_all(b"{\"a\":1.0}".as_slice(), 3).unwrap();
     for (coding, body) in [("gzip", gzip.finish().unwrap()), ("zstd", zstd)] {
         let request = board.typed(Method::POST, "requests", "application/json", body);
-        ask(request.header("content-encoding", coding))
-            .await
-            .is(201);
+        ask(request.header("content-encoding", coding)).await.is(201);
     }
     assert_eq!(board.lines("requests").await, [r#"{"a":1.0}"#; 2]);
 }
@@ -162,31 +141,13 @@ async fn packed_bodies_within_the_limit_are_taken() {
 async fn an_item_has_its_own_limit() {
     let board = Unmoved::new().await;
     let big = format!("{{\"a\":\"{}\"}}", "x".repeat(MIB));
-    board
-        .board
-        .post("requests", &big)
-        .await
-        .problem(413, "item-too-large");
-    board
-        .board
-        .post("requests", &format!("[{{}},{big}]"))
-        .await
-        .problem(413, "item-too-large");
-    board
-        .board
-        .put("requests/1", &big)
-        .await
-        .problem(413, "item-too-large");
+    board.board.post("requests", &big).await.problem(413, "item-too-large");
+    board.board.post("requests", &format!("[{{}},{big}]")).await.problem(413, "item-too-large");
+    board.board.put("requests/1", &big).await.problem(413, "item-too-large");
     let half = format!("{{\"b\":\"{}\"}}", "x".repeat(MIB * 2 / 3));
     let other = board.server.board("patched");
-    other
-        .post("requests", &half.replace("\"b\"", "\"c\""))
-        .await
-        .is(201);
-    other
-        .merge("requests/1", &half)
-        .await
-        .problem(413, "item-too-large");
+    other.post("requests", &half.replace("\"b\"", "\"c\"")).await.is(201);
+    other.merge("requests/1", &half).await.problem(413, "item-too-large");
     board.check().await;
 }
 
@@ -198,10 +159,7 @@ async fn a_screenshot_may_be_larger_than_an_item_but_not_boundless() {
     let posted = ask(board.typed(Method::POST, "screenshots", "image/png", large.clone())).await;
     posted.is(201);
     let url = crate::images::data_url("image/png", &large);
-    board
-        .post("screenshots", &json!({"image_str":url}).to_string())
-        .await
-        .is(201);
+    board.post("screenshots", &json!({"image_str":url}).to_string()).await.is(201);
     assert_eq!(board.get("screenshots/2/image").await.body(), large);
     // Bytes after the image's end do not make it less of one; over 20 MiB it is too large.
     let mut bytes = png(2, 2, 1);
@@ -234,20 +192,13 @@ async fn huge_headers_and_addresses_are_refused() {
     for head in [
         format!("GET /v1/sessions/s HTTP/1.1\nX-Long: {long}"),
         format!("GET /v1/sessions/s?contains={long} HTTP/1.1"),
-        format!(
-            "GET /v1/sessions/s HTTP/1.1\n{}",
-            "X-Many: 1\n".repeat(5000)
-        ),
+        format!("GET /v1/sessions/s HTTP/1.1\n{}", "X-Many: 1\n".repeat(5000)),
     ] {
         let mut stream = connect(&board.server);
         let head = head.trim_end().replace('\n', "\r\n");
         let host = board.server.authority();
         // The server may close while the rest is still being sent.
-        write!(
-            stream,
-            "{head}\r\nHost: {host}\r\nConnection: close\r\n\r\n"
-        )
-        .ok();
+        write!(stream, "{head}\r\nHost: {host}\r\nConnection: close\r\n\r\n").ok();
         let refused = answer(stream);
         assert!(matches!(refused.status, 0 | 400..=499), "{}", refused.head);
     }

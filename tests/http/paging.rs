@@ -7,13 +7,8 @@ use crate::logs::LOGS;
 
 async fn filled(server: &Server, log: &str, count: u64) -> Board {
     let board = server.board(&format!("{log} {count}").replace('/', "."));
-    let items: Vec<Value> = (1..=count)
-        .map(|n| json!({"step":n,"even":n % 2 == 0}))
-        .collect();
-    board
-        .post(log, &Value::from(items).to_string())
-        .await
-        .is(201);
+    let items: Vec<Value> = (1..=count).map(|n| json!({"step":n,"even":n % 2 == 0})).collect();
+    board.post(log, &Value::from(items).to_string()).await.is(201);
     board
 }
 
@@ -36,11 +31,7 @@ async fn a_page_says_where_to_go_on() {
             let answer = board.get(&format!("{log}?{query}")).await;
             assert_eq!(answer.is(200).seqs(), seqs, "{query}");
             let page = answer.json();
-            assert_eq!(
-                (&page["next"], &page["count"]),
-                (&json!(next), &json!(25)),
-                "{query}"
-            );
+            assert_eq!((&page["next"], &page["count"]), (&json!(next), &json!(25)), "{query}");
             // A bound of the caller's own is not more to read.
             if !query.contains("before") || query.contains("desc") {
                 assert_eq!(page["more"], more, "{query}");
@@ -81,10 +72,7 @@ async fn an_empty_page_still_says_where_to_go_on() {
     assert_eq!(end.json()["more"], false);
     board.post("requests", "{}").await.is(201);
     let next = &end.json()["next"];
-    assert_eq!(
-        board.get(&format!("requests?after={next}")).await.seqs(),
-        [4]
-    );
+    assert_eq!(board.get(&format!("requests?after={next}")).await.seqs(), [4]);
 }
 
 #[tokio::test]
@@ -104,10 +92,7 @@ async fn a_page_has_a_hundred_entries_unless_told_and_never_over_a_thousand() {
     let board = filled(&server, "requests", 1001).await;
     assert_eq!(board.get("requests").await.seqs().len(), 100);
     assert_eq!(board.get("requests?limit=1000").await.seqs().len(), 1000);
-    board
-        .get("requests?limit=1001")
-        .await
-        .problem(400, "invalid-parameter");
+    board.get("requests?limit=1001").await.problem(400, "invalid-parameter");
 }
 
 #[tokio::test]
@@ -115,10 +100,7 @@ async fn latest_gives_the_last_after_filtering_ascending() {
     let server = Server::start();
     for log in LOGS {
         let board = filled(&server, log, 9).await;
-        assert_eq!(
-            board.get(&format!("{log}?latest=3")).await.seqs(),
-            [7, 8, 9]
-        );
+        assert_eq!(board.get(&format!("{log}?latest=3")).await.seqs(), [7, 8, 9]);
         assert_eq!(board.get(&format!("{log}?latest=99")).await.seqs().len(), 9);
         let filtered = format!("{log}?latest=2&steps=1,2,3,5");
         assert_eq!(board.get(&filtered).await.seqs(), [3, 5]);
@@ -149,10 +131,7 @@ async fn a_parameter_that_cannot_be_is_refused_by_every_log() {
     ];
     for log in LOGS {
         for query in wrong {
-            board
-                .get(&format!("{log}?{query}"))
-                .await
-                .problem(400, "invalid-parameter");
+            board.get(&format!("{log}?{query}")).await.problem(400, "invalid-parameter");
         }
     }
 }

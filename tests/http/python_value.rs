@@ -30,12 +30,7 @@ pub(crate) fn loads(text: &str) -> Result<Python, Error> {
         }
         Some(b'[') => {
             let items = elements(text)?;
-            Python::List(
-                items
-                    .iter()
-                    .map(|item| loads(item))
-                    .collect::<Result<_, _>>()?,
-            )
+            Python::List(items.iter().map(|item| loads(item)).collect::<Result<_, _>>()?)
         }
         Some(b'"') => Python::Str(serde_json::from_str(text)?),
         _ => {
@@ -61,10 +56,7 @@ fn scalar_of(text: &str) -> Result<Python, Error> {
 /// An array's elements as text.
 pub(crate) fn elements(text: &str) -> Result<Vec<String>, Error> {
     let items: Vec<&RawValue> = serde_json::from_str(text)?;
-    Ok(items
-        .into_iter()
-        .map(|item| item.get().to_owned())
-        .collect())
+    Ok(items.into_iter().map(|item| item.get().to_owned()).collect())
 }
 
 /// An object's members as text, each name once.

@@ -46,15 +46,8 @@ pub(crate) fn answer(mut stream: TcpStream) -> RawAnswer {
     }
     let text = String::from_utf8_lossy(&bytes).into_owned();
     let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
-    let status = head
-        .split(' ')
-        .nth(1)
-        .and_then(|status| status.parse().ok());
-    RawAnswer {
-        status: status.unwrap_or(0),
-        head: head.to_owned(),
-        body: body.to_owned(),
-    }
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
+    RawAnswer { status: status.unwrap_or(0), head: head.to_owned(), body: body.to_owned() }
 }
 
 impl RawAnswer {

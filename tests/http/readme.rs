@@ -11,9 +11,7 @@ fn session() -> Vec<String> {
     let readme = fs::read_to_string(readme).expect("README.md");
     let blocks = readme.split("```sh\n").skip(1);
     let mut blocks = blocks.filter_map(|rest| rest.split_once("\n```").map(|(block, _)| block));
-    let block = blocks
-        .find(|block| block.contains("curl"))
-        .expect("README.md has a curl session");
+    let block = blocks.find(|block| block.contains("curl")).expect("README.md has a curl session");
     let joined = block.replace("\\\n", " ");
     let lines = joined.lines().map(str::trim);
     let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));

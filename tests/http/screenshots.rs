@@ -33,24 +33,15 @@ async fn check_image(board: &Board, seq: u64, media_type: &str, bytes: &[u8]) {
     let answer = board.get(&format!("screenshots/{seq}/image")).await;
     assert_eq!(answer.is(200).header("content-type"), media_type);
     assert_eq!(answer.body(), bytes);
-    let page = board
-        .get(&format!("screenshots?after={}&limit=1", seq - 1))
-        .await;
+    let page = board.get(&format!("screenshots?after={}&limit=1", seq - 1)).await;
     let entry = page.is(200).json()["entries"][0].clone();
     assert_eq!(entry["item"].get("image_str"), None, "{entry}");
     let hash = Sha256::digest(bytes);
     let hash: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
     let image = &entry["image"];
     assert_eq!(image["media_type"], media_type);
-    assert_eq!(
-        (&image["bytes"], &image["sha256"]),
-        (&json!(bytes.len()), &json!(hash))
-    );
-    assert_eq!(
-        (&image["width"], &image["height"]),
-        (&json!(2), &json!(3)),
-        "{image}"
-    );
+    assert_eq!((&image["bytes"], &image["sha256"]), (&json!(bytes.len()), &json!(hash)));
+    assert_eq!((&image["width"], &image["height"]), (&json!(2), &json!(3)), "{image}");
     let url = image["url"].as_str().expect("url");
     assert!(url.ends_with(&format!("/screenshots/{seq}/image")), "{url}");
 }
@@ -84,17 +75,13 @@ async fn a_raw_image_alone_has_no_metadata_and_no_path() {
     let server = Server::start();
     let board = server.board("s");
     let bytes = png(2, 3, 1);
-    ask(board.typed(Method::POST, "screenshots", "image/png", bytes.clone()))
-        .await
-        .is(201);
+    ask(board.typed(Method::POST, "screenshots", "image/png", bytes.clone())).await.is(201);
     let url = data_url("image/png", &bytes);
     let item = format!(r#"{{"metadata":null,"image_path":"","image_str":"{url}"}}"#);
     assert_eq!(last_item(&board).await, item);
     for metadata in ["%7Bbad", "NaN", ""] {
         let tail = format!("screenshots?metadata={metadata}");
-        ask(board.typed(Method::POST, &tail, "image/png", bytes.clone()))
-            .await
-            .is(400);
+        ask(board.typed(Method::POST, &tail, "image/png", bytes.clone())).await.is(400);
     }
     assert_eq!(board.get("screenshots").await.json()["count"], 1);
 }
@@ -107,9 +94,7 @@ async fn a_form_carries_image_metadata_and_path() {
         let typed = Part::bytes(bytes.clone()).mime_str(media_type).unwrap();
         let form = Form::new().part("image", typed.file_name("../../shot 1"));
         let form = form.text("metadata", r#"{"n":1E2}"#);
-        ask(board.to(Method::POST, "screenshots").multipart(form))
-            .await
-            .is(201);
+        ask(board.to(Method::POST, "screenshots").multipart(form)).await.is(201);
         let url = data_url(media_type, &bytes);
         let item = format!(
             r#"{{"metadata":{{"n":1E2}},"image_path":"../../shot 1","image_str":"{url}"}}"#
@@ -120,9 +105,7 @@ async fn a_form_carries_image_metadata_and_path() {
         let form = Form::new()
             .text("image_path", "mine.png")
             .part("image", Part::bytes(bytes.clone()).file_name("theirs.png"));
-        ask(board.to(Method::POST, "screenshots").multipart(form))
-            .await
-            .is(201);
+        ask(board.to(Method::POST, "screenshots").multipart(form)).await.is(201);
         let item = format!(r#"{{"metadata":null,"image_path":"mine.png","image_str":"{url}"}}"#);
         assert_eq!(last_item(&board).await, item);
         check_image(&board, 2 * seq, media_type, &bytes).await;
@@ -141,9 +124,7 @@ async fn a_form_without_an_image_or_with_unknown_parts_is_refused() {
         Form::new().part("image", image()).part("image", image()),
         Form::new().part("image", Part::bytes(b"hello".to_vec())),
     ] {
-        ask(board.to(Method::POST, "screenshots").multipart(form))
-            .await
-            .refused();
+        ask(board.to(Method::POST, "screenshots").multipart(form)).await.refused();
     }
     assert_eq!(board.get("screenshots").await.json()["count"], 0);
 }
@@ -202,11 +183,7 @@ async fn any_image_str_in_json_is_made_again_exactly() {
         .iter()
         .map(|value| format!(r#"{{"image_str":{value},"id":1.50,"metadata":"m"}}"#))
         .collect();
-    server
-        .board("s")
-        .post("screenshots", &format!("[{}]", items.join(",")))
-        .await
-        .is(201);
+    server.board("s").post("screenshots", &format!("[{}]", items.join(","))).await.is(201);
     for _ in 0..2 {
         let board = server.board("s");
         assert_eq!(board.lines("screenshots?images=inline").await, items);
@@ -237,11 +214,7 @@ async fn images_are_shown_inline_by_address_or_not_at_all() {
     for page in ["screenshots", "screenshots/1"] {
         let entry = async |query: &str| {
             let shown = board.get(&format!("{page}{query}")).await.is(200).json();
-            if page == "screenshots" {
-                shown["entries"][0].clone()
-            } else {
-                shown
-            }
+            if page == "screenshots" { shown["entries"][0].clone() } else { shown }
         };
         let bare = json!({"metadata":"m","image_path":"p"});
         let default = entry("").await;
@@ -260,23 +233,11 @@ async fn images_are_shown_inline_by_address_or_not_at_all() {
 async fn an_entry_without_an_image_says_so() {
     let server = Server::start();
     let board = server.board("s");
-    board
-        .post(
-            "screenshots",
-            r#"[{"image_str":""},{},{"image_str":"http://x/"}]"#,
-        )
-        .await
-        .is(201);
+    board.post("screenshots", r#"[{"image_str":""},{},{"image_str":"http://x/"}]"#).await.is(201);
     for seq in 1..=3 {
-        board
-            .get(&format!("screenshots/{seq}/image"))
-            .await
-            .problem(404, "no-image");
+        board.get(&format!("screenshots/{seq}/image")).await.problem(404, "no-image");
     }
-    board
-        .get("screenshots/4/image")
-        .await
-        .problem(404, "entry-not-found");
+    board.get("screenshots/4/image").await.problem(404, "entry-not-found");
 }
 
 #[tokio::test]
@@ -284,22 +245,14 @@ async fn an_image_may_be_replaced_and_its_entry_deleted() {
     let server = Server::start();
     let board = server.board("s");
     let (first, second) = (png(2, 3, 1), png(2, 3, 2));
-    ask(board.typed(Method::POST, "screenshots", "image/png", first))
-        .await
-        .is(201);
+    ask(board.typed(Method::POST, "screenshots", "image/png", first)).await.is(201);
     let item = json!({"image_str":data_url("image/png", &second)});
     board.put("screenshots/1", &item.to_string()).await.is(200);
     check_image(&board, 1, "image/png", &second).await;
-    board
-        .merge("screenshots/1", r#"{"metadata":"kept image"}"#)
-        .await
-        .is(200);
+    board.merge("screenshots/1", r#"{"metadata":"kept image"}"#).await.is(200);
     check_image(&board, 1, "image/png", &second).await;
     board.delete("screenshots/1").await.is(200);
-    board
-        .get("screenshots/1/image")
-        .await
-        .problem(404, "entry-not-found");
+    board.get("screenshots/1/image").await.problem(404, "entry-not-found");
 }
 
 #[tokio::test]
@@ -310,9 +263,7 @@ async fn the_same_image_is_stored_once_a_session() {
     let url = data_url("image/png", &bytes);
     for n in 0..10 {
         if n % 2 == 0 {
-            ask(board.typed(Method::POST, "screenshots", "image/png", bytes.clone()))
-                .await
-                .is(201);
+            ask(board.typed(Method::POST, "screenshots", "image/png", bytes.clone())).await.is(201);
         } else {
             let item = json!({"n":n,"image_str":url}).to_string();
             board.post("screenshots", &item).await.is(201);
@@ -320,11 +271,7 @@ async fn the_same_image_is_stored_once_a_session() {
     }
     assert!(server.stop().success());
     let stored = size(&server.data());
-    assert!(
-        stored < 4 * bytes.len() as u64,
-        "{stored} bytes for one image of {}",
-        bytes.len()
-    );
+    assert!(stored < 4 * bytes.len() as u64, "{stored} bytes for one image of {}", bytes.len());
 }
 
 fn size(path: &Path) -> u64 {
@@ -343,26 +290,15 @@ async fn labels_are_never_opened() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
     let trap = format!("http://{}/image.png", listener.local_addr().unwrap());
-    for label in [
-        "/etc/hostname",
-        "../../../etc/hostname",
-        "file:///etc/hostname",
-        &trap,
-    ] {
+    for label in ["/etc/hostname", "../../../etc/hostname", "file:///etc/hostname", &trap] {
         let item = json!({"metadata":null,"image_path":label,"image_str":label}).to_string();
         board.post("screenshots", &item).await.is(201);
         let tail = format!("screenshots?image_path={}", encoded(label));
-        ask(board.typed(Method::POST, &tail, "image/png", png(2, 3, 1)))
-            .await
-            .is(201);
+        ask(board.typed(Method::POST, &tail, "image/png", png(2, 3, 1))).await.is(201);
     }
-    for tail in [
-        "screenshots?images=inline",
-        "screenshots",
-        "prompt",
-        "prompt?images=url",
-        "blackboard",
-    ] {
+    for tail in
+        ["screenshots?images=inline", "screenshots", "prompt", "prompt?images=url", "blackboard"]
+    {
         board.get(tail).await.is(200);
     }
     let labels = board.get("screenshots").await.items();

@@ -10,9 +10,7 @@ use crate::harness::{Server, encoded};
 fn names(page: &Answer) -> Vec<String> {
     let body = page.is(200).json();
     let sessions = body["sessions"].as_array().expect("sessions");
-    let names = sessions
-        .iter()
-        .map(|session| session["session"].as_str().expect("a name"));
+    let names = sessions.iter().map(|session| session["session"].as_str().expect("a name"));
     names.map(str::to_owned).collect()
 }
 
@@ -23,10 +21,7 @@ async fn a_session_is_made_by_name() {
     board.get("").await.problem(404, "session-not-found");
     let made = board.put("", "{}").await;
     made.is(201);
-    assert!(
-        made.header("location").ends_with("/v1/sessions/sess_12345"),
-        "{made}"
-    );
+    assert!(made.header("location").ends_with("/v1/sessions/sess_12345"), "{made}");
     board.put("", "{}").await.is(200);
 
     let described = board.get("").await.is(200).json();
@@ -77,10 +72,7 @@ async fn a_description_counts_what_is_there() {
     let described = board.get("").await.json();
     assert_eq!(described["counts"]["requests"], 2);
     assert_eq!(described["counts"]["questions"], 1);
-    assert_eq!(
-        (&described["is_empty"], &described["revision"]),
-        (&json!(false), &json!(3))
-    );
+    assert_eq!((&described["is_empty"], &described["revision"]), (&json!(false), &json!(3)));
     board.delete("blackboard").await.is(200);
     assert_eq!(board.get("").await.json()["is_empty"], true);
 }
@@ -111,10 +103,7 @@ async fn any_string_that_the_contract_allows_is_a_name() {
     }
     let listed = self::names(&server.get("/v1/sessions").await);
     for name in names {
-        assert!(
-            listed.iter().any(|known| known == name),
-            "{name}: {listed:?}"
-        );
+        assert!(listed.iter().any(|known| known == name), "{name}: {listed:?}");
     }
 }
 
@@ -124,11 +113,7 @@ async fn sessions_are_listed_in_pages_by_prefix_and_by_label() {
     for n in 0..12 {
         let team = if n % 3 == 0 { "red, green" } else { "blue" };
         let body = json!({"labels":{"team":team,"n":n.to_string()}});
-        server
-            .board(&format!("list-{n:02}"))
-            .put("", &body.to_string())
-            .await
-            .is(201);
+        server.board(&format!("list-{n:02}")).put("", &body.to_string()).await.is(201);
     }
     server.made("other").await;
     let all = names(&server.get("/v1/sessions?prefix=list-").await);
@@ -155,15 +140,9 @@ async fn sessions_are_listed_in_pages_by_prefix_and_by_label() {
 
     let red = format!("/v1/sessions?label=team:{}", encoded("red, green"));
     assert_eq!(names(&server.get(&red).await).len(), 4);
-    assert_eq!(
-        names(&server.get("/v1/sessions?label=team:none").await).len(),
-        0
-    );
+    assert_eq!(names(&server.get("/v1/sessions?label=team:none").await).len(), 0);
     for query in ["limit=x", "limit=1001", "label=nocolon"] {
-        server
-            .get(&format!("/v1/sessions?{query}"))
-            .await
-            .problem(400, "invalid-parameter");
+        server.get(&format!("/v1/sessions?{query}")).await.problem(400, "invalid-parameter");
     }
 }
 
@@ -172,10 +151,7 @@ async fn labels_stay_when_absent_and_null_resets_them() {
     let server = Server::start();
     let board = server.board("s");
     board.put("", r#"{"labels":{"team":"a"}}"#).await.is(201);
-    board
-        .put("", r#"{"settings":{"history_keys":["x"]}}"#)
-        .await
-        .is(200);
+    board.put("", r#"{"settings":{"history_keys":["x"]}}"#).await.is(200);
     let described = board.get("").await.json();
     assert_eq!(described["labels"], json!({"team":"a"}));
     assert_eq!(described["settings"]["history_keys"], json!(["x"]));
@@ -191,18 +167,9 @@ async fn a_deleted_session_is_gone_and_one_made_again_goes_on() {
     let board = server.board("s");
     board.post("requests", "[{},{}]").await.is(201);
     board.post("agents/A/memory", "{}").await.is(201);
-    let deleted = board.delete("").await.is(200).json()["revision"]
-        .as_u64()
-        .unwrap();
+    let deleted = board.delete("").await.is(200).json()["revision"].as_u64().unwrap();
     assert!(deleted >= 2, "{deleted}");
-    for tail in [
-        "",
-        "requests",
-        "requests/1",
-        "blackboard",
-        "prompt",
-        "agents/A/memory",
-    ] {
+    for tail in ["", "requests", "requests/1", "blackboard", "prompt", "agents/A/memory"] {
         board.get(tail).await.problem(404, "session-not-found");
     }
     board.delete("").await.problem(404, "session-not-found");
@@ -217,32 +184,17 @@ async fn a_deleted_session_is_gone_and_one_made_again_goes_on() {
     assert_eq!(board.lines("requests").await, [r#"{"new":1}"#]);
     assert!(board.lines("agents/A/memory").await.is_empty());
     let described = board.get("").await.json();
-    assert!(
-        described["oldest_revision"].as_u64() > Some(1),
-        "{described}"
-    );
+    assert!(described["oldest_revision"].as_u64() > Some(1), "{described}");
 }
 
 #[tokio::test]
 async fn without_auto_create_a_session_must_be_made_by_name() {
     let server = Server::start_with(&["--auto-create", "false"]);
     let board = server.board("s");
-    board
-        .post("requests", "{}")
-        .await
-        .problem(404, "session-not-found");
-    board
-        .put("requests", "[{}]")
-        .await
-        .problem(404, "session-not-found");
-    board
-        .put("blackboard", "{}")
-        .await
-        .problem(404, "session-not-found");
-    board
-        .post("agents/A/memory", "{}")
-        .await
-        .problem(404, "session-not-found");
+    board.post("requests", "{}").await.problem(404, "session-not-found");
+    board.put("requests", "[{}]").await.problem(404, "session-not-found");
+    board.put("blackboard", "{}").await.problem(404, "session-not-found");
+    board.post("agents/A/memory", "{}").await.problem(404, "session-not-found");
     board.get("").await.problem(404, "session-not-found");
     board.put("", "{}").await.is(201);
     board.post("requests", "{}").await.is(201);
@@ -254,11 +206,7 @@ async fn a_restart_shows_what_was_there() {
     let body =
         r#"{"labels":{"a":"b"},"settings":{"history_keys":["k"]},"qa_pairs":[{"question":"q"}]}"#;
     server.board("s").put("", body).await.is(201);
-    server
-        .board("s")
-        .post("trajectories", r#"{"k":1,"l":2}"#)
-        .await
-        .is(201);
+    server.board("s").post("trajectories", r#"{"k":1,"l":2}"#).await.is(201);
     let mut shown: Vec<Value> = Vec::new();
     for round in 0..2 {
         let board = server.board("s");

@@ -33,9 +33,7 @@ fn places(data: &Path, needle: &[u8]) -> Vec<(PathBuf, usize)> {
     let mut places = Vec::new();
     for file in files(data) {
         let bytes = fs::read(&file).unwrap();
-        let at = bytes
-            .windows(needle.len())
-            .position(|window| window == needle);
+        let at = bytes.windows(needle.len()).position(|window| window == needle);
         places.extend(at.map(|at| (file, at)));
     }
     places
@@ -58,10 +56,7 @@ async fn two_servers_cannot_open_one_directory() {
     assert!(!second.status.success(), "{}", second.status);
     let said = [second.stdout, second.stderr].concat();
     let said = String::from_utf8_lossy(&said);
-    assert!(
-        said.contains(data),
-        "it does not say which directory: {said}"
-    );
+    assert!(said.contains(data), "it does not say which directory: {said}");
     assert!(!said.contains("panicked"), "{said}");
     board.post("requests", "{}").await.is(201);
 }
@@ -75,9 +70,7 @@ async fn check_finds_a_flipped_byte_in_the_database_and_in_a_blob() {
         board.post("requests", &item).await.is(201);
     }
     let image = noise(60, 50);
-    ask(board.typed(Method::POST, "screenshots", "image/png", image.clone()))
-        .await
-        .is(201);
+    ask(board.typed(Method::POST, "screenshots", "image/png", image.clone())).await.is(201);
     assert!(server.stop().success());
     let data = server.data();
     assert!(check(&data).status.success(), "{:?}", check(&data));
@@ -86,11 +79,7 @@ async fn check_finds_a_flipped_byte_in_the_database_and_in_a_blob() {
     assert!(!flips.is_empty(), "the item's text is in no file");
     let blobs = places(&data, &image);
     assert!(!blobs.is_empty(), "the image's bytes are in no file");
-    flips.extend(
-        blobs
-            .into_iter()
-            .map(|(file, at)| (file, at + image.len() / 2)),
-    );
+    flips.extend(blobs.into_iter().map(|(file, at)| (file, at + image.len() / 2)));
     for (file, at) in flips {
         flip(&file, at);
         let found = check(&data);
@@ -109,14 +98,10 @@ async fn check_finds_a_blob_that_is_gone() {
     let mut server = Server::start();
     let image = noise(60, 50);
     let board = server.board("s");
-    ask(board.typed(Method::POST, "screenshots", "image/png", image.clone()))
-        .await
-        .is(201);
+    ask(board.typed(Method::POST, "screenshots", "image/png", image.clone())).await.is(201);
     assert!(server.stop().success());
     let data = server.data();
-    let (file, at) = places(&data, &image)
-        .pop()
-        .expect("the image's bytes are in some file");
+    let (file, at) = places(&data, &image).pop().expect("the image's bytes are in some file");
     if at == 0 {
         fs::remove_file(file).unwrap();
         assert!(!check(&data).status.success());

@@ -89,11 +89,7 @@ fn write_by(request: RequestBuilder) -> Step {
 
 /// The log that a section of the original is.
 pub(crate) fn log(section: &str) -> &str {
-    if section == "memory" {
-        "agents/a/memory"
-    } else {
-        section
-    }
+    if section == "memory" { "agents/a/memory" } else { section }
 }
 
 impl Op {
@@ -165,9 +161,7 @@ impl Op {
             (None, Some(file)) => STANDARD.decode(file).expect("base64"),
             (None, None) => return Step::Nothing,
         };
-        let last = self
-            .last_k
-            .map_or(String::new(), |k| format!("&last_k={k}"));
+        let last = self.last_k.map_or(String::new(), |k| format!("&last_k={k}"));
         let tail = format!("questions?lenient=true{last}");
         write_by(board.typed(Method::POST, &tail, "application/x-ndjson", file))
     }
@@ -192,10 +186,8 @@ fn media_type(path: &str) -> &'static str {
 impl Outcome {
     /// The original raised, or printed that it takes no such data and stored nothing.
     fn is_refusal(&self, op: &str) -> bool {
-        let warned = self
-            .stdout
-            .as_deref()
-            .is_some_and(|said| said.contains("Unsupported data type"));
+        let warned =
+            self.stdout.as_deref().is_some_and(|said| said.contains("Unsupported data type"));
         self.raises.is_some() || (warned && op != "load_questions")
     }
 }
@@ -205,11 +197,7 @@ impl Played {
         let equal = matches!((loads(ours), loads(theirs)), (Ok(a), Ok(b)) if a == b);
         if !equal {
             let cut = |text: &str| text.chars().take(300).collect::<String>();
-            self.mismatches.push(format!(
-                "{what}: {} but the original {}",
-                cut(ours),
-                cut(theirs)
-            ));
+            self.mismatches.push(format!("{what}: {} but the original {}", cut(ours), cut(theirs)));
         }
     }
 }
@@ -227,10 +215,7 @@ pub(crate) async fn play(board: &Board, vector: &Vector) -> Played {
     let mut played = Played::default();
     for (index, (op, outcome)) in vector.ops.iter().zip(&vector.results).enumerate() {
         let what = format!("op {index} {}", op.op);
-        let theirs = outcome
-            .value_text
-            .as_ref()
-            .or(outcome.value_string.as_ref());
+        let theirs = outcome.value_text.as_ref().or(outcome.value_string.as_ref());
         let theirs = theirs.map_or("", String::as_str);
         match op.step(board) {
             Step::Nothing => played.client_side = true,
@@ -238,15 +223,11 @@ pub(crate) async fn play(board: &Board, vector: &Vector) -> Played {
             Step::Items(tail) if outcome.raises.is_some() => {
                 let status = board.get(&tail).await.status();
                 if status < 400 {
-                    played
-                        .mismatches
-                        .push(format!("{what}: {status} but the original raises"));
+                    played.mismatches.push(format!("{what}: {status} but the original raises"));
                 }
             }
             Step::Items(tail) if board.get(&tail).await.status() >= 400 => {
-                played
-                    .mismatches
-                    .push(format!("{what}: refused but the original gives {theirs}"));
+                played.mismatches.push(format!("{what}: refused but the original gives {theirs}"));
             }
             Step::Items(tail) => played.same(&what, &items(board, &tail).await, theirs),
             Step::Latest(tail) => {
@@ -274,12 +255,12 @@ async fn write(
     let answer = ask(request).await;
     match (answer.status(), outcome.is_refusal(&op.op)) {
         (200 | 201, false) | (400..=499, true) => {}
-        (status, true) => played
-            .mismatches
-            .push(format!("{what}: {status} but the original refuses")),
-        (status, false) => played
-            .mismatches
-            .push(format!("{what}: {status} but the original takes it")),
+        (status, true) => {
+            played.mismatches.push(format!("{what}: {status} but the original refuses"))
+        }
+        (status, false) => {
+            played.mismatches.push(format!("{what}: {status} but the original takes it"))
+        }
     }
 }
 
@@ -290,16 +271,10 @@ async fn compare(played: &mut Played, board: &Board, expect: &Expect) {
     for (index, heading, text) in [
         (1, "[Questions & Answers:]", &expect.questions_json),
         (2, "[Request History:]", &expect.requests_json),
-        (
-            3,
-            "[Step Trajectories Completed Previously:]",
-            &expect.trajectories_json,
-        ),
+        (3, "[Step Trajectories Completed Previously:]", &expect.trajectories_json),
     ] {
         if parts[index]["text"] != format!("{heading}\n {text}") {
-            played
-                .mismatches
-                .push(format!("the text after {heading}: {}", parts[index]));
+            played.mismatches.push(format!("the text after {heading}: {}", parts[index]));
         }
     }
     let dictionary = board.dictionary().await;
@@ -310,24 +285,13 @@ async fn compare(played: &mut Played, board: &Board, expect: &Expect) {
     played.same("screenshots", screenshots, &expect.screenshots_json);
 
     let described = board.get("").await.json();
-    played.same(
-        "is_empty",
-        &described["is_empty"].to_string(),
-        &expect.is_empty.to_string(),
-    );
+    played.same("is_empty", &described["is_empty"].to_string(), &expect.is_empty.to_string());
     for (section, length) in &expect.lengths {
         let count = &described["counts"][section];
-        played.same(
-            &format!("counts.{section}"),
-            &count.to_string(),
-            &length.to_string(),
-        );
+        played.same(&format!("counts.{section}"), &count.to_string(), &length.to_string());
     }
     let memory = items(board, log("memory")).await;
-    for text in [&expect.memory_json, &expect.memory_list_text]
-        .into_iter()
-        .flatten()
-    {
+    for text in [&expect.memory_json, &expect.memory_list_text].into_iter().flatten() {
         played.same("memory", &memory, text);
     }
     if let Some(length) = expect.memory_length {

@@ -29,12 +29,7 @@ const fn differs(
     section: &'static str,
     items: &'static str,
 ) -> Difference {
-    Difference {
-        name,
-        reason,
-        section,
-        items,
-    }
+    Difference { name, reason, section, items }
 }
 
 const SURROGATE: &str = "a lone surrogate is refused";
@@ -56,24 +51,9 @@ const DIFFERENCES: &[Difference] = &[
     differs("num/overflow/1.8e308", OVERFLOW, "trajectories", "[]"),
     differs("num/nonstd/-Infinity", NO_JSON, "trajectories", "[]"),
     differs("load/nan_line", SKIPPED, "questions", r#"[{"b":1}]"#),
-    differs(
-        "load/huge_int_line",
-        SKIPPED,
-        "questions",
-        r#"[{"ok":1},{"b":1}]"#,
-    ),
-    differs(
-        "from_dict/null_section",
-        WHOLE,
-        "questions",
-        r#"[{"text":"old"}]"#,
-    ),
-    differs(
-        "from_dict/section_number",
-        WHOLE,
-        "questions",
-        r#"[{"text":"old"}]"#,
-    ),
+    differs("load/huge_int_line", SKIPPED, "questions", r#"[{"ok":1},{"b":1}]"#),
+    differs("from_dict/null_section", WHOLE, "questions", r#"[{"text":"old"}]"#),
+    differs("from_dict/section_number", WHOLE, "questions", r#"[{"text":"old"}]"#),
     differs("mem/from_list_bad_item", WHOLE, "memory", r#"[{"old":1}]"#),
     differs("mem/from_list_null", WHOLE, "memory", r#"[{"old":1}]"#),
     differs(
@@ -82,24 +62,14 @@ const DIFFERENCES: &[Difference] = &[
         "memory",
         r#"[{"step":1,"a":"x"},{"step":3,"b":1e5},{"no":1}]"#,
     ),
-    differs(
-        "mem/delete_missing_step_only_item",
-        NO_STEP,
-        "memory",
-        r#"[{"no":1}]"#,
-    ),
+    differs("mem/delete_missing_step_only_item", NO_STEP, "memory", r#"[{"no":1}]"#),
     differs(
         "mem/filter_steps_missing_raises",
         NO_STEP,
         "memory",
         r#"[{"step":1,"a":"x"},{"step":2,"a":"y","b":null},{"step":3,"b":1e5},{"no":1}]"#,
     ),
-    differs(
-        "mem/board_delete_string_item_raises",
-        NO_STEP,
-        "requests",
-        r#"[{"text":"text"}]"#,
-    ),
+    differs("mem/board_delete_string_item_raises", NO_STEP, "requests", r#"[{"text":"text"}]"#),
     differs("mem/filter_steps_float_bool", STEP_NUMBER, "memory", THREE),
     differs("mem/delete_true_equals_1", STEP_NUMBER, "memory", THREE),
     differs(
@@ -125,10 +95,8 @@ const CLIENT_SIDE: &[(&str, &str)] = &[
 async fn the_originals_vectors_agree_but_for_the_listed_differences() {
     let text = include_str!("../vectors_shared.json");
     let vectors: Vectors = serde_json::from_str(text).expect("vectors");
-    let listed: BTreeMap<&str, &Difference> = DIFFERENCES
-        .iter()
-        .map(|difference| (difference.name, difference))
-        .collect();
+    let listed: BTreeMap<&str, &Difference> =
+        DIFFERENCES.iter().map(|difference| (difference.name, difference)).collect();
     let server = Server::start();
     let (mut wrong, mut unlisted, mut client_side) = (Vec::new(), listed.clone(), BTreeSet::new());
     for vector in &vectors.vectors {
@@ -142,10 +110,7 @@ async fn the_originals_vectors_agree_but_for_the_listed_differences() {
             (None, true) => {}
             (None, false) => {
                 let tags = vector.tags.join(", ");
-                wrong.push(format!(
-                    "{name} ({tags})\n  {}",
-                    played.mismatches.join("\n  ")
-                ));
+                wrong.push(format!("{name} ({tags})\n  {}", played.mismatches.join("\n  ")));
             }
             (Some(_), true) => wrong.push(format!("{name}: the listed difference does not occur")),
             (Some(listed), false) => {
@@ -157,16 +122,9 @@ async fn the_originals_vectors_agree_but_for_the_listed_differences() {
         }
     }
     wrong.extend(
-        unlisted
-            .keys()
-            .map(|name| format!("{name} is listed and no vector has that name")),
+        unlisted.keys().map(|name| format!("{name} is listed and no vector has that name")),
     );
-    assert!(
-        wrong.is_empty(),
-        "{} vectors:\n{}",
-        wrong.len(),
-        wrong.join("\n")
-    );
+    assert!(wrong.is_empty(), "{} vectors:\n{}", wrong.len(), wrong.join("\n"));
     let expected: BTreeSet<&str> = CLIENT_SIDE.iter().map(|(name, _)| *name).collect();
     assert_eq!(client_side, expected);
 }

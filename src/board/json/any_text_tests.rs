@@ -62,9 +62,7 @@ fn no_depth_is_too_much() {
 
 #[test]
 fn objects_of_a_hundred_thousand_names_are_read_in_good_time() {
-    let members: Vec<_> = (0..100_000)
-        .map(|i| format!("\"k{}\":{i}", i % 60_000))
-        .collect();
+    let members: Vec<_> = (0..100_000).map(|i| format!("\"k{}\":{i}", i % 60_000)).collect();
     let object = format!("{{{}}}", members.join(","));
     assert_eq!(check(&object, 1), Ok(()));
     assert_eq!(super::members(&object).count(), 100_000);

@@ -23,11 +23,7 @@ pub struct Unsupported {
 }
 
 fn place(pointer: &str) -> &str {
-    if pointer.is_empty() {
-        "the whole value"
-    } else {
-        pointer
-    }
+    if pointer.is_empty() { "the whole value" } else { pointer }
 }
 
 /// Why a part of a document is not taken in.
@@ -84,9 +80,7 @@ fn fault(token: Token<'_>, depth: usize, depth_max: usize) -> Option<Reason> {
             let digits = text.trim_start_matches('-').len();
             (digits > INTEGER_DIGITS_MAX).then_some(Reason::IntegerTooLong { digits })
         }
-        Token::Number(text) => to_f64(text)
-            .is_infinite()
-            .then_some(Reason::NumberBeyondDouble),
+        Token::Number(text) => to_f64(text).is_infinite().then_some(Reason::NumberBeyondDouble),
         Token::ObjectClose | Token::ArrayClose | Token::Word(_) => None,
     }
 }
@@ -179,10 +173,7 @@ mod tests {
             ("/a~1b/1/m~0n".to_owned(), 3, Reason::NumberBeyondDouble)
         );
         assert_eq!(refused("1.8E+308").2, Reason::NumberBeyondDouble);
-        assert_eq!(
-            refused(&format!("{}.0", "9".repeat(400))).2,
-            Reason::NumberBeyondDouble
-        );
+        assert_eq!(refused(&format!("{}.0", "9".repeat(400))).2, Reason::NumberBeyondDouble);
         assert_eq!(
             refused(&format!("[-{}]", "7".repeat(4_301))),
             ("/0".to_owned(), 1, Reason::IntegerTooLong { digits: 4_301 })
@@ -223,9 +214,6 @@ mod tests {
     #[test]
     fn siblings_do_not_add_to_the_depth() {
         assert_eq!(check("[[],{\"a\":[]},[{}],{}]", 3), Ok(()));
-        assert_eq!(
-            check("[[],{\"a\":[1,[]]}]", 3).unwrap_err().pointer,
-            "/1/a/1"
-        );
+        assert_eq!(check("[[],{\"a\":[1,[]]}]", 3).unwrap_err().pointer, "/1/a/1");
     }
 }

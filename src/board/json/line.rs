@@ -31,10 +31,7 @@ mod tests {
     #[test]
     fn line_breaks_go_with_the_white_space_after_them() {
         let text = "{\r\n  \"a\" : [ 1 ,\t2 ] ,\n\n\t \"b\":{ \"c\" : null }\r}";
-        assert_eq!(
-            one_line(text),
-            "{\"a\" : [ 1 ,\t2 ] ,\"b\":{ \"c\" : null }}"
-        );
+        assert_eq!(one_line(text), "{\"a\" : [ 1 ,\t2 ] ,\"b\":{ \"c\" : null }}");
         assert_eq!(one_line("\n[\n]\n"), "[]");
     }
 }

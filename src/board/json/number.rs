@@ -35,9 +35,7 @@ impl Exact {
 
 impl Value {
     fn whole(digits: &str) -> Self {
-        digits
-            .parse()
-            .map_or_else(|_| Self::Large(digits.into()), Self::Small)
+        digits.parse().map_or_else(|_| Self::Large(digits.into()), Self::Small)
     }
 }
 

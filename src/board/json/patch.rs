@@ -151,31 +151,14 @@ impl<'a> Operation<'a> {
             Tree::parse(value).map_err(|_| Fault::TooDeep)
         };
         Ok(match &*op {
-            "add" => Self::Add {
-                path: path()?,
-                value: value()?,
-            },
+            "add" => Self::Add { path: path()?, value: value()? },
             "remove" => Self::Remove { path: path()? },
-            "replace" => Self::Replace {
-                path: path()?,
-                value: value()?,
-            },
-            "move" => Self::Move {
-                from: from()?,
-                path: path()?,
-            },
-            "copy" => Self::Copy {
-                from: from()?,
-                path: path()?,
-            },
-            "test" => Self::Test {
-                path: path()?,
-                value: value()?,
-            },
+            "replace" => Self::Replace { path: path()?, value: value()? },
+            "move" => Self::Move { from: from()?, path: path()? },
+            "copy" => Self::Copy { from: from()?, path: path()? },
+            "test" => Self::Test { path: path()?, value: value()? },
             _ => {
-                return Err(Fault::UnknownOperation {
-                    op: op.into_owned(),
-                });
+                return Err(Fault::UnknownOperation { op: op.into_owned() });
             }
         })
     }

@@ -20,76 +20,28 @@ fn fault(target: &str, operation: &str) -> Fault {
 #[test]
 fn each_operation_does_what_the_rfc_says() {
     for (target, patch, expected) in [
-        (
-            "{\"a\": 1}",
-            r#"{"op":"add","path":"/b","value":[1.0]}"#,
-            r#"{"a":1,"b":[1.0]}"#,
-        ),
-        (
-            "{\"a\":1,\"b\":2}",
-            r#"{"op":"add","path":"/a","value":3}"#,
-            r#"{"a":3,"b":2}"#,
-        ),
+        ("{\"a\": 1}", r#"{"op":"add","path":"/b","value":[1.0]}"#, r#"{"a":1,"b":[1.0]}"#),
+        ("{\"a\":1,\"b\":2}", r#"{"op":"add","path":"/a","value":3}"#, r#"{"a":3,"b":2}"#),
         ("[1,2]", r#"{"op":"add","path":"/1","value":9}"#, "[1,9,2]"),
         ("[1,2]", r#"{"op":"add","path":"/2","value":9}"#, "[1,2,9]"),
         ("[1,2]", r#"{"op":"add","path":"/-","value":9}"#, "[1,2,9]"),
-        (
-            "[1,2]",
-            r#"{"op":"add","path":"","value":{"x":null}}"#,
-            r#"{"x":null}"#,
-        ),
-        (
-            "{\"a\":{}}",
-            r#"{"op":"add","path":"/a/~1~0","value":0}"#,
-            r#"{"a":{"/~":0}}"#,
-        ),
-        (
-            "{\"\":1}",
-            r#"{"op":"replace","path":"/","value":2}"#,
-            r#"{"":2}"#,
-        ),
-        (
-            "{\"a\":1,\"b\":2}",
-            r#"{"op":"remove","path":"/a"}"#,
-            r#"{"b":2}"#,
-        ),
+        ("[1,2]", r#"{"op":"add","path":"","value":{"x":null}}"#, r#"{"x":null}"#),
+        ("{\"a\":{}}", r#"{"op":"add","path":"/a/~1~0","value":0}"#, r#"{"a":{"/~":0}}"#),
+        ("{\"\":1}", r#"{"op":"replace","path":"/","value":2}"#, r#"{"":2}"#),
+        ("{\"a\":1,\"b\":2}", r#"{"op":"remove","path":"/a"}"#, r#"{"b":2}"#),
         ("[1,2,3]", r#"{"op":"remove","path":"/1"}"#, "[1,3]"),
-        (
-            "{\"a\":1,\"b\":2}",
-            r#"{"op":"replace","path":"/a","value":1E5}"#,
-            r#"{"a":1E5,"b":2}"#,
-        ),
+        ("{\"a\":1,\"b\":2}", r#"{"op":"replace","path":"/a","value":1E5}"#, r#"{"a":1E5,"b":2}"#),
         ("[1]", r#"{"op":"replace","path":"","value":"x"}"#, "\"x\""),
         (
             "{\"a\":{\"b\":1},\"c\":2}",
             r#"{"op":"move","from":"/a/b","path":"/d"}"#,
             r#"{"a":{},"c":2,"d":1}"#,
         ),
-        (
-            "[1,2,3]",
-            r#"{"op":"move","from":"/0","path":"/2"}"#,
-            "[2,3,1]",
-        ),
-        (
-            "{\"a\":1}",
-            r#"{"op":"move","from":"/a","path":"/a"}"#,
-            r#"{"a":1}"#,
-        ),
-        (
-            "{\"a\":{\"b\":1}}",
-            r#"{"op":"move","from":"/a/b","path":"/a"}"#,
-            r#"{"a":1}"#,
-        ),
-        (
-            "{\"a\":[1]}",
-            r#"{"op":"copy","from":"/a","path":"/a/-"}"#,
-            r#"{"a":[1,[1]]}"#,
-        ),
-        (
-            "{\"a\":[1]}",
-            r#"{"op":"copy","from":"","path":"/b"}"#,
-            r#"{"a":[1],"b":{"a":[1]}}"#,
-        ),
+        ("[1,2,3]", r#"{"op":"move","from":"/0","path":"/2"}"#, "[2,3,1]"),
+        ("{\"a\":1}", r#"{"op":"move","from":"/a","path":"/a"}"#, r#"{"a":1}"#),
+        ("{\"a\":{\"b\":1}}", r#"{"op":"move","from":"/a/b","path":"/a"}"#, r#"{"a":1}"#),
+        ("{\"a\":[1]}", r#"{"op":"copy","from":"/a","path":"/a/-"}"#, r#"{"a":[1,[1]]}"#),
+        ("{\"a\":[1]}", r#"{"op":"copy","from":"","path":"/b"}"#, r#"{"a":[1],"b":{"a":[1]}}"#),
         (
             "{\"a\":[1,{\"b\":2}]}",
             r#"{"op":"test","path":"/a","value":[1.0,{"b":2e0}]}"#,
@@ -121,9 +73,7 @@ fn a_place_that_is_not_there_is_refused() {
         ("[1]", "/x"),
         ("{\"a\":1}", "/a/b"),
     ] {
-        let missing = Fault::PathMissing {
-            pointer: pointer.to_owned(),
-        };
+        let missing = Fault::PathMissing { pointer: pointer.to_owned() };
         for operation in [
             format!(r#"{{"op":"remove","path":"{pointer}"}}"#),
             format!(r#"{{"op":"replace","path":"{pointer}","value":1}}"#),
@@ -136,9 +86,7 @@ fn a_place_that_is_not_there_is_refused() {
     }
     for (target, pointer) in [("{}", "/a/b"), ("[1]", "/2"), ("[1]", "/01"), ("1", "/a")] {
         let operation = format!(r#"{{"op":"add","path":"{pointer}","value":1}}"#);
-        let missing = Fault::PathMissing {
-            pointer: pointer.to_owned(),
-        };
+        let missing = Fault::PathMissing { pointer: pointer.to_owned() };
         assert_eq!(fault(target, &operation), missing, "{target} {operation}");
     }
 }
@@ -150,61 +98,22 @@ fn what_is_no_operation_is_refused() {
         ("[]", Fault::NotAnObject),
         ("{}", Fault::MissingMember { name: "op" }),
         (r#"{"op":1}"#, Fault::NotAString { name: "op" }),
-        (
-            r#"{"op":"Add"}"#,
-            Fault::UnknownOperation {
-                op: "Add".to_owned(),
-            },
-        ),
-        (
-            r#"{"op":"add","value":1}"#,
-            Fault::MissingMember { name: "path" },
-        ),
-        (
-            r#"{"op":"add","path":"/a"}"#,
-            Fault::MissingMember { name: "value" },
-        ),
-        (
-            r#"{"op":"copy","path":"/a"}"#,
-            Fault::MissingMember { name: "from" },
-        ),
-        (
-            r#"{"op":"remove","path":["a"]}"#,
-            Fault::NotAString { name: "path" },
-        ),
-        (
-            r#"{"op":"remove","path":"a"}"#,
-            Fault::BadPointer {
-                pointer: "a".to_owned(),
-            },
-        ),
-        (
-            r#"{"op":"remove","path":"/~2"}"#,
-            Fault::BadPointer {
-                pointer: "/~2".to_owned(),
-            },
-        ),
+        (r#"{"op":"Add"}"#, Fault::UnknownOperation { op: "Add".to_owned() }),
+        (r#"{"op":"add","value":1}"#, Fault::MissingMember { name: "path" }),
+        (r#"{"op":"add","path":"/a"}"#, Fault::MissingMember { name: "value" }),
+        (r#"{"op":"copy","path":"/a"}"#, Fault::MissingMember { name: "from" }),
+        (r#"{"op":"remove","path":["a"]}"#, Fault::NotAString { name: "path" }),
+        (r#"{"op":"remove","path":"a"}"#, Fault::BadPointer { pointer: "a".to_owned() }),
+        (r#"{"op":"remove","path":"/~2"}"#, Fault::BadPointer { pointer: "/~2".to_owned() }),
         (r#"{"op":"remove","path":""}"#, Fault::RemovesAll),
-        (
-            r#"{"op":"move","from":"","path":"/b"}"#,
-            Fault::MovesIntoItself,
-        ),
-        (
-            r#"{"op":"move","from":"/a","path":"/a/b"}"#,
-            Fault::MovesIntoItself,
-        ),
+        (r#"{"op":"move","from":"","path":"/b"}"#, Fault::MovesIntoItself),
+        (r#"{"op":"move","from":"/a","path":"/a/b"}"#, Fault::MovesIntoItself),
         (
             r#"{"op":"test","path":"/a","value":{"b":2}}"#,
-            Fault::TestFailed {
-                pointer: "/a".to_owned(),
-            },
+            Fault::TestFailed { pointer: "/a".to_owned() },
         ),
     ] {
-        assert_eq!(
-            fault(r#"{"a":{"b":1}}"#, operation),
-            expected,
-            "{operation}"
-        );
+        assert_eq!(fault(r#"{"a":{"b":1}}"#, operation), expected, "{operation}");
     }
     assert_eq!(patched("{}", "{}"), Err(PatchError::NotAnArray));
 }
@@ -213,10 +122,7 @@ fn what_is_no_operation_is_refused() {
 fn the_refusal_names_the_operation() {
     let patch = r#"[{"op":"add","path":"/a","value":1},{"op":"test","path":"/a","value":2}]"#;
     let refused = patched("{}", patch).unwrap_err();
-    assert_eq!(
-        refused.to_string(),
-        r#"operation 1: the value at "/a" is another"#
-    );
+    assert_eq!(refused.to_string(), r#"operation 1: the value at "/a" is another"#);
 }
 
 #[test]
@@ -224,9 +130,7 @@ fn copies_that_double_are_refused() {
     let double = r#"{"op":"copy","from":"","path":"/-"},"#.repeat(60);
     let patch = format!("[{}]", double.trim_end_matches(','));
     let refused = json_patch("[\"xxxxxxxxxxxxxxxx\"]", &patch, 1 << 20).unwrap_err();
-    let PatchError::Refused { index, fault } = refused else {
-        panic!()
-    };
+    let PatchError::Refused { index, fault } = refused else { panic!() };
     assert_eq!(fault, Fault::CopiesTooMuch { bytes_max: 1 << 20 });
     assert!(index < 20);
 }
@@ -235,13 +139,7 @@ fn copies_that_double_are_refused() {
 fn a_result_that_is_too_long_is_refused() {
     let patch = r#"[{"op":"add","path":"/a","value":"0123456789"}]"#;
     assert!(json_patch("{}", patch, 18).is_ok());
-    assert_eq!(
-        json_patch("{}", patch, 17),
-        Err(PatchError::TooLarge {
-            bytes: 18,
-            bytes_max: 17
-        })
-    );
+    assert_eq!(json_patch("{}", patch, 17), Err(PatchError::TooLarge { bytes: 18, bytes_max: 17 }));
 }
 
 #[test]
@@ -249,25 +147,16 @@ fn a_result_that_is_too_deep_is_refused() {
     let nested = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
     let put = |levels: usize| format!(r#"[{{"op":"add","path":"/a","value":{}}}]"#, nested(levels));
     assert!(patched("{}", &put(DEPTH_MAX - 1)).is_ok());
-    let too_deep = |index| PatchError::Refused {
-        index,
-        fault: Fault::TooDeep,
-    };
+    let too_deep = |index| PatchError::Refused { index, fault: Fault::TooDeep };
     assert_eq!(patched("{}", &put(DEPTH_MAX)), Err(too_deep(0)));
     assert_eq!(patched("{}", &put(DEPTH_MAX + 1)), Err(too_deep(0)));
-    assert_eq!(
-        patched(&nested(DEPTH_MAX + 1), "[]"),
-        Err(PatchError::TargetTooDeep)
-    );
+    assert_eq!(patched(&nested(DEPTH_MAX + 1), "[]"), Err(PatchError::TargetTooDeep));
 
     let wrap = r#"{"op":"add","path":"/b","value":{}},{"op":"move","from":"/a","path":"/b/a"},{"op":"move","from":"/b","path":"/a"},"#;
     let patch = format!("[{}]", wrap.repeat(1_000).trim_end_matches(','));
     assert!(matches!(
         patched("{\"a\":{}}", &patch),
-        Err(PatchError::Refused {
-            fault: Fault::TooDeep,
-            ..
-        })
+        Err(PatchError::Refused { fault: Fault::TooDeep, .. })
     ));
     let long = format!(r#"[{{"op":"remove","path":"{}"}}]"#, "/a".repeat(100_000));
     assert!(patched("{}", &long).is_err());
@@ -290,13 +179,7 @@ fn moving_a_large_value_to_and_fro_is_refused_in_good_time() {
         r#"{"op":"move","from":"/a","path":"/b"},{"op":"move","from":"/b","path":"/a"},"#;
     let patch = format!("[{}]", there_and_back.repeat(20_000).trim_end_matches(','));
     let refused = json_patch(&target, &patch, 200_000).unwrap_err();
-    assert!(matches!(
-        refused,
-        PatchError::Refused {
-            fault: Fault::MovesTooMuch { .. },
-            ..
-        }
-    ));
+    assert!(matches!(refused, PatchError::Refused { fault: Fault::MovesTooMuch { .. }, .. }));
 }
 
 /// The operations on a parsed value, as `serde_json`'s own pointers find it.

@@ -78,17 +78,7 @@ mod tests {
     fn an_index_has_no_leading_zero_and_no_sign() {
         assert_eq!(index("0"), Some(0));
         assert_eq!(index("10"), Some(10));
-        for text in [
-            "",
-            "00",
-            "01",
-            "-1",
-            "+1",
-            "1e0",
-            "-",
-            "٣",
-            "99999999999999999999",
-        ] {
+        for text in ["", "00", "01", "-1", "+1", "1e0", "-", "٣", "99999999999999999999"] {
             assert_eq!(index(text), None, "{text}");
         }
     }

@@ -55,10 +55,7 @@ pub fn elements(array: &str) -> impl Iterator<Item = &str> + Clone {
 /// The value of the last member of this name, as a parser that keeps one of each name sees it.
 #[must_use]
 pub fn get<'a>(object: &'a str, name: &str) -> Option<&'a str> {
-    members(object)
-        .filter(|member| string::is(member.name, name))
-        .last()
-        .map(|member| member.value)
+    members(object).filter(|member| string::is(member.name, name)).last().map(|member| member.value)
 }
 
 #[derive(Clone)]
@@ -70,12 +67,7 @@ impl<'a> Iterator for Members<'a> {
     fn next(&mut self) -> Option<Member<'a>> {
         let (name_at, name) = self.0.value()?;
         let (value_at, value) = self.0.value()?;
-        Some(Member {
-            name,
-            value,
-            name_at,
-            value_at,
-        })
+        Some(Member { name, value, name_at, value_at })
     }
 }
 
@@ -144,10 +136,7 @@ mod tests {
         let text = " { \"a\" : 1,\"b\":[{\"a\":2}] ,\n\"a\":\"}\" } ";
         let found: Vec<_> = members(text).collect();
         let pairs: Vec<_> = found.iter().map(|m| (m.name, m.value)).collect();
-        assert_eq!(
-            pairs,
-            [("\"a\"", "1"), ("\"b\"", "[{\"a\":2}]"), ("\"a\"", "\"}\"")]
-        );
+        assert_eq!(pairs, [("\"a\"", "1"), ("\"b\"", "[{\"a\":2}]"), ("\"a\"", "\"}\"")]);
         for member in found {
             assert!(text[member.name_at..].starts_with(member.name));
             assert!(text[member.value_at..].starts_with(member.value));

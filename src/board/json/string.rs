@@ -214,14 +214,8 @@ mod tests {
 
     #[test]
     fn only_what_must_be_escaped_is_escaped() {
-        assert_eq!(
-            quoted("a\"b\\c/é🚀\u{7f}\u{2028}"),
-            "\"a\\\"b\\\\c/é🚀\u{7f}\u{2028}\""
-        );
-        assert_eq!(
-            quoted("\n\r\t\u{8}\u{c}\u{0}\u{1f}"),
-            r#""\n\r\t\b\f\u0000\u001f""#
-        );
+        assert_eq!(quoted("a\"b\\c/é🚀\u{7f}\u{2028}"), "\"a\\\"b\\\\c/é🚀\u{7f}\u{2028}\"");
+        assert_eq!(quoted("\n\r\t\u{8}\u{c}\u{0}\u{1f}"), r#""\n\r\t\b\f\u0000\u001f""#);
     }
 
     proptest! {

@@ -59,10 +59,7 @@ fn explain(text: &str, error: &serde_json::Error) -> Malformed {
     let reason = match found {
         _ if text.trim_ascii().is_empty() => MalformedReason::Empty,
         Some('\u{feff}') if at == 0 => MalformedReason::ByteOrderMark,
-        Some(found) if !error.is_eof() => MalformedReason::Unexpected {
-            found,
-            rule: rule(error),
-        },
+        Some(found) if !error.is_eof() => MalformedReason::Unexpected { found, rule: rule(error) },
         _ => MalformedReason::Unfinished,
     };
     let at = match reason {
@@ -86,10 +83,7 @@ fn rule(error: &serde_json::Error) -> Box<str> {
 fn offset(text: &str, error: &serde_json::Error) -> usize {
     let line_start = match error.line() {
         0 | 1 => 0,
-        line => text
-            .match_indices('\n')
-            .nth(line - 2)
-            .map_or(text.len(), |(at, _)| at + 1),
+        line => text.match_indices('\n').nth(line - 2).map_or(text.len(), |(at, _)| at + 1),
     };
     let stop = line_start + error.column();
     if rule(error).starts_with("control character") {
@@ -100,10 +94,7 @@ fn offset(text: &str, error: &serde_json::Error) -> usize {
 
 fn malformed(bytes: &[u8], at: usize, reason: MalformedReason) -> Malformed {
     let before = bytes.get(..at).unwrap_or(bytes);
-    let line_start = before
-        .iter()
-        .rposition(|&b| b == b'\n')
-        .map_or(0, |last| last + 1);
+    let line_start = before.iter().rposition(|&b| b == b'\n').map_or(0, |last| last + 1);
     Malformed {
         line: 1 + before.iter().filter(|&&b| b == b'\n').count(),
         column: 1 + before.len() - line_start,
@@ -125,14 +116,7 @@ mod tests {
     #[test]
     fn a_document_is_given_back_without_the_white_space_around_it() {
         assert_eq!(syntax(b" \r\n\t{\"a\": 1E400}\n "), Ok("{\"a\": 1E400}"));
-        for text in [
-            "0",
-            "-0.0e-5",
-            "\"\\ud800\"",
-            "[]",
-            "null",
-            "{\"a\":1,\"a\":2}",
-        ] {
+        for text in ["0", "-0.0e-5", "\"\\ud800\"", "[]", "null", "{\"a\":1,\"a\":2}"] {
             assert_eq!(syntax(text.as_bytes()), Ok(text));
         }
         let deep = format!("{}{}", "[".repeat(200_000), "]".repeat(200_000));
@@ -200,10 +184,7 @@ mod tests {
             sentence("{\"a\""),
             "not valid JSON at line 1, column 5: the text ends too early"
         );
-        assert_eq!(
-            sentence(" \n"),
-            "not valid JSON at line 2, column 1: there is no value"
-        );
+        assert_eq!(sentence(" \n"), "not valid JSON at line 2, column 1: there is no value");
         assert_eq!(
             sentence("\u{feff}{}"),
             "not valid JSON at line 1, column 1: JSON does not begin with a byte order mark"

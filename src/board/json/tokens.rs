@@ -92,9 +92,7 @@ pub(crate) fn value_end(bytes: &[u8], at: usize) -> usize {
 /// Where the string ends whose first character is at `at`: after its closing quote.
 fn string_end(bytes: &[u8], mut at: usize) -> usize {
     loop {
-        at += run_before(bytes.get(at..).unwrap_or_default(), |b| {
-            matches!(b, b'"' | b'\\')
-        });
+        at += run_before(bytes.get(at..).unwrap_or_default(), |b| matches!(b, b'"' | b'\\'));
         match bytes.get(at) {
             Some(b'\\') => at += 2,
             _ => return at + 1,

@@ -104,8 +104,7 @@ impl<'a> Tree<'a> {
             }
             (Self::Object(a), Self::Object(b)) => {
                 let same = |(literal, value): (&str, &Self)| {
-                    b.get(&string::decode(literal))
-                        .is_some_and(|other| value.equals(other))
+                    b.get(&string::decode(literal)).is_some_and(|other| value.equals(other))
                 };
                 a.len() == b.len() && a.iter().all(same)
             }
@@ -116,17 +115,11 @@ impl<'a> Tree<'a> {
     /// Walks all of it.
     pub(super) fn measure(&self) -> Measure {
         match self {
-            Self::Scalar(text) => Measure {
-                bytes: text.len(),
-                levels: 0,
-            },
+            Self::Scalar(text) => Measure { bytes: text.len(), levels: 0 },
             Self::Array(elements) => container(elements.iter().map(Self::measure)),
             Self::Object(members) => container(members.iter().map(|(literal, value)| {
                 let Measure { bytes, levels } = value.measure();
-                Measure {
-                    bytes: bytes + literal.len() + 1,
-                    levels,
-                }
+                Measure { bytes: bytes + literal.len() + 1, levels }
             })),
         }
     }
@@ -139,10 +132,7 @@ fn separate(position: usize, out: &mut String) {
 }
 
 fn container(inside: impl Iterator<Item = Measure>) -> Measure {
-    let empty = Measure {
-        bytes: 2,
-        levels: 1,
-    };
+    let empty = Measure { bytes: 2, levels: 1 };
     inside.fold(empty, |sum, part| Measure {
         bytes: sum.bytes + part.bytes + 1,
         levels: sum.levels.max(part.levels + 1),
@@ -182,10 +172,7 @@ mod tests {
     #[test]
     fn a_tree_keeps_every_text_and_drops_the_white_space() {
         let text = " {\r\n\"z\" : [ 1E5 , -0, 1.50 ,\"\\u0041 \\/\" ], \"\\u0061\":{ } , \"b\":[ ] , \"c\":null}\n";
-        assert_eq!(
-            compact(text),
-            r#"{"z":[1E5,-0,1.50,"\u0041 \/"],"\u0061":{},"b":[],"c":null}"#
-        );
+        assert_eq!(compact(text), r#"{"z":[1E5,-0,1.50,"\u0041 \/"],"\u0061":{},"b":[],"c":null}"#);
         assert_eq!(compact("12"), "12");
     }
 
@@ -195,14 +182,9 @@ mod tests {
             compact(r#"{"a":1,"b":2,"\u0061":{"x":0,"x":9},"c":3,"b":4}"#),
             r#"{"a":{"x":9},"b":4,"c":3}"#
         );
-        let many: String = (0..1_000)
-            .map(|i| format!("\"k{}\":{i},", i % 100))
-            .collect();
+        let many: String = (0..1_000).map(|i| format!("\"k{}\":{i},", i % 100)).collect();
         let one_each: String = (0..100).map(|i| format!("\"k{i}\":{},", 900 + i)).collect();
-        assert_eq!(
-            compact(&format!("{{{many}\"z\":0}}")),
-            format!("{{{one_each}\"z\":0}}")
-        );
+        assert_eq!(compact(&format!("{{{many}\"z\":0}}")), format!("{{{one_each}\"z\":0}}"));
     }
 
     #[test]

@@ -86,10 +86,7 @@ async fn another_content_encoding_is_refused_with_what_is_accepted() {
 #[tokio::test]
 async fn a_damaged_body_is_told_from_one_too_large() {
     let edge = Edge::start().await;
-    for (coding, whole) in [
-        ("gzip", gzip(LONG.as_bytes())),
-        ("zstd", zstd(LONG.as_bytes())),
-    ] {
+    for (coding, whole) in [("gzip", gzip(LONG.as_bytes())), ("zstd", zstd(LONG.as_bytes()))] {
         for cut in 1..whole.len() {
             let answer = edge.post("/read", coding, whole[..cut].to_vec()).await;
             assert_eq!(answer.status(), 400, "{coding} cut at {cut}");
@@ -106,9 +103,7 @@ async fn a_body_that_stops_coming_is_not_waited_for() {
     let edge = Edge::start().await;
     for (coding, begun) in [("identity", "half"), ("gzip", "\x1f"), ("zstd", "")] {
         let head = format!("POST /read HTTP/1.1\r\nHost: localhost\r\nContent-Encoding: {coding}");
-        let answer = edge
-            .raw(&format!("{head}\r\nContent-Length: 100\r\n\r\n{begun}"))
-            .await;
+        let answer = edge.raw(&format!("{head}\r\nContent-Length: 100\r\n\r\n{begun}")).await;
         assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
         assert!(answer.contains(r#""retryable":true"#), "{answer}");
     }

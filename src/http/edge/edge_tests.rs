@@ -80,11 +80,7 @@ impl Edge {
     pub(super) async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let addr = listener.local_addr().expect("an address");
-        let router = layered(
-            router(),
-            AllowedHosts::default(),
-            Duration::from_millis(200),
-        );
+        let router = layered(router(), AllowedHosts::default(), Duration::from_millis(200));
         let limits = ConnectionLimits::default();
         tokio::spawn(serve(listener, router, limits, CancellationToken::new()));
         let client = Client::new();
@@ -175,10 +171,7 @@ async fn a_layers_own_refusal_becomes_a_problem() {
     let edge = Edge::start().await;
     let answer = edge.post("/echo", "identity", vec![b'x'; 2000]).await;
     let json = problem(answer, 413, "body-too-large").await;
-    assert_eq!(
-        json["detail"],
-        "Failed to buffer the request body: length limit exceeded"
-    );
+    assert_eq!(json["detail"], "Failed to buffer the request body: length limit exceeded");
     let teapot = edge.get("/teapot").await;
     problem(teapot, 418, "invalid-parameter").await;
 }
@@ -218,11 +211,7 @@ async fn a_path_that_is_not_percent_encoded_utf8_is_refused() {
             assert!(answer.contains(r#""code":"invalid-encoding""#), "{path}");
         }
     }
-    let json = problem(
-        edge.get("/v1/sessions/%C3%A9%2F%25").await,
-        404,
-        "session-not-found",
-    );
+    let json = problem(edge.get("/v1/sessions/%C3%A9%2F%25").await, 404, "session-not-found");
     json.await;
 }
 
@@ -234,9 +223,7 @@ async fn a_request_for_a_foreign_host_is_refused() {
         "GET http://evil.example/long HTTP/1.1\r\nHost: localhost",
         "GET /long HTTP/1.0",
     ] {
-        let answer = edge
-            .raw(&format!("{head}\r\nConnection: close\r\n\r\n"))
-            .await;
+        let answer = edge.raw(&format!("{head}\r\nConnection: close\r\n\r\n")).await;
         assert!(answer.contains(" 421 "), "{answer}");
         assert!(answer.contains(r#""code":"unknown-host""#), "{answer}");
     }
@@ -274,8 +261,5 @@ async fn two_hosts_are_not_played_against_each_other() {
     let answer = edge
         .raw("GET /long HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\nConnection: close\r\n\r\n")
         .await;
-    assert!(
-        answer.contains(" 421 ") || answer.contains(" 400 "),
-        "{answer}"
-    );
+    assert!(answer.contains(" 421 ") || answer.contains(" 400 "), "{answer}");
 }

@@ -68,9 +68,7 @@ pub(super) fn normalize_accept_encoding(headers: &mut HeaderMap) {
 fn members(headers: &HeaderMap, name: header::HeaderName) -> impl Iterator<Item = &str> {
     let values = headers.get_all(name).into_iter();
     // A value that is no text becomes a member that nobody knows.
-    values
-        .flat_map(|value| value.to_str().unwrap_or("?").split(','))
-        .map(str::trim)
+    values.flat_map(|value| value.to_str().unwrap_or("?").split(',')).map(str::trim)
 }
 
 fn unsupported() -> Problem {

@@ -43,10 +43,7 @@ impl FromStr for AllowedHosts {
 
     /// Reads names separated by commas; none at all is a list too.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let names = text
-            .split(',')
-            .map(str::trim)
-            .filter(|name| !name.is_empty());
+        let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
         let names: Result<_, _> = names.map(str::parse).collect();
         names.map(|names| Self(Arc::new(names)))
     }
@@ -204,10 +201,7 @@ mod tests {
     #[test]
     fn an_absolute_uri_counts_as_much_as_the_host() {
         let evil = "http://evil.example/v1";
-        assert_eq!(
-            check(evil, Some("localhost"), None),
-            Some(Code::UnknownHost)
-        );
+        assert_eq!(check(evil, Some("localhost"), None), Some(Code::UnknownHost));
         assert_eq!(check("http://localhost/v1", None, None), None);
     }
 

@@ -45,9 +45,7 @@ async fn logged(path: &str) -> Vec<Value> {
         edge.oneshot(request).await.expect("an answer");
     }
     let text = String::from_utf8(lines.0.lock().clone()).expect("UTF-8");
-    text.lines()
-        .map(|line| serde_json::from_str(line).expect("JSON"))
-        .collect()
+    text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
 }
 
 async fn failed() -> Problem {

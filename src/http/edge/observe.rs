@@ -88,10 +88,7 @@ impl Line {
 
     fn end(self, response: &Response) {
         let status = response.status();
-        let code = response
-            .extensions()
-            .get::<Code>()
-            .map(|code| code.as_str());
+        let code = response.extensions().get::<Code>().map(|code| code.as_str());
         let route = self.route.as_ref().map_or("none", MatchedPath::as_str);
         let ms = (self.begun.elapsed().as_secs_f64() * 1e6).round() / 1e3;
         macro_rules! line {

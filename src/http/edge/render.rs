@@ -44,9 +44,7 @@ fn fill(mut response: Response, mut problem: Problem, id: RequestId) -> Response
     response.extensions_mut().insert(problem.code());
     let media_type = HeaderValue::from_static(MEDIA_TYPE);
     response.headers_mut().remove(header::CONTENT_LENGTH);
-    response
-        .headers_mut()
-        .insert(header::CONTENT_TYPE, media_type);
+    response.headers_mut().insert(header::CONTENT_TYPE, media_type);
     *response.body_mut() = Body::from(problem.into_json(id));
     response
 }
@@ -73,10 +71,7 @@ async fn bare(response: &mut Response) -> Problem {
     let status = response.status();
     let body = std::mem::take(response.body_mut());
     // A stream has no upper bound and is not waited for; what a failure says is not for the client.
-    let is_short = body
-        .size_hint()
-        .upper()
-        .is_some_and(|n| n <= DETAIL_BYTES_MAX);
+    let is_short = body.size_hint().upper().is_some_and(|n| n <= DETAIL_BYTES_MAX);
     let said = if is_short && status.is_client_error() {
         to_bytes(body, usize::MAX).await.unwrap_or_default()
     } else {
@@ -95,10 +90,7 @@ async fn bare(response: &mut Response) -> Problem {
 
 /// What the router says where nothing matches.
 pub(super) async fn route_not_found() -> Problem {
-    Problem::new(
-        Code::RouteNotFound,
-        "There is no such route; /openapi.json lists them all.",
-    )
+    Problem::new(Code::RouteNotFound, "There is no such route; /openapi.json lists them all.")
 }
 
 /// A handler's panic: its message goes to the log.
