@@ -1,5 +1,6 @@
 //! Names that clients choose. A value of one of these types has been checked; nothing checks it again.
 
+use std::borrow::Borrow;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -84,6 +85,12 @@ macro_rules! name {
         impl From<$name> for String {
             fn from(name: $name) -> Self {
                 (*name.0).to_owned()
+            }
+        }
+
+        impl Borrow<str> for $name {
+            fn borrow(&self) -> &str {
+                &self.0
             }
         }
 

@@ -225,7 +225,7 @@ fn status(code: Code) -> StatusCode {
         Code::RequestTimeout => StatusCode::REQUEST_TIMEOUT,
         Code::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
         Code::UnknownHost => StatusCode::MISDIRECTED_REQUEST,
-        Code::PreconditionFailed => StatusCode::PRECONDITION_FAILED,
+        Code::PreconditionFailed | Code::ConditionNotMet => StatusCode::PRECONDITION_FAILED,
         Code::BodyTooLarge | Code::ItemTooLarge | Code::CommitTooLarge => {
             StatusCode::PAYLOAD_TOO_LARGE
         }
@@ -262,6 +262,7 @@ fn title(code: Code) -> &'static str {
         Code::UnsupportedMediaType => "Unsupported media type",
         Code::UnknownHost => "Unknown host",
         Code::PreconditionFailed => "Precondition failed",
+        Code::ConditionNotMet => "Condition not met",
         Code::BodyTooLarge => "Body too large",
         Code::ItemTooLarge => "Item too large",
         Code::CommitTooLarge => "Commit too large",

@@ -24,7 +24,7 @@ pub use line::one_line;
 pub use merge::merge_patch;
 pub use number::{Exact, to_f64};
 pub use patch::{Fault, PatchError, json_patch};
-pub use scan::{Kind, Member, elements, get, kind, members};
+pub use scan::{Kind, Member, elements, get, kind, members, select};
 pub(crate) use string::{Piece, pieces, short_escape};
 pub use string::{decode, quote};
 pub use syntax::{Malformed, MalformedReason, syntax};

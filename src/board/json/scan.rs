@@ -15,6 +15,21 @@ pub enum Kind {
     Null,
 }
 
+impl Kind {
+    /// The kind as a sentence names it.
+    #[must_use]
+    pub const fn with_article(self) -> &'static str {
+        match self {
+            Self::Object => "an object",
+            Self::Array => "an array",
+            Self::String => "a string",
+            Self::Number => "a number",
+            Self::Bool => "a boolean",
+            Self::Null => "null",
+        }
+    }
+}
+
 /// The kind of the value that this text is.
 #[must_use]
 pub fn kind(text: &str) -> Kind {
@@ -45,6 +60,22 @@ pub struct Member<'a> {
 /// The members of an object in order, every one of a repeated name; none where the text is no object.
 pub fn members(object: &str) -> impl Iterator<Item = Member<'_>> + Clone {
     Members(Inside::new(object, b'{'))
+}
+
+/// An object with these members only, in its own order.
+#[must_use]
+pub fn select(object: &str, keep: impl Fn(&str) -> bool) -> String {
+    let mut out = String::from("{");
+    for member in members(object).filter(|member| keep(&string::decode(member.name))) {
+        if out.len() > 1 {
+            out.push(',');
+        }
+        out.push_str(member.name);
+        out.push(':');
+        out.push_str(member.value);
+    }
+    out.push('}');
+    out
 }
 
 /// The elements of an array in order; none where the text is no array.

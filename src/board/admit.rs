@@ -1,0 +1,135 @@
+//! The guard before `apply`: everything that applying a commit assumes is checked here, so that a
+//! stored or imported commit that does not fit its board is refused instead of guessed at.
+
+use super::commit::{Change, Commit};
+use super::{Board, Image, Log, LogName, Revision, Seq, SeqRange, apply};
+
+/// Why a commit does not follow its board.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Misfit {
+    /// Its revision is not the next one.
+    #[error("the board is at revision {head}, the commit makes {found}")]
+    Revision {
+        /// The board's revision.
+        head: Revision,
+        /// The commit's.
+        found: Revision,
+    },
+    /// Its time is before the last commit's.
+    #[error("the commit's time is before that of the commit before it")]
+    Time,
+    /// It has no changes.
+    #[error("the commit changes nothing")]
+    Nothing,
+    /// It makes a session that exists, or changes one that does not.
+    #[error("change {change} does not fit a session that {}", if *exists { "exists" } else { "does not exist" })]
+    Life {
+        /// Which of its changes.
+        change: usize,
+        /// Whether the session exists at that point.
+        exists: bool,
+    },
+    /// The seqs it gives do not go on from the last.
+    #[error("{log}: an entry gets seq {found}, but {next} is next")]
+    Seq {
+        /// Which log.
+        log: LogName,
+        /// The next free seq.
+        next: Seq,
+        /// The seq in the commit.
+        found: Seq,
+    },
+    /// It names an entry that is not there, or ranges out of order.
+    #[error("{log}: there is no entry {seq} to change or remove")]
+    Entry {
+        /// Which log.
+        log: LogName,
+        /// Which entry.
+        seq: Seq,
+    },
+    /// An image's place is not in its item's text.
+    #[error("an image has no place at byte {at} of its item")]
+    ImagePlace {
+        /// Where it should be.
+        at: usize,
+    },
+}
+
+/// Checks that this commit may be applied to this board.
+///
+/// # Errors
+///
+/// The first [`Misfit`] found.
+pub fn admit(board: &Board, commit: &Commit) -> Result<(), Misfit> {
+    if commit.revision != board.revision.next() {
+        return Err(Misfit::Revision { head: board.revision, found: commit.revision });
+    }
+    if commit.at < board.updated_at {
+        return Err(Misfit::Time);
+    }
+    match commit.changes.as_slice() {
+        [] => Err(Misfit::Nothing),
+        [only] => admit_change(board, 0, only),
+        changes => admit_all(board, commit, changes),
+    }
+}
+
+/// Each change is checked against the board that those before it leave.
+fn admit_all(board: &Board, commit: &Commit, changes: &[Change]) -> Result<(), Misfit> {
+    let mut board = board.clone();
+    for (index, change) in changes.iter().enumerate() {
+        admit_change(&board, index, change)?;
+        apply::apply_change(&mut board, change, commit.stamp());
+    }
+    Ok(())
+}
+
+fn admit_change(board: &Board, index: usize, change: &Change) -> Result<(), Misfit> {
+    let exists = board.life.is_some();
+    let creates = matches!(change, Change::Created { .. });
+    if creates == exists {
+        return Err(Misfit::Life { change: index, exists });
+    }
+    for item in change.items() {
+        item.image().map_or(Ok(()), |image| admit_image(item.text(), image))?;
+    }
+    match change {
+        Change::Created { .. } | Change::Configured { .. } | Change::Deleted => Ok(()),
+        Change::Appended { log, first, .. } => {
+            let next = board.log(log).map_or(Seq(1), Log::next_seq);
+            let misfit = Misfit::Seq { log: log.clone(), next, found: *first };
+            if *first == next { Ok(()) } else { Err(misfit) }
+        }
+        Change::Cleared { .. } => Ok(()),
+        Change::Removed { log, ranges } => admit_ranges(board, log, ranges),
+        Change::Updated { log, seq, .. } => admit_entry(board, log, *seq),
+    }
+}
+
+fn admit_ranges(board: &Board, log: &LogName, ranges: &[SeqRange]) -> Result<(), Misfit> {
+    let mut after = Seq(0);
+    for range in ranges {
+        if range.first <= after || range.last < range.first {
+            return Err(Misfit::Entry { log: log.clone(), seq: range.first });
+        }
+        admit_entry(board, log, range.first)?;
+        admit_entry(board, log, range.last)?;
+        after = range.last;
+    }
+    Ok(())
+}
+
+fn admit_entry(board: &Board, log: &LogName, seq: Seq) -> Result<(), Misfit> {
+    match board.log(log).and_then(|log| log.get(seq)) {
+        Some(_) => Ok(()),
+        None => Err(Misfit::Entry { log: log.clone(), seq }),
+    }
+}
+
+fn admit_image(text: &str, image: &Image) -> Result<(), Misfit> {
+    let quoted = |(before, after): (&str, &str)| before.ends_with('"') && after.starts_with('"');
+    match text.split_at_checked(image.at) {
+        Some(parts) if quoted(parts) => Ok(()),
+        Some(_) | None => Err(Misfit::ImagePlace { at: image.at }),
+    }
+}

@@ -1,0 +1,168 @@
+//! The board of one session: the fold of its commits. Cloning one is O(1).
+
+use std::sync::Arc;
+
+use imbl::OrdMap;
+
+use super::settings::{Labels, Settings};
+use super::{AgentName, Digest, Log, LogName, Revision, SessionId, SessionName, Timestamp};
+
+/// One session's board as it is at one revision.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Board {
+    pub(super) id: SessionId,
+    pub(super) revision: Revision,
+    pub(super) oldest: Revision,
+    pub(super) updated_at: Timestamp,
+    pub(super) life: Option<Life>,
+    pub(super) logs: [Log; 4],
+    pub(super) memories: OrdMap<AgentName, Log>,
+    pub(super) images: OrdMap<Digest, u64>,
+    pub(super) bytes: u64,
+    pub(super) image_bytes: u64,
+}
+
+/// What only a session that exists has.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Life {
+    /// Its name.
+    pub name: SessionName,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// Its settings.
+    pub settings: Arc<Settings>,
+    /// Its labels.
+    pub labels: Arc<Labels>,
+    /// The revision at which settings or labels changed last.
+    pub configured: Revision,
+}
+
+/// What an entity tag stands for: one resource of one session as it was left by its last change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Version {
+    /// The session; a name that is used again belongs to another one.
+    pub session: SessionId,
+    /// The revision of the resource's last change.
+    pub changed: Revision,
+}
+
+impl Board {
+    /// The board of a session that does not exist yet, or any more; its first commit follows `after`.
+    #[must_use]
+    pub fn absent(id: SessionId, after: Revision) -> Self {
+        Self {
+            id,
+            revision: after,
+            oldest: after,
+            updated_at: Timestamp::default(),
+            life: None,
+            logs: Default::default(),
+            memories: OrdMap::new(),
+            images: OrdMap::new(),
+            bytes: 0,
+            image_bytes: 0,
+        }
+    }
+
+    /// Its session.
+    #[must_use]
+    pub fn id(&self) -> SessionId {
+        self.id
+    }
+
+    /// The revision that it shows.
+    #[must_use]
+    pub fn revision(&self) -> Revision {
+        self.revision
+    }
+
+    /// The oldest revision that its history can show.
+    #[must_use]
+    pub fn oldest(&self) -> Revision {
+        self.oldest
+    }
+
+    /// When its last commit was.
+    #[must_use]
+    pub fn updated_at(&self) -> Timestamp {
+        self.updated_at
+    }
+
+    /// What it has only if it exists.
+    #[must_use]
+    pub fn life(&self) -> Option<&Life> {
+        self.life.as_ref()
+    }
+
+    /// A log; `None` for the memory of an agent that never wrote one.
+    #[must_use]
+    pub fn log(&self, name: &LogName) -> Option<&Log> {
+        let [questions, requests, trajectories, screenshots] = &self.logs;
+        match name {
+            LogName::Questions => Some(questions),
+            LogName::Requests => Some(requests),
+            LogName::Trajectories => Some(trajectories),
+            LogName::Screenshots => Some(screenshots),
+            LogName::Memory(agent) => self.memories.get(agent),
+        }
+    }
+
+    /// The four logs of the board, in the order of [`LogName::BOARD`].
+    #[must_use]
+    pub fn logs(&self) -> &[Log; 4] {
+        &self.logs
+    }
+
+    /// How many agents have a memory.
+    #[must_use]
+    pub fn agents(&self) -> usize {
+        self.memories.len()
+    }
+
+    /// Whether its four logs are empty; memories do not count, as in the original.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.logs.iter().all(Log::is_empty)
+    }
+
+    /// The bytes of all its items' text, images not counted.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The bytes of all images that its history names, each counted once.
+    #[must_use]
+    pub fn image_bytes(&self) -> u64 {
+        self.image_bytes
+    }
+
+    /// The images that its history names, with their bytes.
+    pub fn images(&self) -> impl Iterator<Item = (&Digest, &u64)> {
+        self.images.iter()
+    }
+
+    /// The version of the whole session: any commit changes it.
+    #[must_use]
+    pub fn version(&self) -> Version {
+        self.at_version(self.revision)
+    }
+
+    /// The version of a log; a memory that was never written has one too.
+    #[must_use]
+    pub fn log_version(&self, name: &LogName) -> Version {
+        self.at_version(self.log(name).map(Log::changed).unwrap_or_default())
+    }
+
+    /// The version of the board's dictionary: of its four logs together.
+    #[must_use]
+    pub fn logs_version(&self) -> Version {
+        self.at_version(self.logs.iter().map(Log::changed).max().unwrap_or_default())
+    }
+
+    /// The version of something of this session that was last changed by this revision.
+    #[must_use]
+    pub fn at_version(&self, changed: Revision) -> Version {
+        Version { session: self.id, changed }
+    }
+}

@@ -1,0 +1,188 @@
+//! An item: one JSON object, kept as the text that was sent.
+//!
+//! Key order, number text, escapes and unknown fields stay; only line breaks between tokens go, so
+//! that an item is always one line. A stored image is cut out of the text and put back exactly.
+
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+
+use super::Code;
+use super::image::Image;
+use super::json::{self, Kind, Member, Reason, Unsupported};
+
+/// The largest item, in bytes of its text without a stored image.
+pub const ITEM_BYTES_MAX: usize = 1 << 20;
+
+/// How deep an item may be nested; its own object is level 1.
+pub const ITEM_DEPTH_MAX: usize = 128;
+
+/// Why a JSON value is no item.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidItem {
+    /// It is neither an object nor, where one is taken for `{"text": …}`, a string.
+    #[error("an item is a JSON object or a string, this is {}", found.with_article())]
+    NotAnItem {
+        /// What it is.
+        found: Kind,
+    },
+    /// It holds a value that a client could not read again, or is too deep.
+    #[error(transparent)]
+    Unsupported(#[from] Unsupported),
+    /// Its text is longer than [`ITEM_BYTES_MAX`].
+    #[error("an item has at most {ITEM_BYTES_MAX} bytes, this one has {bytes}")]
+    TooLarge {
+        /// How long it is.
+        bytes: usize,
+    },
+    /// Its image is larger than the limit.
+    #[error("an image has at most {max} bytes, this one has {bytes}")]
+    ImageTooLarge {
+        /// How large it is.
+        bytes: usize,
+        /// How large it may be.
+        max: usize,
+    },
+}
+
+impl InvalidItem {
+    /// Its stable code.
+    #[must_use]
+    pub const fn code(&self) -> Code {
+        match self {
+            Self::NotAnItem { .. } => Code::UnsupportedItem,
+            Self::Unsupported(Unsupported { reason: Reason::TooDeep { .. }, .. }) => Code::TooDeep,
+            Self::Unsupported(_) => Code::UnsupportedValue,
+            Self::TooLarge { .. } | Self::ImageTooLarge { .. } => Code::ItemTooLarge,
+        }
+    }
+}
+
+/// One JSON object as text.
+#[derive(Clone, Debug)]
+pub struct Item {
+    text: Arc<RawValue>,
+    image: Option<Arc<Image>>,
+}
+
+impl Item {
+    /// Takes an object as it is, and a string as `{"text": …}`; the text must be JSON already.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidItem`] where it is another kind of value, or beyond a bound.
+    pub fn from_json(text: &str) -> Result<Self, InvalidItem> {
+        match json::kind(text) {
+            Kind::Object => Self::from_object(&json::one_line(text), None),
+            Kind::String => Self::from_object(&format!("{{\"text\":{text}}}"), None),
+            found @ (Kind::Array | Kind::Number | Kind::Bool | Kind::Null) => {
+                Err(InvalidItem::NotAnItem { found })
+            }
+        }
+    }
+
+    /// Takes the text of a JSON object, and the image that was cut out of it.
+    pub(super) fn from_object(text: &str, image: Option<Image>) -> Result<Self, InvalidItem> {
+        if text.len() > ITEM_BYTES_MAX {
+            return Err(InvalidItem::TooLarge { bytes: text.len() });
+        }
+        json::check(text, ITEM_DEPTH_MAX)?;
+        let not_an_item = |_| InvalidItem::NotAnItem { found: Kind::Null };
+        let text = RawValue::from_string(text.to_owned()).map_err(not_an_item)?;
+        Ok(Self { text: text.into(), image: image.map(Arc::new) })
+    }
+
+    /// An item as it was stored.
+    pub(super) fn restore(text: Box<RawValue>, image: Option<Image>) -> Self {
+        Self { text: text.into(), image: image.map(Arc::new) }
+    }
+
+    /// Its text; a stored image's place is the empty string.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        self.text.get()
+    }
+
+    /// Its text, as a value that serde writes as it is.
+    #[must_use]
+    pub fn raw(&self) -> &RawValue {
+        &self.text
+    }
+
+    /// The image that was cut out of it.
+    #[must_use]
+    pub fn image(&self) -> Option<&Image> {
+        self.image.as_deref()
+    }
+
+    /// Its text with this in its stored image's place: a data URL, or an address. It must need no
+    /// escape in a JSON string.
+    #[must_use]
+    pub fn with_image_text(&self, url: &str) -> String {
+        let at = self.image().map_or(0, |image| image.at);
+        match self.text().split_at_checked(at) {
+            Some((before, after)) if at > 0 => [before, url, after].concat(),
+            Some(_) | None => self.text().to_owned(),
+        }
+    }
+
+    /// The bytes of its text.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.text().len() as u64
+    }
+
+    /// The text of its last member with this name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&str> {
+        json::get(self.text(), name)
+    }
+
+    /// The item with its members in the order that they had in another one, and new ones behind.
+    ///
+    /// This is how the original sets a value: an existing key keeps its place. Where the order is
+    /// the same already, the text stays as it was sent.
+    #[must_use]
+    pub fn in_order_of(&self, other: &Self) -> Self {
+        let names: Vec<_> = json::members(other.text()).map(|m| json::decode(m.name)).collect();
+        let place = |member: &Member<'_>| {
+            let name = json::decode(member.name);
+            names.iter().position(|other| *other == name).unwrap_or(names.len())
+        };
+        let mut members: Vec<_> = json::members(self.text()).map(|m| (place(&m), m)).collect();
+        if members.is_sorted_by_key(|(place, _)| *place) {
+            return self.clone();
+        }
+        members.sort_by_key(|(place, _)| *place);
+        self.written(members.iter().map(|(_, member)| member))
+    }
+
+    /// These members of this item as an item, its image with them.
+    fn written<'a>(&self, members: impl Iterator<Item = &'a Member<'a>>) -> Self {
+        let (mut text, mut image) = (String::from("{"), self.image().cloned());
+        for member in members {
+            if text.len() > 1 {
+                text.push(',');
+            }
+            text.push_str(member.name);
+            text.push(':');
+            if let Some(image) = &mut image
+                && self.image().is_some_and(|image| image.at == member.value_at + 1)
+            {
+                image.at = text.len() + 1;
+            }
+            text.push_str(member.value);
+        }
+        text.push('}');
+        // Members of a JSON text between braces are a JSON text.
+        RawValue::from_string(text).map_or_else(|_| self.clone(), |text| Self::restore(text, image))
+    }
+}
+
+impl PartialEq for Item {
+    fn eq(&self, other: &Self) -> bool {
+        self.text() == other.text() && self.image == other.image
+    }
+}
+
+impl Eq for Item {}

@@ -1,0 +1,231 @@
+//! A log: an ordered list of entries, each an item in its envelope. Cloning one is O(1).
+
+use std::fmt;
+use std::sync::Arc;
+
+use imbl::Vector;
+use serde::{Deserialize, Serialize};
+
+use super::{AgentName, Item, Revision, Seq, Timestamp};
+
+/// Which of a session's logs.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LogName {
+    /// What was asked of the user, with the answers.
+    Questions,
+    /// What the user wants.
+    Requests,
+    /// What was done, step by step.
+    Trajectories,
+    /// What was seen.
+    Screenshots,
+    /// What one agent remembers of its own steps.
+    Memory(AgentName),
+}
+
+impl LogName {
+    /// The four logs of the board itself, in the order in which it is shown.
+    pub const BOARD: [Self; 4] =
+        [Self::Questions, Self::Requests, Self::Trajectories, Self::Screenshots];
+}
+
+impl fmt::Display for LogName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Questions => f.write_str("questions"),
+            Self::Requests => f.write_str("requests"),
+            Self::Trajectories => f.write_str("trajectories"),
+            Self::Screenshots => f.write_str("screenshots"),
+            Self::Memory(agent) => write!(f, "the memory of {agent}"),
+        }
+    }
+}
+
+/// An item in its envelope.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its place in the log.
+    pub seq: Seq,
+    /// The revision of its last change.
+    pub revision: Revision,
+    /// When it was appended.
+    pub at: Timestamp,
+    /// Who appended it.
+    pub agent: Option<AgentName>,
+    /// When and by whom it was last changed, if it ever was.
+    pub updated: Option<Updated>,
+    /// What it holds.
+    pub item: Item,
+}
+
+/// The last change of an entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Updated {
+    /// When.
+    pub at: Timestamp,
+    /// By whom, where one was named.
+    pub by: Option<AgentName>,
+}
+
+/// Who wrote when, and in which commit: what an envelope takes from it.
+#[derive(Clone, Copy, Debug)]
+pub struct Stamp<'a> {
+    /// The commit's revision.
+    pub revision: Revision,
+    /// The commit's time.
+    pub at: Timestamp,
+    /// The commit's author.
+    pub agent: Option<&'a AgentName>,
+}
+
+/// An ordered list of entries.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Log {
+    entries: Vector<Arc<Entry>>,
+    last_seq: Seq,
+    changed: Revision,
+    bytes: u64,
+}
+
+impl Log {
+    /// How many entries it has.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether it has none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The seq given last, kept even when its entry is gone.
+    #[must_use]
+    pub fn last_seq(&self) -> Seq {
+        self.last_seq
+    }
+
+    /// The revision of its last change; 0 where there was none.
+    #[must_use]
+    pub fn changed(&self) -> Revision {
+        self.changed
+    }
+
+    /// The bytes of its items' text, images not counted.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The entry with this seq.
+    #[must_use]
+    pub fn get(&self, seq: Seq) -> Option<&Arc<Entry>> {
+        let index = self.entries.binary_search_by(|entry| entry.seq.cmp(&seq)).ok()?;
+        self.entries.get(index)
+    }
+
+    /// The entry at this index, counted from the oldest.
+    #[must_use]
+    pub fn at(&self, index: usize) -> Option<&Arc<Entry>> {
+        self.entries.get(index)
+    }
+
+    /// How many entries have a seq up to and including this one.
+    #[must_use]
+    pub fn count_through(&self, seq: Seq) -> usize {
+        match self.entries.binary_search_by(|entry| entry.seq.cmp(&seq)) {
+            Ok(index) => index + 1,
+            Err(index) => index,
+        }
+    }
+
+    /// All entries, oldest first.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Arc<Entry>> {
+        self.entries.iter()
+    }
+
+    /// The seq that the next entry gets.
+    #[must_use]
+    pub fn next_seq(&self) -> Seq {
+        Seq(self.last_seq.0 + 1)
+    }
+
+    pub(super) fn append(&mut self, first: Seq, items: &[Item], stamp: Stamp<'_>) {
+        for (seq, item) in (first.0..).map(Seq).zip(items) {
+            self.bytes += item.bytes();
+            self.last_seq = seq;
+            self.entries.push_back(Arc::new(Entry {
+                seq,
+                revision: stamp.revision,
+                at: stamp.at,
+                agent: stamp.agent.cloned(),
+                updated: None,
+                item: item.clone(),
+            }));
+        }
+        self.changed = stamp.revision;
+    }
+
+    pub(super) fn update(&mut self, seq: Seq, item: &Item, stamp: Stamp<'_>) {
+        let Ok(index) = self.entries.binary_search_by(|entry| entry.seq.cmp(&seq)) else { return };
+        let Some(slot) = self.entries.get_mut(index) else { return };
+        self.bytes = self.bytes - slot.item.bytes() + item.bytes();
+        *slot = Arc::new(Entry {
+            seq,
+            revision: stamp.revision,
+            at: slot.at,
+            agent: slot.agent.clone(),
+            updated: Some(Updated { at: stamp.at, by: stamp.agent.cloned() }),
+            item: item.clone(),
+        });
+        self.changed = stamp.revision;
+    }
+
+    pub(super) fn clear(&mut self, revision: Revision) {
+        self.entries = Vector::new();
+        self.bytes = 0;
+        self.changed = revision;
+    }
+
+    pub(super) fn remove(&mut self, ranges: &[SeqRange], revision: Revision) {
+        for range in ranges {
+            let start = self.count_through(Seq(range.first.0.saturating_sub(1)));
+            let end = self.count_through(range.last).max(start);
+            let mut rest = self.entries.split_off(start);
+            let kept = rest.split_off(end - start);
+            self.bytes -= rest.iter().map(|entry| entry.item.bytes()).sum::<u64>();
+            self.entries.append(kept);
+        }
+        self.changed = revision;
+    }
+
+    /// The log as a base holds it: its entries as they stand, and what was counted.
+    pub(super) fn restore(entries: Vec<Entry>, last_seq: Seq, changed: Revision) -> Self {
+        let bytes = entries.iter().map(|entry| entry.item.bytes()).sum();
+        Self { entries: entries.into_iter().map(Arc::new).collect(), last_seq, changed, bytes }
+    }
+}
+
+/// All seqs from `first` through `last`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "(Seq, Seq)", into = "(Seq, Seq)")]
+pub struct SeqRange {
+    /// The first one.
+    pub first: Seq,
+    /// The last one, included.
+    pub last: Seq,
+}
+
+impl From<(Seq, Seq)> for SeqRange {
+    fn from((first, last): (Seq, Seq)) -> Self {
+        Self { first, last }
+    }
+}
+
+impl From<SeqRange> for (Seq, Seq) {
+    fn from(range: SeqRange) -> Self {
+        (range.first, range.last)
+    }
+}

@@ -1,0 +1,26 @@
+//! The stored shape of commits and bases: JSON, with the items' text as it is.
+//!
+//! This is format 1, the one that a frame's version byte names. It never changes: a new member or a
+//! new kind of change is a new format, since an older server must refuse what it does not know.
+
+mod base;
+mod commit;
+
+pub use base::{decode_base, encode_base};
+pub use commit::{decode_commit, encode_commit};
+
+/// Stored bytes that are not in this format.
+#[derive(Debug, thiserror::Error)]
+pub enum Unreadable {
+    /// They are no JSON of the expected shape.
+    #[error("not in the stored format")]
+    Shape(#[from] serde_json::Error),
+    /// An image belongs to an item that is not there.
+    #[error("an image belongs to item {index}, of {items}")]
+    Image {
+        /// Which item.
+        index: usize,
+        /// How many there are.
+        items: usize,
+    },
+}
