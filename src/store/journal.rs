@@ -86,7 +86,7 @@ impl Journal {
     pub(super) fn judge(&self, batch: &[Run], roomy: bool) -> Vec<Outcome> {
         let mut staged = HashMap::new();
         let mut judge = |run: &Run| {
-            let stored = || self.heads.get(&run.session).copied().unwrap_or_default();
+            let stored = || self.heads.get(&run.session).copied().unwrap_or(run.expected);
             let head = staged.get(&run.session).copied().unwrap_or_else(stored);
             if head != run.expected {
                 return Outcome::Conflict { head };

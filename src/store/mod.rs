@@ -27,7 +27,9 @@ pub use sqlite::{SqliteOptions, SqliteStore, SyncLevel};
 pub struct Run {
     /// Whose commits they are.
     pub session: SessionId,
-    /// The head that they were decided against; the frames are of the revisions that follow it.
+    /// The head that they were decided against; the frames are of the revisions that follow it. A
+    /// session that the store does not know yet may begin after any revision: its name may have had
+    /// another one before.
     pub expected: Revision,
     /// One [`Frame`](crate::board::Frame) for each commit, in order.
     pub frames: Vec<Vec<u8>>,

@@ -97,17 +97,23 @@ fn a_run_against_another_head_is_refused_alone() {
     let dir = TempDir::new().unwrap();
     let head = |head| Outcome::Conflict { head: Revision(head) };
     let store = open(dir.path());
-    let batch = [
-        run(ANNA, 0, &["a1"]),
-        run(ANNA, 0, &["again a1"]),
-        run(ANNA, 1, &["a2"]),
-        run(BERT, 7, &["b8"]),
-    ];
-    assert_eq!(store.append(&batch), [Outcome::Appended, head(1), Outcome::Appended, head(0)]);
+    let batch = [run(ANNA, 0, &["a1"]), run(ANNA, 0, &["again a1"]), run(ANNA, 1, &["a2"])];
+    assert_eq!(store.append(&batch), [Outcome::Appended, head(1), Outcome::Appended]);
     drop(store);
     let store = open(dir.path());
     assert_eq!(store.append(&[run(ANNA, 1, &["a2 again"])]), [head(2)]);
     assert_eq!(stored(&store).len(), 2);
+}
+
+#[test]
+fn a_new_session_may_begin_where_the_last_one_of_its_name_ended() {
+    let dir = TempDir::new().unwrap();
+    let store = open(dir.path());
+    assert_eq!(store.append(&[run(BERT, 7, &["b8"])]), [Outcome::Appended]);
+    assert_eq!(
+        store.append(&[run(BERT, 0, &["b1"]), run(BERT, 8, &["b9"])]),
+        [Outcome::Conflict { head: Revision(8) }, Outcome::Appended]
+    );
 }
 
 #[test]
