@@ -11,5 +11,6 @@ pub mod config;
 pub mod descriptors;
 pub mod http;
 pub mod prompt;
+pub mod service;
 pub mod store;
 pub mod telemetry;

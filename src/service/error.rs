@@ -1,0 +1,104 @@
+//! Why the service could not do what was asked, besides the board's own refusals.
+
+use crate::board::{Code, InvalidItem, Rejected, Revision, json};
+use crate::store::StoreError;
+
+/// What went wrong.
+#[derive(Debug, thiserror::Error)]
+pub enum ServiceError {
+    /// A rule of the board refuses it.
+    #[error("{rejected}")]
+    Rejected {
+        /// Which rule.
+        rejected: Rejected,
+        /// The revision of the session that it was decided against, if there is one.
+        revision: Option<Revision>,
+    },
+    /// What a patch makes is no item.
+    #[error(transparent)]
+    Item(#[from] InvalidItem),
+    /// A patch cannot be applied.
+    #[error("{error}")]
+    Patch {
+        /// Why not.
+        error: json::PatchError,
+        /// The revision of the session that it was tried on.
+        revision: Revision,
+    },
+    /// The entry has no stored image.
+    #[error("this entry has no stored image")]
+    NoImage,
+    /// The commit would be larger than a commit may be.
+    #[error("one write may change {max} bytes, this one changes {bytes}")]
+    CommitTooLarge {
+        /// How large it would be.
+        bytes: usize,
+        /// How large it may be.
+        max: usize,
+    },
+    /// The session does not reach this revision in time.
+    #[error("the session is at revision {head}, and did not reach {wanted} in time")]
+    RevisionNotReached {
+        /// Where it is.
+        head: Revision,
+        /// Where it should be.
+        wanted: Revision,
+    },
+    /// More is waiting to be written than may wait.
+    #[error("too many writes are waiting")]
+    Overloaded,
+    /// The store takes no writes until the server is started again. Where the outcome is unknown,
+    /// this write may be there after that.
+    #[error("the store failed and takes no writes until the server is started again")]
+    Poisoned {
+        /// Whether this write may have been stored.
+        outcome_unknown: bool,
+    },
+    /// There is no room on the disk.
+    #[error("the disk is full")]
+    StoreFull,
+    /// The session's stored history cannot be read.
+    #[error("the stored history of this session is damaged; the server's log says where")]
+    Damaged,
+    /// The server is about to end.
+    #[error("the server is shutting down")]
+    Stopping,
+    /// A fault of our own.
+    #[error("a fault inside the server")]
+    Fault,
+    /// The store could not read or write an image.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl ServiceError {
+    /// Its stable code.
+    #[must_use]
+    pub const fn code(&self) -> Code {
+        match self {
+            Self::Rejected { rejected, .. } => rejected.code(),
+            Self::Item(invalid) => invalid.code(),
+            Self::Patch { error, .. } => patch_code(error),
+            Self::NoImage => Code::NoImage,
+            Self::CommitTooLarge { .. } => Code::CommitTooLarge,
+            Self::RevisionNotReached { .. } => Code::RevisionNotReached,
+            Self::Overloaded => Code::Overloaded,
+            Self::Poisoned { .. } => Code::StorePoisoned,
+            Self::StoreFull | Self::Store(StoreError::Full) => Code::StoreFull,
+            Self::Damaged | Self::Stopping => Code::StoreUnavailable,
+            Self::Fault | Self::Store(_) => Code::Internal,
+        }
+    }
+}
+
+const fn patch_code(error: &json::PatchError) -> Code {
+    match error {
+        json::PatchError::Refused { fault: json::Fault::TestFailed { .. }, .. } => {
+            Code::ConditionNotMet
+        }
+        json::PatchError::TooLarge { .. } => Code::ItemTooLarge,
+        json::PatchError::Refused { .. }
+        | json::PatchError::NotAnArray
+        | json::PatchError::TargetTooDeep => Code::InvalidField,
+    }
+}

@@ -1,0 +1,233 @@
+//! Reading a store from its beginning: every frame decoded, every commit admitted, then applied.
+//!
+//! The server's start and `blackboard check` share it. A session whose history does not read is set
+//! aside whole; it is never guessed at.
+
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use super::directory::Directory;
+use super::session::{Published, Session};
+use super::writer::now;
+use crate::board::{
+    Board, Change, Commit, Digest, Frame, FrameError, Misfit, Revision, SessionId, SessionName,
+    Timestamp, admit, apply, stored,
+};
+use crate::store::{JournalId, Record, Store, StoreError};
+
+/// How long the last revision of a deleted session's name is remembered.
+const TOMBSTONE_MS: i64 = 30 * 24 * 60 * 60 * 1000;
+
+/// A row of the store that cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("journal row {}, session {session}, revision {revision}: {cause}", journal_id.0)]
+pub struct Damage {
+    /// Which row.
+    pub journal_id: JournalId,
+    /// Whose it is.
+    pub session: SessionId,
+    /// The session's name, where an earlier row told it.
+    pub name: Option<SessionName>,
+    /// The revision that it should make.
+    pub revision: Revision,
+    /// What is wrong with it.
+    pub cause: DamageCause,
+}
+
+/// What is wrong with a row.
+#[derive(Debug, thiserror::Error)]
+pub enum DamageCause {
+    /// Its frame does not hold.
+    #[error(transparent)]
+    Frame(#[from] FrameError),
+    /// Its body is not in the stored format.
+    #[error(transparent)]
+    Body(#[from] stored::Unreadable),
+    /// It does not follow the commit before it.
+    #[error(transparent)]
+    Misfit(#[from] Misfit),
+}
+
+/// Why the sessions cannot be loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// The store does not answer.
+    #[error("the store cannot be read")]
+    Store(#[from] StoreError),
+    /// A damaged row belongs to a session whose name is not known.
+    #[error("the store is damaged, and the damage hides which session it belongs to")]
+    Nameless(#[source] Damage),
+    /// The writer's thread could not be made.
+    #[error("the writer's thread could not be started")]
+    Thread(#[from] io::Error),
+}
+
+/// A session while it is being read.
+struct Loading {
+    board: Board,
+    name: Option<SessionName>,
+    history_bytes: u64,
+    damaged: bool,
+}
+
+/// All sessions as the store has them.
+#[derive(Default)]
+struct Loaded {
+    /// By identity, in the order of their first commits.
+    sessions: Vec<Loading>,
+    by_id: HashMap<SessionId, usize>,
+    damage: Vec<Damage>,
+    commits: u64,
+}
+
+impl Loaded {
+    fn read(store: &dyn Store) -> Result<Self, StoreError> {
+        let mut loaded = Self::default();
+        store.replay(&mut |record| {
+            loaded.take(&record);
+            ControlFlow::Continue(())
+        })?;
+        Ok(loaded)
+    }
+
+    fn take(&mut self, record: &Record<'_>) {
+        self.commits += 1;
+        let new = || Loading {
+            board: Board::absent(record.session, Revision(record.revision.0.saturating_sub(1))),
+            name: None,
+            history_bytes: 0,
+            damaged: false,
+        };
+        let index = *self.by_id.entry(record.session).or_insert_with(|| {
+            self.sessions.push(new());
+            self.sessions.len() - 1
+        });
+        let Some(loading) = self.sessions.get_mut(index) else { return };
+        if loading.damaged {
+            return;
+        }
+        if let Err(cause) = loading.follow(record) {
+            loading.damaged = true;
+            self.damage.push(Damage {
+                journal_id: record.journal_id,
+                session: record.session,
+                name: loading.name.clone(),
+                revision: record.revision,
+                cause,
+            });
+        }
+    }
+}
+
+impl Loading {
+    fn follow(&mut self, record: &Record<'_>) -> Result<(), DamageCause> {
+        let body = Frame::decode(record.session, record.revision, record.frame)?;
+        let commit = stored::decode_commit(body)?;
+        admit(&self.board, &commit)?;
+        self.learn_name(&commit);
+        apply(&mut self.board, &commit);
+        self.history_bytes += record.frame.len() as u64;
+        Ok(())
+    }
+
+    fn learn_name(&mut self, commit: &Commit) {
+        let named = commit.changes.iter().find_map(|change| match change {
+            Change::Created { name, .. } => Some(name),
+            Change::Configured { .. }
+            | Change::Deleted
+            | Change::Appended { .. }
+            | Change::Cleared { .. }
+            | Change::Removed { .. }
+            | Change::Updated { .. } => None,
+        });
+        if let Some(name) = named {
+            self.name = Some(name.clone());
+        }
+    }
+
+    /// Whether the name's last revision may be forgotten.
+    fn is_forgotten(&self, now: Timestamp) -> bool {
+        let gone = self.board.life().is_none() && !self.damaged;
+        gone && self.board.updated_at().0 < now.0 - TOMBSTONE_MS
+    }
+}
+
+/// Puts every session into the directory, and tells which could not be read.
+pub(super) fn load(store: &dyn Store, directory: &Directory) -> Result<Vec<Damage>, LoadError> {
+    let mut loaded = Loaded::read(store)?;
+    if let Some(index) = loaded.damage.iter().position(|damage| damage.name.is_none()) {
+        return Err(LoadError::Nameless(loaded.damage.swap_remove(index)));
+    }
+    let now = now();
+    let mut live = HashSet::new();
+    for loading in loaded.sessions {
+        if loading.board.life().is_some() || loading.damaged {
+            live.insert(loading.board.id());
+        }
+        if loading.is_forgotten(now) {
+            continue;
+        }
+        // In the order of creation: of two sessions of one name the later one stands.
+        let Some(name) = loading.name else { continue };
+        let exists = loading.board.life().is_some();
+        let published =
+            Published { board: Arc::new(loading.board), history_bytes: loading.history_bytes };
+        let session =
+            if loading.damaged { Session::damaged(published) } else { Session::new(published) };
+        directory.insert(name, Arc::new(session), exists);
+    }
+    store.keep_blobs_of(&live)?;
+    Ok(loaded.damage)
+}
+
+/// What a check of a store found.
+#[derive(Debug)]
+pub struct Soundness {
+    /// How many commits there are.
+    pub commits: u64,
+    /// How many sessions exist.
+    pub sessions: usize,
+    /// How many images they have.
+    pub images: usize,
+    /// The rows that cannot be used.
+    pub damage: Vec<Damage>,
+    /// The images that are missing or damaged.
+    pub images_damaged: Vec<(SessionId, Digest, StoreError)>,
+}
+
+impl Soundness {
+    /// Whether all of it is sound.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        self.damage.is_empty() && self.images_damaged.is_empty()
+    }
+}
+
+/// Reads all of a store: every checksum, every commit, every image.
+///
+/// # Errors
+///
+/// [`StoreError`] where it cannot be read at all.
+pub fn check(store: &dyn Store) -> Result<Soundness, StoreError> {
+    let loaded = Loaded::read(store)?;
+    let mut soundness = Soundness {
+        commits: loaded.commits,
+        sessions: 0,
+        images: 0,
+        damage: loaded.damage,
+        images_damaged: Vec::new(),
+    };
+    for loading in loaded.sessions.iter().filter(|loading| loading.board.life().is_some()) {
+        soundness.sessions += 1;
+        let session = loading.board.id();
+        for (digest, _) in loading.board.images() {
+            soundness.images += 1;
+            if let Err(error) = store.blob(session, *digest) {
+                soundness.images_damaged.push((session, *digest, error));
+            }
+        }
+    }
+    Ok(soundness)
+}

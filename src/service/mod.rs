@@ -1,0 +1,273 @@
+//! The running boards: one writer, and published snapshots that anybody may read.
+//!
+//! Nothing here knows HTTP. A write goes through the writer's queue and is answered when it is
+//! durable; a read takes the published board and holds no lock while it renders.
+
+mod directory;
+mod error;
+mod images;
+mod load;
+mod patch;
+mod session;
+mod staging;
+mod writer;
+
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::{Semaphore, mpsc, oneshot};
+use uuid::Uuid;
+
+pub use error::ServiceError;
+pub use load::{Damage, LoadError, Soundness, check};
+pub use patch::Patch;
+pub use session::Published;
+
+use crate::board::{
+    Answer, Board, Command, Epoch, Item, Policy, Revision, SessionId, SessionName, Write,
+};
+use crate::store::{Health, Store};
+use directory::Directory;
+pub use images::ImageBytes;
+use writer::{Job, Writer, WriterError};
+
+/// How many writes may wait for the writer.
+pub const QUEUE_WRITES_MAX: usize = 8192;
+
+/// How many bytes of items may wait for the writer.
+pub const QUEUE_BYTES_MAX: usize = 64 << 20;
+
+/// How often a write whose session was deleted and made again meanwhile is tried.
+const MOVED_TRIES_MAX: usize = 8;
+
+/// The running boards. Cloning gives another handle to the same ones.
+#[derive(Clone)]
+pub struct Service {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    directory: Arc<Directory>,
+    store: Arc<dyn Store>,
+    jobs: Mutex<Option<mpsc::Sender<Job>>>,
+    room: Arc<Semaphore>,
+    writer: Mutex<Option<thread::JoinHandle<()>>>,
+    damage: Vec<Damage>,
+}
+
+/// What a write came to. It is durable, and visible to every later read.
+#[derive(Clone, Debug)]
+pub struct Receipt {
+    /// The board as this write left it.
+    pub board: Arc<Board>,
+    /// What it did.
+    pub answer: Answer,
+    /// Whether the thing written existed before.
+    pub existed: bool,
+    /// Whether there was anything to commit.
+    pub committed: bool,
+    /// The bytes of the session's history after it.
+    pub history_bytes: u64,
+}
+
+impl Service {
+    /// Loads every session from the store and starts the writer.
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError`] where the store cannot be read, or a damaged row does not tell whose it is.
+    pub fn start(store: Arc<dyn Store>, policy: Policy) -> Result<Self, LoadError> {
+        let directory = Arc::new(Directory::new());
+        let damage = load::load(&*store, &directory)?;
+        let (jobs, queue) = mpsc::channel(QUEUE_WRITES_MAX);
+        let writer = Writer {
+            jobs: queue,
+            directory: Arc::clone(&directory),
+            store: Arc::clone(&store),
+            policy,
+        };
+        let writer = thread::Builder::new().name("writer".to_owned()).spawn(|| writer.run())?;
+        let inner = Inner {
+            directory,
+            store,
+            jobs: Mutex::new(Some(jobs)),
+            room: Arc::new(Semaphore::new(QUEUE_BYTES_MAX)),
+            writer: Mutex::new(Some(writer)),
+            damage,
+        };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// What the store's entity tags contain.
+    #[must_use]
+    pub fn epoch(&self) -> Epoch {
+        self.inner.store.epoch()
+    }
+
+    /// Whether the store takes writes.
+    #[must_use]
+    pub fn health(&self) -> Health {
+        self.inner.store.health()
+    }
+
+    /// The sessions whose stored history could not be read; they are not served.
+    #[must_use]
+    pub fn damage(&self) -> &[Damage] {
+        &self.inner.damage
+    }
+
+    /// How many sessions there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.inner.directory.len()
+    }
+
+    /// Whether there is no session.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// What is published of a session; `None` where there is none of this name.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::Damaged`].
+    pub fn published(&self, name: &SessionName) -> Result<Option<Published>, ServiceError> {
+        let Some(session) = self.inner.directory.get(name) else { return Ok(None) };
+        if session.is_damaged() {
+            return Err(ServiceError::Damaged);
+        }
+        Ok(Some(session.published()).filter(|published| published.board.life().is_some()))
+    }
+
+    /// Waits until a session has reached a revision, at most this long.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::RevisionNotReached`] where it did not; a session that does not exist is at
+    /// the last revision of its name, or at 0.
+    pub async fn reach(
+        &self,
+        name: &SessionName,
+        wanted: Revision,
+        wait_max: Duration,
+    ) -> Result<(), ServiceError> {
+        let Some(session) = self.inner.directory.get(name) else { return Ok(()) };
+        let mut revision = session.watch();
+        let reached = tokio::time::timeout(wait_max, revision.wait_for(|head| *head >= wanted));
+        if matches!(reached.await, Ok(Ok(_))) {
+            return Ok(());
+        }
+        let head = session.published().board.revision();
+        Err(ServiceError::RevisionNotReached { head, wanted })
+    }
+
+    /// At most `limit` sessions after a name, in the order of names: of those whose name begins with
+    /// `prefix` and that `matches` lets through.
+    #[must_use]
+    pub fn list(
+        &self,
+        after: Option<SessionName>,
+        prefix: &str,
+        limit: usize,
+        matches: impl Fn(&Board) -> bool,
+    ) -> Vec<(SessionName, Published)> {
+        const NAMES_AT_ONCE: usize = 1024;
+        let (mut found, mut after) = (Vec::new(), after);
+        while found.len() < limit {
+            let names = self.inner.directory.names(after.as_ref(), prefix, NAMES_AT_ONCE);
+            let Some(last) = names.last() else { break };
+            after = Some(last.clone());
+            for name in names {
+                if let Ok(Some(published)) = self.published(&name)
+                    && matches(&published.board)
+                {
+                    found.push((name, published));
+                }
+            }
+        }
+        found.truncate(limit);
+        found
+    }
+
+    /// Carries out a write; the images that its items name come with it.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError`]; unless it says that the outcome is unknown, nothing was changed.
+    pub async fn write(
+        &self,
+        write: Write,
+        images: Vec<ImageBytes>,
+    ) -> Result<Receipt, ServiceError> {
+        let images: Arc<[ImageBytes]> = images.into();
+        for _ in 0..MOVED_TRIES_MAX {
+            let images_in = self.keep_images(&write.session, &images).await?;
+            match self.enqueue(write.clone(), images_in).await? {
+                Err(WriterError::Moved) => {}
+                Err(WriterError::Service(error)) => return Err(error),
+                Ok(receipt) => return Ok(receipt),
+            }
+        }
+        Err(ServiceError::Overloaded)
+    }
+
+    async fn enqueue(
+        &self,
+        write: Write,
+        images_in: Option<SessionId>,
+    ) -> Result<Result<Receipt, WriterError>, ServiceError> {
+        let bytes = u32::try_from(weight(&write.command)).unwrap_or(u32::MAX);
+        let room = Arc::clone(&self.inner.room).try_acquire_many_owned(bytes);
+        let room = room.map_err(|_| ServiceError::Overloaded)?;
+        let (reply, answer) = oneshot::channel();
+        let job = Job { write, images_in, reply, room };
+        let jobs = self.inner.jobs.lock().clone().ok_or(ServiceError::Stopping)?;
+        jobs.try_send(job).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => ServiceError::Overloaded,
+            mpsc::error::TrySendError::Closed(_) => ServiceError::Stopping,
+        })?;
+        drop(jobs);
+        answer.await.map_err(|_| ServiceError::Stopping)
+    }
+
+    /// Takes no more writes, finishes those that wait, and closes the store. To be called from a
+    /// thread that may block.
+    pub fn stop(&self) {
+        drop(self.inner.jobs.lock().take());
+        if let Some(writer) = self.inner.writer.lock().take()
+            && writer.join().is_err()
+        {
+            tracing::error!("the writer ended by a panic");
+        }
+        if let Err(error) = self.inner.store.close() {
+            tracing::error!(%error, "the store did not close cleanly");
+        }
+    }
+}
+
+/// What a command takes of the queue's room: its items' text, and something for itself.
+fn weight(command: &Command) -> usize {
+    const ITSELF: usize = 512;
+    let of = |items: &[Item]| items.iter().map(|item| item.text().len() + ITSELF).sum::<usize>();
+    let items = match command {
+        Command::PutSession { qa_pairs, .. } => of(qa_pairs),
+        Command::Append { items, .. } | Command::ReplaceLog { items, .. } => of(items),
+        Command::PutEntry { item, .. } => item.text().len(),
+        Command::ReplaceBoard { logs } => logs.iter().map(|items| of(items)).sum(),
+        Command::DeleteSession
+        | Command::RemoveEntries { .. }
+        | Command::DeleteEntry { .. }
+        | Command::ClearBoard => 0,
+    };
+    // A single write may always wait alone, however large it is within its own bounds.
+    (items + ITSELF).min(QUEUE_BYTES_MAX)
+}
+
+/// An identity for a session that is about to be made.
+fn new_session_id() -> SessionId {
+    SessionId(Uuid::now_v7())
+}

@@ -1,0 +1,105 @@
+//! Patching an entry: read it, patch its whole text off the writer, write it back only if nobody
+//! changed it meanwhile, else begin again.
+
+use std::sync::Arc;
+
+use super::images::ImageBytes;
+use super::{Receipt, Service, ServiceError};
+use crate::board::{
+    AgentName, Board, Command, Condition, ITEM_BYTES_MAX, InvalidItem, Item, LogName, Rejected,
+    Revision, Screenshot, Seq, SessionName, Write, json, patchable,
+};
+
+/// How often a patch begins again because its entry was changed meanwhile.
+const PATCH_TRIES_MAX: usize = 64;
+
+/// The largest whole text, image included, that a patch may make.
+const PATCHED_BYTES_MAX: usize = 32 << 20;
+
+/// A change of an item, as text.
+#[derive(Clone, Debug)]
+pub enum Patch {
+    /// A JSON Merge Patch (RFC 7396).
+    Merge(String),
+    /// A JSON Patch (RFC 6902).
+    Json(String),
+}
+
+impl Patch {
+    fn apply(&self, text: &str) -> Result<String, json::PatchError> {
+        match self {
+            Self::Merge(patch) => Ok(json::merge_patch(text, patch)),
+            Self::Json(patch) => json::json_patch(text, patch, PATCHED_BYTES_MAX),
+        }
+    }
+}
+
+impl Service {
+    /// Patches one entry.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError`]; nothing was changed, unless it says that the outcome is unknown.
+    pub async fn patch_entry(
+        &self,
+        session: SessionName,
+        log: LogName,
+        seq: Seq,
+        patch: &Patch,
+        condition: Condition,
+        author: Option<AgentName>,
+    ) -> Result<Receipt, ServiceError> {
+        for _ in 0..PATCH_TRIES_MAX {
+            let (board, basis, text) = self.entry_to_patch(&session, &log, seq, &condition).await?;
+            let revision = board.revision();
+            let text =
+                patch.apply(&text).map_err(|error| ServiceError::Patch { error, revision })?;
+            let (item, images) = patched(&log, &text)?;
+            let basis = Some(basis);
+            let write = Write {
+                session: session.clone(),
+                command: Command::PutEntry { log: log.clone(), seq, item, basis },
+                condition: condition.clone(),
+                author: author.clone(),
+            };
+            match self.write(write, images).await {
+                Err(ServiceError::Rejected { rejected: Rejected::Stale, .. }) => {}
+                result => return result,
+            }
+        }
+        Err(ServiceError::Overloaded)
+    }
+
+    async fn entry_to_patch(
+        &self,
+        session: &SessionName,
+        log: &LogName,
+        seq: Seq,
+        condition: &Condition,
+    ) -> Result<(Arc<Board>, Revision, String), ServiceError> {
+        let refuse = |rejected, revision| ServiceError::Rejected { rejected, revision };
+        let Some(published) = self.published(session)? else {
+            return Err(refuse(Rejected::NoSession, None));
+        };
+        let board = published.board;
+        let entry = patchable(&board, log, seq, condition)
+            .map_err(|rejected| refuse(rejected, Some(board.revision())))?;
+        let text = self.whole_text(&board, &entry.item).await?;
+        Ok((Arc::clone(&board), entry.revision, text))
+    }
+}
+
+/// The item that a patch made. A patch that makes a string is refused: only a POST takes strings.
+fn patched(log: &LogName, text: &str) -> Result<(Item, Vec<ImageBytes>), InvalidItem> {
+    if json::kind(text) != json::Kind::Object {
+        return Err(InvalidItem::NotAnItem { found: json::kind(text) });
+    }
+    if *log != LogName::Screenshots {
+        if text.len() > ITEM_BYTES_MAX {
+            return Err(InvalidItem::TooLarge { bytes: text.len() });
+        }
+        return Ok((Item::from_json(text)?, Vec::new()));
+    }
+    let screenshot = Screenshot::from_json(text)?;
+    Ok(ImageBytes::split(screenshot))
+}
