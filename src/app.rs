@@ -1,19 +1,21 @@
 //! The only wiring: from a configuration to a running server, and from a signal to its end.
 
-use std::{io, net::SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::{fs, io, net::SocketAddr};
 
-use axum::{Router, routing::get};
 use tokio::{
     net::TcpListener,
     signal::unix::{Signal, SignalKind, signal},
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    config::Config,
-    descriptors::fit_connections,
-    http::{ConnectionLimits, edge, serve},
-};
+use crate::board::{InvalidItem, Item, Policy, json};
+use crate::config::{Config, SyncPolicy};
+use crate::descriptors::fit_connections;
+use crate::http::{ConnectionLimits, edge, router, serve};
+use crate::service::{LoadError, Service};
+use crate::store::{SqliteOptions, SqliteStore, StoreError, SyncLevel};
 
 /// Why the server did not start.
 #[derive(Debug, thiserror::Error)]
@@ -26,6 +28,28 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
+    /// The data directory cannot be opened.
+    #[error("cannot open the data directory {}", data.display())]
+    Store {
+        /// Which one.
+        data: PathBuf,
+        /// Why.
+        source: StoreError,
+    },
+    /// The sessions in it cannot be loaded.
+    #[error("cannot load the sessions; 'blackboard check' tells more")]
+    Load(#[from] LoadError),
+    /// The file of questions and answers cannot be read.
+    #[error("cannot read the --qa-file {}", path.display())]
+    QaFile {
+        /// Which one.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A thread of ours panicked.
+    #[error("a part of the server panicked while it started or stopped")]
+    Panicked,
     /// The system gives no handler for signals.
     #[error("cannot wait for signals")]
     Signals(#[source] io::Error),
@@ -40,8 +64,10 @@ pub async fn run(config: Config) -> Result<(), Error> {
     // Before anything else, so that a signal during the start is not lost.
     let signals = Signals::listen().map_err(Error::Signals)?;
     let shutdown = CancellationToken::new();
-    let routes = Router::new().route("/healthz", get(healthz));
-    let router = edge(routes, config.allowed_hosts);
+    let starting = config.clone();
+    let start = tokio::task::spawn_blocking(move || start(&starting));
+    let service = start.await.map_err(|_| Error::Panicked)??;
+    let router = edge(router(service.clone()), config.allowed_hosts);
     let limits = ConnectionLimits {
         connections_max: fit_connections(config.connections_max),
         ..ConnectionLimits::default()
@@ -54,18 +80,72 @@ pub async fn run(config: Config) -> Result<(), Error> {
     tracing::info!(
         url = %format_args!("http://{address}"),
         store = %config.data.display(),
-        sessions = 0,
+        sessions = service.len(),
         tokens = "not required",
         "listening"
     );
     let serving = serve(listener, router, limits, shutdown.clone());
     tokio::join!(serving, signals.cancel(shutdown));
+    // Every connection is gone; what still waits in the queue is written before the store closes.
+    let stop = tokio::task::spawn_blocking(move || service.stop());
+    stop.await.map_err(|_| Error::Panicked)?;
     tracing::info!("stopped");
     Ok(())
 }
 
-async fn healthz() -> &'static str {
-    "ok\n"
+/// Opens the store and loads the sessions.
+fn start(config: &Config) -> Result<Service, Error> {
+    let sync = match config.sync {
+        SyncPolicy::Full => SyncLevel::Full,
+        SyncPolicy::Normal => SyncLevel::Normal,
+    };
+    let options = SqliteOptions { sync, ..SqliteOptions::default() };
+    let store = SqliteStore::open(&config.data, options)
+        .map_err(|source| Error::Store { data: config.data.clone(), source })?;
+    let last = config.qa_last.and_then(|last| usize::try_from(last.get()).ok());
+    let qa_pairs = config.qa_file.as_deref().map(|path| qa_pairs(path, last)).transpose()?;
+    let policy = Policy {
+        auto_create: config.auto_create,
+        session_bytes_max: config.session_bytes_max.0,
+        session_blob_bytes_max: config.session_blob_bytes_max.0,
+        qa_pairs: qa_pairs.unwrap_or_default(),
+    };
+    let service = Service::start(Arc::new(store), policy)?;
+    for damage in service.damage() {
+        tracing::error!(%damage, "a session is not served: its stored history is damaged");
+    }
+    Ok(service)
+}
+
+/// The last lines of a JSONL file as items. A line that is none is passed over, as in the original.
+fn qa_pairs(path: &Path, last: Option<usize>) -> Result<Vec<Item>, Error> {
+    let text = fs::read_to_string(path)
+        .map_err(|source| Error::QaFile { path: path.to_owned(), source })?;
+    let lines: Vec<&str> = text.lines().collect();
+    let first = lines.len().saturating_sub(last.unwrap_or(usize::MAX));
+    let mut items = Vec::new();
+    for (index, line) in lines.iter().enumerate().skip(first) {
+        match qa_pair(line) {
+            Ok(item) => items.push(item),
+            Err(why) => {
+                let line = index + 1;
+                tracing::warn!(path = %path.display(), line, %why, "a line of the --qa-file is no item");
+            }
+        }
+    }
+    Ok(items)
+}
+
+fn qa_pair(line: &str) -> Result<Item, NoPair> {
+    Ok(Item::from_json(json::syntax(line.trim().as_bytes())?)?)
+}
+
+#[derive(Debug, thiserror::Error)]
+enum NoPair {
+    #[error(transparent)]
+    Malformed(#[from] json::Malformed),
+    #[error(transparent)]
+    Invalid(#[from] InvalidItem),
 }
 
 /// The signals that ask a server to end.

@@ -1,3 +1,5 @@
+//! What `healthcheck` makes of answers, and of none.
+
 use std::{net::TcpListener, thread};
 
 use super::*;

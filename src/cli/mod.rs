@@ -1,6 +1,8 @@
 //! The command line: one file a command, all alike.
 
+mod check;
 mod healthcheck;
+mod openapi;
 mod serve;
 
 use std::error::Error;
@@ -18,7 +20,9 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Serve(serve::Serve),
+    Check(check::Check),
     Healthcheck(healthcheck::Healthcheck),
+    Openapi(openapi::Openapi),
 }
 
 /// Why a command failed, which decides the exit code.
@@ -60,7 +64,9 @@ impl Cli {
     pub fn run(self) -> Result<(), Failure> {
         match self.command {
             Command::Serve(serve) => serve.run(),
+            Command::Check(check) => check.run(),
             Command::Healthcheck(healthcheck) => healthcheck.run(),
+            Command::Openapi(openapi) => openapi.run(),
         }
     }
 }

@@ -1,12 +1,38 @@
 //! The HTTP door: what stands between a socket and the service.
 //!
 //! [`serve`] keeps the connections, [`edge()`] treats every request and answer alike, and a refusal of
-//! any layer leaves as a [`Problem`].
+//! any layer leaves as a [`Problem`]. A handler takes what it needs from the request, makes one call,
+//! and shapes the answer.
 
+mod answer;
+mod blackboard;
+mod body;
+mod docs;
 mod edge;
+mod entries;
+mod error;
+mod etag;
+mod health;
+mod intake;
+mod logs;
+mod memory;
+mod page;
+mod params;
+mod path;
 mod problem;
+mod prompt;
+mod read;
+mod routes;
+mod screenshots;
 mod server;
+mod session_patch;
+mod sessions;
+mod stream;
+mod view;
+mod write;
 
 pub use edge::{AllowedHosts, InvalidHost, RequestId, edge, is_corrupt, is_late};
 pub use problem::{Fault, Problem, ProblemBody};
+use routes::no_route;
+pub use routes::{openapi_yaml, router};
 pub use server::{ConnectionLimits, serve};

@@ -165,6 +165,11 @@ impl Problem {
         self.0.status
     }
 
+    /// What happened, in a sentence.
+    pub(super) fn detail(&self) -> &str {
+        &self.0.detail
+    }
+
     pub(super) fn take_headers(&mut self) -> HeaderMap {
         std::mem::take(&mut self.0.headers)
     }
@@ -210,7 +215,7 @@ impl IntoResponse for Problem {
     }
 }
 
-fn status(code: Code) -> StatusCode {
+pub(super) fn status(code: Code) -> StatusCode {
     match code {
         Code::InvalidJson
         | Code::InvalidParameter

@@ -1,3 +1,5 @@
+//! The form of problems.
+
 use serde_json::{Value, json};
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Connections: their head, their silence, their number, their end.
+
 use std::{net::SocketAddr, time::Instant};
 
 use axum::{body::Body, routing::get};

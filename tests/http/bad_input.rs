@@ -214,16 +214,21 @@ async fn a_wrong_content_type_is_told_what_to_send() {
 async fn an_agent_must_have_a_name_that_can_be() {
     let board = Unmoved::new().await;
     let long = "x".repeat(257);
-    for agent in ["%FF", "a%2Fb", "a/b", "%00", "%0A", "..", ".", "", "%C3", long.as_str()] {
+    let no_name = ["a%2Fb", "a/b", "%00", "%0A", "..", ".", "", long.as_str()];
+    let no_utf8 = ["%FF", "%C3"];
+    let named = no_name.map(|agent| (agent, "invalid-name"));
+    let encoded = no_utf8.map(|agent| (agent, "invalid-encoding"));
+    for (agent, code) in named.into_iter().chain(encoded) {
         let request = board.board.json(Method::POST, "requests", "{}");
         let answer = ask(request.header("x-agent-id", agent)).await;
-        answer.problem(400, "invalid-name");
+        answer.problem(400, code);
     }
     for agent in ["a%2Fb", "%FF", "%00", "%2e%2e", "..", long.as_str()] {
         let head = format!(
             "POST /v1/sessions/s/agents/{agent}/memory HTTP/1.1\nContent-Type: application/json\nContent-Length: 2"
         );
-        exchange(&board.server, &head, b"{}").problem(400, "invalid-name");
+        let code = if agent == "%FF" { "invalid-encoding" } else { "invalid-name" };
+        exchange(&board.server, &head, b"{}").problem(400, code);
     }
     board.check().await;
 }

@@ -162,7 +162,9 @@ async fn a_session_must_have_a_name_that_can_be() {
             let head = format!(
                 "{method} /v1/sessions/{name}{tail} HTTP/1.1\nContent-Type: application/json\nContent-Length: {length}"
             );
-            exchange(&board.server, &head, body.as_bytes()).problem(400, "invalid-name");
+            let utf8 = !["%FF", "%C3%28", "%ED%A0%80"].contains(&name);
+            let code = if utf8 { "invalid-name" } else { "invalid-encoding" };
+            exchange(&board.server, &head, body.as_bytes()).problem(400, code);
         }
     }
     for path in ["/v1/sessions//blackboard", "/v1/sessions/"] {

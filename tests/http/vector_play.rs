@@ -256,10 +256,10 @@ async fn write(
     match (answer.status(), outcome.is_refusal(&op.op)) {
         (200 | 201, false) | (400..=499, true) => {}
         (status, true) => {
-            played.mismatches.push(format!("{what}: {status} but the original refuses"))
+            played.mismatches.push(format!("{what}: {status} but the original refuses"));
         }
         (status, false) => {
-            played.mismatches.push(format!("{what}: {status} but the original takes it"))
+            played.mismatches.push(format!("{what}: {status} but the original takes it"));
         }
     }
 }

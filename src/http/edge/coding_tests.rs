@@ -1,3 +1,5 @@
+//! Compression both ways, through the whole edge.
+
 use std::io::{self, Write};
 
 use axum::http::{HeaderMap, HeaderValue, header};

@@ -1,3 +1,5 @@
+//! What the edge lets in, and the form of what leaves it.
+
 use std::{error::Error, io, net::SocketAddr};
 
 use axum::{

@@ -1,3 +1,5 @@
+//! What the log tells of a request, and what it never tells.
+
 use std::{io, sync::Arc};
 
 use axum::routing::get;

@@ -1,0 +1,62 @@
+//! `blackboard check`
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::Failure;
+use crate::service::{Soundness, check};
+use crate::store::{SqliteOptions, SqliteStore};
+
+/// Read all of a data directory, and tell whether it is sound; exit 0 if it is, else 1
+///
+/// Every checksum is computed, every commit is replayed, and every image is read. The server must not
+/// be running.
+#[derive(Args, Debug)]
+pub(super) struct Check {
+    /// Directory that holds the store
+    #[arg(long, env = "BLACKBOARD_DATA", value_name = "DIR", default_value = "./data")]
+    data: PathBuf,
+}
+
+/// What is wrong was told line by line.
+#[derive(Debug, thiserror::Error)]
+#[error("{} is damaged in {places} places", data.display())]
+struct Damaged {
+    data: PathBuf,
+    places: usize,
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("{} is no data directory: there is no such directory", .0.display())]
+struct Absent(PathBuf);
+
+impl Check {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        if !self.data.is_dir() {
+            return Err(Failure::failed(Absent(self.data)));
+        }
+        let store = SqliteStore::open(&self.data, SqliteOptions::default());
+        let soundness = check(&store.map_err(Failure::failed)?).map_err(Failure::failed)?;
+        report(&soundness, &mut io::stdout().lock()).map_err(Failure::failed)?;
+        if soundness.is_sound() {
+            return Ok(());
+        }
+        let places = soundness.damage.len() + soundness.images_damaged.len();
+        Err(Failure::failed(Damaged { data: self.data, places }))
+    }
+}
+
+fn report(soundness: &Soundness, out: &mut impl Write) -> io::Result<()> {
+    for damage in &soundness.damage {
+        let name = damage.name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
+        writeln!(out, "damaged: {damage}{name}")?;
+    }
+    for (session, digest, error) in &soundness.images_damaged {
+        writeln!(out, "damaged: image {digest} of session {session}: {error}")?;
+    }
+    let Soundness { commits, sessions, images, .. } = soundness;
+    let verdict = if soundness.is_sound() { "sound" } else { "not sound" };
+    writeln!(out, "{verdict}: {commits} commits, {sessions} sessions, {images} images")
+}

@@ -1,0 +1,102 @@
+//! The form of answers: JSON with a newline, the revision that is shown, and the entity tag.
+
+use axum::body::Body;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+
+use super::error::{REVISION_HEADER, revision_value};
+use super::etag::{Tag, is_known};
+use super::problem::Problem;
+use crate::board::{Code, Revision};
+
+/// The media type of JSON.
+pub(super) const JSON: &str = "application/json";
+
+/// The media type of JSON lines.
+pub(super) const NDJSON: &str = "application/x-ndjson";
+
+/// An answer about a session.
+pub(super) struct Answer {
+    status: StatusCode,
+    headers: HeaderMap,
+}
+
+impl Answer {
+    /// An answer that shows a revision.
+    pub(super) fn of(revision: Revision) -> Self {
+        let headers = HeaderMap::from_iter([(REVISION_HEADER, revision_value(revision))]);
+        Self { status: StatusCode::OK, headers }
+    }
+
+    /// An answer that shows no session.
+    pub(super) fn plain() -> Self {
+        Self { status: StatusCode::OK, headers: HeaderMap::new() }
+    }
+
+    /// With the tag of what is shown, or of what was written.
+    pub(super) fn tag(self, tag: &Tag) -> Self {
+        self.header(header::ETAG, tag.value())
+    }
+
+    /// With another header.
+    pub(super) fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.headers.insert(name, value);
+        self
+    }
+
+    /// 201, where something was made, with its address.
+    pub(super) fn created(mut self, location: &str) -> Self {
+        self.status = StatusCode::CREATED;
+        match HeaderValue::from_str(location) {
+            Ok(location) => self.header(header::LOCATION, location),
+            Err(_) => self,
+        }
+    }
+
+    /// Its headers, for an answer whose body is no text of ours.
+    pub(super) fn into_headers(self) -> HeaderMap {
+        self.headers
+    }
+
+    /// With a body of this media type.
+    pub(super) fn body(self, media_type: &'static str, body: Body) -> Response {
+        let answer = self.header(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
+        (answer.status, answer.headers, body).into_response()
+    }
+
+    /// With a JSON text as its body.
+    pub(super) fn text(self, mut text: String) -> Response {
+        text.push('\n');
+        self.body(JSON, Body::from(text))
+    }
+
+    /// With a value as its body.
+    pub(super) fn json(self, value: &impl Serialize) -> Result<Response, Problem> {
+        let text = serde_json::to_string(value).map_err(|error| {
+            Problem::new(Code::Internal, "the answer could not be written").cause(error)
+        })?;
+        Ok(self.text(text))
+    }
+
+    /// 304 in place of a body, where the client's copy has this tag.
+    pub(super) fn unless_known(
+        self,
+        request: &HeaderMap,
+        tag: &Tag,
+    ) -> Result<Result<Self, Response>, Problem> {
+        let answer = self.tag(tag);
+        if is_known(request, tag)? {
+            return Ok(Err((StatusCode::NOT_MODIFIED, answer.headers).into_response()));
+        }
+        Ok(Ok(answer))
+    }
+}
+
+/// Whether a media type is among those that the client accepts, named in full.
+pub(super) fn accepts(request: &HeaderMap, media_types: &[&str]) -> bool {
+    let values = request.get_all(header::ACCEPT).into_iter();
+    let names = values.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','));
+    let mut essences = names.map(|name| name.split(';').next().unwrap_or_default().trim());
+    essences.any(|essence| media_types.iter().any(|wanted| essence.eq_ignore_ascii_case(wanted)))
+}

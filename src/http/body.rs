@@ -1,0 +1,165 @@
+//! Reading bodies: within a limit, within what all bodies together may take, and not for ever.
+
+use std::sync::Arc;
+
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderMap, HeaderValue, header};
+use http_body::Frame;
+use http_body_util::BodyExt as _;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::edge::{is_corrupt, is_late};
+use super::problem::{Fault, Problem};
+use crate::board::Code;
+use crate::board::json::{self, Malformed};
+
+/// The largest body, decompressed, unless a route takes more.
+pub(super) const BODY_BYTES_MAX: usize = 8 << 20;
+
+/// The largest body of a route that takes screenshots.
+pub(super) const SCREENSHOT_BODY_BYTES_MAX: usize = 32 << 20;
+
+/// The largest body of `PUT blackboard`.
+pub(super) const BLACKBOARD_BODY_BYTES_MAX: usize = 256 << 20;
+
+/// What the bodies of all requests may hold in memory together.
+const BODIES_BYTES_MAX: usize = 512 << 20;
+
+/// From this size on, a body is worked on by a thread that may block.
+const INLINE_BYTES_MAX: usize = 64 << 10;
+
+/// The memory that request bodies share.
+#[derive(Clone, Debug)]
+pub(crate) struct BodyRoom(Arc<Semaphore>);
+
+impl BodyRoom {
+    /// All of it, free.
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(Semaphore::new(BODIES_BYTES_MAX)))
+    }
+}
+
+/// A body that was read whole. It holds its share of the room until it is dropped.
+pub(super) struct BodyBytes {
+    bytes: Vec<u8>,
+    _room: Option<OwnedSemaphorePermit>,
+}
+
+impl BodyBytes {
+    /// The bytes alone.
+    pub(super) fn into_vec(self) -> Vec<u8> {
+        self.bytes
+    }
+}
+
+impl std::ops::Deref for BodyBytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// Reads a body of at most `max` bytes. A length that is announced as larger is refused unread.
+pub(super) async fn read(
+    headers: &HeaderMap,
+    body: Body,
+    max: usize,
+    room: &BodyRoom,
+) -> Result<BodyBytes, Problem> {
+    let announced = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
+    if announced.and_then(|text| text.parse().ok()).is_some_and(|length: u64| length > max as u64) {
+        return Err(too_large(max));
+    }
+    let (mut body, mut bytes, mut held) = (body, Vec::new(), None);
+    while let Some(frame) = next_frame(&mut body).await? {
+        let Ok(data) = frame.into_data() else { continue };
+        if bytes.len() + data.len() > max {
+            return Err(too_large(max));
+        }
+        hold(room, data.len(), &mut held)?;
+        bytes.extend_from_slice(&data);
+    }
+    Ok(BodyBytes { bytes, _room: held })
+}
+
+async fn next_frame(body: &mut Body) -> Result<Option<Frame<Bytes>>, Problem> {
+    body.frame().await.transpose().map_err(|error| {
+        if is_late(&error) {
+            return Problem::new(Code::RequestTimeout, "the rest of the body did not come in time");
+        }
+        let detail = if is_corrupt(&error) {
+            "the body is not what its Content-Encoding says"
+        } else {
+            "the body broke off"
+        };
+        Problem::new(Code::InvalidEncoding, detail)
+    })
+}
+
+fn hold(
+    room: &BodyRoom,
+    bytes: usize,
+    held: &mut Option<OwnedSemaphorePermit>,
+) -> Result<(), Problem> {
+    let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+    let more = Arc::clone(&room.0).try_acquire_many_owned(bytes).map_err(|_| {
+        Problem::new(Code::Overloaded, "too much is being sent to this server at once")
+    })?;
+    match held {
+        Some(held) => held.merge(more),
+        None => *held = Some(more),
+    }
+    Ok(())
+}
+
+fn too_large(max: usize) -> Problem {
+    let mib = max >> 20;
+    let detail = format!("a body here has at most {mib} MiB ({max} bytes), decompressed");
+    // What the client still sends is not read.
+    let close = HeaderValue::from_static("close");
+    Problem::new(Code::BodyTooLarge, detail).header(header::CONNECTION, close)
+}
+
+/// Does work that grows with a body's size: at once where it is small, else where it may block.
+pub(super) async fn work<T: Send + 'static>(
+    bytes: usize,
+    work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
+) -> Result<T, Problem> {
+    if bytes <= INLINE_BYTES_MAX {
+        return work();
+    }
+    let fault = |_| Problem::new(Code::Internal, "a fault inside the server");
+    tokio::task::spawn_blocking(work).await.map_err(fault)?
+}
+
+/// A body as one JSON document.
+pub(super) fn json_text(bytes: &[u8]) -> Result<&str, Problem> {
+    json::syntax(bytes).map_err(|malformed| malformed_json(&malformed))
+}
+
+fn malformed_json(malformed: &Malformed) -> Problem {
+    let Malformed { line, column, .. } = malformed;
+    let detail = format!("line {line}, column {column}: {malformed}");
+    let fault = Fault { pointer: None, line: Some(*line), detail: malformed.to_string() };
+    Problem::new(Code::InvalidJson, detail).fault(fault)
+}
+
+/// The media type of a body, without its parameters, in lower case.
+pub(super) fn media_type(headers: &HeaderMap) -> String {
+    let value = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let essence = value.unwrap_or_default().split(';').next().unwrap_or_default();
+    essence.trim().to_ascii_lowercase()
+}
+
+/// The refusal of a media type: it says what to send instead.
+pub(super) fn unsupported(found: &str, accepted: &'static str, hint: &str) -> Problem {
+    let sent = match found {
+        "" => "no Content-Type was sent".to_owned(),
+        found => format!("'{found}' is not taken here"),
+    };
+    let detail = format!("{sent}; send {accepted}, {hint}");
+    let accepted = HeaderValue::from_static(accepted);
+    Problem::new(Code::UnsupportedMediaType, detail)
+        .header(header::HeaderName::from_static("accept-post"), accepted)
+}

@@ -1,0 +1,223 @@
+//! One entry: read it, replace its item, patch it, remove it.
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::response::Response;
+
+use super::answer::Answer;
+use super::body::{
+    BODY_BYTES_MAX, BodyRoom, SCREENSHOT_BODY_BYTES_MAX, json_text, media_type, read, unsupported,
+    work,
+};
+use super::docs::{ReadProblems, WriteProblems};
+use super::error::{Place, invalid_item};
+use super::etag::{Resource, Tag};
+use super::intake::{Intake, one_item};
+use super::logs::EntryBody;
+use super::params::Params;
+use super::path::{Author, EntryPath};
+use super::problem::Problem;
+use super::read::shown;
+use super::view::{Images, View, keys_param};
+use super::write::{Writing, WrittenBody, changed, removed};
+use crate::board::json;
+use crate::board::{Code, Command, ITEM_DEPTH_MAX, InvalidItem, LogName, Seq, Version};
+use crate::service::{Patch, Receipt, Service};
+
+/// How deep a JSON Patch may be: an array of operations with an item's depth each.
+const JSON_PATCH_DEPTH_MAX: usize = ITEM_DEPTH_MAX + 2;
+
+const PATCH_TYPES: &str = "application/merge-patch+json, application/json-patch+json";
+
+fn body_bytes_max(log: &LogName) -> usize {
+    if *log == LogName::Screenshots { SCREENSHOT_BODY_BYTES_MAX } else { BODY_BYTES_MAX }
+}
+
+fn no_entry(log: &LogName, seq: Seq) -> Problem {
+    Problem::new(Code::EntryNotFound, format!("{log} has no entry {seq}"))
+}
+
+/// Read an entry
+#[utoipa::path(
+    get, path = "/v1/sessions/{session}/{log}/{seq}", operation_id = "get_entry", tag = "entries",
+    params(
+        ("session" = String, Path, description = "The session's name"),
+        ("log" = super::docs::BoardLog, Path, description = "Which log"),
+        ("seq" = u64, Path, description = "The entry's place in its log", minimum = 1),
+        ("keys" = Option<String>, Query, description = "Show only these members, separated by commas", min_length = 1),
+        ("images" = Option<super::docs::ImagesName>, Query, description = "What stands for a stored image; url unless said otherwise"),
+        ("min_revision" = Option<u64>, Query, description = "Wait up to 2 s until the session has reached this revision", minimum = 0),
+    ),
+    responses(
+        (status = 200, description = "The entry", body = EntryBody,
+            headers(("ETag" = String, description = "Changes with the entry"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
+        ReadProblems,
+    )
+)]
+pub(super) async fn get(
+    State(service): State<Service>,
+    EntryPath { session, log, seq }: EntryPath,
+    headers: HeaderMap,
+    uri: axum::http::Uri,
+    mut params: Params,
+) -> Result<Response, Problem> {
+    let view = View {
+        session: session.clone(),
+        keys: keys_param(&mut params)?,
+        images: Images::param(&mut params)?.unwrap_or(Images::Url),
+    };
+    let board = shown(&service, &session, params).await?.board;
+    let entry = board.log(&log).and_then(|found| found.get(seq));
+    let entry = entry.ok_or_else(|| no_entry(&log, seq))?;
+    let version = board.at_version(entry.revision);
+    let tag = Tag::new(service.epoch(), version, &Resource::Entry(log, seq));
+    let tag = tag.rendering(uri.query().unwrap_or_default(), "");
+    let answer = match Answer::of(board.revision()).unless_known(&headers, &tag)? {
+        Ok(answer) => answer,
+        Err(known) => return Ok(known),
+    };
+    let mut text = String::new();
+    view.write_entry(&service, &board, entry, &mut text).await?;
+    Ok(answer.text(text))
+}
+
+/// Replace an entry's item
+///
+/// It keeps its seq, and members that stay keep their place.
+#[utoipa::path(
+    put, path = "/v1/sessions/{session}/{log}/{seq}", operation_id = "put_entry", tag = "entries",
+    params(
+        ("session" = String, Path, description = "The session's name"),
+        ("log" = super::docs::BoardLog, Path, description = "Which log"),
+        ("seq" = u64, Path, description = "The entry's place in its log", minimum = 1),
+        ("If-Match" = Option<String>, Header, description = "Only if the entry has this tag"),
+        ("If-None-Match" = Option<String>, Header, description = "`*`: never, since the entry exists"),
+        ("X-Agent-ID" = Option<String>, Header, description = "Who writes, percent-encoded"),
+    ),
+    request_body(content = super::docs::ItemBody, description = "The item"),
+    responses(
+        (status = 200, description = "Replaced, or as it was", body = WrittenBody,
+            headers(("ETag" = String, description = "The entry's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        WriteProblems,
+    )
+)]
+pub(super) async fn put(
+    State(service): State<Service>,
+    State(room): State<BodyRoom>,
+    EntryPath { session, log, seq }: EntryPath,
+    Author(author): Author,
+    headers: HeaderMap,
+    params: Params,
+    body: Body,
+) -> Result<Response, Problem> {
+    params.finish()?;
+    let bytes = read(&headers, body, body_bytes_max(&log), &room).await?;
+    let Intake { items, images, .. } = one_item(log.clone(), &headers, bytes).await?;
+    let Some(item) = items.into_iter().next() else {
+        return Err(Problem::new(Code::Internal, "a fault inside the server"));
+    };
+    let writing = Writing { service: &service, session, author, headers: &headers };
+    let command = Command::PutEntry { log: log.clone(), seq, item, basis: None };
+    let receipt = writing.write(Resource::Entry(log.clone(), seq), command, images).await?;
+    answer_changed(&writing, &receipt, log, seq)
+}
+
+/// Patch an entry's item
+#[utoipa::path(
+    patch, path = "/v1/sessions/{session}/{log}/{seq}", operation_id = "patch_entry", tag = "entries",
+    params(
+        ("session" = String, Path, description = "The session's name"),
+        ("log" = super::docs::BoardLog, Path, description = "Which log"),
+        ("seq" = u64, Path, description = "The entry's place in its log", minimum = 1),
+        ("If-Match" = Option<String>, Header, description = "Only if the entry has this tag"),
+        ("If-None-Match" = Option<String>, Header, description = "`*`: never, since the entry exists"),
+        ("X-Agent-ID" = Option<String>, Header, description = "Who writes, percent-encoded"),
+    ),
+    request_body(description = "A JSON Merge Patch (RFC 7396) or a JSON Patch (RFC 6902)",
+        content((super::docs::ItemBody = "application/merge-patch+json"), (super::docs::JsonPatchBody = "application/json-patch+json"))),
+    responses(
+        (status = 200, description = "Patched, or as it was", body = WrittenBody,
+            headers(("ETag" = String, description = "The entry's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        WriteProblems,
+    )
+)]
+pub(super) async fn patch(
+    State(service): State<Service>,
+    State(room): State<BodyRoom>,
+    EntryPath { session, log, seq }: EntryPath,
+    Author(author): Author,
+    headers: HeaderMap,
+    params: Params,
+    body: Body,
+) -> Result<Response, Problem> {
+    params.finish()?;
+    let bytes = read(&headers, body, body_bytes_max(&log), &room).await?;
+    let sent = media_type(&headers);
+    let (make, depth_max): (fn(String) -> Patch, usize) = match sent.as_str() {
+        "application/merge-patch+json" => (Patch::Merge, ITEM_DEPTH_MAX),
+        "application/json-patch+json" => (Patch::Json, JSON_PATCH_DEPTH_MAX),
+        _ => return Err(unpatchable(&sent)),
+    };
+    let text = work(bytes.len(), move || {
+        let text = json_text(&bytes)?;
+        let checked = json::check(text, depth_max).map_err(InvalidItem::from);
+        checked.map_err(|invalid| invalid_item(&invalid, Place::default()))?;
+        Ok(text.to_owned())
+    });
+    let patch = make(text.await?);
+    let writing = Writing { service: &service, session, author, headers: &headers };
+    let receipt = writing.patch(log.clone(), seq, &patch).await?;
+    answer_changed(&writing, &receipt, log, seq)
+}
+
+/// RFC 5789 has the media types that a PATCH takes in `Accept-Patch`.
+fn unpatchable(sent: &str) -> Problem {
+    let name = header::HeaderName::from_static("accept-patch");
+    unsupported(sent, PATCH_TYPES, "for example with curl -X PATCH -H 'Content-Type: …'")
+        .header(name, HeaderValue::from_static(PATCH_TYPES))
+}
+
+fn answer_changed(
+    writing: &Writing<'_>,
+    receipt: &Receipt,
+    log: LogName,
+    seq: Seq,
+) -> Result<Response, Problem> {
+    let board = &receipt.board;
+    let entry = board.log(&log).and_then(|found| found.get(seq));
+    let revision = entry.map_or(board.revision(), |entry| entry.revision);
+    let version = Version { session: board.id(), changed: revision };
+    changed(receipt, &writing.tag(version, &Resource::Entry(log, seq)), None)
+}
+
+/// Remove an entry
+#[utoipa::path(
+    delete, path = "/v1/sessions/{session}/{log}/{seq}", operation_id = "delete_entry", tag = "entries",
+    params(
+        ("session" = String, Path, description = "The session's name"),
+        ("log" = super::docs::BoardLog, Path, description = "Which log"),
+        ("seq" = u64, Path, description = "The entry's place in its log", minimum = 1),
+        ("If-Match" = Option<String>, Header, description = "Only if the entry has this tag"),
+        ("X-Agent-ID" = Option<String>, Header, description = "Who writes, percent-encoded"),
+    ),
+    responses(
+        (status = 200, description = "Removed", body = WrittenBody,
+            headers(("ETag" = String, description = "The log's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        WriteProblems,
+    )
+)]
+pub(super) async fn delete(
+    State(service): State<Service>,
+    EntryPath { session, log, seq }: EntryPath,
+    Author(author): Author,
+    headers: HeaderMap,
+    params: Params,
+) -> Result<Response, Problem> {
+    params.finish()?;
+    let writing = Writing { service: &service, session, author, headers: &headers };
+    let command = Command::DeleteEntry { log: log.clone(), seq };
+    let receipt = writing.write(Resource::Entry(log.clone(), seq), command, Vec::new()).await?;
+    let version = receipt.board.log_version(&log);
+    removed(&receipt, Some(&writing.tag(version, &Resource::Log(log))))
+}

@@ -1,0 +1,141 @@
+//! How the refusals and failures of the layers below become problems.
+
+use super::problem::{Fault, Problem};
+use crate::board::json::{self, Kind};
+use crate::board::{Code, InvalidItem, Revision, SessionName};
+use crate::service::ServiceError;
+
+use axum::http::{HeaderName, HeaderValue};
+
+/// The header that tells which revision of a session an answer shows.
+pub(super) const REVISION_HEADER: HeaderName = HeaderName::from_static("blackboard-revision");
+
+/// Where in a body something stands.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Place {
+    /// The index of an item in an array.
+    pub(super) index: Option<usize>,
+    /// The line of an NDJSON body, from 1.
+    pub(super) line: Option<usize>,
+    /// The member of the body's object that holds the array.
+    pub(super) member: Option<&'static str>,
+}
+
+impl Place {
+    fn pointer(self, inner: &str) -> String {
+        let member = self.member.map(|member| format!("/{member}")).unwrap_or_default();
+        let index = self.index.map(|index| format!("/{index}")).unwrap_or_default();
+        format!("{member}{index}{inner}")
+    }
+}
+
+/// The JSON pointer (RFC 6901) of a member, given its name's literal.
+pub(super) fn child(parent: &str, name: &str) -> String {
+    let name = json::decode(name).replace('~', "~0").replace('/', "~1");
+    format!("{parent}/{name}")
+}
+
+/// An item that is none.
+pub(super) fn invalid_item(invalid: &InvalidItem, place: Place) -> Problem {
+    let (inner, why) = match invalid {
+        InvalidItem::Unsupported(unsupported) => {
+            (unsupported.pointer.as_str(), unsupported.reason.to_string())
+        }
+        InvalidItem::NotAnItem { .. }
+        | InvalidItem::TooLarge { .. }
+        | InvalidItem::ImageTooLarge { .. } => ("", invalid.to_string()),
+    };
+    let pointer = place.pointer(inner);
+    let at = [
+        place.line.map(|line| format!("line {line}")),
+        (!pointer.is_empty()).then(|| pointer.clone()),
+    ];
+    let at: Vec<String> = at.into_iter().flatten().collect();
+    let detail = if at.is_empty() { why.clone() } else { format!("{}: {why}", at.join(", ")) };
+    let fault = Fault { pointer: Some(pointer), line: place.line, detail: why };
+    Problem::new(invalid.code(), detail).fault(fault)
+}
+
+/// A member of a body's object that is not known.
+pub(super) fn unknown_field(pointer: String) -> Problem {
+    let detail = format!("{pointer}: there is no such member here");
+    let fault =
+        Fault { pointer: Some(pointer), line: None, detail: "there is no such member".to_owned() };
+    Problem::new(Code::UnknownField, detail).fault(fault)
+}
+
+/// A member of a body's object that is not as it should be.
+pub(super) fn invalid_field(pointer: String, why: impl Into<String>) -> Problem {
+    let why = why.into();
+    let detail = if pointer.is_empty() { why.clone() } else { format!("{pointer}: {why}") };
+    Problem::new(Code::InvalidField, detail).fault(Fault {
+        pointer: Some(pointer),
+        line: None,
+        detail: why,
+    })
+}
+
+/// A body that must be an array.
+pub(super) fn array_required(pointer: String, found: Kind) -> Problem {
+    let why = format!("an array of items is needed here, this is {}", found.with_article());
+    let detail = if pointer.is_empty() { why.clone() } else { format!("{pointer}: {why}") };
+    Problem::new(Code::ArrayRequired, detail).fault(Fault {
+        pointer: Some(pointer),
+        line: None,
+        detail: why,
+    })
+}
+
+/// There is no session of this name.
+pub(super) fn no_session(session: &SessionName) -> Problem {
+    Problem::new(Code::SessionNotFound, format!("there is no session '{session}'"))
+}
+
+/// A session's revision as a header's value.
+pub(super) fn revision_value(revision: Revision) -> HeaderValue {
+    HeaderValue::from(revision.0)
+}
+
+impl From<ServiceError> for Problem {
+    fn from(error: ServiceError) -> Self {
+        let (code, detail) = (error.code(), error.to_string());
+        match error {
+            ServiceError::Rejected { revision: Some(revision), .. } => {
+                Self::new(code, detail).header(REVISION_HEADER, revision_value(revision))
+            }
+            ServiceError::Item(invalid) => invalid_item(&invalid, Place::default()),
+            ServiceError::Patch { error, revision } => {
+                patch_problem(code, &error).header(REVISION_HEADER, revision_value(revision))
+            }
+            ServiceError::RevisionNotReached { head, .. } => {
+                Self::new(code, detail).header(REVISION_HEADER, revision_value(head))
+            }
+            ServiceError::Poisoned { outcome_unknown: true } => {
+                Self::new(code, detail).member("outcome", "unknown")
+            }
+            ServiceError::Store(cause) => {
+                Self::new(code, "the store could not read or write an image").cause(cause)
+            }
+            ServiceError::Rejected { .. }
+            | ServiceError::NoImage
+            | ServiceError::CommitTooLarge { .. }
+            | ServiceError::Overloaded
+            | ServiceError::Poisoned { .. }
+            | ServiceError::StoreFull
+            | ServiceError::Damaged
+            | ServiceError::Stopping
+            | ServiceError::Fault => Self::new(code, detail),
+        }
+    }
+}
+
+fn patch_problem(code: Code, error: &json::PatchError) -> Problem {
+    let pointer = match error {
+        json::PatchError::Refused { index, .. } => format!("/{index}"),
+        json::PatchError::NotAnArray
+        | json::PatchError::TargetTooDeep
+        | json::PatchError::TooLarge { .. } => String::new(),
+    };
+    let fault = Fault { pointer: Some(pointer), line: None, detail: error.to_string() };
+    Problem::new(code, error.to_string()).fault(fault)
+}

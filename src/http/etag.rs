@@ -1,0 +1,188 @@
+//! Entity tags, and the conditions that name them.
+//!
+//! A tag says how a resource was left by its last change, and behind a dash which rendering of it
+//! this is. A condition on a write compares the first half only: it is about the resource. Tags hold
+//! the store's epoch and the session's identity, so none matches across a deletion or a restore.
+
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use sha2::{Digest as _, Sha256};
+
+use super::problem::Problem;
+use crate::board::{Code, Condition, Epoch, LogName, Matches, Revision, Seq, SessionId, Version};
+
+/// How many tags a condition may name.
+const TAGS_MAX: usize = 64;
+
+/// What a tag is about.
+#[derive(Clone, Debug)]
+pub(super) enum Resource {
+    /// The whole session.
+    Session,
+    /// Its four logs together, as a dictionary.
+    Blackboard,
+    /// One log.
+    Log(LogName),
+    /// One entry.
+    Entry(LogName, Seq),
+    /// The bytes of a screenshot's image.
+    Image(Seq),
+    /// A prompt made from the board.
+    Prompt,
+    /// The cost of an agent's memory.
+    Cost(LogName),
+}
+
+impl Resource {
+    fn key(&self) -> String {
+        match self {
+            Self::Session => "session".to_owned(),
+            Self::Blackboard => "blackboard".to_owned(),
+            Self::Log(log) => format!("log {log}"),
+            Self::Entry(log, seq) => format!("entry {seq} of {log}"),
+            Self::Image(seq) => format!("image {seq}"),
+            Self::Prompt => "prompt".to_owned(),
+            Self::Cost(log) => format!("cost of {log}"),
+        }
+    }
+}
+
+/// An entity tag, with its quotes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Tag(String);
+
+impl Tag {
+    /// The tag of a resource as `version` left it.
+    pub(super) fn new(epoch: Epoch, version: Version, resource: &Resource) -> Self {
+        Self(format!("\"{}\"", state(epoch, version, resource)))
+    }
+
+    /// The tag of one rendering of it: `query` and `format` tell which. The plain one has neither.
+    pub(super) fn rendering(self, query: &str, format: &str) -> Self {
+        let shown = query.split('&').filter(|pair| !pair.starts_with("min_revision="));
+        let shown = shown.collect::<Vec<_>>().join("&");
+        if shown.is_empty() && format.is_empty() {
+            return self;
+        }
+        let rendering = short_hash(&[shown.as_bytes(), format.as_bytes()]) & 0xffff_ffff;
+        Self(format!("{}-{rendering:08x}\"", self.0.trim_end_matches('"')))
+    }
+
+    /// The tag of an answer that has no revision: of its bytes.
+    pub(super) fn of_bytes(epoch: Epoch, bytes: &[u8]) -> Self {
+        Self(format!("\"{:016x}\"", short_hash(&[&epoch.0.to_be_bytes(), bytes])))
+    }
+
+    /// The tag as a header's value.
+    pub(super) fn value(&self) -> HeaderValue {
+        // A tag is printable ASCII by construction.
+        HeaderValue::from_str(&self.0).unwrap_or_else(|_| HeaderValue::from_static("\"\""))
+    }
+}
+
+fn state(epoch: Epoch, version: Version, resource: &Resource) -> String {
+    let session = version.session.0.as_bytes();
+    let hash = short_hash(&[&epoch.0.to_be_bytes(), session, resource.key().as_bytes()]);
+    format!("{:x}.{hash:016x}", version.changed.0)
+}
+
+fn short_hash(parts: &[&[u8]]) -> u64 {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part);
+    }
+    let [a, b, c, d, e, f, g, h, ..]: [u8; 32] = hash.finalize().into();
+    u64::from_be_bytes([a, b, c, d, e, f, g, h])
+}
+
+/// Whether a read's `If-None-Match` names this tag, so that the answer is 304. It compares weakly, as
+/// RFC 9110 has it for reads.
+pub(super) fn is_known(headers: &HeaderMap, tag: &Tag) -> Result<bool, Problem> {
+    Ok(match tags(headers, &header::IF_NONE_MATCH)? {
+        None => false,
+        Some(Tags::Any) => true,
+        Some(Tags::These(tags)) => tags.iter().any(|known| known.text == tag.0),
+    })
+}
+
+/// The condition of a write on `resource` of a session that is `session` now, if it exists.
+pub(super) fn condition(
+    headers: &HeaderMap,
+    epoch: Epoch,
+    session: Option<SessionId>,
+    resource: &Resource,
+) -> Result<Condition, Problem> {
+    let absent = match tags(headers, &header::IF_NONE_MATCH)? {
+        None => false,
+        Some(Tags::Any) => true,
+        Some(Tags::These(_)) => {
+            let detail = "on a write, If-None-Match takes only *";
+            return Err(Problem::new(Code::InvalidParameter, detail));
+        }
+    };
+    let matches = match tags(headers, &header::IF_MATCH)? {
+        None => None,
+        Some(Tags::Any) => Some(Matches::Any),
+        Some(Tags::These(tags)) => {
+            let named = |tag: &Named| version(&tag.text, tag.weak, epoch, session?, resource);
+            Some(Matches::Versions(tags.iter().filter_map(named).collect()))
+        }
+    };
+    Ok(Condition { matches, absent })
+}
+
+/// The version that a tag of this resource stands for; `None` for any other tag.
+fn version(
+    text: &str,
+    weak: bool,
+    epoch: Epoch,
+    session: SessionId,
+    resource: &Resource,
+) -> Option<Version> {
+    let inner = text.strip_prefix('"')?.strip_suffix('"')?;
+    let own = inner.split('-').next()?;
+    let changed = u64::from_str_radix(own.split('.').next()?, 16).ok()?;
+    let version = Version { session, changed: Revision(changed) };
+    (!weak && state(epoch, version, resource) == own).then_some(version)
+}
+
+struct Named {
+    weak: bool,
+    text: String,
+}
+
+enum Tags {
+    Any,
+    These(Vec<Named>),
+}
+
+/// The tags of a condition (RFC 9110, section 13.1).
+fn tags(headers: &HeaderMap, name: &HeaderName) -> Result<Option<Tags>, Problem> {
+    let malformed = || {
+        let detail = format!("{name} is * or a list of entity tags in double quotes");
+        Problem::new(Code::InvalidParameter, detail)
+    };
+    let mut tags = Vec::new();
+    for value in headers.get_all(name) {
+        let mut rest = value.to_str().map_err(|_| malformed())?.trim();
+        if rest == "*" {
+            return Ok(Some(Tags::Any));
+        }
+        while !rest.is_empty() {
+            let (tag, after) = one_tag(rest).ok_or_else(malformed)?;
+            tags.push(tag);
+            rest = after.trim_start_matches([' ', '\t', ',']);
+        }
+        if tags.len() > TAGS_MAX {
+            return Err(malformed());
+        }
+    }
+    Ok(headers.contains_key(name).then_some(Tags::These(tags)))
+}
+
+fn one_tag(text: &str) -> Option<(Named, &str)> {
+    let strong = text.strip_prefix("W/");
+    let quoted = strong.unwrap_or(text).strip_prefix('"')?;
+    let (inner, after) = quoted.split_once('"')?;
+    Some((Named { weak: strong.is_some(), text: format!("\"{inner}\"") }, after))
+}

@@ -1,0 +1,375 @@
+//! What a log takes in: items as JSON, as JSON lines, and screenshots as images.
+
+use axum::body::Body;
+use axum::extract::{FromRequest as _, Multipart, Request};
+use axum::http::{HeaderMap, header};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::body::{BodyBytes, json_text, media_type, unsupported, work};
+use super::error::{Place, array_required, invalid_field, invalid_item, unknown_field};
+use super::params::{Params, invalid};
+use super::problem::{Fault, Problem};
+use crate::board::json::{self, Kind};
+use crate::board::{Code, IMAGE_TYPES, InvalidItem, Item, LogName, Screenshot, recognise};
+use crate::service::ImageBytes;
+
+/// How many skipped lines an answer names; the rest are only counted.
+const SKIPPED_LISTED_MAX: usize = 1000;
+
+const LINES: [&str; 2] = ["application/x-ndjson", "application/jsonl"];
+
+/// The media types of a POST to a log.
+pub(super) const ACCEPTED: &str = "application/json, application/x-ndjson, application/jsonl";
+
+/// The media types of a POST of screenshots.
+pub(super) const ACCEPTED_SCREENSHOTS: &str = "application/json, application/x-ndjson, \
+    application/jsonl, image/png, image/jpeg, image/webp, image/gif, image/bmp, multipart/form-data";
+
+/// What came in: items, and the images to be stored before them.
+#[derive(Debug, Default)]
+pub(super) struct Intake {
+    pub(super) items: Vec<Item>,
+    pub(super) images: Vec<ImageBytes>,
+    /// The lines that were passed over, where that was asked for.
+    pub(super) skipped: Option<SkippedLines>,
+}
+
+/// The lines that were passed over.
+#[derive(Debug, Default)]
+pub(super) struct SkippedLines {
+    pub(super) listed: Vec<Skipped>,
+    pub(super) count: usize,
+}
+
+/// A line that was passed over.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Skipped {
+    /// Its number, from 1.
+    line: usize,
+    /// Why it is no item.
+    detail: String,
+}
+
+/// How a body of a POST is to be read.
+#[derive(Debug, Default)]
+pub(super) struct Reading {
+    lenient: bool,
+    last_k: Option<usize>,
+    metadata: Option<String>,
+    image_path: Option<String>,
+}
+
+impl Reading {
+    /// The parameters of a POST.
+    pub(super) fn params(params: &mut Params) -> Result<Self, Problem> {
+        let last_k = match params.text("last_k")?.as_deref() {
+            None | Some("-1") => None,
+            Some(text) => {
+                let k = text.parse().ok().filter(|k| *k >= 1 && !text.starts_with('+'));
+                Some(k.ok_or_else(|| {
+                    invalid("last_k", "is a whole number, at least 1, or -1 for all")
+                })?)
+            }
+        };
+        Ok(Self {
+            lenient: params.flag("lenient")?,
+            last_k,
+            metadata: params.text("metadata")?,
+            image_path: params.text("image_path")?,
+        })
+    }
+}
+
+impl Intake {
+    fn take(&mut self, log: &LogName, text: &str) -> Result<(), InvalidItem> {
+        if *log != LogName::Screenshots {
+            self.items.push(Item::from_json(text)?);
+            return Ok(());
+        }
+        self.add(Screenshot::from_json(text)?);
+        Ok(())
+    }
+
+    fn add(&mut self, screenshot: Screenshot) {
+        let (item, images) = ImageBytes::split(screenshot);
+        self.items.push(item);
+        self.images.extend(images);
+    }
+
+    /// Takes every element of an array.
+    pub(super) fn take_array(
+        &mut self,
+        log: &LogName,
+        array: &str,
+        member: Option<&'static str>,
+    ) -> Result<(), Problem> {
+        for (index, text) in json::elements(array).enumerate() {
+            let place = Place { index: Some(index), line: None, member };
+            self.take(log, text).map_err(|invalid| invalid_item(&invalid, place))?;
+        }
+        Ok(())
+    }
+
+    /// Takes one JSON document: an item, or an array of items.
+    fn take_json(&mut self, log: &LogName, bytes: &[u8]) -> Result<(), Problem> {
+        let text = json_text(bytes)?;
+        if json::kind(text) == Kind::Array {
+            return self.take_array(log, text, None);
+        }
+        self.take(log, text).map_err(|invalid| invalid_item(&invalid, Place::default()))
+    }
+
+    /// Takes JSON lines. Where a line ends is as in a Python text file: `\n`, `\r\n` or `\r`.
+    fn take_lines(
+        &mut self,
+        log: &LogName,
+        bytes: &[u8],
+        reading: &Reading,
+    ) -> Result<(), Problem> {
+        let text = std::str::from_utf8(bytes).map_err(|error| {
+            let line = lines(&String::from_utf8_lossy(
+                bytes.get(..error.valid_up_to()).unwrap_or_default(),
+            ))
+            .len()
+            .max(1);
+            let detail = format!("line {line}: the bytes are not UTF-8");
+            let fault = Fault { pointer: None, line: Some(line), detail: "not UTF-8".to_owned() };
+            Problem::new(Code::InvalidJson, detail).fault(fault)
+        })?;
+        let lines = lines(text);
+        let first = lines.len().saturating_sub(reading.last_k.unwrap_or(usize::MAX));
+        let mut skipped = SkippedLines::default();
+        for (index, line) in lines.iter().enumerate().skip(first) {
+            let number = index + 1;
+            let Err(problem) = self.take_line(log, line, number, reading.lenient) else { continue };
+            if !reading.lenient {
+                return Err(problem);
+            }
+            skipped.count += 1;
+            if skipped.listed.len() < SKIPPED_LISTED_MAX {
+                let detail = problem.detail().to_owned();
+                skipped.listed.push(Skipped { line: number, detail });
+            }
+        }
+        self.skipped = reading.lenient.then_some(skipped);
+        Ok(())
+    }
+
+    fn take_line(
+        &mut self,
+        log: &LogName,
+        line: &str,
+        number: usize,
+        lenient: bool,
+    ) -> Result<(), Problem> {
+        let line = if lenient { strip(line) } else { line };
+        let text = json::syntax(line.as_bytes()).map_err(|malformed| {
+            let why = malformed.reason.to_string();
+            let detail = format!("line {number}, column {}: {why}", malformed.column);
+            let fault = Fault { pointer: None, line: Some(number), detail: why };
+            Problem::new(Code::InvalidJson, detail).fault(fault)
+        })?;
+        let place = Place { index: None, line: Some(number), member: None };
+        self.take(log, text).map_err(|invalid| invalid_item(&invalid, place))
+    }
+
+    /// Takes an image that came as bytes.
+    fn take_image(
+        &mut self,
+        media_type: &str,
+        bytes: Vec<u8>,
+        metadata: Option<&str>,
+        image_path: &str,
+    ) -> Result<(), Problem> {
+        let wanted =
+            IMAGE_TYPES.iter().find(|(name, _)| *name == media_type).map(|(_, kind)| *kind);
+        if wanted.is_none() || recognise(&bytes).map(|(kind, _)| kind) != wanted {
+            let detail = format!("the bytes are no image of the type '{media_type}'");
+            return Err(Problem::new(Code::NotAnImage, detail));
+        }
+        let metadata = metadata.map(|text| json::syntax(text.as_bytes())).transpose();
+        let metadata = metadata.map_err(|malformed| {
+            invalid("metadata", format!("is a JSON text: {}", malformed.reason))
+        })?;
+        let screenshot = Screenshot::from_bytes(media_type, bytes, metadata, image_path);
+        self.add(screenshot.map_err(|invalid| invalid_item(&invalid, Place::default()))?);
+        Ok(())
+    }
+}
+
+/// The lines of a text; what follows the last line's end is a line only if there is something.
+fn lines(text: &str) -> Vec<&str> {
+    let mut lines = Vec::new();
+    let mut rest = text;
+    while let Some(end) = rest.find(['\n', '\r']) {
+        let (line, after) = rest.split_at_checked(end).unwrap_or((rest, ""));
+        lines.push(line);
+        rest = after.strip_prefix("\r\n").or_else(|| after.get(1..)).unwrap_or_default();
+    }
+    if !rest.is_empty() {
+        lines.push(rest);
+    }
+    lines
+}
+
+/// A line without the white space around it, as Python's `str.strip` sees white space.
+fn strip(line: &str) -> &str {
+    line.trim_matches(|c: char| c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c))
+}
+
+/// Reads the body of a POST to a log.
+pub(super) async fn posted(
+    log: LogName,
+    headers: &HeaderMap,
+    bytes: BodyBytes,
+    reading: Reading,
+) -> Result<Intake, Problem> {
+    let sent = media_type(headers);
+    if log == LogName::Screenshots && sent == "multipart/form-data" {
+        return multipart(headers, bytes).await;
+    }
+    work(bytes.len(), move || {
+        let mut intake = Intake::default();
+        if sent == "application/json" {
+            intake.take_json(&log, &bytes)?;
+        } else if LINES.contains(&sent.as_str()) {
+            intake.take_lines(&log, &bytes, &reading)?;
+        } else if log == LogName::Screenshots && IMAGE_TYPES.iter().any(|(name, _)| *name == sent) {
+            let image_path = reading.image_path.as_deref().unwrap_or_default();
+            intake.take_image(&sent, bytes.into_vec(), reading.metadata.as_deref(), image_path)?;
+        } else {
+            return Err(refused(&log, &sent));
+        }
+        Ok(intake)
+    })
+    .await
+}
+
+/// The refusal of a media type that a log does not take.
+pub(super) fn refused(log: &LogName, sent: &str) -> Problem {
+    let accepted = match log {
+        LogName::Screenshots => ACCEPTED_SCREENSHOTS,
+        LogName::Questions | LogName::Requests | LogName::Trajectories | LogName::Memory(_) => {
+            ACCEPTED
+        }
+    };
+    unsupported(sent, accepted, "for example with curl --json")
+}
+
+/// Reads the body of a PUT of a log: all its items, as an array or as lines.
+pub(super) async fn replaced(
+    log: LogName,
+    headers: &HeaderMap,
+    bytes: BodyBytes,
+) -> Result<Intake, Problem> {
+    let sent = media_type(headers);
+    work(bytes.len(), move || {
+        let mut intake = Intake::default();
+        if LINES.contains(&sent.as_str()) {
+            intake.take_lines(&log, &bytes, &Reading::default())?;
+            return Ok(intake);
+        }
+        if sent != "application/json" {
+            return Err(unsupported(&sent, ACCEPTED, "for example with curl --json"));
+        }
+        let text = json_text(&bytes)?;
+        if json::kind(text) != Kind::Array {
+            return Err(array_required(String::new(), json::kind(text)));
+        }
+        intake.take_array(&log, text, None)?;
+        Ok(intake)
+    })
+    .await
+}
+
+/// Reads the body of a PUT of an entry: one item, as an object.
+pub(super) async fn one_item(
+    log: LogName,
+    headers: &HeaderMap,
+    bytes: BodyBytes,
+) -> Result<Intake, Problem> {
+    let sent = media_type(headers);
+    if sent != "application/json" {
+        return Err(unsupported(&sent, "application/json", "for example with curl --json"));
+    }
+    work(bytes.len(), move || {
+        let text = json_text(&bytes)?;
+        let mut intake = Intake::default();
+        let taken = intake.take(&log, text);
+        taken.map_err(|invalid| invalid_item(&invalid, Place::default()))?;
+        Ok(intake)
+    })
+    .await
+}
+
+/// The parts of a form that brings one screenshot.
+#[derive(Default)]
+struct Form {
+    image: Option<(String, Vec<u8>)>,
+    file_name: Option<String>,
+    metadata: Option<String>,
+    image_path: Option<String>,
+}
+
+async fn multipart(headers: &HeaderMap, bytes: BodyBytes) -> Result<Intake, Problem> {
+    let mut request = Request::new(Body::from(bytes.into_vec()));
+    if let Some(kind) = headers.get(header::CONTENT_TYPE) {
+        request.headers_mut().insert(header::CONTENT_TYPE, kind.clone());
+    }
+    let mut parts = Multipart::from_request(request, &())
+        .await
+        .map_err(|error| malformed_form(&error.body_text()))?;
+    let mut form = Form::default();
+    while let Some(part) = parts.next_field().await.map_err(|e| malformed_form(&e.body_text()))? {
+        form.take(part).await?;
+    }
+    let Some((media_type, bytes)) = form.image else {
+        return Err(invalid_field("/image".to_owned(), "the form has no part 'image'"));
+    };
+    let image_path = form.image_path.or(form.file_name).unwrap_or_default();
+    work(bytes.len(), move || {
+        let mut intake = Intake::default();
+        intake.take_image(&media_type, bytes, form.metadata.as_deref(), &image_path)?;
+        Ok(intake)
+    })
+    .await
+}
+
+impl Form {
+    async fn take(&mut self, part: axum::extract::multipart::Field<'_>) -> Result<(), Problem> {
+        let name = part.name().unwrap_or_default().to_owned();
+        let declared = part.content_type().map(str::to_ascii_lowercase);
+        let file_name = part.file_name().map(str::to_owned);
+        let text = |bytes: &[u8]| {
+            let text = std::str::from_utf8(bytes).map(str::to_owned);
+            text.map_err(|_| invalid_field(format!("/{name}"), "the part is not UTF-8"))
+        };
+        let bytes = part.bytes().await.map_err(|error| malformed_form(&error.body_text()))?;
+        let taken_before = match name.as_str() {
+            "image" => {
+                self.file_name = file_name;
+                let kind = declared.filter(|kind| kind != "application/octet-stream");
+                let kind = kind.unwrap_or_else(|| sniff(&bytes));
+                self.image.replace((kind, bytes.to_vec())).is_some()
+            }
+            "metadata" => self.metadata.replace(text(&bytes)?).is_some(),
+            "image_path" => self.image_path.replace(text(&bytes)?).is_some(),
+            _ => return Err(unknown_field(format!("/{name}"))),
+        };
+        if taken_before {
+            return Err(invalid_field(format!("/{name}"), "the part came twice"));
+        }
+        Ok(())
+    }
+}
+
+fn sniff(bytes: &[u8]) -> String {
+    let kind = recognise(bytes).map(|(kind, _)| kind);
+    let found = IMAGE_TYPES.iter().find(|(_, known)| Some(*known) == kind);
+    found.map_or("application/octet-stream", |(name, _)| name).to_owned()
+}
+
+fn malformed_form(why: &str) -> Problem {
+    Problem::new(Code::InvalidEncoding, format!("the form cannot be read: {why}"))
+}

@@ -1,0 +1,291 @@
+//! The logs: a page of entries, appending, replacing, and removing entries.
+//!
+//! All five kinds have these handlers. The document shows them for the board's four logs; what is said
+//! of those is copied to the agents' memories when it is made.
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::Response;
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+
+use super::answer::{Answer, JSON, NDJSON};
+use super::body::{BODY_BYTES_MAX, BodyRoom, SCREENSHOT_BODY_BYTES_MAX, read};
+use super::docs::{ReadProblems, WriteProblems};
+use super::etag::{Resource, Tag};
+use super::intake::{Intake, Reading, posted, replaced};
+use super::page::{LogQuery, steps_param};
+use super::params::{Params, invalid};
+use super::path::{Author, LogPath, entry_url, log_url};
+use super::problem::Problem;
+use super::read::shown;
+use super::stream;
+use super::write::{Writing, WrittenBody, added, removed};
+use crate::board::{self, Command, LogName, Which};
+use crate::service::Service;
+
+/// An item in its envelope.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "the document's form of what a view writes")]
+pub(super) struct EntryBody {
+    /// Its place in its log, from 1, never used again.
+    #[schema(example = 17)]
+    seq: u64,
+    /// The revision of its last change.
+    #[schema(example = 1042)]
+    revision: u64,
+    /// When it was appended, RFC 3339 in UTC.
+    #[schema(format = DateTime)]
+    at: String,
+    /// Who appended it, where somebody was named.
+    #[schema(required = false, nullable = false)]
+    agent: Option<String>,
+    /// When it was last changed, if it ever was.
+    #[schema(required = false, nullable = false, format = DateTime)]
+    updated_at: Option<String>,
+    /// By whom it was last changed.
+    #[schema(required = false, nullable = false)]
+    updated_by: Option<String>,
+    /// What was sent.
+    #[schema(value_type = Object)]
+    item: Box<RawValue>,
+    /// The stored image, with `images=url`.
+    #[schema(required = false, nullable = false)]
+    image: Option<ImageBody>,
+}
+
+/// A stored image.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "the document's form of what a view writes")]
+pub(super) struct ImageBody {
+    /// Where its bytes are.
+    url: String,
+    /// Its media type.
+    #[schema(example = "image/png")]
+    media_type: String,
+    /// How many bytes it has.
+    bytes: u64,
+    /// Their SHA-256, in hexadecimal.
+    sha256: String,
+    /// Its width in pixels, where it can be told.
+    #[schema(required = false, nullable = false)]
+    width: Option<u32>,
+    /// Its height in pixels, where it can be told.
+    #[schema(required = false, nullable = false)]
+    height: Option<u32>,
+}
+
+/// A page of a log.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "the document's form of what a page writes")]
+pub(super) struct EntryPage {
+    entries: Vec<EntryBody>,
+    /// Where to go on, as `after`, or as `before` with `order=desc`: the last entry examined.
+    next: u64,
+    /// Whether there are more entries to examine.
+    more: bool,
+    /// How many entries the log has.
+    count: usize,
+    /// The session's revision that the page shows.
+    revision: u64,
+}
+
+fn tag_of(service: &Service, board: &board::Board, log: &LogName) -> Tag {
+    Tag::new(service.epoch(), board.log_version(log), &Resource::Log(log.clone()))
+}
+
+/// Read a log
+///
+/// A page of entries; with `Accept: application/x-ndjson` the bare items, a line each, all of them
+/// unless a limit is given.
+#[utoipa::path(
+    get, path = "/v1/sessions/{session}/{log}", operation_id = "get_log", tag = "logs",
+    params(
+        ("session" = String, Path, description = "The session's name"),
+        ("log" = super::docs::BoardLog, Path, description = "Which log"),
+        ("after" = Option<u64>, Query, description = "Only entries after this seq", minimum = 0),
+        ("before" = Option<u64>, Query, description = "Only entries before this seq", minimum = 0),
+        ("limit" = Option<u64>, Query, description = "How many at most; 100 for a page", minimum = 1, maximum = 1000),
+        ("order" = Option<super::docs::OrderName>, Query, description = "From the oldest or from the newest"),
+        ("latest" = Option<u64>, Query, description = "The last N after filtering, ascending; not with after, before, limit, order", minimum = 1, maximum = 1000),
+        ("steps" = Option<String>, Query, description = "Items whose `step` is one of these JSON numbers, by value, separated by commas", pattern = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?(,-?(0|[1-9][0-9]*)(\.[0-9]+)?)*$"),
+        ("status" = Option<String>, Query, description = "Items with this `status`, or with a result that has it"),
+        ("agent" = Option<String>, Query, description = "Entries by this agent, else items that name it as `agent`", min_length = 1, max_length = 64),
+        ("trajectory_key" = Option<String>, Query, description = "Items with this `key`"),
+        ("contains" = Option<String>, Query, description = "Items with this in one of their string values, letter case aside"),
+        ("keys" = Option<String>, Query, description = "Show only these members, separated by commas", min_length = 1),
+        ("images" = Option<super::docs::ImagesName>, Query, description = "What stands for a stored image; url unless said otherwise"),
+        ("min_revision" = Option<u64>, Query, description = "Wait up to 2 s until the session has reached this revision", minimum = 0),
+    ),
+    responses(
+        (status = 200, description = "The entries, or the items as lines",
+            content((EntryPage = "application/json"), (String = "application/x-ndjson")),
+            headers(("ETag" = String, description = "Changes with the log, and with the query"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
+        ReadProblems,
+    )
+)]
+pub(super) async fn get(
+    State(service): State<Service>,
+    LogPath { session, log }: LogPath,
+    headers: HeaderMap,
+    uri: axum::http::Uri,
+    mut params: Params,
+) -> Result<Response, Problem> {
+    let query = LogQuery::params(&session, &headers, &mut params)?;
+    let board = shown(&service, &session, params).await?.board;
+    let format = if query.lines() { "lines" } else { "" };
+    let tag = tag_of(&service, &board, &log).rendering(uri.query().unwrap_or_default(), format);
+    let answer = match Answer::of(board.revision()).unless_known(&headers, &tag)? {
+        Ok(answer) => answer,
+        Err(known) => return Ok(known),
+    };
+    let media_type = if query.lines() { NDJSON } else { JSON };
+    let pieces = query.pieces(service, board, log).await;
+    Ok(answer.body(media_type, stream::body(pieces).await?))
+}
+
+/// Append to a log
+///
+/// One item or many, all or none. The first write makes the session. Screenshots may also be sent as
+/// the bytes of an image, with `metadata` and `image_path` in the query, or as a form.
+#[utoipa::path(
+    post, path = "/v1/sessions/{session}/{log}", operation_id = "append_to_log", tag = "logs",
+    params(
+        ("session" = String, Path, description = "The session's name"),
+        ("log" = super::docs::BoardLog, Path, description = "Which log"),
+        ("lenient" = Option<bool>, Query, description = "Pass over lines that are no items, and list them"),
+        ("last_k" = Option<i64>, Query, description = "Take only the last lines, so many; -1 is all", minimum = -1),
+        ("metadata" = Option<String>, Query, description = "With an image's bytes: its metadata, as JSON"),
+        ("image_path" = Option<String>, Query, description = "With an image's bytes: a label"),
+        ("If-Match" = Option<String>, Header, description = "Only if the log has this tag"),
+        ("If-None-Match" = Option<String>, Header, description = "`*`: only if the log does not exist"),
+        ("X-Agent-ID" = Option<String>, Header, description = "Who writes, percent-encoded"),
+    ),
+    request_body(description = "An object is an item, a string is the item `{\"text\": …}`, an array is many",
+        content((super::docs::ItemsBody = "application/json"), (String = "application/x-ndjson"), (String = "application/jsonl"),
+            (super::docs::Bytes = "image/png"), (super::docs::Bytes = "image/jpeg"), (super::docs::Bytes = "image/webp"),
+            (super::docs::Bytes = "image/gif"), (super::docs::Bytes = "image/bmp"), (super::docs::ScreenshotForm = "multipart/form-data"))),
+    responses(
+        (status = 201, description = "Appended", body = WrittenBody,
+            headers(("ETag" = String, description = "The log's tag"), ("Location" = String, description = "The first new entry"), ("Blackboard-Revision" = u64, description = "The commit's revision"))),
+        (status = 200, description = "There was nothing to append", body = WrittenBody,
+            headers(("ETag" = String, description = "The log's tag"), ("Blackboard-Revision" = u64, description = "The revision as it stands"))),
+        WriteProblems,
+    )
+)]
+pub(super) async fn post(
+    State(service): State<Service>,
+    State(room): State<BodyRoom>,
+    LogPath { session, log }: LogPath,
+    Author(author): Author,
+    headers: HeaderMap,
+    mut params: Params,
+    body: Body,
+) -> Result<Response, Problem> {
+    let reading = Reading::params(&mut params)?;
+    params.finish()?;
+    let bytes = read(&headers, body, body_bytes_max(&log), &room).await?;
+    let Intake { items, images, skipped } = posted(log.clone(), &headers, bytes, reading).await?;
+    let writing = Writing { service: &service, session, author, headers: &headers };
+    let command = Command::Append { log: log.clone(), items };
+    let receipt = writing.write(Resource::Log(log.clone()), command, images).await?;
+    let tag = tag_of(&service, &receipt.board, &log);
+    let first = match receipt.answer {
+        board::Answer::Added { first, count: 1.., .. } => Some(first),
+        board::Answer::Added { .. } | board::Answer::Done | board::Answer::Removed { .. } => None,
+    };
+    let made = first.map(|first| entry_url(&writing.session, &log, first));
+    added(&receipt, &tag, made.as_deref(), skipped)
+}
+
+fn body_bytes_max(log: &LogName) -> usize {
+    match log {
+        LogName::Screenshots => SCREENSHOT_BODY_BYTES_MAX,
+        LogName::Questions | LogName::Requests | LogName::Trajectories | LogName::Memory(_) => {
+            BODY_BYTES_MAX
+        }
+    }
+}
+
+/// Replace a log
+///
+/// These are all its items from now on. Items that stand there already in this order stay as they are.
+#[utoipa::path(
+    put, path = "/v1/sessions/{session}/{log}", operation_id = "replace_log", tag = "logs",
+    params(
+        ("session" = String, Path, description = "The session's name"),
+        ("log" = super::docs::BoardLog, Path, description = "Which log"),
+        ("If-Match" = Option<String>, Header, description = "Only if the log has this tag"),
+        ("If-None-Match" = Option<String>, Header, description = "`*`: only if the log does not exist"),
+        ("X-Agent-ID" = Option<String>, Header, description = "Who writes, percent-encoded"),
+    ),
+    request_body(description = "All its items", content((super::docs::ItemArray = "application/json"), (String = "application/x-ndjson"), (String = "application/jsonl"))),
+    responses(
+        (status = 200, description = "Replaced", body = WrittenBody,
+            headers(("ETag" = String, description = "The log's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        (status = 201, description = "Made: there was no such session, or no such memory", body = WrittenBody,
+            headers(("ETag" = String, description = "The log's tag"), ("Location" = String, description = "The log"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        WriteProblems,
+    )
+)]
+pub(super) async fn put(
+    State(service): State<Service>,
+    State(room): State<BodyRoom>,
+    LogPath { session, log }: LogPath,
+    Author(author): Author,
+    headers: HeaderMap,
+    params: Params,
+    body: Body,
+) -> Result<Response, Problem> {
+    params.finish()?;
+    let bytes = read(&headers, body, body_bytes_max(&log), &room).await?;
+    let Intake { items, images, .. } = replaced(log.clone(), &headers, bytes).await?;
+    let writing = Writing { service: &service, session, author, headers: &headers };
+    let command = Command::ReplaceLog { log: log.clone(), items };
+    let receipt = writing.write(Resource::Log(log.clone()), command, images).await?;
+    let tag = tag_of(&service, &receipt.board, &log);
+    let made = receipt.committed && !receipt.existed;
+    let location = made.then(|| log_url(&writing.session, &log));
+    added(&receipt, &tag, location.as_deref(), None)
+}
+
+/// Remove entries of a log
+///
+/// All of them; or those whose item has one of these steps; or all but the newest.
+#[utoipa::path(
+    delete, path = "/v1/sessions/{session}/{log}", operation_id = "remove_entries", tag = "logs",
+    params(
+        ("session" = String, Path, description = "The session's name"),
+        ("log" = super::docs::BoardLog, Path, description = "Which log"),
+        ("steps" = Option<String>, Query, description = "Only items whose `step` is one of these JSON numbers, by value, separated by commas", pattern = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?(,-?(0|[1-9][0-9]*)(\.[0-9]+)?)*$"),
+        ("keep" = Option<u64>, Query, description = "All but this many, the newest; not with steps", minimum = 0),
+        ("If-Match" = Option<String>, Header, description = "Only if the log has this tag"),
+        ("X-Agent-ID" = Option<String>, Header, description = "Who writes, percent-encoded"),
+    ),
+    responses(
+        (status = 200, description = "Removed", body = WrittenBody,
+            headers(("ETag" = String, description = "The log's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        WriteProblems,
+    )
+)]
+pub(super) async fn delete(
+    State(service): State<Service>,
+    LogPath { session, log }: LogPath,
+    Author(author): Author,
+    headers: HeaderMap,
+    mut params: Params,
+) -> Result<Response, Problem> {
+    let which = match (steps_param(&mut params)?, params.count("keep", 0, u64::MAX)?) {
+        (Some(_), Some(_)) => return Err(invalid("keep", "does not go with steps")),
+        (Some(steps), None) => Which::Steps(steps),
+        (None, Some(keep)) => Which::AllButNewest(keep),
+        (None, None) => Which::All,
+    };
+    params.finish()?;
+    let writing = Writing { service: &service, session, author, headers: &headers };
+    let command = Command::RemoveEntries { log: log.clone(), which };
+    let receipt = writing.write(Resource::Log(log.clone()), command, Vec::new()).await?;
+    let tag = tag_of(&service, &receipt.board, &log);
+    removed(&receipt, Some(&tag))
+}

@@ -1,0 +1,263 @@
+//! A log as a page of entries, or as lines of items: which ones, and written piece by piece.
+
+use std::iter::Peekable;
+use std::sync::Arc;
+
+use axum::http::HeaderMap;
+
+use super::answer::{NDJSON, accepts};
+use super::params::{Params, invalid};
+use super::problem::Problem;
+use super::stream::{PIECE_BYTES, Pieces};
+use super::view::{Images, View, keys_param, push};
+use crate::board::json::Exact;
+use crate::board::{
+    Board, Contains, Entry, Filter, Log, LogName, Order, Revision, Selection, Seq, SessionName,
+};
+use crate::service::{Service, ServiceError};
+
+/// How many entries a page has, unless it is asked for more or fewer.
+const LIMIT_DEFAULT: usize = 100;
+
+/// How many entries a page may have.
+const LIMIT_MAX: u64 = 1000;
+
+/// How many steps one filter may name.
+const STEPS_MAX: usize = 1000;
+
+/// How many entries one page examines at most, whether they match or not.
+const EXAMINED_MAX: usize = 100_000;
+
+/// After so many examined entries, others get their turn.
+const EXAMINED_AT_ONCE: usize = 512;
+
+/// What the query of a log asks for.
+pub(super) struct LogQuery {
+    selection: Selection,
+    limit: Option<usize>,
+    latest: Option<usize>,
+    view: View,
+    lines: bool,
+}
+
+impl LogQuery {
+    /// Takes the parameters of a log.
+    pub(super) fn params(
+        session: &SessionName,
+        headers: &HeaderMap,
+        params: &mut Params,
+    ) -> Result<Self, Problem> {
+        let latest = params.count("latest", 1, LIMIT_MAX)?;
+        let seq = |number: Option<u64>| number.map(Seq);
+        let orders = [("asc", Order::Ascending), ("desc", Order::Descending)];
+        let (after, before) =
+            (params.number("after", 0..=u64::MAX)?, params.number("before", 0..=u64::MAX)?);
+        let limit = params.count("limit", 1, LIMIT_MAX)?;
+        let order = params.choice("order", &orders)?;
+        if latest.is_some()
+            && (after.is_some() || before.is_some() || limit.is_some() || order.is_some())
+        {
+            return Err(invalid("latest", "does not go with after, before, limit or order"));
+        }
+        let selection = Selection {
+            after: seq(after),
+            before: seq(before),
+            order: order.unwrap_or_default(),
+            filter: filter(params)?,
+        };
+        let view = View {
+            session: session.clone(),
+            keys: keys_param(params)?,
+            images: Images::param(params)?.unwrap_or(Images::Url),
+        };
+        Ok(Self {
+            selection,
+            limit,
+            latest,
+            view,
+            lines: accepts(headers, &[NDJSON, "application/jsonl"]),
+        })
+    }
+
+    /// Whether bare items were asked for, a line each.
+    pub(super) fn lines(&self) -> bool {
+        self.lines
+    }
+
+    /// The pieces of the answer.
+    pub(super) async fn pieces(
+        self,
+        service: Service,
+        board: Arc<Board>,
+        name: LogName,
+    ) -> LogPieces {
+        let log = board.log(&name);
+        let count = log.map_or(0, Log::len);
+        let walk = self.selection.walk(&board, &name);
+        let filter = self.selection.filter;
+        let (entries, filter, examined): (Entries, _, _) = match self.latest {
+            Some(latest) => {
+                let entries = newest(&board, &name, &filter, latest).await;
+                // The newest entry was examined, whether it matched or not.
+                let last = log.and_then(|log| log.iter().next_back()).map(|entry| entry.seq);
+                (Box::new(entries.into_iter()), Filter::default(), last)
+            }
+            None => (Box::new(walk), filter, None),
+        };
+        let next = match self.selection.order {
+            Order::Ascending => self.selection.after.unwrap_or_default(),
+            Order::Descending => {
+                let end = log.map_or(Seq(1), Log::next_seq);
+                self.selection.before.unwrap_or(end)
+            }
+        };
+        let limit = self.limit.or((!self.lines).then_some(LIMIT_DEFAULT));
+        LogPieces {
+            service,
+            revision: board.revision(),
+            board,
+            name,
+            entries: entries.peekable(),
+            filter,
+            view: self.view,
+            left: self.latest.or(limit).unwrap_or(usize::MAX),
+            examinable: if self.lines { usize::MAX } else { EXAMINED_MAX },
+            next: examined.unwrap_or(next),
+            moves_next: self.latest.is_none(),
+            count,
+            lines: self.lines,
+            written: 0,
+            begun: false,
+        }
+    }
+}
+
+fn filter(params: &mut Params) -> Result<Filter, Problem> {
+    Ok(Filter {
+        steps: steps_param(params)?,
+        status: params.text("status")?,
+        agent: params.parsed("agent")?,
+        trajectory_key: params.text("trajectory_key")?,
+        contains: params.text("contains")?.as_deref().map(Contains::new),
+    })
+}
+
+/// The parameter `steps`: JSON numbers.
+pub(super) fn steps_param(params: &mut Params) -> Result<Option<Vec<Exact>>, Problem> {
+    let Some(steps) = params.list("steps")? else { return Ok(None) };
+    if steps.len() > STEPS_MAX {
+        return Err(invalid("steps", format!("names at most {STEPS_MAX} steps")));
+    }
+    let numbers = steps.iter().map(|step| Exact::parse(step)).collect::<Option<Vec<_>>>();
+    numbers
+        .map(Some)
+        .ok_or_else(|| invalid("steps", "is a JSON number, or several separated by commas"))
+}
+
+/// The last entries that match, oldest first.
+async fn newest(
+    board: &Arc<Board>,
+    name: &LogName,
+    filter: &Filter,
+    count: usize,
+) -> Vec<Arc<Entry>> {
+    let backwards = Selection { order: Order::Descending, ..Selection::default() };
+    let mut found = Vec::new();
+    for (examined, entry) in backwards.walk(board, name).enumerate() {
+        if filter.matches(name, &entry) {
+            found.push(entry);
+        }
+        if found.len() == count {
+            break;
+        }
+        if examined % EXAMINED_AT_ONCE == EXAMINED_AT_ONCE - 1 {
+            tokio::task::yield_now().await;
+        }
+    }
+    found.reverse();
+    found
+}
+
+type Entries = Box<dyn Iterator<Item = Arc<Entry>> + Send>;
+
+/// A log's answer while it is being written.
+pub(super) struct LogPieces {
+    service: Service,
+    board: Arc<Board>,
+    name: LogName,
+    entries: Peekable<Entries>,
+    filter: Filter,
+    view: View,
+    /// How many entries may still be shown.
+    left: usize,
+    /// How many entries may still be examined.
+    examinable: usize,
+    next: Seq,
+    moves_next: bool,
+    count: usize,
+    revision: Revision,
+    lines: bool,
+    written: usize,
+    begun: bool,
+}
+
+impl Pieces for LogPieces {
+    async fn write(&mut self, out: &mut String) -> Result<bool, ServiceError> {
+        let start = out.len();
+        if !self.begun {
+            self.begun = true;
+            if !self.lines {
+                out.push_str("{\"entries\":[");
+            }
+        }
+        let mut examined = 0;
+        while self.left > 0 && self.examinable > 0 {
+            if out.len() - start >= PIECE_BYTES {
+                return Ok(true);
+            }
+            let Some(entry) = self.entries.next() else { break };
+            self.examinable -= 1;
+            if self.moves_next {
+                self.next = entry.seq;
+            }
+            if self.filter.is_empty() || self.filter.matches(&self.name, &entry) {
+                self.write_one(&entry, out).await?;
+            }
+            examined += 1;
+            if examined % EXAMINED_AT_ONCE == 0 {
+                tokio::task::yield_now().await;
+            }
+        }
+        if !self.lines {
+            self.write_end(out);
+        }
+        Ok(false)
+    }
+}
+
+impl LogPieces {
+    async fn write_one(&mut self, entry: &Entry, out: &mut String) -> Result<(), ServiceError> {
+        self.left -= 1;
+        if self.lines {
+            self.view.write_item(&self.service, &self.board, &entry.item, out).await?;
+            out.push('\n');
+            return Ok(());
+        }
+        if self.written > 0 {
+            out.push(',');
+        }
+        self.written += 1;
+        self.view.write_entry(&self.service, &self.board, entry, out).await
+    }
+
+    fn write_end(&mut self, out: &mut String) {
+        let more = self.entries.peek().is_some();
+        let Self { next, count, revision, .. } = self;
+        push(
+            out,
+            format_args!(
+                "],\"next\":{next},\"more\":{more},\"count\":{count},\"revision\":{revision}}}\n"
+            ),
+        );
+    }
+}

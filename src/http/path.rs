@@ -1,0 +1,151 @@
+//! What a request's path and headers name: the session, the log, the entry, and who writes.
+
+use axum::extract::{FromRequestParts, RawPathParams};
+use axum::http::request::Parts;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode, utf8_percent_encode};
+
+use super::problem::Problem;
+use crate::board::{AgentName, Code, InvalidName, LogName, Seq, SessionName};
+
+/// The header in which a client without a token names its agent.
+pub(super) const AGENT_HEADER: &str = "x-agent-id";
+
+/// The session of a path.
+pub(super) struct SessionPath(pub(super) SessionName);
+
+/// The log of a path: one of the four, or an agent's memory.
+pub(super) struct LogPath {
+    pub(super) session: SessionName,
+    pub(super) log: LogName,
+}
+
+/// The entry of a path.
+pub(super) struct EntryPath {
+    pub(super) session: SessionName,
+    pub(super) log: LogName,
+    pub(super) seq: Seq,
+}
+
+/// The agent in whose name a request is made, if any.
+pub(super) struct Author(pub(super) Option<AgentName>);
+
+struct Named {
+    session: SessionName,
+    log: Option<LogName>,
+    seq: Option<Seq>,
+}
+
+impl Named {
+    async fn read<S: Send + Sync>(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let params = RawPathParams::from_request_parts(parts, state).await;
+        let params = params.map_err(|_| {
+            Problem::new(Code::InvalidEncoding, "the path is not percent-encoded UTF-8")
+        })?;
+        let param = |name: &str| params.iter().find(|(key, _)| *key == name).map(|(_, text)| text);
+        let session = param("session").unwrap_or_default();
+        let session = session.parse().map_err(|why| invalid_name("session", why))?;
+        let log = match (param("log"), param("agent")) {
+            (_, Some(agent)) => {
+                let agent = agent.parse().map_err(|why| invalid_name("agent", why))?;
+                Some(LogName::Memory(agent))
+            }
+            (Some(log), None) => Some(board_log(log, parts.uri.path())?),
+            (None, None) => None,
+        };
+        let seq = param("seq").map(parse_seq).transpose()?;
+        Ok(Self { session, log, seq })
+    }
+}
+
+fn board_log(name: &str, path: &str) -> Result<LogName, Problem> {
+    let log = LogName::BOARD.into_iter().find(|log| log.to_string() == name);
+    log.ok_or_else(|| super::no_route(path))
+}
+
+/// A path segment that is no seq names no entry.
+fn parse_seq(text: &str) -> Result<Seq, Problem> {
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    let seq = text.parse().ok().filter(|_| digits).map(Seq);
+    seq.ok_or_else(|| {
+        Problem::new(
+            Code::EntryNotFound,
+            format!("'{text}' is no entry's seq: it is a whole number"),
+        )
+    })
+}
+
+fn invalid_name(whose: &str, why: InvalidName) -> Problem {
+    Problem::new(Code::InvalidName, format!("the {whose}'s name is invalid: {why}"))
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for SessionPath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        Ok(Self(Named::read(parts, state).await?.session))
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for LogPath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let Named { session, log, .. } = Named::read(parts, state).await?;
+        let log = log.unwrap_or(LogName::Screenshots);
+        Ok(Self { session, log })
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for EntryPath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let Named { session, log, seq } = Named::read(parts, state).await?;
+        let log = log.unwrap_or(LogName::Screenshots);
+        Ok(Self { session, log, seq: seq.unwrap_or_default() })
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Author {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        let Some(value) = parts.headers.get(AGENT_HEADER) else { return Ok(Self(None)) };
+        let name = percent_decode(value.as_bytes()).decode_utf8().map_err(|_| {
+            Problem::new(Code::InvalidEncoding, "X-Agent-ID is not percent-encoded UTF-8")
+        })?;
+        let name = name.parse().map_err(|why| invalid_name("agent", why))?;
+        Ok(Self(Some(name)))
+    }
+}
+
+/// Everything but the unreserved characters of RFC 3986.
+const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// The address of a session, as a path.
+pub(super) fn session_url(session: &SessionName) -> String {
+    format!("/v1/sessions/{}", utf8_percent_encode(session.as_str(), SEGMENT))
+}
+
+/// The address of a log, as a path.
+pub(super) fn log_url(session: &SessionName, log: &LogName) -> String {
+    let session = session_url(session);
+    match log {
+        LogName::Memory(agent) => {
+            format!("{session}/agents/{}/memory", utf8_percent_encode(agent.as_str(), SEGMENT))
+        }
+        LogName::Questions | LogName::Requests | LogName::Trajectories | LogName::Screenshots => {
+            format!("{session}/{log}")
+        }
+    }
+}
+
+/// The address of an entry, as a path.
+pub(super) fn entry_url(session: &SessionName, log: &LogName, seq: Seq) -> String {
+    format!("{}/{seq}", log_url(session, log))
+}
+
+/// The address of a screenshot's image, as a path.
+pub(super) fn image_url(session: &SessionName, seq: Seq) -> String {
+    format!("{}/image", entry_url(session, &LogName::Screenshots, seq))
+}

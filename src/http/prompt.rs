@@ -1,0 +1,247 @@
+//! The prompt: the board as a model reads it, written piece by piece from a snapshot.
+
+use std::sync::Arc;
+use std::vec::IntoIter;
+
+use axum::extract::State;
+use axum::http::{HeaderMap, Uri};
+use axum::response::Response;
+use utoipa::ToSchema;
+
+use super::answer::{Answer, JSON};
+use super::docs::ReadProblems;
+use super::etag::{Resource, Tag};
+use super::params::{Params, invalid};
+use super::path::{SessionPath, image_url};
+use super::problem::Problem;
+use super::read::shown;
+use super::stream::{self, PIECE_BYTES, Pieces};
+use super::view::{Images, keys_param};
+use crate::board::{Board, Entry, Log, LogName, Revision, Selection, Seq, SessionName, Walk};
+use crate::prompt::{ListPart, OPENING, image_part, metadata_part};
+use crate::service::{Service, ServiceError};
+
+/// How many agents' memories one prompt may include.
+const MEMORIES_MAX: usize = 100;
+
+/// How many items of each text log a prompt may be asked for.
+const LATEST_MAX: u64 = 1_000_000;
+
+/// A part of a prompt, as `OpenAI`'s chat format has it.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "the document's form of what is written here")]
+pub(super) struct PartBody {
+    /// `text` or `image_url`.
+    #[schema(rename = "type", example = "text")]
+    r#type: String,
+    /// The text of a text part.
+    #[schema(required = false, nullable = false)]
+    text: Option<String>,
+    /// The image of an image part.
+    #[schema(required = false, nullable = false, value_type = Object)]
+    image_url: Option<String>,
+}
+
+/// What the query of a prompt asks for.
+struct PromptQuery {
+    logs: Vec<LogName>,
+    keys: Option<Arc<[String]>>,
+    latest: Option<usize>,
+    images: Images,
+}
+
+impl PromptQuery {
+    fn params(params: &mut Params) -> Result<Self, Problem> {
+        Ok(Self {
+            logs: include_param(params)?,
+            keys: keys_param(params)?,
+            latest: params.count("latest", 1, LATEST_MAX)?,
+            images: Images::param(params)?.unwrap_or(Images::Inline),
+        })
+    }
+}
+
+/// The parameter `include`. The order of the parts is fixed, whatever its order.
+fn include_param(params: &mut Params) -> Result<Vec<LogName>, Problem> {
+    let Some(names) = params.list("include")? else { return Ok(LogName::BOARD.to_vec()) };
+    let mut logs = Vec::new();
+    for name in &names {
+        let log = match name.strip_prefix("memory:") {
+            Some(agent) => {
+                let agent = agent.parse();
+                LogName::Memory(agent.map_err(|why| invalid("include", format!("memory: {why}")))?)
+            }
+            None => {
+                let named = LogName::BOARD.into_iter().find(|log| log.to_string() == *name);
+                named.ok_or_else(|| {
+                    let known = "questions, requests, trajectories, screenshots and memory:{agent}";
+                    invalid("include", format!("knows {known}, and no '{name}'"))
+                })?
+            }
+        };
+        if !logs.contains(&log) {
+            logs.push(log);
+        }
+    }
+    if logs.len() > LogName::BOARD.len() + MEMORIES_MAX {
+        return Err(invalid("include", format!("names at most {MEMORIES_MAX} memories")));
+    }
+    // The four in the board's order, then the memories in the order of their names.
+    logs.sort();
+    Ok(logs)
+}
+
+/// Read the board as a prompt
+///
+/// What the original's `blackboard_to_prompt` gives. The order of the parts is fixed.
+#[utoipa::path(
+    get, path = "/v1/sessions/{session}/prompt", operation_id = "get_prompt", tag = "prompt",
+    params(
+        ("session" = String, Path, description = "The session's name"),
+        ("include" = Option<String>, Query, description = "Only these parts: questions, requests, trajectories, screenshots, memory:{agent}, separated by commas", pattern = "^(questions|requests|trajectories|screenshots|memory:[A-Za-z]+)(,(questions|requests|trajectories|screenshots|memory:[A-Za-z]+))*$"),
+        ("keys" = Option<String>, Query, description = "Show only these members of trajectories and memories, separated by commas; else the session's `history_keys`", min_length = 1),
+        ("latest" = Option<u64>, Query, description = "Only the last N items of each text log", minimum = 1, maximum = 1_000_000),
+        ("images" = Option<super::docs::ImagesName>, Query, description = "How a stored image is shown: inline unless said otherwise; with none there is no image part"),
+        ("min_revision" = Option<u64>, Query, description = "Wait up to 2 s until the session has reached this revision", minimum = 0),
+    ),
+    responses(
+        (status = 200, description = "The parts, in OpenAI's chat format", body = Vec<PartBody>,
+            headers(("ETag" = String, description = "Changes with what the prompt shows"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
+        ReadProblems,
+    )
+)]
+pub(super) async fn get(
+    State(service): State<Service>,
+    SessionPath(session): SessionPath,
+    headers: HeaderMap,
+    uri: Uri,
+    mut params: Params,
+) -> Result<Response, Problem> {
+    let query = PromptQuery::params(&mut params)?;
+    let board = shown(&service, &session, params).await?.board;
+    let version = board.at_version(last_change(&board, &query.logs));
+    let tag = Tag::new(service.epoch(), version, &Resource::Prompt)
+        .rendering(uri.query().unwrap_or_default(), "");
+    let answer = match Answer::of(board.revision()).unless_known(&headers, &tag)? {
+        Ok(answer) => answer,
+        Err(known) => return Ok(known),
+    };
+    let pieces = PromptPieces::new(service, board, session, query);
+    Ok(answer.body(JSON, stream::body(pieces).await?))
+}
+
+/// The last change of anything that the prompt shows, the session's settings among it.
+fn last_change(board: &Board, logs: &[LogName]) -> Revision {
+    let configured = board.life().map(|life| life.configured).unwrap_or_default();
+    let changed = logs.iter().filter_map(|log| board.log(log)).map(Log::changed);
+    changed.fold(configured, Revision::max)
+}
+
+/// A prompt while it is being written.
+struct PromptPieces {
+    service: Service,
+    board: Arc<Board>,
+    session: SessionName,
+    logs: IntoIter<LogName>,
+    latest: Option<usize>,
+    keys: Option<Arc<[String]>>,
+    images: Images,
+    open: Option<(Walk, Option<ListPart>)>,
+    begun: bool,
+}
+
+impl PromptPieces {
+    fn new(service: Service, board: Arc<Board>, session: SessionName, query: PromptQuery) -> Self {
+        let set = board.life().and_then(|life| life.settings.history_keys.clone());
+        Self {
+            service,
+            session,
+            logs: query.logs.into_iter(),
+            latest: query.latest,
+            keys: query.keys.or_else(|| set.map(Arc::from)),
+            images: query.images,
+            open: None,
+            begun: false,
+            board,
+        }
+    }
+
+    /// Begins the next log; `false` after the last one.
+    fn begin(&mut self, out: &mut String) -> bool {
+        let Some(log) = self.logs.next() else { return false };
+        let is_text = log != LogName::Screenshots;
+        let selection = Selection { after: self.after(&log), ..Selection::default() };
+        let walk = selection.walk(&self.board, &log);
+        let part = is_text.then(|| {
+            out.push_str(", ");
+            ListPart::open(&log, out)
+        });
+        self.open = Some((walk, part));
+        true
+    }
+
+    /// Where the last items of a text log begin, if only those are wanted.
+    fn after(&self, log: &LogName) -> Option<Seq> {
+        let latest = self.latest.filter(|_| *log != LogName::Screenshots)?;
+        let entries = self.board.log(log)?;
+        let before = entries.len().checked_sub(latest)?.checked_sub(1)?;
+        entries.at(before).map(|entry| entry.seq)
+    }
+
+    fn keys_of(&self, log: &LogName) -> Option<Arc<[String]>> {
+        let selects = matches!(log, LogName::Trajectories | LogName::Memory(_));
+        self.keys.clone().filter(|_| selects)
+    }
+
+    async fn screenshot(&self, entry: &Entry, out: &mut String) -> Result<(), ServiceError> {
+        out.push_str(", ");
+        metadata_part(&entry.item, out);
+        let url = match (self.images, entry.item.image()) {
+            (Images::None, _) => return Ok(()),
+            (Images::Url, Some(_)) => Some(image_url(&self.session, entry.seq)),
+            (Images::Inline, Some(image)) => {
+                let bytes = self.service.image(&self.board, image).await?;
+                Some(image.data_url(&bytes))
+            }
+            (Images::Inline | Images::Url, None) => None,
+        };
+        out.push_str(", ");
+        image_part(&entry.item, url.as_deref(), out);
+        Ok(())
+    }
+}
+
+impl Pieces for PromptPieces {
+    async fn write(&mut self, out: &mut String) -> Result<bool, ServiceError> {
+        let start = out.len();
+        if !self.begun {
+            self.begun = true;
+            out.push('[');
+            out.push_str(OPENING);
+        }
+        while out.len() - start < PIECE_BYTES {
+            let Some((mut walk, mut part)) = self.open.take() else {
+                if self.begin(out) {
+                    continue;
+                }
+                out.push_str("]\n");
+                return Ok(false);
+            };
+            match (walk.next(), &mut part) {
+                (Some(entry), Some(part)) => {
+                    let keys = self.keys_of(walk.log());
+                    part.item(&entry.item, keys.as_deref(), out);
+                }
+                (Some(entry), None) => self.screenshot(&entry, out).await?,
+                (None, _) => {
+                    if let Some(part) = part {
+                        part.close(out);
+                    }
+                    continue;
+                }
+            }
+            self.open = Some((walk, part));
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,61 @@
+//! The bytes of a screenshot's image.
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+
+use super::answer::Answer;
+use super::docs::{Bytes, ReadProblems};
+use super::etag::{Resource, Tag};
+use super::params::Params;
+use super::path::EntryPath;
+use super::problem::Problem;
+use super::read::shown;
+use crate::board::{Code, Rejected};
+use crate::service::{Service, ServiceError};
+
+/// What a browser may do with bytes that a client sent: show them, and nothing else.
+const SANDBOX: HeaderValue = HeaderValue::from_static("sandbox; default-src 'none'");
+
+/// Read a screenshot's image
+///
+/// The stored bytes, as they came.
+#[utoipa::path(
+    get, path = "/v1/sessions/{session}/screenshots/{seq}/image", operation_id = "get_image", tag = "entries",
+    params(
+        ("session" = String, Path, description = "The session's name"),
+        ("seq" = u64, Path, description = "The entry's place in the log", minimum = 1),
+        ("min_revision" = Option<u64>, Query, description = "Wait up to 2 s until the session has reached this revision", minimum = 0),
+    ),
+    responses(
+        (status = 200, description = "The image", content((Bytes = "image/*"), (Bytes = "*/*")),
+            headers(("ETag" = String, description = "Changes with the entry"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
+        ReadProblems,
+    )
+)]
+pub(super) async fn image(
+    State(service): State<Service>,
+    EntryPath { session, log, seq }: EntryPath,
+    headers: HeaderMap,
+    params: Params,
+) -> Result<Response, Problem> {
+    let board = shown(&service, &session, params).await?.board;
+    let entry = board.log(&log).and_then(|found| found.get(seq));
+    let entry = entry.ok_or_else(|| {
+        let rejected = Rejected::NoEntry { log: log.clone(), seq };
+        Problem::from(ServiceError::Rejected { rejected, revision: Some(board.revision()) })
+    })?;
+    let image = entry.item.image().ok_or_else(|| Problem::from(ServiceError::NoImage))?;
+    let version = board.at_version(entry.revision);
+    let tag = Tag::new(service.epoch(), version, &Resource::Image(seq));
+    let answer = match Answer::of(board.revision()).unless_known(&headers, &tag)? {
+        Ok(answer) => answer.header(header::CONTENT_SECURITY_POLICY, SANDBOX),
+        Err(known) => return Ok(known),
+    };
+    let bytes = service.image(&board, image).await?;
+    let media_type = HeaderValue::from_str(image.media_type())
+        .map_err(|error| Problem::new(Code::Internal, "the image has no type").cause(error))?;
+    let answer = answer.header(header::CONTENT_TYPE, media_type);
+    Ok((StatusCode::OK, answer.into_headers(), Body::from(bytes)).into_response())
+}

@@ -1,0 +1,322 @@
+//! Sessions: list them, make one or change its settings, describe it, delete it.
+
+use std::collections::BTreeMap;
+
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::Response;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::answer::Answer;
+use super::body::{BODY_BYTES_MAX, BodyRoom, json_text, media_type, read, unsupported};
+use super::docs::{ReadProblems, WriteProblems};
+use super::error::{invalid_field, no_session};
+use super::etag::{Resource, Tag};
+use super::params::{Params, invalid};
+use super::path::{Author, SessionPath, session_url};
+use super::problem::Problem;
+use super::read::shown;
+use super::session_patch::session_patch;
+use super::write::{Writing, removed};
+use crate::board::{Board, Command, Log, SessionName, Settings};
+use crate::service::{Published, Service};
+
+/// How many sessions a list has, unless it is asked for more or fewer.
+const LIST_DEFAULT: usize = 100;
+
+/// How many sessions a list may have.
+const LIST_MAX: u64 = 1000;
+
+/// A session as it is.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct SessionBody {
+    /// Its name.
+    #[schema(example = "sess_12345")]
+    session: String,
+    /// Its last commit.
+    revision: u64,
+    /// The oldest revision that its history can show.
+    oldest_revision: u64,
+    /// Whether its four logs are empty.
+    is_empty: bool,
+    counts: Counts,
+    /// The bytes of all its items' text, images not counted.
+    bytes: u64,
+    /// The bytes of the commits that its history keeps.
+    history_bytes: u64,
+    /// How many agents have a memory here.
+    agents: usize,
+    /// When it was made, RFC 3339 in UTC.
+    #[schema(format = DateTime)]
+    created_at: String,
+    /// When its last commit was, RFC 3339 in UTC.
+    #[schema(format = DateTime)]
+    updated_at: String,
+    settings: SettingsBody,
+    /// Labels to find it by.
+    labels: BTreeMap<String, String>,
+}
+
+/// How many entries each log of the board has.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Counts {
+    questions: usize,
+    requests: usize,
+    trajectories: usize,
+    screenshots: usize,
+}
+
+/// What is set; an absent member has its default.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct SettingsBody {
+    /// The members of trajectories and memories that a prompt shows; all where it is absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    history_keys: Option<Vec<String>>,
+    /// Whether posted screenshots are kept; they are where it is absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    screenshot_to_memory: Option<bool>,
+}
+
+/// A page of sessions, in the order of their names.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct SessionPage {
+    sessions: Vec<SessionBody>,
+    /// Where to go on, as `after`; null where nothing was listed yet.
+    #[schema(required)]
+    next: Option<String>,
+    /// Whether there are more.
+    more: bool,
+}
+
+/// What is to be set. An absent member stays as it is, null sets it back.
+#[derive(Debug, ToSchema)]
+#[expect(dead_code, reason = "the document's form of what `session_patch` reads")]
+pub(super) struct SessionPatchBody {
+    /// An absent setting stays, null sets it back to its default.
+    #[schema(required = false)]
+    settings: Option<SettingsPatchBody>,
+    /// An absent label stays, null removes it.
+    #[schema(required = false)]
+    labels: Option<BTreeMap<String, Option<String>>>,
+    /// Questions with their answers, for a session that this request makes.
+    #[schema(required = false, nullable = false)]
+    qa_pairs: Option<Vec<serde_json::Value>>,
+}
+
+/// Settings to change.
+#[derive(Debug, ToSchema)]
+#[expect(dead_code, reason = "the document's form of what `settings_patch` reads")]
+pub(super) struct SettingsPatchBody {
+    #[schema(required = false)]
+    history_keys: Option<Vec<String>>,
+    #[schema(required = false)]
+    screenshot_to_memory: Option<bool>,
+}
+
+impl SessionBody {
+    fn of(name: &SessionName, published: &Published) -> Option<Self> {
+        let board = &published.board;
+        let life = board.life()?;
+        let [questions, requests, trajectories, screenshots] =
+            board.logs().each_ref().map(Log::len);
+        Some(Self {
+            session: name.to_string(),
+            revision: board.revision().0,
+            oldest_revision: board.oldest().0,
+            is_empty: board.is_empty(),
+            counts: Counts { questions, requests, trajectories, screenshots },
+            bytes: board.bytes(),
+            history_bytes: published.history_bytes,
+            agents: board.agents(),
+            created_at: life.created_at.to_string(),
+            updated_at: board.updated_at().to_string(),
+            settings: SettingsBody::from(&*life.settings),
+            labels: (*life.labels).clone(),
+        })
+    }
+}
+
+impl From<&Settings> for SettingsBody {
+    fn from(settings: &Settings) -> Self {
+        Self {
+            history_keys: settings.history_keys.clone(),
+            screenshot_to_memory: settings.screenshot_to_memory,
+        }
+    }
+}
+
+/// List sessions
+///
+/// In the order of their names, a page at a time.
+#[utoipa::path(
+    get, path = "/v1/sessions", operation_id = "list_sessions", tag = "sessions",
+    params(
+        ("limit" = Option<u64>, Query, description = "How many at most", minimum = 1, maximum = 1000),
+        ("after" = Option<String>, Query, description = "Only names after this one", min_length = 1),
+        ("prefix" = Option<String>, Query, description = "Only names that begin so"),
+        ("label" = Option<String>, Query, description = "Only sessions with these labels, as `name:value`, separated by commas", pattern = "^[^:,]+:[^,]*$"),
+    ),
+    responses(
+        (status = 200, description = "A page of sessions", body = SessionPage,
+            headers(("ETag" = String, description = "Changes with the answer"))),
+        ReadProblems,
+    )
+)]
+pub(super) async fn list(
+    State(service): State<Service>,
+    headers: HeaderMap,
+    mut params: Params,
+) -> Result<Response, Problem> {
+    let limit = params.count("limit", 1, LIST_MAX)?.unwrap_or(LIST_DEFAULT);
+    let after: Option<SessionName> = params.parsed("after")?;
+    let prefix = params.text("prefix")?.unwrap_or_default();
+    let labels = labels_param(&mut params)?;
+    params.finish()?;
+    let mut found = service.list(after.clone(), &prefix, limit + 1, |board| has(board, &labels));
+    let more = found.len() > limit;
+    found.truncate(limit);
+    let next = found.last().map(|(name, _)| name.clone()).or(after);
+    let page = SessionPage {
+        sessions: found.iter().filter_map(|(name, shown)| SessionBody::of(name, shown)).collect(),
+        next: next.map(|name| name.to_string()),
+        more,
+    };
+    let bytes = serde_json::to_vec(&page).unwrap_or_default();
+    let tag = Tag::of_bytes(service.epoch(), &bytes);
+    match Answer::plain().unless_known(&headers, &tag)? {
+        Ok(answer) => answer.json(&page),
+        Err(known) => Ok(known),
+    }
+}
+
+fn labels_param(params: &mut Params) -> Result<Vec<(String, String)>, Problem> {
+    let labels = params.list("label")?.unwrap_or_default();
+    let pair = |label: &String| {
+        let (name, value) = label.split_once(':')?;
+        Some((name.to_owned(), value.to_owned()))
+    };
+    let pairs = labels.iter().map(pair).collect::<Option<_>>();
+    pairs.ok_or_else(|| invalid("label", "is name:value, or several of them separated by commas"))
+}
+
+fn has(board: &Board, labels: &[(String, String)]) -> bool {
+    let Some(life) = board.life() else { return false };
+    labels.iter().all(|(name, value)| life.labels.get(name) == Some(value))
+}
+
+/// Describe a session
+#[utoipa::path(
+    get, path = "/v1/sessions/{session}", operation_id = "describe_session", tag = "sessions",
+    params(
+        ("session" = String, Path, description = "The session's name"),
+        ("min_revision" = Option<u64>, Query, description = "Wait up to 2 s until the session has reached this revision", minimum = 0),
+    ),
+    responses(
+        (status = 200, description = "The session", body = SessionBody,
+            headers(("ETag" = String, description = "Changes with every commit"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
+        ReadProblems,
+    )
+)]
+pub(super) async fn describe(
+    State(service): State<Service>,
+    SessionPath(session): SessionPath,
+    headers: HeaderMap,
+    params: Params,
+) -> Result<Response, Problem> {
+    let published = shown(&service, &session, params).await?;
+    let board = &published.board;
+    let tag = Tag::new(service.epoch(), board.version(), &Resource::Session);
+    let answer = match Answer::of(board.revision()).unless_known(&headers, &tag)? {
+        Ok(answer) => answer,
+        Err(known) => return Ok(known),
+    };
+    let body = SessionBody::of(&session, &published).ok_or_else(|| no_session(&session))?;
+    answer.json(&body)
+}
+
+/// Make a session, or change its settings and labels
+///
+/// An absent member stays as it is; null sets it back. `qa_pairs` are loaded as questions with their
+/// answers, and only where this request makes the session.
+#[utoipa::path(
+    put, path = "/v1/sessions/{session}", operation_id = "put_session", tag = "sessions",
+    params(
+        ("session" = String, Path, description = "The session's name"),
+        ("If-Match" = Option<String>, Header, description = "Only if the session has this tag"),
+        ("If-None-Match" = Option<String>, Header, description = "`*`: only if there is no such session"),
+        ("X-Agent-ID" = Option<String>, Header, description = "Who writes, percent-encoded"),
+    ),
+    request_body(content = SessionPatchBody, description = "May be left out"),
+    responses(
+        (status = 200, description = "The session, changed or as it was", body = SessionBody,
+            headers(("ETag" = String, description = "Its tag"), ("Blackboard-Revision" = u64, description = "Its revision"))),
+        (status = 201, description = "The session, made", body = SessionBody,
+            headers(("ETag" = String, description = "Its tag"), ("Location" = String, description = "Its address"), ("Blackboard-Revision" = u64, description = "Its revision"))),
+        WriteProblems,
+    )
+)]
+pub(super) async fn put(
+    State(service): State<Service>,
+    State(room): State<BodyRoom>,
+    SessionPath(session): SessionPath,
+    Author(author): Author,
+    headers: HeaderMap,
+    params: Params,
+    body: axum::body::Body,
+) -> Result<Response, Problem> {
+    params.finish()?;
+    let bytes = read(&headers, body, BODY_BYTES_MAX, &room).await?;
+    let sent = media_type(&headers);
+    if sent != "application/json" && !(sent.is_empty() && bytes.is_empty()) {
+        return Err(unsupported(&sent, "application/json", "for example with curl --json"));
+    }
+    let command = session_patch(if bytes.is_empty() { "{}" } else { json_text(&bytes)? })?;
+    let loads = matches!(&command, Command::PutSession { qa_pairs, .. } if !qa_pairs.is_empty());
+    if loads && service.published(&session)?.is_some() {
+        let why = "questions are loaded only into a session that this request makes";
+        return Err(invalid_field("/qa_pairs".to_owned(), why));
+    }
+    let writing = Writing { service: &service, session, author, headers: &headers };
+    let receipt = writing.write(Resource::Session, command, Vec::new()).await?;
+    let board = receipt.board;
+    let tag = Tag::new(service.epoch(), board.version(), &Resource::Session);
+    let mut answer = Answer::of(board.revision()).tag(&tag);
+    if !receipt.existed {
+        answer = answer.created(&session_url(&writing.session));
+    }
+    let published = Published { board, history_bytes: receipt.history_bytes };
+    let body = SessionBody::of(&writing.session, &published);
+    answer.json(&body.ok_or_else(|| no_session(&writing.session))?)
+}
+
+/// Delete a session with all it has
+///
+/// A session made again under its name goes on from its last revision.
+#[utoipa::path(
+    delete, path = "/v1/sessions/{session}", operation_id = "delete_session", tag = "sessions",
+    params(
+        ("session" = String, Path, description = "The session's name"),
+        ("If-Match" = Option<String>, Header, description = "Only if the session has this tag"),
+        ("X-Agent-ID" = Option<String>, Header, description = "Who writes, percent-encoded"),
+    ),
+    responses(
+        (status = 200, description = "It is gone", body = super::write::WrittenBody,
+            headers(("Blackboard-Revision" = u64, description = "The deletion's revision"))),
+        WriteProblems,
+    )
+)]
+pub(super) async fn delete(
+    State(service): State<Service>,
+    SessionPath(session): SessionPath,
+    Author(author): Author,
+    headers: HeaderMap,
+    params: Params,
+) -> Result<Response, Problem> {
+    params.finish()?;
+    let writing = Writing { service: &service, session, author, headers: &headers };
+    let receipt = writing.write(Resource::Session, Command::DeleteSession, Vec::new()).await?;
+    removed(&receipt, None)
+}

@@ -1,0 +1,139 @@
+//! How entries and items are shown: which members, and what stands for a stored image.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use super::params::{Params, invalid};
+use super::path::image_url;
+use super::problem::Problem;
+use crate::board::{Board, Entry, IMAGE_MEMBER, Image, Item, SessionName, json};
+use crate::service::{Service, ServiceError};
+
+/// What stands for a stored image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Images {
+    /// Its data URL, made again exactly.
+    Inline,
+    /// Its address.
+    Url,
+    /// Nothing.
+    None,
+}
+
+impl Images {
+    /// The parameter `images`.
+    pub(super) fn param(params: &mut Params) -> Result<Option<Self>, Problem> {
+        let choices = [("inline", Self::Inline), ("url", Self::Url), ("none", Self::None)];
+        params.choice("images", &choices)
+    }
+}
+
+/// The parameter `keys`: the names of members.
+pub(super) fn keys_param(params: &mut Params) -> Result<Option<Arc<[String]>>, Problem> {
+    const KEYS_MAX: usize = 1000;
+    let keys = params.list("keys")?;
+    if keys.as_ref().is_some_and(|keys| keys.len() > KEYS_MAX) {
+        return Err(invalid("keys", format!("names at most {KEYS_MAX} members")));
+    }
+    Ok(keys.map(Arc::from))
+}
+
+/// How items are shown.
+#[derive(Clone, Debug)]
+pub(super) struct View {
+    /// Their session, whose name the addresses of images contain.
+    pub(super) session: SessionName,
+    /// Only these members, where some are named.
+    pub(super) keys: Option<Arc<[String]>>,
+    /// What stands for a stored image.
+    pub(super) images: Images,
+}
+
+impl View {
+    fn shows(&self, member: &str) -> bool {
+        self.keys.as_ref().is_none_or(|keys| keys.iter().any(|key| key == member))
+    }
+
+    /// Writes an entry in its envelope.
+    pub(super) async fn write_entry(
+        &self,
+        service: &Service,
+        board: &Board,
+        entry: &Entry,
+        out: &mut String,
+    ) -> Result<(), ServiceError> {
+        write_envelope(entry, out);
+        self.write_item(service, board, &entry.item, out).await?;
+        if let (Images::Url, Some(image)) = (self.images, entry.item.image()) {
+            write_image(&image_url(&self.session, entry.seq), image, out);
+        }
+        out.push('}');
+        Ok(())
+    }
+
+    /// Writes an item alone.
+    pub(super) async fn write_item(
+        &self,
+        service: &Service,
+        board: &Board,
+        item: &Item,
+        out: &mut String,
+    ) -> Result<(), ServiceError> {
+        let inline = self.images == Images::Inline && self.shows(IMAGE_MEMBER);
+        match item.image() {
+            Some(_) if inline && self.keys.is_none() => {
+                out.push_str(&service.whole_text(board, item).await?);
+            }
+            Some(_) if inline => {
+                let whole = service.whole_text(board, item).await?;
+                out.push_str(&json::select(&whole, |name| self.shows(name)));
+            }
+            Some(_) => {
+                out.push_str(&json::select(item.text(), |name| {
+                    name != IMAGE_MEMBER && self.shows(name)
+                }));
+            }
+            None if self.keys.is_some() => {
+                out.push_str(&json::select(item.text(), |name| self.shows(name)));
+            }
+            None => out.push_str(item.text()),
+        }
+        Ok(())
+    }
+}
+
+fn write_envelope(entry: &Entry, out: &mut String) {
+    let Entry { seq, revision, at, agent, updated, .. } = entry;
+    push(out, format_args!("{{\"seq\":{seq},\"revision\":{revision},\"at\":\"{at}\""));
+    if let Some(agent) = agent {
+        out.push_str(",\"agent\":");
+        json::quote(agent.as_str(), out);
+    }
+    if let Some(updated) = updated {
+        push(out, format_args!(",\"updated_at\":\"{}\"", updated.at));
+        if let Some(by) = &updated.by {
+            out.push_str(",\"updated_by\":");
+            json::quote(by.as_str(), out);
+        }
+    }
+    out.push_str(",\"item\":");
+}
+
+fn write_image(url: &str, image: &Image, out: &mut String) {
+    out.push_str(",\"image\":{\"url\":");
+    json::quote(url, out);
+    out.push_str(",\"media_type\":");
+    json::quote(image.media_type(), out);
+    push(out, format_args!(",\"bytes\":{},\"sha256\":\"{}\"", image.bytes, image.sha256));
+    if let Some((width, height)) = image.size {
+        push(out, format_args!(",\"width\":{width},\"height\":{height}"));
+    }
+    out.push('}');
+}
+
+/// Writes to a string, which cannot fail.
+pub(super) fn push(out: &mut String, text: std::fmt::Arguments<'_>) {
+    if out.write_fmt(text).is_err() {
+        tracing::error!("a string did not take what was written to it");
+    }
+}
