@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 use std::{fs, io, net::SocketAddr};
 
 use tokio::{
@@ -16,6 +17,10 @@ use crate::descriptors::fit_connections;
 use crate::http::{ConnectionLimits, edge, router, serve};
 use crate::service::{LoadError, Service};
 use crate::store::{SqliteOptions, SqliteStore, StoreError, SyncLevel};
+
+/// How long open requests may take once the server is to end: with what the writer and the store then
+/// need, the end comes within 10 s.
+const DRAIN_MAX: Duration = Duration::from_secs(8);
 
 /// Why the server did not start.
 #[derive(Debug, thiserror::Error)]
@@ -70,6 +75,7 @@ pub async fn run(config: Config) -> Result<(), Error> {
     let router = edge(router(service.clone()), config.allowed_hosts);
     let limits = ConnectionLimits {
         connections_max: fit_connections(config.connections_max),
+        drain_timeout: DRAIN_MAX,
         ..ConnectionLimits::default()
     };
 

@@ -182,6 +182,9 @@ pub enum Rejected {
     /// The entry was changed since this write was made from it; only seen inside the server.
     #[error("the entry was changed meanwhile")]
     Stale,
+    /// Answered questions are to be loaded into a session that exists already.
+    #[error("questions are loaded only into a session that this write makes")]
+    NotAtCreation,
     /// The session would have too many labels.
     #[error("a session has at most {max} labels, this one would have {labels}")]
     TooManyLabels {
@@ -225,7 +228,7 @@ impl Rejected {
             Self::NoEntry { .. } => Code::EntryNotFound,
             Self::Precondition { .. } => Code::PreconditionFailed,
             Self::Stale => Code::Overloaded,
-            Self::TooManyLabels { .. } => Code::InvalidField,
+            Self::NotAtCreation | Self::TooManyLabels { .. } => Code::InvalidField,
             Self::TooManyItems { .. } => Code::CommitTooLarge,
             Self::SessionFull { .. } | Self::ImagesFull { .. } => Code::SessionFull,
         }

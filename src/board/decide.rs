@@ -73,6 +73,9 @@ impl Draft {
     fn carry_out(self, command: &Command) -> Result<(Answer, Vec<Change>), Rejected> {
         let board = &self.board;
         let (answer, changes) = match command {
+            Command::PutSession { qa_pairs, .. } if !self.made && !qa_pairs.is_empty() => {
+                return Err(Rejected::NotAtCreation);
+            }
             Command::PutSession { settings, labels, .. } if !self.made => {
                 (Answer::Done, configure(board, settings, labels))
             }

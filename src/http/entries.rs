@@ -11,7 +11,7 @@ use super::body::{
     work,
 };
 use super::docs::{ReadProblems, WriteProblems};
-use super::error::{Place, invalid_item};
+use super::error::{Place, invalid_item, no_entry};
 use super::etag::{Resource, Tag};
 use super::intake::{Intake, one_item};
 use super::logs::EntryBody;
@@ -32,10 +32,6 @@ const PATCH_TYPES: &str = "application/merge-patch+json, application/json-patch+
 
 fn body_bytes_max(log: &LogName) -> usize {
     if *log == LogName::Screenshots { SCREENSHOT_BODY_BYTES_MAX } else { BODY_BYTES_MAX }
-}
-
-fn no_entry(log: &LogName, seq: Seq) -> Problem {
-    Problem::new(Code::EntryNotFound, format!("{log} has no entry {seq}"))
 }
 
 /// Read an entry
@@ -69,7 +65,7 @@ pub(super) async fn get(
     };
     let board = shown(&service, &session, params).await?.board;
     let entry = board.log(&log).and_then(|found| found.get(seq));
-    let entry = entry.ok_or_else(|| no_entry(&log, seq))?;
+    let entry = entry.ok_or_else(|| no_entry(&board, &log, seq))?;
     let version = board.at_version(entry.revision);
     let tag = Tag::new(service.epoch(), version, &Resource::Entry(log, seq));
     let tag = tag.rendering(uri.query().unwrap_or_default(), "");

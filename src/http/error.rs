@@ -2,7 +2,7 @@
 
 use super::problem::{Fault, Problem};
 use crate::board::json::{self, Kind};
-use crate::board::{Code, InvalidItem, Revision, SessionName};
+use crate::board::{Board, Code, InvalidItem, LogName, Rejected, Revision, Seq, SessionName};
 use crate::service::ServiceError;
 
 use axum::http::{HeaderName, HeaderValue};
@@ -100,9 +100,7 @@ impl From<ServiceError> for Problem {
     fn from(error: ServiceError) -> Self {
         let (code, detail) = (error.code(), error.to_string());
         match error {
-            ServiceError::Rejected { revision: Some(revision), .. } => {
-                Self::new(code, detail).header(REVISION_HEADER, revision_value(revision))
-            }
+            ServiceError::Rejected { rejected, revision } => refused(&rejected, revision),
             ServiceError::Item(invalid) => invalid_item(&invalid, Place::default()),
             ServiceError::Patch { error, revision } => {
                 patch_problem(code, &error).header(REVISION_HEADER, revision_value(revision))
@@ -116,9 +114,7 @@ impl From<ServiceError> for Problem {
             ServiceError::Store(cause) => {
                 Self::new(code, "the store could not read or write an image").cause(cause)
             }
-            ServiceError::Rejected { .. }
-            | ServiceError::NoImage
-            | ServiceError::CommitTooLarge { .. }
+            ServiceError::CommitTooLarge { .. }
             | ServiceError::Overloaded
             | ServiceError::Poisoned { .. }
             | ServiceError::StoreFull
@@ -127,6 +123,31 @@ impl From<ServiceError> for Problem {
             | ServiceError::Fault => Self::new(code, detail),
         }
     }
+}
+
+/// A refusal by a rule of the board, with the revision that it was decided against.
+pub(super) fn refused(rejected: &Rejected, revision: Option<Revision>) -> Problem {
+    let why = rejected.to_string();
+    let problem = match rejected {
+        Rejected::NotAtCreation => invalid_field("/qa_pairs".to_owned(), why),
+        Rejected::TooManyLabels { .. } => invalid_field("/labels".to_owned(), why),
+        Rejected::NoSession
+        | Rejected::NoEntry { .. }
+        | Rejected::Precondition { .. }
+        | Rejected::Stale
+        | Rejected::TooManyItems { .. }
+        | Rejected::SessionFull { .. }
+        | Rejected::ImagesFull { .. } => Problem::new(rejected.code(), why),
+    };
+    match revision {
+        Some(revision) => problem.header(REVISION_HEADER, revision_value(revision)),
+        None => problem,
+    }
+}
+
+/// An entry that is not there.
+pub(super) fn no_entry(board: &Board, log: &LogName, seq: Seq) -> Problem {
+    refused(&Rejected::NoEntry { log: log.clone(), seq }, Some(board.revision()))
 }
 
 fn patch_problem(code: Code, error: &json::PatchError) -> Problem {

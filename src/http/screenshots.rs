@@ -7,13 +7,14 @@ use axum::response::{IntoResponse, Response};
 
 use super::answer::Answer;
 use super::docs::{Bytes, ReadProblems};
+use super::error::{REVISION_HEADER, no_entry, revision_value};
 use super::etag::{Resource, Tag};
 use super::params::Params;
 use super::path::EntryPath;
 use super::problem::Problem;
 use super::read::shown;
-use crate::board::{Code, Rejected};
-use crate::service::{Service, ServiceError};
+use crate::board::Code;
+use crate::service::Service;
 
 /// What a browser may do with bytes that a client sent: show them, and nothing else.
 const SANDBOX: HeaderValue = HeaderValue::from_static("sandbox; default-src 'none'");
@@ -42,11 +43,12 @@ pub(super) async fn image(
 ) -> Result<Response, Problem> {
     let board = shown(&service, &session, params).await?.board;
     let entry = board.log(&log).and_then(|found| found.get(seq));
-    let entry = entry.ok_or_else(|| {
-        let rejected = Rejected::NoEntry { log: log.clone(), seq };
-        Problem::from(ServiceError::Rejected { rejected, revision: Some(board.revision()) })
+    let entry = entry.ok_or_else(|| no_entry(&board, &log, seq))?;
+    let image = entry.item.image().ok_or_else(|| {
+        let revision = revision_value(board.revision());
+        Problem::new(Code::NoImage, "this entry has no stored image")
+            .header(REVISION_HEADER, revision)
     })?;
-    let image = entry.item.image().ok_or_else(|| Problem::from(ServiceError::NoImage))?;
     let version = board.at_version(entry.revision);
     let tag = Tag::new(service.epoch(), version, &Resource::Image(seq));
     let answer = match Answer::of(board.revision()).unless_known(&headers, &tag)? {

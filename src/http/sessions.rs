@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 use super::answer::Answer;
 use super::body::{BODY_BYTES_MAX, BodyRoom, json_text, media_type, read, unsupported};
 use super::docs::{ReadProblems, WriteProblems};
-use super::error::{invalid_field, no_session};
+use super::error::no_session;
 use super::etag::{Resource, Tag};
 use super::params::{Params, invalid};
 use super::path::{Author, SessionPath, session_url};
@@ -274,11 +274,6 @@ pub(super) async fn put(
         return Err(unsupported(&sent, "application/json", "for example with curl --json"));
     }
     let command = session_patch(if bytes.is_empty() { "{}" } else { json_text(&bytes)? })?;
-    let loads = matches!(&command, Command::PutSession { qa_pairs, .. } if !qa_pairs.is_empty());
-    if loads && service.published(&session)?.is_some() {
-        let why = "questions are loaded only into a session that this request makes";
-        return Err(invalid_field("/qa_pairs".to_owned(), why));
-    }
     let writing = Writing { service: &service, session, author, headers: &headers };
     let receipt = writing.write(Resource::Session, command, Vec::new()).await?;
     let board = receipt.board;

@@ -25,9 +25,6 @@ pub enum ServiceError {
         /// The revision of the session that it was tried on.
         revision: Revision,
     },
-    /// The entry has no stored image.
-    #[error("this entry has no stored image")]
-    NoImage,
     /// The commit would be larger than a commit may be.
     #[error("one write may change {max} bytes, this one changes {bytes}")]
     CommitTooLarge {
@@ -79,7 +76,6 @@ impl ServiceError {
             Self::Rejected { rejected, .. } => rejected.code(),
             Self::Item(invalid) => invalid.code(),
             Self::Patch { error, .. } => patch_code(error),
-            Self::NoImage => Code::NoImage,
             Self::CommitTooLarge { .. } => Code::CommitTooLarge,
             Self::RevisionNotReached { .. } => Code::RevisionNotReached,
             Self::Overloaded => Code::Overloaded,
