@@ -1,7 +1,5 @@
 //! A blackboard that agents on many devices share over HTTP: durable, ordered, and readable as a prompt.
-//!
-//! The layers, from the top down; each may use only those below it:
-//! `cli` → `app` → `http` → `service` → `store` and `prompt` → `board`.
+#![doc = include_str!("ARCHITECTURE.md")]
 
 pub mod app;
 pub mod board;
