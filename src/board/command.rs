@@ -161,8 +161,11 @@ pub enum Answer {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Rejected {
     /// There is no such session, and this write does not make one.
-    #[error("there is no session of this name")]
-    NoSession,
+    #[error("there is no session '{session}'")]
+    NoSession {
+        /// The name.
+        session: SessionName,
+    },
     /// There is no such entry.
     #[error("{log} has no entry {seq}")]
     NoEntry {
@@ -224,7 +227,7 @@ impl Rejected {
     #[must_use]
     pub const fn code(&self) -> Code {
         match self {
-            Self::NoSession => Code::SessionNotFound,
+            Self::NoSession { .. } => Code::SessionNotFound,
             Self::NoEntry { .. } => Code::EntryNotFound,
             Self::Precondition { .. } => Code::PreconditionFailed,
             Self::Stale => Code::Overloaded,

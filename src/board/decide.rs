@@ -55,7 +55,7 @@ impl Draft {
             return Ok(draft);
         }
         if !may_make_session(&write.command, moment.policy) {
-            return Err(Rejected::NoSession);
+            return Err(Rejected::NoSession { session: write.session.clone() });
         }
         let stamp = Stamp {
             revision: board.revision.next(),

@@ -139,9 +139,9 @@ pub(super) fn json_text(bytes: &[u8]) -> Result<&str, Problem> {
 }
 
 fn malformed_json(malformed: &Malformed) -> Problem {
-    let Malformed { line, column, .. } = malformed;
-    let detail = format!("line {line}, column {column}: {malformed}");
-    let fault = Fault { pointer: None, line: Some(*line), detail: malformed.to_string() };
+    let Malformed { line, column, reason } = malformed;
+    let detail = format!("line {line}, column {column}: {reason}");
+    let fault = Fault { pointer: None, line: Some(*line), detail: reason.to_string() };
     Problem::new(Code::InvalidJson, detail).fault(fault)
 }
 

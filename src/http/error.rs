@@ -86,9 +86,9 @@ pub(super) fn array_required(pointer: String, found: Kind) -> Problem {
     })
 }
 
-/// There is no session of this name.
+/// There is no session of the name that was asked for.
 pub(super) fn no_session(session: &SessionName) -> Problem {
-    Problem::new(Code::SessionNotFound, format!("there is no session '{session}'"))
+    refused(&Rejected::NoSession { session: session.clone() }, None)
 }
 
 /// A session's revision as a header's value.
@@ -131,7 +131,7 @@ pub(super) fn refused(rejected: &Rejected, revision: Option<Revision>) -> Proble
     let problem = match rejected {
         Rejected::NotAtCreation => invalid_field("/qa_pairs".to_owned(), why),
         Rejected::TooManyLabels { .. } => invalid_field("/labels".to_owned(), why),
-        Rejected::NoSession
+        Rejected::NoSession { .. }
         | Rejected::NoEntry { .. }
         | Rejected::Precondition { .. }
         | Rejected::Stale

@@ -174,7 +174,8 @@ fn tags(headers: &HeaderMap, name: &HeaderName) -> Result<Option<Tags>, Problem>
             rest = after.trim_start_matches([' ', '\t', ',']);
         }
         if tags.len() > TAGS_MAX {
-            return Err(malformed());
+            let detail = format!("{name} has at most {TAGS_MAX} entity tags");
+            return Err(Problem::new(Code::InvalidParameter, detail));
         }
     }
     Ok(headers.contains_key(name).then_some(Tags::These(tags)))

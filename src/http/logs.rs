@@ -87,7 +87,7 @@ pub(super) struct EntryPage {
     more: bool,
     /// How many entries the log has.
     count: usize,
-    /// The session's revision that the page shows.
+    /// The revision of the log's last change; the session's is in `Blackboard-Revision`.
     revision: u64,
 }
 

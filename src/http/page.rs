@@ -114,7 +114,7 @@ impl LogQuery {
         let limit = self.limit.or((!self.lines).then_some(LIMIT_DEFAULT));
         LogPieces {
             service,
-            revision: board.revision(),
+            revision: board.log_version(&name).changed,
             board,
             name,
             entries: entries.peekable(),

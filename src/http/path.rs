@@ -4,6 +4,7 @@ use axum::extract::{FromRequestParts, RawPathParams};
 use axum::http::request::Parts;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode, utf8_percent_encode};
 
+use super::no_route;
 use super::problem::Problem;
 use crate::board::{AgentName, Code, InvalidName, LogName, Seq, SessionName};
 
@@ -49,7 +50,7 @@ impl Named {
                 let agent = agent.parse().map_err(|why| invalid_name("agent", why))?;
                 Some(LogName::Memory(agent))
             }
-            (Some(log), None) => Some(board_log(log, parts.uri.path())?),
+            (Some(log), None) => Some(board_log(log)?),
             (None, None) => None,
         };
         let seq = param("seq").map(parse_seq).transpose()?;
@@ -57,9 +58,9 @@ impl Named {
     }
 }
 
-fn board_log(name: &str, path: &str) -> Result<LogName, Problem> {
+fn board_log(name: &str) -> Result<LogName, Problem> {
     let log = LogName::BOARD.into_iter().find(|log| log.to_string() == name);
-    log.ok_or_else(|| super::no_route(path))
+    log.ok_or_else(no_route)
 }
 
 /// A path segment that is no seq names no entry.

@@ -163,6 +163,6 @@ fn drop_images(operation: &mut Operation) {
 }
 
 /// The refusal of a path that is no route.
-pub(super) fn no_route(path: &str) -> Problem {
-    Problem::new(Code::RouteNotFound, format!("there is no route {path}"))
+pub(super) fn no_route() -> Problem {
+    Problem::new(Code::RouteNotFound, "there is no such route; /openapi.json lists them all")
 }

@@ -79,7 +79,7 @@ impl Service {
     ) -> Result<(Arc<Board>, Revision, String), ServiceError> {
         let refuse = |rejected, revision| ServiceError::Rejected { rejected, revision };
         let Some(published) = self.published(session)? else {
-            return Err(refuse(Rejected::NoSession, None));
+            return Err(refuse(Rejected::NoSession { session: session.clone() }, None));
         };
         let board = published.board;
         let entry = patchable(&board, log, seq, condition)

@@ -112,7 +112,8 @@ impl Staging {
         let decision = match decide(&board, &job.write, moment) {
             Ok(decision) => decision,
             Err(rejected) => {
-                let revision = (rejected != Rejected::NoSession).then(|| board.revision());
+                let revision =
+                    (!matches!(rejected, Rejected::NoSession { .. })).then(|| board.revision());
                 let error = ServiceError::Rejected { rejected, revision };
                 return Verdict::Failed(WriterError::Service(error));
             }

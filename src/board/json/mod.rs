@@ -1,6 +1,6 @@
 //! JSON kept as its text: what a document must be to be taken in, and how to read and change it in place.
 //!
-//! Numbers, strings and member order stay as they were sent. Apart from [`syntax`], everything here takes
+//! Numbers, strings and member order stay as they were sent. Apart from [`syntax()`], everything here takes
 //! text that has passed it; any other text may give nonsense, but never a panic or an endless loop.
 
 #[cfg(test)]

@@ -75,7 +75,11 @@ fn explain(text: &str, error: &serde_json::Error) -> Malformed {
 fn rule(error: &serde_json::Error) -> Box<str> {
     let sentence = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
-    sentence.strip_suffix(&place).unwrap_or(&sentence).into()
+    match sentence.strip_suffix(&place).unwrap_or(&sentence) {
+        "expected value" => "expected a value".into(),
+        "expected ident" => "expected true, false or null".into(),
+        rule => rule.into(),
+    }
 }
 
 /// The offset of the character that the parser stopped at. It counts a line break to the line it begins,
@@ -178,7 +182,7 @@ mod tests {
         let sentence = |text: &str| syntax(text.as_bytes()).unwrap_err().to_string();
         assert_eq!(
             sentence("{\"a\": NaN}"),
-            "not valid JSON at line 1, column 7: expected value, but 'N' was found"
+            "not valid JSON at line 1, column 7: expected a value, but 'N' was found"
         );
         assert_eq!(
             sentence("{\"a\""),

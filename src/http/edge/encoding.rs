@@ -17,7 +17,7 @@ pub(super) fn check_path(path: &str) -> Result<(), Problem> {
     }
     Err(Problem::new(
         Code::InvalidEncoding,
-        "The path is not percent-encoded UTF-8; a literal % is written %25.",
+        "the path is not percent-encoded UTF-8; a literal % is written %25",
     ))
 }
 
@@ -74,7 +74,7 @@ fn members(headers: &HeaderMap, name: header::HeaderName) -> impl Iterator<Item 
 fn unsupported() -> Problem {
     Problem::new(
         Code::UnsupportedMediaType,
-        "The body's Content-Encoding is not supported; send it as it is, or as one of gzip and zstd.",
+        "the body's Content-Encoding is not supported; send it as it is, or as one of gzip and zstd",
     )
     .header(
         header::ACCEPT_ENCODING,

@@ -58,7 +58,7 @@ impl AllowedHosts {
             if !from.is_some_and(|from| self.is_origin_allowed(&from, &host)) {
                 return Err(Problem::new(
                     Code::Forbidden,
-                    "The request's Origin is not one of this server's hosts (--allowed-hosts).",
+                    "the request's Origin is not one of this server's hosts (--allowed-hosts)",
                 ));
             }
         }
@@ -76,12 +76,12 @@ impl AllowedHosts {
                 Some(host) => _ = addressed.get_or_insert(host),
                 None => {
                     return Err(unknown(
-                        "The request is addressed to a host that this server does not answer to; name it in --allowed-hosts, or use an IP address.",
+                        "the request is addressed to a host that this server does not answer to; name it in --allowed-hosts, or use an IP address",
                     ));
                 }
             }
         }
-        addressed.ok_or_else(|| unknown("The request has no Host header."))
+        addressed.ok_or_else(|| unknown("the request has no Host header"))
     }
 
     fn is_allowed(&self, host: &Host) -> bool {

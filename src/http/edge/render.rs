@@ -80,7 +80,7 @@ async fn bare(response: &mut Response) -> Problem {
     let said = String::from_utf8_lossy(&said);
     let detail = match (said.trim(), status) {
         ("", StatusCode::METHOD_NOT_ALLOWED) => {
-            "The route has no such method; Allow lists those it has."
+            "the route has no such method; Allow lists those it has"
         }
         ("", _) => status.canonical_reason().unwrap_or("Error"),
         (said, _) => said,
@@ -90,7 +90,7 @@ async fn bare(response: &mut Response) -> Problem {
 
 /// What the router says where nothing matches.
 pub(super) async fn route_not_found() -> Problem {
-    Problem::new(Code::RouteNotFound, "There is no such route; /openapi.json lists them all.")
+    crate::http::no_route()
 }
 
 /// A handler's panic: its message goes to the log.
@@ -101,7 +101,7 @@ pub(super) fn panicked(payload: Box<dyn Any + Send + 'static>) -> Response {
             .downcast::<&'static str>()
             .map_or_else(|_| "no message".to_owned(), |message| (*message).to_owned()),
     };
-    Problem::new(Code::Internal, "The server failed to handle the request.")
+    Problem::new(Code::Internal, "the server failed to handle the request")
         .cause(Panicked(message))
         .into_response()
 }
