@@ -2,7 +2,7 @@
 //! stored or imported commit that does not fit its board is refused instead of guessed at.
 
 use super::commit::{Change, Commit};
-use super::{Board, Image, Log, LogName, Revision, Seq, SeqRange, apply};
+use super::{Board, Digest, Image, Item, Log, LogName, Revision, Seq, SeqRange, apply};
 
 /// Why a commit does not follow its board.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -53,6 +53,14 @@ pub enum Misfit {
         /// Where it should be.
         at: usize,
     },
+    /// An image has another length than before, or one that cannot be counted.
+    #[error("the image {sha256} cannot have {bytes} bytes")]
+    ImageBytes {
+        /// Which image.
+        sha256: Digest,
+        /// The length in the commit.
+        bytes: u64,
+    },
 }
 
 /// Checks that this commit may be applied to this board.
@@ -90,9 +98,7 @@ fn admit_change(board: &Board, index: usize, change: &Change) -> Result<(), Misf
     if creates == exists {
         return Err(Misfit::Life { change: index, exists });
     }
-    for item in change.items() {
-        item.image().map_or(Ok(()), |image| admit_image(item.text(), image))?;
-    }
+    admit_images(board, change.items())?;
     match change {
         Change::Created { .. } | Change::Configured { .. } | Change::Deleted => Ok(()),
         Change::Appended { log, first, .. } => {
@@ -126,7 +132,21 @@ fn admit_entry(board: &Board, log: &LogName, seq: Seq) -> Result<(), Misfit> {
     }
 }
 
-fn admit_image(text: &str, image: &Image) -> Result<(), Misfit> {
+fn admit_images(board: &Board, items: &[Item]) -> Result<(), Misfit> {
+    let (mut known, mut total) = (board.images.clone(), board.image_bytes);
+    for (item, image) in items.iter().filter_map(|item| Some((item, item.image()?))) {
+        admit_place(item.text(), image)?;
+        let misfit = Misfit::ImageBytes { sha256: image.sha256, bytes: image.bytes };
+        match known.insert(image.sha256, image.bytes) {
+            Some(bytes) if bytes == image.bytes => {}
+            Some(_) => return Err(misfit),
+            None => total = total.checked_add(image.bytes).ok_or(misfit)?,
+        }
+    }
+    Ok(())
+}
+
+fn admit_place(text: &str, image: &Image) -> Result<(), Misfit> {
     let quoted = |(before, after): (&str, &str)| before.ends_with('"') && after.starts_with('"');
     match text.split_at_checked(image.at) {
         Some(parts) if quoted(parts) => Ok(()),
