@@ -43,3 +43,24 @@ pub use settings::{
     SettingsPatch, patch_labels,
 };
 pub use time::Timestamp;
+
+#[cfg(test)]
+mod admit_tests;
+#[cfg(test)]
+mod board_tests;
+#[cfg(test)]
+mod bounds_tests;
+#[cfg(test)]
+mod condition_tests;
+#[cfg(test)]
+mod decide_tests;
+#[cfg(test)]
+mod image_tests;
+#[cfg(test)]
+mod item_tests;
+#[cfg(test)]
+mod plan_tests;
+#[cfg(test)]
+mod replay_tests;
+#[cfg(test)]
+mod select_tests;

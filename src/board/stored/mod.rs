@@ -24,3 +24,6 @@ pub enum Unreadable {
         items: usize,
     },
 }
+
+#[cfg(test)]
+mod golden_tests;

@@ -1,0 +1,136 @@
+//! Boards made by hand for the tests of this layer, and what a board counts and versions.
+
+use uuid::Uuid;
+
+use super::*;
+
+pub(super) const ID: SessionId = SessionId(Uuid::from_u128(7));
+
+pub(super) const POLICY: Policy = Policy {
+    auto_create: true,
+    session_bytes_max: 1 << 30,
+    session_blob_bytes_max: 1 << 30,
+    qa_pairs: Vec::new(),
+};
+
+pub(super) fn item(text: &str) -> Item {
+    Item::from_json(text).unwrap()
+}
+
+pub(super) fn items<const N: usize>(texts: [&str; N]) -> Vec<Item> {
+    texts.map(item).to_vec()
+}
+
+/// A screenshot's item with these bytes as its image.
+pub(super) fn screenshot(bytes: &[u8]) -> Item {
+    Screenshot::from_bytes("image/png", bytes.to_vec(), None, "").unwrap().item
+}
+
+pub(super) fn agent(name: &str) -> AgentName {
+    name.parse().unwrap()
+}
+
+pub(super) fn memory(name: &str) -> LogName {
+    LogName::Memory(agent(name))
+}
+
+pub(super) fn append(log: LogName, items: Vec<Item>) -> Command {
+    Command::Append { log, items }
+}
+
+/// A write without a condition, by nobody.
+pub(super) fn write(command: Command) -> Write {
+    let session = "sess_1".parse().unwrap();
+    Write { session, command, condition: Condition::default(), author: None }
+}
+
+pub(super) fn at(now: i64, policy: &Policy) -> Moment<'_> {
+    Moment { now: Timestamp(now), nonce: Nonce(9), policy }
+}
+
+/// Decides a command and applies what it comes to.
+pub(super) fn carry_out(board: &mut Board, command: Command) -> Decision {
+    let decision = decide(board, &write(command), at(1_000, &POLICY)).unwrap();
+    if let Some(commit) = &decision.commit {
+        admit(board, commit).unwrap();
+        apply(board, commit);
+    }
+    decision
+}
+
+pub(super) fn no_session() -> Rejected {
+    Rejected::NoSession { session: "sess_1".parse().unwrap() }
+}
+
+pub(super) fn absent() -> Board {
+    Board::absent(ID, Revision(0))
+}
+
+/// A board after these commands.
+pub(super) fn board_of<const N: usize>(commands: [Command; N]) -> Board {
+    let mut board = absent();
+    for command in commands {
+        carry_out(&mut board, command);
+    }
+    board
+}
+
+/// The seqs and texts of a log.
+pub(super) fn shown(board: &Board, log: &LogName) -> Vec<(u64, String)> {
+    let entries = board.log(log).into_iter().flat_map(Log::iter);
+    entries.map(|entry| (entry.seq.0, entry.item.text().to_owned())).collect()
+}
+
+pub(super) fn seqs(board: &Board, log: &LogName) -> Vec<u64> {
+    shown(board, log).into_iter().map(|(seq, _)| seq).collect()
+}
+
+#[test]
+fn each_log_has_the_version_of_its_own_last_change() {
+    let mut board = board_of([append(LogName::Requests, items(["{}"]))]);
+    carry_out(&mut board, append(LogName::Questions, items(["{}"])));
+    carry_out(&mut board, append(memory("a"), items(["{}"])));
+    let changed = |log: &LogName| board.log_version(log).changed;
+    assert_eq!(changed(&LogName::Requests), Revision(1));
+    assert_eq!(changed(&LogName::Questions), Revision(2));
+    assert_eq!(changed(&LogName::Trajectories), Revision(0));
+    assert_eq!(changed(&memory("a")), Revision(3));
+    assert_eq!(changed(&memory("b")), Revision(0));
+    assert_eq!(board.logs_version().changed, Revision(2), "a memory is not the board's");
+    assert_eq!(board.version(), Version { session: ID, changed: Revision(3) });
+}
+
+#[test]
+fn a_board_without_entries_of_its_own_is_empty_whatever_agents_remember() {
+    let mut board = board_of([append(memory("a"), items([r#"{"step":1}"#]))]);
+    assert!(board.is_empty());
+    assert_eq!((board.agents(), board.bytes()), (1, 10));
+    carry_out(&mut board, append(LogName::Questions, items(["{}"])));
+    assert!(!board.is_empty());
+}
+
+#[test]
+fn a_clone_keeps_what_it_showed() {
+    let mut board = board_of([append(LogName::Requests, vec![item("{}"); 300])]);
+    let before = board.clone();
+    let which = Which::AllButNewest(1);
+    carry_out(&mut board, Command::RemoveEntries { log: LogName::Requests, which });
+    assert_eq!(seqs(&before, &LogName::Requests), (1..=300).collect::<Vec<_>>());
+    assert_eq!(seqs(&board, &LogName::Requests), [300]);
+    assert_eq!((before.bytes(), board.bytes()), (600, 2));
+}
+
+#[test]
+fn entries_are_found_and_counted_across_gaps() {
+    let mut board = board_of([append(LogName::Requests, vec![item("{}"); 8])]);
+    for seq in [1, 4, 5, 8].map(Seq) {
+        carry_out(&mut board, Command::DeleteEntry { log: LogName::Requests, seq });
+    }
+    let log = board.log(&LogName::Requests).unwrap();
+    let found: Vec<_> = (0..10).filter(|seq| log.get(Seq(*seq)).is_some()).collect();
+    assert_eq!(found, [2, 3, 6, 7]);
+    let counts = (0..10).map(|seq| log.count_through(Seq(seq))).collect::<Vec<_>>();
+    assert_eq!(counts, [0, 0, 1, 2, 2, 2, 3, 4, 4, 4]);
+    assert_eq!((log.last_seq(), log.next_seq(), log.len()), (Seq(8), Seq(9), 4));
+    assert_eq!(log.at(2).unwrap().seq, Seq(6));
+}

@@ -1,0 +1,187 @@
+//! Random writes for the tests of this layer: every command on every log, mostly sensible, with few
+//! distinct values, so that equal items, repeated images and stale conditions come about.
+
+use proptest::collection::{btree_map, vec};
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use super::board_tests::*;
+use super::json::Exact;
+use super::*;
+
+/// One write and the moment of its decision.
+#[derive(Clone, Debug)]
+pub(super) struct Step {
+    command: Command,
+    wanted: Wanted,
+    author: Option<AgentName>,
+    /// How far the clock went on; it may go backwards.
+    clock: i64,
+    policy: Policy,
+}
+
+#[derive(Clone, Debug)]
+enum Wanted {
+    Anything,
+    Existing,
+    Absent,
+    /// Left by one of these many revisions before the head.
+    Left(Vec<u64>),
+    /// Another session's.
+    Foreign,
+}
+
+impl Step {
+    /// The write as it meets this board.
+    pub(super) fn write(&self, board: &Board) -> Write {
+        let versions = |versions| Some(Matches::Versions(versions));
+        let left = |ago: &u64| board.at_version(Revision(board.revision().0.saturating_sub(*ago)));
+        let mut condition = Condition::default();
+        match &self.wanted {
+            Wanted::Anything => {}
+            Wanted::Existing => condition.matches = Some(Matches::Any),
+            Wanted::Absent => condition.absent = true,
+            Wanted::Left(ago) => condition.matches = versions(ago.iter().map(left).collect()),
+            Wanted::Foreign => {
+                let session = SessionId(uuid::Uuid::from_u128(99));
+                condition.matches = versions(vec![Version { session, ..board.version() }]);
+            }
+        }
+        Write { condition, author: self.author.clone(), ..write(self.command.clone()) }
+    }
+
+    /// The moment, and moves the clock there.
+    pub(super) fn moment(&self, clock: &mut i64, nonce: u64) -> Moment<'_> {
+        *clock += self.clock;
+        Moment { nonce: Nonce(nonce), ..at(*clock, &self.policy) }
+    }
+}
+
+pub(super) fn steps(most: usize) -> impl Strategy<Value = Vec<Step>> {
+    let agents = option::of(select(vec![agent("HostAgent"), agent("Ä")]));
+    let clock = prop_oneof![4 => 0_i64..5_000, 1 => -5_000_i64..0];
+    let parts = (command(), wanted(), agents, clock, policy());
+    let step = parts.prop_map(|(command, wanted, author, clock, policy)| Step {
+        command,
+        wanted,
+        author,
+        clock,
+        policy,
+    });
+    vec(step, 1..most)
+}
+
+fn policy() -> impl Strategy<Value = Policy> {
+    let tight = Policy { session_bytes_max: 200, session_blob_bytes_max: 6, ..POLICY };
+    let seeding = Policy { qa_pairs: items([r#"{"question":"q","answer":"a"}"#]), ..POLICY };
+    let closed = Policy { auto_create: false, ..POLICY };
+    prop_oneof![6 => Just(POLICY), 1 => Just(tight), 1 => Just(seeding), 1 => Just(closed)]
+}
+
+fn wanted() -> impl Strategy<Value = Wanted> {
+    prop_oneof![
+        12 => Just(Wanted::Anything),
+        1 => Just(Wanted::Existing),
+        1 => Just(Wanted::Absent),
+        3 => vec(0_u64..8, 0..8).prop_map(Wanted::Left),
+        1 => Just(Wanted::Foreign),
+    ]
+}
+
+fn command() -> impl Strategy<Value = Command> {
+    let put = (settings(), labels(), vec(an_item(), 0..3));
+    let entry = || (log(), (0_u64..12).prop_map(Seq));
+    let basis = option::of((0_u64..20).prop_map(Revision));
+    prop_oneof![
+        3 => put.prop_map(|(settings, labels, qa_pairs)| {
+            Command::PutSession { settings, labels, qa_pairs }
+        }),
+        1 => Just(Command::DeleteSession),
+        9 => (log(), some_items()).prop_map(|(log, items)| Command::Append { log, items }),
+        3 => (log(), some_items()).prop_map(|(log, items)| Command::ReplaceLog { log, items }),
+        4 => (log(), which()).prop_map(|(log, which)| Command::RemoveEntries { log, which }),
+        5 => (entry(), an_item(), basis).prop_map(|((log, seq), item, basis)| {
+            Command::PutEntry { log, seq, item, basis }
+        }),
+        3 => entry().prop_map(|(log, seq)| Command::DeleteEntry { log, seq }),
+        2 => [some_items(), some_items(), some_items(), some_items()]
+            .prop_map(|logs| Command::ReplaceBoard { logs }),
+        1 => Just(Command::ClearBoard),
+    ]
+}
+
+fn log() -> impl Strategy<Value = LogName> {
+    let [questions, requests, trajectories, screenshots] = LogName::BOARD;
+    let memories = [memory("a"), memory("日本 ")];
+    select(
+        [questions, requests, trajectories, screenshots]
+            .into_iter()
+            .chain(memories)
+            .collect::<Vec<_>>(),
+    )
+}
+
+fn which() -> impl Strategy<Value = Which> {
+    let steps = vec(select(vec!["1", "2", "2.5", "-0", "1e2"]), 0..3);
+    prop_oneof![
+        1 => Just(Which::All),
+        2 => steps.prop_map(|s| Which::Steps(s.into_iter().filter_map(Exact::parse).collect())),
+        2 => (0_usize..5).prop_map(Which::AllButNewest),
+    ]
+}
+
+fn some_items() -> impl Strategy<Value = Vec<Item>> {
+    vec(an_item(), 0..4)
+}
+
+fn an_item() -> impl Strategy<Value = Item> {
+    let texts = [
+        "{}",
+        r#"{"a":1,"b":2}"#,
+        r#"{"b":2,"a":1}"#,
+        r#"{"step":1,"status":"FAIL"}"#,
+        r#"{"step":2.0,"results":[{"status":"OK"}]}"#,
+        r#"{"step":100}"#,
+        r#"{"step":-0.0,"n":1E5}"#,
+        r#"{"step":2.5,"step":2}"#,
+        r#"{"$serde_json::private::RawValue":"1","\u0061":"\ud83d\ude80\u0000"}"#,
+        "{ \"tall\" :\n [ \"日本\", null,\ttrue ] }",
+    ];
+    let mut all = items(texts);
+    all.extend([&b"one"[..], b"two", b"three"].map(screenshot));
+    let cut = r#"{"image_str":"data:image/jpeg;x=y;base64,dHdv","metadata":{"a":1}}"#;
+    all.push(Screenshot::from_json(cut).unwrap().item);
+    select(all)
+}
+
+fn settings() -> impl Strategy<Value = Set<SettingsPatch>> {
+    let keys = prop_oneof![
+        2 => Just(Set::Keep),
+        1 => Just(Set::Reset),
+        1 => vec("[ab\u{e9}\\\\]{0,3}", 0..3).prop_map(Set::To),
+    ];
+    let keeps = prop_oneof![
+        2 => Just(Set::Keep),
+        1 => Just(Set::Reset),
+        1 => any::<bool>().prop_map(Set::To),
+    ];
+    let patch = (keys, keeps).prop_map(|(history_keys, screenshot_to_memory)| SettingsPatch {
+        history_keys,
+        screenshot_to_memory,
+    });
+    prop_oneof![1 => Just(Set::Keep), 1 => Just(Set::Reset), 3 => patch.prop_map(Set::To)]
+}
+
+fn labels() -> impl Strategy<Value = Set<LabelsPatch>> {
+    let few = btree_map("[a-c]", option::of("[xy\u{0}\"]"), 0..3);
+    let many = (60..66_u32).prop_map(|n| {
+        (0..n).map(|i| (format!("l{i}"), Some(String::new()))).collect::<LabelsPatch>()
+    });
+    prop_oneof![
+        6 => Just(Set::Keep),
+        2 => Just(Set::Reset),
+        6 => few.prop_map(Set::To),
+        1 => many.prop_map(Set::To),
+    ]
+}
