@@ -178,7 +178,10 @@ fn tags(headers: &HeaderMap, name: &HeaderName) -> Result<Option<Tags>, Problem>
             return Err(Problem::new(Code::InvalidParameter, detail));
         }
     }
-    Ok(headers.contains_key(name).then_some(Tags::These(tags)))
+    if tags.is_empty() && headers.contains_key(name) {
+        return Err(malformed());
+    }
+    Ok((!tags.is_empty()).then_some(Tags::These(tags)))
 }
 
 fn one_tag(text: &str) -> Option<(Named, &str)> {
