@@ -12,7 +12,7 @@ use super::answer::{Answer, JSON};
 use super::body::{
     BLACKBOARD_BODY_BYTES_MAX, BodyRoom, json_text, media_type, read, unsupported, work,
 };
-use super::docs::{ReadProblems, WriteProblems};
+use super::docs;
 use super::error::{array_required, child, invalid_field, unknown_field};
 use super::etag::{Resource, Tag};
 use super::intake::Intake;
@@ -29,16 +29,39 @@ use crate::service::{ImageBytes, Service, ServiceError};
 
 /// The four logs as lists of bare items.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "the document's form of what is read and written here")]
+#[expect(dead_code, reason = "the document's form of what is read here")]
 pub(super) struct BoardBody {
-    #[schema(value_type = Vec<Object>, required = false)]
+    /// Questions, with their answers where there are some.
+    #[schema(value_type = Vec<Object>)]
     questions: Vec<String>,
-    #[schema(value_type = Vec<Object>, required = false)]
+    /// What was asked for.
+    #[schema(value_type = Vec<Object>)]
     requests: Vec<String>,
-    #[schema(value_type = Vec<Object>, required = false)]
+    /// What was done, step by step.
+    #[schema(value_type = Vec<Object>)]
     trajectories: Vec<String>,
-    #[schema(value_type = Vec<Object>, required = false)]
+    /// What was seen.
+    #[schema(value_type = Vec<Object>)]
     screenshots: Vec<String>,
+}
+
+/// The four logs as they are to be; one that is absent becomes empty.
+#[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "the document's form of what is written here")]
+pub(super) struct NewBoardBody {
+    /// Questions, with their answers where there are some.
+    #[schema(required = false)]
+    questions: Vec<docs::ItemBody>,
+    /// What was asked for.
+    #[schema(required = false)]
+    requests: Vec<docs::ItemBody>,
+    /// What was done, step by step.
+    #[schema(required = false)]
+    trajectories: Vec<docs::ItemBody>,
+    /// What was seen.
+    #[schema(required = false)]
+    screenshots: Vec<docs::ItemBody>,
 }
 
 /// Read the board as a dictionary
@@ -46,15 +69,11 @@ pub(super) struct BoardBody {
 /// What the original's `blackboard_to_dict` gives: the four logs as lists of bare items.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/blackboard", operation_id = "get_blackboard", tag = "blackboard",
-    params(
-        ("session" = String, Path, description = "The session's name"),
-        ("images" = Option<super::docs::ImagesName>, Query, description = "What stands for a stored image: inline unless said otherwise; with url its `image_str` is its address"),
-        ("min_revision" = Option<u64>, Query, description = "Wait up to 2 s until the session has reached this revision", minimum = 0),
-    ),
+    params(docs::InSession, docs::DictionaryQuery, docs::MinRevision, docs::IfNoneMatch),
     responses(
         (status = 200, description = "The four logs", body = BoardBody,
             headers(("ETag" = String, description = "Changes with the four logs"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
-        ReadProblems,
+        docs::ReadRefusals,
     )
 )]
 pub(super) async fn get(
@@ -147,19 +166,14 @@ impl Pieces for BoardPieces {
 /// from now on; an absent log becomes empty.
 #[utoipa::path(
     put, path = "/v1/sessions/{session}/blackboard", operation_id = "put_blackboard", tag = "blackboard",
-    params(
-        ("session" = String, Path, description = "The session's name"),
-        ("If-Match" = Option<String>, Header, description = "Only if the board has this tag"),
-        ("If-None-Match" = Option<String>, Header, description = "`*`: only if there is no such session"),
-        ("X-Agent-ID" = Option<String>, Header, description = "Who writes, percent-encoded"),
-    ),
-    request_body(content = BoardBody, description = "The four logs as lists of items"),
+    params(docs::InSession, docs::Writes),
+    request_body(content = NewBoardBody, description = "The four logs as lists of items"),
     responses(
         (status = 200, description = "Replaced, or as it was", body = WrittenBody,
             headers(("ETag" = String, description = "The board's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
         (status = 201, description = "Made, with its session", body = WrittenBody,
             headers(("ETag" = String, description = "The board's tag"), ("Location" = String, description = "The board"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
-        WriteProblems,
+        docs::PutRefusals,
     )
 )]
 pub(super) async fn put(
@@ -224,15 +238,11 @@ const NAMES: [&str; 4] = ["questions", "requests", "trajectories", "screenshots"
 /// What the original's `clear` does: the four logs become empty. Memories stay.
 #[utoipa::path(
     delete, path = "/v1/sessions/{session}/blackboard", operation_id = "clear_blackboard", tag = "blackboard",
-    params(
-        ("session" = String, Path, description = "The session's name"),
-        ("If-Match" = Option<String>, Header, description = "Only if the board has this tag"),
-        ("X-Agent-ID" = Option<String>, Header, description = "Who writes, percent-encoded"),
-    ),
+    params(docs::InSession, docs::Removes),
     responses(
         (status = 200, description = "Cleared", body = WrittenBody,
             headers(("ETag" = String, description = "The board's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
-        WriteProblems,
+        docs::RemoveRefusals,
     )
 )]
 pub(super) async fn delete(

@@ -1,119 +1,33 @@
-//! What the OpenAPI document says besides the routes: the problems of each kind of route, and the form
-//! of bodies that are never built as values.
+//! What the OpenAPI document says besides the routes: the parameters, the refusals, the kinds of logs,
+//! and the form of bodies that are never built as values.
 
-use std::collections::BTreeMap;
+mod kinds;
+mod params;
+mod refusals;
 
-use axum::http::StatusCode;
+use std::borrow::Cow;
+
 use serde::Serialize;
 use serde_json::Value;
-use utoipa::openapi::response::{Response, ResponseBuilder};
-use utoipa::openapi::schema::{ObjectBuilder, Schema};
-use utoipa::openapi::{ContentBuilder, Ref, RefOr};
-use utoipa::{IntoResponses, PartialSchema, ToSchema};
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{ObjectBuilder, Schema, SchemaType, Type};
+use utoipa::{PartialSchema, ToSchema};
 
-use super::problem;
-use crate::board::Code;
+use crate::board::{Code, LABEL_BYTES_MAX, LABELS_MAX};
 
-/// The problems of every route.
-pub(super) struct EdgeProblems;
+pub(super) use kinds::{MEMORY, MEMORY_ENTRY, with_all_kinds};
+pub(super) use params::{
+    AtSeq, DictionaryQuery, IfNoneMatch, InLog, InMemory, InSession, ListQuery, MinRevision,
+    PageQuery, PromptQuery, ReadingQuery, RemovalQuery, Removes, ShownQuery, Writes,
+};
+pub(super) use refusals::{
+    AppendRefusals, ListRefusals, PatchEntryRefusals, PutEntryRefusals, PutRefusals,
+    ReadEntryRefusals, ReadImageRefusals, ReadLogRefusals, ReadRefusals, ReadinessRefusals,
+    RemoveEntriesRefusals, RemoveEntryRefusals, RemoveRefusals, ReplaceRefusals, ServerRefusals,
+    components, required,
+};
 
-/// The problems of a route that reads.
-pub(super) struct ReadProblems;
-
-/// The problems of a route that writes.
-pub(super) struct WriteProblems;
-
-const EDGE: [Code; 6] = [
-    Code::InvalidEncoding,
-    Code::InvalidParameter,
-    Code::UnknownParameter,
-    Code::Forbidden,
-    Code::UnknownHost,
-    Code::Internal,
-];
-
-const READ: [Code; 7] = [
-    Code::InvalidName,
-    Code::RouteNotFound,
-    Code::SessionNotFound,
-    Code::EntryNotFound,
-    Code::NoImage,
-    Code::StoreUnavailable,
-    Code::RevisionNotReached,
-];
-
-const WRITE: [Code; 25] = [
-    Code::InvalidJson,
-    Code::InvalidName,
-    Code::RouteNotFound,
-    Code::SessionNotFound,
-    Code::EntryNotFound,
-    Code::RequestTimeout,
-    Code::PreconditionFailed,
-    Code::ConditionNotMet,
-    Code::BodyTooLarge,
-    Code::ItemTooLarge,
-    Code::CommitTooLarge,
-    Code::UnsupportedMediaType,
-    Code::UnsupportedItem,
-    Code::UnsupportedValue,
-    Code::TooDeep,
-    Code::NotAnImage,
-    Code::UnknownField,
-    Code::InvalidField,
-    Code::ArrayRequired,
-    Code::Overloaded,
-    Code::StorePoisoned,
-    Code::StoreUnavailable,
-    Code::SessionFull,
-    Code::StoreFull,
-    Code::Internal,
-];
-
-impl IntoResponses for EdgeProblems {
-    fn responses() -> BTreeMap<String, RefOr<Response>> {
-        responses(&[&EDGE])
-    }
-}
-
-impl IntoResponses for ReadProblems {
-    fn responses() -> BTreeMap<String, RefOr<Response>> {
-        let mut all = responses(&[&EDGE, &READ]);
-        let known = ResponseBuilder::new().description("The client's copy is the present one");
-        let status = StatusCode::NOT_MODIFIED.as_u16().to_string();
-        all.insert(status, known.build().into());
-        all
-    }
-}
-
-impl IntoResponses for WriteProblems {
-    fn responses() -> BTreeMap<String, RefOr<Response>> {
-        responses(&[&EDGE, &WRITE])
-    }
-}
-
-/// A response for each status of these codes, which it names.
-fn responses(codes: &[&[Code]]) -> BTreeMap<String, RefOr<Response>> {
-    let mut by_status: BTreeMap<String, Vec<&'static str>> = BTreeMap::new();
-    for code in codes.iter().flat_map(|codes| codes.iter()) {
-        let names = by_status.entry(problem::status(*code).as_u16().to_string()).or_default();
-        if !names.contains(&code.as_str()) {
-            names.push(code.as_str());
-        }
-    }
-    let response = |names: Vec<&str>| {
-        let schema = Ref::from_schema_name("ProblemBody");
-        let content = ContentBuilder::new().schema(Some(schema)).build();
-        let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
-        ResponseBuilder::new()
-            .description(names.join(", "))
-            .content(problem::MEDIA_TYPE, content)
-            .build()
-    };
-    by_status.into_iter().map(|(status, names)| (status, response(names).into())).collect()
-}
-
-/// A log of the board.
+/// A log of the board; the screenshots have paths of their own in this document.
 #[derive(ToSchema)]
 #[schema(rename_all = "snake_case")]
 #[expect(dead_code, reason = "the document's form of a part of the path")]
@@ -121,7 +35,6 @@ pub(super) enum BoardLog {
     Questions,
     Requests,
     Trajectories,
-    Screenshots,
 }
 
 /// From the oldest, or from the newest.
@@ -143,7 +56,7 @@ pub(super) enum ImagesName {
     None,
 }
 
-/// An item: any JSON object. A string stands for the object `{"text": …}`.
+/// An item: any JSON object, kept as it was sent. A string stands for the object `{"text": …}`.
 #[derive(Serialize, ToSchema)]
 #[serde(untagged)]
 #[expect(dead_code, reason = "the document's form of a body that is kept as text")]
@@ -202,6 +115,7 @@ pub(super) enum JsonPatchVerb {
 
 /// A screenshot as a form.
 #[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "the document's form of a body that is read part by part")]
 pub(super) struct ScreenshotForm {
     /// The image's bytes; their type is the part's, or is told from the bytes.
@@ -222,6 +136,47 @@ impl ToSchema for Bytes {}
 
 impl PartialSchema for Bytes {
     fn schema() -> RefOr<Schema> {
-        ObjectBuilder::new().schema_type(utoipa::openapi::schema::SchemaType::AnyValue).into()
+        // What OpenAPI 3.1 has for a body that is no JSON, by its media type alone.
+        ObjectBuilder::new().schema_type(SchemaType::AnyValue).into()
     }
+}
+
+/// The word of a problem.
+pub(super) struct CodeWord;
+
+impl ToSchema for CodeWord {
+    fn name() -> Cow<'static, str> {
+        "Code".into()
+    }
+}
+
+impl PartialSchema for CodeWord {
+    fn schema() -> RefOr<Schema> {
+        let told = "Why something was refused or failed, in one stable word";
+        let words = Code::ALL.iter().map(|code| code.as_str());
+        let schema = ObjectBuilder::new().schema_type(Type::String).description(Some(told));
+        schema.enum_values(Some(words)).into()
+    }
+}
+
+/// An OpenAPI document, which has a schema of its own.
+#[derive(ToSchema)]
+#[schema(value_type = Object)]
+#[expect(dead_code, reason = "the document's form of itself")]
+pub(super) struct DocumentBody(Value);
+
+/// The labels of a request: an absent one stays, null removes it.
+pub(super) fn labels_patch() -> Schema {
+    let told = "At most 64 labels of at most 256 bytes each; a name is not empty and has no `:` and no \
+        `,`. An absent label stays, null removes it; null in place of all removes all";
+    let text = |max| ObjectBuilder::new().schema_type(Type::String).max_length(Some(max));
+    let value =
+        text(LABEL_BYTES_MAX).schema_type(SchemaType::from_iter([Type::String, Type::Null]));
+    ObjectBuilder::new()
+        .schema_type(SchemaType::from_iter([Type::Object, Type::Null]))
+        .description(Some(told))
+        .property_names(Some(text(LABEL_BYTES_MAX).min_length(Some(1)).pattern(Some("^[^:,]+$"))))
+        .additional_properties(Some(value))
+        .max_properties(Some(LABELS_MAX))
+        .into()
 }

@@ -10,7 +10,7 @@ use super::body::{
     BODY_BYTES_MAX, BodyRoom, SCREENSHOT_BODY_BYTES_MAX, json_text, media_type, read, unsupported,
     work,
 };
-use super::docs::{ReadProblems, WriteProblems};
+use super::docs;
 use super::error::{Place, invalid_item, no_entry};
 use super::etag::{Resource, Tag};
 use super::intake::{Intake, one_item};
@@ -37,18 +37,11 @@ fn body_bytes_max(log: &LogName) -> usize {
 /// Read an entry
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/{log}/{seq}", operation_id = "get_entry", tag = "entries",
-    params(
-        ("session" = String, Path, description = "The session's name"),
-        ("log" = super::docs::BoardLog, Path, description = "Which log"),
-        ("seq" = u64, Path, description = "The entry's place in its log", minimum = 1),
-        ("keys" = Option<String>, Query, description = "Show only these members, separated by commas", min_length = 1),
-        ("images" = Option<super::docs::ImagesName>, Query, description = "What stands for a stored image; url unless said otherwise"),
-        ("min_revision" = Option<u64>, Query, description = "Wait up to 2 s until the session has reached this revision", minimum = 0),
-    ),
+    params(docs::InSession, docs::InLog, docs::AtSeq, docs::ShownQuery, docs::MinRevision, docs::IfNoneMatch),
     responses(
         (status = 200, description = "The entry", body = EntryBody,
             headers(("ETag" = String, description = "Changes with the entry"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
-        ReadProblems,
+        docs::ReadEntryRefusals,
     )
 )]
 pub(super) async fn get(
@@ -83,19 +76,12 @@ pub(super) async fn get(
 /// It keeps its seq, and members that stay keep their place.
 #[utoipa::path(
     put, path = "/v1/sessions/{session}/{log}/{seq}", operation_id = "put_entry", tag = "entries",
-    params(
-        ("session" = String, Path, description = "The session's name"),
-        ("log" = super::docs::BoardLog, Path, description = "Which log"),
-        ("seq" = u64, Path, description = "The entry's place in its log", minimum = 1),
-        ("If-Match" = Option<String>, Header, description = "Only if the entry has this tag"),
-        ("If-None-Match" = Option<String>, Header, description = "`*`: never, since the entry exists"),
-        ("X-Agent-ID" = Option<String>, Header, description = "Who writes, percent-encoded"),
-    ),
-    request_body(content = super::docs::ItemBody, description = "The item"),
+    params(docs::InSession, docs::InLog, docs::AtSeq, docs::Writes),
+    request_body(content = docs::ItemBody, description = "The item"),
     responses(
         (status = 200, description = "Replaced, or as it was", body = WrittenBody,
             headers(("ETag" = String, description = "The entry's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
-        WriteProblems,
+        docs::PutEntryRefusals,
     )
 )]
 pub(super) async fn put(
@@ -122,20 +108,13 @@ pub(super) async fn put(
 /// Patch an entry's item
 #[utoipa::path(
     patch, path = "/v1/sessions/{session}/{log}/{seq}", operation_id = "patch_entry", tag = "entries",
-    params(
-        ("session" = String, Path, description = "The session's name"),
-        ("log" = super::docs::BoardLog, Path, description = "Which log"),
-        ("seq" = u64, Path, description = "The entry's place in its log", minimum = 1),
-        ("If-Match" = Option<String>, Header, description = "Only if the entry has this tag"),
-        ("If-None-Match" = Option<String>, Header, description = "`*`: never, since the entry exists"),
-        ("X-Agent-ID" = Option<String>, Header, description = "Who writes, percent-encoded"),
-    ),
+    params(docs::InSession, docs::InLog, docs::AtSeq, docs::Writes),
     request_body(description = "A JSON Merge Patch (RFC 7396) or a JSON Patch (RFC 6902)",
-        content((super::docs::ItemBody = "application/merge-patch+json"), (super::docs::JsonPatchBody = "application/json-patch+json"))),
+        content((docs::ItemBody = "application/merge-patch+json"), (docs::JsonPatchBody = "application/json-patch+json"))),
     responses(
         (status = 200, description = "Patched, or as it was", body = WrittenBody,
             headers(("ETag" = String, description = "The entry's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
-        WriteProblems,
+        docs::PatchEntryRefusals,
     )
 )]
 pub(super) async fn patch(
@@ -190,17 +169,11 @@ fn answer_changed(
 /// Remove an entry
 #[utoipa::path(
     delete, path = "/v1/sessions/{session}/{log}/{seq}", operation_id = "delete_entry", tag = "entries",
-    params(
-        ("session" = String, Path, description = "The session's name"),
-        ("log" = super::docs::BoardLog, Path, description = "Which log"),
-        ("seq" = u64, Path, description = "The entry's place in its log", minimum = 1),
-        ("If-Match" = Option<String>, Header, description = "Only if the entry has this tag"),
-        ("X-Agent-ID" = Option<String>, Header, description = "Who writes, percent-encoded"),
-    ),
+    params(docs::InSession, docs::InLog, docs::AtSeq, docs::Removes),
     responses(
         (status = 200, description = "Removed", body = WrittenBody,
             headers(("ETag" = String, description = "The log's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
-        WriteProblems,
+        docs::RemoveEntryRefusals,
     )
 )]
 pub(super) async fn delete(

@@ -6,7 +6,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::answer::Answer;
-use super::docs::EdgeProblems;
+use super::docs;
 use super::params::Params;
 use super::problem::Problem;
 use crate::board::Code;
@@ -25,7 +25,7 @@ pub(super) struct HealthBody {
 
 /// Tell whether the server lives
 #[utoipa::path(get, path = "/healthz", tag = "server",
-    responses((status = 200, description = "It lives", body = HealthBody), EdgeProblems))]
+    responses((status = 200, description = "It lives", body = HealthBody), docs::ServerRefusals))]
 pub(super) async fn healthz(
     State(service): State<Service>,
     params: Params,
@@ -36,7 +36,7 @@ pub(super) async fn healthz(
 
 /// Tell whether the server takes writes
 #[utoipa::path(get, path = "/readyz", tag = "server",
-    responses((status = 200, description = "It does", body = HealthBody), (status = 503, description = "It does not: the store was poisoned by a failed write", body = super::problem::ProblemBody, content_type = "application/problem+json"), EdgeProblems))]
+    responses((status = 200, description = "It does", body = HealthBody), docs::ReadinessRefusals))]
 pub(super) async fn readyz(
     State(service): State<Service>,
     params: Params,

@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 
 use super::answer::{Answer, JSON, NDJSON};
 use super::body::{BODY_BYTES_MAX, BodyRoom, SCREENSHOT_BODY_BYTES_MAX, read};
-use super::docs::{ReadProblems, WriteProblems};
+use super::docs;
 use super::etag::{Resource, Tag};
 use super::intake::{Intake, Reading, posted, replaced};
 use super::page::{LogQuery, steps_param};
@@ -80,6 +80,7 @@ pub(super) struct ImageBody {
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "the document's form of what a page writes")]
 pub(super) struct EntryPage {
+    /// The entries that match, in the order asked for.
     entries: Vec<EntryBody>,
     /// Where to go on, as `after`, or as `before` with `order=desc`: the last entry examined.
     next: u64,
@@ -101,28 +102,12 @@ fn tag_of(service: &Service, board: &board::Board, log: &LogName) -> Tag {
 /// unless a limit is given.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/{log}", operation_id = "get_log", tag = "logs",
-    params(
-        ("session" = String, Path, description = "The session's name"),
-        ("log" = super::docs::BoardLog, Path, description = "Which log"),
-        ("after" = Option<u64>, Query, description = "Only entries after this seq", minimum = 0),
-        ("before" = Option<u64>, Query, description = "Only entries before this seq", minimum = 0),
-        ("limit" = Option<u64>, Query, description = "How many at most; 100 for a page", minimum = 1, maximum = 1000),
-        ("order" = Option<super::docs::OrderName>, Query, description = "From the oldest or from the newest"),
-        ("latest" = Option<u64>, Query, description = "The last N after filtering, ascending; not with after, before, limit, order", minimum = 1, maximum = 1000),
-        ("steps" = Option<String>, Query, description = "Items whose `step` is one of these JSON numbers, by value, separated by commas", pattern = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?(,-?(0|[1-9][0-9]*)(\.[0-9]+)?)*$"),
-        ("status" = Option<String>, Query, description = "Items with this `status`, or with a result that has it"),
-        ("agent" = Option<String>, Query, description = "Entries by this agent, else items that name it as `agent`", min_length = 1, max_length = 64),
-        ("trajectory_key" = Option<String>, Query, description = "Items with this `key`"),
-        ("contains" = Option<String>, Query, description = "Items with this in one of their string values, letter case aside"),
-        ("keys" = Option<String>, Query, description = "Show only these members, separated by commas", min_length = 1),
-        ("images" = Option<super::docs::ImagesName>, Query, description = "What stands for a stored image; url unless said otherwise"),
-        ("min_revision" = Option<u64>, Query, description = "Wait up to 2 s until the session has reached this revision", minimum = 0),
-    ),
+    params(docs::InSession, docs::InLog, docs::PageQuery, docs::ShownQuery, docs::MinRevision, docs::IfNoneMatch),
     responses(
         (status = 200, description = "The entries, or the items as lines",
             content((EntryPage = "application/json"), (String = "application/x-ndjson")),
             headers(("ETag" = String, description = "Changes with the log, and with the query"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
-        ReadProblems,
+        docs::ReadLogRefusals,
     )
 )]
 pub(super) async fn get(
@@ -147,31 +132,21 @@ pub(super) async fn get(
 
 /// Append to a log
 ///
-/// One item or many, all or none. The first write makes the session. Screenshots may also be sent as
-/// the bytes of an image, with `metadata` and `image_path` in the query, or as a form.
+/// One item or many, all or none. The first write makes the session. A screenshot may also be sent as
+/// the bytes of its image, with `metadata` and `image_path` in the query, or as a form.
 #[utoipa::path(
     post, path = "/v1/sessions/{session}/{log}", operation_id = "append_to_log", tag = "logs",
-    params(
-        ("session" = String, Path, description = "The session's name"),
-        ("log" = super::docs::BoardLog, Path, description = "Which log"),
-        ("lenient" = Option<bool>, Query, description = "Pass over lines that are no items, and list them"),
-        ("last_k" = Option<i64>, Query, description = "Take only the last lines, so many; -1 is all", minimum = -1),
-        ("metadata" = Option<String>, Query, description = "With an image's bytes: its metadata, as JSON"),
-        ("image_path" = Option<String>, Query, description = "With an image's bytes: a label"),
-        ("If-Match" = Option<String>, Header, description = "Only if the log has this tag"),
-        ("If-None-Match" = Option<String>, Header, description = "`*`: only if the log does not exist"),
-        ("X-Agent-ID" = Option<String>, Header, description = "Who writes, percent-encoded"),
-    ),
+    params(docs::InSession, docs::InLog, docs::ReadingQuery, docs::Writes),
     request_body(description = "An object is an item, a string is the item `{\"text\": …}`, an array is many",
-        content((super::docs::ItemsBody = "application/json"), (String = "application/x-ndjson"), (String = "application/jsonl"),
-            (super::docs::Bytes = "image/png"), (super::docs::Bytes = "image/jpeg"), (super::docs::Bytes = "image/webp"),
-            (super::docs::Bytes = "image/gif"), (super::docs::Bytes = "image/bmp"), (super::docs::ScreenshotForm = "multipart/form-data"))),
+        content((docs::ItemsBody = "application/json"), (String = "application/x-ndjson"), (String = "application/jsonl"),
+            (docs::Bytes = "image/png"), (docs::Bytes = "image/jpeg"), (docs::Bytes = "image/webp"),
+            (docs::Bytes = "image/gif"), (docs::Bytes = "image/bmp"), (docs::ScreenshotForm = "multipart/form-data"))),
     responses(
         (status = 201, description = "Appended", body = WrittenBody,
             headers(("ETag" = String, description = "The log's tag"), ("Location" = String, description = "The first new entry"), ("Blackboard-Revision" = u64, description = "The commit's revision"))),
         (status = 200, description = "There was nothing to append", body = WrittenBody,
             headers(("ETag" = String, description = "The log's tag"), ("Blackboard-Revision" = u64, description = "The revision as it stands"))),
-        WriteProblems,
+        docs::AppendRefusals,
     )
 )]
 pub(super) async fn post(
@@ -213,20 +188,14 @@ fn body_bytes_max(log: &LogName) -> usize {
 /// These are all its items from now on. Items that stand there already in this order stay as they are.
 #[utoipa::path(
     put, path = "/v1/sessions/{session}/{log}", operation_id = "replace_log", tag = "logs",
-    params(
-        ("session" = String, Path, description = "The session's name"),
-        ("log" = super::docs::BoardLog, Path, description = "Which log"),
-        ("If-Match" = Option<String>, Header, description = "Only if the log has this tag"),
-        ("If-None-Match" = Option<String>, Header, description = "`*`: only if the log does not exist"),
-        ("X-Agent-ID" = Option<String>, Header, description = "Who writes, percent-encoded"),
-    ),
-    request_body(description = "All its items", content((super::docs::ItemArray = "application/json"), (String = "application/x-ndjson"), (String = "application/jsonl"))),
+    params(docs::InSession, docs::InLog, docs::Writes),
+    request_body(description = "All its items", content((docs::ItemArray = "application/json"), (String = "application/x-ndjson"), (String = "application/jsonl"))),
     responses(
         (status = 200, description = "Replaced", body = WrittenBody,
             headers(("ETag" = String, description = "The log's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
         (status = 201, description = "Made: there was no such session, or no such memory", body = WrittenBody,
             headers(("ETag" = String, description = "The log's tag"), ("Location" = String, description = "The log"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
-        WriteProblems,
+        docs::ReplaceRefusals,
     )
 )]
 pub(super) async fn put(
@@ -255,18 +224,11 @@ pub(super) async fn put(
 /// All of them; or those whose item has one of these steps; or all but the newest.
 #[utoipa::path(
     delete, path = "/v1/sessions/{session}/{log}", operation_id = "remove_entries", tag = "logs",
-    params(
-        ("session" = String, Path, description = "The session's name"),
-        ("log" = super::docs::BoardLog, Path, description = "Which log"),
-        ("steps" = Option<String>, Query, description = "Only items whose `step` is one of these JSON numbers, by value, separated by commas", pattern = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?(,-?(0|[1-9][0-9]*)(\.[0-9]+)?)*$"),
-        ("keep" = Option<u64>, Query, description = "All but this many, the newest; not with steps", minimum = 0),
-        ("If-Match" = Option<String>, Header, description = "Only if the log has this tag"),
-        ("X-Agent-ID" = Option<String>, Header, description = "Who writes, percent-encoded"),
-    ),
+    params(docs::InSession, docs::InLog, docs::RemovalQuery, docs::Removes),
     responses(
         (status = 200, description = "Removed", body = WrittenBody,
             headers(("ETag" = String, description = "The log's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
-        WriteProblems,
+        docs::RemoveEntriesRefusals,
     )
 )]
 pub(super) async fn delete(

@@ -7,7 +7,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::answer::Answer;
-use super::docs::ReadProblems;
+use super::docs;
 use super::etag::{Resource, Tag};
 use super::params::Params;
 use super::path::LogPath;
@@ -30,15 +30,11 @@ pub(super) struct CostBody {
 /// What the original's `get_total_cost` gives: the sum of `cost` over the memory's items.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/agents/{agent}/memory/cost", operation_id = "get_memory_cost", tag = "memories",
-    params(
-        ("session" = String, Path, description = "The session's name"),
-        ("agent" = String, Path, description = "The agent's name"),
-        ("min_revision" = Option<u64>, Query, description = "Wait up to 2 s until the session has reached this revision", minimum = 0),
-    ),
+    params(docs::InSession, docs::InMemory, docs::MinRevision, docs::IfNoneMatch),
     responses(
         (status = 200, description = "The cost", body = CostBody,
             headers(("ETag" = String, description = "Changes with the memory"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
-        ReadProblems,
+        docs::ReadRefusals,
     )
 )]
 pub(super) async fn cost(

@@ -17,6 +17,7 @@ mod intake;
 mod logs;
 mod memory;
 mod page;
+mod pages;
 mod params;
 mod path;
 mod problem;

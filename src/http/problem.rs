@@ -13,6 +13,7 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use utoipa::ToSchema;
 
+use super::docs::CodeWord;
 use super::edge::RequestId;
 use crate::board::Code;
 
@@ -70,7 +71,7 @@ pub struct ProblemBody {
     #[schema(example = "urn:uuid:0198c0de-0000-7000-8000-000000000000")]
     instance: String,
     /// The stable word to match on.
-    #[schema(value_type = String, example = "session-not-found")]
+    #[schema(value_type = CodeWord, example = "session-not-found")]
     code: &'static str,
     /// Present and true where the same request may succeed later.
     #[serde(skip_serializing_if = "std::ops::Not::not")]

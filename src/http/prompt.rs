@@ -9,7 +9,7 @@ use axum::response::Response;
 use utoipa::ToSchema;
 
 use super::answer::{Answer, JSON};
-use super::docs::ReadProblems;
+use super::docs;
 use super::etag::{Resource, Tag};
 use super::params::{Params, invalid};
 use super::path::{SessionPath, image_url};
@@ -96,18 +96,11 @@ fn include_param(params: &mut Params) -> Result<Vec<LogName>, Problem> {
 /// What the original's `blackboard_to_prompt` gives. The order of the parts is fixed.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/prompt", operation_id = "get_prompt", tag = "prompt",
-    params(
-        ("session" = String, Path, description = "The session's name"),
-        ("include" = Option<String>, Query, description = "Only these parts: questions, requests, trajectories, screenshots, memory:{agent}, separated by commas", pattern = "^(questions|requests|trajectories|screenshots|memory:[A-Za-z]+)(,(questions|requests|trajectories|screenshots|memory:[A-Za-z]+))*$"),
-        ("keys" = Option<String>, Query, description = "Show only these members of trajectories and memories, separated by commas; else the session's `history_keys`", min_length = 1),
-        ("latest" = Option<u64>, Query, description = "Only the last N items of each text log", minimum = 1, maximum = 1_000_000),
-        ("images" = Option<super::docs::ImagesName>, Query, description = "How a stored image is shown: inline unless said otherwise; with none there is no image part"),
-        ("min_revision" = Option<u64>, Query, description = "Wait up to 2 s until the session has reached this revision", minimum = 0),
-    ),
+    params(docs::InSession, docs::PromptQuery, docs::MinRevision, docs::IfNoneMatch),
     responses(
         (status = 200, description = "The parts, in OpenAI's chat format", body = Vec<PartBody>,
             headers(("ETag" = String, description = "Changes with what the prompt shows"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
-        ReadProblems,
+        docs::ReadRefusals,
     )
 )]
 pub(super) async fn get(

@@ -2,20 +2,17 @@
 
 use axum::Router;
 use axum::extract::FromRef;
-use axum::http::{HeaderValue, header};
-use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use utoipa::OpenApi;
-use utoipa::openapi::OpenApi as Document;
-use utoipa::openapi::RefOr;
 use utoipa::openapi::path::{Operation, PathItem};
+use utoipa::openapi::{OpenApi as Document, RefOr, Required};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
-use utoipa_swagger_ui::{Config, SwaggerUi};
 
 use super::body::BodyRoom;
+use super::docs::{self, MEMORY, MEMORY_ENTRY, with_all_kinds};
 use super::problem::{Problem, ProblemBody};
-use super::{blackboard, entries, health, logs, memory, prompt, screenshots, sessions};
+use super::{blackboard, entries, health, logs, memory, pages, prompt, screenshots, sessions};
 use crate::board::Code;
 use crate::service::Service;
 
@@ -27,7 +24,12 @@ use crate::service::Service;
         description = "A durable blackboard that agents on many devices share: questions and answers, requests, \
             step trajectories, screenshots, and each agent's memory of its steps.\n\n\
             Every refusal is a problem (RFC 9457) with a stable `code`. Every answer about a session has the \
-            revision that it shows in `Blackboard-Revision`.",
+            revision that it shows in `Blackboard-Revision`. Every answer has its own name in `X-Request-Id`, \
+            which the problem repeats as `instance`.\n\n\
+            Times are RFC 3339 in UTC with milliseconds. `seq` counts a log's entries from 1, `revision` a \
+            session's commits. Bodies may be coded with gzip or zstd; one has at most 8 MiB decompressed, \
+            32 MiB where screenshots may be in it, 256 MiB for a whole board. A parameter or a member \
+            that is not in this document is refused.",
         license(name = "MIT", identifier = "MIT"),
     ),
     servers((url = "/", description = "This server")),
@@ -38,9 +40,10 @@ use crate::service::Service;
         (name = "logs", description = "Ordered lists of items"),
         (name = "memories", description = "What each agent remembers of its own steps: a log like the others"),
         (name = "entries", description = "Single entries"),
+        (name = "screenshots", description = "A log like the others, whose items may have images"),
         (name = "server", description = "The server itself"),
     ),
-    components(schemas(ProblemBody))
+    components(schemas(ProblemBody, docs::BoardLog, docs::OrderName, docs::ImagesName))
 )]
 struct Api;
 
@@ -49,6 +52,7 @@ struct Api;
 struct Handles {
     service: Service,
     bodies: BodyRoom,
+    document: pages::Document,
 }
 
 impl FromRef<Handles> for Service {
@@ -63,10 +67,11 @@ impl FromRef<Handles> for BodyRoom {
     }
 }
 
-const LOG: &str = "/v1/sessions/{session}/{log}";
-const ENTRY: &str = "/v1/sessions/{session}/{log}/{seq}";
-const MEMORY: &str = "/v1/sessions/{session}/agents/{agent}/memory";
-const MEMORY_ENTRY: &str = "/v1/sessions/{session}/agents/{agent}/memory/{seq}";
+impl FromRef<Handles> for pages::Document {
+    fn from_ref(handles: &Handles) -> Self {
+        handles.document.clone()
+    }
+}
 
 fn described() -> OpenApiRouter<Handles> {
     OpenApiRouter::with_openapi(Api::openapi())
@@ -80,31 +85,25 @@ fn described() -> OpenApiRouter<Handles> {
         .routes(routes!(memory::cost))
         .routes(routes!(health::healthz))
         .routes(routes!(health::readyz))
+        .routes(routes!(pages::openapi_yaml))
+        .routes(routes!(pages::openapi_json))
+        .routes(routes!(pages::find_docs))
+        .routes(routes!(pages::docs))
 }
 
 /// All routes, with the service behind them.
 pub fn router(service: Service) -> Router {
-    let (described, document) = described().split_for_parts();
-    let document = with_memories(document);
-    let [yaml, json] = [
-        document.to_yaml().unwrap_or_default(),
-        document.to_pretty_json().unwrap_or_default() + "\n",
-    ];
-    let handles = Handles { service, bodies: BodyRoom::new() };
+    let (described, document) = whole();
+    let document = pages::Document::new(&document);
+    let handles = Handles { service, bodies: BodyRoom::new(), document };
     described
         .route(MEMORY, get(logs::get).post(logs::post).put(logs::put).delete(logs::delete))
         .route(
             MEMORY_ENTRY,
             get(entries::get).put(entries::put).patch(entries::patch).delete(entries::delete),
         )
+        .route("/docs/{*file}", get(pages::docs_file))
         .with_state(handles)
-        .route("/openapi.yaml", get(async move || text("application/yaml", yaml.clone())))
-        .route("/openapi.json", get(async move || text("application/json", json.clone())))
-        .merge(SwaggerUi::new("/docs").config(Config::new(["/openapi.json"])))
-}
-
-fn text(media_type: &'static str, text: String) -> Response {
-    ([(header::CONTENT_TYPE, HeaderValue::from_static(media_type))], text).into_response()
 }
 
 /// The OpenAPI document, as YAML.
@@ -113,52 +112,42 @@ fn text(media_type: &'static str, text: String) -> Response {
 ///
 /// Where it cannot be written, which is a fault of its parts.
 pub fn openapi_yaml() -> Result<String, impl std::error::Error + Send + Sync + 'static> {
-    let (_, document) = described().split_for_parts();
-    with_memories(document).to_yaml()
+    whole().1.to_yaml()
 }
 
-/// The document with what it says of the board's logs said of the agents' memories too: they have the
-/// same handlers, so the same is true of them.
-fn with_memories(mut document: Document) -> Document {
-    for (of_log, of_memory) in [(LOG, MEMORY), (ENTRY, MEMORY_ENTRY)] {
-        if let Some(item) = document.paths.get_path_item(of_log) {
-            let item = of_agent(item.clone());
-            document.paths.paths.insert(of_memory.to_owned(), item);
-        }
+/// The routes that are described one by one, and the document of all routes.
+fn whole() -> (Router<Handles>, Document) {
+    let (described, document) = described().split_for_parts();
+    let mut document = with_all_kinds(document);
+    if let Some(components) = &mut document.components {
+        components.responses.extend(docs::components());
     }
-    document
-}
-
-fn of_agent(mut item: PathItem) -> PathItem {
-    let operations =
-        [&mut item.get, &mut item.post, &mut item.put, &mut item.patch, &mut item.delete];
-    for operation in operations.into_iter().flatten() {
-        operation.tags = Some(vec!["memories".to_owned()]);
-        operation.operation_id = operation.operation_id.as_ref().map(|id| format!("memory_{id}"));
-        rename_parameter(operation);
-        drop_images(operation);
-    }
-    item
-}
-
-fn rename_parameter(operation: &mut Operation) {
-    for parameter in operation.parameters.iter_mut().flatten() {
-        if let RefOr::T(parameter) = parameter
-            && parameter.name == "log"
+    for operation in document.paths.paths.values_mut().flat_map(operations) {
+        always_have_their_headers(operation);
+        let takes_no_body_too = operation.operation_id.as_deref() == Some("put_session");
+        if let Some(RefOr::T(body)) = &mut operation.request_body
+            && takes_no_body_too
         {
-            "agent".clone_into(&mut parameter.name);
-            parameter.description = Some("The agent's name".to_owned());
-            parameter.schema = Some(<String as utoipa::PartialSchema>::schema());
+            body.required = Some(Required::False);
         }
     }
+    (described, document)
 }
 
-/// Images belong to screenshots only.
-fn drop_images(operation: &mut Operation) {
-    if let Some(RefOr::T(body)) = &mut operation.request_body {
-        body.content.retain(|media_type, _| {
-            !media_type.starts_with("image/") && media_type != "multipart/form-data"
-        });
+fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
+    let PathItem { get, put, post, patch, delete, .. } = item;
+    [get, put, post, patch, delete].into_iter().flatten()
+}
+
+/// What a success lists among its headers is on every such answer.
+fn always_have_their_headers(operation: &mut Operation) {
+    for response in operation.responses.responses.values_mut() {
+        let RefOr::T(response) = response else { continue };
+        for header in response.headers.values_mut() {
+            if let RefOr::T(header) = header {
+                *header = docs::required(header.clone());
+            }
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
 use super::answer::Answer;
-use super::docs::{Bytes, ReadProblems};
+use super::docs;
 use super::error::{REVISION_HEADER, no_entry, revision_value};
 use super::etag::{Resource, Tag};
 use super::params::Params;
@@ -23,16 +23,12 @@ const SANDBOX: HeaderValue = HeaderValue::from_static("sandbox; default-src 'non
 ///
 /// The stored bytes, as they came.
 #[utoipa::path(
-    get, path = "/v1/sessions/{session}/screenshots/{seq}/image", operation_id = "get_image", tag = "entries",
-    params(
-        ("session" = String, Path, description = "The session's name"),
-        ("seq" = u64, Path, description = "The entry's place in the log", minimum = 1),
-        ("min_revision" = Option<u64>, Query, description = "Wait up to 2 s until the session has reached this revision", minimum = 0),
-    ),
+    get, path = "/v1/sessions/{session}/screenshots/{seq}/image", operation_id = "get_image", tag = "screenshots",
+    params(docs::InSession, docs::AtSeq, docs::MinRevision, docs::IfNoneMatch),
     responses(
-        (status = 200, description = "The image", content((Bytes = "image/*"), (Bytes = "*/*")),
+        (status = 200, description = "The image", content((docs::Bytes = "image/png"), (docs::Bytes = "image/jpeg"), (docs::Bytes = "image/webp"), (docs::Bytes = "image/gif"), (docs::Bytes = "image/bmp")),
             headers(("ETag" = String, description = "Changes with the entry"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
-        ReadProblems,
+        docs::ReadImageRefusals,
     )
 )]
 pub(super) async fn image(

@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 
 use super::answer::Answer;
 use super::body::{BODY_BYTES_MAX, BodyRoom, json_text, media_type, read, unsupported};
-use super::docs::{ReadProblems, WriteProblems};
+use super::docs;
 use super::error::no_session;
 use super::etag::{Resource, Tag};
 use super::params::{Params, invalid};
@@ -61,9 +61,13 @@ pub(super) struct SessionBody {
 /// How many entries each log of the board has.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Counts {
+    /// The entries of `questions`.
     questions: usize,
+    /// The entries of `requests`.
     requests: usize,
+    /// The entries of `trajectories`.
     trajectories: usize,
+    /// The entries of `screenshots`.
     screenshots: usize,
 }
 
@@ -83,6 +87,7 @@ pub(super) struct SettingsBody {
 /// A page of sessions, in the order of their names.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct SessionPage {
+    /// At most as many as asked for.
     sessions: Vec<SessionBody>,
     /// Where to go on, as `after`; null where nothing was listed yet.
     #[schema(required)]
@@ -92,26 +97,30 @@ pub(super) struct SessionPage {
 }
 
 /// What is to be set. An absent member stays as it is, null sets it back.
-#[derive(Debug, ToSchema)]
+#[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "the document's form of what `session_patch` reads")]
 pub(super) struct SessionPatchBody {
     /// An absent setting stays, null sets it back to its default.
     #[schema(required = false)]
     settings: Option<SettingsPatchBody>,
-    /// An absent label stays, null removes it.
-    #[schema(required = false)]
+    #[schema(required = false, schema_with = docs::labels_patch)]
     labels: Option<BTreeMap<String, Option<String>>>,
     /// Questions with their answers, for a session that this request makes.
     #[schema(required = false, nullable = false)]
-    qa_pairs: Option<Vec<serde_json::Value>>,
+    qa_pairs: Option<Vec<docs::ItemBody>>,
 }
 
 /// Settings to change.
-#[derive(Debug, ToSchema)]
+#[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "the document's form of what `settings_patch` reads")]
 pub(super) struct SettingsPatchBody {
-    #[schema(required = false)]
+    /// The members of trajectories and memories that a prompt shows, each of at most 256 bytes; null is
+    /// all of them.
+    #[schema(required = false, max_items = 256)]
     history_keys: Option<Vec<String>>,
+    /// Whether posted screenshots are kept; null is that they are.
     #[schema(required = false)]
     screenshot_to_memory: Option<bool>,
 }
@@ -153,16 +162,11 @@ impl From<&Settings> for SettingsBody {
 /// In the order of their names, a page at a time.
 #[utoipa::path(
     get, path = "/v1/sessions", operation_id = "list_sessions", tag = "sessions",
-    params(
-        ("limit" = Option<u64>, Query, description = "How many at most", minimum = 1, maximum = 1000),
-        ("after" = Option<String>, Query, description = "Only names after this one", min_length = 1),
-        ("prefix" = Option<String>, Query, description = "Only names that begin so"),
-        ("label" = Option<String>, Query, description = "Only sessions with these labels, as `name:value`, separated by commas", pattern = "^[^:,]+:[^,]*$"),
-    ),
+    params(docs::ListQuery, docs::IfNoneMatch),
     responses(
         (status = 200, description = "A page of sessions", body = SessionPage,
             headers(("ETag" = String, description = "Changes with the answer"))),
-        ReadProblems,
+        docs::ListRefusals,
     )
 )]
 pub(super) async fn list(
@@ -210,14 +214,11 @@ fn has(board: &Board, labels: &[(String, String)]) -> bool {
 /// Describe a session
 #[utoipa::path(
     get, path = "/v1/sessions/{session}", operation_id = "describe_session", tag = "sessions",
-    params(
-        ("session" = String, Path, description = "The session's name"),
-        ("min_revision" = Option<u64>, Query, description = "Wait up to 2 s until the session has reached this revision", minimum = 0),
-    ),
+    params(docs::InSession, docs::MinRevision, docs::IfNoneMatch),
     responses(
         (status = 200, description = "The session", body = SessionBody,
             headers(("ETag" = String, description = "Changes with every commit"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
-        ReadProblems,
+        docs::ReadRefusals,
     )
 )]
 pub(super) async fn describe(
@@ -243,19 +244,14 @@ pub(super) async fn describe(
 /// answers, and only where this request makes the session.
 #[utoipa::path(
     put, path = "/v1/sessions/{session}", operation_id = "put_session", tag = "sessions",
-    params(
-        ("session" = String, Path, description = "The session's name"),
-        ("If-Match" = Option<String>, Header, description = "Only if the session has this tag"),
-        ("If-None-Match" = Option<String>, Header, description = "`*`: only if there is no such session"),
-        ("X-Agent-ID" = Option<String>, Header, description = "Who writes, percent-encoded"),
-    ),
-    request_body(content = SessionPatchBody, description = "May be left out"),
+    params(docs::InSession, docs::Writes),
+    request_body(content = SessionPatchBody, description = "What to set; it may be left out"),
     responses(
         (status = 200, description = "The session, changed or as it was", body = SessionBody,
             headers(("ETag" = String, description = "Its tag"), ("Blackboard-Revision" = u64, description = "Its revision"))),
         (status = 201, description = "The session, made", body = SessionBody,
             headers(("ETag" = String, description = "Its tag"), ("Location" = String, description = "Its address"), ("Blackboard-Revision" = u64, description = "Its revision"))),
-        WriteProblems,
+        docs::PutRefusals,
     )
 )]
 pub(super) async fn put(
@@ -292,15 +288,11 @@ pub(super) async fn put(
 /// A session made again under its name goes on from its last revision.
 #[utoipa::path(
     delete, path = "/v1/sessions/{session}", operation_id = "delete_session", tag = "sessions",
-    params(
-        ("session" = String, Path, description = "The session's name"),
-        ("If-Match" = Option<String>, Header, description = "Only if the session has this tag"),
-        ("X-Agent-ID" = Option<String>, Header, description = "Who writes, percent-encoded"),
-    ),
+    params(docs::InSession, docs::Removes),
     responses(
         (status = 200, description = "It is gone", body = super::write::WrittenBody,
             headers(("Blackboard-Revision" = u64, description = "The deletion's revision"))),
-        WriteProblems,
+        docs::RemoveRefusals,
     )
 )]
 pub(super) async fn delete(

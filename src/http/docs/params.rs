@@ -1,0 +1,239 @@
+//! The parameters of the document. What they say is what [`Params`](crate::http::params::Params), the
+//! path's extractors and the conditions take; the fuzzing in `tests/run` holds the two together.
+
+use utoipa::IntoParams;
+use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn, ParameterStyle};
+use utoipa::openapi::schema::{
+    ArrayBuilder, KnownFormat, Object, ObjectBuilder, Schema, SchemaFormat, SchemaType, Type,
+};
+use utoipa::openapi::{Ref, RefOr, Required};
+
+use crate::board::NAME_BYTES_MAX;
+
+/// What a name of a session or an agent has: no control character, no slash, and more than dots.
+const NAME: &str = r"^(?!\.{1,2}$)[^/\u0000-\u001f\u007f-\u009f]+$";
+
+/// A JSON number.
+const NUMBER: &str = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$";
+
+/// A list of entity tags, or `*`.
+const TAGS: &str = r#"^(\*|(W/)?"[!#-~]*"(, (W/)?"[!#-~]*")*)$"#;
+
+/// A percent-encoded name.
+const ENCODED_NAME: &str = r"^([!-$&-.0-~]|%[0-9A-Fa-f]{2})+$";
+
+/// How many names or numbers a list in a query may have.
+const LIST_MAX: usize = 1000;
+
+macro_rules! params {
+    ($($(#[$doc:meta])* $group:ident = [$($parameter:expr),* $(,)?];)+) => {$(
+        $(#[$doc])*
+        pub(in crate::http) struct $group;
+
+        impl IntoParams for $group {
+            fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+                vec![$($parameter),*]
+            }
+        }
+    )+};
+}
+
+params! {
+    /// The session of a path.
+    InSession = [path("session", "The session's name: 1 to 256 bytes of UTF-8, without control \
+        characters and `/`, not `.` or `..`; percent-encoded", name())];
+    /// One of the board's logs.
+    InLog = [path("log", "Which of the board's logs", schema_ref("BoardLog"))];
+    /// The agent of a path.
+    InMemory = [agent()];
+    /// The entry of a path.
+    AtSeq = [path("seq", "The entry's place in its log", unsigned(1, usize::MAX))];
+    /// The tag that a reader has already.
+    IfNoneMatch = [header("If-None-Match", "The tags of the copies that the client has: the answer is \
+        304 where one of them is the present one", tags())];
+    /// What a write is made on condition of, and who makes it.
+    Writes = [
+        if_match(),
+        header("If-None-Match", "Only if what is written does not exist yet", one_of(["*"])),
+        author(),
+    ];
+    /// The same for a removal.
+    Removes = [if_match(), author()];
+    /// The revision that is to be shown at least.
+    MinRevision = [query("min_revision", "Wait up to 2 s until the session has reached this revision, \
+        then 503", unsigned(0, usize::MAX))];
+    /// Which sessions a list has.
+    ListQuery = [
+        query("limit", "How many at most; 100 unless said otherwise", unsigned(1, 1000)),
+        query("after", "Only names after this one, in the order of their bytes", name()),
+        query("prefix", "Only names that begin so", text()),
+        list("label", "Only sessions that have all these labels, each as `name:value`",
+            pattern("^[^:]*:"), None),
+    ];
+    /// What stands for the images of a dictionary.
+    DictionaryQuery = [images("`inline`: as it was sent, which is the default; `url`: `image_str` is the \
+        image's address; `none`: without it")];
+    /// What a prompt shows.
+    PromptQuery = [
+        list("include", "Only these parts; their order in the prompt is fixed, and at most 100 are memories",
+            pattern("^(questions|requests|trajectories|screenshots|memory:(?!\\.{1,2}$)[^/\\u0000-\\u001f\\u007f-\\u009f]+)$"), Some(104)),
+        list("keys", "Show only these members of trajectories and memories; else those of the session's \
+            `history_keys`, else all", member(), Some(LIST_MAX)),
+        query("latest", "Only the last N items of each text log", unsigned(1, 1_000_000)),
+        images("How a stored image is shown: `inline` as its data URL, which is the default; `url` by its \
+            address; with `none` there is no image part"),
+    ];
+    /// Which entries a page has.
+    PageQuery = [
+        query("after", "Only entries after this seq", unsigned(0, usize::MAX)),
+        query("before", "Only entries before this seq", unsigned(0, usize::MAX)),
+        query("limit", "How many at most; 100 unless said otherwise, and all of them as lines", unsigned(1, 1000)),
+        query("order", "From the oldest, which is the default, or from the newest", schema_ref("OrderName")),
+        query("latest", "The last N after filtering, ascending; not with `after`, `before`, `limit`, \
+            `order`", unsigned(1, 1000)),
+        list("steps", "Items whose `step` is one of these JSON numbers, by value (2 is 2.0)",
+            pattern(NUMBER), Some(LIST_MAX)),
+        query("status", "Items with this `status`, or with one of `results` that has it", text()),
+        query("agent", "Entries that this agent appended; where nobody was named, items with this \
+            `agent`", name()),
+        query("trajectory_key", "Items with this `key`", text()),
+        query("contains", "Items with this text in one of their string values, however deep, letter \
+            case aside", text()),
+    ];
+    /// How entries are shown.
+    ShownQuery = [
+        list("keys", "Show only these members of each item", member(), Some(LIST_MAX)),
+        images("What stands for a screenshot's stored image: `url`, the default, describes it in the \
+            envelope; `inline` gives it in the item, as it was sent; `none` leaves it out"),
+    ];
+    /// How a body is read.
+    ReadingQuery = [
+        query("lenient", "Pass over lines that are no items, and list them in the answer", boolean()),
+        query("last_k", "Take only the last N lines; -1 is all of them", last_k()),
+        query("metadata", "With the bytes of an image: what belongs to it, as a JSON text", json_text()),
+        query("image_path", "With the bytes of an image: a label; the server never opens it", text()),
+    ];
+    /// Which entries are removed.
+    RemovalQuery = [
+        list("steps", "Only items whose `step` is one of these JSON numbers, by value (2 is 2.0); not \
+            with `keep`", pattern(NUMBER), Some(LIST_MAX)),
+        query("keep", "All but the newest N", unsigned(0, usize::MAX)),
+    ];
+}
+
+/// The agent of a path, which the memories have in place of a log.
+pub(in crate::http) fn agent() -> Parameter {
+    path("agent", "The agent's name, by the same rule as the session's", name())
+}
+
+fn if_match() -> Parameter {
+    header(
+        "If-Match",
+        "Only if what is written has one of these tags now; `*`: only if it exists",
+        tags(),
+    )
+}
+
+fn author() -> Parameter {
+    let encoded = ObjectBuilder::new().schema_type(Type::String).pattern(Some(ENCODED_NAME));
+    header("X-Agent-ID", "The agent that writes: its name, percent-encoded", encoded.build())
+}
+
+fn path(name: &str, description: &str, schema: impl Into<RefOr<Schema>>) -> Parameter {
+    parameter(ParameterIn::Path, name, description, schema).required(Required::True).build()
+}
+
+fn query(name: &str, description: &str, schema: impl Into<RefOr<Schema>>) -> Parameter {
+    parameter(ParameterIn::Query, name, description, schema).build()
+}
+
+fn header(name: &str, description: &str, schema: impl Into<RefOr<Schema>>) -> Parameter {
+    parameter(ParameterIn::Header, name, description, schema).build()
+}
+
+fn images(description: &str) -> Parameter {
+    query("images", description, schema_ref("ImagesName"))
+}
+
+/// Split at commas before it is percent-decoded, which is what this style says.
+fn list(name: &str, description: &str, item: Object, items_max: Option<usize>) -> Parameter {
+    let items = ArrayBuilder::new().items(item).min_items(Some(1)).max_items(items_max).build();
+    parameter(ParameterIn::Query, name, description, Schema::Array(items))
+        .style(Some(ParameterStyle::Form))
+        .explode(Some(false))
+        .build()
+}
+
+fn parameter(
+    place: ParameterIn,
+    name: &str,
+    description: &str,
+    schema: impl Into<RefOr<Schema>>,
+) -> ParameterBuilder {
+    ParameterBuilder::new()
+        .name(name)
+        .parameter_in(place)
+        .description(Some(description))
+        .required(Required::False)
+        .schema(Some(schema))
+}
+
+fn name() -> Object {
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .min_length(Some(1))
+        .max_length(Some(NAME_BYTES_MAX))
+        .pattern(Some(NAME))
+        .build()
+}
+
+fn text() -> Object {
+    ObjectBuilder::new().schema_type(Type::String).build()
+}
+
+fn member() -> Object {
+    ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).build()
+}
+
+fn json_text() -> Object {
+    let json = ObjectBuilder::new().schema_type(Type::String);
+    json.content_media_type("application/json").build()
+}
+
+fn boolean() -> Object {
+    ObjectBuilder::new().schema_type(Type::Boolean).build()
+}
+
+fn pattern(pattern: &str) -> Object {
+    ObjectBuilder::new().schema_type(Type::String).pattern(Some(pattern)).build()
+}
+
+fn tags() -> Object {
+    let tags = ObjectBuilder::new().schema_type(Type::String).pattern(Some(TAGS));
+    tags.examples([r#""41a.5f2d0c9b7e13a846""#]).build()
+}
+
+fn one_of<const N: usize>(words: [&str; N]) -> Object {
+    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(words)).build()
+}
+
+fn unsigned(min: usize, max: usize) -> Object {
+    ObjectBuilder::new()
+        .schema_type(Type::Integer)
+        .format(Some(SchemaFormat::KnownFormat(KnownFormat::Int64)))
+        .minimum(Some(min))
+        .maximum(Some(max))
+        .build()
+}
+
+fn last_k() -> Schema {
+    let all = ObjectBuilder::new()
+        .schema_type(SchemaType::new(Type::Integer))
+        .enum_values(Some([-1]))
+        .build();
+    utoipa::openapi::schema::OneOfBuilder::new().item(unsigned(1, usize::MAX)).item(all).into()
+}
+
+fn schema_ref(name: &str) -> Ref {
+    Ref::from_schema_name(name)
+}

@@ -1,0 +1,257 @@
+//! The refusals of the document: which codes each kind of route may answer with, by status.
+//!
+//! A problem's schema names the codes of its status, so that an answer with another one is outside the
+//! document.
+
+use std::collections::BTreeMap;
+
+use axum::http::StatusCode;
+use serde_json::json;
+use utoipa::IntoResponses;
+use utoipa::openapi::header::{Header, HeaderBuilder};
+use utoipa::openapi::response::{Response, ResponseBuilder};
+use utoipa::openapi::schema::{AllOfBuilder, ObjectBuilder, Schema, Type};
+use utoipa::openapi::{ContentBuilder, Ref, RefOr};
+
+use crate::board::Code;
+use crate::http::problem;
+
+/// A refusal that several routes share: a status with its codes.
+pub(super) struct Refusal {
+    name: &'static str,
+    codes: &'static [Code],
+}
+
+macro_rules! refusals {
+    ($($name:ident = [$($code:ident),+];)+) => {
+        $(
+            #[expect(non_upper_case_globals, reason = "the name is the document's")]
+            const $name: Refusal = Refusal { name: stringify!($name), codes: &[$(Code::$code),+] };
+        )+
+
+        const REFUSALS: &[Refusal] = &[$($name),+];
+    };
+}
+
+refusals! {
+    InvalidQuery = [InvalidParameter, UnknownParameter, InvalidEncoding];
+    InvalidRequest = [InvalidName, InvalidParameter, UnknownParameter, InvalidEncoding];
+    InvalidBody = [InvalidJson, InvalidName, InvalidParameter, UnknownParameter, InvalidEncoding];
+    ForeignOrigin = [Forbidden];
+    NoSession = [SessionNotFound];
+    NoLog = [SessionNotFound, RouteNotFound];
+    NoEntry = [SessionNotFound, EntryNotFound];
+    NoLogEntry = [SessionNotFound, EntryNotFound, RouteNotFound];
+    NoStoredImage = [SessionNotFound, EntryNotFound, NoImage];
+    BodyTimeout = [RequestTimeout];
+    Precondition = [PreconditionFailed];
+    PreconditionOrTest = [PreconditionFailed, ConditionNotMet];
+    TooLarge = [BodyTooLarge, ItemTooLarge, CommitTooLarge];
+    TooLargeToCommit = [CommitTooLarge];
+    MediaType = [UnsupportedMediaType];
+    ForeignHost = [UnknownHost];
+    InvalidItem = [UnsupportedItem, UnsupportedValue, TooDeep];
+    InvalidItems = [UnsupportedItem, UnsupportedValue, TooDeep, NotAnImage, UnknownField, InvalidField];
+    InvalidList = [UnsupportedItem, UnsupportedValue, TooDeep, ArrayRequired];
+    InvalidPatch = [UnsupportedItem, UnsupportedValue, TooDeep, InvalidField];
+    InvalidDocument = [UnsupportedItem, UnsupportedValue, TooDeep, UnknownField, InvalidField, ArrayRequired];
+    Fault = [Internal];
+    NotReady = [StorePoisoned];
+    NotReadable = [StoreUnavailable, RevisionNotReached];
+    NotWritable = [Overloaded, StorePoisoned, StoreUnavailable];
+    Full = [SessionFull, StoreFull];
+}
+
+/// What the edge refuses, whatever the route. An unknown `Content-Encoding` is among it.
+const EDGE: [&Refusal; 4] = [&ForeignOrigin, &MediaType, &ForeignHost, &Fault];
+
+/// What every write may meet.
+const WRITE: [&Refusal; 2] = [&NotWritable, &Full];
+
+/// What every route with a body may meet.
+const BODY: [&Refusal; 3] = [&InvalidBody, &BodyTimeout, &TooLarge];
+
+/// The answer to a reader that has the present copy.
+const NOT_MODIFIED: &str = "NotModified";
+
+/// The answer to a request that never reached the router.
+const HEAD_TOO_LARGE: &str = "HeadTooLarge";
+
+macro_rules! sets {
+    ($($(#[$doc:meta])* $set:ident $(($known:ident))? = [$($refusal:ident),*] $(+ $more:ident)*;)+) => {$(
+        $(#[$doc])*
+        pub(in crate::http) struct $set;
+
+        impl IntoResponses for $set {
+            fn responses() -> BTreeMap<String, RefOr<Response>> {
+                let mut all = referred([$(&$refusal),*].into_iter().chain(EDGE)$(.chain($more))*);
+                $(all.insert("304".to_owned(), Ref::from_response_name($known).into());)?
+                all.insert("431".to_owned(), Ref::from_response_name(HEAD_TOO_LARGE).into());
+                all
+            }
+        }
+    )+};
+}
+
+sets! {
+    /// Of a route about no session.
+    ServerRefusals = [InvalidQuery];
+    /// Of the readiness.
+    ReadinessRefusals = [InvalidQuery, NotReady];
+    /// Of the list of sessions.
+    ListRefusals(NOT_MODIFIED) = [InvalidQuery];
+    /// Of reading something of a session.
+    ReadRefusals(NOT_MODIFIED) = [InvalidRequest, NoSession, NotReadable];
+    /// Of reading a log.
+    ReadLogRefusals(NOT_MODIFIED) = [InvalidRequest, NoLog, NotReadable];
+    /// Of reading an entry.
+    ReadEntryRefusals(NOT_MODIFIED) = [InvalidRequest, NoLogEntry, NotReadable];
+    /// Of reading an image.
+    ReadImageRefusals(NOT_MODIFIED) = [InvalidRequest, NoStoredImage, NotReadable];
+    /// Of making or changing a session, or its dictionary.
+    PutRefusals = [NoSession, Precondition, InvalidDocument] + BODY + WRITE;
+    /// Of removing a session, or the items of its dictionary.
+    RemoveRefusals = [InvalidRequest, NoSession, Precondition, TooLargeToCommit] + WRITE;
+    /// Of appending to a log.
+    AppendRefusals = [NoLog, Precondition, InvalidItems] + BODY + WRITE;
+    /// Of replacing a log.
+    ReplaceRefusals = [NoLog, Precondition, InvalidList] + BODY + WRITE;
+    /// Of removing entries of a log.
+    RemoveEntriesRefusals = [InvalidRequest, NoLog, Precondition, TooLargeToCommit] + WRITE;
+    /// Of replacing an entry's item.
+    PutEntryRefusals = [NoLogEntry, Precondition, InvalidItem] + BODY + WRITE;
+    /// Of patching an entry's item.
+    PatchEntryRefusals = [NoLogEntry, PreconditionOrTest, InvalidPatch] + BODY + WRITE;
+    /// Of removing an entry.
+    RemoveEntryRefusals = [InvalidRequest, NoLogEntry, Precondition, TooLargeToCommit] + WRITE;
+}
+
+/// The same refusal where the path names no log, so that it is always a route.
+pub(super) fn without_names(response: &mut RefOr<Response>) {
+    in_place_of(response, &[(&NoLog, &NoSession), (&NoLogEntry, &NoEntry)]);
+}
+
+/// The same refusal where no image is taken.
+pub(super) fn without_images(response: &mut RefOr<Response>) {
+    in_place_of(response, &[(&InvalidItems, &InvalidItem)]);
+}
+
+fn in_place_of(response: &mut RefOr<Response>, changes: &[(&Refusal, &Refusal)]) {
+    let found = changes.iter().find(|(from, _)| *response == reference(from));
+    if let Some((_, to)) = found {
+        *response = reference(to);
+    }
+}
+
+/// All refusals, each under its name.
+pub(in crate::http) fn components() -> BTreeMap<String, RefOr<Response>> {
+    let head = ResponseBuilder::new()
+        .description("The request's line and headers are too large; there is no body, and the connection ends")
+        .build();
+    let refusals =
+        REFUSALS.iter().map(|refusal| (refusal.name.to_owned(), refusal.response().into()));
+    let known = ResponseBuilder::new()
+        .description("The client's copy is the present one")
+        .header("ETag", text_header("Its tag"))
+        .header("Blackboard-Revision", revision_header())
+        .build();
+    refusals
+        .chain([(NOT_MODIFIED.to_owned(), known.into()), (HEAD_TOO_LARGE.to_owned(), head.into())])
+        .collect()
+}
+
+fn reference(refusal: &Refusal) -> RefOr<Response> {
+    Ref::from_response_name(refusal.name).into()
+}
+
+fn referred<'a>(refusals: impl Iterator<Item = &'a Refusal>) -> BTreeMap<String, RefOr<Response>> {
+    refusals.map(|refusal| (refusal.status().as_u16().to_string(), reference(refusal))).collect()
+}
+
+impl Refusal {
+    fn status(&self) -> StatusCode {
+        self.codes.first().map_or(StatusCode::INTERNAL_SERVER_ERROR, |code| problem::status(*code))
+    }
+
+    fn response(&self) -> Response {
+        let codes: Vec<&str> = self.codes.iter().map(|code| code.as_str()).collect();
+        let words: Vec<String> = codes.iter().map(|code| format!("`{code}`")).collect();
+        let code = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(codes));
+        let mut own = ObjectBuilder::new().property("code", code);
+        if self.codes.contains(&Code::PreconditionFailed) {
+            own = own.property("current", Ref::from_schema_name("EntryBody"));
+        }
+        if self.codes.contains(&Code::StorePoisoned) && self.codes.len() > 1 {
+            let unknown = ObjectBuilder::new()
+                .schema_type(Type::String)
+                .enum_values(Some(["unknown"]))
+                .description(Some("Present where the write may have happened all the same"));
+            own = own.property("outcome", unknown);
+        }
+        let schema = AllOfBuilder::new().item(Ref::from_schema_name("ProblemBody")).item(own);
+        let content = ContentBuilder::new().schema(Some(Schema::from(schema))).build();
+        let response = ResponseBuilder::new()
+            .description(words.join(", "))
+            .content(problem::MEDIA_TYPE, content);
+        self.headers()
+            .into_iter()
+            .fold(response, |all, (name, header)| all.header(name, header))
+            .build()
+    }
+
+    fn headers(&self) -> Vec<(&'static str, Header)> {
+        let about_session = self.codes.iter().any(|code| is_about_session(*code));
+        let mut headers = Vec::new();
+        if about_session {
+            headers.push(("Blackboard-Revision", revision_header()));
+        }
+        match self.status() {
+            StatusCode::PRECONDITION_FAILED => {
+                headers.push(("ETag", text_header("The present tag of what was to be written")));
+            }
+            StatusCode::UNSUPPORTED_MEDIA_TYPE => headers.extend([
+                ("Accept-Post", text_header("The media types that a body may have here")),
+                ("Accept-Patch", text_header("The media types that a patch may have here")),
+                ("Accept-Encoding", text_header("The codings that a body may have")),
+            ]),
+            StatusCode::SERVICE_UNAVAILABLE => {
+                let seconds = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1));
+                let told = "When to come back, in seconds";
+                let header = HeaderBuilder::new().schema(Some(seconds)).description(Some(told));
+                headers.push(("Retry-After", required(header.build())));
+            }
+            _ => {}
+        }
+        headers
+    }
+}
+
+/// Whether the refusal was decided against a session.
+fn is_about_session(code: Code) -> bool {
+    matches!(
+        code,
+        Code::EntryNotFound
+            | Code::PreconditionFailed
+            | Code::RevisionNotReached
+            | Code::SessionFull
+            | Code::CommitTooLarge
+            | Code::InvalidField
+    )
+}
+
+fn text_header(description: &str) -> Header {
+    let schema = ObjectBuilder::new().schema_type(Type::String);
+    HeaderBuilder::new().schema(Some(schema)).description(Some(description)).build()
+}
+
+fn revision_header() -> Header {
+    let schema = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0));
+    let told = "The revision of the session that this was decided against";
+    HeaderBuilder::new().schema(Some(schema)).description(Some(told)).build()
+}
+
+/// The header is on every such answer. OpenAPI has a word for it, and the builder has none.
+pub(in crate::http) fn required(mut header: Header) -> Header {
+    header.extensions = Some([("required", json!(true))].into_iter().collect());
+    header
+}

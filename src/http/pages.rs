@@ -1,0 +1,118 @@
+//! The document as YAML and JSON, and the page that shows it, which needs no network.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse, Redirect, Response};
+use utoipa::openapi::OpenApi;
+use utoipa_swagger_ui::Config;
+
+use super::docs;
+use super::no_route;
+use super::params::Params;
+use super::problem::Problem;
+use crate::board::Code;
+
+/// The texts of the document, written once.
+#[derive(Clone)]
+pub(super) struct Document(Arc<Texts>);
+
+struct Texts {
+    yaml: String,
+    json: String,
+    page: Arc<Config<'static>>,
+}
+
+impl Document {
+    /// The document in both forms. That it can be written is held by the test of the command.
+    pub(super) fn new(document: &OpenApi) -> Self {
+        let page = Config::new(["/openapi.json"])
+            .use_base_layout()
+            .validator_url("none")
+            .doc_expansion("list")
+            .default_models_expand_depth(0)
+            .display_operation_id(true)
+            .display_request_duration(true)
+            .filter(true);
+        Self(Arc::new(Texts {
+            yaml: document.to_yaml().unwrap_or_default(),
+            json: document.to_pretty_json().unwrap_or_default() + "\n",
+            page: Arc::new(page),
+        }))
+    }
+}
+
+/// The document's text of this form.
+fn text(media_type: &'static str, text: &str) -> Response {
+    let media_type = HeaderValue::from_static(media_type);
+    ([(header::CONTENT_TYPE, media_type)], text.to_owned()).into_response()
+}
+
+/// Read this document as YAML
+#[utoipa::path(get, path = "/openapi.yaml", operation_id = "get_openapi_yaml", tag = "server",
+    responses((status = 200, description = "The OpenAPI document", body = docs::DocumentBody, content_type = "application/yaml"), docs::ServerRefusals))]
+pub(super) async fn openapi_yaml(
+    State(document): State<Document>,
+    params: Params,
+) -> Result<Response, Problem> {
+    params.finish()?;
+    Ok(text("application/yaml", &document.0.yaml))
+}
+
+/// Read this document as JSON
+#[utoipa::path(get, path = "/openapi.json", operation_id = "get_openapi_json", tag = "server",
+    responses((status = 200, description = "The OpenAPI document", body = docs::DocumentBody), docs::ServerRefusals))]
+pub(super) async fn openapi_json(
+    State(document): State<Document>,
+    params: Params,
+) -> Result<Response, Problem> {
+    params.finish()?;
+    Ok(text("application/json", &document.0.json))
+}
+
+/// Find the page of this document
+#[utoipa::path(get, path = "/docs", operation_id = "find_docs", tag = "server",
+    responses((status = 308, description = "It is at `/docs/`", headers(("Location" = String, description = "`/docs/`"))), docs::ServerRefusals))]
+pub(super) async fn find_docs(params: Params) -> Result<Redirect, Problem> {
+    params.finish()?;
+    Ok(Redirect::permanent("/docs/"))
+}
+
+/// Read this document as a page
+///
+/// Its scripts and styles are below `/docs/` too; it loads nothing from elsewhere.
+#[utoipa::path(get, path = "/docs/", operation_id = "get_docs", tag = "server",
+    responses((status = 200, description = "The page", body = String, content_type = "text/html"), docs::ServerRefusals))]
+pub(super) async fn docs(
+    State(document): State<Document>,
+    params: Params,
+) -> Result<Response, Problem> {
+    params.finish()?;
+    page_file(&document, "index.html")
+}
+
+/// A file that the page loads.
+pub(super) async fn docs_file(
+    State(document): State<Document>,
+    Path(name): Path<String>,
+) -> Result<Response, Problem> {
+    page_file(&document, &name)
+}
+
+fn page_file(document: &Document, name: &str) -> Result<Response, Problem> {
+    let config = Arc::clone(&document.0.page);
+    let found = utoipa_swagger_ui::serve(name, config)
+        .map_err(|_| Problem::new(Code::Internal, "the page cannot be written"))?;
+    let file = found.ok_or_else(no_route)?;
+    let bytes = match name {
+        "index.html" => {
+            let page = String::from_utf8_lossy(&file.bytes);
+            page.replace("<title>Swagger UI</title>", "<title>Blackboard API</title>").into_bytes()
+        }
+        _ => file.bytes.into_owned(),
+    };
+    let media_type = HeaderValue::from_str(&file.content_type)
+        .map_err(|error| Problem::new(Code::Internal, "the file has no type").cause(error))?;
+    Ok(([(header::CONTENT_TYPE, media_type)], bytes).into_response())
+}
