@@ -66,9 +66,30 @@ def compose_faults(text: str) -> list[str]:
     return faults
 
 
+def settings_faults(text: str) -> list[str]:
+    """Every setting that is named is one that the server knows."""
+    known = set(re.findall(r"BLACKBOARD_[A-Z_]+", (DOCKER.parent / "src" / "config.rs").read_text()))
+    return [f"{name} is no setting" for name in re.findall(r"BLACKBOARD_[A-Z_]+", text) if name not in known]
+
+
+def copied_faults(text: str) -> list[str]:
+    """Everything that is copied from the context is in it."""
+    ignored = (DOCKER.parent / ".dockerignore").read_text().split()
+    faults = []
+    for word, rest in instructions(text):
+        if word != "COPY" or "--from" in rest:
+            continue
+        for source in rest.split()[:-1]:
+            if not (DOCKER.parent / source).exists() or f"!{source}" not in ignored:
+                faults.append(f"{source} is not in the build's context")
+    return faults
+
+
 def main() -> int:
-    faults = [f"Dockerfile: {fault}" for fault in dockerfile_faults((DOCKER / "Dockerfile").read_text())]
-    faults += [f"compose.yaml: {fault}" for fault in compose_faults((DOCKER / "compose.yaml").read_text())]
+    dockerfile, compose = (DOCKER / "Dockerfile").read_text(), (DOCKER / "compose.yaml").read_text()
+    faults = [f"docker: {fault}" for fault in settings_faults(dockerfile + compose) + copied_faults(dockerfile)]
+    faults += [f"Dockerfile: {fault}" for fault in dockerfile_faults(dockerfile)]
+    faults += [f"compose.yaml: {fault}" for fault in compose_faults(compose)]
     print("\n".join(faults) or "docker/Dockerfile and docker/compose.yaml keep their promises")
     return 1 if faults else 0
 
