@@ -17,6 +17,7 @@ use crate::descriptors::fit_connections;
 use crate::http::{ConnectionLimits, edge, router, serve};
 use crate::service::{LoadError, Service};
 use crate::store::{SqliteOptions, SqliteStore, StoreError, SyncLevel};
+use crate::telemetry::LISTENING;
 
 /// How long open requests may take once the server is to end: with what the writer and the store then
 /// need, the end comes within 10 s.
@@ -84,6 +85,7 @@ pub async fn run(config: Config) -> Result<(), Error> {
     let listener = TcpListener::bind(listen).await.map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
     tracing::info!(
+        target: LISTENING,
         url = %format_args!("http://{address}"),
         store = %config.data.display(),
         sessions = service.len(),

@@ -7,6 +7,9 @@ use tracing_subscriber::{
     fmt::{format::Writer, time::FormatTime},
 };
 
+/// The target of the one line that is always in the log.
+pub const LISTENING: &str = "blackboard::listening";
+
 /// The text is no filter.
 #[derive(Debug, thiserror::Error)]
 #[error("{0:?} is no log filter such as info, or warn,blackboard=debug")]
@@ -20,6 +23,11 @@ pub struct InvalidFilter(String);
 pub fn start(filter: &str) -> Result<(), InvalidFilter> {
     let parsed = EnvFilter::builder().parse(filter);
     let filter = parsed.map_err(|_| InvalidFilter(filter.to_owned()))?;
+    // Where it listens is told whatever the filter is: without it nobody could use port 0.
+    let filter = match format!("{LISTENING}=info").parse() {
+        Ok(always) => filter.add_directive(always),
+        Err(_) => filter,
+    };
     let log = tracing_subscriber::fmt().with_env_filter(filter);
     if io::stdout().is_terminal() {
         log.compact().with_target(false).with_timer(ShortTime).init();

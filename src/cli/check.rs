@@ -29,12 +29,12 @@ struct Damaged {
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("{} is no data directory: there is no such directory", .0.display())]
+#[error("{} is no data directory: there is no blackboard.db in it", .0.display())]
 struct Absent(PathBuf);
 
 impl Check {
     pub(super) fn run(self) -> Result<(), Failure> {
-        if !self.data.is_dir() {
+        if !SqliteStore::is_in(&self.data) {
             return Err(Failure::failed(Absent(self.data)));
         }
         let store = SqliteStore::open(&self.data, SqliteOptions::default());

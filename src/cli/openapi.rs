@@ -14,6 +14,10 @@ pub(super) struct Openapi {}
 impl Openapi {
     pub(super) fn run(self) -> Result<(), Failure> {
         let yaml = openapi_yaml().map_err(Failure::failed)?;
-        io::stdout().write_all(yaml.as_bytes()).map_err(Failure::failed)
+        match io::stdout().write_all(yaml.as_bytes()) {
+            // Whoever read it has read enough.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            written => written.map_err(Failure::failed),
+        }
     }
 }

@@ -93,10 +93,21 @@ impl Answer {
     }
 }
 
-/// Whether a media type is among those that the client accepts, named in full.
-pub(super) fn accepts(request: &HeaderMap, media_types: &[&str]) -> bool {
+/// Whether the client names a media type in `Accept`, and JSON not above it (RFC 9110, section 12.5.1).
+pub(super) fn prefers(request: &HeaderMap, media_types: &[&str]) -> bool {
     let values = request.get_all(header::ACCEPT).into_iter();
-    let names = values.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','));
-    let mut essences = names.map(|name| name.split(';').next().unwrap_or_default().trim());
-    essences.any(|essence| media_types.iter().any(|wanted| essence.eq_ignore_ascii_case(wanted)))
+    let ranges = values.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','));
+    let (mut wanted, mut json) = (0.0_f32, 0.0_f32);
+    for range in ranges {
+        let mut parts = range.split(';').map(str::trim);
+        let essence = parts.next().unwrap_or_default();
+        let weight = parts.find_map(|part| part.strip_prefix("q=")).map_or(Ok(1.0), str::parse);
+        let weight = weight.unwrap_or(0.0);
+        if media_types.iter().any(|wanted| essence.eq_ignore_ascii_case(wanted)) {
+            wanted = wanted.max(weight);
+        } else if essence.eq_ignore_ascii_case(JSON) {
+            json = json.max(weight);
+        }
+    }
+    wanted > 0.0 && wanted >= json
 }

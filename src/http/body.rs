@@ -1,6 +1,7 @@
 //! Reading bodies: within a limit, within what all bodies together may take, and not for ever.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, HeaderValue, header};
@@ -24,6 +25,9 @@ pub(super) const BLACKBOARD_BODY_BYTES_MAX: usize = 256 << 20;
 
 /// What the bodies of all requests may hold in memory together.
 const BODIES_BYTES_MAX: usize = 512 << 20;
+
+/// How long a whole body may take.
+const BODY_TIME_MAX: Duration = Duration::from_secs(15 * 60);
 
 /// From this size on, a body is worked on by a thread that may block.
 const INLINE_BYTES_MAX: usize = 64 << 10;
@@ -71,6 +75,17 @@ pub(super) async fn read(
     if announced.and_then(|text| text.parse().ok()).is_some_and(|length: u64| length > max as u64) {
         return Err(too_large(max));
     }
+    let reading = tokio::time::timeout(BODY_TIME_MAX, read_frames(body, max, room));
+    reading.await.map_err(|_| {
+        let minutes = BODY_TIME_MAX.as_secs() / 60;
+        Problem::new(
+            Code::RequestTimeout,
+            format!("the body was not there after {minutes} minutes"),
+        )
+    })?
+}
+
+async fn read_frames(body: Body, max: usize, room: &BodyRoom) -> Result<BodyBytes, Problem> {
     let (mut body, mut bytes, mut held) = (body, Vec::new(), None);
     while let Some(frame) = next_frame(&mut body).await? {
         let Ok(data) = frame.into_data() else { continue };

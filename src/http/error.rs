@@ -4,6 +4,7 @@ use super::problem::{Fault, Problem};
 use crate::board::json::{self, Kind};
 use crate::board::{Board, Code, InvalidItem, LogName, Rejected, Revision, Seq, SessionName};
 use crate::service::ServiceError;
+use crate::store::StoreError;
 
 use axum::http::{HeaderName, HeaderValue};
 
@@ -111,6 +112,7 @@ impl From<ServiceError> for Problem {
             ServiceError::Poisoned { outcome_unknown: true } => {
                 Self::new(code, detail).member("outcome", "unknown")
             }
+            ServiceError::Store(StoreError::Full) => Self::new(code, detail),
             ServiceError::Store(cause) => {
                 Self::new(code, "the store could not read or write an image").cause(cause)
             }

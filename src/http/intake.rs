@@ -1,7 +1,7 @@
 //! What a log takes in: items as JSON, as JSON lines, and screenshots as images.
 
 use axum::body::Body;
-use axum::extract::{FromRequest as _, Multipart, Request};
+use axum::extract::{DefaultBodyLimit, FromRequest as _, Multipart, Request};
 use axum::http::{HeaderMap, header};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -317,6 +317,8 @@ async fn multipart(headers: &HeaderMap, bytes: BodyBytes) -> Result<Intake, Prob
     if let Some(kind) = headers.get(header::CONTENT_TYPE) {
         request.headers_mut().insert(header::CONTENT_TYPE, kind.clone());
     }
+    // The body was read within our own limit.
+    DefaultBodyLimit::disable().apply(&mut request);
     let mut parts = Multipart::from_request(request, &())
         .await
         .map_err(|error| malformed_form(&error.body_text()))?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::http::HeaderMap;
 
-use super::answer::{NDJSON, accepts};
+use super::answer::{NDJSON, prefers};
 use super::params::{Params, invalid};
 use super::problem::Problem;
 use super::stream::{PIECE_BYTES, Pieces};
@@ -29,7 +29,7 @@ const STEPS_MAX: usize = 1000;
 const EXAMINED_MAX: usize = 100_000;
 
 /// After so many examined entries, others get their turn.
-const EXAMINED_AT_ONCE: usize = 512;
+const EXAMINED_AT_ONCE: usize = 64;
 
 /// What the query of a log asks for.
 pub(super) struct LogQuery {
@@ -75,7 +75,7 @@ impl LogQuery {
             limit,
             latest,
             view,
-            lines: accepts(headers, &[NDJSON, "application/jsonl"]),
+            lines: prefers(headers, &[NDJSON, "application/jsonl"]),
         })
     }
 

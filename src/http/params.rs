@@ -8,8 +8,8 @@ use std::str::FromStr;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use percent_encoding::percent_decode_str;
 
+use super::edge::percent_decode;
 use super::problem::Problem;
 use crate::board::Code;
 
@@ -135,8 +135,7 @@ fn not_utf8(name: &str) -> Problem {
 
 /// Decodes a part of a query, in which `+` is a space, as forms and most clients write it.
 fn decode(raw: &str) -> Option<String> {
-    let spaced = raw.replace('+', " ");
-    percent_decode_str(&spaced).decode_utf8().ok().map(std::borrow::Cow::into_owned)
+    percent_decode(raw.replace('+', " ").as_bytes())
 }
 
 impl<S: Sync> FromRequestParts<S> for Params {

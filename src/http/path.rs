@@ -2,8 +2,9 @@
 
 use axum::extract::{FromRequestParts, RawPathParams};
 use axum::http::request::Parts;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
+use super::edge::percent_decode;
 use super::no_route;
 use super::problem::Problem;
 use crate::board::{AgentName, Code, InvalidName, LogName, Seq, SessionName};
@@ -65,8 +66,8 @@ fn board_log(name: &str) -> Result<LogName, Problem> {
 
 /// A path segment that is no seq names no entry.
 fn parse_seq(text: &str) -> Result<Seq, Problem> {
-    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
-    let seq = text.parse().ok().filter(|_| digits).map(Seq);
+    let plain = text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0');
+    let seq = text.parse().ok().filter(|_| plain).map(Seq);
     seq.ok_or_else(|| {
         Problem::new(
             Code::EntryNotFound,
@@ -111,8 +112,12 @@ impl<S: Sync> FromRequestParts<S> for Author {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        let Some(value) = parts.headers.get(AGENT_HEADER) else { return Ok(Self(None)) };
-        let name = percent_decode(value.as_bytes()).decode_utf8().map_err(|_| {
+        let mut values = parts.headers.get_all(AGENT_HEADER).into_iter();
+        let Some(value) = values.next() else { return Ok(Self(None)) };
+        if values.next().is_some() {
+            return Err(Problem::new(Code::InvalidName, "X-Agent-ID names one agent, not several"));
+        }
+        let name = percent_decode(value.as_bytes()).ok_or_else(|| {
             Problem::new(Code::InvalidEncoding, "X-Agent-ID is not percent-encoded UTF-8")
         })?;
         let name = name.parse().map_err(|why| invalid_name("agent", why))?;

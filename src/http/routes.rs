@@ -2,6 +2,7 @@
 
 use axum::Router;
 use axum::extract::FromRef;
+use axum::middleware::from_fn_with_state;
 use axum::routing::get;
 use utoipa::OpenApi;
 use utoipa::openapi::path::{Operation, PathItem};
@@ -12,6 +13,7 @@ use utoipa_axum::routes;
 use super::body::BodyRoom;
 use super::docs::{self, MEMORY, MEMORY_ENTRY, with_all_kinds};
 use super::problem::{Problem, ProblemBody};
+use super::read::name_revision;
 use super::{blackboard, entries, health, logs, memory, pages, prompt, screenshots, sessions};
 use crate::board::Code;
 use crate::service::Service;
@@ -102,6 +104,7 @@ pub fn router(service: Service) -> Router {
             MEMORY_ENTRY,
             get(entries::get).put(entries::put).patch(entries::patch).delete(entries::delete),
         )
+        .route_layer(from_fn_with_state(handles.clone(), name_revision))
         .route("/docs/{*file}", get(pages::docs_file))
         .with_state(handles)
 }

@@ -13,7 +13,7 @@ use super::params::Params;
 use super::path::EntryPath;
 use super::problem::Problem;
 use super::read::shown;
-use crate::board::Code;
+use crate::board::{Code, IMAGE_TYPES};
 use crate::service::Service;
 
 /// What a browser may do with bytes that a client sent: show them, and nothing else.
@@ -54,6 +54,10 @@ pub(super) async fn image(
     let bytes = service.image(&board, image).await?;
     let media_type = HeaderValue::from_str(image.media_type())
         .map_err(|error| Problem::new(Code::Internal, "the image has no type").cause(error))?;
-    let answer = answer.header(header::CONTENT_TYPE, media_type);
+    let mut answer = answer.header(header::CONTENT_TYPE, media_type);
+    if !IMAGE_TYPES.iter().any(|(name, _)| *name == image.media_type()) {
+        let attachment = HeaderValue::from_static("attachment");
+        answer = answer.header(header::CONTENT_DISPOSITION, attachment);
+    }
     Ok((StatusCode::OK, answer.into_headers(), Body::from(bytes)).into_response())
 }

@@ -3,7 +3,7 @@
 //! `axum::serve` has no cap on connections, no timeout for a silent one, and waits for ever for a
 //! stream that does not end.
 
-use std::{io, sync::Arc, time::Duration};
+use std::{io, pin::Pin, sync::Arc, time::Duration};
 
 use axum::Router;
 use hyper::server::conn::http1;
@@ -16,10 +16,14 @@ use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     time::{sleep, timeout},
 };
+use tokio_io_timeout::TimeoutStream;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 /// How long to wait after the system refused to give a connection: for want of descriptors, mostly.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// A client that takes nothing of its answer for so long is cut off; it would keep a board in memory.
+const WRITE_STALL_MAX: Duration = Duration::from_secs(60);
 
 /// What one client, and all of them together, may take of the server.
 #[derive(Clone, Copy, Debug)]
@@ -99,7 +103,9 @@ impl Connections {
             tracing::debug!(%error, "cannot set TCP_NODELAY");
         }
         let service = TowerToHyperService::new(self.router.clone());
-        let connection = self.http.serve_connection(TokioIo::new(stream), service);
+        let mut stream = TimeoutStream::new(stream);
+        stream.set_write_timeout(Some(WRITE_STALL_MAX));
+        let connection = self.http.serve_connection(TokioIo::new(Box::pin(stream)), service);
         let shutdown = self.shutdown.clone();
         let abort = self.abort.clone();
         self.tasks.spawn(async move {
@@ -119,7 +125,8 @@ impl Connections {
     }
 }
 
-type Connection = http1::Connection<TokioIo<TcpStream>, TowerToHyperService<Router>>;
+type Connection =
+    http1::Connection<TokioIo<Pin<Box<TimeoutStream<TcpStream>>>>, TowerToHyperService<Router>>;
 
 /// Runs one connection to its end; at the shutdown no further request is taken.
 async fn run(connection: Connection, shutdown: CancellationToken) {
@@ -140,7 +147,9 @@ async fn run(connection: Connection, shutdown: CancellationToken) {
 fn http(limits: &ConnectionLimits) -> http1::Builder {
     let mut http = http1::Builder::new();
     // At most 100 headers is hyper's own bound.
-    http.timer(TokioTimer::new())
+    // A client that has said all it has to say still gets its answer.
+    http.half_close(true)
+        .timer(TokioTimer::new())
         .header_read_timeout(limits.head_timeout)
         .max_header_size(limits.head_bytes_max);
     http

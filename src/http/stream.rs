@@ -28,11 +28,14 @@ pub(super) async fn body(mut pieces: impl Pieces) -> Result<Body, ServiceError> 
         if !pieces.write(&mut head).await? {
             return Ok(Body::from(head));
         }
+        tokio::task::yield_now().await;
     }
     let rest = stream::try_unfold(Some(pieces), async |pieces| {
         let Some(mut pieces) = pieces else { return Ok(None) };
         let mut piece = String::new();
         let more = pieces.write(&mut piece).await?;
+        // A fast reader of a long answer must not keep a worker from all others.
+        tokio::task::yield_now().await;
         Ok(Some((Bytes::from(piece), more.then_some(pieces))))
     });
     let rest = rest.inspect_err(|error: &ServiceError| {

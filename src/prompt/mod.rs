@@ -74,12 +74,17 @@ pub fn metadata_part(item: &Item, out: &mut String) {
     out.push_str("\"}");
 }
 
-/// Writes a screenshot's second part: its image. `url` is a JSON text: the data URL or the address of
-/// a stored image; without one it is what the item has as its image, of whatever kind.
+/// Writes a screenshot's second part: its image. `url` is the data URL or the address of a stored image,
+/// which needs no escape in a JSON string; without one it is what the item has as its image, of whatever
+/// kind.
 pub fn image_part(item: &Item, url: Option<&str>, out: &mut String) {
     out.push_str("{\"type\": \"image_url\", \"image_url\": {\"url\": ");
     match url {
-        Some(url) => json::quote(url, out),
+        Some(url) => {
+            out.push('"');
+            out.push_str(url);
+            out.push('"');
+        }
         None => python::dumps(item.get(IMAGE_MEMBER).unwrap_or("\"\""), out),
     }
     out.push_str("}}");

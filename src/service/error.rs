@@ -52,7 +52,7 @@ pub enum ServiceError {
         outcome_unknown: bool,
     },
     /// There is no room on the disk.
-    #[error("the disk is full")]
+    #[error("the disk has no room left but what is kept for deletions")]
     StoreFull,
     /// The session's stored history cannot be read.
     #[error("the stored history of this session is damaged; the server's log says where")]

@@ -33,6 +33,11 @@ pub(super) struct Blobs {
 }
 
 impl Blobs {
+    /// Whether a data directory has blobs of any session in it.
+    pub(super) fn are_in(dir: &Path) -> bool {
+        dir.join("blobs").read_dir().is_ok_and(|mut homes| homes.next().is_some())
+    }
+
     pub(super) fn open(
         dir: &Path,
         room: Arc<Room>,

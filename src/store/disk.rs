@@ -32,7 +32,8 @@ pub(super) fn create_dir(dir: &Path) -> Result<(), StoreError> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && dir.is_dir() => {
             sync_dir(parent).or_else(unless_unreadable)
         }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+        // Where the parent is there, some place above it makes no directories.
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !parent.exists() => {
             create_dir(parent)?;
             create_dir(dir)
         }

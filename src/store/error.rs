@@ -35,6 +35,12 @@ pub enum StoreError {
         /// The newest known here.
         known: i32,
     },
+    /// The database is gone, but not what belongs to it.
+    #[error("{} is missing, but there are blobs beside it: is this the right directory?", path.display())]
+    DatabaseMissing {
+        /// The database.
+        path: PathBuf,
+    },
     /// This SQLite may lose commits when it resets its write-ahead log.
     #[error("SQLite {found} is older than {required} and may lose commits")]
     SqliteTooOld {
@@ -50,7 +56,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// There is no room, or only the reserve that frees room is left.
-    #[error("the disk is full")]
+    #[error("the disk has no room left but what is kept for deletions")]
     Full,
     /// A write failed in a way that leaves its outcome unknown; a restart tells.
     #[error("an earlier write failed; nothing more is written until a restart")]

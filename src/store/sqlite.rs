@@ -69,6 +69,12 @@ pub struct SqliteStore {
 }
 
 impl SqliteStore {
+    /// Whether a directory has a store in it. Nothing is made or changed.
+    #[must_use]
+    pub fn is_in(dir: &Path) -> bool {
+        dir.join(DATABASE).is_file()
+    }
+
     /// Opens the store in a data directory, or makes one; nobody else can until it is dropped.
     ///
     /// # Errors
@@ -78,6 +84,9 @@ impl SqliteStore {
         create_dir(dir)?;
         let lock = Lock::take(dir)?;
         let path = dir.join(DATABASE);
+        if !path.exists() && Blobs::are_in(dir) {
+            return Err(StoreError::DatabaseMissing { path });
+        }
         let connection = schema::open(&path)?;
         sync_dir(dir)?;
         let epoch = epoch::begin(&connection, options.sync)?;

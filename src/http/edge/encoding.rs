@@ -1,18 +1,23 @@
 //! Encodings of paths and bodies, put in the one form that the layers behind understand.
 
 use axum::http::{HeaderMap, HeaderValue, header};
-use percent_encoding::percent_decode_str;
 
 use crate::{board::Code, http::Problem};
 
-/// Refuses a path with a `%` that no two hex digits follow, or that decodes to something not UTF-8.
-pub(super) fn check_path(path: &str) -> Result<(), Problem> {
-    let is_escaped = path.split('%').skip(1).all(|rest| {
-        let mut bytes = rest.bytes();
-        let mut is_hex = || bytes.next().is_some_and(|b| b.is_ascii_hexdigit());
-        is_hex() && is_hex()
+/// Decodes percent-encoded UTF-8; `None` where a `%` has no two hex digits behind it, or what comes out
+/// is not UTF-8.
+pub(in crate::http) fn percent_decode(raw: &[u8]) -> Option<String> {
+    let is_escaped = raw.split(|byte| *byte == b'%').skip(1).all(|rest| {
+        let digits = rest.iter().take(2).filter(|byte| byte.is_ascii_hexdigit());
+        digits.count() == 2
     });
-    if is_escaped && percent_decode_str(path).decode_utf8().is_ok() {
+    let decoded = percent_encoding::percent_decode(raw).decode_utf8().ok()?;
+    is_escaped.then(|| decoded.into_owned())
+}
+
+/// Refuses a path that is no percent-encoded UTF-8.
+pub(super) fn check_path(path: &str) -> Result<(), Problem> {
+    if percent_decode(path.as_bytes()).is_some() {
         return Ok(());
     }
     Err(Problem::new(

@@ -39,7 +39,7 @@ async fn logged(path: &str) -> Vec<Value> {
     let request = Request::get(path)
         .header("host", "localhost")
         .header("x-agent-id", "H%20ost")
-        .body(axum::body::Body::empty())
+        .body(Body::empty())
         .expect("a request");
     {
         let _guard = tracing::subscriber::set_default(log);

@@ -4,6 +4,7 @@
 //! its fallback, so that an unknown route is treated like any other.
 
 mod body;
+mod decompress;
 mod encoding;
 mod hosts;
 mod observe;
@@ -13,16 +14,18 @@ use std::time::Duration;
 
 use axum::{
     Router,
+    body::Body,
     extract::{Request, State},
     middleware::{Next, from_fn, from_fn_with_state},
     response::{IntoResponse, Response},
 };
-use tower_http::{
-    catch_panic::CatchPanicLayer, compression::CompressionLayer,
-    decompression::RequestDecompressionLayer, timeout::RequestBodyTimeoutLayer,
-};
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::compression::CompressionLayer;
+use tower_http::map_request_body::MapRequestBodyLayer;
+use tower_http::timeout::RequestBodyTimeoutLayer;
 
 pub use body::{is_corrupt, is_late};
+pub(super) use encoding::percent_decode;
 pub use hosts::{AllowedHosts, InvalidHost};
 pub use observe::RequestId;
 
@@ -44,7 +47,8 @@ fn layered(router: Router, hosts: AllowedHosts, body_timeout: Duration) -> Route
         CatchPanicLayer::custom(render::panicked),
         from_fn_with_state(hosts, admit),
         RequestBodyTimeoutLayer::new(body_timeout),
-        RequestDecompressionLayer::new(),
+        MapRequestBodyLayer::new(Body::new),
+        from_fn(decompress::decompress),
     );
     router.fallback(render::route_not_found).layer(layers)
 }
