@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use super::writer::WriterError;
 use super::{Service, ServiceError, new_session_id};
-use crate::board::{Board, Digest, Image, Item, Screenshot, SessionId, SessionName};
+use crate::board::{Board, Digest, Image, Item, Rejected, Screenshot, SessionId, SessionName};
+use crate::store::StoreError;
 
 /// An image to be stored before the write that names it.
 #[derive(Clone, Debug)]
@@ -14,6 +16,23 @@ pub struct ImageBytes {
     pub bytes: Arc<[u8]>,
 }
 
+/// The session under which a write's images lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ImagesIn {
+    /// The one that the name belonged to then. Once it is deleted they are gone.
+    Present(SessionId),
+    /// One that no write has made yet, and only this one may make.
+    New(SessionId),
+}
+
+impl ImagesIn {
+    pub(super) const fn session(self) -> SessionId {
+        match self {
+            Self::Present(session) | Self::New(session) => session,
+        }
+    }
+}
+
 impl Service {
     /// Stores a write's images under the session that the name belongs to, or will belong to; `None`
     /// where there are none.
@@ -21,32 +40,55 @@ impl Service {
         &self,
         name: &SessionName,
         images: &Arc<[ImageBytes]>,
-    ) -> Result<Option<SessionId>, ServiceError> {
+    ) -> Result<Option<ImagesIn>, WriterError> {
         if images.is_empty() {
             return Ok(None);
         }
-        let published = self.published(name)?;
-        let session = published.map_or_else(new_session_id, |published| published.board.id());
+        let images_in = match self.published(name)? {
+            Some(published) => ImagesIn::Present(published.board.id()),
+            None => ImagesIn::New(new_session_id()),
+        };
+        let session = images_in.session();
         let images = Arc::clone(images);
         let store = Arc::clone(&self.inner.store);
         let put = move || {
             images.iter().try_for_each(|image| store.put_blob(session, image.sha256, &image.bytes))
         };
-        let put = tokio::task::spawn_blocking(put).await.map_err(|_| ServiceError::Fault)?;
-        put?;
-        Ok(Some(session))
+        match tokio::task::spawn_blocking(put).await.map_err(|_| ServiceError::Fault)? {
+            Ok(()) => Ok(Some(images_in)),
+            // A deletion takes the directory away under a put; that is no fault of the disk.
+            Err(_) if images_in == ImagesIn::Present(session) && !self.has(name, session) => {
+                Err(WriterError::Moved)
+            }
+            Err(error) => Err(ServiceError::from(error).into()),
+        }
+    }
+
+    /// Whether the name still belongs to this session.
+    fn has(&self, name: &SessionName, session: SessionId) -> bool {
+        let published = self.published(name);
+        matches!(published, Ok(Some(published)) if published.board.id() == session)
     }
 
     /// The bytes of a stored image, checked against its digest.
     ///
     /// # Errors
     ///
-    /// [`ServiceError::Store`] where they cannot be read, or are not what was stored.
+    /// [`ServiceError::Store`] where they cannot be read, or are not what was stored;
+    /// [`Rejected::NoSession`] where they went with their session after this board was shown.
     pub async fn image(&self, board: &Board, image: &Image) -> Result<Vec<u8>, ServiceError> {
         let (session, sha256) = (board.id(), image.sha256);
         let store = Arc::clone(&self.inner.store);
         let read = tokio::task::spawn_blocking(move || store.blob(session, sha256));
-        Ok(read.await.map_err(|_| ServiceError::Fault)??)
+        let read = read.await.map_err(|_| ServiceError::Fault)?;
+        if let Err(StoreError::BlobMissing { .. }) = &read
+            && let Some(life) = board.life()
+            && !self.has(&life.name, session)
+        {
+            let rejected = Rejected::NoSession { session: life.name.clone() };
+            return Err(ServiceError::Rejected { rejected, revision: None });
+        }
+        Ok(read?)
     }
 
     /// An item's text with its image in its place, exactly as it was sent.

@@ -31,6 +31,7 @@ use crate::board::{
 use crate::store::{Health, Store};
 use directory::Directory;
 pub use images::ImageBytes;
+use images::ImagesIn;
 use writer::{Job, Writer, WriterError};
 
 /// How many writes may wait for the writer.
@@ -205,8 +206,11 @@ impl Service {
     ) -> Result<Receipt, ServiceError> {
         let images: Arc<[ImageBytes]> = images.into();
         for _ in 0..MOVED_TRIES_MAX {
-            let images_in = self.keep_images(&write.session, &images).await?;
-            match self.enqueue(write.clone(), images_in).await? {
+            let written = match self.keep_images(&write.session, &images).await {
+                Ok(images_in) => self.enqueue(write.clone(), images_in).await?,
+                Err(error) => Err(error),
+            };
+            match written {
                 Err(WriterError::Moved) => {}
                 Err(WriterError::Service(error)) => return Err(error),
                 Ok(receipt) => return Ok(receipt),
@@ -218,7 +222,7 @@ impl Service {
     async fn enqueue(
         &self,
         write: Write,
-        images_in: Option<SessionId>,
+        images_in: Option<ImagesIn>,
     ) -> Result<Result<Receipt, WriterError>, ServiceError> {
         let bytes = u32::try_from(weight(&write.command)).unwrap_or(u32::MAX);
         let room = Arc::clone(&self.inner.room).try_acquire_many_owned(bytes);

@@ -6,6 +6,7 @@ use uuid::Uuid;
 
 use super::Receipt;
 use super::error::ServiceError;
+use super::images::ImagesIn;
 use super::session::{Published, Session};
 use super::writer::{Job, WriterError};
 use crate::board::{
@@ -132,16 +133,20 @@ impl Staging {
         Verdict::Done { receipt, bytes }
     }
 
-    /// The board that a command meets. A name without a session gets a new identity, unless the
-    /// command's images already lie under one.
+    /// The board that a command meets. A name without a session gets a new identity: the one under
+    /// which the command's images lie already, unless that session was deleted with them since.
     fn board_for(&self, job: &Job) -> Result<Arc<Board>, WriterError> {
         if self.board.life().is_some() {
             return match job.images_in {
-                Some(id) if id != self.board.id() => Err(WriterError::Moved),
+                Some(home) if home.session() != self.board.id() => Err(WriterError::Moved),
                 Some(_) | None => Ok(Arc::clone(&self.board)),
             };
         }
-        let id = job.images_in.unwrap_or_else(super::new_session_id);
+        let id = match job.images_in {
+            Some(ImagesIn::Present(_)) => return Err(WriterError::Moved),
+            Some(ImagesIn::New(id)) => id,
+            None => super::new_session_id(),
+        };
         Ok(Arc::new(Board::absent(id, self.board.revision())))
     }
 

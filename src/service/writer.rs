@@ -15,9 +15,10 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 use super::Receipt;
 use super::directory::Directory;
 use super::error::ServiceError;
+use super::images::ImagesIn;
 use super::session::{Published, Session};
 use super::staging::{Staging, Verdict};
-use crate::board::{Moment, Nonce, Policy, SessionId, SessionName, Timestamp, Write};
+use crate::board::{Moment, Nonce, Policy, SessionName, Timestamp, Write};
 use crate::store::{Outcome, Run, Store};
 
 /// How many commands one batch takes.
@@ -30,7 +31,7 @@ const BATCH_BYTES_MAX: usize = 4 << 20;
 pub(super) struct Job {
     pub(super) write: Write,
     /// The session under which its images were stored, where it has some.
-    pub(super) images_in: Option<SessionId>,
+    pub(super) images_in: Option<ImagesIn>,
     pub(super) reply: oneshot::Sender<Result<Receipt, WriterError>>,
     /// Its share of the queue's bytes, given back when it is answered.
     pub(super) room: OwnedSemaphorePermit,
@@ -44,6 +45,12 @@ pub(super) enum WriterError {
     Moved,
     /// Anything that goes to the caller.
     Service(ServiceError),
+}
+
+impl From<ServiceError> for WriterError {
+    fn from(error: ServiceError) -> Self {
+        Self::Service(error)
+    }
 }
 
 /// The writer's own: what the thread works on.
