@@ -56,6 +56,9 @@ impl Service {
         };
         match tokio::task::spawn_blocking(put).await.map_err(|_| ServiceError::Fault)? {
             Ok(()) => Ok(Some(images_in)),
+            Err(StoreError::Poisoned) => {
+                Err(ServiceError::Poisoned { outcome_unknown: false }.into())
+            }
             // A deletion takes the directory away under a put; that is no fault of the disk.
             Err(_) if images_in == ImagesIn::Present(session) && !self.has(name, session) => {
                 Err(WriterError::Moved)
