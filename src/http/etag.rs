@@ -190,3 +190,7 @@ fn one_tag(text: &str) -> Option<(Named, &str)> {
     let (inner, after) = quoted.split_once('"')?;
     Some((Named { weak: strong.is_some(), text: format!("\"{inner}\"") }, after))
 }
+
+#[cfg(test)]
+#[path = "etag_tests.rs"]
+mod tests;

@@ -275,3 +275,10 @@ fn weight(command: &Command) -> usize {
 fn new_session_id() -> SessionId {
     SessionId(Uuid::now_v7())
 }
+
+#[cfg(test)]
+mod damage_tests;
+#[cfg(test)]
+mod race_tests;
+#[cfg(test)]
+mod service_tests;

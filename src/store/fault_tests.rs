@@ -16,12 +16,12 @@ use super::*;
 const CHILD_DIR: &str = "BLACKBOARD_TEST_CHILD_DIR";
 
 /// The directory to work in, if this is the child.
-fn child_dir() -> Option<PathBuf> {
+pub(crate) fn child_dir() -> Option<PathBuf> {
     env::var_os(CHILD_DIR).map(PathBuf::from)
 }
 
 /// Runs this test again by way of `wrapper`, whose last word runs its arguments.
-fn run_child(wrapper: &[&str], dir: &Path) {
+pub(crate) fn run_child(wrapper: &[&str], dir: &Path) {
     let test = std::thread::current().name().unwrap().to_owned();
     let child = Command::new(wrapper[0])
         .args(&wrapper[1..])
@@ -39,7 +39,8 @@ fn run_child(wrapper: &[&str], dir: &Path) {
 }
 
 /// No file in the child may become longer than this many half or whole KiB, as shells differ.
-const SHORT_FILES: [&str; 3] = ["sh", "-c", r#"trap "" XFSZ; ulimit -f 1024; exec "$0" "$@""#];
+pub(crate) const SHORT_FILES: [&str; 3] =
+    ["sh", "-c", r#"trap "" XFSZ; ulimit -f 1024; exec "$0" "$@""#];
 
 /// In the child, the directory is a disk of its own, of 16 MiB.
 const SMALL_DISK: [&str; 6] = [

@@ -186,6 +186,6 @@ pub trait Store: Send + Sync {
 #[cfg(test)]
 mod blobs_tests;
 #[cfg(test)]
-mod fault_tests;
+pub(crate) mod fault_tests;
 #[cfg(test)]
 mod sqlite_tests;

@@ -1,0 +1,210 @@
+//! Which tags differ, which are known, and which condition a header makes.
+
+use uuid::Uuid;
+
+use super::*;
+
+const EPOCH: Epoch = Epoch(1);
+const SESSION: SessionId = SessionId(Uuid::from_u128(7));
+
+fn version(changed: u64) -> Version {
+    Version { session: SESSION, changed: Revision(changed) }
+}
+
+fn log() -> Resource {
+    Resource::Log(LogName::Requests)
+}
+
+fn tag(changed: u64) -> Tag {
+    Tag::new(EPOCH, version(changed), &log())
+}
+
+fn headers(pairs: &[(HeaderName, &str)]) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    for (name, value) in pairs {
+        headers.append(name, value.parse().unwrap());
+    }
+    headers
+}
+
+fn if_match(value: &str) -> Result<Condition, Code> {
+    let headers = headers(&[(header::IF_MATCH, value)]);
+    condition(&headers, EPOCH, Some(SESSION), &log()).map_err(|problem| problem.code())
+}
+
+fn of(versions: &[u64]) -> Condition {
+    let versions = versions.iter().map(|changed| version(*changed)).collect();
+    Condition { matches: Some(Matches::Versions(versions)), absent: false }
+}
+
+fn known(value: &str, tag: &Tag) -> Result<bool, Code> {
+    let headers = headers(&[(header::IF_NONE_MATCH, value)]);
+    is_known(&headers, tag).map_err(|problem| problem.code())
+}
+
+#[test]
+fn tags_differ_by_epoch_session_revision_and_resource() {
+    let memory = |name: &str| LogName::Memory(name.parse().unwrap());
+    let other = Version { session: SessionId(Uuid::from_u128(8)), ..version(3) };
+    let mut tags = vec![
+        Tag::new(Epoch(2), version(3), &log()),
+        Tag::new(EPOCH, other, &log()),
+        Tag::new(EPOCH, version(4), &log()),
+        Tag::of_bytes(EPOCH, b"{}"),
+        Tag::of_bytes(Epoch(2), b"{}"),
+        Tag::of_bytes(EPOCH, b"[]"),
+    ];
+    for resource in [
+        Resource::Session,
+        Resource::Blackboard,
+        log(),
+        Resource::Log(LogName::Questions),
+        Resource::Log(memory("a")),
+        Resource::Log(memory("b")),
+        Resource::Entry(LogName::Requests, Seq(1)),
+        Resource::Entry(LogName::Requests, Seq(11)),
+        Resource::Entry(memory("a"), Seq(1)),
+        Resource::Image(Seq(1)),
+        Resource::Image(Seq(2)),
+        Resource::Prompt,
+        Resource::Cost(memory("a")),
+        Resource::Cost(memory("b")),
+    ] {
+        tags.push(Tag::new(EPOCH, version(3), &resource));
+        assert_eq!(tags.last(), Some(&Tag::new(EPOCH, version(3), &resource)));
+    }
+    let mut values: Vec<_> = tags.iter().map(|tag| tag.0.as_str()).collect();
+    values.sort_unstable();
+    values.dedup();
+    assert_eq!(values.len(), tags.len());
+}
+
+#[test]
+fn a_tag_is_a_quoted_header_value() {
+    for tag in [tag(0), tag(u64::MAX), tag(3).rendering("keys=a", "x"), Tag::of_bytes(EPOCH, b"")] {
+        let value = tag.value();
+        let text = value.to_str().unwrap();
+        let inner = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap();
+        assert!(inner.len() > 15 && inner.bytes().all(|b| b.is_ascii_graphic() && b != b'"'));
+    }
+}
+
+#[test]
+fn renderings_differ_by_query_and_format_and_not_by_waiting() {
+    let shown = |query, format| tag(3).rendering(query, format).0;
+    let all = [
+        ("", ""),
+        ("keys=a", ""),
+        ("keys=b", ""),
+        ("keys=a&limit=1", ""),
+        ("", "x"),
+        ("keys=a", "x"),
+    ];
+    for (index, (query, format)) in all.into_iter().enumerate() {
+        for (other_query, other_format) in all.into_iter().skip(index + 1) {
+            assert_ne!(shown(query, format), shown(other_query, other_format));
+        }
+    }
+    assert_eq!(shown("", ""), tag(3).0);
+    assert_eq!(shown("min_revision=7", ""), tag(3).0);
+    assert_eq!(shown("min_revision=7&keys=a", ""), shown("keys=a", ""));
+}
+
+#[test]
+fn a_tag_is_the_condition_of_its_version() {
+    assert_eq!(if_match(&tag(3).0), Ok(of(&[3])));
+    assert_eq!(if_match(&tag(u64::MAX).0), Ok(of(&[u64::MAX])));
+    let filtered = tag(3).rendering("steps=1", "application/x-ndjson").0;
+    assert_eq!(if_match(&filtered), Ok(of(&[3])), "a condition is about the whole resource");
+    let headers = headers(&[]);
+    let none = condition(&headers, EPOCH, Some(SESSION), &log()).unwrap();
+    assert_eq!(none, Condition::default());
+}
+
+#[test]
+fn a_list_names_each_of_its_versions() {
+    let (a, b) = (tag(3).0, tag(10).rendering("keys=a", "").0);
+    for list in
+        [format!("{a},{b}"), format!("{a} ,\t {b}"), format!("  {a}, {b}  "), format!("{a},,{b},")]
+    {
+        assert_eq!(if_match(&list), Ok(of(&[3, 10])), "{list}");
+    }
+    let lines = headers(&[(header::IF_MATCH, a.as_str()), (header::IF_MATCH, b.as_str())]);
+    let both = condition(&lines, EPOCH, Some(SESSION), &log()).unwrap();
+    assert_eq!(both, of(&[3, 10]));
+}
+
+#[test]
+fn a_foreign_tag_is_no_version() {
+    let mine = tag(3).0;
+    let entry = Tag::new(EPOCH, version(3), &Resource::Entry(LogName::Requests, Seq(1))).0;
+    for foreign in [
+        Tag::new(Epoch(2), version(3), &log()).0,
+        entry,
+        Tag::of_bytes(EPOCH, b"{}").0,
+        format!("W/{mine}"),
+        mine.replacen("\"3.", "\"03.", 1),
+        mine.replacen("\"3.", "\"+3.", 1),
+        mine.to_uppercase().replace("\"3.", "\"3.0"),
+        "\"\"".to_owned(),
+        "\"-\"".to_owned(),
+        "\".\"".to_owned(),
+        "\"*\"".to_owned(),
+        "\"é\"".escape_default().to_string().replace('\\', ""),
+    ] {
+        assert_eq!(if_match(&foreign), Ok(of(&[])), "{foreign}");
+    }
+    let headers = headers(&[(header::IF_MATCH, mine.as_str())]);
+    for session in [None, Some(SessionId(Uuid::from_u128(8)))] {
+        assert_eq!(condition(&headers, EPOCH, session, &log()).unwrap(), of(&[]));
+    }
+}
+
+#[test]
+fn a_star_is_any() {
+    for star in ["*", " * "] {
+        let any = Condition { matches: Some(Matches::Any), absent: false };
+        assert_eq!(if_match(star), Ok(any));
+        assert_eq!(known(star, &tag(3)), Ok(true));
+    }
+    let none = headers(&[(header::IF_NONE_MATCH, "*")]);
+    let absent = Condition { matches: None, absent: true };
+    assert_eq!(condition(&none, EPOCH, None, &log()).unwrap(), absent);
+    let both = headers(&[(header::IF_NONE_MATCH, "*"), (header::IF_MATCH, "*")]);
+    let both = condition(&both, EPOCH, None, &log()).unwrap();
+    assert_eq!(both, Condition { matches: Some(Matches::Any), absent: true });
+}
+
+#[test]
+fn what_is_no_list_of_tags_is_refused() {
+    let many = ["\"a\""; TAGS_MAX + 1].join(",");
+    for malformed in
+        ["a", "3", "\"a", "a\"", "\"a\",b", "*, \"a\"", "\"a\", *", "**", "w/\"a\"", "W/a", &many]
+    {
+        assert_eq!(if_match(malformed), Err(Code::InvalidParameter), "{malformed}");
+        assert_eq!(known(malformed, &tag(3)), Err(Code::InvalidParameter), "{malformed}");
+    }
+    assert_eq!(if_match(&["\"a\""; TAGS_MAX].join(",")), Ok(of(&[])));
+    let mut bytes = HeaderMap::new();
+    bytes.insert(header::IF_MATCH, HeaderValue::from_bytes(b"\"\xff\"").unwrap());
+    assert!(condition(&bytes, EPOCH, None, &log()).is_err());
+}
+
+#[test]
+fn a_write_takes_no_tags_to_be_absent() {
+    let headers = headers(&[(header::IF_NONE_MATCH, tag(3).0.as_str())]);
+    let refused = condition(&headers, EPOCH, Some(SESSION), &log()).unwrap_err();
+    assert_eq!(refused.code(), Code::InvalidParameter);
+}
+
+#[test]
+fn a_read_knows_its_own_rendering_alone_weakly() {
+    let plain = tag(3);
+    let filtered = tag(3).rendering("keys=a", "");
+    assert_eq!(known(&plain.0, &plain), Ok(true));
+    assert_eq!(known(&format!("\"x\", W/{}", plain.0), &plain), Ok(true));
+    assert_eq!(known(&filtered.0, &plain), Ok(false));
+    assert_eq!(known(&plain.0, &filtered), Ok(false));
+    assert_eq!(known(&tag(4).0, &plain), Ok(false));
+    assert!(!is_known(&HeaderMap::new(), &plain).unwrap());
+}

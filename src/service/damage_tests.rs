@@ -1,0 +1,173 @@
+//! What the service makes of a store that fails or is damaged: the others are served.
+
+use std::path::Path;
+
+use rusqlite::Connection;
+use tempfile::TempDir;
+
+use super::service_tests::*;
+use super::*;
+use crate::board::{LogName, Misfit};
+use crate::store::SqliteStore;
+use crate::store::fault_tests::{SHORT_FILES, child_dir, run_child};
+
+fn database(dir: &Path) -> Connection {
+    Connection::open(dir.join("blackboard.db")).unwrap()
+}
+
+/// Flips the last bit of the frame in this row.
+fn flip_a_bit(dir: &Path, row: i64) {
+    let database = database(dir);
+    let select = "SELECT frame FROM journal WHERE id = ?1";
+    let mut frame: Vec<u8> = database.query_one(select, [row], |row| row.get(0)).unwrap();
+    *frame.last_mut().unwrap() ^= 1;
+    let update = "UPDATE journal SET frame = ?2 WHERE id = ?1";
+    assert_eq!(database.execute(update, (row, frame)).unwrap(), 1);
+}
+
+/// Three sessions; the rows 2 and 5 of the journal are of `hurt`.
+async fn three_sessions(dir: &Path) {
+    let service = start(dir);
+    for session in ["well", "hurt", "fine", "well", "hurt", "fine"] {
+        let (write, images) = screenshot(session, session.as_bytes().to_vec());
+        service.write(write, images).await.unwrap();
+    }
+    stop(service).await;
+}
+
+fn open(dir: &Path) -> Arc<SqliteStore> {
+    Arc::new(SqliteStore::open(dir, Default::default()).unwrap())
+}
+
+#[tokio::test]
+async fn a_damaged_session_is_set_aside_and_the_others_are_served() {
+    let dir = TempDir::new().unwrap();
+    three_sessions(dir.path()).await;
+    flip_a_bit(dir.path(), 5);
+    let service = start(dir.path());
+    let [damage] = service.damage() else { panic!("{:?}", service.damage()) };
+    assert_eq!((damage.journal_id.0, damage.revision), (5, Revision(2)));
+    assert_eq!(damage.name, Some(name("hurt")));
+    assert!(matches!(damage.cause, load::DamageCause::Frame(_)), "{damage}");
+
+    let refused = |result: Result<_, ServiceError>| {
+        assert!(matches!(result, Err(ServiceError::Damaged)));
+    };
+    refused(service.published(&name("hurt")).map(drop));
+    refused(service.write(request("hurt", "{}"), vec![]).await.map(drop));
+    refused(service.write(write_to("hurt", Command::DeleteSession), vec![]).await.map(drop));
+    let (write, images) = screenshot("hurt", b"more".to_vec());
+    refused(service.write(write, images).await.map(drop));
+
+    for session in ["well", "fine"] {
+        assert_eq!(board(&service, session).revision(), Revision(2));
+        let made = service.write(request(session, "{}"), vec![]).await.unwrap();
+        assert_eq!(made.board.revision(), Revision(3));
+    }
+    stop(service).await;
+
+    let store = open(dir.path());
+    let soundness = check(&*store).unwrap();
+    assert!(!soundness.is_sound());
+    assert_eq!((soundness.commits, soundness.damage.len()), (8, 1));
+    let mut blobs = 0;
+    store
+        .blobs(&mut |_| {
+            blobs += 1;
+            std::ops::ControlFlow::Continue(())
+        })
+        .unwrap();
+    assert_eq!(blobs, 3, "its images may be all that is left of it");
+}
+
+#[tokio::test]
+async fn a_lost_commit_is_damage_too() {
+    let dir = TempDir::new().unwrap();
+    three_sessions(dir.path()).await;
+    let service = start(dir.path());
+    service.write(request("hurt", "{}"), vec![]).await.unwrap();
+    stop(service).await;
+    database(dir.path()).execute("DELETE FROM journal WHERE id = 5", []).unwrap();
+    let service = start(dir.path());
+    let [damage] = service.damage() else { panic!("{:?}", service.damage()) };
+    let (head, found) = (Revision(1), Revision(3));
+    assert!(matches!(
+        &damage.cause,
+        load::DamageCause::Misfit(misfit) if *misfit == Misfit::Revision { head, found }
+    ));
+    stop(service).await;
+}
+
+#[tokio::test]
+async fn damage_that_hides_a_name_stops_the_start() {
+    let dir = TempDir::new().unwrap();
+    three_sessions(dir.path()).await;
+    flip_a_bit(dir.path(), 2);
+    let refused = Service::start(open(dir.path()), POLICY).map(drop).unwrap_err();
+    let LoadError::Nameless(damage) = refused else { panic!("{refused:?}") };
+    assert_eq!((damage.journal_id.0, damage.name), (2, None));
+}
+
+#[tokio::test]
+async fn a_lost_or_damaged_image_is_found_and_spoils_only_itself() {
+    let dir = TempDir::new().unwrap();
+    three_sessions(dir.path()).await;
+    let service = start(dir.path());
+    let hurt = board(&service, "hurt");
+    let entry = hurt.log(&LogName::Screenshots).unwrap().at(0).cloned().unwrap();
+    let image = entry.item.image().unwrap();
+    let path = dir.path().join(format!("blobs/{}/{}", hurt.id(), image.sha256));
+    std::fs::write(&path, b"other").unwrap();
+    assert!(matches!(service.image(&hurt, image).await, Err(ServiceError::Store(_))));
+    let (write, images) = screenshot("hurt", b"hurt".to_vec());
+    service.write(write, images).await.unwrap();
+    assert_eq!(service.image(&hurt, image).await.unwrap(), b"hurt", "sent again it is whole again");
+    std::fs::remove_file(&path).unwrap();
+    stop(service).await;
+    let soundness = check(&*open(dir.path())).unwrap();
+    assert_eq!((soundness.sessions, soundness.images), (3, 3));
+    assert_eq!(soundness.images_damaged.len(), 1);
+}
+
+#[test]
+fn a_poisoned_store_takes_no_writes_and_reads_go_on() {
+    if let Some(dir) = child_dir() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        return runtime.block_on(poison(&dir));
+    }
+    let dir = TempDir::new().unwrap();
+    run_child(&SHORT_FILES, dir.path());
+    let service = start(dir.path());
+    assert_eq!(service.health(), Health::Ready);
+    let board = board(&service, "s");
+    assert_eq!((board.revision(), board.logs().len()), (Revision(1), 4));
+    service.stop();
+}
+
+async fn poison(dir: &Path) {
+    let service = start(dir);
+    service.write(request("s", "{}"), vec![]).await.unwrap();
+    let large = item(&format!(r#"{{"a":"{}"}}"#, "x".repeat(1 << 20 >> 1)));
+    let too_much = append("s", LogName::Requests, vec![large; 12]);
+    let (lost, refused) = tokio::join!(
+        service.write(too_much, vec![]),
+        service.write(write_to("none", Command::ClearBoard), vec![]),
+    );
+    assert!(matches!(lost, Err(ServiceError::Poisoned { outcome_unknown: true })), "{lost:?}");
+    assert!(refused.is_err());
+    assert_eq!(service.health(), Health::Poisoned);
+    assert_eq!(board(&service, "s").revision(), Revision(1), "what is unknown is not shown");
+
+    let later = service.write(request("s", "{}"), vec![]).await.unwrap_err();
+    assert!(matches!(later, ServiceError::Poisoned { outcome_unknown: true }));
+    let made = service.write(request("new", "{}"), vec![]).await.unwrap_err();
+    assert!(matches!(made, ServiceError::Poisoned { .. }));
+    assert!(service.published(&name("new")).unwrap().is_none());
+    let (write, images) = screenshot("s", b"x".to_vec());
+    assert_eq!(
+        service.write(write, images).await.unwrap_err().code(),
+        crate::board::Code::StorePoisoned
+    );
+    assert_eq!(board(&service, "s").log(&LogName::Requests).unwrap().len(), 1);
+    tokio::task::spawn_blocking(move || service.stop()).await.unwrap();
+}
