@@ -3,9 +3,13 @@
 use std::net::SocketAddr;
 
 use clap::Args;
+use tokio::runtime::Builder;
 
 use super::Failure;
 use crate::{app, config::Config, telemetry};
+
+/// How many threads may wait for the disk, or work on something large, at once.
+const BLOCKING_THREADS_MAX: usize = 64;
 
 /// Serve the blackboards of a data directory over HTTP
 #[derive(Args, Debug)]
@@ -29,7 +33,11 @@ impl Serve {
             return Err(Failure::usage(Exposed(listen)));
         }
         telemetry::start(&self.config.log).map_err(Failure::usage)?;
-        let runtime = tokio::runtime::Runtime::new().map_err(Failure::failed)?;
+        let runtime = Builder::new_multi_thread()
+            .enable_all()
+            .max_blocking_threads(BLOCKING_THREADS_MAX)
+            .build()
+            .map_err(Failure::failed)?;
         runtime.block_on(app::run(self.config)).map_err(Failure::failed)
     }
 }

@@ -79,10 +79,12 @@ impl Tag {
     }
 }
 
+/// The revision is in the hash too, so that no tag can be made from another one.
 fn state(epoch: Epoch, version: Version, resource: &Resource) -> String {
-    let session = version.session.0.as_bytes();
-    let hash = short_hash(&[&epoch.0.to_be_bytes(), session, resource.key().as_bytes()]);
-    format!("{:x}.{hash:016x}", version.changed.0)
+    let (epoch, changed) = (epoch.0.to_be_bytes(), version.changed.0);
+    let (session, resource) = (version.session.0.as_bytes(), resource.key());
+    let hash = short_hash(&[&epoch, session, &changed.to_be_bytes(), resource.as_bytes()]);
+    format!("{changed:x}.{hash:016x}")
 }
 
 fn short_hash(parts: &[&[u8]]) -> u64 {

@@ -1,5 +1,7 @@
 //! What a log takes in: items as JSON, as JSON lines, and screenshots as images.
 
+use std::str::Utf8Error;
+
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, FromRequest as _, Multipart, Request};
 use axum::http::{HeaderMap, header};
@@ -127,16 +129,7 @@ impl Intake {
         bytes: &[u8],
         reading: &Reading,
     ) -> Result<(), Problem> {
-        let text = std::str::from_utf8(bytes).map_err(|error| {
-            let line = lines(&String::from_utf8_lossy(
-                bytes.get(..error.valid_up_to()).unwrap_or_default(),
-            ))
-            .len()
-            .max(1);
-            let detail = format!("line {line}: the bytes are not UTF-8");
-            let fault = Fault { pointer: None, line: Some(line), detail: "not UTF-8".to_owned() };
-            Problem::new(Code::InvalidJson, detail).fault(fault)
-        })?;
+        let text = std::str::from_utf8(bytes).map_err(|error| not_utf8(bytes, error))?;
         let lines = lines(text);
         let first = lines.len().saturating_sub(reading.last_k.unwrap_or(usize::MAX));
         let mut skipped = SkippedLines::default();
@@ -196,6 +189,17 @@ impl Intake {
         self.add(screenshot.map_err(|invalid| invalid_item(&invalid, Place::default()))?);
         Ok(())
     }
+}
+
+/// The refusal of a body that is no text, with the line of the first byte that is none.
+fn not_utf8(bytes: &[u8], error: Utf8Error) -> Problem {
+    let before = bytes.get(..error.valid_up_to()).unwrap_or_default();
+    let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+    let column = 1 + before.iter().rev().take_while(|byte| **byte != b'\n').count();
+    let why = "the bytes are not UTF-8";
+    let fault = Fault { pointer: None, line: Some(line), detail: why.to_owned() };
+    let detail = format!("line {line}, column {column}: {why}");
+    Problem::new(Code::InvalidJson, detail).fault(fault)
 }
 
 /// The lines of a text; what follows the last line's end is a line only if there is something.

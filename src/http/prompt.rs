@@ -193,8 +193,7 @@ impl PromptPieces {
             (Images::None, _) => return Ok(()),
             (Images::Url, Some(_)) => Some(image_url(&self.session, entry.seq)),
             (Images::Inline, Some(image)) => {
-                let bytes = self.service.image(&self.board, image).await?;
-                Some(image.data_url(&bytes))
+                Some(self.service.image_url(&self.board, image).await?)
             }
             (Images::Inline | Images::Url, None) => None,
         };

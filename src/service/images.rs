@@ -80,9 +80,29 @@ impl Service {
     /// [`ServiceError::Store`] where they cannot be read, or are not what was stored;
     /// [`Rejected::NoSession`] where they went with their session after this board was shown.
     pub async fn image(&self, board: &Board, image: &Image) -> Result<Vec<u8>, ServiceError> {
+        self.read_image(board, image, |bytes| bytes).await
+    }
+
+    /// The data URL of a stored image, exactly as it was sent.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Service::image`].
+    pub async fn image_url(&self, board: &Board, image: &Image) -> Result<String, ServiceError> {
+        let own = image.clone();
+        self.read_image(board, image, move |bytes| own.data_url(&bytes)).await
+    }
+
+    /// Reads an image and makes something of it, where it may block: images are large.
+    async fn read_image<T: Send + 'static>(
+        &self,
+        board: &Board,
+        image: &Image,
+        make: impl FnOnce(Vec<u8>) -> T + Send + 'static,
+    ) -> Result<T, ServiceError> {
         let (session, sha256) = (board.id(), image.sha256);
         let store = Arc::clone(&self.inner.store);
-        let read = tokio::task::spawn_blocking(move || store.blob(session, sha256));
+        let read = tokio::task::spawn_blocking(move || store.blob(session, sha256).map(make));
         let read = read.await.map_err(|_| ServiceError::Fault)?;
         if let Err(StoreError::BlobMissing { .. }) = &read
             && let Some(life) = board.life()
@@ -101,7 +121,7 @@ impl Service {
     /// As for [`Service::image`].
     pub async fn whole_text(&self, board: &Board, item: &Item) -> Result<String, ServiceError> {
         let Some(image) = item.image() else { return Ok(item.text().to_owned()) };
-        Ok(item.with_image_text(&image.data_url(&self.image(board, image).await?)))
+        Ok(item.with_image_text(&self.image_url(board, image).await?))
     }
 }
 

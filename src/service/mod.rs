@@ -110,6 +110,10 @@ impl Service {
     /// Whether the store takes writes.
     #[must_use]
     pub fn health(&self) -> Health {
+        let writer = self.inner.writer.lock();
+        if writer.as_ref().is_some_and(thread::JoinHandle::is_finished) {
+            return Health::Poisoned;
+        }
         self.inner.store.health()
     }
 
@@ -235,7 +239,8 @@ impl Service {
             mpsc::error::TrySendError::Closed(_) => ServiceError::Stopping,
         })?;
         drop(jobs);
-        answer.await.map_err(|_| ServiceError::Stopping)
+        // The writer ended by a panic with this write in its hands.
+        answer.await.map_err(|_| ServiceError::Poisoned { outcome_unknown: true })
     }
 
     /// Takes no more writes, finishes those that wait, and closes the store. To be called from a
