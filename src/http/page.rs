@@ -28,8 +28,27 @@ const STEPS_MAX: usize = 1000;
 /// How many entries one page examines at most, whether they match or not.
 const EXAMINED_MAX: usize = 100_000;
 
-/// After so many examined entries, others get their turn.
-const EXAMINED_AT_ONCE: usize = 64;
+/// After so many bytes of examined items, others get their turn.
+const EXAMINED_BYTES_AT_ONCE: u64 = 64 << 10;
+
+/// What an entry costs to examine besides its item's text, in bytes of it.
+const ENTRY_BYTES: u64 = 256;
+
+/// Counts what was examined, and lets others have their turn.
+#[derive(Default)]
+struct Turns {
+    bytes: u64,
+}
+
+impl Turns {
+    async fn examined(&mut self, entry: &Entry) {
+        self.bytes += entry.item.bytes() + ENTRY_BYTES;
+        if self.bytes >= EXAMINED_BYTES_AT_ONCE {
+            self.bytes = 0;
+            tokio::task::yield_now().await;
+        }
+    }
+}
 
 /// What the query of a log asks for.
 pub(super) struct LogQuery {
@@ -163,15 +182,14 @@ async fn newest(
 ) -> Vec<Arc<Entry>> {
     let backwards = Selection { order: Order::Descending, ..Selection::default() };
     let mut found = Vec::new();
-    for (examined, entry) in backwards.walk(board, name).enumerate() {
+    let mut turns = Turns::default();
+    for entry in backwards.walk(board, name) {
+        turns.examined(&entry).await;
         if filter.matches(name, &entry) {
             found.push(entry);
         }
         if found.len() == count {
             break;
-        }
-        if examined % EXAMINED_AT_ONCE == EXAMINED_AT_ONCE - 1 {
-            tokio::task::yield_now().await;
         }
     }
     found.reverse();
@@ -210,7 +228,7 @@ impl Pieces for LogPieces {
                 out.push_str("{\"entries\":[");
             }
         }
-        let mut examined = 0;
+        let mut turns = Turns::default();
         while self.left > 0 && self.examinable > 0 {
             if out.len() - start >= PIECE_BYTES {
                 return Ok(true);
@@ -223,10 +241,7 @@ impl Pieces for LogPieces {
             if self.filter.is_empty() || self.filter.matches(&self.name, &entry) {
                 self.write_one(&entry, out).await?;
             }
-            examined += 1;
-            if examined % EXAMINED_AT_ONCE == 0 {
-                tokio::task::yield_now().await;
-            }
+            turns.examined(&entry).await;
         }
         if !self.lines {
             self.write_end(out);
