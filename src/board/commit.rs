@@ -25,6 +25,12 @@ pub struct Commit {
 }
 
 impl Commit {
+    /// Whether one of its items has a stored image.
+    #[must_use]
+    pub fn names_images(&self) -> bool {
+        self.changes.iter().flat_map(Change::items).any(|item| item.image().is_some())
+    }
+
     /// What the envelopes that it makes take from it.
     #[must_use]
     pub fn stamp(&self) -> Stamp<'_> {

@@ -26,7 +26,7 @@ pub use patch::Patch;
 pub use session::Published;
 
 use crate::board::{
-    Answer, Board, Command, Epoch, Item, Policy, Revision, SessionId, SessionName, Write,
+    Answer, Board, Command, Epoch, Item, LogName, Policy, Revision, SessionId, SessionName, Write,
 };
 use crate::store::{Health, Store};
 use directory::Directory;
@@ -209,8 +209,13 @@ impl Service {
         images: Vec<ImageBytes>,
     ) -> Result<Receipt, ServiceError> {
         let images: Arc<[ImageBytes]> = images.into();
+        let mut dropped = self.drops(&write)?;
         for _ in 0..MOVED_TRIES_MAX {
-            let written = match self.keep_images(&write.session, &images).await {
+            // What the session drops is not stored either, unless the writer finds that it keeps it now.
+            let first = std::mem::take(&mut dropped);
+            let kept =
+                if first { Ok(None) } else { self.keep_images(&write.session, &images).await };
+            let written = match kept {
                 Ok(images_in) => self.enqueue(write.clone(), images_in).await?,
                 Err(error) => Err(error),
             };
@@ -221,6 +226,16 @@ impl Service {
             }
         }
         Err(ServiceError::Overloaded)
+    }
+
+    /// Whether the session is set to drop what this write brings.
+    fn drops(&self, write: &Write) -> Result<bool, ServiceError> {
+        if !matches!(&write.command, Command::Append { log: LogName::Screenshots, .. }) {
+            return Ok(false);
+        }
+        let published = self.published(&write.session)?;
+        let life = published.as_ref().and_then(|published| published.board.life());
+        Ok(life.is_some_and(|life| !life.settings.keeps_screenshots()))
     }
 
     async fn enqueue(

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use super::service_tests::*;
 use super::*;
-use crate::board::{Condition, LogName, Rejected, Seq, json};
+use crate::board::{Condition, LogName, Rejected, Seq, Set, SettingsPatch, json};
 
 /// One session is deleted again and again while screenshots are posted to it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -156,4 +156,41 @@ async fn compared_and_set_increments_of_one_entry_lose_nothing() {
     }
     assert_eq!(entry_text(&service), r#"{"n":80}"#);
     stop(service).await;
+}
+
+/// A session that drops screenshots stores none of their images; one that keeps them again meanwhile
+/// has every image that it names.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_dropped_screenshot_leaves_nothing_and_a_kept_one_has_its_image() {
+    let dir = TempDir::new().unwrap();
+    let service = start(dir.path());
+    service.write(write_to("s", keeps(false)), vec![]).await.unwrap();
+    let (post, images) = screenshot("s", b"dropped".to_vec());
+    let dropped = service.write(post, images).await.unwrap();
+    assert!(!dropped.committed);
+    let homes = std::fs::read_dir(dir.path().join("blobs")).unwrap();
+    assert_eq!(homes.count(), 0);
+
+    let toggler = {
+        let service = service.clone();
+        tokio::spawn(async move {
+            for n in 0..200 {
+                service.write(write_to("s", keeps(n % 2 == 0)), vec![]).await.unwrap();
+            }
+        })
+    };
+    for n in 0..100_u32 {
+        let (post, images) = screenshot("s", n.to_be_bytes().to_vec());
+        let receipt = service.write(post, images).await.unwrap();
+        for entry in receipt.board.log(&LogName::Screenshots).unwrap().iter() {
+            service.image(&receipt.board, entry.item.image().unwrap()).await.unwrap();
+        }
+    }
+    toggler.await.unwrap();
+    stop(service).await;
+}
+
+fn keeps(keeps: bool) -> Command {
+    let patch = SettingsPatch { screenshot_to_memory: Set::To(keeps), ..SettingsPatch::default() };
+    Command::PutSession { settings: Set::To(patch), labels: Set::Keep, qa_pairs: vec![] }
 }

@@ -119,6 +119,10 @@ impl Staging {
                 return Verdict::Failed(WriterError::Service(error));
             }
         };
+        // Images were left out for a session that drops them, and now it does not: they come first.
+        if job.images_in.is_none() && decision.commit.as_ref().is_some_and(Commit::names_images) {
+            return Verdict::Failed(WriterError::Moved);
+        }
         let bytes = match decision.commit.map_or(Ok(0), |commit| self.add(board, &commit)) {
             Ok(bytes) => bytes,
             Err(error) => return Verdict::Failed(WriterError::Service(error)),

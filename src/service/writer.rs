@@ -40,8 +40,8 @@ pub(super) struct Job {
 /// What the writer may answer instead of a receipt.
 #[derive(Debug)]
 pub(super) enum WriterError {
-    /// The images were stored under a session that this name does not belong to any more; the one
-    /// that it belongs to now, or would, is another.
+    /// The write's images do not lie under the session that this name belongs to now: that one is
+    /// another than it was, or they were not stored at all. They are to be stored there first.
     Moved,
     /// Anything that goes to the caller.
     Service(ServiceError),
