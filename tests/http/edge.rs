@@ -60,6 +60,35 @@ async fn an_answer_that_nobody_accepts_is_still_json() {
 }
 
 #[tokio::test]
+async fn the_weights_of_accept_choose_between_json_and_lines() {
+    let server = Server::start();
+    let board = server.board("s");
+    board.post("requests", "{}").await.is(201);
+    for (accept, chosen) in [
+        ("application/x-ndjson", "application/x-ndjson"),
+        ("application/jsonl", "application/x-ndjson"),
+        ("application/x-ndjson, application/json", "application/x-ndjson"),
+        ("application/json;q=0.5, application/x-ndjson;q=0.6", "application/x-ndjson"),
+        ("application/x-ndjson;q=0", "application/json"),
+        ("application/x-ndjson;q=0.0, */*", "application/json"),
+        ("application/x-ndjson;q=0.1, application/json", "application/json"),
+        ("application/json, application/x-ndjson; q=0.9", "application/json"),
+    ] {
+        let answer = ask(board.to(Method::GET, "requests").header("accept", accept)).await;
+        assert_eq!(answer.is(200).header("content-type"), chosen, "{accept}");
+    }
+}
+
+#[tokio::test]
+async fn where_it_listens_is_said_in_the_quietest_log() {
+    for filter in ["error", "off"] {
+        // The harness knows the address from that line alone.
+        let server = Server::start_with(&["--log", filter]);
+        server.get("/healthz").await.is(200);
+    }
+}
+
+#[tokio::test]
 async fn head_answers_as_get_does_without_a_body() {
     let server = Server::start();
     let board = server.board("s");

@@ -93,7 +93,7 @@ impl Server {
         Self::start_with(&[])
     }
 
-    /// With more flags than the harness gives; a flag given twice is the caller's mistake.
+    /// With more flags than the harness gives, `--log` perhaps among them; another given twice is a mistake.
     pub(crate) fn start_with(flags: &[&str]) -> Self {
         let home = Arc::new(tempfile::tempdir().expect("a directory"));
         let flags: Vec<String> = flags.iter().map(|&flag| flag.to_owned()).collect();
@@ -186,8 +186,11 @@ impl Drop for Server {
 }
 
 fn launch(home: &TempDir, flags: &[String], said: &Arc<Mutex<String>>) -> (Child, String) {
-    let mut child = blackboard(&["serve", "--listen", "127.0.0.1:0", "--log", "info", "--data"])
+    let log: &[&str] =
+        if flags.iter().any(|flag| flag == "--log") { &[] } else { &["--log", "info"] };
+    let mut child = blackboard(&["serve", "--listen", "127.0.0.1:0", "--data"])
         .arg(home.path().join("data"))
+        .args(log)
         .args(flags)
         .current_dir(home.path())
         .stdout(Stdio::piped())

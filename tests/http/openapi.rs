@@ -188,3 +188,18 @@ fn compare(document: &Value, schema: &Value, answer: &Value, place: &str) {
         compare(document, schema, value, &place);
     }
 }
+
+#[tokio::test]
+async fn who_has_the_document_is_not_sent_it_again() {
+    let server = Server::start();
+    let mut tags = Vec::new();
+    for path in ["/openapi.yaml", "/openapi.json"] {
+        let tag = server.get(path).await.is(200).etag();
+        let again = ask(server.to(Method::GET, path).header("if-none-match", &tag)).await;
+        assert!(again.is(304).body().is_empty(), "{again}");
+        assert_eq!(again.etag(), tag);
+        ask(server.to(Method::GET, path).header("if-none-match", "\"other\"")).await.is(200);
+        tags.push(tag);
+    }
+    assert_ne!(tags[0], tags[1]);
+}

@@ -241,6 +241,27 @@ async fn an_entry_without_an_image_says_so() {
 }
 
 #[tokio::test]
+async fn bytes_that_a_browser_could_run_are_kept_from_running() {
+    let server = Server::start();
+    let board = server.board("s");
+    for (seq, media_type, bytes, disposition) in [
+        (1, "text/html", b"<script>alert(1)</script>".to_vec(), "attachment"),
+        (2, "image/svg+xml", b"<svg/>".to_vec(), "attachment"),
+        (3, "image/png", png(2, 3, 1), ""),
+    ] {
+        let item = json!({"image_str":data_url(media_type, &bytes)});
+        board.post("screenshots", &item.to_string()).await.is(201);
+        let image = board.get(&format!("screenshots/{seq}/image")).await;
+        assert_eq!(image.is(200).body(), bytes);
+        assert_eq!(image.header("content-type"), media_type);
+        assert_eq!(image.header("x-content-type-options"), "nosniff");
+        let policy = image.header("content-security-policy");
+        assert_eq!(policy, "sandbox; default-src 'none'");
+        assert_eq!(image.header("content-disposition"), disposition, "{image}");
+    }
+}
+
+#[tokio::test]
 async fn an_image_may_be_replaced_and_its_entry_deleted() {
     let server = Server::start();
     let board = server.board("s");

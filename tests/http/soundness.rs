@@ -14,6 +14,11 @@ fn check(data: &Path) -> Output {
     finished(&["check", "--data", data.to_str().expect("a path")])
 }
 
+/// A start that is to be refused.
+fn serve(data: &str) -> Output {
+    finished(&["serve", "--listen", "127.0.0.1:0", "--data", data])
+}
+
 fn files(path: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(path).expect("a directory") {
@@ -52,7 +57,7 @@ async fn two_servers_cannot_open_one_directory() {
     board.post("requests", "{}").await.is(201);
     let data = server.data();
     let data = data.to_str().expect("a path");
-    let second = finished(&["serve", "--listen", "127.0.0.1:0", "--data", data]);
+    let second = serve(data);
     assert!(!second.status.success(), "{}", second.status);
     let said = [second.stdout, second.stderr].concat();
     let said = String::from_utf8_lossy(&said);
@@ -108,10 +113,61 @@ async fn check_finds_a_blob_that_is_gone() {
     }
 }
 
-#[test]
-fn check_of_no_directory_fails_and_makes_none() {
+/// A stopped server's directory whose database is gone, with all that is left in it.
+async fn without_database() -> (Server, Vec<(PathBuf, Vec<u8>)>) {
+    let mut server = Server::start();
+    let board = server.board("s");
+    ask(board.typed(Method::POST, "screenshots", "image/png", noise(60, 50))).await.is(201);
+    assert!(server.stop().success());
+    fs::remove_file(server.data().join("blackboard.db")).unwrap();
+    let left = contents(&server.data());
+    assert!(left.iter().any(|(_, bytes)| *bytes == noise(60, 50)), "the image is in no file");
+    (server, left)
+}
+
+fn contents(data: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut files = files(data);
+    files.sort();
+    files.into_iter().map(|file| (file.clone(), fs::read(file).unwrap())).collect()
+}
+
+#[tokio::test]
+async fn check_of_what_has_no_database_fails_and_makes_nothing() {
     let home = tempfile::tempdir().unwrap();
     let absent = home.path().join("absent");
-    assert!(!check(&absent).status.success());
+    assert_eq!(check(&absent).status.code(), Some(1));
     assert!(!absent.exists());
+
+    assert_eq!(check(home.path()).status.code(), Some(1));
+    assert_eq!(fs::read_dir(home.path()).unwrap().count(), 0);
+
+    let (server, left) = without_database().await;
+    let refused = check(&server.data());
+    assert_eq!(refused.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(said.contains(server.data().to_str().unwrap()), "{said}");
+    assert_eq!(contents(&server.data()), left);
+}
+
+#[tokio::test]
+async fn images_without_their_database_are_not_taken_for_a_new_directory() {
+    let (server, left) = without_database().await;
+    let data = server.data();
+    for _ in 0..2 {
+        let refused = serve(data.to_str().unwrap());
+        assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+        let said = String::from_utf8([refused.stdout, refused.stderr].concat()).unwrap();
+        assert!(said.contains(data.join("blackboard.db").to_str().unwrap()), "{said}");
+        assert_eq!(contents(&data), left);
+    }
+}
+
+#[test]
+fn a_place_that_has_no_directories_is_an_error_and_no_crash() {
+    for place in ["/proc/nope", "/proc/nope/deeper/still", "/dev/null/data"] {
+        let refused = serve(place);
+        assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+        let said = String::from_utf8([refused.stdout, refused.stderr].concat()).unwrap();
+        assert!(said.contains(&place[..9]) && !said.contains("panicked"), "{said}");
+    }
 }
