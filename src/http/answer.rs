@@ -101,7 +101,8 @@ pub(super) fn prefers(request: &HeaderMap, media_types: &[&str]) -> bool {
     for range in ranges {
         let mut parts = range.split(';').map(str::trim);
         let essence = parts.next().unwrap_or_default();
-        let weight = parts.find_map(|part| part.strip_prefix("q=")).map_or(Ok(1.0), str::parse);
+        let weight = parts.find_map(|part| part.strip_prefix(['q', 'Q'])?.strip_prefix('='));
+        let weight = weight.map_or(Ok(1.0), str::parse);
         let weight = weight.unwrap_or(0.0);
         if media_types.iter().any(|wanted| essence.eq_ignore_ascii_case(wanted)) {
             wanted = wanted.max(weight);

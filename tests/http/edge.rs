@@ -71,6 +71,7 @@ async fn the_weights_of_accept_choose_between_json_and_lines() {
         ("application/json;q=0.5, application/x-ndjson;q=0.6", "application/x-ndjson"),
         ("application/x-ndjson;q=0", "application/json"),
         ("application/x-ndjson;q=0.0, */*", "application/json"),
+        ("application/x-ndjson;Q=0", "application/json"),
         ("application/x-ndjson;q=0.1, application/json", "application/json"),
         ("application/json, application/x-ndjson; q=0.9", "application/json"),
     ] {
