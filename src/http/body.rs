@@ -29,6 +29,12 @@ const BODIES_BYTES_MAX: usize = 512 << 20;
 /// How long a whole body may take.
 const BODY_TIME_MAX: Duration = Duration::from_secs(15 * 60);
 
+/// How much of a refused body is thrown away before the answer.
+const LINGER_BYTES_MAX: usize = 40 << 20;
+
+/// How long the rest of a refused body may keep silent before the answer.
+const LINGER_SILENCE_MAX: Duration = Duration::from_millis(100);
+
 /// From this size on, a body is worked on by a thread that may block.
 const INLINE_BYTES_MAX: usize = 64 << 10;
 
@@ -73,6 +79,9 @@ pub(super) async fn read(
 ) -> Result<BodyBytes, Problem> {
     let announced = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
     if announced.and_then(|text| text.parse().ok()).is_some_and(|length: u64| length > max as u64) {
+        if !headers.contains_key(header::EXPECT) {
+            linger(body).await;
+        }
         return Err(too_large(max));
     }
     let reading = tokio::time::timeout(BODY_TIME_MAX, read_frames(body, max, room));
@@ -90,6 +99,7 @@ async fn read_frames(body: Body, max: usize, room: &BodyRoom) -> Result<BodyByte
     while let Some(frame) = next_frame(&mut body).await? {
         let Ok(data) = frame.into_data() else { continue };
         if bytes.len() + data.len() > max {
+            linger(body).await;
             return Err(too_large(max));
         }
         hold(room, data.len(), &mut held)?;
@@ -110,6 +120,17 @@ async fn next_frame(body: &mut Body) -> Result<Option<Frame<Bytes>>, Problem> {
         };
         Problem::new(Code::InvalidEncoding, detail)
     })
+}
+
+/// Throws away what a client still sends of a body that is refused. A connection that is closed under
+/// a client that writes takes the answer with it; but what is never read need not be waited for.
+async fn linger(mut body: Body) {
+    let mut bytes = 0;
+    while bytes < LINGER_BYTES_MAX {
+        let frame = tokio::time::timeout(LINGER_SILENCE_MAX, body.frame()).await;
+        let Ok(Some(Ok(frame))) = frame else { return };
+        bytes += frame.data_ref().map_or(0, Bytes::len);
+    }
 }
 
 fn hold(
