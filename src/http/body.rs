@@ -33,7 +33,7 @@ const BODY_TIME_MAX: Duration = Duration::from_secs(15 * 60);
 const LINGER_BYTES_MAX: usize = 40 << 20;
 
 /// How long the rest of a refused body may keep silent before the answer.
-const LINGER_SILENCE_MAX: Duration = Duration::from_millis(100);
+const LINGER_SILENCE_MAX: Duration = Duration::from_millis(500);
 
 /// From this size on, a body is worked on by a thread that may block.
 const INLINE_BYTES_MAX: usize = 64 << 10;
