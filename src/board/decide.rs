@@ -1,5 +1,6 @@
 //! Deciding: every rule of a write, as a pure function of the board, the command and the moment.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::apply::apply_change;
@@ -42,15 +43,15 @@ pub fn decide(board: &Board, write: &Write, moment: Moment<'_>) -> Result<Decisi
 }
 
 /// The board that a command meets: with the session made first where this write makes it.
-struct Draft {
-    board: Board,
+struct Draft<'a> {
+    board: Cow<'a, Board>,
     made: bool,
     opening: Vec<Change>,
 }
 
-impl Draft {
-    fn open(board: &Board, write: &Write, moment: Moment<'_>) -> Result<Self, Rejected> {
-        let mut draft = Self { board: board.clone(), made: false, opening: Vec::new() };
+impl<'a> Draft<'a> {
+    fn open(board: &'a Board, write: &Write, moment: Moment<'_>) -> Result<Self, Rejected> {
+        let mut draft = Self { board: Cow::Borrowed(board), made: false, opening: Vec::new() };
         if board.life.is_some() {
             return Ok(draft);
         }
@@ -64,14 +65,14 @@ impl Draft {
         };
         draft.opening = opening(write, moment.policy);
         for change in &draft.opening {
-            apply_change(&mut draft.board, change, stamp);
+            apply_change(draft.board.to_mut(), change, stamp);
         }
         draft.made = true;
         Ok(draft)
     }
 
     fn carry_out(self, command: &Command) -> Result<(Answer, Vec<Change>), Rejected> {
-        let board = &self.board;
+        let board = &*self.board;
         let (answer, changes) = match command {
             Command::PutSession { qa_pairs, .. } if !self.made && !qa_pairs.is_empty() => {
                 return Err(Rejected::NotAtCreation);

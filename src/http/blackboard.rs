@@ -13,7 +13,7 @@ use super::body::{
     BLACKBOARD_BODY_BYTES_MAX, BodyRoom, json_text, media_type, read, unsupported, work,
 };
 use super::docs;
-use super::error::{array_required, child, invalid_field, unknown_field};
+use super::error::{array_required, child, object_required, unknown_field};
 use super::etag::{Resource, Tag};
 use super::intake::Intake;
 use super::params::Params;
@@ -203,11 +203,7 @@ pub(super) async fn put(
 /// Reads the four logs of a dictionary.
 fn dictionary(text: &str) -> Result<([Vec<Item>; 4], Vec<ImageBytes>), Problem> {
     if json::kind(text) != Kind::Object {
-        let found = json::kind(text).with_article();
-        return Err(invalid_field(
-            String::new(),
-            format!("an object is needed here, this is {found}"),
-        ));
+        return Err(object_required(String::new(), json::kind(text)));
     }
     let (mut logs, mut images) = ([const { Vec::new() }; 4], Vec::new());
     for member in json::members(text) {

@@ -11,14 +11,14 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::edge::{is_corrupt, is_late};
 use super::problem::{Fault, Problem};
-use crate::board::Code;
 use crate::board::json::{self, Malformed};
+use crate::board::{Code, LogName};
 
 /// The largest body, decompressed, unless a route takes more.
 pub(super) const BODY_BYTES_MAX: usize = 8 << 20;
 
 /// The largest body of a route that takes screenshots.
-pub(super) const SCREENSHOT_BODY_BYTES_MAX: usize = 32 << 20;
+const SCREENSHOT_BODY_BYTES_MAX: usize = 32 << 20;
 
 /// The largest body of `PUT blackboard`.
 pub(super) const BLACKBOARD_BODY_BYTES_MAX: usize = 256 << 20;
@@ -67,6 +67,16 @@ impl std::ops::Deref for BodyBytes {
 
     fn deref(&self) -> &[u8] {
         &self.bytes
+    }
+}
+
+/// The largest body of a route that takes items for this log.
+pub(super) fn items_bytes_max(log: &LogName) -> usize {
+    match log {
+        LogName::Screenshots => SCREENSHOT_BODY_BYTES_MAX,
+        LogName::Questions | LogName::Requests | LogName::Trajectories | LogName::Memory(_) => {
+            BODY_BYTES_MAX
+        }
     }
 }
 

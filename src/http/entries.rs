@@ -6,10 +6,7 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
 
 use super::answer::Answer;
-use super::body::{
-    BODY_BYTES_MAX, BodyRoom, SCREENSHOT_BODY_BYTES_MAX, json_text, media_type, read, unsupported,
-    work,
-};
+use super::body::{BodyRoom, items_bytes_max, json_text, media_type, read, unsupported, work};
 use super::docs;
 use super::error::{Place, invalid_item, no_entry};
 use super::etag::{Resource, Tag};
@@ -29,10 +26,6 @@ use crate::service::{Patch, Receipt, Service};
 const JSON_PATCH_DEPTH_MAX: usize = ITEM_DEPTH_MAX + 2;
 
 const PATCH_TYPES: &str = "application/merge-patch+json, application/json-patch+json";
-
-fn body_bytes_max(log: &LogName) -> usize {
-    if *log == LogName::Screenshots { SCREENSHOT_BODY_BYTES_MAX } else { BODY_BYTES_MAX }
-}
 
 /// Read an entry
 #[utoipa::path(
@@ -94,7 +87,7 @@ pub(super) async fn put(
     body: Body,
 ) -> Result<Response, Problem> {
     params.finish()?;
-    let bytes = read(&headers, body, body_bytes_max(&log), &room).await?;
+    let bytes = read(&headers, body, items_bytes_max(&log), &room).await?;
     let Intake { items, images, .. } = one_item(log.clone(), &headers, bytes).await?;
     let Some(item) = items.into_iter().next() else {
         return Err(Problem::new(Code::Internal, "a fault inside the server"));
@@ -127,7 +120,7 @@ pub(super) async fn patch(
     body: Body,
 ) -> Result<Response, Problem> {
     params.finish()?;
-    let bytes = read(&headers, body, body_bytes_max(&log), &room).await?;
+    let bytes = read(&headers, body, items_bytes_max(&log), &room).await?;
     let sent = media_type(&headers);
     let (make, depth_max): (fn(String) -> Patch, usize) = match sent.as_str() {
         "application/merge-patch+json" => (Patch::Merge, ITEM_DEPTH_MAX),

@@ -67,24 +67,24 @@ pub(super) fn unknown_field(pointer: String) -> Problem {
 
 /// A member of a body's object that is not as it should be.
 pub(super) fn invalid_field(pointer: String, why: impl Into<String>) -> Problem {
-    let why = why.into();
-    let detail = if pointer.is_empty() { why.clone() } else { format!("{pointer}: {why}") };
-    Problem::new(Code::InvalidField, detail).fault(Fault {
-        pointer: Some(pointer),
-        line: None,
-        detail: why,
-    })
+    at_fault(Code::InvalidField, pointer, why.into())
 }
 
-/// A body that must be an array.
+/// A part of a body that must be an array of items.
 pub(super) fn array_required(pointer: String, found: Kind) -> Problem {
     let why = format!("an array of items is needed here, this is {}", found.with_article());
+    at_fault(Code::ArrayRequired, pointer, why)
+}
+
+/// A part of a body that must be an object.
+pub(super) fn object_required(pointer: String, found: Kind) -> Problem {
+    let why = format!("an object is needed here, this is {}", found.with_article());
+    invalid_field(pointer, why)
+}
+
+fn at_fault(code: Code, pointer: String, why: String) -> Problem {
     let detail = if pointer.is_empty() { why.clone() } else { format!("{pointer}: {why}") };
-    Problem::new(Code::ArrayRequired, detail).fault(Fault {
-        pointer: Some(pointer),
-        line: None,
-        detail: why,
-    })
+    Problem::new(code, detail).fault(Fault { pointer: Some(pointer), line: None, detail: why })
 }
 
 /// There is no session of the name that was asked for.

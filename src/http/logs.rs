@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use super::answer::{Answer, JSON, NDJSON};
-use super::body::{BODY_BYTES_MAX, BodyRoom, SCREENSHOT_BODY_BYTES_MAX, read};
+use super::body::{BodyRoom, items_bytes_max, read};
 use super::docs;
 use super::etag::{Resource, Tag};
 use super::intake::{Intake, Reading, posted, replaced};
@@ -160,7 +160,7 @@ pub(super) async fn post(
 ) -> Result<Response, Problem> {
     let reading = Reading::params(&mut params)?;
     params.finish()?;
-    let bytes = read(&headers, body, body_bytes_max(&log), &room).await?;
+    let bytes = read(&headers, body, items_bytes_max(&log), &room).await?;
     let Intake { items, images, skipped } = posted(log.clone(), &headers, bytes, reading).await?;
     let writing = Writing { service: &service, session, author, headers: &headers };
     let command = Command::Append { log: log.clone(), items };
@@ -172,15 +172,6 @@ pub(super) async fn post(
     };
     let made = first.map(|first| entry_url(&writing.session, &log, first));
     added(&receipt, &tag, made.as_deref(), skipped)
-}
-
-fn body_bytes_max(log: &LogName) -> usize {
-    match log {
-        LogName::Screenshots => SCREENSHOT_BODY_BYTES_MAX,
-        LogName::Questions | LogName::Requests | LogName::Trajectories | LogName::Memory(_) => {
-            BODY_BYTES_MAX
-        }
-    }
 }
 
 /// Replace a log
@@ -208,7 +199,7 @@ pub(super) async fn put(
     body: Body,
 ) -> Result<Response, Problem> {
     params.finish()?;
-    let bytes = read(&headers, body, body_bytes_max(&log), &room).await?;
+    let bytes = read(&headers, body, items_bytes_max(&log), &room).await?;
     let Intake { items, images, .. } = replaced(log.clone(), &headers, bytes).await?;
     let writing = Writing { service: &service, session, author, headers: &headers };
     let command = Command::ReplaceLog { log: log.clone(), items };

@@ -23,11 +23,10 @@ pub(super) async fn name_revision(
     request: Request,
     next: Next,
 ) -> Response {
-    let session = path.iter().find(|(key, _)| *key == "session");
-    let session = session.and_then(|(_, name)| name.parse::<SessionName>().ok());
     let mut response = next.run(request).await;
-    if let Some(session) = session
-        && !response.headers().contains_key(REVISION_HEADER)
+    if !response.headers().contains_key(REVISION_HEADER)
+        && let Some((_, name)) = path.iter().find(|(key, _)| *key == "session")
+        && let Ok(session) = name.parse()
         && let Ok(Some(published)) = service.published(&session)
     {
         let revision = revision_value(published.board.revision());

@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 
 use super::answer::Answer;
 use super::docs;
-use super::error::{REVISION_HEADER, no_entry, revision_value};
+use super::error::no_entry;
 use super::etag::{Resource, Tag};
 use super::params::Params;
 use super::path::EntryPath;
@@ -40,11 +40,9 @@ pub(super) async fn image(
     let board = shown(&service, &session, params).await?.board;
     let entry = board.log(&log).and_then(|found| found.get(seq));
     let entry = entry.ok_or_else(|| no_entry(&board, &log, seq))?;
-    let image = entry.item.image().ok_or_else(|| {
-        let revision = revision_value(board.revision());
-        Problem::new(Code::NoImage, "this entry has no stored image")
-            .header(REVISION_HEADER, revision)
-    })?;
+    let image = entry.item.image();
+    let image =
+        image.ok_or_else(|| Problem::new(Code::NoImage, "this entry has no stored image"))?;
     let version = board.at_version(entry.revision);
     let tag = Tag::new(service.epoch(), version, &Resource::Image(seq));
     let answer = match Answer::of(board.revision()).unless_known(&headers, &tag)? {

@@ -1,6 +1,6 @@
 //! What a `PUT` of a session asks for, member by member, each refusal with its place.
 
-use super::error::{array_required, child, invalid_field, unknown_field};
+use super::error::{array_required, child, invalid_field, object_required, unknown_field};
 use super::intake::Intake;
 use super::problem::Problem;
 use crate::board::json::{self, Kind};
@@ -12,11 +12,7 @@ use crate::board::{
 /// Reads `{"settings": …, "labels": …, "qa_pairs": […]}`.
 pub(super) fn session_patch(text: &str) -> Result<Command, Problem> {
     if json::kind(text) != Kind::Object {
-        let found = json::kind(text).with_article();
-        return Err(invalid_field(
-            String::new(),
-            format!("an object is needed here, this is {found}"),
-        ));
+        return Err(object_required(String::new(), json::kind(text)));
     }
     let (mut settings, mut labels, mut qa_pairs) = (Set::Keep, Set::Keep, Vec::new());
     for member in json::members(text) {
@@ -27,8 +23,7 @@ pub(super) fn session_patch(text: &str) -> Result<Command, Problem> {
             ("/labels", Kind::Null) => labels = Set::Reset,
             ("/labels", Kind::Object) => labels = Set::To(labels_patch(member.value)?),
             ("/settings" | "/labels", found) => {
-                let why = format!("an object is needed here, this is {}", found.with_article());
-                return Err(invalid_field(pointer, why));
+                return Err(object_required(pointer, found));
             }
             ("/qa_pairs", Kind::Array) => qa_pairs = pairs(member.value)?,
             ("/qa_pairs", found) => return Err(array_required(pointer, found)),

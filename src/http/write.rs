@@ -109,14 +109,13 @@ impl Writing<'_> {
             Ok(receipt) => return Ok(receipt),
             Err(error) => error,
         };
-        let refused = if let ServiceError::Rejected { rejected, .. } = &error {
-            Some(rejected)
-        } else {
-            None
-        };
-        let Some(Rejected::Precondition { present, current }) = refused.cloned() else {
+        let ServiceError::Rejected {
+            rejected: Rejected::Precondition { present, current }, ..
+        } = &error
+        else {
             return Err(error.into());
         };
+        let (present, current) = (*present, current.clone());
         let mut problem = Problem::from(error);
         if let Some(version) = present {
             problem = problem.header(header::ETAG, self.tag(version, resource).value());
@@ -158,6 +157,15 @@ pub(super) fn removed(receipt: &Receipt, tag: Option<&Tag>) -> Result<Response, 
     answer.json(&WrittenBody { revision: revision.0, deleted, ..WrittenBody::default() })
 }
 
+/// 201 with its address where something was made, else 200; with the tag of what was written.
+fn answer_of(receipt: &Receipt, tag: &Tag, made: Option<&str>) -> Answer {
+    let answer = Answer::of(receipt.board.revision()).tag(tag);
+    match made {
+        Some(location) => answer.created(location),
+        None => answer,
+    }
+}
+
 /// The answer to a write that changed one thing, or found it as it was to be.
 pub(super) fn changed(
     receipt: &Receipt,
@@ -165,10 +173,7 @@ pub(super) fn changed(
     made: Option<&str>,
 ) -> Result<Response, Problem> {
     let revision = receipt.board.revision();
-    let mut answer = Answer::of(revision).tag(tag);
-    if let Some(location) = made {
-        answer = answer.created(location);
-    }
+    let answer = answer_of(receipt, tag, made);
     answer.json(&WrittenBody { revision: revision.0, ..WrittenBody::default() })
 }
 
@@ -183,10 +188,7 @@ pub(super) fn added(
         return changed(receipt, tag, made);
     };
     let revision = receipt.board.revision();
-    let mut answer = Answer::of(revision).tag(tag);
-    if let Some(location) = made {
-        answer = answer.created(location);
-    }
+    let answer = answer_of(receipt, tag, made);
     let at = receipt.board.updated_at().to_string();
     let entries = (first.0..).take(count).map(|seq| NewEntry { seq, at: at.clone() }).collect();
     answer.json(&WrittenBody {
