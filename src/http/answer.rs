@@ -45,9 +45,14 @@ impl Answer {
         self
     }
 
-    /// 201, where something was made, with its address.
-    pub(super) fn created(mut self, location: &str) -> Self {
-        self.status = StatusCode::CREATED;
+    /// With another status than 200.
+    pub(super) fn status(mut self, status: StatusCode) -> Self {
+        self.status = status;
+        self
+    }
+
+    /// With the address of what was made.
+    pub(super) fn location(self, location: &str) -> Self {
         match HeaderValue::from_str(location) {
             Ok(location) => self.header(header::LOCATION, location),
             Err(_) => self,
@@ -73,10 +78,7 @@ impl Answer {
 
     /// With a value as its body.
     pub(super) fn json(self, value: &impl Serialize) -> Result<Response, Problem> {
-        let text = serde_json::to_string(value).map_err(|error| {
-            Problem::new(Code::Internal, "the answer could not be written").cause(error)
-        })?;
-        Ok(self.text(text))
+        Ok(self.text(serde_json::to_string(value).map_err(unwritten)?))
     }
 
     /// 304 in place of a body, where the client's copy has this tag.
@@ -91,6 +93,11 @@ impl Answer {
         }
         Ok(Ok(answer))
     }
+}
+
+/// The failure of an answer that has no JSON form: a fault of ours.
+pub(super) fn unwritten(error: serde_json::Error) -> Problem {
+    Problem::new(Code::Internal, "the answer could not be written").cause(error)
 }
 
 /// Whether the client names a media type in `Accept`, and JSON not above it (RFC 9110, section 12.5.1).

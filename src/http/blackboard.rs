@@ -9,20 +9,19 @@ use axum::response::Response;
 use utoipa::ToSchema;
 
 use super::answer::{Answer, JSON};
-use super::body::{
-    BLACKBOARD_BODY_BYTES_MAX, BodyRoom, json_text, media_type, read, unsupported, work,
-};
+use super::body::{BLACKBOARD_BODY_BYTES_MAX, json_text, media_type, unsupported, work};
 use super::docs;
 use super::error::{array_required, child, object_required, unknown_field};
 use super::etag::{Resource, Tag};
 use super::intake::Intake;
 use super::params::Params;
-use super::path::{Author, SessionPath, image_url, session_url};
+use super::path::{SessionPath, image_url, session_url};
 use super::problem::Problem;
 use super::read::shown;
+use super::shaped::{Written, WrittenBody};
 use super::stream::{self, PIECE_BYTES, Pieces};
 use super::view::{Images, View};
-use super::write::{Writing, WrittenBody, changed, removed};
+use super::write::Writing;
 use crate::board::json::{self, Kind};
 use crate::board::{Board, Command, Entry, Item, LogName, Selection, SessionName, Walk};
 use crate::service::{ImageBytes, Service, ServiceError};
@@ -176,28 +175,25 @@ impl Pieces for BoardPieces {
         docs::PutRefusals,
     )
 )]
-pub(super) async fn put(
-    State(service): State<Service>,
-    State(room): State<BodyRoom>,
-    SessionPath(session): SessionPath,
-    Author(author): Author,
-    headers: HeaderMap,
-    params: Params,
-    body: Body,
-) -> Result<Response, Problem> {
-    params.finish()?;
-    let bytes = read(&headers, body, BLACKBOARD_BODY_BYTES_MAX, &room).await?;
-    let sent = media_type(&headers);
+pub(super) async fn put(mut writing: Writing, body: Body) -> Result<Response, Problem> {
+    let bytes = writing.body(body, BLACKBOARD_BODY_BYTES_MAX).await?;
+    let sent = media_type(&writing.headers);
     if sent != "application/json" {
         return Err(unsupported(&sent, "application/json", "for example with curl --json"));
     }
     let (logs, images) = work(bytes.len(), move || dictionary(json_text(&bytes)?)).await?;
-    let writing = Writing { service: &service, session, author, headers: &headers };
     let command = Command::ReplaceBoard { logs };
-    let receipt = writing.write(Resource::Blackboard, command, images).await?;
-    let tag = writing.tag(receipt.board.logs_version(), &Resource::Blackboard);
-    let location = format!("{}/blackboard", session_url(&writing.session));
-    changed(&receipt, &tag, (!receipt.existed).then_some(location.as_str()))
+    writing
+        .write(Resource::Blackboard, command, images, |written| {
+            let made = !written.receipt.existed;
+            let location = made.then(|| format!("{}/blackboard", session_url(written.session)));
+            written.changed(board_tag(written), location)
+        })
+        .await
+}
+
+fn board_tag(written: &Written<'_>) -> Tag {
+    written.tag(written.receipt.board.logs_version(), &Resource::Blackboard)
 }
 
 /// Reads the four logs of a dictionary.
@@ -241,16 +237,8 @@ const NAMES: [&str; 4] = ["questions", "requests", "trajectories", "screenshots"
         docs::RemoveRefusals,
     )
 )]
-pub(super) async fn delete(
-    State(service): State<Service>,
-    SessionPath(session): SessionPath,
-    Author(author): Author,
-    headers: HeaderMap,
-    params: Params,
-) -> Result<Response, Problem> {
-    params.finish()?;
-    let writing = Writing { service: &service, session, author, headers: &headers };
-    let receipt = writing.write(Resource::Blackboard, Command::ClearBoard, Vec::new()).await?;
-    let tag = writing.tag(receipt.board.logs_version(), &Resource::Blackboard);
-    removed(&receipt, Some(&tag))
+pub(super) async fn delete(mut writing: Writing) -> Result<Response, Problem> {
+    writing.no_body()?;
+    let shape = |written: &Written<'_>| written.removed(Some(board_tag(written)));
+    writing.write(Resource::Blackboard, Command::ClearBoard, Vec::new(), shape).await
 }

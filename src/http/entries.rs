@@ -6,21 +6,22 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
 
 use super::answer::Answer;
-use super::body::{BodyRoom, items_bytes_max, json_text, media_type, read, unsupported, work};
+use super::body::{items_bytes_max, json_text, media_type, unsupported, work};
 use super::docs;
 use super::error::{Place, invalid_item, no_entry};
 use super::etag::{Resource, Tag};
 use super::intake::{Intake, one_item};
 use super::logs::EntryBody;
 use super::params::Params;
-use super::path::{Author, EntryPath};
+use super::path::EntryPath;
 use super::problem::Problem;
 use super::read::shown;
+use super::shaped::{ShapeResult, Written, WrittenBody};
 use super::view::{Images, View, keys_param};
-use super::write::{Writing, WrittenBody, changed, removed};
+use super::write::Writing;
 use crate::board::json;
-use crate::board::{Code, Command, ITEM_DEPTH_MAX, InvalidItem, LogName, Seq, Version};
-use crate::service::{Patch, Receipt, Service};
+use crate::board::{Code, Command, ITEM_DEPTH_MAX, InvalidItem, LogName, Seq};
+use crate::service::{Patch, Service};
 
 /// How deep a JSON Patch may be: an array of operations with an item's depth each.
 const JSON_PATCH_DEPTH_MAX: usize = ITEM_DEPTH_MAX + 2;
@@ -78,24 +79,18 @@ pub(super) async fn get(
     )
 )]
 pub(super) async fn put(
-    State(service): State<Service>,
-    State(room): State<BodyRoom>,
-    EntryPath { session, log, seq }: EntryPath,
-    Author(author): Author,
-    headers: HeaderMap,
-    params: Params,
+    EntryPath { log, seq, .. }: EntryPath,
+    mut writing: Writing,
     body: Body,
 ) -> Result<Response, Problem> {
-    params.finish()?;
-    let bytes = read(&headers, body, items_bytes_max(&log), &room).await?;
-    let Intake { items, images, .. } = one_item(log.clone(), &headers, bytes).await?;
+    let bytes = writing.body(body, items_bytes_max(&log)).await?;
+    let Intake { items, images, .. } = one_item(log.clone(), &writing.headers, bytes).await?;
     let Some(item) = items.into_iter().next() else {
         return Err(Problem::new(Code::Internal, "a fault inside the server"));
     };
-    let writing = Writing { service: &service, session, author, headers: &headers };
     let command = Command::PutEntry { log: log.clone(), seq, item, basis: None };
-    let receipt = writing.write(Resource::Entry(log.clone(), seq), command, images).await?;
-    answer_changed(&writing, &receipt, log, seq)
+    let resource = Resource::Entry(log.clone(), seq);
+    writing.write(resource, command, images, move |written| entry_changed(written, &log, seq)).await
 }
 
 /// Patch an entry's item
@@ -111,17 +106,12 @@ pub(super) async fn put(
     )
 )]
 pub(super) async fn patch(
-    State(service): State<Service>,
-    State(room): State<BodyRoom>,
-    EntryPath { session, log, seq }: EntryPath,
-    Author(author): Author,
-    headers: HeaderMap,
-    params: Params,
+    EntryPath { log, seq, .. }: EntryPath,
+    mut writing: Writing,
     body: Body,
 ) -> Result<Response, Problem> {
-    params.finish()?;
-    let bytes = read(&headers, body, items_bytes_max(&log), &room).await?;
-    let sent = media_type(&headers);
+    let bytes = writing.body(body, items_bytes_max(&log)).await?;
+    let sent = media_type(&writing.headers);
     let (make, depth_max): (fn(String) -> Patch, usize) = match sent.as_str() {
         "application/merge-patch+json" => (Patch::Merge, ITEM_DEPTH_MAX),
         "application/json-patch+json" => (Patch::Json, JSON_PATCH_DEPTH_MAX),
@@ -134,9 +124,8 @@ pub(super) async fn patch(
         Ok(text.to_owned())
     });
     let patch = make(text.await?);
-    let writing = Writing { service: &service, session, author, headers: &headers };
-    let receipt = writing.patch(log.clone(), seq, &patch).await?;
-    answer_changed(&writing, &receipt, log, seq)
+    let of = log.clone();
+    writing.patch(of, seq, &patch, move |written| entry_changed(written, &log, seq)).await
 }
 
 /// RFC 5789 has the media types that a PATCH takes in `Accept-Patch`.
@@ -146,17 +135,12 @@ fn unpatchable(sent: &str) -> Problem {
         .header(name, HeaderValue::from_static(PATCH_TYPES))
 }
 
-fn answer_changed(
-    writing: &Writing<'_>,
-    receipt: &Receipt,
-    log: LogName,
-    seq: Seq,
-) -> Result<Response, Problem> {
-    let board = &receipt.board;
-    let entry = board.log(&log).and_then(|found| found.get(seq));
+fn entry_changed(written: &Written<'_>, log: &LogName, seq: Seq) -> ShapeResult {
+    let board = &written.receipt.board;
+    let entry = board.log(log).and_then(|found| found.get(seq));
     let revision = entry.map_or(board.revision(), |entry| entry.revision);
-    let version = Version { session: board.id(), changed: revision };
-    changed(receipt, &writing.tag(version, &Resource::Entry(log, seq)), None)
+    let version = board.at_version(revision);
+    written.changed(written.tag(version, &Resource::Entry(log.clone(), seq)), None)
 }
 
 /// Remove an entry
@@ -170,16 +154,15 @@ fn answer_changed(
     )
 )]
 pub(super) async fn delete(
-    State(service): State<Service>,
-    EntryPath { session, log, seq }: EntryPath,
-    Author(author): Author,
-    headers: HeaderMap,
-    params: Params,
+    EntryPath { log, seq, .. }: EntryPath,
+    mut writing: Writing,
 ) -> Result<Response, Problem> {
-    params.finish()?;
-    let writing = Writing { service: &service, session, author, headers: &headers };
+    writing.no_body()?;
     let command = Command::DeleteEntry { log: log.clone(), seq };
-    let receipt = writing.write(Resource::Entry(log.clone(), seq), command, Vec::new()).await?;
-    let version = receipt.board.log_version(&log);
-    removed(&receipt, Some(&writing.tag(version, &Resource::Log(log))))
+    let resource = Resource::Entry(log.clone(), seq);
+    writing
+        .write(resource, command, Vec::new(), move |written| {
+            written.removed(Some(written.log_tag(&log)))
+        })
+        .await
 }

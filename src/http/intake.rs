@@ -1,6 +1,7 @@
 //! What a log takes in: items as JSON, as JSON lines, and screenshots as images.
 
 use std::str::Utf8Error;
+use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, FromRequest as _, Multipart, Request};
@@ -38,9 +39,9 @@ pub(super) struct Intake {
 }
 
 /// The lines that were passed over.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct SkippedLines {
-    pub(super) listed: Vec<Skipped>,
+    pub(super) listed: Arc<[Skipped]>,
     pub(super) count: usize,
 }
 
@@ -132,20 +133,19 @@ impl Intake {
         let text = std::str::from_utf8(bytes).map_err(|error| not_utf8(bytes, error))?;
         let lines = lines(text);
         let first = lines.len().saturating_sub(reading.last_k.unwrap_or(usize::MAX));
-        let mut skipped = SkippedLines::default();
+        let (mut listed, mut count) = (Vec::new(), 0);
         for (index, line) in lines.iter().enumerate().skip(first) {
             let number = index + 1;
             let Err(problem) = self.take_line(log, line, number, reading.lenient) else { continue };
             if !reading.lenient {
                 return Err(problem);
             }
-            skipped.count += 1;
-            if skipped.listed.len() < SKIPPED_LISTED_MAX {
-                let detail = problem.detail().to_owned();
-                skipped.listed.push(Skipped { line: number, detail });
+            count += 1;
+            if listed.len() < SKIPPED_LISTED_MAX {
+                listed.push(Skipped { line: number, detail: problem.detail().to_owned() });
             }
         }
-        self.skipped = reading.lenient.then_some(skipped);
+        self.skipped = reading.lenient.then(|| SkippedLines { listed: listed.into(), count });
         Ok(())
     }
 

@@ -11,18 +11,19 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use super::answer::{Answer, JSON, NDJSON};
-use super::body::{BodyRoom, items_bytes_max, read};
+use super::body::items_bytes_max;
 use super::docs;
 use super::etag::{Resource, Tag};
 use super::intake::{Intake, Reading, posted, replaced};
 use super::page::{LogQuery, steps_param};
 use super::params::{Params, invalid};
-use super::path::{Author, LogPath, entry_url, log_url};
+use super::path::{LogPath, entry_url, log_url};
 use super::problem::Problem;
 use super::read::shown;
+use super::shaped::WrittenBody;
 use super::stream;
-use super::write::{Writing, WrittenBody, added, removed};
-use crate::board::{self, Command, LogName, Which};
+use super::write::Writing;
+use crate::board::{self, Command, Which};
 use crate::service::Service;
 
 /// An item in its envelope.
@@ -92,10 +93,6 @@ pub(super) struct EntryPage {
     revision: u64,
 }
 
-fn tag_of(service: &Service, board: &board::Board, log: &LogName) -> Tag {
-    Tag::new(service.epoch(), board.log_version(log), &Resource::Log(log.clone()))
-}
-
 /// Read a log
 ///
 /// A page of entries; with `Accept: application/x-ndjson` the bare items, a line each, all of them
@@ -120,7 +117,8 @@ pub(super) async fn get(
     let query = LogQuery::params(&session, &headers, &mut params)?;
     let board = shown(&service, &session, params).await?.board;
     let format = if query.lines() { "lines" } else { "" };
-    let tag = tag_of(&service, &board, &log).rendering(uri.query().unwrap_or_default(), format);
+    let tag = Tag::new(service.epoch(), board.log_version(&log), &Resource::Log(log.clone()))
+        .rendering(uri.query().unwrap_or_default(), format);
     let answer = match Answer::of(board.revision()).unless_known(&headers, &tag)? {
         Ok(answer) => answer,
         Err(known) => return Ok(known),
@@ -150,28 +148,27 @@ pub(super) async fn get(
     )
 )]
 pub(super) async fn post(
-    State(service): State<Service>,
-    State(room): State<BodyRoom>,
-    LogPath { session, log }: LogPath,
-    Author(author): Author,
-    headers: HeaderMap,
-    mut params: Params,
+    LogPath { log, .. }: LogPath,
+    mut writing: Writing,
     body: Body,
 ) -> Result<Response, Problem> {
-    let reading = Reading::params(&mut params)?;
-    params.finish()?;
-    let bytes = read(&headers, body, items_bytes_max(&log), &room).await?;
-    let Intake { items, images, skipped } = posted(log.clone(), &headers, bytes, reading).await?;
-    let writing = Writing { service: &service, session, author, headers: &headers };
+    let reading = Reading::params(&mut writing.params)?;
+    let bytes = writing.body(body, items_bytes_max(&log)).await?;
+    let intake = posted(log.clone(), &writing.headers, bytes, reading).await?;
+    let Intake { items, images, skipped } = intake;
     let command = Command::Append { log: log.clone(), items };
-    let receipt = writing.write(Resource::Log(log.clone()), command, images).await?;
-    let tag = tag_of(&service, &receipt.board, &log);
-    let first = match receipt.answer {
-        board::Answer::Added { first, count: 1.., .. } => Some(first),
-        board::Answer::Added { .. } | board::Answer::Done | board::Answer::Removed { .. } => None,
-    };
-    let made = first.map(|first| entry_url(&writing.session, &log, first));
-    added(&receipt, &tag, made.as_deref(), skipped)
+    writing
+        .write(Resource::Log(log.clone()), command, images, move |written| {
+            let first = match written.receipt.answer {
+                board::Answer::Added { first, count: 1.., .. } => Some(first),
+                board::Answer::Added { .. }
+                | board::Answer::Done
+                | board::Answer::Removed { .. } => None,
+            };
+            let location = first.map(|first| entry_url(written.session, &log, first));
+            written.added(written.log_tag(&log), location, skipped.as_ref())
+        })
+        .await
 }
 
 /// Replace a log
@@ -190,24 +187,20 @@ pub(super) async fn post(
     )
 )]
 pub(super) async fn put(
-    State(service): State<Service>,
-    State(room): State<BodyRoom>,
-    LogPath { session, log }: LogPath,
-    Author(author): Author,
-    headers: HeaderMap,
-    params: Params,
+    LogPath { log, .. }: LogPath,
+    mut writing: Writing,
     body: Body,
 ) -> Result<Response, Problem> {
-    params.finish()?;
-    let bytes = read(&headers, body, items_bytes_max(&log), &room).await?;
-    let Intake { items, images, .. } = replaced(log.clone(), &headers, bytes).await?;
-    let writing = Writing { service: &service, session, author, headers: &headers };
+    let bytes = writing.body(body, items_bytes_max(&log)).await?;
+    let Intake { items, images, .. } = replaced(log.clone(), &writing.headers, bytes).await?;
     let command = Command::ReplaceLog { log: log.clone(), items };
-    let receipt = writing.write(Resource::Log(log.clone()), command, images).await?;
-    let tag = tag_of(&service, &receipt.board, &log);
-    let made = receipt.committed && !receipt.existed;
-    let location = made.then(|| log_url(&writing.session, &log));
-    added(&receipt, &tag, location.as_deref(), None)
+    writing
+        .write(Resource::Log(log.clone()), command, images, move |written| {
+            let made = written.receipt.committed && !written.receipt.existed;
+            let location = made.then(|| log_url(written.session, &log));
+            written.added(written.log_tag(&log), location, None)
+        })
+        .await
 }
 
 /// Remove entries of a log
@@ -223,22 +216,21 @@ pub(super) async fn put(
     )
 )]
 pub(super) async fn delete(
-    State(service): State<Service>,
-    LogPath { session, log }: LogPath,
-    Author(author): Author,
-    headers: HeaderMap,
-    mut params: Params,
+    LogPath { log, .. }: LogPath,
+    mut writing: Writing,
 ) -> Result<Response, Problem> {
-    let which = match (steps_param(&mut params)?, params.count("keep", 0, u64::MAX)?) {
+    let params = &mut writing.params;
+    let which = match (steps_param(params)?, params.count("keep", 0, u64::MAX)?) {
         (Some(_), Some(_)) => return Err(invalid("keep", "does not go with steps")),
         (Some(steps), None) => Which::Steps(steps),
         (None, Some(keep)) => Which::AllButNewest(keep),
         (None, None) => Which::All,
     };
-    params.finish()?;
-    let writing = Writing { service: &service, session, author, headers: &headers };
+    writing.no_body()?;
     let command = Command::RemoveEntries { log: log.clone(), which };
-    let receipt = writing.write(Resource::Log(log.clone()), command, Vec::new()).await?;
-    let tag = tag_of(&service, &receipt.board, &log);
-    removed(&receipt, Some(&tag))
+    writing
+        .write(Resource::Log(log.clone()), command, Vec::new(), move |written| {
+            written.removed(Some(written.log_tag(&log)))
+        })
+        .await
 }

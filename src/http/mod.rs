@@ -28,6 +28,7 @@ mod screenshots;
 mod server;
 mod session_patch;
 mod sessions;
+mod shaped;
 mod stream;
 mod view;
 mod write;

@@ -2,25 +2,28 @@
 
 use std::collections::BTreeMap;
 
+use axum::body::Body;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use serde::Serialize;
+use serde::ser::Error as _;
 use utoipa::ToSchema;
 
 use super::answer::Answer;
-use super::body::{BODY_BYTES_MAX, BodyRoom, json_text, media_type, read, unsupported};
+use super::body::{BODY_BYTES_MAX, json_text, media_type, unsupported};
 use super::docs;
 use super::error::no_session;
 use super::etag::{Resource, Tag};
 use super::params::{Params, invalid};
-use super::path::{Author, SessionPath, session_url};
+use super::path::{SessionPath, session_url};
 use super::problem::Problem;
 use super::read::shown;
 use super::session_patch::session_patch;
-use super::write::{Writing, removed};
+use super::shaped::{Written, WrittenBody};
+use super::write::Writing;
 use crate::board::{Board, Command, Log, SessionName, Settings};
-use crate::service::{Published, Service};
+use crate::service::Service;
 
 /// How many sessions a list has, unless it is asked for more or fewer.
 const LIST_DEFAULT: usize = 100;
@@ -126,8 +129,7 @@ pub(super) struct SettingsPatchBody {
 }
 
 impl SessionBody {
-    fn of(name: &SessionName, published: &Published) -> Option<Self> {
-        let board = &published.board;
+    fn of(name: &SessionName, board: &Board, history_bytes: u64) -> Option<Self> {
         let life = board.life()?;
         let [questions, requests, trajectories, screenshots] =
             board.logs().each_ref().map(Log::len);
@@ -138,7 +140,7 @@ impl SessionBody {
             is_empty: board.is_empty(),
             counts: Counts { questions, requests, trajectories, screenshots },
             bytes: board.bytes(),
-            history_bytes: published.history_bytes,
+            history_bytes,
             agents: board.agents(),
             created_at: life.created_at.to_string(),
             updated_at: board.updated_at().to_string(),
@@ -184,7 +186,10 @@ pub(super) async fn list(
     found.truncate(limit);
     let next = found.last().map(|(name, _)| name.clone()).or(after);
     let page = SessionPage {
-        sessions: found.iter().filter_map(|(name, shown)| SessionBody::of(name, shown)).collect(),
+        sessions: found
+            .iter()
+            .filter_map(|(name, shown)| SessionBody::of(name, &shown.board, shown.history_bytes))
+            .collect(),
         next: next.map(|name| name.to_string()),
         more,
     };
@@ -234,7 +239,8 @@ pub(super) async fn describe(
         Ok(answer) => answer,
         Err(known) => return Ok(known),
     };
-    let body = SessionBody::of(&session, &published).ok_or_else(|| no_session(&session))?;
+    let body = SessionBody::of(&session, board, published.history_bytes)
+        .ok_or_else(|| no_session(&session))?;
     answer.json(&body)
 }
 
@@ -254,33 +260,24 @@ pub(super) async fn describe(
         docs::PutRefusals,
     )
 )]
-pub(super) async fn put(
-    State(service): State<Service>,
-    State(room): State<BodyRoom>,
-    SessionPath(session): SessionPath,
-    Author(author): Author,
-    headers: HeaderMap,
-    params: Params,
-    body: axum::body::Body,
-) -> Result<Response, Problem> {
-    params.finish()?;
-    let bytes = read(&headers, body, BODY_BYTES_MAX, &room).await?;
-    let sent = media_type(&headers);
+pub(super) async fn put(mut writing: Writing, body: Body) -> Result<Response, Problem> {
+    let bytes = writing.body(body, BODY_BYTES_MAX).await?;
+    let sent = media_type(&writing.headers);
     if sent != "application/json" && !(sent.is_empty() && bytes.is_empty()) {
         return Err(unsupported(&sent, "application/json", "for example with curl --json"));
     }
     let command = session_patch(if bytes.is_empty() { "{}" } else { json_text(&bytes)? })?;
-    let writing = Writing { service: &service, session, author, headers: &headers };
-    let receipt = writing.write(Resource::Session, command, Vec::new()).await?;
-    let board = receipt.board;
-    let tag = Tag::new(service.epoch(), board.version(), &Resource::Session);
-    let mut answer = Answer::of(board.revision()).tag(&tag);
-    if !receipt.existed {
-        answer = answer.created(&session_url(&writing.session));
-    }
-    let published = Published { board, history_bytes: receipt.history_bytes };
-    let body = SessionBody::of(&writing.session, &published);
-    answer.json(&body.ok_or_else(|| no_session(&writing.session))?)
+    writing
+        .write(Resource::Session, command, Vec::new(), |written| {
+            let Written { receipt, session, .. } = written;
+            let tag = written.tag(receipt.board.version(), &Resource::Session);
+            let made = (!receipt.existed).then(|| session_url(session));
+            let body = SessionBody::of(session, &receipt.board, receipt.history_bytes);
+            let body =
+                body.ok_or_else(|| serde_json::Error::custom("it was put and is not there"))?;
+            written.json(Some(tag), made, &body)
+        })
+        .await
 }
 
 /// Delete a session with all it has
@@ -290,20 +287,13 @@ pub(super) async fn put(
     delete, path = "/v1/sessions/{session}", operation_id = "delete_session", tag = "sessions",
     params(docs::InSession, docs::Removes),
     responses(
-        (status = 200, description = "It is gone", body = super::write::WrittenBody,
+        (status = 200, description = "It is gone", body = WrittenBody,
             headers(("Blackboard-Revision" = u64, description = "The deletion's revision"))),
         docs::RemoveRefusals,
     )
 )]
-pub(super) async fn delete(
-    State(service): State<Service>,
-    SessionPath(session): SessionPath,
-    Author(author): Author,
-    headers: HeaderMap,
-    params: Params,
-) -> Result<Response, Problem> {
-    params.finish()?;
-    let writing = Writing { service: &service, session, author, headers: &headers };
-    let receipt = writing.write(Resource::Session, Command::DeleteSession, Vec::new()).await?;
-    removed(&receipt, None)
+pub(super) async fn delete(mut writing: Writing) -> Result<Response, Problem> {
+    writing.no_body()?;
+    let command = Command::DeleteSession;
+    writing.write(Resource::Session, command, Vec::new(), |written| written.removed(None)).await
 }
