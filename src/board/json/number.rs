@@ -1,5 +1,9 @@
 //! Numbers by value, as Python compares them: integers exactly, floats as doubles, one with the other exactly.
 
+use num_bigint::BigInt;
+
+use super::INTEGER_DIGITS_MAX;
+
 /// A number's value: equal exactly when Python finds the numbers equal.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Exact(Value);
@@ -43,6 +47,30 @@ impl Value {
 #[must_use]
 pub fn to_f64(text: &str) -> f64 {
     text.parse().unwrap_or(f64::NAN)
+}
+
+/// The sum of two JSON numbers: of integers exactly, else as doubles with the shortest digits that say the same double.
+///
+/// `None` where it is infinite, an integer of more than [`INTEGER_DIGITS_MAX`] digits, or a text is no number.
+#[must_use]
+pub fn sum(a: &str, b: &str) -> Option<String> {
+    if !is_number(a) || !is_number(b) {
+        return None;
+    }
+    if is_integer(a) && is_integer(b) {
+        // Reading a longer one would take a time that grows with its square.
+        if digits(a).max(digits(b)) > INTEGER_DIGITS_MAX {
+            return None;
+        }
+        let sum = (a.parse::<BigInt>().ok()? + b.parse::<BigInt>().ok()?).to_string();
+        return (digits(&sum) <= INTEGER_DIGITS_MAX).then_some(sum);
+    }
+    let sum = to_f64(a) + to_f64(b);
+    sum.is_finite().then(|| format!("{sum:?}"))
+}
+
+fn digits(integer: &str) -> usize {
+    integer.trim_start_matches('-').len()
 }
 
 /// Whether this JSON number has neither fraction nor exponent.
@@ -138,7 +166,71 @@ mod tests {
         }
     }
 
+    #[test]
+    fn integers_are_added_exactly() {
+        let nines = "9".repeat(INTEGER_DIGITS_MAX);
+        for (a, b, expected) in [
+            ("1", "2", "3"),
+            ("-0", "0", "0"),
+            ("5", "-7", "-2"),
+            ("9007199254740993", "1", "9007199254740994"),
+            ("18446744073709551615", "1", "18446744073709551616"),
+            (
+                "170141183460469231731687303715884105727",
+                "1",
+                "170141183460469231731687303715884105728",
+            ),
+            (&nines, "-0", &nines),
+            (&format!("-{nines}"), &nines, "0"),
+        ] {
+            assert_eq!(sum(a, b).as_deref(), Some(expected), "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn other_numbers_are_added_as_doubles() {
+        for (a, b, expected) in [
+            ("1", "2.0", "3.0"),
+            ("0.1", "0.2", "0.30000000000000004"),
+            ("1e16", "0", "1e16"),
+            ("1E5", "-1e5", "0.0"),
+            ("-0.0", "-0", "-0.0"),
+            ("9007199254740993", "0.0", "9007199254740992.0"),
+            ("5e-324", "0", "5e-324"),
+        ] {
+            assert_eq!(sum(a, b).as_deref(), Some(expected), "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn what_no_client_could_read_is_no_sum() {
+        let nines = "9".repeat(INTEGER_DIGITS_MAX);
+        let longer = "1".repeat(INTEGER_DIGITS_MAX + 1);
+        for (a, b) in [
+            (nines.as_str(), "1"),
+            (&format!("-{nines}"), "-1"),
+            (&longer, "-1"),
+            ("1.7976931348623157e308", "1e308"),
+            (&nines, "0.5"),
+            ("1", "x"),
+            ("", "1"),
+            ("inf", "0.0"),
+        ] {
+            assert_eq!(sum(a, b), None, "{a} {b}");
+            assert_eq!(sum(b, a), None, "{b} {a}");
+        }
+    }
+
     proptest! {
+        #[test]
+        fn any_sum_is_a_number_and_that_of_the_machine(a in any::<i64>(), b in any::<i64>(), x in any::<f64>()) {
+            prop_assert_eq!(sum(&a.to_string(), &b.to_string()), Some((i128::from(a) + i128::from(b)).to_string()));
+            prop_assume!(x.is_finite());
+            let added = sum(&format!("{x:?}"), "0.0").unwrap();
+            prop_assert!(is_number(&added));
+            prop_assert_eq!(to_f64(&added).to_bits(), (x + 0.0).to_bits());
+        }
+
         #[test]
         fn any_double_equals_its_shortest_and_its_full_form(double in any::<f64>()) {
             prop_assume!(double.is_finite());
