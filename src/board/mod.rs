@@ -21,6 +21,11 @@ mod log;
 mod names;
 mod select;
 mod settings;
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "deciding and applying are about to be built on it")
+)]
+mod state;
 pub mod stored;
 mod time;
 
@@ -42,6 +47,7 @@ pub use settings::{
     HISTORY_KEYS_MAX, LABEL_BYTES_MAX, LABELS_MAX, Labels, LabelsPatch, Set, Settings,
     SettingsPatch, patch_labels,
 };
+pub use state::{InvalidPath, NotAnObject, State, StatePath, StateValue};
 pub use time::Timestamp;
 
 #[cfg(test)]

@@ -6,14 +6,14 @@ use super::tree::Tree;
 const FLAT_MAX: usize = 1_024;
 
 #[derive(Clone, Debug)]
-pub(super) enum Elements<'a> {
+pub(in crate::board) enum Elements<'a> {
     Flat(Vec<Tree<'a>>),
     /// Inserts and removes anywhere in logarithmic time; a chunk is too large for the many short arrays.
     Chunked(imbl::Vector<Tree<'a>>),
 }
 
 impl<'a> Elements<'a> {
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::board) fn len(&self) -> usize {
         match self {
             Self::Flat(all) => all.len(),
             Self::Chunked(all) => all.len(),
@@ -34,7 +34,7 @@ impl<'a> Elements<'a> {
         }
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Tree<'a>> {
+    pub(in crate::board) fn iter(&self) -> impl Iterator<Item = &Tree<'a>> {
         (0..self.len()).filter_map(|index| self.get(index))
     }
 

@@ -10,7 +10,7 @@ use super::tree::Tree;
 const UNINDEXED_MAX: usize = 16;
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Members<'a> {
+pub(in crate::board) struct Members<'a> {
     /// A removed member leaves its place empty, so that those after it keep theirs.
     places: Vec<Option<Member<'a>>>,
     count: usize,
@@ -25,12 +25,12 @@ struct Member<'a> {
 }
 
 impl<'a> Members<'a> {
-    pub(super) const fn len(&self) -> usize {
+    pub(in crate::board) const fn len(&self) -> usize {
         self.count
     }
 
     /// Each name's literal with its value.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &Tree<'a>)> {
+    pub(in crate::board) fn iter(&self) -> impl Iterator<Item = (&str, &Tree<'a>)> {
         let members = self.places.iter().flatten();
         members.map(|member| (&*member.literal, &member.value))
     }

@@ -28,4 +28,5 @@ pub use scan::{Kind, Member, elements, get, kind, members, select};
 pub(crate) use string::{Piece, pieces, short_escape};
 pub use string::{decode, quote};
 pub use syntax::{Malformed, MalformedReason, syntax};
+pub(super) use tree::Tree;
 pub use tree::equal;

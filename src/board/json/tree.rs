@@ -11,7 +11,7 @@ use super::string;
 use super::tokens::{Token, Tokens};
 
 #[derive(Clone, Debug)]
-pub(super) enum Tree<'a> {
+pub(in crate::board) enum Tree<'a> {
     /// The text of a string, number or word.
     Scalar(&'a str),
     // In boxes, so that the many scalars of a document stay small.
@@ -21,22 +21,22 @@ pub(super) enum Tree<'a> {
 
 /// The text is deeper than [`DEPTH_MAX`].
 #[derive(Debug)]
-pub(super) struct TooDeep;
+pub(in crate::board) struct TooDeep;
 
 /// How much a value is.
 #[derive(Clone, Copy)]
-pub(super) struct Measure {
+pub(in crate::board) struct Measure {
     /// The length of its text without white space, near enough.
-    pub(super) bytes: usize,
+    pub(in crate::board) bytes: usize,
     /// Its levels: none for a scalar.
-    pub(super) levels: usize,
+    pub(in crate::board) levels: usize,
 }
 
 impl<'a> Tree<'a> {
     pub(super) const NULL: Self = Self::Scalar("null");
 
     /// Takes a document apart; of a repeated name the last value stays, at the place of the first.
-    pub(super) fn parse(text: &'a str) -> Result<Self, TooDeep> {
+    pub(in crate::board) fn parse(text: &'a str) -> Result<Self, TooDeep> {
         let mut tokens = Tokens::new(text);
         match tokens.next() {
             Some((_, first)) => Self::read(first, &mut tokens, DEPTH_MAX),
@@ -71,7 +71,7 @@ impl<'a> Tree<'a> {
     }
 
     /// Writes the document without any white space.
-    pub(super) fn write(&self, out: &mut String) {
+    pub(in crate::board) fn write(&self, out: &mut String) {
         match self {
             Self::Scalar(text) => out.push_str(text),
             Self::Array(elements) => {
@@ -96,7 +96,7 @@ impl<'a> Tree<'a> {
     }
 
     /// Whether both are the same value: numbers by what they are, members in any order.
-    pub(super) fn equals(&self, other: &Self) -> bool {
+    pub(in crate::board) fn equals(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Scalar(a), Self::Scalar(b)) => equal_scalars(a, b),
             (Self::Array(a), Self::Array(b)) => {
@@ -113,7 +113,7 @@ impl<'a> Tree<'a> {
     }
 
     /// Walks all of it.
-    pub(super) fn measure(&self) -> Measure {
+    pub(in crate::board) fn measure(&self) -> Measure {
         match self {
             Self::Scalar(text) => Measure { bytes: text.len(), levels: 0 },
             Self::Array(elements) => container(elements.iter().map(Self::measure)),

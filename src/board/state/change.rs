@@ -1,0 +1,115 @@
+//! What a commit does to the document.
+//!
+//! Deciding and admitting have checked the values and places. What they would not let pass is done by none of
+//! these: text deeper than a document may be, a root that is no object, a way through a value that is none.
+
+use std::sync::Arc;
+
+use super::merge::Merge;
+use super::node::Node;
+use super::path::StatePath;
+use super::{State, array};
+use crate::board::json::{DEPTH_MAX, Kind, Tree};
+use crate::board::{Revision, Timestamp};
+
+impl State {
+    /// Sets a value. The deadlines at this path and below it end, and the value gets its own, if any.
+    pub(in crate::board) fn put(
+        &mut self,
+        path: &StatePath,
+        value: &str,
+        expires_at: Option<Timestamp>,
+        revision: Revision,
+    ) {
+        let Some(tree) = self.admitted(path, value) else { return };
+        self.replace(path, Node::read(&tree, self.node(path), revision), revision);
+        self.expiries.end_within(path, |_| true);
+        if let Some(at) = expires_at {
+            self.expiries.set(path.clone(), at);
+        }
+    }
+
+    /// Sets a value. The deadlines of all that is still there stay.
+    pub(in crate::board) fn set(&mut self, path: &StatePath, value: &str, revision: Revision) {
+        let Some(tree) = self.admitted(path, value) else { return };
+        self.replace(path, Node::read(&tree, self.node(path), revision), revision);
+        let Self { root, expiries } = self;
+        expiries.end_within(path, |within| root.find(within.segments()).is_none());
+    }
+
+    /// Applies a JSON merge patch (RFC 7396). The deadlines of all that is still there stay.
+    pub(in crate::board) fn merge(&mut self, path: &StatePath, patch: &str, revision: Revision) {
+        let Some(tree) = self.admitted(path, patch) else { return };
+        let Self { root, expiries } = self;
+        let mut merge = Merge { revision, path, names: Vec::new(), expiries };
+        let merged = merge.merged(root.find(path.segments()), &tree);
+        self.replace(path, merged, revision);
+    }
+
+    /// Adds elements to an array, which is made where there is nothing. All deadlines stay.
+    pub(in crate::board) fn append<'a>(
+        &mut self,
+        path: &StatePath,
+        elements: impl IntoIterator<Item = &'a str>,
+        revision: Revision,
+    ) {
+        let levels_max = DEPTH_MAX.saturating_sub(path.len() + 1);
+        let text = |element| shallow(element, levels_max).map(|tree| array::compact(&tree));
+        let Some(elements) = elements.into_iter().map(text).collect::<Option<Vec<_>>>() else {
+            return;
+        };
+        // Only the kind: a node that is held would be copied when it changes.
+        let Ok(present) = self.place(path).map(|value| value.map(|value| value.kind())) else {
+            return;
+        };
+        let changes = match present {
+            None => true,
+            Some(kind) => kind == Kind::Array && !elements.is_empty(),
+        };
+        if changes {
+            edit(&mut self.root, path.segments(), revision, |node| node.append(elements, revision));
+        }
+    }
+
+    /// Removes a value with all deadlines at this path and below it; of the root there stays an empty object.
+    pub(in crate::board) fn remove(&mut self, path: &StatePath, revision: Revision) {
+        if self.node(path).is_none() {
+            return;
+        }
+        match path.segments().split_last() {
+            None if self.is_empty() => {}
+            None => self.root = Node::empty_object(revision),
+            Some((name, above)) => edit(&mut self.root, above, revision, |node| {
+                node.edit_object(revision, |object| object.remove(name));
+            }),
+        }
+        self.expiries.end_within(path, |_| true);
+    }
+
+    /// The value as a tree, if it may stand at this path.
+    fn admitted<'a>(&self, path: &StatePath, value: &'a str) -> Option<Tree<'a>> {
+        let tree = shallow(value, DEPTH_MAX.checked_sub(path.len())?)?;
+        let fits = matches!(tree, Tree::Object(_)) || !path.is_root();
+        (fits && self.place(path).is_ok()).then_some(tree)
+    }
+
+    /// Sets the node at this path, if it is another one than stands there, and the revisions above it.
+    fn replace(&mut self, path: &StatePath, node: Node, revision: Revision) {
+        if !self.node(path).is_some_and(|present| present.same(&node)) {
+            edit(&mut self.root, path.segments(), revision, |slot| *slot = node);
+        }
+    }
+}
+
+/// Text as a tree, if it has no more levels.
+fn shallow(text: &str, levels_max: usize) -> Option<Tree<'_>> {
+    Tree::parse(text).ok().filter(|tree| tree.measure().levels <= levels_max)
+}
+
+/// Changes the node that these names lead to; all nodes on the way change with it, and are made where there are none.
+fn edit(node: &mut Node, names: &[Arc<str>], revision: Revision, change: impl FnOnce(&mut Node)) {
+    let Some((name, below)) = names.split_first() else { return change(node) };
+    node.edit_object(revision, |object| {
+        object.edit(name, |member| edit(member, below, revision, change));
+    });
+}

@@ -1,0 +1,68 @@
+//! JSON merge patch (RFC 7396) on a value of the document: what the patch does not name is not touched.
+
+use std::sync::Arc;
+
+use super::expiries::Expiries;
+use super::node::Node;
+use super::path::StatePath;
+use crate::board::Revision;
+use crate::board::json::{self, Tree};
+
+/// A merge under way. The deadlines of what goes away end at once, so that no list of it is needed, which could
+/// be far longer than the patch.
+pub(super) struct Merge<'a> {
+    pub(super) revision: Revision,
+    /// The value that the patch is for.
+    pub(super) path: &'a StatePath,
+    /// The names from there to where the merge is now.
+    pub(super) names: Vec<Arc<str>>,
+    pub(super) expiries: &'a mut Expiries,
+}
+
+impl Merge<'_> {
+    /// The value after the patch; the target itself where that is no other.
+    pub(super) fn merged(&mut self, target: Option<&Node>, patch: &Tree<'_>) -> Node {
+        let present = target.and_then(Node::object);
+        let Tree::Object(patch) = patch else {
+            if present.is_some() {
+                self.end_below();
+            }
+            return Node::read(patch, target, self.revision);
+        };
+        let mut object = present.map(Arc::clone).unwrap_or_default();
+        for (literal, value) in patch.iter() {
+            let name = json::decode(literal);
+            let member = object.get(&name);
+            self.names.push(name.as_ref().into());
+            if !matches!(value, Tree::Scalar("null")) {
+                let merged = self.merged(member, value);
+                if !member.is_some_and(|member| member.same(&merged)) {
+                    Arc::make_mut(&mut object).edit(&name, |slot| *slot = merged);
+                }
+            } else if member.is_some() {
+                self.end_here_and_below();
+                Arc::make_mut(&mut object).remove(&name);
+            }
+            self.names.pop();
+        }
+        match target {
+            Some(target) if present.is_some_and(|present| Arc::ptr_eq(present, &object)) => {
+                target.clone()
+            }
+            _ => Node::of_object(object, self.revision),
+        }
+    }
+
+    fn end_here_and_below(&mut self) {
+        if !self.expiries.is_empty() {
+            self.expiries.end_within(&self.path.below(&self.names), |_| true);
+        }
+    }
+
+    fn end_below(&mut self) {
+        if !self.expiries.is_empty() {
+            let here = self.path.below(&self.names);
+            self.expiries.end_within(&here, |within| *within != here);
+        }
+    }
+}

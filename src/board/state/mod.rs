@@ -1,0 +1,157 @@
+//! A session's state: one JSON document, an object at its root, addressed by path.
+//!
+//! Cloning it is O(1), changing a value copies one way down to it, and the old document stays as it was.
+//! Every member and the root know the revision of their last change: it moves when the text of the value or of
+//! one below it changes, and at no other time.
+
+mod array;
+mod change;
+mod expiries;
+mod merge;
+mod node;
+mod object;
+mod path;
+mod text;
+mod value;
+
+use expiries::Expiries;
+use node::Node;
+pub use path::{InvalidPath, StatePath};
+pub use value::StateValue;
+
+use super::json::{Kind, Tree};
+use super::{Revision, Timestamp};
+
+/// The document with its revisions and deadlines.
+#[derive(Clone, Debug, PartialEq)]
+pub struct State {
+    root: Node,
+    expiries: Expiries,
+}
+
+/// A write goes through a value that has no members.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the value at '{at}' is {}, no object", kind.with_article())]
+pub struct NotAnObject {
+    /// Where that value is.
+    pub at: StatePath,
+    /// What it is instead.
+    pub kind: Kind,
+}
+
+impl State {
+    /// The length of the document's text.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.root.bytes()
+    }
+
+    /// The revision of the document's last change.
+    #[must_use]
+    pub const fn changed(&self) -> Revision {
+        self.root.changed()
+    }
+
+    /// Whether there is nothing in the document.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.root.object().is_none_or(|object| object.len() == 0)
+    }
+
+    /// The whole document.
+    #[must_use]
+    pub fn document(&self) -> StateValue {
+        StateValue(self.root.clone())
+    }
+
+    /// The value at this path; `None` where there is none, or something above is no object.
+    #[must_use]
+    pub fn value(&self, path: &StatePath) -> Option<StateValue> {
+        self.node(path).cloned().map(StateValue)
+    }
+
+    /// The value that a write to this path meets.
+    ///
+    /// # Errors
+    ///
+    /// [`NotAnObject`] where something above is there and has no members.
+    pub fn place(&self, path: &StatePath) -> Result<Option<StateValue>, NotAnObject> {
+        let mut node = &self.root;
+        for (above, name) in path.segments().iter().enumerate() {
+            let object = node
+                .object()
+                .ok_or_else(|| NotAnObject { at: path.prefix(above), kind: node.kind() })?;
+            let Some(member) = object.get(name) else { return Ok(None) };
+            node = member;
+        }
+        Ok(Some(StateValue(node.clone())))
+    }
+
+    /// When the value at this path goes away by itself.
+    #[must_use]
+    pub fn expires_at(&self, path: &StatePath) -> Option<Timestamp> {
+        self.expiries.get(path)
+    }
+
+    /// When the next value goes away by itself.
+    #[must_use]
+    pub fn next_expiry(&self) -> Option<Timestamp> {
+        self.expiries.next()
+    }
+
+    /// The paths whose time has come, in order of time; without those that go with one above them.
+    #[must_use]
+    pub fn due(&self, now: Timestamp) -> Vec<StatePath> {
+        self.expiries.due(now)
+    }
+
+    /// All deadlines, in order of path.
+    pub(in crate::board) fn expiries(&self) -> impl Iterator<Item = (&StatePath, Timestamp)> {
+        self.expiries.iter()
+    }
+
+    /// The revisions of the root and of all members in preorder; with the document's text and the deadlines
+    /// all that there is to know.
+    pub(in crate::board) fn revisions(&self) -> Vec<Revision> {
+        let mut revisions = Vec::new();
+        self.root.revisions(&mut revisions);
+        revisions
+    }
+
+    /// The state of which these are text, revisions and deadlines; `None` where they do not fit together.
+    pub(in crate::board) fn restore(
+        document: &str,
+        revisions: &[Revision],
+        expiries: impl IntoIterator<Item = (StatePath, Timestamp)>,
+    ) -> Option<Self> {
+        let tree = Tree::parse(document).ok()?;
+        let mut revisions = revisions.iter().copied();
+        let root = Node::restore(&tree, &mut revisions)?;
+        if root.kind() != Kind::Object || revisions.next().is_some() {
+            return None;
+        }
+        let mut state = Self { root, expiries: Expiries::default() };
+        for (path, at) in expiries {
+            state.node(&path)?;
+            state.expiries.set(path, at);
+        }
+        Some(state)
+    }
+
+    fn node(&self, path: &StatePath) -> Option<&Node> {
+        self.root.find(path.segments())
+    }
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self { root: Node::empty_object(Revision::default()), expiries: Expiries::default() }
+    }
+}
+
+#[cfg(test)]
+mod cost_tests;
+#[cfg(test)]
+mod model_tests;
+#[cfg(test)]
+mod state_tests;

@@ -1,0 +1,191 @@
+//! Where a value stands in the document: the names from the root.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::board::json::DEPTH_MAX;
+
+/// Why these names are no path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidPath {
+    /// A segment has nothing in it.
+    #[error("a path has no empty segment, segment {position} is empty")]
+    EmptySegment {
+        /// Which one, from 1.
+        position: usize,
+    },
+    /// A segment is `.` or `..`.
+    #[error("'.' and '..' are no segments of a path, segment {position} is one")]
+    Dots {
+        /// Which one, from 1.
+        position: usize,
+    },
+    /// There are more segments than the document may have levels.
+    #[error("a path has at most {DEPTH_MAX} segments, this one has {segments}")]
+    TooDeep {
+        /// How many there are.
+        segments: usize,
+    },
+}
+
+/// Where a value stands in the document: the names from the root, none for the root itself.
+///
+/// Ordered name by name, so that all paths below one follow it directly.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "Vec<String>", into = "Vec<String>")]
+pub struct StatePath(Arc<[Arc<str>]>);
+
+impl StatePath {
+    /// The path of the whole document.
+    #[must_use]
+    pub fn root() -> Self {
+        Self(Arc::new([]))
+    }
+
+    /// The path of these names from the root.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidPath`] where a name cannot be a segment, or there are too many.
+    pub fn from_segments<S: Into<Arc<str>>>(
+        segments: impl IntoIterator<Item = S>,
+    ) -> Result<Self, InvalidPath> {
+        let segments: Arc<[Arc<str>]> = segments.into_iter().map(Into::into).collect();
+        if segments.len() > DEPTH_MAX {
+            return Err(InvalidPath::TooDeep { segments: segments.len() });
+        }
+        for (position, segment) in (1..).zip(segments.iter()) {
+            match &**segment {
+                "" => return Err(InvalidPath::EmptySegment { position }),
+                "." | ".." => return Err(InvalidPath::Dots { position }),
+                _ => {}
+            }
+        }
+        Ok(Self(segments))
+    }
+
+    /// The names from the root.
+    #[must_use]
+    pub fn segments(&self) -> &[Arc<str>] {
+        &self.0
+    }
+
+    /// Whether this is the path of the whole document.
+    #[must_use]
+    pub fn is_root(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// How many levels below the root.
+    #[must_use]
+    #[expect(clippy::len_without_is_empty, reason = "the path without a segment is the root")]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The path of the object that this one is in; `None` for the root.
+    #[must_use]
+    pub fn parent(&self) -> Option<Self> {
+        let (_, above) = self.0.split_last()?;
+        Some(Self(above.into()))
+    }
+
+    /// The name of the value in its object; `None` for the root.
+    #[must_use]
+    pub fn last(&self) -> Option<&str> {
+        self.0.last().map(|name| &**name)
+    }
+
+    /// Whether that path is this one or below it.
+    #[must_use]
+    pub fn contains(&self, that: &Self) -> bool {
+        that.0.starts_with(&self.0)
+    }
+
+    /// The path of this many names less.
+    pub(super) fn prefix(&self, segments: usize) -> Self {
+        self.0.get(..segments).map_or_else(|| self.clone(), |names| Self(names.into()))
+    }
+
+    /// The path of more names below this one, of which some may be no segments: names that stand in the
+    /// document are not bound by the rule.
+    pub(super) fn below(&self, names: &[Arc<str>]) -> Self {
+        Self(self.0.iter().chain(names).map(Arc::clone).collect())
+    }
+}
+
+impl fmt::Display for StatePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (position, name) in self.0.iter().enumerate() {
+            let separator = if position == 0 { "" } else { "/" };
+            write!(f, "{separator}{name}")?;
+        }
+        Ok(())
+    }
+}
+
+impl TryFrom<Vec<String>> for StatePath {
+    type Error = InvalidPath;
+
+    fn try_from(segments: Vec<String>) -> Result<Self, InvalidPath> {
+        Self::from_segments(segments)
+    }
+}
+
+impl From<StatePath> for Vec<String> {
+    fn from(path: StatePath) -> Self {
+        path.0.iter().map(|name| (**name).to_owned()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(segments: &[&str]) -> StatePath {
+        StatePath::from_segments(segments.iter().copied()).unwrap()
+    }
+
+    #[test]
+    fn any_name_but_an_empty_one_and_dots_is_a_segment() {
+        let odd = path(&["a/b", " ", "...", "会话", "\u{0}", ".a"]);
+        assert_eq!(odd.len(), 6);
+        assert_eq!(odd.to_string(), "a/b/ /.../会话/\u{0}/.a");
+        let why = |segments: &[&str]| StatePath::from_segments(segments.iter().copied());
+        assert_eq!(why(&["a", ""]), Err(InvalidPath::EmptySegment { position: 2 }));
+        assert_eq!(why(&["."]), Err(InvalidPath::Dots { position: 1 }));
+        assert_eq!(why(&["a", "b", ".."]), Err(InvalidPath::Dots { position: 3 }));
+        assert!(why(&["a"; 128]).is_ok());
+        assert_eq!(why(&["a"; 129]), Err(InvalidPath::TooDeep { segments: 129 }));
+    }
+
+    #[test]
+    fn a_path_knows_what_is_above_it() {
+        let deep = path(&["a", "b"]);
+        assert_eq!(deep.parent(), Some(path(&["a"])));
+        assert_eq!(deep.last(), Some("b"));
+        assert_eq!(StatePath::root().parent(), None);
+        assert!(StatePath::root().is_root() && StatePath::root().contains(&deep));
+        assert!(path(&["a"]).contains(&deep) && deep.contains(&deep));
+        assert!(!deep.contains(&path(&["a"])) && !path(&["a"]).contains(&path(&["ab"])));
+    }
+
+    #[test]
+    fn all_paths_below_one_follow_it_directly() {
+        let mut paths =
+            [path(&["a!"]), path(&["a", "b"]), path(&["b"]), path(&["a"]), path(&["a", "\u{0}"])];
+        paths.sort();
+        let sorted: Vec<_> = paths.iter().map(ToString::to_string).collect();
+        assert_eq!(sorted, ["a", "a/\u{0}", "a/b", "a!", "b"]);
+    }
+
+    #[test]
+    fn a_path_is_stored_as_its_names() {
+        let stored = serde_json::to_string(&path(&["a/b", "c"])).unwrap();
+        assert_eq!(stored, r#"["a/b","c"]"#);
+        assert_eq!(serde_json::from_str::<StatePath>(&stored).unwrap(), path(&["a/b", "c"]));
+        assert!(serde_json::from_str::<StatePath>(r#"["a",""]"#).is_err());
+    }
+}
