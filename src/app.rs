@@ -15,7 +15,7 @@ use crate::board::{InvalidItem, Item, Policy, json};
 use crate::config::{Config, SyncPolicy};
 use crate::descriptors::fit_connections;
 use crate::http::{ConnectionLimits, edge, router, serve};
-use crate::service::{LoadError, Service};
+use crate::service::{Clock, LoadError, Service};
 use crate::store::{SqliteOptions, SqliteStore, StoreError, SyncLevel};
 use crate::telemetry::LISTENING;
 
@@ -118,7 +118,7 @@ fn start(config: &Config) -> Result<Service, Error> {
         session_blob_bytes_max: config.session_blob_bytes_max.0,
         qa_pairs: qa_pairs.unwrap_or_default(),
     };
-    let service = Service::start(Arc::new(store), policy)?;
+    let service = Service::start(Arc::new(store), policy, Clock::system())?;
     for damage in service.damage() {
         tracing::error!(%damage, "a session is not served: its stored history is damaged");
     }

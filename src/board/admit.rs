@@ -1,8 +1,13 @@
 //! The guard before `apply`: everything that applying a commit assumes is checked here, so that a
 //! stored or imported commit that does not fit its board is refused instead of guessed at.
 
-use super::commit::{Change, Commit};
-use super::{Board, Digest, Image, Item, Log, LogName, Revision, Seq, SeqRange, apply};
+use super::claim::{Claim, Work};
+use super::commit::{Change, Commit, Due};
+use super::json::{self, DEPTH_MAX, Kind};
+use super::state::StatePath;
+use super::{
+    AgentName, Board, Digest, Image, Item, Json, Log, LogName, Revision, Seq, SeqRange, apply,
+};
 
 /// Why a commit does not follow its board.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -61,6 +66,32 @@ pub enum Misfit {
         /// The length in the commit.
         bytes: u64,
     },
+    /// The state has no place for a value, or not this one.
+    #[error("the state cannot be changed so at '{path}'")]
+    State {
+        /// Where.
+        path: StatePath,
+    },
+    /// There is no such agent to remove.
+    #[error("there is no agent '{agent}'")]
+    Agent {
+        /// Which one.
+        agent: AgentName,
+    },
+    /// A request's claim is not as the commit takes it to be.
+    #[error("the work on request {seq} cannot go on so")]
+    Work {
+        /// Which request.
+        seq: Seq,
+    },
+    /// More keys are forgotten than there are.
+    #[error("{found} keys are to be forgotten, of {known}")]
+    Keys {
+        /// How many there are.
+        known: usize,
+        /// How many the commit says.
+        found: usize,
+    },
 }
 
 /// Checks that this commit may be applied to this board.
@@ -75,9 +106,16 @@ pub fn admit(board: &Board, commit: &Commit) -> Result<(), Misfit> {
     if commit.at < board.updated_at {
         return Err(Misfit::Time);
     }
+    if let Some(kept) = &commit.kept {
+        let (known, found) = (board.keys.len(), kept.forgotten.0);
+        if found > known {
+            return Err(Misfit::Keys { known, found });
+        }
+    }
     match commit.changes.as_slice() {
+        [] if commit.kept.is_some() => Ok(()),
         [] => Err(Misfit::Nothing),
-        [only] => admit_change(board, 0, only),
+        [only] => admit_change(board, commit, 0, only),
         changes => admit_all(board, commit, changes),
     }
 }
@@ -86,13 +124,18 @@ pub fn admit(board: &Board, commit: &Commit) -> Result<(), Misfit> {
 fn admit_all(board: &Board, commit: &Commit, changes: &[Change]) -> Result<(), Misfit> {
     let mut board = board.clone();
     for (index, change) in changes.iter().enumerate() {
-        admit_change(&board, index, change)?;
+        admit_change(&board, commit, index, change)?;
         apply::apply_change(&mut board, change, commit.stamp());
     }
     Ok(())
 }
 
-fn admit_change(board: &Board, index: usize, change: &Change) -> Result<(), Misfit> {
+fn admit_change(
+    board: &Board,
+    commit: &Commit,
+    index: usize,
+    change: &Change,
+) -> Result<(), Misfit> {
     let exists = board.life.is_some();
     let creates = matches!(change, Change::Created { .. });
     if creates == exists {
@@ -100,16 +143,76 @@ fn admit_change(board: &Board, index: usize, change: &Change) -> Result<(), Misf
     }
     admit_images(board, change.items())?;
     match change {
-        Change::Created { .. } | Change::Configured { .. } | Change::Deleted => Ok(()),
+        Change::Created { .. }
+        | Change::Configured { .. }
+        | Change::Deleted
+        | Change::Cleared { .. }
+        | Change::AgentPut { .. }
+        | Change::Expired(Due::Session) => Ok(()),
         Change::Appended { log, first, .. } => {
             let next = board.log(log).map_or(Seq(1), Log::next_seq);
             let misfit = Misfit::Seq { log: log.clone(), next, found: *first };
             if *first == next { Ok(()) } else { Err(misfit) }
         }
-        Change::Cleared { .. } => Ok(()),
         Change::Removed { log, ranges } => admit_ranges(board, log, ranges),
         Change::Updated { log, seq, .. } => admit_entry(board, log, *seq),
+        Change::StatePut { path, value, .. }
+        | Change::StateSet { path, value }
+        | Change::StateMerged { path, patch: value } => admit_value(board, path, value),
+        Change::StateAppended { path, elements } => admit_elements(board, path, elements),
+        Change::StateRemoved { path } | Change::Expired(Due::State(path)) => {
+            let there = board.state.value(path).is_some();
+            if there { Ok(()) } else { Err(Misfit::State { path: path.clone() }) }
+        }
+        Change::AgentRemoved { agent } => {
+            let known = board.agents.contains_key(agent);
+            if known { Ok(()) } else { Err(Misfit::Agent { agent: agent.clone() }) }
+        }
+        Change::Claimed { seq, .. }
+        | Change::Released { seq }
+        | Change::Finished { seq, .. }
+        | Change::Expired(Due::Claim(seq)) => admit_work(board, commit.revision, *seq, change),
     }
+}
+
+/// A value below objects only, and no deeper with its path than a document may be.
+fn admit_value(board: &Board, path: &StatePath, value: &Json) -> Result<(), Misfit> {
+    let fits = board.state.place(path).is_ok()
+        && (!path.is_root() || json::kind(value.text()) == Kind::Object)
+        && is_shallow(path.len(), value);
+    if fits { Ok(()) } else { Err(Misfit::State { path: path.clone() }) }
+}
+
+fn admit_elements(board: &Board, path: &StatePath, elements: &[Json]) -> Result<(), Misfit> {
+    let place = board.state.place(path);
+    let array = place.is_ok_and(|value| value.is_none_or(|value| value.kind() == Kind::Array));
+    if array && elements.iter().all(|element| is_shallow(path.len() + 1, element)) {
+        return Ok(());
+    }
+    Err(Misfit::State { path: path.clone() })
+}
+
+fn is_shallow(levels_above: usize, value: &Json) -> bool {
+    let left = DEPTH_MAX.checked_sub(levels_above);
+    left.is_some_and(|left| json::check(value.text(), left).is_ok())
+}
+
+fn admit_work(board: &Board, revision: Revision, seq: Seq, change: &Change) -> Result<(), Misfit> {
+    admit_entry(board, &LogName::Requests, seq)?;
+    let entry = board.log(&LogName::Requests).and_then(|log| log.get(seq));
+    let work = entry.and_then(|entry| entry.work.as_deref());
+    let claim = work.and_then(Work::claim);
+    let done = matches!(work, Some(Work::Done(_)));
+    let fits = if let Change::Claimed { agent, fence, .. } = change {
+        // A claim is won now, or is the one that stands.
+        let stands = |claim: &Claim| claim.agent == *agent && claim.fence == *fence;
+        claim.map_or(!done && *fence == revision, stands)
+    } else if matches!(change, Change::Finished { .. }) {
+        !done
+    } else {
+        claim.is_some()
+    };
+    if fits { Ok(()) } else { Err(Misfit::Work { seq }) }
 }
 
 fn admit_ranges(board: &Board, log: &LogName, ranges: &[SeqRange]) -> Result<(), Misfit> {

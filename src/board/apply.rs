@@ -4,26 +4,41 @@
 
 use std::sync::Arc;
 
+use super::agent::{Agent, Profile};
 use super::board::Life;
-use super::commit::{Change, Commit};
-use super::log::Stamp;
-use super::{Board, Item, Log, LogName};
+use super::claim::{Claim, Done, Work};
+use super::commit::{Change, Commit, Due};
+use super::log::{SeqRange, Stamp};
+use super::state::State;
+use super::{AgentName, Board, Item, Json, Log, LogName, Seq};
 
 /// Makes the board what it is after this commit.
 pub fn apply(board: &mut Board, commit: &Commit) {
     for change in &commit.changes {
         apply_change(board, change, commit.stamp());
     }
+    close(board, commit);
+}
+
+/// What a commit is besides its changes.
+pub(super) fn close(board: &mut Board, commit: &Commit) {
     board.revision = commit.revision;
     board.updated_at = commit.at;
+    if !commit.is_expiry() {
+        board.written_at = commit.at;
+    }
+    if let Some(agent) = &commit.agent
+        && let Some(seen) = board.agents.get_mut(agent)
+    {
+        seen.last_seen = Some(commit.at);
+    }
+    if let Some(kept) = &commit.kept {
+        board.remember(kept, commit.at);
+    }
 }
 
 pub(super) fn apply_change(board: &mut Board, change: &Change, stamp: Stamp<'_>) {
-    for image in change.items().iter().filter_map(Item::image) {
-        if board.images.insert(image.sha256, image.bytes).is_none() {
-            board.image_bytes += image.bytes;
-        }
-    }
+    keep_images(board, change.items());
     match change {
         Change::Created { name, settings, labels } => {
             board.life = Some(Life {
@@ -45,11 +60,45 @@ pub(super) fn apply_change(board: &mut Board, change: &Change, stamp: Stamp<'_>)
         Change::Appended { log, first, items } => {
             edit(board, log, |log| log.append(*first, items, stamp));
         }
-        Change::Cleared { log } => edit(board, log, |log| log.clear(stamp.revision)),
-        Change::Removed { log, ranges } => {
-            edit(board, log, |log| log.remove(ranges, stamp.revision));
-        }
+        Change::Cleared { log } => clear(board, log, stamp),
+        Change::Removed { log, ranges } => remove(board, log, ranges, stamp),
         Change::Updated { log, seq, item } => edit(board, log, |log| log.update(*seq, item, stamp)),
+        Change::StatePut { path, value, expires_at } => edit_state(board, |state| {
+            state.put(path, value.text(), *expires_at, stamp.revision);
+        }),
+        Change::StateSet { path, value } => {
+            edit_state(board, |state| state.set(path, value.text(), stamp.revision));
+        }
+        Change::StateMerged { path, patch } => {
+            edit_state(board, |state| state.merge(path, patch.text(), stamp.revision));
+        }
+        Change::StateAppended { path, elements } => edit_state(board, |state| {
+            state.append(path, elements.iter().map(Json::text), stamp.revision);
+        }),
+        Change::StateRemoved { path } => {
+            edit_state(board, |state| state.remove(path, stamp.revision));
+        }
+        Change::AgentPut { agent, profile } => put_agent(board, agent, profile, stamp),
+        Change::AgentRemoved { agent } => remove_agent(board, agent, stamp),
+        Change::Claimed { seq, agent, fence, expires_at } => {
+            let claim = Claim { agent: agent.clone(), fence: *fence, expires_at: *expires_at };
+            mark(board, *seq, Some(Work::Claimed(claim)), stamp);
+        }
+        Change::Released { seq } => mark(board, *seq, None, stamp),
+        Change::Finished { seq, fence, result } => {
+            let (agent, result) = (stamp.agent.cloned(), result.clone());
+            let done = Done { agent, at: stamp.at, fence: *fence, result };
+            mark(board, *seq, Some(Work::Done(done)), stamp);
+        }
+        Change::Expired(due) => expire(board, due, stamp),
+    }
+}
+
+fn keep_images(board: &mut Board, items: &[Item]) {
+    for image in items.iter().filter_map(Item::image) {
+        if board.images.insert(image.sha256, image.bytes).is_none() {
+            board.image_bytes += image.bytes;
+        }
     }
 }
 
@@ -66,4 +115,84 @@ fn edit(board: &mut Board, name: &LogName, change: impl FnOnce(&mut Log)) {
     let before = log.bytes();
     change(log);
     board.bytes = board.bytes - before + log.bytes();
+}
+
+fn clear(board: &mut Board, log: &LogName, stamp: Stamp<'_>) {
+    if *log == LogName::Requests {
+        board.leases.clear();
+    }
+    edit(board, log, |log| log.clear(stamp.revision));
+}
+
+fn remove(board: &mut Board, log: &LogName, ranges: &[SeqRange], stamp: Stamp<'_>) {
+    if *log == LogName::Requests {
+        let gone = |seq: Seq| {
+            let range = ranges.get(ranges.partition_point(|range| range.last < seq));
+            range.is_some_and(|range| range.contains(seq))
+        };
+        let gone: Vec<_> = board.leases.iter().filter(|(_, seq)| gone(*seq)).copied().collect();
+        for lease in gone {
+            board.leases.remove(&lease);
+        }
+    }
+    edit(board, log, |log| log.remove(ranges, stamp.revision));
+}
+
+fn edit_state(board: &mut Board, change: impl FnOnce(&mut State)) {
+    let before = board.state.bytes();
+    change(&mut board.state);
+    // An empty document counts for nothing, so what it had is not in the sum.
+    board.bytes = board.bytes + board.state.bytes() - before;
+}
+
+fn put_agent(board: &mut Board, name: &AgentName, profile: &Profile, stamp: Stamp<'_>) {
+    let before = board.agents.get(name);
+    let known = before.map_or(0, |agent| agent.profile.item().bytes());
+    let agent = Agent {
+        profile: profile.clone(),
+        registered_at: before.map_or(stamp.at, |agent| agent.registered_at),
+        updated_at: stamp.at,
+        changed: stamp.revision,
+        last_seen: before.and_then(|agent| agent.last_seen),
+    };
+    board.bytes = board.bytes - known + profile.item().bytes();
+    board.agents.insert(name.clone(), agent);
+    board.agents_changed = stamp.revision;
+}
+
+fn remove_agent(board: &mut Board, name: &AgentName, stamp: Stamp<'_>) {
+    if let Some(agent) = board.agents.remove(name) {
+        board.bytes -= agent.profile.item().bytes();
+        board.agents_changed = stamp.revision;
+    }
+    let memory = LogName::Memory(name.clone());
+    if board.log(&memory).is_some_and(|log| !log.is_empty()) {
+        edit(board, &memory, |log| log.clear(stamp.revision));
+    }
+}
+
+/// Notes what has become of a request, and when that runs out.
+fn mark(board: &mut Board, seq: Seq, work: Option<Work>, stamp: Stamp<'_>) {
+    let lease = |work: &Work| work.claim().map(|claim| (claim.expires_at, seq));
+    let entry = board.log(&LogName::Requests).and_then(|log| log.get(seq));
+    if let Some(before) = entry.and_then(|entry| entry.work.as_deref()).and_then(lease) {
+        board.leases.remove(&before);
+    }
+    if let Some(lease) = work.as_ref().and_then(lease) {
+        board.leases.insert(lease);
+    }
+    edit(board, &LogName::Requests, |log| log.mark(seq, work, stamp));
+}
+
+fn expire(board: &mut Board, due: &Due, stamp: Stamp<'_>) {
+    match due {
+        Due::Session => *board = Board::absent(board.id, board.revision),
+        Due::State(path) => edit_state(board, |state| state.remove(path, stamp.revision)),
+        Due::Claim(seq) => {
+            let entry = board.log(&LogName::Requests).and_then(|log| log.get(*seq));
+            let claim = entry.and_then(|entry| entry.work.as_ref()?.claim());
+            let fence = claim.map(|claim| claim.fence);
+            mark(board, *seq, fence.map(|fence| Work::Lapsed { fence }), stamp);
+        }
+    }
 }

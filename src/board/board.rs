@@ -2,10 +2,14 @@
 
 use std::sync::Arc;
 
-use imbl::OrdMap;
+use imbl::{OrdMap, OrdSet};
 
+use super::agent::Agent;
+use super::commit::Due;
+use super::idempotency::{Kept, Keys};
 use super::settings::{Labels, Settings};
-use super::{AgentName, Digest, Log, LogName, Revision, SessionId, SessionName, Timestamp};
+use super::state::State;
+use super::{AgentName, Digest, Log, LogName, Revision, Seq, SessionId, SessionName, Timestamp};
 
 /// One session's board as it is at one revision.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,9 +18,19 @@ pub struct Board {
     pub(super) revision: Revision,
     pub(super) oldest: Revision,
     pub(super) updated_at: Timestamp,
+    /// When somebody wrote last; an expiry is nobody's write.
+    pub(super) written_at: Timestamp,
     pub(super) life: Option<Life>,
     pub(super) logs: [Log; 4],
+    /// One that was emptied with its agent stays, so that its seqs are not used again.
     pub(super) memories: OrdMap<AgentName, Log>,
+    pub(super) state: State,
+    pub(super) agents: OrdMap<AgentName, Agent>,
+    /// The revision at which an agent was last registered, changed or removed.
+    pub(super) agents_changed: Revision,
+    /// When the claims on requests run out.
+    pub(super) leases: OrdSet<(Timestamp, Seq)>,
+    pub(super) keys: Keys,
     pub(super) images: OrdMap<Digest, u64>,
     pub(super) bytes: u64,
     pub(super) image_bytes: u64,
@@ -55,9 +69,15 @@ impl Board {
             revision: after,
             oldest: after,
             updated_at: Timestamp::default(),
+            written_at: Timestamp::default(),
             life: None,
             logs: Default::default(),
             memories: OrdMap::new(),
+            state: State::default(),
+            agents: OrdMap::new(),
+            agents_changed: Revision::default(),
+            leases: OrdSet::new(),
+            keys: Keys::default(),
             images: OrdMap::new(),
             bytes: 0,
             image_bytes: 0,
@@ -113,10 +133,57 @@ impl Board {
         &self.logs
     }
 
-    /// How many agents have a memory.
+    /// The agents that take part, by name.
     #[must_use]
-    pub fn agents(&self) -> usize {
-        self.memories.len()
+    pub fn agents(&self) -> &OrdMap<AgentName, Agent> {
+        &self.agents
+    }
+
+    /// The version of the agents together.
+    #[must_use]
+    pub fn agents_version(&self) -> Version {
+        self.at_version(self.agents_changed)
+    }
+
+    /// The state that its writers share.
+    #[must_use]
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// The answers to its last keyed writes.
+    #[must_use]
+    pub fn keys(&self) -> &Keys {
+        &self.keys
+    }
+
+    /// Keeps the answer to a keyed write.
+    pub(crate) fn remember(&mut self, kept: &Kept, at: Timestamp) {
+        self.keys.remember(kept, at);
+    }
+
+    /// When the next thing in it comes to its end by time, if anything does.
+    #[must_use]
+    pub fn next_due(&self) -> Option<Timestamp> {
+        let lease = self.leases.get_min().map(|(at, _)| *at);
+        let times = [self.ends_at(), self.state.next_expiry(), lease];
+        times.into_iter().flatten().min()
+    }
+
+    /// What in it has come to its end by time. Where that is the session, it is nothing else.
+    #[must_use]
+    pub fn due(&self, now: Timestamp) -> Vec<Due> {
+        if self.ends_at().is_some_and(|at| at <= now) {
+            return vec![Due::Session];
+        }
+        let leases = self.leases.iter().take_while(|(at, _)| *at <= now);
+        let paths = self.state.due(now).into_iter().map(Due::State);
+        paths.chain(leases.map(|(_, seq)| Due::Claim(*seq))).collect()
+    }
+
+    fn ends_at(&self) -> Option<Timestamp> {
+        let ttl = self.life.as_ref()?.settings.ttl?;
+        Some(self.written_at.after(ttl))
     }
 
     /// Whether its four logs are empty; memories do not count, as in the original.
@@ -125,7 +192,7 @@ impl Board {
         self.logs.iter().all(Log::is_empty)
     }
 
-    /// The bytes of all its items' text, images not counted.
+    /// The bytes of the text of its items, its state and its agents' profiles; images not counted.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes

@@ -41,7 +41,9 @@ pub(super) fn append(log: LogName, items: Vec<Item>) -> Command {
 /// A write without a condition, by nobody.
 pub(super) fn write(command: Command) -> Write {
     let session = "sess_1".parse().unwrap();
-    Write { session, command, condition: Condition::default(), author: None }
+    let condition = Condition::default();
+    let terms = Terms { session, condition, fence: None, author: None, key: None };
+    Write { terms, command }
 }
 
 pub(super) fn at(now: i64, policy: &Policy) -> Moment<'_> {

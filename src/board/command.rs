@@ -1,24 +1,36 @@
-//! What may be asked of a board, and what a refusal knows.
+//! What may be asked of a board, and what is answered.
 
-use std::sync::Arc;
-
-use super::log::Entry;
+use super::agent::Status;
+use super::claim::{Claim, Fence};
+use super::idempotency::Key;
 use super::settings::{LabelsPatch, Set, SettingsPatch};
+use super::state::{StatePath, StateValue};
 use super::{
-    AgentName, Code, Item, LogName, Nonce, Revision, Seq, SessionName, Timestamp, Version,
+    AgentName, Item, Json, LogName, Nonce, Revision, Seq, SessionName, Timestamp, Ttl, Version,
 };
 
 /// One write, as a caller wants it.
 #[derive(Clone, Debug)]
 pub struct Write {
-    /// The session's name.
-    pub session: SessionName,
+    /// Where, by whom, and on what terms.
+    pub terms: Terms,
     /// What to do.
     pub command: Command,
+}
+
+/// All of a write but what it does.
+#[derive(Clone, Debug)]
+pub struct Terms {
+    /// The session's name.
+    pub session: SessionName,
     /// On what condition.
     pub condition: Condition,
+    /// The claim under which it is made, where one was named.
+    pub fence: Option<Fence>,
     /// Who writes, where one was named.
     pub author: Option<AgentName>,
+    /// The key by which a repeat is known, where one was given.
+    pub key: Option<Key>,
 }
 
 /// What to do.
@@ -78,9 +90,120 @@ pub enum Command {
     ReplaceBoard {
         /// The items of each.
         logs: [Vec<Item>; 4],
+        /// The whole state, unless it is to stay.
+        state: Option<Json>,
     },
     /// Empty the four logs.
-    ClearBoard,
+    ClearBoard {
+        /// Empty the state too.
+        state: bool,
+    },
+    /// Change the state at a path.
+    EditState {
+        /// Which path.
+        path: StatePath,
+        /// How.
+        edit: Edit,
+    },
+    /// Register an agent, or let it say something else of itself.
+    PutAgent {
+        /// Which agent.
+        agent: AgentName,
+        /// What it says, with its status or without.
+        profile: Item,
+    },
+    /// Patch what an agent says of itself.
+    PatchAgent {
+        /// Which agent.
+        agent: AgentName,
+        /// A merge patch (RFC 7396), an object.
+        patch: Item,
+    },
+    /// Remove an agent and empty its memory.
+    RemoveAgent {
+        /// Which agent.
+        agent: AgentName,
+    },
+    /// Remove all agents and empty all memories.
+    RemoveAgents,
+    /// Claim a request, or renew the claim.
+    Claim {
+        /// Which request.
+        request: Seq,
+        /// For how long.
+        ttl: Ttl,
+    },
+    /// Give a claim back.
+    Release {
+        /// On which request.
+        request: Seq,
+    },
+    /// Finish a request.
+    Finish {
+        /// Which request.
+        request: Seq,
+        /// Under which claim, where one was named.
+        fence: Option<Revision>,
+        /// What came of it.
+        result: Option<Json>,
+    },
+    /// Answer a question that has no answer yet.
+    AnswerQuestion {
+        /// Which question.
+        question: Seq,
+        /// The answer, which is not blank.
+        answer: String,
+    },
+    /// Do the one or the other, in one commit.
+    Transact(Box<Transaction>),
+}
+
+/// How the state is changed at a path.
+#[derive(Clone, Debug)]
+pub enum Edit {
+    /// This is its value, for so long or for ever.
+    Put {
+        /// Its value.
+        value: Json,
+        /// How long it lives.
+        ttl: Option<Ttl>,
+    },
+    /// A merge patch (RFC 7396) is applied.
+    Merge(Json),
+    /// A number is added to a number.
+    Add(Json),
+    /// Elements are added at the end of an array.
+    Append(Vec<Json>),
+    /// It is removed.
+    Remove,
+}
+
+/// Tests, and what to do if all of them hold, and what if not.
+#[derive(Clone, Debug, Default)]
+pub struct Transaction {
+    /// The tests.
+    pub tests: Vec<Test>,
+    /// What to do if all of them hold; commands that change one thing each, one after the other.
+    pub then: Vec<Command>,
+    /// What to do if not.
+    pub otherwise: Vec<Command>,
+}
+
+/// A question to the board.
+#[derive(Clone, Debug)]
+pub enum Test {
+    /// A path of the state has this value: numbers by value, members in any order.
+    Equals(StatePath, Json),
+    /// A path of the state is absent, or is there.
+    Absent(StatePath, bool),
+    /// A path of the state is in this version; none is one that it cannot have.
+    InVersion(StatePath, Option<Version>),
+    /// A log has so many entries.
+    Count(LogName, usize),
+    /// A request can be claimed, or cannot.
+    Claimable(Seq, bool),
+    /// The session is at this revision.
+    AtRevision(Revision),
 }
 
 /// Which entries to remove.
@@ -136,6 +259,20 @@ pub struct Policy {
     pub qa_pairs: Vec<Item>,
 }
 
+impl Answer {
+    /// The seq of the first entry that was added, if one was.
+    #[must_use]
+    pub fn first_added(&self) -> Option<Seq> {
+        if let Self::Added { first, count: 1.., .. } = self { Some(*first) } else { None }
+    }
+
+    /// How many entries or agents were removed, where that was asked for.
+    #[must_use]
+    pub fn removed(&self) -> Option<usize> {
+        if let Self::Removed { count } = self { Some(*count) } else { None }
+    }
+}
+
 /// What a write did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
@@ -150,90 +287,27 @@ pub enum Answer {
         /// How many were not kept, because the session is set so.
         dropped: usize,
     },
-    /// Entries were removed.
+    /// Entries, or agents, were removed.
     Removed {
         /// How many.
         count: usize,
     },
-}
-
-/// Why a write is refused. A refused write changes nothing.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Rejected {
-    /// There is no such session, and this write does not make one.
-    #[error("there is no session '{session}'")]
-    NoSession {
-        /// The name.
-        session: SessionName,
+    /// A path of the state has this value now.
+    Value(StateValue),
+    /// A request is claimed.
+    Claimed {
+        /// The claim.
+        claim: Claim,
+        /// Whether it was won just now, and not only renewed.
+        won: bool,
     },
-    /// There is no such entry.
-    #[error("{log} has no entry {seq}")]
-    NoEntry {
-        /// Which log.
-        log: LogName,
-        /// Which entry.
-        seq: Seq,
+    /// An agent has this status now.
+    Status(Status),
+    /// One branch of a transaction was done.
+    Transacted {
+        /// Whether all tests held.
+        succeeded: bool,
+        /// What each operation came to.
+        results: Vec<Answer>,
     },
-    /// The thing written is not as the condition wants it.
-    #[error("the resource is not as the condition requires")]
-    Precondition {
-        /// How it is, where it exists.
-        present: Option<Version>,
-        /// The entry as it is, where it is one.
-        current: Option<Arc<Entry>>,
-    },
-    /// The entry was changed since this write was made from it; only seen inside the server.
-    #[error("the entry was changed meanwhile")]
-    Stale,
-    /// Answered questions are to be loaded into a session that exists already.
-    #[error("questions are loaded only into a session that this write makes")]
-    NotAtCreation,
-    /// The session would have too many labels.
-    #[error("a session has at most {max} labels, this one would have {labels}")]
-    TooManyLabels {
-        /// How many it would have.
-        labels: usize,
-        /// How many it may have.
-        max: usize,
-    },
-    /// Too many items in one write.
-    #[error("one write may bring {max} items, this one brings {items}")]
-    TooManyItems {
-        /// How many it brings.
-        items: usize,
-        /// How many it may bring.
-        max: usize,
-    },
-    /// The session would have more item text than it may.
-    #[error("the session's items would have {bytes} bytes, and may have {max}")]
-    SessionFull {
-        /// How much it would be.
-        bytes: u64,
-        /// How much it may be.
-        max: u64,
-    },
-    /// The session would have more images than it may.
-    #[error("the session's images would have {bytes} bytes, and may have {max}")]
-    ImagesFull {
-        /// How much it would be.
-        bytes: u64,
-        /// How much it may be.
-        max: u64,
-    },
-}
-
-impl Rejected {
-    /// Its stable code.
-    #[must_use]
-    pub const fn code(&self) -> Code {
-        match self {
-            Self::NoSession { .. } => Code::SessionNotFound,
-            Self::NoEntry { .. } => Code::EntryNotFound,
-            Self::Precondition { .. } => Code::PreconditionFailed,
-            Self::Stale => Code::Overloaded,
-            Self::NotAtCreation | Self::TooManyLabels { .. } => Code::InvalidField,
-            Self::TooManyItems { .. } => Code::CommitTooLarge,
-            Self::SessionFull { .. } | Self::ImagesFull { .. } => Code::SessionFull,
-        }
-    }
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! offset  size  field
-//!      0     1  format version: 1
+//!      0     1  format version: 2; 1 is read too
 //!      1     4  length of the body in bytes, u32, little-endian
 //!      5     4  CRC-32 (IEEE) of session id (16 bytes) ‖ revision (u64) ‖ body, little-endian
 //!      9     n  body
@@ -14,14 +14,19 @@ use crate::board::{Revision, SessionId};
 /// The longest body of one commit.
 pub const COMMIT_BYTES_MAX: usize = 64 << 20;
 
-const FORMAT: u8 = 1;
+/// The format of the body, as it is written.
+const FORMAT: u8 = 2;
+
+/// The oldest format that is still read.
+const OLDEST_FORMAT: u8 = 1;
+
 const HEADER_BYTES: usize = 9;
 
 /// Why bytes are no frame of the commit they should hold, or a body makes none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
     /// Another version of this program may have written it; none of its bytes can be trusted.
-    #[error("format {found} of a commit is not known here, only {FORMAT} is")]
+    #[error("format {found} of a commit is not known here, only {OLDEST_FORMAT} to {FORMAT} are")]
     UnknownFormat {
         /// The version it names.
         found: u8,
@@ -95,7 +100,7 @@ impl Frame {
         frame: &[u8],
     ) -> Result<&[u8], FrameError> {
         match frame.first() {
-            None | Some(&FORMAT) => {}
+            None | Some(OLDEST_FORMAT..=FORMAT) => {}
             Some(&found) => return Err(FrameError::UnknownFormat { found }),
         }
         let Some((&[_, l0, l1, l2, l3, c0, c1, c2, c3], body)) =

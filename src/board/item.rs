@@ -98,6 +98,14 @@ impl Item {
         Self { text: text.into(), image: image.map(Arc::new) }
     }
 
+    /// A text of our own that is an object.
+    pub(super) fn trusted(text: &str) -> Self {
+        Self {
+            text: RawValue::from_string(text.to_owned()).unwrap_or_default().into(),
+            image: None,
+        }
+    }
+
     /// Its text; a stored image's place is the empty string.
     #[must_use]
     pub fn text(&self) -> &str {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use imbl::Vector;
 use serde::{Deserialize, Serialize};
 
+use super::claim::Work;
 use super::{AgentName, Item, Revision, Seq, Timestamp};
 
 /// Which of a session's logs.
@@ -55,8 +56,18 @@ pub struct Entry {
     pub agent: Option<AgentName>,
     /// When and by whom it was last changed, if it ever was.
     pub updated: Option<Updated>,
+    /// What has become of it, where it is a request that somebody claimed or finished.
+    pub work: Option<Box<Work>>,
     /// What it holds.
     pub item: Item,
+}
+
+impl Entry {
+    /// The bytes that it counts for: its item's text, and that of its result.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.item.bytes() + self.work.as_deref().map_or(0, Work::bytes)
+    }
 }
 
 /// The last change of an entry.
@@ -162,6 +173,7 @@ impl Log {
                 at: stamp.at,
                 agent: stamp.agent.cloned(),
                 updated: None,
+                work: None,
                 item: item.clone(),
             }));
         }
@@ -169,17 +181,23 @@ impl Log {
     }
 
     pub(super) fn update(&mut self, seq: Seq, item: &Item, stamp: Stamp<'_>) {
+        self.change(seq, stamp, |entry| entry.item = item.clone());
+    }
+
+    /// Notes what has become of a request.
+    pub(super) fn mark(&mut self, seq: Seq, work: Option<Work>, stamp: Stamp<'_>) {
+        self.change(seq, stamp, |entry| entry.work = work.map(Box::new));
+    }
+
+    fn change(&mut self, seq: Seq, stamp: Stamp<'_>, change: impl FnOnce(&mut Entry)) {
         let Ok(index) = self.entries.binary_search_by(|entry| entry.seq.cmp(&seq)) else { return };
         let Some(slot) = self.entries.get_mut(index) else { return };
-        self.bytes = self.bytes - slot.item.bytes() + item.bytes();
-        *slot = Arc::new(Entry {
-            seq,
-            revision: stamp.revision,
-            at: slot.at,
-            agent: slot.agent.clone(),
-            updated: Some(Updated { at: stamp.at, by: stamp.agent.cloned() }),
-            item: item.clone(),
-        });
+        let mut entry = Entry::clone(slot);
+        entry.revision = stamp.revision;
+        entry.updated = Some(Updated { at: stamp.at, by: stamp.agent.cloned() });
+        change(&mut entry);
+        self.bytes = self.bytes - slot.bytes() + entry.bytes();
+        *slot = Arc::new(entry);
         self.changed = stamp.revision;
     }
 
@@ -195,7 +213,7 @@ impl Log {
             let end = self.count_through(range.last).max(start);
             let mut rest = self.entries.split_off(start);
             let kept = rest.split_off(end - start);
-            self.bytes -= rest.iter().map(|entry| entry.item.bytes()).sum::<u64>();
+            self.bytes -= rest.iter().map(|entry| entry.bytes()).sum::<u64>();
             self.entries.append(kept);
         }
         self.changed = revision;
@@ -203,7 +221,7 @@ impl Log {
 
     /// The log as a base holds it: its entries as they stand, and what was counted.
     pub(super) fn restore(entries: Vec<Entry>, last_seq: Seq, changed: Revision) -> Self {
-        let bytes = entries.iter().map(|entry| entry.item.bytes()).sum();
+        let bytes = entries.iter().map(Entry::bytes).sum();
         Self { entries: entries.into_iter().map(Arc::new).collect(), last_seq, changed, bytes }
     }
 }
@@ -216,6 +234,14 @@ pub struct SeqRange {
     pub first: Seq,
     /// The last one, included.
     pub last: Seq,
+}
+
+impl SeqRange {
+    /// Whether this seq is in it.
+    #[must_use]
+    pub fn contains(&self, seq: Seq) -> bool {
+        (self.first..=self.last).contains(&seq)
+    }
 }
 
 impl From<(Seq, Seq)> for SeqRange {

@@ -4,51 +4,63 @@
 //! (`decide`), what happened is a commit, and a board is what its commits make of it (`apply`).
 
 mod admit;
+mod agent;
 mod apply;
 #[expect(clippy::module_inception, reason = "the board itself is one of the nouns of this layer")]
 mod board;
 mod bounds;
+mod claim;
 mod code;
 mod command;
 mod commit;
 mod decide;
 mod frame;
+mod idempotency;
 mod ids;
 mod image;
 mod item;
 pub mod json;
 mod log;
 mod names;
+mod rejected;
 mod select;
 mod settings;
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "deciding and applying are about to be built on it")
-)]
 mod state;
 pub mod stored;
 mod time;
+mod value;
 
 pub use admit::{Misfit, admit};
+pub use agent::{
+    AGENT_STATES_MAX, AGENTS_MAX, Agent, AgentStates, Moves, PROFILE_BYTES_MAX, Profile, Status,
+    is_known,
+};
 pub use apply::apply;
 pub use board::{Board, Life, Version};
+pub use claim::{Claim, Done, Fence, Work};
 pub use code::Code;
-pub use command::{Answer, Command, Condition, Matches, Moment, Policy, Rejected, Which, Write};
-pub use commit::{COMMIT_ITEMS_MAX, Change, Commit};
-pub use decide::{Decision, decide, patchable};
+pub use command::{
+    Answer, Command, Condition, Edit, Matches, Moment, Policy, Terms, Test, Transaction, Which,
+    Write,
+};
+pub use commit::{COMMIT_ITEMS_MAX, Change, Commit, Due};
+pub use decide::{Decision, decide, expire, patchable};
 pub use frame::{COMMIT_BYTES_MAX, Frame, FrameError};
+pub use idempotency::{Forgotten, KEY_CHARS_MAX, Kept, Key, Keys, Remembered};
 pub use ids::{Digest, Epoch, Nonce, Revision, Seq, SessionId};
 pub use image::{IMAGE_BYTES_MAX, IMAGE_MEMBER, IMAGE_TYPES, Image, Screenshot, recognise};
 pub use item::{ITEM_BYTES_MAX, ITEM_DEPTH_MAX, InvalidItem, Item};
 pub use log::{Entry, Log, LogName, SeqRange, Stamp, Updated};
 pub use names::{AgentName, InvalidName, NAME_BYTES_MAX, SessionName};
+pub use rejected::{Branch, Current, Rejected};
 pub use select::{Contains, Filter, Order, Selection, Walk};
 pub use settings::{
-    HISTORY_KEYS_MAX, LABEL_BYTES_MAX, LABELS_MAX, Labels, LabelsPatch, Set, Settings,
-    SettingsPatch, patch_labels,
+    HISTORY_KEYS_MAX, LABEL_BYTES_MAX, LABELS_MAX, Labels, LabelsPatch, MaxItems, MaxItemsEach,
+    Set, Settings, SettingsPatch, patch_labels,
 };
-pub use state::{InvalidPath, NotAnObject, State, StatePath, StateValue};
-pub use time::Timestamp;
+pub use state::{InvalidPath, NotAnObject, STATE_BYTES_MAX, State, StatePath, StateValue};
+pub use time::{InvalidTtl, TTL_DAYS_MAX, Timestamp, Ttl};
+pub use value::Json;
 
 #[cfg(test)]
 mod admit_tests;

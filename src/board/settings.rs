@@ -1,8 +1,12 @@
 //! What a session is set to: the original's own settings, and free labels to find it by.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 
 use serde::{Deserialize, Serialize};
+
+use super::agent::AgentStates;
+use super::{LogName, Ttl};
 
 /// How many keys `history_keys` may name.
 pub const HISTORY_KEYS_MAX: usize = 256;
@@ -26,9 +30,68 @@ pub struct Settings {
     /// Whether posted screenshots are kept; they are where it is absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub screenshot_to_memory: Option<bool>,
+    /// How many items its logs keep; all of them where it is absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_items: Option<MaxItems>,
+    /// How long it lives after its last write; for ever where it is absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ttl: Option<Ttl>,
+    /// The statuses that its agents may have besides the built-in ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_states: Option<AgentStates>,
+}
+
+/// How many items are kept; the oldest go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum MaxItems {
+    /// By every log and every memory.
+    All(NonZeroUsize),
+    /// By each of them.
+    Each(MaxItemsEach),
+}
+
+/// How many items each log keeps; all of them where it is absent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "the names of the logs")]
+pub struct MaxItemsEach {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub questions: Option<NonZeroUsize>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests: Option<NonZeroUsize>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trajectories: Option<NonZeroUsize>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub screenshots: Option<NonZeroUsize>,
+    /// Of every agent's memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<NonZeroUsize>,
+}
+
+impl MaxItems {
+    fn of(&self, log: &LogName) -> Option<NonZeroUsize> {
+        let each = match self {
+            Self::All(max) => return Some(*max),
+            Self::Each(each) => each,
+        };
+        match log {
+            LogName::Questions => each.questions,
+            LogName::Requests => each.requests,
+            LogName::Trajectories => each.trajectories,
+            LogName::Screenshots => each.screenshots,
+            LogName::Memory(_) => each.memory,
+        }
+    }
 }
 
 impl Settings {
+    /// How many items this log keeps.
+    #[must_use]
+    pub fn items_max(&self, log: &LogName) -> Option<usize> {
+        self.max_items.as_ref()?.of(log).map(NonZeroUsize::get)
+    }
+
     /// Whether posted screenshots are kept.
     #[must_use]
     pub fn keeps_screenshots(&self) -> bool {
@@ -65,6 +128,12 @@ pub struct SettingsPatch {
     pub history_keys: Set<Vec<String>>,
     /// Of `screenshot_to_memory`.
     pub screenshot_to_memory: Set<bool>,
+    /// Of `max_items`.
+    pub max_items: Set<MaxItems>,
+    /// Of `ttl`.
+    pub ttl: Set<Ttl>,
+    /// Of `agent_states`, all of them together.
+    pub agent_states: Set<AgentStates>,
 }
 
 impl SettingsPatch {
@@ -74,6 +143,9 @@ impl SettingsPatch {
         let mut settings = settings.clone();
         self.history_keys.onto(&mut settings.history_keys);
         self.screenshot_to_memory.onto(&mut settings.screenshot_to_memory);
+        self.max_items.onto(&mut settings.max_items);
+        self.ttl.onto(&mut settings.ttl);
+        self.agent_states.onto(&mut settings.agent_states);
         settings
     }
 }

@@ -1,13 +1,24 @@
-//! Moments as the board stores and shows them: UTC, in whole milliseconds.
+//! Moments as the board stores and shows them, UTC in whole milliseconds, and how long things last.
 
 use std::fmt;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
 /// Milliseconds since 1970-01-01T00:00:00Z; shown as RFC 3339, stored as a number.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(transparent)]
 pub struct Timestamp(pub i64);
+
+impl Timestamp {
+    /// The moment this long after it.
+    #[must_use]
+    pub fn after(self, ttl: Ttl) -> Self {
+        Self(self.0.saturating_add(ttl.ms()))
+    }
+}
 
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -16,6 +27,86 @@ impl fmt::Display for Timestamp {
             // Beyond the year 9999, where RFC 3339 has no form.
             Err(_) => f.write_str("9999-12-31T23:59:59.999Z"),
         }
+    }
+}
+
+/// The longest time to live, in days.
+pub const TTL_DAYS_MAX: i64 = 36_500;
+
+/// How long something lives: a whole number of a unit, such as `30s`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Ttl {
+    count: i64,
+    unit: Unit,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Unit {
+    name: &'static str,
+    ms: i64,
+}
+
+const DAY_MS: i64 = 24 * 60 * 60 * 1000;
+
+/// The longer name first where another one ends it.
+const UNITS: [Unit; 5] = [
+    Unit { name: "ms", ms: 1 },
+    Unit { name: "s", ms: 1000 },
+    Unit { name: "m", ms: 60 * 1000 },
+    Unit { name: "h", ms: 60 * 60 * 1000 },
+    Unit { name: "d", ms: DAY_MS },
+];
+
+/// Why a text is no time to live.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("is a whole number with ms, s, m, h or d, such as 30s, from 1ms to {TTL_DAYS_MAX}d")]
+pub struct InvalidTtl;
+
+impl Ttl {
+    /// A minute.
+    pub const MINUTE: Self = Self { count: 60, unit: Unit { name: "s", ms: 1000 } };
+
+    /// How long it is, in milliseconds.
+    #[must_use]
+    pub const fn ms(self) -> i64 {
+        self.count * self.unit.ms
+    }
+}
+
+impl FromStr for Ttl {
+    type Err = InvalidTtl;
+
+    fn from_str(text: &str) -> Result<Self, InvalidTtl> {
+        let parts = |unit: Unit| Some((text.strip_suffix(unit.name)?, unit));
+        let (digits, unit) = UNITS.into_iter().find_map(parts).ok_or(InvalidTtl)?;
+        if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(InvalidTtl);
+        }
+        let count: i64 = digits.parse().map_err(|_| InvalidTtl)?;
+        let ms = count.checked_mul(unit.ms).ok_or(InvalidTtl)?;
+        let bounds = 1..=TTL_DAYS_MAX * DAY_MS;
+        if bounds.contains(&ms) { Ok(Self { count, unit }) } else { Err(InvalidTtl) }
+    }
+}
+
+impl fmt::Display for Ttl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.count, self.unit.name)
+    }
+}
+
+impl TryFrom<String> for Ttl {
+    type Error = InvalidTtl;
+
+    fn try_from(text: String) -> Result<Self, InvalidTtl> {
+        text.parse()
+    }
+}
+
+impl From<Ttl> for String {
+    fn from(ttl: Ttl) -> Self {
+        ttl.to_string()
     }
 }
 
@@ -28,5 +119,38 @@ mod tests {
         assert_eq!(Timestamp(0).to_string(), "1970-01-01T00:00:00.000Z");
         assert_eq!(Timestamp(1_795_244_591_123).to_string(), "2026-11-21T07:03:11.123Z");
         assert_eq!(Timestamp(i64::MAX).to_string(), "9999-12-31T23:59:59.999Z");
+    }
+
+    #[test]
+    fn a_time_to_live_is_a_number_with_its_unit() {
+        for (text, ms) in [
+            ("1ms", 1),
+            ("60s", 60_000),
+            ("5m", 300_000),
+            ("2h", 7_200_000),
+            ("36500d", 36_500 * DAY_MS),
+        ] {
+            let ttl: Ttl = text.parse().unwrap();
+            assert_eq!((ttl.ms(), ttl.to_string().as_str()), (ms, text));
+        }
+        for text in [
+            "",
+            "s",
+            "0s",
+            "-1s",
+            "+1s",
+            "1",
+            "1.5s",
+            "1 s",
+            "1S",
+            "1w",
+            "36501d",
+            "1e3s",
+            "٣s",
+            "99999999999999999999ms",
+            "9223372036854775807d",
+        ] {
+            assert_eq!(text.parse::<Ttl>(), Err(InvalidTtl), "{text}");
+        }
     }
 }

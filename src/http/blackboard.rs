@@ -182,7 +182,7 @@ pub(super) async fn put(mut writing: Writing, body: Body) -> Result<Response, Pr
         return Err(unsupported(&sent, "application/json", "for example with curl --json"));
     }
     let (logs, images) = work(bytes.len(), move || dictionary(json_text(&bytes)?)).await?;
-    let command = Command::ReplaceBoard { logs };
+    let command = Command::ReplaceBoard { logs, state: None };
     writing
         .write(Resource::Blackboard, command, images, |written| {
             let made = !written.receipt.existed;
@@ -240,5 +240,7 @@ const NAMES: [&str; 4] = ["questions", "requests", "trajectories", "screenshots"
 pub(super) async fn delete(mut writing: Writing) -> Result<Response, Problem> {
     writing.no_body()?;
     let shape = |written: &Written<'_>| written.removed(Some(board_tag(written)));
-    writing.write(Resource::Blackboard, Command::ClearBoard, Vec::new(), shape).await
+    writing
+        .write(Resource::Blackboard, Command::ClearBoard { state: false }, Vec::new(), shape)
+        .await
 }

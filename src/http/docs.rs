@@ -4,6 +4,7 @@
 mod kinds;
 mod params;
 mod refusals;
+mod transactions;
 
 use std::borrow::Cow;
 
@@ -15,17 +16,21 @@ use utoipa::{PartialSchema, ToSchema};
 
 use crate::board::{Code, LABEL_BYTES_MAX, LABELS_MAX};
 
-pub(super) use kinds::{MEMORY, MEMORY_ENTRY, with_all_kinds};
+pub(super) use kinds::{MEMORY, MEMORY_ENTRY, STATE, STATE_SLASH, with_all_kinds};
 pub(super) use params::{
-    AtSeq, DictionaryQuery, IfNoneMatch, InLog, InMemory, InSession, ListQuery, MinRevision,
-    PageQuery, PromptQuery, ReadingQuery, RemovalQuery, Removes, ShownQuery, Writes,
+    AgentsQuery, AtPath, AtSeq, DictionaryQuery, IfNoneMatch, InAgent, InLog, InMemory, InSession,
+    LifetimeQuery, ListQuery, MinRevision, PageQuery, PromptQuery, ReadingQuery, RemovalQuery,
+    Removes, SeenQuery, ShownQuery, Writes,
 };
 pub(super) use refusals::{
-    AppendRefusals, ListRefusals, PatchEntryRefusals, PutEntryRefusals, PutRefusals,
-    ReadEntryRefusals, ReadImageRefusals, ReadLogRefusals, ReadRefusals, ReadinessRefusals,
-    RemoveEntriesRefusals, RemoveEntryRefusals, RemoveRefusals, ReplaceRefusals, ServerRefusals,
-    components, required,
+    AppendRefusals, ClaimRefusals, FinishRefusals, ListRefusals, PatchAgentRefusals,
+    PatchEntryRefusals, PatchStateRefusals, PutAgentRefusals, PutEntryRefusals, PutRefusals,
+    PutStateRefusals, ReadAgentRefusals, ReadEntryRefusals, ReadImageRefusals, ReadLogRefusals,
+    ReadRefusals, ReadStateRefusals, ReadinessRefusals, ReleaseRefusals, RemoveAgentRefusals,
+    RemoveEntriesRefusals, RemoveEntryRefusals, RemoveRefusals, RemoveStateRefusals,
+    ReplaceRefusals, ServerRefusals, TransactRefusals, components, required,
 };
+pub(super) use transactions::{OperationBody, ResultBody, TestBody, TtlText};
 
 /// A log of the board; the screenshots have paths of their own in this document.
 #[derive(ToSchema)]
@@ -137,6 +142,17 @@ impl ToSchema for Bytes {}
 impl PartialSchema for Bytes {
     fn schema() -> RefOr<Schema> {
         // What OpenAPI 3.1 has for a body that is no JSON, by its media type alone.
+        ObjectBuilder::new().schema_type(SchemaType::AnyValue).into()
+    }
+}
+
+/// Any JSON value.
+pub(super) struct AnyJson;
+
+impl ToSchema for AnyJson {}
+
+impl PartialSchema for AnyJson {
+    fn schema() -> RefOr<Schema> {
         ObjectBuilder::new().schema_type(SchemaType::AnyValue).into()
     }
 }

@@ -2,7 +2,9 @@
 
 use super::problem::{Fault, Problem};
 use crate::board::json::{self, Kind};
-use crate::board::{Board, Code, InvalidItem, LogName, Rejected, Revision, Seq, SessionName};
+use crate::board::{
+    Board, Branch, Code, InvalidItem, LogName, Rejected, Revision, Seq, SessionName,
+};
 use crate::service::ServiceError;
 use crate::store::StoreError;
 
@@ -130,21 +132,50 @@ impl From<ServiceError> for Problem {
 /// A refusal by a rule of the board, with the revision that it was decided against.
 pub(super) fn refused(rejected: &Rejected, revision: Option<Revision>) -> Problem {
     let why = rejected.to_string();
-    let problem = match rejected {
-        Rejected::NotAtCreation => invalid_field("/qa_pairs".to_owned(), why),
-        Rejected::TooManyLabels { .. } => invalid_field("/labels".to_owned(), why),
+    let problem = match part_at_fault(rejected) {
+        Some(pointer) => at_fault(rejected.code(), pointer, why),
+        None => Problem::new(rejected.code(), why),
+    };
+    match revision {
+        Some(revision) => problem.header(REVISION_HEADER, revision_value(revision)),
+        None => problem,
+    }
+}
+
+/// The pointer of the part of the body that a rule refuses, where it is one.
+fn part_at_fault(rejected: &Rejected) -> Option<String> {
+    Some(match rejected {
+        Rejected::NotAtCreation => "/qa_pairs".to_owned(),
+        Rejected::TooManyLabels { .. } => "/labels".to_owned(),
+        Rejected::UnknownStatus { .. } | Rejected::NoStatus => "/status".to_owned(),
+        Rejected::AgentField { name, .. } => format!("/{name}"),
+        Rejected::SumTooLarge => "/add".to_owned(),
+        Rejected::RootNotAnObject | Rejected::Item(_) => String::new(),
+        Rejected::InOperation { branch: Branch::Then, index, .. } => format!("/then/{index}"),
+        Rejected::InOperation { branch: Branch::Else, index, .. } => format!("/else/{index}"),
         Rejected::NoSession { .. }
         | Rejected::NoEntry { .. }
         | Rejected::Precondition { .. }
         | Rejected::Stale
         | Rejected::TooManyItems { .. }
         | Rejected::SessionFull { .. }
-        | Rejected::ImagesFull { .. } => Problem::new(rejected.code(), why),
-    };
-    match revision {
-        Some(revision) => problem.header(REVISION_HEADER, revision_value(revision)),
-        None => problem,
-    }
+        | Rejected::ImagesFull { .. }
+        | Rejected::NoPath { .. }
+        | Rejected::NotAnObject { .. }
+        | Rejected::NotANumber { .. }
+        | Rejected::NotAnArray { .. }
+        | Rejected::StateFull { .. }
+        | Rejected::NoAgent { .. }
+        | Rejected::ProfileTooLarge { .. }
+        | Rejected::IllegalTransition { .. }
+        | Rejected::TooManyAgents
+        | Rejected::AgentRequired
+        | Rejected::AlreadyClaimed { .. }
+        | Rejected::AlreadyDone { .. }
+        | Rejected::StaleFence { .. }
+        | Rejected::AlreadyAnswered { .. }
+        | Rejected::KeyReused => return None,
+    })
 }
 
 /// An entry that is not there.

@@ -4,11 +4,16 @@
 //! this is. A condition on a write compares the first half only: it is about the resource. Tags hold
 //! the store's epoch and the session's identity, so none matches across a deletion or a restore.
 
+use std::fmt;
+
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use sha2::{Digest as _, Sha256};
 
 use super::problem::Problem;
-use crate::board::{Code, Condition, Epoch, LogName, Matches, Revision, Seq, SessionId, Version};
+use crate::board::{
+    AgentName, Code, Condition, Epoch, LogName, Matches, Revision, Seq, SessionId, StatePath,
+    Version,
+};
 
 /// How many tags a condition may name.
 const TAGS_MAX: usize = 64;
@@ -30,6 +35,12 @@ pub(super) enum Resource {
     Prompt,
     /// The cost of an agent's memory.
     Cost(LogName),
+    /// A value of the state.
+    State(StatePath),
+    /// All agents together.
+    Agents,
+    /// One agent.
+    Agent(AgentName),
 }
 
 impl Resource {
@@ -42,7 +53,16 @@ impl Resource {
             Self::Image(seq) => format!("image {seq}"),
             Self::Prompt => "prompt".to_owned(),
             Self::Cost(log) => format!("cost of {log}"),
+            Self::State(path) => format!("state {:?}", path.segments()),
+            Self::Agents => "agents".to_owned(),
+            Self::Agent(agent) => format!("agent {agent}"),
         }
+    }
+}
+
+impl fmt::Display for Tag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
     }
 }
 
@@ -70,6 +90,11 @@ impl Tag {
     /// The tag of an answer that has no revision: of its bytes.
     pub(super) fn of_bytes(epoch: Epoch, bytes: &[u8]) -> Self {
         Self(format!("\"{:016x}\"", short_hash(&[&epoch.0.to_be_bytes(), bytes])))
+    }
+
+    /// A tag that was given before, as its text says it.
+    pub(super) fn again(text: String) -> Self {
+        Self(text)
     }
 
     /// The tag as a header's value.
@@ -134,7 +159,7 @@ pub(super) fn condition(
 }
 
 /// The version that a tag of this resource stands for; `None` for any other tag.
-fn version(
+pub(super) fn version(
     text: &str,
     weak: bool,
     epoch: Epoch,

@@ -85,7 +85,7 @@ impl Reading {
 }
 
 impl Intake {
-    fn take(&mut self, log: &LogName, text: &str) -> Result<(), InvalidItem> {
+    pub(super) fn take(&mut self, log: &LogName, text: &str) -> Result<(), InvalidItem> {
         if *log != LogName::Screenshots {
             self.items.push(Item::from_json(text)?);
             return Ok(());

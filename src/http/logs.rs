@@ -23,7 +23,7 @@ use super::read::shown;
 use super::shaped::WrittenBody;
 use super::stream;
 use super::write::Writing;
-use crate::board::{self, Command, Which};
+use crate::board::{Command, Which};
 use crate::service::Service;
 
 /// An item in its envelope.
@@ -159,12 +159,7 @@ pub(super) async fn post(
     let command = Command::Append { log: log.clone(), items };
     writing
         .write(Resource::Log(log.clone()), command, images, move |written| {
-            let first = match written.receipt.answer {
-                board::Answer::Added { first, count: 1.., .. } => Some(first),
-                board::Answer::Added { .. }
-                | board::Answer::Done
-                | board::Answer::Removed { .. } => None,
-            };
+            let first = written.receipt.answer.first_added();
             let location = first.map(|first| entry_url(written.session, &log, first));
             written.added(written.log_tag(&log), location, skipped.as_ref())
         })

@@ -4,9 +4,11 @@
 //! any layer leaves as a [`Problem`]. A handler takes what it needs from the request, makes one call,
 //! and shapes the answer.
 
+mod agents;
 mod answer;
 mod blackboard;
 mod body;
+mod claims;
 mod docs;
 mod edge;
 mod entries;
@@ -23,13 +25,17 @@ mod path;
 mod problem;
 mod prompt;
 mod read;
+mod repeat;
 mod routes;
 mod screenshots;
 mod server;
 mod session_patch;
 mod sessions;
 mod shaped;
+mod state;
 mod stream;
+mod transaction;
+mod transactions;
 mod view;
 mod write;
 

@@ -7,7 +7,9 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use super::edge::percent_decode;
 use super::no_route;
 use super::problem::Problem;
-use crate::board::{AgentName, Code, InvalidName, LogName, Seq, SessionName};
+use crate::board::{
+    AgentName, Code, InvalidName, InvalidPath, LogName, Seq, SessionName, StatePath,
+};
 
 /// The header in which a client without a token names its agent.
 pub(super) const AGENT_HEADER: &str = "x-agent-id";
@@ -26,6 +28,18 @@ pub(super) struct EntryPath {
     pub(super) session: SessionName,
     pub(super) log: LogName,
     pub(super) seq: Seq,
+}
+
+/// The agent of a path.
+pub(super) struct AgentPath {
+    pub(super) session: SessionName,
+    pub(super) agent: AgentName,
+}
+
+/// The place in the state that a path names.
+pub(super) struct StateAt {
+    pub(super) session: SessionName,
+    pub(super) path: StatePath,
 }
 
 /// The agent in whose name a request is made, if any.
@@ -108,6 +122,57 @@ impl<S: Send + Sync> FromRequestParts<S> for EntryPath {
     }
 }
 
+impl<S: Send + Sync> FromRequestParts<S> for AgentPath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        match Named::read(parts, state).await? {
+            Named { session, log: Some(LogName::Memory(agent)), .. } => Ok(Self { session, agent }),
+            Named { .. } => Err(no_route()),
+        }
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for StateAt {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let Named { session, .. } = Named::read(parts, state).await?;
+        // As it was sent: a slash that is percent-encoded belongs to a key.
+        let path = parts.uri.path().splitn(STATE_PARTS, '/').nth(STATE_PARTS - 1);
+        let path = path.map_or_else(|| Ok(StatePath::root()), state_path).map_err(|why| {
+            let code = match why {
+                InvalidStatePath::Encoding => Code::InvalidEncoding,
+                InvalidStatePath::Path(InvalidPath::TooDeep { .. }) => Code::TooDeep,
+                InvalidStatePath::Path(_) => Code::InvalidName,
+            };
+            Problem::new(code, why.to_string())
+        })?;
+        Ok(Self { session, path })
+    }
+}
+
+/// `/v1/sessions/{session}/state/` has five slashes, and the path follows the last.
+const STATE_PARTS: usize = 6;
+
+/// Why a text names no place in the state.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum InvalidStatePath {
+    /// Its percent-encoding is none, or does not give UTF-8.
+    #[error("the path is not percent-encoded UTF-8")]
+    Encoding,
+    /// Its segments make no path.
+    #[error("the path in the state is invalid: {0}")]
+    Path(#[from] InvalidPath),
+}
+
+/// A path as addresses have it: split at slashes, then percent-decoded.
+pub(super) fn state_path(raw: &str) -> Result<StatePath, InvalidStatePath> {
+    let segments = raw.split('/').map(|segment| percent_decode(segment.as_bytes()));
+    let segments = segments.collect::<Option<Vec<_>>>().ok_or(InvalidStatePath::Encoding)?;
+    Ok(StatePath::from_segments(segments)?)
+}
+
 impl<S: Sync> FromRequestParts<S> for Author {
     type Rejection = Problem;
 
@@ -144,6 +209,22 @@ pub(super) fn log_url(session: &SessionName, log: &LogName) -> String {
             format!("{session}/{log}")
         }
     }
+}
+
+/// The address of an agent, as a path.
+pub(super) fn agent_url(session: &SessionName, agent: &AgentName) -> String {
+    let agent = utf8_percent_encode(agent.as_str(), SEGMENT);
+    format!("{}/agents/{agent}", session_url(session))
+}
+
+/// The address of a place in the state, as a path.
+pub(super) fn state_url(session: &SessionName, path: &StatePath) -> String {
+    let mut url = format!("{}/state", session_url(session));
+    for segment in path.segments() {
+        url.push('/');
+        url.extend(utf8_percent_encode(segment, SEGMENT));
+    }
+    url
 }
 
 /// The address of an entry, as a path.

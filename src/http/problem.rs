@@ -123,6 +123,16 @@ impl Problem {
         self
     }
 
+    /// Says of the part that is at fault that it is itself a part of another one, at this pointer.
+    pub(super) fn below(mut self, pointer: &str) -> Self {
+        for fault in &mut self.0.faults {
+            let inner = fault.pointer.take().unwrap_or_default();
+            fault.pointer = Some(format!("{pointer}{inner}"));
+        }
+        self.0.detail = format!("{pointer}: {}", self.0.detail);
+        self
+    }
+
     /// Says that a retry can help, after so many seconds.
     #[must_use]
     pub fn retry_after(mut self, seconds: u64) -> Self {
@@ -222,15 +232,25 @@ pub(super) fn status(code: Code) -> StatusCode {
         | Code::InvalidParameter
         | Code::UnknownParameter
         | Code::InvalidName
-        | Code::InvalidEncoding => StatusCode::BAD_REQUEST,
+        | Code::InvalidEncoding
+        | Code::AgentRequired => StatusCode::BAD_REQUEST,
         Code::Forbidden => StatusCode::FORBIDDEN,
-        Code::RouteNotFound | Code::SessionNotFound | Code::EntryNotFound | Code::NoImage => {
-            StatusCode::NOT_FOUND
-        }
+        Code::RouteNotFound
+        | Code::SessionNotFound
+        | Code::EntryNotFound
+        | Code::PathNotFound
+        | Code::AgentNotFound
+        | Code::NoImage => StatusCode::NOT_FOUND,
         Code::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
         Code::RequestTimeout => StatusCode::REQUEST_TIMEOUT,
         Code::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
         Code::UnknownHost => StatusCode::MISDIRECTED_REQUEST,
+        Code::AlreadyAnswered
+        | Code::AlreadyClaimed
+        | Code::StaleFence
+        | Code::NotAnObject
+        | Code::NotANumber
+        | Code::IllegalTransition => StatusCode::CONFLICT,
         Code::PreconditionFailed | Code::ConditionNotMet => StatusCode::PRECONDITION_FAILED,
         Code::BodyTooLarge | Code::ItemTooLarge | Code::CommitTooLarge => {
             StatusCode::PAYLOAD_TOO_LARGE
@@ -241,7 +261,8 @@ pub(super) fn status(code: Code) -> StatusCode {
         | Code::NotAnImage
         | Code::UnknownField
         | Code::InvalidField
-        | Code::ArrayRequired => StatusCode::UNPROCESSABLE_ENTITY,
+        | Code::ArrayRequired
+        | Code::IdempotencyKeyReused => StatusCode::UNPROCESSABLE_ENTITY,
         Code::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         Code::Overloaded
         | Code::StorePoisoned
@@ -258,15 +279,24 @@ fn title(code: Code) -> &'static str {
         Code::UnknownParameter => "Unknown parameter",
         Code::InvalidName => "Invalid name",
         Code::InvalidEncoding => "Invalid encoding",
+        Code::AgentRequired => "Agent required",
         Code::Forbidden => "Forbidden",
         Code::RouteNotFound => "Route not found",
         Code::SessionNotFound => "Session not found",
         Code::EntryNotFound => "Entry not found",
+        Code::PathNotFound => "Path not found",
+        Code::AgentNotFound => "Agent not found",
         Code::NoImage => "No image",
         Code::MethodNotAllowed => "Method not allowed",
         Code::RequestTimeout => "Request timeout",
         Code::UnsupportedMediaType => "Unsupported media type",
         Code::UnknownHost => "Unknown host",
+        Code::AlreadyAnswered => "Already answered",
+        Code::AlreadyClaimed => "Already claimed",
+        Code::StaleFence => "Stale fence",
+        Code::NotAnObject => "Not an object",
+        Code::NotANumber => "Not a number",
+        Code::IllegalTransition => "Illegal transition",
         Code::PreconditionFailed => "Precondition failed",
         Code::ConditionNotMet => "Condition not met",
         Code::BodyTooLarge => "Body too large",
@@ -279,6 +309,7 @@ fn title(code: Code) -> &'static str {
         Code::UnknownField => "Unknown field",
         Code::InvalidField => "Invalid field",
         Code::ArrayRequired => "Array required",
+        Code::IdempotencyKeyReused => "Idempotency key reused",
         Code::Internal => "Internal error",
         Code::Overloaded => "Overloaded",
         Code::StorePoisoned => "Store poisoned",

@@ -3,7 +3,7 @@
 use axum::Router;
 use axum::extract::FromRef;
 use axum::middleware::from_fn_with_state;
-use axum::routing::get;
+use axum::routing::{MethodRouter, get};
 use utoipa::OpenApi;
 use utoipa::openapi::path::{Operation, PathItem};
 use utoipa::openapi::{OpenApi as Document, RefOr, Required};
@@ -11,10 +11,11 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::body::BodyRoom;
-use super::docs::{self, MEMORY, MEMORY_ENTRY, with_all_kinds};
+use super::docs::{self, MEMORY, MEMORY_ENTRY, STATE, STATE_SLASH, with_all_kinds};
 use super::problem::{Problem, ProblemBody};
 use super::read::name_revision;
-use super::{blackboard, entries, health, logs, memory, pages, prompt, screenshots, sessions};
+use super::{agents, blackboard, claims, entries, health, logs, memory, pages, prompt};
+use super::{screenshots, sessions, state, transactions};
 use crate::board::Code;
 use crate::service::Service;
 
@@ -31,7 +32,8 @@ use crate::service::Service;
             Times are RFC 3339 in UTC with milliseconds. `seq` counts a log's entries from 1, `revision` a \
             session's commits. Bodies may be coded with gzip or zstd; one has at most 8 MiB decompressed, \
             32 MiB where screenshots may be in it, 256 MiB for a whole board. A parameter or a member \
-            that is not in this document is refused.",
+            that is not in this document is refused.\n\n\
+            The path of a place in the state may have slashes, each between two keys.",
         license(name = "MIT", identifier = "MIT"),
     ),
     servers((url = "/", description = "This server")),
@@ -42,6 +44,10 @@ use crate::service::Service;
         (name = "logs", description = "Ordered lists of items"),
         (name = "memories", description = "What each agent remembers of its own steps: a log like the others"),
         (name = "entries", description = "Single entries"),
+        (name = "state", description = "One JSON document, by path"),
+        (name = "transactions", description = "Tests and operations in one commit"),
+        (name = "agents", description = "Who takes part, and in which status"),
+        (name = "claims", description = "One agent at a time works on a request"),
         (name = "screenshots", description = "A log like the others, whose items may have images"),
         (name = "server", description = "The server itself"),
     ),
@@ -83,8 +89,14 @@ fn described() -> OpenApiRouter<Handles> {
         .routes(routes!(prompt::get))
         .routes(routes!(logs::get, logs::post, logs::put, logs::delete))
         .routes(routes!(entries::get, entries::put, entries::patch, entries::delete))
+        .routes(routes!(claims::claim, claims::release))
+        .routes(routes!(claims::finish))
         .routes(routes!(screenshots::image))
+        .routes(routes!(agents::list, agents::delete_all))
+        .routes(routes!(agents::get, agents::put, agents::patch, agents::delete))
         .routes(routes!(memory::cost))
+        .routes(routes!(state::get, state::put, state::patch, state::delete))
+        .routes(routes!(transactions::post))
         .routes(routes!(health::healthz))
         .routes(routes!(health::readyz))
         .routes(routes!(pages::openapi_yaml))
@@ -99,6 +111,9 @@ pub fn router(service: Service) -> Router {
     let document = pages::Document::new(&document);
     let handles = Handles { service, bodies: BodyRoom::new(), document };
     described
+        .route(STATE, whole_state())
+        // No key is empty: the extractor refuses the path.
+        .route(STATE_SLASH, whole_state())
         .route(MEMORY, get(logs::get).post(logs::post).put(logs::put).delete(logs::delete))
         .route(
             MEMORY_ENTRY,
@@ -107,6 +122,11 @@ pub fn router(service: Service) -> Router {
         .route_layer(from_fn_with_state(handles.clone(), name_revision))
         .route("/docs/{*file}", get(pages::docs_file))
         .with_state(handles)
+}
+
+/// The state as a whole has the handlers of its parts.
+fn whole_state() -> MethodRouter<Handles> {
+    get(state::get).put(state::put).patch(state::patch).delete(state::delete)
 }
 
 /// The OpenAPI document, as YAML.

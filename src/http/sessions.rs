@@ -48,7 +48,7 @@ pub(super) struct SessionBody {
     bytes: u64,
     /// The bytes of the commits that its history keeps.
     history_bytes: u64,
-    /// How many agents have a memory here.
+    /// How many agents are registered here.
     agents: usize,
     /// When it was made, RFC 3339 in UTC.
     #[schema(format = DateTime)]
@@ -141,7 +141,7 @@ impl SessionBody {
             counts: Counts { questions, requests, trajectories, screenshots },
             bytes: board.bytes(),
             history_bytes,
-            agents: board.agents(),
+            agents: board.agents().len(),
             created_at: life.created_at.to_string(),
             updated_at: board.updated_at().to_string(),
             settings: SettingsBody::from(&*life.settings),

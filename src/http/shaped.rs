@@ -6,16 +6,20 @@
 
 use std::sync::Arc;
 
-use axum::http::StatusCode;
+use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
 use utoipa::ToSchema;
 
 use super::answer::Answer;
 use super::etag::{Resource, Tag};
 use super::intake::{Skipped, SkippedLines};
-use crate::board::{self, Epoch, LogName, Revision, SessionName, Version};
+use crate::board::{self, Epoch, Json, LogName, Revision, Seq, SessionName, Version};
 use crate::service::Receipt;
+
+/// The header of an answer that was given before.
+const REPLAYED_HEADER: HeaderName = HeaderName::from_static("idempotency-replayed");
 
 /// What a write came to.
 #[derive(Debug, Default, Serialize, ToSchema)]
@@ -63,12 +67,54 @@ pub(super) struct Shaped {
     revision: Revision,
     /// A JSON text.
     body: String,
+    /// Whether it was given before.
+    replayed: bool,
+}
+
+/// An answer as it is kept with its key. It is stored, so a member may come but none may change.
+#[derive(Serialize, Deserialize)]
+struct KeptAnswer {
+    status: u16,
+    revision: Revision,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    etag: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    location: Option<String>,
+    body: Box<RawValue>,
 }
 
 impl Shaped {
+    /// What is kept of it, to be given again.
+    pub(super) fn keep(&self) -> Option<Json> {
+        let kept = KeptAnswer {
+            status: self.status.as_u16(),
+            revision: self.revision,
+            etag: self.tag.as_ref().map(Tag::to_string),
+            location: self.location.clone(),
+            body: RawValue::from_string(self.body.clone()).ok()?,
+        };
+        to_raw_value(&kept).ok().map(Json::from)
+    }
+
+    /// The answer that was given before.
+    pub(super) fn again(kept: &Json) -> Result<Self, serde_json::Error> {
+        let kept: KeptAnswer = serde_json::from_str(kept.text())?;
+        Ok(Self {
+            status: StatusCode::from_u16(kept.status).unwrap_or_default(),
+            tag: kept.etag.map(Tag::again),
+            location: kept.location,
+            revision: kept.revision,
+            body: String::from(Box::<str>::from(kept.body)),
+            replayed: true,
+        })
+    }
+
     /// The answer as it leaves.
     pub(super) fn into_response(self) -> Response {
         let mut answer = Answer::of(self.revision).status(self.status);
+        if self.replayed {
+            answer = answer.header(REPLAYED_HEADER, HeaderValue::from_static("true"));
+        }
         if let Some(tag) = &self.tag {
             answer = answer.tag(tag);
         }
@@ -87,6 +133,8 @@ pub(super) struct Written<'a> {
     pub(super) receipt: &'a Receipt,
     pub(super) session: &'a SessionName,
     pub(super) epoch: Epoch,
+    /// Whether the answer is kept with a key.
+    pub(super) keyed: bool,
 }
 
 impl Written<'_> {
@@ -100,6 +148,14 @@ impl Written<'_> {
         self.tag(self.receipt.board.log_version(log), &Resource::Log(log.clone()))
     }
 
+    /// The tag of an entry as the write left it.
+    pub(super) fn entry_tag(&self, log: &LogName, seq: Seq) -> Tag {
+        let board = &self.receipt.board;
+        let entry = board.log(log).and_then(|found| found.get(seq));
+        let changed = entry.map_or(board.revision(), |entry| entry.revision);
+        self.tag(board.at_version(changed), &Resource::Entry(log.clone(), seq))
+    }
+
     /// An answer with this value as its body: 201 with its address where something was made, else 200;
     /// with the tag of what was written.
     pub(super) fn json(
@@ -108,13 +164,19 @@ impl Written<'_> {
         made: Option<String>,
         value: &impl Serialize,
     ) -> ShapeResult {
-        Ok(Shaped {
+        Ok(self.text(tag, made, serde_json::to_string(value)?))
+    }
+
+    /// The same with a JSON text as its body.
+    pub(super) fn text(&self, tag: Option<Tag>, made: Option<String>, body: String) -> Shaped {
+        Shaped {
             status: if made.is_some() { StatusCode::CREATED } else { StatusCode::OK },
             tag,
             location: made,
             revision: self.receipt.board.revision(),
-            body: serde_json::to_string(value)?,
-        })
+            body,
+            replayed: false,
+        }
     }
 
     /// The answer to a write that changed one thing, or found it as it was to be.
@@ -124,10 +186,7 @@ impl Written<'_> {
 
     /// The answer to a write that removed entries, or all of a session.
     pub(super) fn removed(&self, tag: Option<Tag>) -> ShapeResult {
-        let deleted = match self.receipt.answer {
-            board::Answer::Removed { count } => Some(count),
-            board::Answer::Done | board::Answer::Added { .. } => None,
-        };
+        let deleted = self.receipt.answer.removed();
         self.json(tag, None, &WrittenBody { deleted, ..self.body() })
     }
 

@@ -3,22 +3,31 @@
 //!
 //! A handler takes its own parameters, then its body, then makes one call.
 
+use std::sync::Arc;
+
 use axum::body::Body;
 use axum::extract::{FromRef, FromRequestParts};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, Method, Uri, header};
+use axum::http::{HeaderMap, header};
 use axum::response::Response;
+use serde_json::value::RawValue;
 
+use super::agents::{Seen, write_agent};
 use super::answer::unwritten;
-use super::body::{BodyBytes, BodyRoom, read};
-use super::etag::{Resource, Tag, condition};
-use super::params::Params;
+use super::body::{BodyBytes, BodyRoom, read, work};
+use super::error::refused;
+use super::etag::{Resource, Tag, condition, version};
+use super::params::{Params, invalid};
 use super::path::{Author, SessionPath};
 use super::problem::Problem;
-use super::shaped::{ShapeResult, Written};
+use super::repeat::Repeat;
+use super::shaped::{ShapeResult, Shaped, Written};
 use super::view::{Images, View};
-use crate::board::{self, AgentName, Command, Rejected, SessionName, Write};
-use crate::service::{ImageBytes, Patch, Receipt, Service, ServiceError};
+use crate::board::{
+    self, AgentName, Command, Current, Fence, Rejected, Revision, Seq, SessionName, Terms, Version,
+    Write,
+};
+use crate::service::{ImageBytes, Keep, Patch, Published, Receipt, Reply, Service, ServiceError};
 
 /// Up to this size a refused condition shows the resource as it is.
 const CURRENT_BYTES_MAX: usize = 64 << 10;
@@ -32,17 +41,8 @@ pub(super) struct Writing {
     pub(super) headers: HeaderMap,
     /// What is left of the query: the handler takes its own of it before it takes the body.
     pub(super) params: Params,
-    #[expect(dead_code, reason = "nothing asks yet whether a request is a repeat")]
-    said: Said,
-}
-
-/// What else tells one write from another, so that a repeat can be known.
-#[expect(dead_code, reason = "nothing asks yet whether a request is a repeat")]
-struct Said {
-    method: Method,
-    uri: Uri,
-    /// The body's SHA-256, once it was read.
-    body: Option<[u8; 32]>,
+    fence: Option<Fence>,
+    repeat: Option<Repeat>,
 }
 
 impl<S> FromRequestParts<S> for Writing
@@ -57,7 +57,7 @@ where
         let SessionPath(session) = SessionPath::from_request_parts(parts, state).await?;
         let Author(author) = Author::from_request_parts(parts, state).await?;
         let params = Params::from_request_parts(parts, state).await?;
-        let said = Said { method: parts.method.clone(), uri: parts.uri.clone(), body: None };
+        let repeat = Repeat::of(parts)?;
         Ok(Self {
             service: Service::from_ref(state),
             room: BodyRoom::from_ref(state),
@@ -65,7 +65,8 @@ where
             author,
             headers: parts.headers.clone(),
             params,
-            said,
+            fence: None,
+            repeat,
         })
     }
 }
@@ -74,12 +75,38 @@ impl Writing {
     /// Ends the query, and reads a body of at most `max` bytes.
     pub(super) async fn body(&mut self, body: Body, max: usize) -> Result<BodyBytes, Problem> {
         self.no_body()?;
-        read(&self.headers, body, max, &self.room).await
+        let bytes = read(&self.headers, body, max, &self.room).await?;
+        let Some(repeat) = self.repeat.take() else { return Ok(bytes) };
+        let length = bytes.len();
+        let hash = move || {
+            let repeat = repeat.with_body(&bytes);
+            Ok((repeat, bytes))
+        };
+        let (repeat, bytes) = work(length, hash).await?;
+        self.repeat = Some(repeat);
+        Ok(bytes)
     }
 
     /// Ends the query, for a write that takes no body.
     pub(super) fn no_body(&mut self) -> Result<(), Problem> {
-        std::mem::take(&mut self.params).finish()
+        let mut params = std::mem::take(&mut self.params);
+        let request = params.number("claim", 0..=u64::MAX)?.map(Seq);
+        let fence = params.number("fence", 0..=u64::MAX)?.map(Revision);
+        self.fence = match (request, fence) {
+            (Some(request), Some(fence)) => Some(Fence { request, fence }),
+            (None, None) => None,
+            (Some(_), None) => return Err(invalid("claim", "goes with its fence")),
+            (None, Some(_)) => return Err(invalid("fence", "goes with the claim that it is of")),
+        };
+        params.finish()
+    }
+
+    /// Refuses the write where nobody is named who writes.
+    pub(super) fn by_an_agent(&self) -> Result<(), Problem> {
+        match &self.author {
+            Some(_) => Ok(()),
+            None => Err(refused(&Rejected::AgentRequired, None)),
+        }
     }
 
     /// Carries out a command that writes `resource`, on the condition that the headers name.
@@ -90,50 +117,81 @@ impl Writing {
         images: Vec<ImageBytes>,
         shape: impl Fn(&Written<'_>) -> ShapeResult + Send + Sync + 'static,
     ) -> Result<Response, Problem> {
-        let write = Write {
-            session: self.session.clone(),
-            command,
-            condition: self.condition(&resource)?,
-            author: self.author.clone(),
-        };
-        let result = self.service.write(write, images).await;
-        self.answer(&resource, result, shape).await
+        let (terms, shape) = (self.terms(&resource)?, Arc::new(shape));
+        let keep = self.keep(&terms, &shape);
+        let reply = self.service.write(Write { terms, command }, images, keep).await;
+        self.answer(&resource, reply, &*shape).await
     }
 
     /// Patches an entry, on the condition that the headers name.
     pub(super) async fn patch(
         self,
         log: board::LogName,
-        seq: board::Seq,
+        seq: Seq,
         patch: &Patch,
         shape: impl Fn(&Written<'_>) -> ShapeResult + Send + Sync + 'static,
     ) -> Result<Response, Problem> {
         let resource = Resource::Entry(log.clone(), seq);
-        let condition = self.condition(&resource)?;
-        let (session, author) = (self.session.clone(), self.author.clone());
-        let result = self.service.patch_entry(session, log, seq, patch, condition, author).await;
-        self.answer(&resource, result, shape).await
+        let (terms, shape) = (self.terms(&resource)?, Arc::new(shape));
+        let keep = self.keep(&terms, &shape);
+        let reply = self.service.patch_entry(terms, log, seq, patch, keep).await;
+        self.answer(&resource, reply, &*shape).await
     }
 
-    fn condition(&self, resource: &Resource) -> Result<board::Condition, Problem> {
+    fn terms(&self, resource: &Resource) -> Result<Terms, Problem> {
         let published = self.service.published(&self.session)?;
         let session = published.map(|published| published.board.id());
-        condition(&self.headers, self.service.epoch(), session, resource)
+        Ok(Terms {
+            session: self.session.clone(),
+            condition: condition(&self.headers, self.service.epoch(), session, resource)?,
+            fence: self.fence,
+            author: self.author.clone(),
+            key: self.repeat.as_ref().map(|repeat| repeat.key(self.author.as_ref())),
+        })
+    }
+
+    /// The tag's version, where it is one of this resource of the session.
+    pub(super) fn version(
+        &self,
+        tag: &str,
+        resource: &Resource,
+    ) -> Result<Option<Version>, Problem> {
+        let published = self.service.published(&self.session)?;
+        let version = |shown: Published| {
+            version(tag, false, self.service.epoch(), shown.board.id(), resource)
+        };
+        Ok(published.and_then(version))
+    }
+
+    /// What is kept with the key, where there is one: the whole answer, shaped by the writer.
+    fn keep<S>(&self, terms: &Terms, shape: &Arc<S>) -> Option<Keep>
+    where
+        S: Fn(&Written<'_>) -> ShapeResult + Send + Sync + 'static,
+    {
+        terms.key.as_ref()?;
+        let (shape, session, epoch) =
+            (Arc::clone(shape), self.session.clone(), self.service.epoch());
+        Some(Arc::new(move |receipt: &Receipt| {
+            shape(&Written { receipt, session: &session, epoch, keyed: true }).ok()?.keep()
+        }))
     }
 
     async fn answer(
         &self,
         resource: &Resource,
-        result: Result<Receipt, ServiceError>,
-        shape: impl Fn(&Written<'_>) -> ShapeResult + Send + Sync + 'static,
+        reply: Result<Reply, ServiceError>,
+        shape: &(dyn Fn(&Written<'_>) -> ShapeResult + Send + Sync),
     ) -> Result<Response, Problem> {
-        let receipt = match result {
-            Ok(receipt) => receipt,
+        let shaped = match reply {
+            Ok(Reply::Now(receipt)) => {
+                let epoch = self.service.epoch();
+                let (session, keyed) = (&self.session, self.repeat.is_some());
+                shape(&Written { receipt: &receipt, session, epoch, keyed })
+            }
+            Ok(Reply::Before(kept)) => Shaped::again(&kept),
             Err(error) => return Err(self.refusal(resource, error).await),
         };
-        let epoch = self.service.epoch();
-        let written = Written { receipt: &receipt, session: &self.session, epoch };
-        Ok(shape(&written).map_err(unwritten)?.into_response())
+        Ok(shaped.map_err(unwritten)?.into_response())
     }
 
     /// A condition that was refused comes with the present tag, and with the present entry.
@@ -150,22 +208,31 @@ impl Writing {
             let tag = Tag::new(self.service.epoch(), version, resource);
             problem = problem.header(header::ETAG, tag.value());
         }
-        if let Some(entry) = current
-            && let Some(text) = self.current(&entry).await
+        if let Some(current) = current
+            && let Some(text) = self.shown(&current).await
         {
             problem = problem.member("current", &text);
         }
         problem
     }
 
-    async fn current(&self, entry: &board::Entry) -> Option<Box<serde_json::value::RawValue>> {
-        let view = View { session: self.session.clone(), keys: None, images: Images::Url };
-        let published = self.service.published(&self.session).ok()??;
+    async fn shown(&self, current: &Current) -> Option<Box<RawValue>> {
         let mut text = String::new();
-        view.write_entry(&self.service, &published.board, entry, &mut text).await.ok()?;
+        match current {
+            Current::Entry(entry) => {
+                let view = View { session: self.session.clone(), keys: None, images: Images::Url };
+                let published = self.service.published(&self.session).ok()??;
+                view.write_entry(&self.service, &published.board, entry, &mut text).await.ok()?;
+            }
+            Current::State(value) if value.bytes() <= CURRENT_BYTES_MAX as u64 => {
+                value.write(&mut text);
+            }
+            Current::State(_) => return None,
+            Current::Agent(name, agent) => write_agent(name, agent, Seen::Hidden, &mut text),
+        }
         if text.len() > CURRENT_BYTES_MAX {
             return None;
         }
-        serde_json::value::RawValue::from_string(text).ok()
+        RawValue::from_string(text).ok()
     }
 }

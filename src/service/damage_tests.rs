@@ -30,7 +30,7 @@ async fn three_sessions(dir: &Path) {
     let service = start(dir);
     for session in ["well", "hurt", "fine", "well", "hurt", "fine"] {
         let (write, images) = screenshot(session, session.as_bytes().to_vec());
-        service.write(write, images).await.unwrap();
+        service.receipt(write, images).await.unwrap();
     }
     stop(service).await;
 }
@@ -54,14 +54,14 @@ async fn a_damaged_session_is_set_aside_and_the_others_are_served() {
         assert!(matches!(result, Err(ServiceError::Damaged)));
     };
     refused(service.published(&name("hurt")).map(drop));
-    refused(service.write(request("hurt", "{}"), vec![]).await.map(drop));
-    refused(service.write(write_to("hurt", Command::DeleteSession), vec![]).await.map(drop));
+    refused(service.receipt(request("hurt", "{}"), vec![]).await.map(drop));
+    refused(service.receipt(write_to("hurt", Command::DeleteSession), vec![]).await.map(drop));
     let (write, images) = screenshot("hurt", b"more".to_vec());
-    refused(service.write(write, images).await.map(drop));
+    refused(service.receipt(write, images).await.map(drop));
 
     for session in ["well", "fine"] {
         assert_eq!(board(&service, session).revision(), Revision(2));
-        let made = service.write(request(session, "{}"), vec![]).await.unwrap();
+        let made = service.receipt(request(session, "{}"), vec![]).await.unwrap();
         assert_eq!(made.board.revision(), Revision(3));
     }
     stop(service).await;
@@ -85,7 +85,7 @@ async fn a_lost_commit_is_damage_too() {
     let dir = TempDir::new().unwrap();
     three_sessions(dir.path()).await;
     let service = start(dir.path());
-    service.write(request("hurt", "{}"), vec![]).await.unwrap();
+    service.receipt(request("hurt", "{}"), vec![]).await.unwrap();
     stop(service).await;
     database(dir.path()).execute("DELETE FROM journal WHERE id = 5", []).unwrap();
     let service = start(dir.path());
@@ -120,7 +120,7 @@ async fn a_lost_or_damaged_image_is_found_and_spoils_only_itself() {
     std::fs::write(&path, b"other").unwrap();
     assert!(matches!(service.image(&hurt, image).await, Err(ServiceError::Store(_))));
     let (write, images) = screenshot("hurt", b"hurt".to_vec());
-    service.write(write, images).await.unwrap();
+    service.receipt(write, images).await.unwrap();
     assert_eq!(service.image(&hurt, image).await.unwrap(), b"hurt", "sent again it is whole again");
     std::fs::remove_file(&path).unwrap();
     stop(service).await;
@@ -146,26 +146,26 @@ fn a_poisoned_store_takes_no_writes_and_reads_go_on() {
 
 async fn poison(dir: &Path) {
     let service = start(dir);
-    service.write(request("s", "{}"), vec![]).await.unwrap();
+    service.receipt(request("s", "{}"), vec![]).await.unwrap();
     let large = item(&format!(r#"{{"a":"{}"}}"#, "x".repeat(1 << 20 >> 1)));
     let too_much = append("s", LogName::Requests, vec![large; 12]);
     let (lost, refused) = tokio::join!(
-        service.write(too_much, vec![]),
-        service.write(write_to("none", Command::ClearBoard), vec![]),
+        service.receipt(too_much, vec![]),
+        service.receipt(write_to("none", Command::ClearBoard { state: false }), vec![]),
     );
     assert!(matches!(lost, Err(ServiceError::Poisoned { outcome_unknown: true })), "{lost:?}");
     assert!(refused.is_err());
     assert_eq!(service.health(), Health::Poisoned);
     assert_eq!(board(&service, "s").revision(), Revision(1), "what is unknown is not shown");
 
-    let later = service.write(request("s", "{}"), vec![]).await.unwrap_err();
+    let later = service.receipt(request("s", "{}"), vec![]).await.unwrap_err();
     assert!(matches!(later, ServiceError::Poisoned { outcome_unknown: true }));
-    let made = service.write(request("new", "{}"), vec![]).await.unwrap_err();
+    let made = service.receipt(request("new", "{}"), vec![]).await.unwrap_err();
     assert!(matches!(made, ServiceError::Poisoned { .. }));
     assert!(service.published(&name("new")).unwrap().is_none());
     let (write, images) = screenshot("s", b"x".to_vec());
     assert_eq!(
-        service.write(write, images).await.unwrap_err().code(),
+        service.receipt(write, images).await.unwrap_err().code(),
         crate::board::Code::StorePoisoned
     );
     assert_eq!(board(&service, "s").log(&LogName::Requests).unwrap().len(), 1);

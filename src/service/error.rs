@@ -71,7 +71,7 @@ pub enum ServiceError {
 impl ServiceError {
     /// Its stable code.
     #[must_use]
-    pub const fn code(&self) -> Code {
+    pub fn code(&self) -> Code {
         match self {
             Self::Rejected { rejected, .. } => rejected.code(),
             Self::Item(invalid) => invalid.code(),

@@ -8,9 +8,9 @@ use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use super::deadlines::Deadlines;
 use super::directory::Directory;
 use super::session::{Published, Session};
-use super::writer::now;
 use crate::board::{
     Board, Change, Commit, Digest, Frame, FrameError, Misfit, Revision, SessionId, SessionName,
     Timestamp, admit, apply, stored,
@@ -133,15 +133,7 @@ impl Loading {
     }
 
     fn learn_name(&mut self, commit: &Commit) {
-        let named = commit.changes.iter().find_map(|change| match change {
-            Change::Created { name, .. } => Some(name),
-            Change::Configured { .. }
-            | Change::Deleted
-            | Change::Appended { .. }
-            | Change::Cleared { .. }
-            | Change::Removed { .. }
-            | Change::Updated { .. } => None,
-        });
+        let named = commit.changes.iter().find_map(Change::session_name);
         if let Some(name) = named {
             self.name = Some(name.clone());
         }
@@ -154,13 +146,26 @@ impl Loading {
     }
 }
 
-/// Puts every session into the directory, and tells which could not be read.
-pub(super) fn load(store: &dyn Store, directory: &Directory) -> Result<Vec<Damage>, LoadError> {
+/// What is known of the sessions besides their boards.
+#[derive(Default)]
+pub(super) struct Found {
+    /// The sessions that could not be read.
+    pub(super) damage: Vec<Damage>,
+    /// When something in which session comes to its end by time.
+    pub(super) deadlines: Deadlines,
+}
+
+/// Puts every session into the directory, and tells what else there is to know.
+pub(super) fn load(
+    store: &dyn Store,
+    directory: &Directory,
+    now: Timestamp,
+) -> Result<Found, LoadError> {
+    let mut deadlines = Deadlines::default();
     let mut loaded = Loaded::read(store)?;
     if let Some(index) = loaded.damage.iter().position(|damage| damage.name.is_none()) {
         return Err(LoadError::Nameless(loaded.damage.swap_remove(index)));
     }
-    let now = now();
     let mut live = HashSet::new();
     for loading in loaded.sessions {
         if loading.board.life().is_some() || loading.damaged {
@@ -172,6 +177,7 @@ pub(super) fn load(store: &dyn Store, directory: &Directory) -> Result<Vec<Damag
         // In the order of creation: of two sessions of one name the later one stands.
         let Some(name) = loading.name else { continue };
         let exists = loading.board.life().is_some();
+        deadlines.set(&name, loading.board.next_due().filter(|_| !loading.damaged));
         let published =
             Published { board: Arc::new(loading.board), history_bytes: loading.history_bytes };
         let session =
@@ -179,7 +185,7 @@ pub(super) fn load(store: &dyn Store, directory: &Directory) -> Result<Vec<Damag
         directory.insert(name, Arc::new(session), exists);
     }
     store.keep_blobs_of(&live)?;
-    Ok(loaded.damage)
+    Ok(Found { damage: loaded.damage, deadlines })
 }
 
 /// What a check of a store found.

@@ -3,6 +3,8 @@
 //! Nothing here knows HTTP. A write goes through the writer's queue and is answered when it is
 //! durable; a read takes the published board and holds no lock while it renders.
 
+mod clock;
+mod deadlines;
 mod directory;
 mod error;
 mod images;
@@ -17,21 +19,25 @@ use std::thread;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+use tokio::sync::{Semaphore, oneshot};
 use uuid::Uuid;
 
+pub use clock::Clock;
 pub use error::ServiceError;
 pub use load::{Damage, LoadError, Soundness, check};
 pub use patch::Patch;
 pub use session::Published;
 
 use crate::board::{
-    Answer, Board, Command, Epoch, Item, LogName, Policy, Revision, SessionId, SessionName, Write,
+    Answer, Board, Command, Edit, Epoch, Item, Json, LogName, Policy, Revision, SessionId,
+    SessionName, Terms, Transaction, Write,
 };
 use crate::store::{Health, Store};
 use directory::Directory;
 pub use images::ImageBytes;
 use images::ImagesIn;
+use staging::recall;
 use writer::{Job, Writer, WriterError};
 
 /// How many writes may wait for the writer.
@@ -52,7 +58,8 @@ pub struct Service {
 struct Inner {
     directory: Arc<Directory>,
     store: Arc<dyn Store>,
-    jobs: Mutex<Option<mpsc::Sender<Job>>>,
+    jobs: Mutex<Option<SyncSender<Job>>>,
+    clock: Clock,
     room: Arc<Semaphore>,
     writer: Mutex<Option<thread::JoinHandle<()>>>,
     damage: Vec<Damage>,
@@ -69,31 +76,52 @@ pub struct Receipt {
     pub existed: bool,
     /// Whether there was anything to commit.
     pub committed: bool,
-    /// The bytes of the session's history after it.
+    /// The bytes of the session's history after it; of a keyed write, whose answer is part of its
+    /// commit, before it.
     pub history_bytes: u64,
 }
 
+/// What a keyed write comes to.
+#[derive(Debug)]
+pub enum Reply {
+    /// It was carried out.
+    Now(Receipt),
+    /// It was carried out before, and answered so.
+    Before(Json),
+}
+
+/// Makes of a receipt the answer that is kept with the write's key; `None` is a fault. The receipt does
+/// not have the bytes of the write's own commit yet.
+pub type Keep = Arc<dyn Fn(&Receipt) -> Option<Json> + Send + Sync>;
+
 impl Service {
-    /// Loads every session from the store and starts the writer.
+    /// Loads every session from the store, takes note of what came to its end by time since, and
+    /// starts the writer.
     ///
     /// # Errors
     ///
     /// [`LoadError`] where the store cannot be read, or a damaged row does not tell whose it is.
-    pub fn start(store: Arc<dyn Store>, policy: Policy) -> Result<Self, LoadError> {
+    pub fn start(store: Arc<dyn Store>, policy: Policy, clock: Clock) -> Result<Self, LoadError> {
         let directory = Arc::new(Directory::new());
-        let damage = load::load(&*store, &directory)?;
-        let (jobs, queue) = mpsc::channel(QUEUE_WRITES_MAX);
-        let writer = Writer {
+        let load::Found { damage, deadlines } = load::load(&*store, &directory, clock.now())?;
+        let (jobs, queue) = sync_channel(QUEUE_WRITES_MAX);
+        let mut writer = Writer {
             jobs: queue,
             directory: Arc::clone(&directory),
             store: Arc::clone(&store),
             policy,
+            clock: clock.clone(),
+            deadlines,
+            sweep_after: None,
         };
+        // What came to its end while the server was down: before anybody can ask.
+        writer.sweep_all();
         let writer = thread::Builder::new().name("writer".to_owned()).spawn(|| writer.run())?;
         let inner = Inner {
             directory,
             store,
             jobs: Mutex::new(Some(jobs)),
+            clock,
             room: Arc::new(Semaphore::new(QUEUE_BYTES_MAX)),
             writer: Mutex::new(Some(writer)),
             damage,
@@ -198,7 +226,8 @@ impl Service {
         found
     }
 
-    /// Carries out a write; the images that its items name come with it.
+    /// Carries out a write; the images that its items name come with it. Where it has a key, `keep`
+    /// makes the answer that a repeat gets.
     ///
     /// # Errors
     ///
@@ -207,25 +236,38 @@ impl Service {
         &self,
         write: Write,
         images: Vec<ImageBytes>,
-    ) -> Result<Receipt, ServiceError> {
+        keep: Option<Keep>,
+    ) -> Result<Reply, ServiceError> {
+        if let Some(answer) = self.recall(&write.terms)? {
+            return Ok(Reply::Before(answer));
+        }
         let images: Arc<[ImageBytes]> = images.into();
         let mut dropped = self.drops(&write)?;
         for _ in 0..MOVED_TRIES_MAX {
             // What the session drops is not stored either, unless the writer finds that it keeps it now.
             let first = std::mem::take(&mut dropped);
-            let kept =
-                if first { Ok(None) } else { self.keep_images(&write.session, &images).await };
+            let kept = if first {
+                Ok(None)
+            } else {
+                self.keep_images(&write.terms.session, &images).await
+            };
             let written = match kept {
-                Ok(images_in) => self.enqueue(write.clone(), images_in).await?,
+                Ok(images_in) => self.enqueue(write.clone(), images_in, keep.clone()).await?,
                 Err(error) => Err(error),
             };
             match written {
                 Err(WriterError::Moved) => {}
                 Err(WriterError::Service(error)) => return Err(error),
-                Ok(receipt) => return Ok(receipt),
+                Ok(reply) => return Ok(reply),
             }
         }
         Err(ServiceError::Overloaded)
+    }
+
+    /// What this write was answered, if it was carried out before. The writer looks again.
+    fn recall(&self, terms: &Terms) -> Result<Option<Json>, ServiceError> {
+        let Some(session) = self.inner.directory.get(&terms.session) else { return Ok(None) };
+        recall(&session.published().board, terms, self.inner.clock.now())
     }
 
     /// Whether the session is set to drop what this write brings.
@@ -233,7 +275,7 @@ impl Service {
         if !matches!(&write.command, Command::Append { log: LogName::Screenshots, .. }) {
             return Ok(false);
         }
-        let published = self.published(&write.session)?;
+        let published = self.published(&write.terms.session)?;
         let life = published.as_ref().and_then(|published| published.board.life());
         Ok(life.is_some_and(|life| !life.settings.keeps_screenshots()))
     }
@@ -242,16 +284,17 @@ impl Service {
         &self,
         write: Write,
         images_in: Option<ImagesIn>,
-    ) -> Result<Result<Receipt, WriterError>, ServiceError> {
+        keep: Option<Keep>,
+    ) -> Result<Result<Reply, WriterError>, ServiceError> {
         let bytes = u32::try_from(weight(&write.command)).unwrap_or(u32::MAX);
         let room = Arc::clone(&self.inner.room).try_acquire_many_owned(bytes);
         let room = room.map_err(|_| ServiceError::Overloaded)?;
         let (reply, answer) = oneshot::channel();
-        let job = Job { write, images_in, reply, room };
+        let job = Job { write, images_in, keep, reply, room };
         let jobs = self.inner.jobs.lock().clone().ok_or(ServiceError::Stopping)?;
         jobs.try_send(job).map_err(|error| match error {
-            mpsc::error::TrySendError::Full(_) => ServiceError::Overloaded,
-            mpsc::error::TrySendError::Closed(_) => ServiceError::Stopping,
+            TrySendError::Full(_) => ServiceError::Overloaded,
+            TrySendError::Disconnected(_) => ServiceError::Stopping,
         })?;
         drop(jobs);
         // The writer ended by a panic with this write in its hands.
@@ -273,22 +316,47 @@ impl Service {
     }
 }
 
-/// What a command takes of the queue's room: its items' text, and something for itself.
+/// What a command takes of the queue's room: the text that it brings, and something for itself.
 fn weight(command: &Command) -> usize {
+    // A single write may always wait alone, however large it is within its own bounds.
+    brings(command).min(QUEUE_BYTES_MAX)
+}
+
+fn brings(command: &Command) -> usize {
     const ITSELF: usize = 512;
     let of = |items: &[Item]| items.iter().map(|item| item.text().len() + ITSELF).sum::<usize>();
-    let items = match command {
+    let text = |json: &Json| json.text().len();
+    let brought = match command {
         Command::PutSession { qa_pairs, .. } => of(qa_pairs),
         Command::Append { items, .. } | Command::ReplaceLog { items, .. } => of(items),
         Command::PutEntry { item, .. } => item.text().len(),
-        Command::ReplaceBoard { logs } => logs.iter().map(|items| of(items)).sum(),
+        Command::ReplaceBoard { logs, state } => {
+            logs.iter().map(|items| of(items)).sum::<usize>() + state.as_ref().map_or(0, text)
+        }
+        Command::EditState { edit, .. } => match edit {
+            Edit::Put { value, .. } | Edit::Merge(value) | Edit::Add(value) => text(value),
+            Edit::Append(elements) => elements.iter().map(text).sum(),
+            Edit::Remove => 0,
+        },
+        Command::PutAgent { profile: item, .. } | Command::PatchAgent { patch: item, .. } => {
+            item.text().len()
+        }
+        Command::Finish { result, .. } => result.as_ref().map_or(0, text),
+        Command::AnswerQuestion { answer, .. } => answer.len(),
+        Command::Transact(transaction) => {
+            let Transaction { tests, then, otherwise } = &**transaction;
+            tests.len() * ITSELF + then.iter().chain(otherwise).map(brings).sum::<usize>()
+        }
         Command::DeleteSession
         | Command::RemoveEntries { .. }
         | Command::DeleteEntry { .. }
-        | Command::ClearBoard => 0,
+        | Command::ClearBoard { .. }
+        | Command::RemoveAgent { .. }
+        | Command::RemoveAgents
+        | Command::Claim { .. }
+        | Command::Release { .. } => 0,
     };
-    // A single write may always wait alone, however large it is within its own bounds.
-    (items + ITSELF).min(QUEUE_BYTES_MAX)
+    brought + ITSELF
 }
 
 /// An identity for a session that is about to be made.

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use super::images::ImageBytes;
-use super::{Receipt, Service, ServiceError};
+use super::{Keep, Reply, Service, ServiceError};
 use crate::board::{
-    AgentName, Board, Command, Condition, ITEM_BYTES_MAX, InvalidItem, Item, LogName, Rejected,
-    Revision, Screenshot, Seq, SessionName, Write, json, patchable,
+    Board, Command, ITEM_BYTES_MAX, InvalidItem, Item, LogName, Rejected, Revision, Screenshot,
+    Seq, Terms, Write, json, patchable,
 };
 
 /// How often a patch begins again because its entry was changed meanwhile.
@@ -35,34 +35,32 @@ impl Patch {
 }
 
 impl Service {
-    /// Patches one entry.
+    /// Patches one entry. Where the write has a key, `keep` makes the answer that a repeat gets.
     ///
     /// # Errors
     ///
     /// [`ServiceError`]; nothing was changed, unless it says that the outcome is unknown.
     pub async fn patch_entry(
         &self,
-        session: SessionName,
+        terms: Terms,
         log: LogName,
         seq: Seq,
         patch: &Patch,
-        condition: Condition,
-        author: Option<AgentName>,
-    ) -> Result<Receipt, ServiceError> {
+        keep: Option<Keep>,
+    ) -> Result<Reply, ServiceError> {
+        // The entry of a repeat may have changed, or be gone.
+        if let Some(answer) = self.recall(&terms)? {
+            return Ok(Reply::Before(answer));
+        }
         for _ in 0..PATCH_TRIES_MAX {
-            let (board, basis, text) = self.entry_to_patch(&session, &log, seq, &condition).await?;
+            let (board, basis, text) = self.entry_to_patch(&terms, &log, seq).await?;
             let revision = board.revision();
             let text =
                 patch.apply(&text).map_err(|error| ServiceError::Patch { error, revision })?;
             let (item, images) = patched(&log, &text)?;
-            let basis = Some(basis);
-            let write = Write {
-                session: session.clone(),
-                command: Command::PutEntry { log: log.clone(), seq, item, basis },
-                condition: condition.clone(),
-                author: author.clone(),
-            };
-            match self.write(write, images).await {
+            let command = Command::PutEntry { log: log.clone(), seq, item, basis: Some(basis) };
+            let write = Write { terms: terms.clone(), command };
+            match self.write(write, images, keep.clone()).await {
                 Err(ServiceError::Rejected { rejected: Rejected::Stale, .. }) => {}
                 result => return result,
             }
@@ -72,17 +70,16 @@ impl Service {
 
     async fn entry_to_patch(
         &self,
-        session: &SessionName,
+        terms: &Terms,
         log: &LogName,
         seq: Seq,
-        condition: &Condition,
     ) -> Result<(Arc<Board>, Revision, String), ServiceError> {
         let refuse = |rejected, revision| ServiceError::Rejected { rejected, revision };
-        let Some(published) = self.published(session)? else {
-            return Err(refuse(Rejected::NoSession { session: session.clone() }, None));
+        let Some(published) = self.published(&terms.session)? else {
+            return Err(refuse(Rejected::NoSession { session: terms.session.clone() }, None));
         };
         let board = published.board;
-        let entry = patchable(&board, log, seq, condition)
+        let entry = patchable(&board, log, seq, &terms.condition)
             .map_err(|rejected| refuse(rejected, Some(board.revision())))?;
         let text = self.whole_text(&board, &entry.item).await?;
         Ok((Arc::clone(&board), entry.revision, text))

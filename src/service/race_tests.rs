@@ -29,7 +29,7 @@ async fn an_acknowledged_screenshot_has_its_image_unless_its_session_was_deleted
         let (service, done) = (service.clone(), Arc::clone(&done));
         tokio::spawn(async move {
             while !done.load(Ordering::Relaxed) {
-                match service.write(write_to("s", Command::DeleteSession), vec![]).await {
+                match service.receipt(write_to("s", Command::DeleteSession), vec![]).await {
                     Ok(_) | Err(ServiceError::Rejected { .. }) => {}
                     Err(other) => panic!("{other}"),
                 }
@@ -51,7 +51,7 @@ async fn an_acknowledged_screenshot_has_its_image_unless_its_session_was_deleted
 async fn post_and_read(service: &Service, image: String) {
     let receipt = loop {
         let (write, images) = screenshot("s", image.clone().into_bytes());
-        match service.write(write, images).await {
+        match service.receipt(write, images).await {
             Ok(receipt) => break receipt,
             // Deleted under it eight times in a row: the caller tries again.
             Err(ServiceError::Overloaded) => {}
@@ -77,17 +77,17 @@ async fn a_deleted_sessions_identity_never_comes_again() {
     let mut known = std::collections::HashSet::new();
     for round in 0..60_u32 {
         let (post, images) = screenshot("s", round.to_be_bytes().to_vec());
-        let made = service.write(post, images).await.unwrap();
+        let made = service.receipt(post, images).await.unwrap();
         assert!(known.insert(made.board.id()));
         let (post, images) = screenshot("s", b"later".to_vec());
         let delete = write_to("s", Command::DeleteSession);
         let (posted, deleted) =
-            tokio::join!(service.write(post, images), service.write(delete, vec![]));
+            tokio::join!(service.receipt(post, images), service.receipt(delete, vec![]));
         deleted.unwrap();
         let posted = posted.unwrap().board.id();
         if posted != made.board.id() {
             assert!(known.insert(posted));
-            service.write(write_to("s", Command::DeleteSession), vec![]).await.unwrap();
+            service.receipt(write_to("s", Command::DeleteSession), vec![]).await.unwrap();
         }
         assert!(service.published(&name("s")).unwrap().is_none());
     }
@@ -108,7 +108,7 @@ fn entry_text(service: &Service) -> String {
 async fn merge_patches_of_one_entry_lose_nothing() {
     let dir = TempDir::new().unwrap();
     let service = start(dir.path());
-    service.write(request("s", "{}"), vec![]).await.unwrap();
+    service.receipt(request("s", "{}"), vec![]).await.unwrap();
     let patcher = |task: u32| {
         let service = service.clone();
         tokio::spawn(async move {
@@ -130,7 +130,7 @@ async fn merge_patches_of_one_entry_lose_nothing() {
 async fn compared_and_set_increments_of_one_entry_lose_nothing() {
     let dir = TempDir::new().unwrap();
     let service = start(dir.path());
-    service.write(request("s", r#"{"n":0}"#), vec![]).await.unwrap();
+    service.receipt(request("s", r#"{"n":0}"#), vec![]).await.unwrap();
     let incrementer = || {
         let service = service.clone();
         tokio::spawn(async move {
@@ -164,9 +164,9 @@ async fn compared_and_set_increments_of_one_entry_lose_nothing() {
 async fn a_dropped_screenshot_leaves_nothing_and_a_kept_one_has_its_image() {
     let dir = TempDir::new().unwrap();
     let service = start(dir.path());
-    service.write(write_to("s", keeps(false)), vec![]).await.unwrap();
+    service.receipt(write_to("s", keeps(false)), vec![]).await.unwrap();
     let (post, images) = screenshot("s", b"dropped".to_vec());
-    let dropped = service.write(post, images).await.unwrap();
+    let dropped = service.receipt(post, images).await.unwrap();
     assert!(!dropped.committed);
     let homes = std::fs::read_dir(dir.path().join("blobs")).unwrap();
     assert_eq!(homes.count(), 0);
@@ -175,13 +175,13 @@ async fn a_dropped_screenshot_leaves_nothing_and_a_kept_one_has_its_image() {
         let service = service.clone();
         tokio::spawn(async move {
             for n in 0..200 {
-                service.write(write_to("s", keeps(n % 2 == 0)), vec![]).await.unwrap();
+                service.receipt(write_to("s", keeps(n % 2 == 0)), vec![]).await.unwrap();
             }
         })
     };
     for n in 0..100_u32 {
         let (post, images) = screenshot("s", n.to_be_bytes().to_vec());
-        let receipt = service.write(post, images).await.unwrap();
+        let receipt = service.receipt(post, images).await.unwrap();
         for entry in receipt.board.log(&LogName::Screenshots).unwrap().iter() {
             service.image(&receipt.board, entry.item.image().unwrap()).await.unwrap();
         }

@@ -21,7 +21,7 @@ pub(super) const POLICY: Policy = Policy {
 pub(super) fn start(dir: &Path) -> Service {
     let options = SqliteOptions { sync: SyncLevel::Normal, free_bytes_min: 0 };
     let store = SqliteStore::open(dir, options).unwrap();
-    Service::start(Arc::new(store), POLICY).unwrap()
+    Service::start(Arc::new(store), POLICY, Clock::system()).unwrap()
 }
 
 pub(super) fn name(text: &str) -> SessionName {
@@ -33,7 +33,28 @@ pub(super) fn item(text: &str) -> Item {
 }
 
 pub(super) fn write_to(session: &str, command: Command) -> Write {
-    Write { session: name(session), command, condition: Condition::default(), author: None }
+    let terms = Terms {
+        session: name(session),
+        condition: Condition::default(),
+        fence: None,
+        author: None,
+        key: None,
+    };
+    Write { terms, command }
+}
+
+impl Service {
+    /// Carries out a write that has no key.
+    pub(super) async fn receipt(
+        &self,
+        write: Write,
+        images: Vec<ImageBytes>,
+    ) -> Result<Receipt, ServiceError> {
+        match self.write(write, images, None).await? {
+            Reply::Now(receipt) => Ok(receipt),
+            Reply::Before(answer) => panic!("answered before: {answer:?}"),
+        }
+    }
 }
 
 pub(super) fn append(session: &str, log: LogName, items: Vec<Item>) -> Write {
@@ -71,7 +92,7 @@ async fn concurrent_writers_on_many_sessions_lose_nothing() {
             for n in 0..25 {
                 let session = format!("s{}", (writer + n) % 5);
                 let text = format!(r#"{{"by":{writer},"n":{n}}}"#);
-                let receipt = service.write(request(&session, &text), vec![]).await.unwrap();
+                let receipt = service.receipt(request(&session, &text), vec![]).await.unwrap();
                 let Answer::Added { first, count: 1, dropped: 0 } = receipt.answer else {
                     panic!("{receipt:?}")
                 };
@@ -105,16 +126,16 @@ async fn a_restart_gives_equal_boards() {
     let dir = TempDir::new().unwrap();
     let service = start(dir.path());
     for session in ["a", "b", "gone", "again"] {
-        service.write(request(session, r#"{"n":1E5}"#), vec![]).await.unwrap();
+        service.receipt(request(session, r#"{"n":1E5}"#), vec![]).await.unwrap();
         let (write, images) = screenshot(session, session.as_bytes().to_vec());
-        service.write(write, images).await.unwrap();
+        service.receipt(write, images).await.unwrap();
         let memory = LogName::Memory("A".parse().unwrap());
-        service.write(append(session, memory, vec![item("{}")]), vec![]).await.unwrap();
+        service.receipt(append(session, memory, vec![item("{}")]), vec![]).await.unwrap();
     }
     for session in ["gone", "again"] {
-        service.write(write_to(session, Command::DeleteSession), vec![]).await.unwrap();
+        service.receipt(write_to(session, Command::DeleteSession), vec![]).await.unwrap();
     }
-    service.write(request("again", "{}"), vec![]).await.unwrap();
+    service.receipt(request("again", "{}"), vec![]).await.unwrap();
     let all = |service: &Service| service.list(None, "", 10, |_| true);
     let before = all(&service);
     stop(service).await;
@@ -128,7 +149,7 @@ async fn a_restart_gives_equal_boards() {
         assert_eq!(before.history_bytes, after.history_bytes, "{name}");
     }
     assert_eq!(board(&service, "again").revision(), Revision(5), "a name goes on");
-    let gone = service.write(request("gone", "{}"), vec![]).await.unwrap();
+    let gone = service.receipt(request("gone", "{}"), vec![]).await.unwrap();
     assert_eq!(gone.board.revision(), Revision(5));
     let shots = board(&service, "a");
     let entry = shots.log(&LogName::Screenshots).unwrap().get(Seq(1)).unwrap();
@@ -143,12 +164,12 @@ async fn a_full_queue_is_told_at_once() {
     let service = start(dir.path());
     let large = item(&format!(r#"{{"a":"{}"}}"#, "x".repeat(1 << 19)));
     let write = append("s", LogName::Requests, vec![large; 80]);
-    let mut first = Box::pin(service.write(write.clone(), vec![]));
+    let mut first = Box::pin(service.receipt(write.clone(), vec![]));
     assert!(first.as_mut().now_or_never().is_none(), "it waits for the disk");
-    let second = service.write(write.clone(), vec![]).now_or_never();
+    let second = service.receipt(write.clone(), vec![]).now_or_never();
     assert!(matches!(second, Some(Err(ServiceError::Overloaded))));
     first.await.unwrap();
-    service.write(write, vec![]).await.unwrap();
+    service.receipt(write, vec![]).await.unwrap();
     assert_eq!(board(&service, "s").revision(), Revision(2));
     stop(service).await;
 }
@@ -159,9 +180,9 @@ async fn more_writes_than_may_wait_are_refused_and_the_others_stand() {
     let service = start(dir.path());
     let large = item(&format!(r#"{{"a":"{}"}}"#, "x".repeat(1 << 19)));
     let busy = append("busy", LogName::Requests, vec![large; 80]);
-    let mut busy = Box::pin(service.write(busy, vec![]));
+    let mut busy = Box::pin(service.receipt(busy, vec![]));
     assert!(busy.as_mut().now_or_never().is_none());
-    let small = (0..QUEUE_WRITES_MAX + 100).map(|_| service.write(request("s", "{}"), vec![]));
+    let small = (0..QUEUE_WRITES_MAX + 100).map(|_| service.receipt(request("s", "{}"), vec![]));
     let mut stood = 0;
     for result in join_all(small).await {
         match result {
@@ -180,11 +201,11 @@ async fn more_writes_than_may_wait_are_refused_and_the_others_stand() {
 async fn a_stopped_service_writes_no_more_and_what_waited_is_done() {
     let dir = TempDir::new().unwrap();
     let service = start(dir.path());
-    let mut waiting = Box::pin(service.write(request("s", "{}"), vec![]));
+    let mut waiting = Box::pin(service.receipt(request("s", "{}"), vec![]));
     assert!(waiting.as_mut().now_or_never().is_none());
     stop(service.clone()).await;
     waiting.await.unwrap();
-    let late = service.write(request("s", "{}"), vec![]).await;
+    let late = service.receipt(request("s", "{}"), vec![]).await;
     assert!(matches!(late, Err(ServiceError::Stopping)));
     assert_eq!(board(&service, "s").revision(), Revision(1), "reads go on");
     drop(service);
@@ -197,11 +218,11 @@ async fn a_stopped_service_writes_no_more_and_what_waited_is_done() {
 async fn a_reader_waits_for_a_revision_that_comes() {
     let dir = TempDir::new().unwrap();
     let service = start(dir.path());
-    service.write(request("s", "{}"), vec![]).await.unwrap();
+    service.receipt(request("s", "{}"), vec![]).await.unwrap();
     let session = name("s");
     let mut reach = Box::pin(service.reach(&session, Revision(2), Duration::from_secs(60)));
     assert!(reach.as_mut().now_or_never().is_none());
-    service.write(request("s", "{}"), vec![]).await.unwrap();
+    service.receipt(request("s", "{}"), vec![]).await.unwrap();
     reach.await.unwrap();
     let late = service.reach(&session, Revision(3), Duration::ZERO).await;
     let (head, wanted) = (Revision(2), Revision(3));
@@ -216,9 +237,9 @@ async fn a_list_goes_on_after_a_name_within_a_prefix() {
     let dir = TempDir::new().unwrap();
     let service = start(dir.path());
     for session in ["b1", "a1", "b3", "b2", "c", "b20"] {
-        service.write(request(session, "{}"), vec![]).await.unwrap();
+        service.receipt(request(session, "{}"), vec![]).await.unwrap();
     }
-    service.write(write_to("b3", Command::DeleteSession), vec![]).await.unwrap();
+    service.receipt(write_to("b3", Command::DeleteSession), vec![]).await.unwrap();
     let list = |after: Option<&str>, prefix, limit| {
         let found = service.list(after.map(name), prefix, limit, |_| true);
         found.into_iter().map(|(name, _)| String::from(name)).collect::<Vec<_>>()
@@ -239,12 +260,12 @@ async fn a_list_goes_on_after_a_name_within_a_prefix() {
 async fn a_refusal_makes_nothing() {
     let dir = TempDir::new().unwrap();
     let service = start(dir.path());
-    let refused = service.write(write_to("s", Command::ClearBoard), vec![]).await.unwrap_err();
+    let refused = service.receipt(write_to("s", Command::ClearBoard), vec![]).await.unwrap_err();
     let ServiceError::Rejected { rejected: Rejected::NoSession { .. }, revision: None } = refused
     else {
         panic!("{refused:?}")
     };
-    let nothing = service.write(append("s", LogName::Requests, vec![]), vec![]).await.unwrap();
+    let nothing = service.receipt(append("s", LogName::Requests, vec![]), vec![]).await.unwrap();
     assert!(!nothing.committed);
     assert!(service.published(&name("s")).unwrap().is_none());
     assert!(service.is_empty());

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use super::Receipt;
 use super::error::ServiceError;
 use super::images::ImagesIn;
 use super::session::{Published, Session};
 use super::writer::{Job, WriterError};
+use super::{Receipt, Reply};
 use crate::board::{
-    Board, COMMIT_BYTES_MAX, Change, Commit, Frame, Moment, Rejected, Revision, SessionId, apply,
-    decide, stored,
+    Board, COMMIT_BYTES_MAX, Commit, Decision, Frame, Json, Kept, Moment, Nonce, Rejected,
+    Revision, SessionId, Terms, Timestamp, apply, decide, expire, stored,
 };
 use crate::store::Run;
 
@@ -34,6 +34,8 @@ pub(super) enum Verdict {
         /// The bytes of its commit; none where it changed nothing.
         bytes: usize,
     },
+    /// It was done before, and answered so.
+    Recalled(Json),
     /// It does not.
     Failed(WriterError),
 }
@@ -42,7 +44,7 @@ impl Verdict {
     pub(super) fn bytes(&self) -> usize {
         match self {
             Self::Done { bytes, .. } => *bytes,
-            Self::Failed(_) => 0,
+            Self::Recalled(_) | Self::Failed(_) => 0,
         }
     }
 
@@ -50,9 +52,10 @@ impl Verdict {
         self.bytes() > 0
     }
 
-    pub(super) fn into_answer(self) -> Result<Receipt, WriterError> {
+    pub(super) fn into_answer(self) -> Result<Reply, WriterError> {
         match self {
-            Self::Done { receipt, .. } => Ok(receipt),
+            Self::Done { receipt, .. } => Ok(Reply::Now(receipt)),
+            Self::Recalled(answer) => Ok(Reply::Before(answer)),
             Self::Failed(error) => Err(error),
         }
     }
@@ -84,6 +87,11 @@ impl Staging {
         self.closed
     }
 
+    /// Whether nothing was staged.
+    pub(super) fn is_idle(&self) -> bool {
+        self.frames.is_empty()
+    }
+
     pub(super) fn board(&self) -> &Arc<Board> {
         &self.board
     }
@@ -101,40 +109,60 @@ impl Staging {
         (!frames.is_empty()).then_some(Run { session, expected, frames, grows })
     }
 
+    /// Takes note of what has come to its end by time; before any command is decided, so that none
+    /// meets it.
+    pub(super) fn expire(
+        &mut self,
+        now: Timestamp,
+        nonce: impl Fn() -> Nonce,
+    ) -> Result<(), ServiceError> {
+        while !self.is_damaged()
+            && let Some(commit) = expire(&self.board, now, nonce())
+        {
+            let mut next = Board::clone(&self.board);
+            apply(&mut next, &commit);
+            self.add(Arc::new(next), &commit)?;
+        }
+        Ok(())
+    }
+
+    fn is_damaged(&self) -> bool {
+        self.session.as_ref().is_some_and(|session| session.is_damaged())
+    }
+
     /// Decides a command, and stages its commit.
     pub(super) fn stage(&mut self, job: &Job, moment: Moment<'_>) -> Verdict {
-        if self.session.as_ref().is_some_and(|session| session.is_damaged()) {
-            return Verdict::Failed(WriterError::Service(ServiceError::Damaged));
+        self.carry_out(job, moment).unwrap_or_else(Verdict::Failed)
+    }
+
+    fn carry_out(&mut self, job: &Job, moment: Moment<'_>) -> Result<Verdict, WriterError> {
+        if self.is_damaged() {
+            return Err(ServiceError::Damaged.into());
         }
-        let board = match self.board_for(job) {
-            Ok(board) => board,
-            Err(error) => return Verdict::Failed(error),
-        };
-        let decision = match decide(&board, &job.write, moment) {
-            Ok(decision) => decision,
-            Err(rejected) => {
-                let revision =
-                    (!matches!(rejected, Rejected::NoSession { .. })).then(|| board.revision());
-                let error = ServiceError::Rejected { rejected, revision };
-                return Verdict::Failed(WriterError::Service(error));
-            }
-        };
+        if let Some(answer) = recall(&self.board, &job.write.terms, moment.now)? {
+            return Ok(Verdict::Recalled(answer));
+        }
+        let board = self.board_for(job)?;
+        let decision = decide(&board, &job.write, moment).map_err(|rejected| {
+            let revision =
+                (!matches!(rejected, Rejected::NoSession { .. })).then(|| board.revision());
+            ServiceError::Rejected { rejected, revision }
+        })?;
         // Images were left out for a session that drops them, and now it does not: they come first.
         if job.images_in.is_none() && decision.commit.as_ref().is_some_and(Commit::names_images) {
-            return Verdict::Failed(WriterError::Moved);
+            return Err(WriterError::Moved);
         }
-        let bytes = match decision.commit.map_or(Ok(0), |commit| self.add(board, &commit)) {
-            Ok(bytes) => bytes,
-            Err(error) => return Verdict::Failed(WriterError::Service(error)),
-        };
-        let receipt = Receipt {
-            board: Arc::clone(&self.board),
-            answer: decision.answer,
-            existed: decision.existed,
-            committed: bytes > 0,
-            history_bytes: self.history_bytes,
-        };
-        Verdict::Done { receipt, bytes }
+        let Decision { commit, board, answer, existed } = decision;
+        let (board, committed) = (Arc::new(board), commit.is_some());
+        let history_bytes = self.history_bytes;
+        let mut receipt = Receipt { board, answer, existed, committed, history_bytes };
+        let Some(mut commit) = commit else { return Ok(Verdict::Done { receipt, bytes: 0 }) };
+        keep_answer(job, &mut commit, &mut receipt)?;
+        let bytes = self.add(Arc::clone(&receipt.board), &commit)?;
+        if commit.kept.is_none() {
+            receipt.history_bytes = self.history_bytes;
+        }
+        Ok(Verdict::Done { receipt, bytes })
     }
 
     /// The board that a command meets. A name without a session gets a new identity: the one under
@@ -154,23 +182,52 @@ impl Staging {
         Ok(Arc::new(Board::absent(id, self.board.revision())))
     }
 
-    /// Applying comes before appending: what cannot be applied is never stored.
-    fn add(&mut self, board: Arc<Board>, commit: &Commit) -> Result<usize, ServiceError> {
+    /// Stages a commit that was applied already: what cannot be applied is never stored.
+    fn add(&mut self, next: Arc<Board>, commit: &Commit) -> Result<usize, ServiceError> {
         let too_large = |bytes| ServiceError::CommitTooLarge { bytes, max: COMMIT_BYTES_MAX };
         let body = stored::encode_commit(commit).map_err(|error| {
             tracing::error!(%error, "a commit could not be encoded");
             ServiceError::Fault
         })?;
         let frame =
-            Frame::encode(board.id(), commit.revision, &body).map_err(|_| too_large(body.len()))?;
+            Frame::encode(next.id(), commit.revision, &body).map_err(|_| too_large(body.len()))?;
         let bytes = frame.len();
-        let mut next = Arc::unwrap_or_clone(board);
-        apply(&mut next, commit);
-        self.board = Arc::new(next);
+        self.grows |= !commit.only_removes();
+        self.board = next;
         self.history_bytes += bytes as u64;
-        self.grows |= commit.changes.iter().any(|change| !change.items().is_empty());
-        self.closed = commit.changes.iter().any(|change| matches!(change, Change::Deleted));
+        self.closed = commit.ends_session();
         self.frames.push(frame);
         Ok(bytes)
+    }
+}
+
+/// Keeps with a keyed write's commit what it is answered.
+fn keep_answer(job: &Job, commit: &mut Commit, receipt: &mut Receipt) -> Result<(), ServiceError> {
+    let (Some(key), Some(keep)) = (&job.write.terms.key, &job.keep) else { return Ok(()) };
+    let answer = keep(receipt).ok_or(ServiceError::Fault)?;
+    let forgotten = receipt.board.keys().to_forget(commit.at);
+    let kept = Kept { key: key.clone(), answer, forgotten };
+    let mut board = Board::clone(&receipt.board);
+    board.remember(&kept, commit.at);
+    receipt.board = Arc::new(board);
+    commit.kept = Some(kept);
+    Ok(())
+}
+
+/// What a keyed write was answered when it was made before.
+pub(super) fn recall(
+    board: &Board,
+    terms: &Terms,
+    now: Timestamp,
+) -> Result<Option<Json>, ServiceError> {
+    let Some(key) = &terms.key else { return Ok(None) };
+    match board.keys().recall(key, now) {
+        Ok(answer) => Ok(answer.cloned()),
+        // All that a session which is no more remembers is its end.
+        Err(_) if board.life().is_none() => Ok(None),
+        Err(rejected) => {
+            let revision = Some(board.revision());
+            Err(ServiceError::Rejected { rejected, revision })
+        }
     }
 }

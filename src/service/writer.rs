@@ -8,16 +8,19 @@
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
 
-use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
-use super::Receipt;
+use super::clock::Clock;
+use super::deadlines::Deadlines;
 use super::directory::Directory;
 use super::error::ServiceError;
 use super::images::ImagesIn;
 use super::session::{Published, Session};
 use super::staging::{Staging, Verdict};
+use super::{Keep, Reply};
 use crate::board::{Moment, Nonce, Policy, SessionName, Timestamp, Write};
 use crate::store::{Outcome, Run, Store};
 
@@ -27,12 +30,18 @@ const BATCH_COMMANDS_MAX: usize = 1024;
 /// How many bytes of commits one batch takes, unless its first commit alone has more.
 const BATCH_BYTES_MAX: usize = 4 << 20;
 
+/// How long the writer rests at most while something will come to its end by time: by that much later
+/// it is done, even where the clock jumped.
+const SWEEP_EVERY: Duration = Duration::from_millis(500);
+
 /// A write on its way to the writer.
 pub(super) struct Job {
     pub(super) write: Write,
     /// The session under which its images were stored, where it has some.
     pub(super) images_in: Option<ImagesIn>,
-    pub(super) reply: oneshot::Sender<Result<Receipt, WriterError>>,
+    /// Makes of its receipt what is kept with its key.
+    pub(super) keep: Option<Keep>,
+    pub(super) reply: oneshot::Sender<Result<Reply, WriterError>>,
     /// Its share of the queue's bytes, given back when it is answered.
     pub(super) room: OwnedSemaphorePermit,
 }
@@ -55,37 +64,96 @@ impl From<ServiceError> for WriterError {
 
 /// The writer's own: what the thread works on.
 pub(super) struct Writer {
-    pub(super) jobs: mpsc::Receiver<Job>,
+    pub(super) jobs: Receiver<Job>,
     pub(super) directory: Arc<Directory>,
     pub(super) store: Arc<dyn Store>,
     pub(super) policy: Policy,
+    pub(super) clock: Clock,
+    pub(super) deadlines: Deadlines,
+    /// Until when nothing is swept, because it could not be stored.
+    pub(super) sweep_after: Option<Instant>,
 }
 
 /// What is to be told to whom, once the batch is durable.
-type Answers = Vec<(oneshot::Sender<Result<Receipt, WriterError>>, Verdict, OwnedSemaphorePermit)>;
+type Answers = Vec<(oneshot::Sender<Result<Reply, WriterError>>, Verdict, OwnedSemaphorePermit)>;
+
+/// What the writer waits for.
+enum Next {
+    Job(Box<Job>),
+    /// Something may have come to its end.
+    Sweep,
+    /// Nobody can send any more.
+    End,
+}
 
 impl Writer {
     /// Works until every handle to the queue is gone and the queue is empty.
     pub(super) fn run(mut self) {
         let mut waiting: VecDeque<Job> = VecDeque::new();
         loop {
+            self.sweep();
             let first = match waiting.pop_front() {
                 Some(job) => job,
-                None => match self.next_job() {
-                    Some(job) => job,
-                    None => return,
+                None => match self.next() {
+                    Next::Job(job) => *job,
+                    Next::Sweep => continue,
+                    Next::End => return,
                 },
             };
             self.batch(first, &mut waiting);
         }
     }
 
-    fn next_job(&mut self) -> Option<Job> {
+    fn next(&self) -> Next {
         if let Ok(job) = self.jobs.try_recv() {
-            return Some(job);
+            return Next::Job(Box::new(job));
         }
         self.store.idle();
-        self.jobs.blocking_recv()
+        let Some(deadline) = self.deadlines.next() else {
+            return self.jobs.recv().map_or(Next::End, |job| Next::Job(Box::new(job)));
+        };
+        let left = u64::try_from(deadline.0.saturating_sub(self.clock.now().0)).unwrap_or(0);
+        let failed = self.sweep_after.map(|after| after.saturating_duration_since(Instant::now()));
+        let rest = Duration::from_millis(left).min(SWEEP_EVERY).max(failed.unwrap_or_default());
+        match self.jobs.recv_timeout(rest) {
+            Ok(job) => Next::Job(Box::new(job)),
+            Err(RecvTimeoutError::Timeout) => Next::Sweep,
+            Err(RecvTimeoutError::Disconnected) => Next::End,
+        }
+    }
+
+    /// Sweeps until nothing is due any more, or it cannot be stored.
+    pub(super) fn sweep_all(&mut self) {
+        while self.sweep() {}
+    }
+
+    /// Takes note of what has come to its end by time, in one batch; whether there may be more.
+    fn sweep(&mut self) -> bool {
+        if self.sweep_after.is_some_and(|after| after > Instant::now()) {
+            return false;
+        }
+        self.sweep_after = None;
+        let now = self.clock.now();
+        let due = self.deadlines.due(now, BATCH_COMMANDS_MAX);
+        if due.is_empty() {
+            return false;
+        }
+        let mut staged = HashMap::new();
+        for name in due {
+            let mut staging = Staging::of(self.directory.get(&name));
+            if !expire(&mut staging, now) {
+                self.sweep_after = Some(Instant::now() + SWEEP_EVERY);
+            } else if staging.is_idle() {
+                // Nothing was due after all: it is not to be looked at again and again.
+                self.deadlines.set(&name, staging.board().next_due());
+            } else {
+                staged.insert(name, staging);
+            }
+        }
+        if !self.commit(staged, HashMap::new()) {
+            self.sweep_after = Some(Instant::now() + SWEEP_EVERY);
+        }
+        self.sweep_after.is_none()
     }
 
     fn batch(&mut self, first: Job, waiting: &mut VecDeque<Job>) {
@@ -93,10 +161,11 @@ impl Writer {
         let mut answers: HashMap<SessionName, Answers> = HashMap::new();
         let (mut next, mut count, mut bytes) = (Some(first), 0, 0);
         while let Some(job) = next.take() {
-            let name = job.write.session.clone();
+            let name = job.write.terms.session.clone();
             let staging = staged
                 .entry(name.clone())
                 .or_insert_with(|| Staging::of(self.directory.get(&name)));
+            expire(staging, self.clock.now());
             if staging.is_closed() {
                 // The session was deleted in this batch: what follows meets a new one, in the next.
                 waiting.push_front(job);
@@ -115,16 +184,17 @@ impl Writer {
 
     /// A panic while deciding fails that command alone: nothing of it was staged.
     fn stage(&self, staging: &mut Staging, job: &Job) -> Verdict {
-        let moment = Moment { now: now(), nonce: Nonce(rand_u64()), policy: &self.policy };
+        let moment = Moment { now: self.clock.now(), nonce: nonce(), policy: &self.policy };
         let staged = catch_unwind(AssertUnwindSafe(|| staging.stage(job, moment)));
         staged.unwrap_or_else(|_| Verdict::Failed(WriterError::Service(ServiceError::Fault)))
     }
 
+    /// Stores what was staged, publishes it, and answers; whether all of it could be stored.
     fn commit(
-        &self,
+        &mut self,
         staged: HashMap<SessionName, Staging>,
         mut answers: HashMap<SessionName, Answers>,
-    ) {
+    ) -> bool {
         let (mut written, mut runs) = (Vec::new(), Vec::new());
         for (name, mut staging) in staged {
             match staging.take_run() {
@@ -136,19 +206,23 @@ impl Writer {
             }
         }
         let outcomes = self.append(&runs);
+        let mut stored = true;
         for ((name, staging), outcome) in written.into_iter().zip(outcomes) {
             if outcome == Outcome::Appended {
                 self.publish(&name, &staging);
             }
+            stored &= outcome == Outcome::Appended;
             answer(answers.remove(&name), Some(outcome));
         }
+        stored
     }
 
     fn append(&self, runs: &[Run]) -> Vec<Outcome> {
         if runs.is_empty() { Vec::new() } else { self.store.append(runs) }
     }
 
-    fn publish(&self, name: &SessionName, staging: &Staging) {
+    fn publish(&mut self, name: &SessionName, staging: &Staging) {
+        self.deadlines.set(name, staging.board().next_due());
         let gone = staging.is_closed().then(|| staging.board().id());
         let published = Published {
             board: Arc::clone(staging.board()),
@@ -194,12 +268,13 @@ fn answer(answers: Option<Answers>, outcome: Option<Outcome>) {
     }
 }
 
-pub(super) fn now() -> Timestamp {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+/// A panic takes nothing with it: what ended by time then ends later. Whether there was none.
+fn expire(staging: &mut Staging, now: Timestamp) -> bool {
+    let expired = catch_unwind(AssertUnwindSafe(|| staging.expire(now, nonce)));
+    matches!(expired, Ok(Ok(())))
 }
 
 /// Random enough to know one's own commit by: 64 of a version 4 UUID's random bits.
-fn rand_u64() -> u64 {
-    uuid::Uuid::new_v4().as_u64_pair().1
+fn nonce() -> Nonce {
+    Nonce(uuid::Uuid::new_v4().as_u64_pair().1)
 }

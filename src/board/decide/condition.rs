@@ -3,51 +3,92 @@
 use std::sync::Arc;
 
 use super::logs::find_entry;
-use crate::board::command::{Command, Condition, Matches, Rejected, Write};
+use crate::board::command::{Command, Condition, Edit, Matches, Write};
 use crate::board::log::{Entry, LogName};
-use crate::board::{Board, Seq, Version};
+use crate::board::rejected::{Current, Rejected};
+use crate::board::state::StatePath;
+use crate::board::{AgentName, Board, Seq, Version};
 
-/// The thing that a command writes: how it stands, or `None` where it does not exist.
-fn target(board: &Board, command: &Command) -> Result<Target, Rejected> {
-    let exists = board.life.is_some();
-    Ok(match command {
-        Command::PutSession { .. } | Command::DeleteSession => {
-            Target { exists, version: board.version(), entry: None }
-        }
-        Command::Append { log, .. }
-        | Command::ReplaceLog { log, .. }
-        | Command::RemoveEntries { log, .. } => Target {
-            exists: exists && board.log(log).is_some(),
-            version: board.log_version(log),
-            entry: None,
-        },
-        Command::ReplaceBoard { .. } | Command::ClearBoard => {
-            Target { exists, version: board.logs_version(), entry: None }
-        }
-        Command::PutEntry { log, seq, .. } | Command::DeleteEntry { log, seq } => {
-            Target::entry(board, find_entry(board, log, *seq)?)
-        }
-    })
-}
-
+/// The thing that a command writes: whether it exists, and how it stands.
 struct Target {
     exists: bool,
-    version: Version,
-    entry: Option<Arc<Entry>>,
+    /// `None` of what has no tag: something that does not exist, but for a memory, which reads as an
+    /// empty log.
+    version: Option<Version>,
+    current: Option<Current>,
 }
 
 impl Target {
+    const ABSENT: Self = Self { exists: false, version: None, current: None };
+
+    fn of(board: &Board, command: &Command) -> Result<Self, Rejected> {
+        let exists = board.life.is_some();
+        let whole = |version| Self { exists, version: Some(version), current: None };
+        Ok(match command {
+            Command::PutSession { .. } | Command::DeleteSession | Command::Transact(_) => {
+                whole(board.version())
+            }
+            Command::Append { log, .. }
+            | Command::ReplaceLog { log, .. }
+            | Command::RemoveEntries { log, .. } => {
+                Self { exists: exists && board.log(log).is_some(), ..whole(board.log_version(log)) }
+            }
+            Command::ReplaceBoard { .. } | Command::ClearBoard { .. } => {
+                whole(board.logs_version())
+            }
+            Command::PutEntry { log, seq, .. } | Command::DeleteEntry { log, seq } => {
+                Self::entry(board, find_entry(board, log, *seq)?)
+            }
+            Command::EditState { path, edit } => Self::state(board, path, edit)?,
+            Command::PutAgent { agent, .. } => Self::agent(board, agent),
+            Command::PatchAgent { agent, .. } | Command::RemoveAgent { agent } => {
+                let target = Self::agent(board, agent);
+                if !target.exists {
+                    return Err(Rejected::NoAgent { agent: agent.clone() });
+                }
+                target
+            }
+            Command::RemoveAgents => whole(board.agents_version()),
+            Command::Claim { request, .. }
+            | Command::Release { request }
+            | Command::Finish { request, .. } => {
+                Self::entry(board, find_entry(board, &LogName::Requests, *request)?)
+            }
+            Command::AnswerQuestion { question, .. } => {
+                Self::entry(board, find_entry(board, &LogName::Questions, *question)?)
+            }
+        })
+    }
+
     fn entry(board: &Board, entry: &Arc<Entry>) -> Self {
-        let version = board.at_version(entry.revision);
-        Self { exists: true, version, entry: Some(Arc::clone(entry)) }
+        let version = Some(board.at_version(entry.revision));
+        Self { exists: true, version, current: Some(Current::Entry(Arc::clone(entry))) }
+    }
+
+    fn state(board: &Board, path: &StatePath, edit: &Edit) -> Result<Self, Rejected> {
+        match board.state.value(path).filter(|_| board.life.is_some()) {
+            Some(value) => {
+                let version = Some(board.at_version(value.changed()));
+                Ok(Self { exists: true, version, current: Some(Current::State(value)) })
+            }
+            None if matches!(edit, Edit::Remove) => Err(Rejected::NoPath { path: path.clone() }),
+            None => Ok(Self::ABSENT),
+        }
+    }
+
+    fn agent(board: &Board, name: &AgentName) -> Self {
+        let Some(agent) = board.agents.get(name) else { return Self::ABSENT };
+        let version = Some(board.at_version(agent.changed));
+        let current = Some(Current::Agent(name.clone(), Box::new(agent.clone())));
+        Self { exists: true, version, current }
     }
 }
 
 /// Checks the write's condition and tells whether the thing written exists. A missing entry is
 /// refused as such before any condition is looked at (RFC 9110, section 13.2.1).
 pub(super) fn check_condition(board: &Board, write: &Write) -> Result<bool, Rejected> {
-    let target = target(board, &write.command)?;
-    meets(board, &write.condition, &target)?;
+    let target = Target::of(board, &write.command)?;
+    meets(board, &write.terms.condition, &target)?;
     Ok(target.exists)
 }
 
@@ -56,14 +97,15 @@ fn meets(board: &Board, condition: &Condition, target: &Target) -> Result<(), Re
         None => true,
         Some(Matches::Any) => target.exists,
         Some(Matches::Versions(versions)) => {
-            board.life.is_some() && versions.contains(&target.version)
+            let version = target.version.filter(|_| board.life.is_some());
+            version.is_some_and(|version| versions.contains(&version))
         }
     };
     if matches && !(condition.absent && target.exists) {
         return Ok(());
     }
-    let present = board.life.is_some().then_some(target.version);
-    Err(Rejected::Precondition { present, current: target.entry.clone() })
+    let present = target.version.filter(|_| board.life.is_some());
+    Err(Rejected::Precondition { present, current: target.current.clone() })
 }
 
 /// The entry that a patch is to be applied to, if it exists and is as the condition wants it.

@@ -1,85 +1,179 @@
-//! The logs' rules: what is appended, replaced, removed and changed.
+//! The logs' rules: what is appended, replaced, removed and changed, and how much is kept.
 
 use std::sync::Arc;
 
-use crate::board::command::{Answer, Rejected, Which};
+use super::Draft;
+use crate::board::command::{Answer, Edit, Which};
 use crate::board::commit::Change;
 use crate::board::log::{Entry, Log, LogName, SeqRange};
-use crate::board::{Board, Item, Revision, Seq, json};
+use crate::board::rejected::Rejected;
+use crate::board::state::StatePath;
+use crate::board::{Board, Item, Json, Revision, Seq, json};
 
-pub(super) fn append(board: &Board, log: &LogName, items: &[Item]) -> (Answer, Vec<Change>) {
-    let first = next_seq(board, log);
-    let keeps = board.life.as_ref().is_none_or(|life| life.settings.keeps_screenshots());
-    if *log == LogName::Screenshots && !keeps {
-        return (Answer::Added { first, count: 0, dropped: items.len() }, Vec::new());
-    }
-    let answer = Answer::Added { first, count: items.len(), dropped: 0 };
-    (answer, appended(log, first, items).into_iter().collect())
-}
-
-fn appended(log: &LogName, first: Seq, items: &[Item]) -> Option<Change> {
-    let items = items.to_vec();
-    (!items.is_empty()).then(|| Change::Appended { log: log.clone(), first, items })
-}
-
-pub(super) fn replace(board: &Board, log: &LogName, items: &[Item]) -> (Answer, Vec<Change>) {
-    let first = next_seq(board, log);
-    let changes = replacement(board, log, items);
-    if changes.is_empty() {
-        return (Answer::Added { first, count: 0, dropped: 0 }, changes);
-    }
-    (Answer::Added { first, count: items.len(), dropped: 0 }, changes)
-}
-
-/// Nothing where the log holds these very items already, so that a repeated PUT is no new write.
-fn replacement(board: &Board, name: &LogName, items: &[Item]) -> Vec<Change> {
-    let log = board.log(name);
-    let len = log.map_or(0, Log::len);
-    let same = |log: &Log| log.iter().map(|entry| &entry.item).eq(items);
-    if len == items.len() && log.is_none_or(same) {
-        return Vec::new();
-    }
-    let cleared = (len > 0).then(|| Change::Cleared { log: name.clone() });
-    cleared.into_iter().chain(appended(name, next_seq(board, name), items)).collect()
-}
-
-pub(super) fn replace_board(board: &Board, logs: &[Vec<Item>; 4]) -> Vec<Change> {
-    LogName::BOARD
-        .iter()
-        .zip(logs)
-        .flat_map(|(log, items)| replacement(board, log, items))
-        .collect()
-}
-
-pub(super) fn clear_board(board: &Board) -> (Answer, Vec<Change>) {
-    let count = board.logs.iter().map(Log::len).sum();
-    let full = LogName::BOARD.into_iter().zip(&board.logs).filter(|(_, log)| !log.is_empty());
-    (Answer::Removed { count }, full.map(|(log, _)| Change::Cleared { log }).collect())
-}
-
-pub(super) fn remove(board: &Board, name: &LogName, which: &Which) -> (Answer, Vec<Change>) {
-    let none = (Answer::Removed { count: 0 }, Vec::new());
-    let Some(log) = board.log(name).filter(|log| !log.is_empty()) else { return none };
-    let removed: Vec<Seq> = match which {
-        Which::All => {
-            let change = Change::Cleared { log: name.clone() };
-            return (Answer::Removed { count: log.len() }, vec![change]);
+impl Draft<'_> {
+    pub(super) fn append(&mut self, log: &LogName, items: &[Item]) -> Result<Answer, Rejected> {
+        let first = self.next_seq(log);
+        let keeps = self.board.life.as_ref().is_none_or(|life| life.settings.keeps_screenshots());
+        if *log == LogName::Screenshots && !keeps {
+            return Ok(Answer::Added { first, count: 0, dropped: items.len() });
         }
-        Which::AllButNewest(keep) => {
-            let oldest = log.iter().take(log.len().saturating_sub(*keep));
-            oldest.map(|entry| entry.seq).collect()
-        }
-        Which::Steps(steps) => {
-            let step = |entry: &Entry| entry.item.get("step").and_then(json::Exact::parse);
-            let found = log.iter().filter(|e| step(e).is_some_and(|step| steps.contains(&step)));
-            found.map(|entry| entry.seq).collect()
-        }
-    };
-    if removed.is_empty() {
-        return none;
+        self.add(log, items)?;
+        Ok(Answer::Added { first, count: items.len(), dropped: 0 })
     }
-    let change = Change::Removed { log: name.clone(), ranges: ranges(log, &removed) };
-    (Answer::Removed { count: removed.len() }, vec![change])
+
+    /// Items at the end of a log; what is then too much goes.
+    fn add(&mut self, log: &LogName, items: &[Item]) -> Result<(), Rejected> {
+        if items.is_empty() {
+            return Ok(());
+        }
+        self.register(log)?;
+        let (first, items) = (self.next_seq(log), items.to_vec());
+        self.change(Change::Appended { log: log.clone(), first, items });
+        self.evict(log);
+        Ok(())
+    }
+
+    /// Removes the oldest entries that a log may not keep.
+    pub(super) fn evict(&mut self, name: &LogName) {
+        let max = self.board.life.as_ref().and_then(|life| life.settings.items_max(name));
+        let (Some(max), Some(log)) = (max, self.board.log(name)) else { return };
+        let Some(last) = log.len().checked_sub(max).and_then(|over| over.checked_sub(1)) else {
+            return;
+        };
+        if let (Some(first), Some(last)) = (log.at(0), log.at(last)) {
+            let ranges = vec![SeqRange { first: first.seq, last: last.seq }];
+            self.change(Change::Removed { log: name.clone(), ranges });
+        }
+    }
+
+    pub(super) fn replace_log(
+        &mut self,
+        log: &LogName,
+        items: &[Item],
+    ) -> Result<Answer, Rejected> {
+        let first = self.next_seq(log);
+        let count = if self.put_items(log, items)? { items.len() } else { 0 };
+        Ok(Answer::Added { first, count, dropped: 0 })
+    }
+
+    /// Whether anything changed: nothing does where the log holds these very items already, so that a
+    /// repeated PUT is no new write.
+    fn put_items(&mut self, name: &LogName, items: &[Item]) -> Result<bool, Rejected> {
+        let log = self.board.log(name);
+        let len = log.map_or(0, Log::len);
+        let same = |log: &Log| log.iter().map(|entry| &entry.item).eq(items);
+        if len == items.len() && log.is_none_or(same) {
+            return Ok(false);
+        }
+        if len > 0 {
+            self.change(Change::Cleared { log: name.clone() });
+        }
+        self.add(name, items)?;
+        Ok(true)
+    }
+
+    pub(super) fn replace_board(
+        &mut self,
+        logs: &[Vec<Item>; 4],
+        state: Option<&Json>,
+    ) -> Result<Answer, Rejected> {
+        for (log, items) in LogName::BOARD.iter().zip(logs) {
+            self.put_items(log, items)?;
+        }
+        if let Some(value) = state {
+            let edit = Edit::Put { value: value.clone(), ttl: None };
+            self.edit_state(&StatePath::root(), &edit)?;
+        }
+        Ok(Answer::Done)
+    }
+
+    pub(super) fn clear_board(&mut self, state: bool) -> Answer {
+        let count = self.board.logs.iter().map(Log::len).sum();
+        for log in LogName::BOARD {
+            if self.board.log(&log).is_some_and(|log| !log.is_empty()) {
+                self.change(Change::Cleared { log });
+            }
+        }
+        if state && !self.board.state.is_empty() {
+            self.change(Change::StateRemoved { path: StatePath::root() });
+        }
+        Answer::Removed { count }
+    }
+
+    pub(super) fn remove_entries(&mut self, name: &LogName, which: &Which) -> Answer {
+        let none = Answer::Removed { count: 0 };
+        let Some(log) = self.board.log(name).filter(|log| !log.is_empty()) else { return none };
+        let removed: Vec<Seq> = match which {
+            Which::All => {
+                let count = log.len();
+                self.change(Change::Cleared { log: name.clone() });
+                return Answer::Removed { count };
+            }
+            Which::AllButNewest(keep) => {
+                let oldest = log.iter().take(log.len().saturating_sub(*keep));
+                oldest.map(|entry| entry.seq).collect()
+            }
+            Which::Steps(steps) => {
+                let step = |entry: &Entry| entry.item.get("step").and_then(json::Exact::parse);
+                let found =
+                    log.iter().filter(|e| step(e).is_some_and(|step| steps.contains(&step)));
+                found.map(|entry| entry.seq).collect()
+            }
+        };
+        if !removed.is_empty() {
+            let ranges = ranges(log, &removed);
+            self.change(Change::Removed { log: name.clone(), ranges });
+        }
+        Answer::Removed { count: removed.len() }
+    }
+
+    pub(super) fn put_entry(
+        &mut self,
+        log: &LogName,
+        seq: Seq,
+        item: &Item,
+        basis: Option<Revision>,
+    ) -> Result<Answer, Rejected> {
+        let entry = find_entry(&self.board, log, seq)?;
+        if basis.is_some_and(|basis| basis != entry.revision) {
+            return Err(Rejected::Stale);
+        }
+        // A patch says itself where members go; else existing ones keep their place.
+        let item = if basis.is_some() { item.clone() } else { item.in_order_of(&entry.item) };
+        if entry.item != item {
+            self.change(Change::Updated { log: log.clone(), seq, item });
+        }
+        Ok(Answer::Done)
+    }
+
+    pub(super) fn delete_entry(&mut self, log: &LogName, seq: Seq) -> Result<Answer, Rejected> {
+        find_entry(&self.board, log, seq)?;
+        let ranges = vec![SeqRange { first: seq, last: seq }];
+        self.change(Change::Removed { log: log.clone(), ranges });
+        Ok(Answer::Removed { count: 1 })
+    }
+
+    /// An answer is the question's member of this name; the first one stands.
+    pub(super) fn answer_question(
+        &mut self,
+        question: Seq,
+        answer: &str,
+    ) -> Result<Answer, Rejected> {
+        let entry = find_entry(&self.board, &LogName::Questions, question)?;
+        if entry.item.get("answer").is_some() {
+            return Err(Rejected::AlreadyAnswered { question });
+        }
+        let mut patch = String::from("{\"answer\":");
+        json::quote(answer, &mut patch);
+        patch.push('}');
+        let item = Item::from_json(&json::merge_patch(entry.item.text(), &patch))?;
+        self.change(Change::Updated { log: LogName::Questions, seq: question, item });
+        Ok(Answer::Done)
+    }
+
+    fn next_seq(&self, log: &LogName) -> Seq {
+        self.board.log(log).map_or(Seq(1), Log::next_seq)
+    }
 }
 
 /// Ascending seqs of a log's entries as ranges without a kept entry between.
@@ -96,25 +190,6 @@ fn ranges(log: &Log, seqs: &[Seq]) -> Vec<SeqRange> {
     ranges
 }
 
-pub(super) fn put_entry(
-    board: &Board,
-    log: &LogName,
-    seq: Seq,
-    item: &Item,
-    basis: Option<Revision>,
-) -> Result<Vec<Change>, Rejected> {
-    let entry = find_entry(board, log, seq)?;
-    if basis.is_some_and(|basis| basis != entry.revision) {
-        return Err(Rejected::Stale);
-    }
-    // A patch says itself where members go; else existing ones keep their place.
-    let item = if basis.is_some() { item.clone() } else { item.in_order_of(&entry.item) };
-    if entry.item == item {
-        return Ok(Vec::new());
-    }
-    Ok(vec![Change::Updated { log: log.clone(), seq, item }])
-}
-
 pub(super) fn find_entry<'a>(
     board: &'a Board,
     log: &LogName,
@@ -122,8 +197,4 @@ pub(super) fn find_entry<'a>(
 ) -> Result<&'a Arc<Entry>, Rejected> {
     let entry = board.log(log).and_then(|log| log.get(seq));
     entry.ok_or_else(|| Rejected::NoEntry { log: log.clone(), seq })
-}
-
-fn next_seq(board: &Board, log: &LogName) -> Seq {
-    board.log(log).map_or(Seq(1), Log::next_seq)
 }

@@ -1,28 +1,35 @@
 //! Deciding: every rule of a write, as a pure function of the board, the command and the moment.
 
+mod agents;
+mod claims;
 mod condition;
+mod expiry;
 mod logs;
 mod session;
-
-use std::borrow::Cow;
+mod state;
+mod transaction;
 
 use super::Board;
-use super::apply::apply_change;
+use super::apply::{apply_change, close};
 use super::bounds;
-use super::command::{Answer, Command, Moment, Policy, Rejected, Write};
+use super::command::{Answer, Command, Edit, Moment, Policy, Write};
 use super::commit::{Change, Commit};
-use super::log::{SeqRange, Stamp};
+use super::log::Stamp;
+use super::rejected::Rejected;
+use claims::check_fence;
 use condition::check_condition;
-use logs::{append, clear_board, find_entry, put_entry, remove, replace, replace_board};
-use session::{configure, opening};
+use session::opening;
 
 pub use condition::patchable;
+pub use expiry::expire;
 
 /// What is to be done: a commit, unless nothing changes, and what to answer once it is durable.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Decision {
     /// What happened.
     pub commit: Option<Commit>,
+    /// The board after it, as [`apply`](super::apply()) makes it.
+    pub board: Board,
     /// What to answer.
     pub answer: Answer,
     /// Whether the thing written existed before.
@@ -31,85 +38,114 @@ pub struct Decision {
 
 /// Decides a write against the board of its session.
 ///
+/// A write with a key always makes a commit, so that its answer can be kept.
+///
 /// # Errors
 ///
 /// [`Rejected`] where a rule or the write's condition refuses it.
 pub fn decide(board: &Board, write: &Write, moment: Moment<'_>) -> Result<Decision, Rejected> {
-    let draft = Draft::open(board, write, moment)?;
+    let mut draft = Draft::open(board, write, moment)?;
+    check_fence(board, write)?;
     let existed = check_condition(board, write)?;
-    let (answer, changes) = draft.carry_out(&write.command)?;
-    bounds::check(board, &changes, moment.policy)?;
-    let commit = (!changes.is_empty()).then(|| Commit {
-        revision: board.revision.next(),
-        at: moment.now.max(board.updated_at),
-        agent: write.author.clone(),
+    let answer = draft.carry_out(&write.command)?;
+    draft.drop_idle_opening(&write.command);
+    bounds::check(board, &draft.board, &draft.changes, moment.policy)?;
+    let Draft { board: mut after, changes, stamp, .. } = draft;
+    let keeps = write.terms.key.is_some() && (after.life.is_some() || board.life.is_some());
+    let commit = (keeps || !changes.is_empty()).then(|| Commit {
+        revision: stamp.revision,
+        at: stamp.at,
+        agent: write.terms.author.clone(),
         nonce: moment.nonce,
+        kept: None,
         changes,
     });
-    Ok(Decision { commit, answer, existed })
+    if let Some(commit) = &commit {
+        close(&mut after, commit);
+    }
+    Ok(Decision { commit, board: after, answer, existed })
 }
 
-/// The board that a command meets: with the session made first where this write makes it.
+/// A board with what a write has changed so far.
 struct Draft<'a> {
-    board: Cow<'a, Board>,
-    made: bool,
-    opening: Vec<Change>,
+    before: &'a Board,
+    board: Board,
+    changes: Vec<Change>,
+    stamp: Stamp<'a>,
+    /// How many of the changes make the session, where this write does.
+    opening: usize,
 }
 
 impl<'a> Draft<'a> {
-    fn open(board: &'a Board, write: &Write, moment: Moment<'_>) -> Result<Self, Rejected> {
-        let mut draft = Self { board: Cow::Borrowed(board), made: false, opening: Vec::new() };
-        if board.life.is_some() {
-            return Ok(draft);
-        }
-        if !may_make_session(&write.command, moment.policy) {
-            return Err(Rejected::NoSession { session: write.session.clone() });
-        }
+    /// Begins with the session as it is, or with one that is made here.
+    fn open(board: &'a Board, write: &'a Write, moment: Moment<'a>) -> Result<Self, Rejected> {
         let stamp = Stamp {
             revision: board.revision.next(),
             at: moment.now.max(board.updated_at),
-            agent: write.author.as_ref(),
+            agent: write.terms.author.as_ref(),
         };
-        draft.opening = opening(write, moment.policy);
-        for change in &draft.opening {
-            apply_change(draft.board.to_mut(), change, stamp);
+        let (after, changes) = (board.clone(), Vec::new());
+        let policy = moment.policy;
+        let mut draft = Self { before: board, board: after, changes, stamp, opening: 0 };
+        if board.life.is_none() {
+            if !may_make_session(&write.command, policy) {
+                return Err(Rejected::NoSession { session: write.terms.session.clone() });
+            }
+            opening(write, policy).into_iter().for_each(|change| draft.change(change));
+            draft.opening = draft.changes.len();
         }
-        draft.made = true;
         Ok(draft)
     }
 
-    fn carry_out(self, command: &Command) -> Result<(Answer, Vec<Change>), Rejected> {
-        let board = &*self.board;
-        let (answer, changes) = match command {
-            Command::PutSession { qa_pairs, .. } if !self.made && !qa_pairs.is_empty() => {
-                return Err(Rejected::NotAtCreation);
+    fn change(&mut self, change: Change) {
+        apply_change(&mut self.board, &change, self.stamp);
+        self.changes.push(change);
+    }
+
+    /// Does what a command asks for; each one sees what those before it changed.
+    fn carry_out(&mut self, command: &Command) -> Result<Answer, Rejected> {
+        match command {
+            Command::PutSession { settings, labels, qa_pairs } => {
+                self.put_session(settings, labels, qa_pairs)
             }
-            Command::PutSession { settings, labels, .. } if !self.made => {
-                (Answer::Done, configure(board, settings, labels))
+            Command::DeleteSession => {
+                self.change(Change::Deleted);
+                Ok(Answer::Done)
             }
-            Command::PutSession { .. } => (Answer::Done, Vec::new()),
-            Command::DeleteSession => (Answer::Done, vec![Change::Deleted]),
-            Command::Append { log, items } => append(board, log, items),
-            Command::ReplaceLog { log, items } => replace(board, log, items),
-            Command::RemoveEntries { log, which } => remove(board, log, which),
-            Command::PutEntry { log, seq, item, basis } => {
-                (Answer::Done, put_entry(board, log, *seq, item, *basis)?)
+            Command::Append { log, items } => self.append(log, items),
+            Command::ReplaceLog { log, items } => self.replace_log(log, items),
+            Command::RemoveEntries { log, which } => Ok(self.remove_entries(log, which)),
+            Command::PutEntry { log, seq, item, basis } => self.put_entry(log, *seq, item, *basis),
+            Command::DeleteEntry { log, seq } => self.delete_entry(log, *seq),
+            Command::ReplaceBoard { logs, state } => self.replace_board(logs, state.as_ref()),
+            Command::ClearBoard { state } => Ok(self.clear_board(*state)),
+            Command::EditState { path, edit } => self.edit_state(path, edit),
+            Command::PutAgent { agent, profile } => self.put_agent(agent, profile),
+            Command::PatchAgent { agent, patch } => self.patch_agent(agent, patch),
+            Command::RemoveAgent { agent } => self.remove_agent(agent),
+            Command::RemoveAgents => Ok(self.remove_agents()),
+            Command::Claim { request, ttl } => self.claim(*request, *ttl),
+            Command::Release { request } => self.release(*request),
+            Command::Finish { request, fence, result } => {
+                self.finish(*request, *fence, result.as_ref())
             }
-            Command::DeleteEntry { log, seq } => {
-                find_entry(board, log, *seq)?;
-                let ranges = vec![SeqRange { first: *seq, last: *seq }];
-                (Answer::Removed { count: 1 }, vec![Change::Removed { log: log.clone(), ranges }])
-            }
-            Command::ReplaceBoard { logs } => (Answer::Done, replace_board(board, logs)),
-            Command::ClearBoard => clear_board(board),
-        };
-        // An append of nothing makes no session; a PUT does, whatever it holds.
-        if changes.is_empty() && matches!(command, Command::Append { .. }) {
-            return Ok((answer, changes));
+            Command::AnswerQuestion { question, answer } => self.answer_question(*question, answer),
+            Command::Transact(transaction) => self.transact(transaction),
         }
-        let mut all = self.opening;
-        all.extend(changes);
-        Ok((answer, all))
+    }
+
+    /// A write that would change nothing makes no session either; but a PUT of one of its parts does,
+    /// whatever it holds.
+    fn drop_idle_opening(&mut self, command: &Command) {
+        let puts = matches!(command, Command::EditState { edit: Edit::Put { .. }, .. });
+        let adds = matches!(
+            command,
+            Command::Append { .. } | Command::EditState { .. } | Command::Transact(_)
+        );
+        if adds && !puts && self.opening > 0 && self.changes.len() == self.opening {
+            self.changes.clear();
+            self.board = self.before.clone();
+        }
     }
 }
 
@@ -117,13 +153,23 @@ impl<'a> Draft<'a> {
 fn may_make_session(command: &Command, policy: &Policy) -> bool {
     match command {
         Command::PutSession { .. } => true,
-        Command::Append { .. } | Command::ReplaceLog { .. } | Command::ReplaceBoard { .. } => {
-            policy.auto_create
-        }
+        Command::Append { .. }
+        | Command::ReplaceLog { .. }
+        | Command::ReplaceBoard { .. }
+        | Command::PutAgent { .. }
+        | Command::Transact(_) => policy.auto_create,
+        Command::EditState { edit, .. } => policy.auto_create && !matches!(edit, Edit::Remove),
         Command::DeleteSession
         | Command::RemoveEntries { .. }
         | Command::PutEntry { .. }
         | Command::DeleteEntry { .. }
-        | Command::ClearBoard => false,
+        | Command::ClearBoard { .. }
+        | Command::PatchAgent { .. }
+        | Command::RemoveAgent { .. }
+        | Command::RemoveAgents
+        | Command::Claim { .. }
+        | Command::Release { .. }
+        | Command::Finish { .. }
+        | Command::AnswerQuestion { .. } => false,
     }
 }

@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::board::command::{Command, Policy, Write};
+use super::Draft;
+use crate::board::Item;
+use crate::board::Seq;
+use crate::board::command::{Answer, Command, Policy, Write};
 use crate::board::commit::Change;
 use crate::board::log::LogName;
+use crate::board::rejected::Rejected;
 use crate::board::settings::{Labels, LabelsPatch, Set, Settings, SettingsPatch, patch_labels};
-use crate::board::{Board, Item, Seq};
 
 /// The changes that make a session: itself, then the answered questions it starts with.
 pub(super) fn opening(write: &Write, policy: &Policy) -> Vec<Change> {
@@ -21,7 +24,7 @@ pub(super) fn opening(write: &Write, policy: &Policy) -> Vec<Change> {
             (Settings::default(), Labels::default(), &[][..])
         };
     let mut changes = vec![Change::Created {
-        name: write.session.clone(),
+        name: write.terms.session.clone(),
         settings: Arc::new(settings),
         labels: Arc::new(labels),
     }];
@@ -30,6 +33,39 @@ pub(super) fn opening(write: &Write, policy: &Policy) -> Vec<Change> {
         changes.push(Change::Appended { log: LogName::Questions, first: Seq(1), items });
     }
     changes
+}
+
+impl Draft<'_> {
+    pub(super) fn put_session(
+        &mut self,
+        settings: &Set<SettingsPatch>,
+        labels: &Set<LabelsPatch>,
+        qa_pairs: &[Item],
+    ) -> Result<Answer, Rejected> {
+        if self.opening > 0 {
+            // The opening has all of it.
+            self.evict_everywhere();
+            return Ok(Answer::Done);
+        }
+        if !qa_pairs.is_empty() {
+            return Err(Rejected::NotAtCreation);
+        }
+        let Some(life) = &self.board.life else { return Ok(Answer::Done) };
+        let settings = patched_settings(&life.settings, settings);
+        let labels = patched_labels(&life.labels, labels);
+        if settings != *life.settings || labels != *life.labels {
+            let (settings, labels) = (Arc::new(settings), Arc::new(labels));
+            self.change(Change::Configured { settings, labels });
+            self.evict_everywhere();
+        }
+        Ok(Answer::Done)
+    }
+
+    fn evict_everywhere(&mut self) {
+        let memories = self.board.memories.keys().cloned().map(LogName::Memory);
+        let logs: Vec<LogName> = LogName::BOARD.into_iter().chain(memories).collect();
+        logs.iter().for_each(|log| self.evict(log));
+    }
 }
 
 fn patched_settings(settings: &Settings, patch: &Set<SettingsPatch>) -> Settings {
@@ -46,18 +82,4 @@ fn patched_labels(labels: &Labels, patch: &Set<LabelsPatch>) -> Labels {
         Set::Reset => Labels::default(),
         Set::To(patch) => patch_labels(labels, patch),
     }
-}
-
-pub(super) fn configure(
-    board: &Board,
-    settings: &Set<SettingsPatch>,
-    labels: &Set<LabelsPatch>,
-) -> Vec<Change> {
-    let Some(life) = &board.life else { return Vec::new() };
-    let settings = patched_settings(&life.settings, settings);
-    let labels = patched_labels(&life.labels, labels);
-    if settings == *life.settings && labels == *life.labels {
-        return Vec::new();
-    }
-    vec![Change::Configured { settings: Arc::new(settings), labels: Arc::new(labels) }]
 }

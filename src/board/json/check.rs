@@ -22,6 +22,14 @@ pub struct Unsupported {
     pub reason: Reason,
 }
 
+impl Unsupported {
+    /// The same of a document that is itself a part of another one, at this pointer.
+    #[must_use]
+    pub fn below(self, pointer: &str) -> Self {
+        Self { pointer: format!("{pointer}{}", self.pointer), ..self }
+    }
+}
+
 fn place(pointer: &str) -> &str {
     if pointer.is_empty() { "the whole value" } else { pointer }
 }

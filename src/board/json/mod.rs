@@ -22,7 +22,7 @@ mod tree;
 pub use check::{DEPTH_MAX, INTEGER_DIGITS_MAX, Reason, Unsupported, check};
 pub use line::one_line;
 pub use merge::merge_patch;
-pub use number::{Exact, sum, to_f64};
+pub use number::{Exact, sum, to_f64, whole};
 pub use patch::{Fault, PatchError, json_patch};
 pub use scan::{Kind, Member, elements, get, kind, members, select};
 pub(crate) use string::{Piece, pieces, short_escape};

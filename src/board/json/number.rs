@@ -43,6 +43,16 @@ impl Value {
     }
 }
 
+/// The value of a JSON number that is whole and not negative, such as `7` and `7.0`.
+#[must_use]
+pub fn whole(text: &str) -> Option<u64> {
+    match Exact::parse(text)?.0 {
+        Value::Small(number) => number.try_into().ok(),
+        Value::Large(digits) => digits.parse().ok(),
+        Value::Fraction(_) => None,
+    }
+}
+
 /// The double nearest to a JSON number, infinite where it is too large; NaN where the text is no number.
 #[must_use]
 pub fn to_f64(text: &str) -> f64 {

@@ -13,6 +13,11 @@ pub(super) struct Expiries {
 }
 
 impl Expiries {
+    /// Whether both are one, to be found without looking into it.
+    pub(super) fn same(&self, other: &Self) -> bool {
+        self.by_path.ptr_eq(&other.by_path) || (self.by_path.is_empty() && other.by_path.is_empty())
+    }
+
     pub(super) fn get(&self, path: &StatePath) -> Option<Timestamp> {
         self.by_path.get(path).copied()
     }

@@ -22,6 +22,9 @@ pub use value::StateValue;
 use super::json::{Kind, Tree};
 use super::{Revision, Timestamp};
 
+/// The largest document, in bytes of its text.
+pub const STATE_BYTES_MAX: u64 = 16 << 20;
+
 /// The document with its revisions and deadlines.
 #[derive(Clone, Debug, PartialEq)]
 pub struct State {
@@ -56,6 +59,19 @@ impl State {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.root.object().is_none_or(|object| object.len() == 0)
+    }
+
+    /// Whether nothing was changed since the one became the other.
+    pub(in crate::board) fn is_same(&self, other: &Self) -> bool {
+        self.root.same(&other.root) && self.expiries.same(&other.expiries)
+    }
+
+    /// The document's text.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut text = String::with_capacity(usize::try_from(self.bytes()).unwrap_or_default());
+        self.root.write(&mut text);
+        text
     }
 
     /// The whole document.

@@ -5,12 +5,13 @@ use serde_json::value::RawValue;
 use std::sync::Arc;
 
 use super::Unreadable;
+use super::parts::{StoredAgent, StoredKey, StoredState, StoredWork};
 use crate::board::board::Life;
 use crate::board::log::Updated;
 use crate::board::settings::{Labels, Settings};
 use crate::board::{
-    AgentName, Board, Digest, Entry, Image, Item, Log, Revision, Seq, SessionId, SessionName,
-    Timestamp,
+    AgentName, Board, Claim, Digest, Entry, Image, Item, Log, Revision, Seq, SessionId,
+    SessionName, State, Timestamp, Work,
 };
 
 #[derive(Serialize, Deserialize)]
@@ -19,10 +20,16 @@ struct StoredBase {
     id: SessionId,
     revision: Revision,
     updated_at: Timestamp,
+    written_at: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     life: Option<StoredLife>,
     logs: [StoredLog; 4],
     memories: Vec<(AgentName, StoredLog)>,
+    state: StoredState,
+    agents: Vec<StoredAgent>,
+    agents_changed: Revision,
+    /// The oldest first.
+    keys: Vec<StoredKey>,
     images: Vec<(Digest, u64)>,
 }
 
@@ -56,6 +63,8 @@ struct StoredEntry {
     updated_at: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     updated_by: Option<AgentName>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    work: Option<StoredWork>,
     item: Box<RawValue>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     image: Option<Image>,
@@ -72,9 +81,14 @@ pub fn encode_base(board: &Board) -> Result<Vec<u8>, Unreadable> {
         id: board.id,
         revision: board.revision,
         updated_at: board.updated_at,
+        written_at: board.written_at,
         life: board.life.as_ref().map(StoredLife::from),
         logs: board.logs.each_ref().map(StoredLog::from),
         memories: memories.collect(),
+        state: StoredState::from(&board.state),
+        agents: board.agents.iter().map(StoredAgent::from).collect(),
+        agents_changed: board.agents_changed,
+        keys: board.keys.iter().map(StoredKey::from).collect(),
         images: board.images.iter().map(|(digest, bytes)| (*digest, *bytes)).collect(),
     };
     Ok(serde_json::to_vec(&stored)?)
@@ -89,14 +103,29 @@ pub fn decode_base(body: &[u8]) -> Result<Board, Unreadable> {
     let stored: StoredBase = serde_json::from_slice(body)?;
     let mut board = Board::absent(stored.id, stored.revision);
     board.updated_at = stored.updated_at;
+    board.written_at = stored.written_at;
     board.life = stored.life.map(Life::from);
     board.logs = stored.logs.map(Log::from);
     board.memories =
         stored.memories.into_iter().map(|(agent, log)| (agent, Log::from(log))).collect();
+    board.state = State::try_from(stored.state)?;
+    let agents = stored.agents.into_iter().map(StoredAgent::restore);
+    board.agents = agents.collect::<Result<_, _>>()?;
+    board.agents_changed = stored.agents_changed;
+    board.keys = stored.keys.into_iter().map(StoredKey::restore).collect();
+    board.leases = board.logs.iter().flat_map(Log::iter).filter_map(|entry| lease(entry)).collect();
     board.images = stored.images.into_iter().collect();
     board.image_bytes = board.images.values().sum();
-    board.bytes = board.logs.iter().chain(board.memories.values()).map(Log::bytes).sum();
+    let profiles = board.agents.values().map(|agent| agent.profile.item().bytes());
+    let logs = board.logs.iter().chain(board.memories.values()).map(Log::bytes);
+    board.bytes =
+        logs.chain(profiles).sum::<u64>() + board.state.bytes() - State::default().bytes();
     Ok(board)
+}
+
+fn lease(entry: &Entry) -> Option<(Timestamp, Seq)> {
+    let claim: &Claim = entry.work.as_deref().and_then(Work::claim)?;
+    Some((claim.expires_at, entry.seq))
 }
 
 impl From<&Life> for StoredLife {
@@ -147,6 +176,7 @@ impl From<&Entry> for StoredEntry {
             agent: entry.agent.clone(),
             updated_at: updated.map(|updated| updated.at),
             updated_by: updated.and_then(|updated| updated.by.clone()),
+            work: entry.work.as_deref().map(StoredWork::from),
             item: entry.item.raw().to_owned(),
             image: entry.item.image().cloned(),
         }
@@ -162,6 +192,7 @@ impl From<StoredEntry> for Entry {
             at: stored.at,
             agent: stored.agent,
             updated: stored.updated_at.map(|at| Updated { at, by }),
+            work: stored.work.map(|work| Box::new(Work::from(work))),
             item: Item::restore(stored.item, stored.image),
         }
     }

@@ -1,10 +1,13 @@
 //! The stored shape of commits and bases: JSON, with the items' text as it is.
 //!
-//! This is format 1, the one that a frame's version byte names. It never changes: a new member or a
-//! new kind of change is a new format, since an older server must refuse what it does not know.
+//! This is format 2, the one that a frame's version byte names. It has all of format 1, which had no
+//! state, agents, claims, keys and expiries, so one reader takes both. Neither ever changes: a new member
+//! or a new kind of change is a new format, since an older server must refuse what it does not know.
 
 mod base;
+mod change;
 mod commit;
+mod parts;
 
 pub use base::{decode_base, encode_base};
 pub use commit::{decode_commit, encode_commit};
@@ -23,6 +26,12 @@ pub enum Unreadable {
         /// How many there are.
         items: usize,
     },
+    /// What an agent says of itself has no status.
+    #[error("an agent's profile has no status")]
+    Profile,
+    /// The parts of a stored state do not belong together.
+    #[error("the revisions or lifetimes of the state do not fit its document")]
+    State,
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use utoipa::openapi::path::{Operation, PathItem};
 use utoipa::openapi::{OpenApi, RefOr};
 
 use super::params::agent;
-use super::refusals::{without_images, without_names};
+use super::refusals::{without_images, without_names, without_paths};
 
 /// The path of a log of the board.
 const LOG: &str = "/v1/sessions/{session}/{log}";
@@ -24,8 +24,23 @@ pub(in crate::http) const MEMORY_ENTRY: &str = "/v1/sessions/{session}/agents/{a
 /// The parameters that mean something to screenshots only.
 const OF_SCREENSHOTS: [&str; 3] = ["images", "metadata", "image_path"];
 
-/// The document with each kind of log.
+/// The path of a place in the state, as the router has it.
+const STATE_AT: &str = "/v1/sessions/{session}/state/{*path}";
+/// The same, as the document has it: OpenAPI has no parameter of several segments.
+const STATE_AT_DOCUMENTED: &str = "/v1/sessions/{session}/state/{path}";
+/// The path of the whole state.
+pub(in crate::http) const STATE: &str = "/v1/sessions/{session}/state";
+
+/// The same with a slash behind it.
+pub(in crate::http) const STATE_SLASH: &str = "/v1/sessions/{session}/state/";
+
+/// The document with each kind of log, and with the state as a whole.
 pub(in crate::http) fn with_all_kinds(mut document: OpenApi) -> OpenApi {
+    if let Some(item) = document.paths.paths.remove(STATE_AT) {
+        let paths = &mut document.paths.paths;
+        paths.insert(STATE.to_owned(), each(item.clone(), whole_state));
+        paths.insert(STATE_AT_DOCUMENTED.to_owned(), item);
+    }
     for (log, screenshots, memory) in
         [(LOG, SCREENSHOTS, MEMORY), (ENTRY, SCREENSHOT, MEMORY_ENTRY)]
     {
@@ -44,6 +59,15 @@ fn each(mut item: PathItem, change: fn(&mut Operation)) -> PathItem {
         [&mut item.get, &mut item.post, &mut item.put, &mut item.patch, &mut item.delete];
     operations.into_iter().flatten().for_each(change);
     item
+}
+
+fn whole_state(operation: &mut Operation) {
+    parameters(operation, |name| name != "path");
+    let id = operation.operation_id.take();
+    operation.operation_id = id.map(|id| id.replace("state", "whole_state"));
+    let summary = operation.summary.take();
+    operation.summary = summary.map(|summary| summary.replace("a value", "the whole state"));
+    operation.responses.responses.values_mut().for_each(without_paths);
 }
 
 fn text_log(operation: &mut Operation) {

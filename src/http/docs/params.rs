@@ -19,6 +19,10 @@ const NUMBER: &str = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$";
 /// A list of entity tags, or `*`.
 const TAGS: &str = r#"^(\*|(W/)?"[!#-~]*"(, (W/)?"[!#-~]*")*)$"#;
 
+/// How long something lives. The server takes a little more: up to 36500d, in any unit.
+const TTL: &str =
+    "^0*([1-9][0-9]{0,11}ms|[1-9][0-9]{0,8}s|[1-9][0-9]{0,6}m|[1-9][0-9]{0,4}h|[1-9][0-9]{0,3}d)$";
+
 /// A percent-encoded name.
 const ENCODED_NAME: &str = r"^([!-$&-.0-~]|%[0-9A-Fa-f]{2})+$";
 
@@ -46,6 +50,11 @@ params! {
     InLog = [path("log", "Which of the board's logs", schema_ref("BoardLog"))];
     /// The agent of a path.
     InMemory = [agent()];
+    /// The agent of a path.
+    InAgent = [agent()];
+    /// The place in the state of a path.
+    AtPath = [path("path", "Where in the state: keys from the root, separated by `/` and percent-encoded \
+        each, so that `%2F` is part of a key; none is empty, `.` or `..`", state_path())];
     /// The entry of a path.
     AtSeq = [path("seq", "The entry's place in its log", unsigned(1, usize::MAX))];
     /// The tag that a reader has already.
@@ -56,12 +65,26 @@ params! {
         if_match(),
         header("If-None-Match", "Only if what is written does not exist yet", one_of(["*"])),
         author(),
+        key(),
+        claim(),
+        fence(),
     ];
     /// The same for a removal.
-    Removes = [if_match(), author()];
+    Removes = [if_match(), author(), key(), claim(), fence()];
     /// The revision that is to be shown at least.
     MinRevision = [query("min_revision", "Wait up to 2 s until the session has reached this revision, \
         then 503", unsigned(0, usize::MAX))];
+    /// How long a value lives.
+    LifetimeQuery = [query("ttl", "The value goes away by itself after so long, unless it is put again",
+        ttl())];
+    /// Which agents a list has.
+    AgentsQuery = [
+        query("limit", "How many at most; 100 unless said otherwise", unsigned(1, 1000)),
+        query("after", "Only names after this one, in the order of their bytes", name()),
+        query("status", "Only agents in this status", text()),
+    ];
+    /// What is shown of an agent.
+    SeenQuery = [query("seen", "Show when an agent wrote last; that changes no tag", boolean())];
     /// Which sessions a list has.
     ListQuery = [
         query("limit", "How many at most; 100 unless said otherwise", unsigned(1, 1000)),
@@ -132,6 +155,33 @@ fn if_match() -> Parameter {
         "Only if what is written has one of these tags now; `*`: only if it exists",
         tags(),
     )
+}
+
+fn key() -> Parameter {
+    let told = "A repeat of this request under the same key gets the first answer, with \
+        `Idempotency-Replayed: true`, and writes nothing: for 24 h, or until the session has had 10,000 \
+        newer keys. Refusals are not kept";
+    let key = ObjectBuilder::new().schema_type(Type::String).pattern(Some("^[!-~]([ -~]*[!-~])?$"));
+    header("Idempotency-Key", told, key.min_length(Some(1)).max_length(Some(255)).build())
+}
+
+fn claim() -> Parameter {
+    let told = "The request whose claim this write is made under; with `fence`";
+    query("claim", told, unsigned(0, usize::MAX))
+}
+
+fn fence() -> Parameter {
+    let told = "The claim's fence: 409 where it was lost or given back; with `claim`";
+    query("fence", told, unsigned(0, usize::MAX))
+}
+
+fn ttl() -> Object {
+    pattern(TTL)
+}
+
+fn state_path() -> Object {
+    let segments = ObjectBuilder::new().schema_type(Type::String).min_length(Some(1));
+    segments.pattern(Some(r"^(?!\.{1,2}$)[^/\u0000-\u001f\u007f-\u009f]+$")).build()
 }
 
 fn author() -> Parameter {

@@ -10,7 +10,7 @@ use serde_json::json;
 use utoipa::IntoResponses;
 use utoipa::openapi::header::{Header, HeaderBuilder};
 use utoipa::openapi::response::{Response, ResponseBuilder};
-use utoipa::openapi::schema::{AllOfBuilder, ObjectBuilder, Schema, Type};
+use utoipa::openapi::schema::{AllOfBuilder, ObjectBuilder, Schema, SchemaType, Type};
 use utoipa::openapi::{ContentBuilder, Ref, RefOr};
 
 use crate::board::Code;
@@ -43,18 +43,36 @@ refusals! {
     NoEntry = [SessionNotFound, EntryNotFound];
     NoLogEntry = [SessionNotFound, EntryNotFound, RouteNotFound];
     NoStoredImage = [SessionNotFound, EntryNotFound, NoImage];
+    NoState = [SessionNotFound, PathNotFound];
+    NoAgent = [SessionNotFound, AgentNotFound];
+    NoPart = [SessionNotFound, EntryNotFound, PathNotFound, AgentNotFound];
+    Anonymous = [InvalidName, InvalidParameter, UnknownParameter, InvalidEncoding, AgentRequired];
+    AnonymousBody = [InvalidJson, InvalidName, InvalidParameter, UnknownParameter, InvalidEncoding, AgentRequired];
     BodyTimeout = [RequestTimeout];
+    LostClaim = [StaleFence];
+    Blocked = [StaleFence, NotAnObject];
+    BlockedOrNoNumber = [StaleFence, NotAnObject, NotANumber];
+    Claimed = [StaleFence, AlreadyClaimed];
+    WrongMove = [StaleFence, IllegalTransition];
+    Conflict = [StaleFence, NotAnObject, NotANumber, AlreadyClaimed, AlreadyAnswered, IllegalTransition];
+    KeyReused = [IdempotencyKeyReused];
+    TooDeepPath = [TooDeep, IdempotencyKeyReused];
     Precondition = [PreconditionFailed];
     PreconditionOrTest = [PreconditionFailed, ConditionNotMet];
     TooLarge = [BodyTooLarge, ItemTooLarge, CommitTooLarge];
     TooLargeToCommit = [CommitTooLarge];
     MediaType = [UnsupportedMediaType];
     ForeignHost = [UnknownHost];
-    InvalidItem = [UnsupportedItem, UnsupportedValue, TooDeep];
-    InvalidItems = [UnsupportedItem, UnsupportedValue, TooDeep, NotAnImage, UnknownField, InvalidField];
-    InvalidList = [UnsupportedItem, UnsupportedValue, TooDeep, ArrayRequired];
-    InvalidPatch = [UnsupportedItem, UnsupportedValue, TooDeep, InvalidField];
-    InvalidDocument = [UnsupportedItem, UnsupportedValue, TooDeep, UnknownField, InvalidField, ArrayRequired];
+    InvalidItem = [UnsupportedItem, UnsupportedValue, TooDeep, IdempotencyKeyReused];
+    InvalidItems = [UnsupportedItem, UnsupportedValue, TooDeep, NotAnImage, UnknownField, InvalidField, IdempotencyKeyReused];
+    InvalidList = [UnsupportedItem, UnsupportedValue, TooDeep, ArrayRequired, IdempotencyKeyReused];
+    InvalidPatch = [UnsupportedItem, UnsupportedValue, TooDeep, InvalidField, IdempotencyKeyReused];
+    InvalidValue = [UnsupportedValue, TooDeep, InvalidField, IdempotencyKeyReused];
+    InvalidOperation = [UnsupportedValue, TooDeep, UnknownField, InvalidField, ArrayRequired, IdempotencyKeyReused];
+    InvalidProfile = [UnsupportedValue, TooDeep, InvalidField, IdempotencyKeyReused];
+    InvalidTerms = [UnknownField, InvalidField, IdempotencyKeyReused];
+    InvalidOutcome = [UnsupportedValue, TooDeep, UnknownField, InvalidField, IdempotencyKeyReused];
+    InvalidDocument = [UnsupportedItem, UnsupportedValue, TooDeep, UnknownField, InvalidField, ArrayRequired, IdempotencyKeyReused];
     Fault = [Internal];
     NotReady = [StorePoisoned];
     NotReadable = [StoreUnavailable, RevisionNotReached];
@@ -67,6 +85,9 @@ const EDGE: [&Refusal; 4] = [&ForeignOrigin, &MediaType, &ForeignHost, &Fault];
 
 /// What every write may meet.
 const WRITE: [&Refusal; 2] = [&NotWritable, &Full];
+
+/// What a write may meet that has no other conflict, and no body.
+const ALONE: [&Refusal; 2] = [&LostClaim, &KeyReused];
 
 /// What every route with a body may meet.
 const BODY: [&Refusal; 3] = [&InvalidBody, &BodyTimeout, &TooLarge];
@@ -108,27 +129,56 @@ sets! {
     ReadEntryRefusals(NOT_MODIFIED) = [InvalidRequest, NoLogEntry, NotReadable];
     /// Of reading an image.
     ReadImageRefusals(NOT_MODIFIED) = [InvalidRequest, NoStoredImage, NotReadable];
+    /// Of reading the state.
+    ReadStateRefusals(NOT_MODIFIED) = [InvalidRequest, NoState, TooDeepPath, NotReadable];
+    /// Of reading an agent.
+    ReadAgentRefusals(NOT_MODIFIED) = [InvalidRequest, NoAgent, NotReadable];
     /// Of making or changing a session, or its dictionary.
-    PutRefusals = [NoSession, Precondition, InvalidDocument] + BODY + WRITE;
+    PutRefusals = [NoSession, LostClaim, Precondition, InvalidDocument] + BODY + WRITE;
     /// Of removing a session, or the items of its dictionary.
-    RemoveRefusals = [InvalidRequest, NoSession, Precondition, TooLargeToCommit] + WRITE;
+    RemoveRefusals = [InvalidRequest, NoSession, Precondition, TooLargeToCommit] + ALONE + WRITE;
     /// Of appending to a log.
-    AppendRefusals = [NoLog, Precondition, InvalidItems] + BODY + WRITE;
+    AppendRefusals = [NoLog, LostClaim, Precondition, InvalidItems] + BODY + WRITE;
     /// Of replacing a log.
-    ReplaceRefusals = [NoLog, Precondition, InvalidList] + BODY + WRITE;
+    ReplaceRefusals = [NoLog, LostClaim, Precondition, InvalidList] + BODY + WRITE;
     /// Of removing entries of a log.
-    RemoveEntriesRefusals = [InvalidRequest, NoLog, Precondition, TooLargeToCommit] + WRITE;
+    RemoveEntriesRefusals = [InvalidRequest, NoLog, Precondition, TooLargeToCommit] + ALONE + WRITE;
     /// Of replacing an entry's item.
-    PutEntryRefusals = [NoLogEntry, Precondition, InvalidItem] + BODY + WRITE;
+    PutEntryRefusals = [NoLogEntry, LostClaim, Precondition, InvalidItem] + BODY + WRITE;
     /// Of patching an entry's item.
-    PatchEntryRefusals = [NoLogEntry, PreconditionOrTest, InvalidPatch] + BODY + WRITE;
+    PatchEntryRefusals = [NoLogEntry, LostClaim, PreconditionOrTest, InvalidPatch] + BODY + WRITE;
     /// Of removing an entry.
-    RemoveEntryRefusals = [InvalidRequest, NoLogEntry, Precondition, TooLargeToCommit] + WRITE;
+    RemoveEntryRefusals = [InvalidRequest, NoLogEntry, Precondition, TooLargeToCommit] + ALONE + WRITE;
+    /// Of setting a value of the state.
+    PutStateRefusals = [NoSession, Blocked, Precondition, InvalidValue] + BODY + WRITE;
+    /// Of patching a value of the state.
+    PatchStateRefusals = [NoSession, BlockedOrNoNumber, Precondition, InvalidOperation] + BODY + WRITE;
+    /// Of removing a value of the state.
+    RemoveStateRefusals = [InvalidRequest, NoState, LostClaim, Precondition, TooDeepPath, TooLargeToCommit] + WRITE;
+    /// Of registering an agent.
+    PutAgentRefusals = [NoSession, WrongMove, Precondition, InvalidProfile] + BODY + WRITE;
+    /// Of changing an agent.
+    PatchAgentRefusals = [NoAgent, WrongMove, Precondition, InvalidProfile] + BODY + WRITE;
+    /// Of removing an agent.
+    RemoveAgentRefusals = [InvalidRequest, NoAgent, Precondition, TooLargeToCommit] + ALONE + WRITE;
+    /// Of claiming a request.
+    ClaimRefusals = [AnonymousBody, NoEntry, Claimed, BodyTimeout, TooLarge, Precondition, InvalidTerms] + WRITE;
+    /// Of giving a claim back.
+    ReleaseRefusals = [Anonymous, NoEntry, Claimed, Precondition, TooLargeToCommit, KeyReused] + WRITE;
+    /// Of finishing a request.
+    FinishRefusals = [NoEntry, Claimed, Precondition, InvalidOutcome] + BODY + WRITE;
+    /// Of a transaction.
+    TransactRefusals = [AnonymousBody, NoPart, Conflict, BodyTimeout, TooLarge, Precondition, InvalidItems] + WRITE;
 }
 
 /// The same refusal where the path names no log, so that it is always a route.
 pub(super) fn without_names(response: &mut RefOr<Response>) {
     in_place_of(response, &[(&NoLog, &NoSession), (&NoLogEntry, &NoEntry)]);
+}
+
+/// The same refusal where the path names the whole state, which is always there.
+pub(super) fn without_paths(response: &mut RefOr<Response>) {
+    in_place_of(response, &[(&NoState, &NoSession), (&TooDeepPath, &KeyReused)]);
 }
 
 /// The same refusal where no image is taken.
@@ -179,7 +229,10 @@ impl Refusal {
         let code = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(codes));
         let mut own = ObjectBuilder::new().property("code", code);
         if self.codes.contains(&Code::PreconditionFailed) {
-            own = own.property("current", Ref::from_schema_name("EntryBody"));
+            let told =
+                "What was to be written, as it is: an entry, an agent or a value of the state";
+            let any = ObjectBuilder::new().schema_type(SchemaType::AnyValue);
+            own = own.property("current", any.description(Some(told)));
         }
         if self.codes.contains(&Code::StorePoisoned) && self.codes.len() > 1 {
             let unknown = ObjectBuilder::new()
@@ -231,6 +284,9 @@ fn is_about_session(code: Code) -> bool {
     matches!(
         code,
         Code::EntryNotFound
+            | Code::PathNotFound
+            | Code::AgentNotFound
+            | Code::StaleFence
             | Code::PreconditionFailed
             | Code::RevisionNotReached
             | Code::SessionFull

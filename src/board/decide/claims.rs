@@ -1,0 +1,103 @@
+//! The requests' rules: one agent at a time works on a request, until its time is over or it is done.
+
+use super::Draft;
+use super::logs::find_entry;
+use crate::board::claim::{Claim, Fence, Work};
+use crate::board::command::{Answer, Write};
+use crate::board::commit::Change;
+use crate::board::rejected::Rejected;
+use crate::board::{AgentName, Board, Json, LogName, Revision, Seq, Ttl};
+
+/// Refuses a write under a claim that does not stand any more.
+pub(super) fn check_fence(board: &Board, write: &Write) -> Result<(), Rejected> {
+    let Some(Fence { request, fence }) = write.terms.fence else { return Ok(()) };
+    let entry = board.log(&LogName::Requests).and_then(|log| log.get(request));
+    let work = entry.and_then(|entry| entry.work.as_deref());
+    if work.is_some_and(|work| work.honours(fence)) {
+        return Ok(());
+    }
+    Err(Rejected::StaleFence { request, fence })
+}
+
+impl Draft<'_> {
+    pub(super) fn claim(&mut self, request: Seq, ttl: Ttl) -> Result<Answer, Rejected> {
+        let agent = self.author()?;
+        let expires_at = self.stamp.at.after(ttl);
+        let (fence, won) = match self.work_on(request)? {
+            Some(Work::Claimed(claim)) if claim.agent == agent => {
+                if claim.expires_at == expires_at {
+                    return Ok(Answer::Claimed { claim: claim.clone(), won: false });
+                }
+                (claim.fence, false)
+            }
+            Some(Work::Claimed(claim)) => return Err(claimed(request, claim)),
+            Some(Work::Done(_)) => return Err(Rejected::AlreadyDone { request }),
+            Some(Work::Lapsed { .. }) | None => (self.stamp.revision, true),
+        };
+        let claim = Claim { agent: agent.clone(), fence, expires_at };
+        self.change(Change::Claimed { seq: request, agent, fence, expires_at });
+        Ok(Answer::Claimed { claim, won })
+    }
+
+    pub(super) fn release(&mut self, request: Seq) -> Result<Answer, Rejected> {
+        let agent = self.author()?;
+        match self.work_on(request)? {
+            Some(Work::Claimed(claim)) if claim.agent != agent => Err(claimed(request, claim)),
+            Some(Work::Claimed(_)) => {
+                self.change(Change::Released { seq: request });
+                Ok(Answer::Done)
+            }
+            Some(Work::Lapsed { .. } | Work::Done(_)) | None => Ok(Answer::Done),
+        }
+    }
+
+    pub(super) fn finish(
+        &mut self,
+        request: Seq,
+        fence: Option<Revision>,
+        result: Option<&Json>,
+    ) -> Result<Answer, Rejected> {
+        let author = self.stamp.agent;
+        match (self.work_on(request)?, fence) {
+            (Some(Work::Done(done)), _)
+                if done.result.as_ref() == result
+                    && done.agent.as_ref() == author
+                    && (fence.is_none() || done.fence == fence) =>
+            {
+                return Ok(Answer::Done);
+            }
+            (work, Some(fence)) => {
+                let open = work.filter(|work| !matches!(work, Work::Done(_)));
+                if !open.is_some_and(|work| work.honours(fence)) {
+                    return Err(Rejected::StaleFence { request, fence });
+                }
+                let claim = open.and_then(Work::claim);
+                if let Some(claim) = claim.filter(|claim| author.is_some_and(|a| *a != claim.agent))
+                {
+                    return Err(claimed(request, claim));
+                }
+            }
+            (Some(Work::Done(_)), None) => return Err(Rejected::AlreadyDone { request }),
+            (Some(Work::Claimed(claim)), None) if author != Some(&claim.agent) => {
+                return Err(claimed(request, claim));
+            }
+            (Some(Work::Claimed(_) | Work::Lapsed { .. }) | None, None) => {}
+        }
+        let held = self.work_on(request)?.and_then(Work::claim).map(|claim| claim.fence);
+        let fence = fence.or(held);
+        self.change(Change::Finished { seq: request, fence, result: result.cloned() });
+        Ok(Answer::Done)
+    }
+
+    fn author(&self) -> Result<AgentName, Rejected> {
+        self.stamp.agent.cloned().ok_or(Rejected::AgentRequired)
+    }
+
+    fn work_on(&self, request: Seq) -> Result<Option<&Work>, Rejected> {
+        Ok(find_entry(&self.board, &LogName::Requests, request)?.work.as_deref())
+    }
+}
+
+fn claimed(request: Seq, claim: &Claim) -> Rejected {
+    Rejected::AlreadyClaimed { request, by: claim.agent.clone() }
+}

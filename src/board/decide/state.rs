@@ -1,0 +1,91 @@
+//! The state's rules: what a path may become.
+
+use super::Draft;
+use crate::board::Json;
+use crate::board::command::{Answer, Edit};
+use crate::board::commit::Change;
+use crate::board::json::{self, Kind};
+use crate::board::rejected::Rejected;
+use crate::board::state::{STATE_BYTES_MAX, StatePath, StateValue};
+
+impl Draft<'_> {
+    pub(super) fn edit_state(&mut self, path: &StatePath, edit: &Edit) -> Result<Answer, Rejected> {
+        let before = self.board.state.clone();
+        let present =
+            before.place(path).map_err(|blocked| Rejected::NotAnObject { at: blocked.at })?;
+        if let Some(change) = self.state_change(path, edit, present)? {
+            self.change(change);
+        }
+        if self.board.state.is_same(&before) {
+            self.changes.pop_if(|change| is_of_state(change));
+        }
+        let bytes = self.board.state.bytes();
+        if bytes > STATE_BYTES_MAX && bytes > before.bytes() {
+            return Err(Rejected::StateFull { bytes });
+        }
+        Ok(match (edit, self.board.state.value(path)) {
+            (Edit::Add(_) | Edit::Append(_), Some(value)) => Answer::Value(value),
+            (_, _) => Answer::Done,
+        })
+    }
+
+    fn state_change(
+        &self,
+        path: &StatePath,
+        edit: &Edit,
+        present: Option<StateValue>,
+    ) -> Result<Option<Change>, Rejected> {
+        let path = path.clone();
+        let root_stays_an_object = |value: &Json| {
+            let is_object = json::kind(value.text()) == Kind::Object;
+            if path.is_root() && !is_object { Err(Rejected::RootNotAnObject) } else { Ok(()) }
+        };
+        Ok(Some(match edit {
+            Edit::Put { value, ttl } => {
+                root_stays_an_object(value)?;
+                let expires_at = ttl.map(|ttl| self.stamp.at.after(ttl));
+                Change::StatePut { path, value: value.clone(), expires_at }
+            }
+            Edit::Merge(patch) => {
+                root_stays_an_object(patch)?;
+                Change::StateMerged { path, patch: patch.clone() }
+            }
+            Edit::Add(number) => {
+                let value = sum(&path, present, number)?;
+                Change::StateSet { path, value }
+            }
+            Edit::Append(elements) => {
+                match present {
+                    Some(value) if value.kind() != Kind::Array => {
+                        return Err(Rejected::NotAnArray { path });
+                    }
+                    Some(_) if elements.is_empty() => return Ok(None),
+                    Some(_) | None => {}
+                }
+                Change::StateAppended { path, elements: elements.clone() }
+            }
+            Edit::Remove if present.is_none() => return Err(Rejected::NoPath { path }),
+            Edit::Remove => Change::StateRemoved { path },
+        }))
+    }
+}
+
+/// What is absent counts as nothing, so that a counter needs no first value.
+fn sum(path: &StatePath, present: Option<StateValue>, number: &Json) -> Result<Json, Rejected> {
+    let Some(present) = present else { return Ok(number.clone()) };
+    let Some(before) = present.number() else {
+        return Err(Rejected::NotANumber { path: path.clone() });
+    };
+    json::sum(before, number.text()).map(|sum| Json::of(&sum)).ok_or(Rejected::SumTooLarge)
+}
+
+fn is_of_state(change: &Change) -> bool {
+    matches!(
+        change,
+        Change::StatePut { .. }
+            | Change::StateSet { .. }
+            | Change::StateMerged { .. }
+            | Change::StateAppended { .. }
+            | Change::StateRemoved { .. }
+    )
+}

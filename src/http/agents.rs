@@ -1,0 +1,357 @@
+//! Agents: list them, register one, change what it says of itself, remove it.
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderValue, Uri, header};
+use axum::response::Response;
+use utoipa::ToSchema;
+
+use super::answer::Answer;
+use super::body::{BODY_BYTES_MAX, BodyBytes, json_text, media_type, unsupported};
+use super::docs;
+use super::error::{Place, invalid_item, object_required, refused};
+use super::etag::{Resource, Tag};
+use super::params::Params;
+use super::path::{AgentPath, SessionPath, agent_url};
+use super::problem::Problem;
+use super::read::shown;
+use super::shaped::WrittenBody;
+use super::view::push;
+use super::write::Writing;
+use crate::board::json::{self, Kind};
+use crate::board::{Agent, AgentName, Command, Item, Rejected};
+use crate::service::Service;
+
+/// How many agents a list has, unless it is asked for more or fewer.
+const LIST_DEFAULT: usize = 100;
+
+/// How many agents a list may have.
+const LIST_MAX: u64 = 1000;
+
+/// From this size on a page has no more agents, however many were asked for.
+const PAGE_BYTES: usize = 1 << 20;
+
+const PATCH_TYPES: &str = "application/merge-patch+json, application/json";
+
+/// An agent as it is, with all that it said of itself.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "the document's form of what is written here")]
+pub(super) struct AgentBody {
+    /// Its name.
+    #[schema(example = "AppAgent")]
+    agent: String,
+    /// What kind of agent it is.
+    #[schema(required = false, nullable = false, rename = "type", example = "AppAgent")]
+    r#type: Option<String>,
+    /// What it runs on.
+    #[schema(required = false, nullable = false, example = "windows")]
+    platform: Option<String>,
+    /// The agent that leads it.
+    #[schema(required = false, nullable = false, example = "HostAgent")]
+    host: Option<String>,
+    /// What it is doing.
+    #[schema(example = "CONTINUE")]
+    status: String,
+    /// The revision of its last change.
+    revision: u64,
+    /// When it was registered, RFC 3339 in UTC.
+    #[schema(format = DateTime)]
+    registered_at: String,
+    /// When it was registered or last changed, RFC 3339 in UTC.
+    #[schema(format = DateTime)]
+    updated_at: String,
+    /// With `seen=true`: when its last write was, RFC 3339 in UTC; null where it never wrote.
+    #[schema(required = false, format = DateTime)]
+    last_seen: Option<String>,
+}
+
+/// A page of agents, in the order of their names.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "the document's form of what is written here")]
+pub(super) struct AgentPage {
+    /// At most as many as asked for.
+    agents: Vec<AgentBody>,
+    /// Where to go on, as `after`; null where nothing was listed yet.
+    #[schema(required)]
+    next: Option<String>,
+    /// Whether there are more.
+    more: bool,
+    /// How many agents the session has.
+    count: usize,
+    /// The revision of the agents' last change; the session's is in `Blackboard-Revision`.
+    revision: u64,
+}
+
+/// What an agent says of itself: these members, and any others.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "the document's form of a body that is kept as text")]
+pub(super) struct ProfileBody {
+    /// What kind of agent it is.
+    #[schema(required = false, nullable = false, rename = "type", example = "AppAgent")]
+    r#type: Option<String>,
+    /// What it runs on.
+    #[schema(required = false, nullable = false, example = "windows")]
+    platform: Option<String>,
+    /// The agent that leads it.
+    #[schema(required = false, nullable = false, example = "HostAgent")]
+    host: Option<String>,
+    /// What it is doing: `CONTINUE`, `FINISH`, `FAIL`, `ERROR`, `PENDING`, `CONFIRM`, `SCREENSHOT`, or a
+    /// status of the session's `agent_states`.
+    #[schema(required = false, nullable = false, example = "CONTINUE")]
+    status: Option<String>,
+}
+
+/// Whether it is shown when an agent wrote last. That changes no tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Seen {
+    Shown,
+    Hidden,
+}
+
+impl Seen {
+    fn param(params: &mut Params) -> Result<Self, Problem> {
+        Ok(if params.flag("seen")? { Self::Shown } else { Self::Hidden })
+    }
+}
+
+/// Writes an agent as it is shown.
+pub(super) fn write_agent(name: &AgentName, agent: &Agent, seen: Seen, out: &mut String) {
+    out.push_str("{\"agent\":");
+    json::quote(name.as_str(), out);
+    for member in json::members(agent.profile.item().text()) {
+        out.push(',');
+        out.push_str(member.name);
+        out.push(':');
+        out.push_str(member.value);
+    }
+    let Agent { changed, registered_at, updated_at, last_seen, .. } = agent;
+    push(out, format_args!(",\"revision\":{changed},\"registered_at\":\"{registered_at}\""));
+    push(out, format_args!(",\"updated_at\":\"{updated_at}\""));
+    match (seen, last_seen) {
+        (Seen::Hidden, _) => {}
+        (Seen::Shown, Some(at)) => push(out, format_args!(",\"last_seen\":\"{at}\"")),
+        (Seen::Shown, None) => out.push_str(",\"last_seen\":null"),
+    }
+    out.push('}');
+}
+
+/// List agents
+///
+/// In the order of their names, a page at a time.
+#[utoipa::path(
+    get, path = "/v1/sessions/{session}/agents", operation_id = "list_agents", tag = "agents",
+    params(docs::InSession, docs::AgentsQuery, docs::SeenQuery, docs::MinRevision, docs::IfNoneMatch),
+    responses(
+        (status = 200, description = "A page of agents", body = AgentPage,
+            headers(("ETag" = String, description = "Changes with the agents, and with the query"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
+        docs::ReadRefusals,
+    )
+)]
+pub(super) async fn list(
+    State(service): State<Service>,
+    SessionPath(session): SessionPath,
+    headers: HeaderMap,
+    uri: Uri,
+    mut params: Params,
+) -> Result<Response, Problem> {
+    let limit = params.count("limit", 1, LIST_MAX)?.unwrap_or(LIST_DEFAULT);
+    let after: Option<AgentName> = params.parsed("after")?;
+    let status = params.text("status")?;
+    let seen = Seen::param(&mut params)?;
+    let board = shown(&service, &session, params).await?.board;
+    let version = board.agents_version();
+    let tag = Tag::new(service.epoch(), version, &Resource::Agents)
+        .rendering(uri.query().unwrap_or_default(), "");
+    let answer = match Answer::of(board.revision()).unless_known(&headers, &tag)? {
+        Ok(answer) => answer,
+        Err(known) => return Ok(known),
+    };
+    let wanted = |agent: &Agent| {
+        status.as_ref().is_none_or(|status| agent.profile.status().as_str() == status)
+    };
+    let from = after.clone().map_or(std::ops::Bound::Unbounded, std::ops::Bound::Excluded);
+    let range = board.agents().range((from, std::ops::Bound::Unbounded));
+    let mut found = range.filter(|(_, agent)| wanted(agent)).peekable();
+    let (mut text, mut next, mut left) = (String::from("{\"agents\":["), after, limit);
+    while left > 0
+        && text.len() < PAGE_BYTES
+        && let Some((name, agent)) = found.next()
+    {
+        if left < limit {
+            text.push(',');
+        }
+        write_agent(name, agent, seen, &mut text);
+        (next, left) = (Some(name.clone()), left - 1);
+    }
+    text.push_str("],\"next\":");
+    match &next {
+        Some(name) => json::quote(name.as_str(), &mut text),
+        None => text.push_str("null"),
+    }
+    let (more, count) = (found.peek().is_some(), board.agents().len());
+    let revision = version.changed;
+    push(&mut text, format_args!(",\"more\":{more},\"count\":{count},\"revision\":{revision}}}"));
+    Ok(answer.text(text))
+}
+
+/// Read an agent
+#[utoipa::path(
+    get, path = "/v1/sessions/{session}/agents/{agent}", operation_id = "get_agent", tag = "agents",
+    params(docs::InSession, docs::InAgent, docs::SeenQuery, docs::MinRevision, docs::IfNoneMatch),
+    responses(
+        (status = 200, description = "The agent", body = AgentBody,
+            headers(("ETag" = String, description = "Changes with the agent; not with `last_seen`"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
+        docs::ReadAgentRefusals,
+    )
+)]
+pub(super) async fn get(
+    State(service): State<Service>,
+    AgentPath { session, agent: name }: AgentPath,
+    headers: HeaderMap,
+    uri: Uri,
+    mut params: Params,
+) -> Result<Response, Problem> {
+    let seen = Seen::param(&mut params)?;
+    let board = shown(&service, &session, params).await?.board;
+    let agent = board.agents().get(&name).ok_or_else(|| {
+        refused(&Rejected::NoAgent { agent: name.clone() }, Some(board.revision()))
+    })?;
+    let version = board.at_version(agent.changed);
+    let tag = Tag::new(service.epoch(), version, &Resource::Agent(name.clone()))
+        .rendering(uri.query().unwrap_or_default(), "");
+    let answer = match Answer::of(board.revision()).unless_known(&headers, &tag)? {
+        Ok(answer) => answer,
+        Err(known) => return Ok(known),
+    };
+    let mut text = String::new();
+    write_agent(&name, agent, seen, &mut text);
+    Ok(answer.text(text))
+}
+
+/// Register an agent, or let it say something else of itself
+///
+/// All that it says, from now on. Without `status` a new agent has CONTINUE, and another keeps the one it has.
+#[utoipa::path(
+    put, path = "/v1/sessions/{session}/agents/{agent}", operation_id = "put_agent", tag = "agents",
+    params(docs::InSession, docs::InAgent, docs::Writes),
+    request_body(content = ProfileBody, description = "What it says of itself, at most 64 KiB"),
+    responses(
+        (status = 200, description = "Changed, or as it was", body = WrittenBody,
+            headers(("ETag" = String, description = "The agent's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        (status = 201, description = "Registered", body = WrittenBody,
+            headers(("ETag" = String, description = "The agent's tag"), ("Location" = String, description = "The agent"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        docs::PutAgentRefusals,
+    )
+)]
+pub(super) async fn put(
+    AgentPath { agent, .. }: AgentPath,
+    mut writing: Writing,
+    body: Body,
+) -> Result<Response, Problem> {
+    let bytes = writing.body(body, BODY_BYTES_MAX).await?;
+    let sent = media_type(&writing.headers);
+    if sent != "application/json" {
+        return Err(unsupported(&sent, "application/json", "for example with curl --json"));
+    }
+    let profile = profile(&bytes)?;
+    change(writing, agent.clone(), Command::PutAgent { agent, profile }).await
+}
+
+/// Change what an agent says of itself
+///
+/// Its status among it, by the moves that the life cycle of agents allows.
+#[utoipa::path(
+    patch, path = "/v1/sessions/{session}/agents/{agent}", operation_id = "patch_agent", tag = "agents",
+    params(docs::InSession, docs::InAgent, docs::Writes),
+    request_body(description = "A JSON Merge Patch (RFC 7396), under either media type",
+        content((ProfileBody = "application/merge-patch+json"), (ProfileBody = "application/json"))),
+    responses(
+        (status = 200, description = "Changed, or as it was", body = WrittenBody,
+            headers(("ETag" = String, description = "The agent's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        docs::PatchAgentRefusals,
+    )
+)]
+pub(super) async fn patch(
+    AgentPath { agent, .. }: AgentPath,
+    mut writing: Writing,
+    body: Body,
+) -> Result<Response, Problem> {
+    let bytes = writing.body(body, BODY_BYTES_MAX).await?;
+    let sent = media_type(&writing.headers);
+    if !PATCH_TYPES.split(", ").any(|taken| taken == sent) {
+        let name = header::HeaderName::from_static("accept-patch");
+        return Err(unsupported(&sent, PATCH_TYPES, "for example with curl -X PATCH --json")
+            .header(name, HeaderValue::from_static(PATCH_TYPES)));
+    }
+    let patch = profile(&bytes)?;
+    change(writing, agent.clone(), Command::PatchAgent { agent, patch }).await
+}
+
+fn profile(bytes: &BodyBytes) -> Result<Item, Problem> {
+    let text = json_text(bytes)?;
+    if json::kind(text) != Kind::Object {
+        return Err(object_required(String::new(), json::kind(text)));
+    }
+    Item::from_json(text).map_err(|invalid| invalid_item(&invalid, Place::default()))
+}
+
+async fn change(writing: Writing, agent: AgentName, command: Command) -> Result<Response, Problem> {
+    let resource = Resource::Agent(agent.clone());
+    writing
+        .write(resource.clone(), command, Vec::new(), move |written| {
+            let board = &written.receipt.board;
+            let changed = board.agents().get(&agent).map_or(board.revision(), |a| a.changed);
+            let tag = written.tag(board.at_version(changed), &resource);
+            let made = (!written.receipt.existed).then(|| agent_url(written.session, &agent));
+            written.changed(tag, made)
+        })
+        .await
+}
+
+/// Remove an agent
+///
+/// Its memory is emptied; what it wrote to the board stays.
+#[utoipa::path(
+    delete, path = "/v1/sessions/{session}/agents/{agent}", operation_id = "delete_agent", tag = "agents",
+    params(docs::InSession, docs::InAgent, docs::Removes),
+    responses(
+        (status = 200, description = "It is gone", body = WrittenBody,
+            headers(("ETag" = String, description = "The tag of the agents together"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        docs::RemoveAgentRefusals,
+    )
+)]
+pub(super) async fn delete(
+    AgentPath { agent, .. }: AgentPath,
+    mut writing: Writing,
+) -> Result<Response, Problem> {
+    writing.no_body()?;
+    let resource = Resource::Agent(agent.clone());
+    writing
+        .write(resource, Command::RemoveAgent { agent }, Vec::new(), |written| {
+            let version = written.receipt.board.agents_version();
+            written.changed(written.tag(version, &Resource::Agents), None)
+        })
+        .await
+}
+
+/// Remove all agents
+///
+/// All memories are emptied; the board stays. This is the end of a session as the original has it.
+#[utoipa::path(
+    delete, path = "/v1/sessions/{session}/agents", operation_id = "delete_agents", tag = "agents",
+    params(docs::InSession, docs::Removes),
+    responses(
+        (status = 200, description = "They are gone", body = WrittenBody,
+            headers(("ETag" = String, description = "The tag of the agents together"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        docs::RemoveRefusals,
+    )
+)]
+pub(super) async fn delete_all(mut writing: Writing) -> Result<Response, Problem> {
+    writing.no_body()?;
+    writing
+        .write(Resource::Agents, Command::RemoveAgents, Vec::new(), |written| {
+            let version = written.receipt.board.agents_version();
+            written.removed(Some(written.tag(version, &Resource::Agents)))
+        })
+        .await
+}

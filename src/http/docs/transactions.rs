@@ -1,0 +1,135 @@
+//! The form of a transaction's tests, operations and results, which are read and written as text.
+
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+macro_rules! forms {
+    ($($(#[$doc:meta])* $union:ident = $($(#[$member_doc:meta])* $variant:ident: $member:ident {
+        $($(#[$field_doc:meta])* $field:ident: $kind:ty,)+
+    })|+;)+) => {$(
+        $(#[$doc])*
+        #[derive(Serialize, ToSchema)]
+        #[serde(untagged)]
+        #[expect(dead_code, reason = "the document's form of a part that is kept as text")]
+        pub(in crate::http) enum $union {
+            $($variant($member),)+
+        }
+
+        $(
+            $(#[$member_doc])*
+            #[derive(Serialize, ToSchema)]
+            #[serde(deny_unknown_fields)]
+            pub(in crate::http) struct $member {
+                $($(#[$field_doc])* $field: $kind,)+
+            }
+        )+
+    )+};
+}
+
+forms! {
+    /// A question to the board.
+    TestBody =
+        /// A path of the state has this value: numbers by value, members in any order.
+        Equals: TestEquals { path: PathText, equals: Value, } |
+        /// A path of the state is absent, or is there.
+        Absent: TestAbsent { path: PathText, absent: bool, } |
+        /// A path of the state has this tag.
+        Tag: TestTag { path: PathText, etag: String, } |
+        /// A log has so many entries.
+        Count: TestCount { log: LogText, count: u64, } |
+        /// A request is neither claimed nor done, or it is.
+        Claimable: TestClaimable { request: u64, claimable: bool, } |
+        /// The session is at this revision.
+        Revision: TestRevision { revision: u64, };
+
+    /// One thing to do. Each sees what those before it changed.
+    OperationBody =
+        /// Sets a value of the state.
+        Put: PutOperation {
+            put: PathText, value: Value,
+            #[schema(required = false, nullable = false)]
+            #[serde(skip_serializing_if = "Option::is_none")]
+            ttl: Option<TtlText>,
+        } |
+        /// Applies a merge patch (RFC 7396) to a value of the state.
+        Patch: PatchOperation { patch: PathText, value: Value, } |
+        /// Adds to a number of the state.
+        Add: AddOperation { add: PathText, value: f64, } |
+        /// Removes a value of the state.
+        Delete: DeleteOperation { delete: PathText, } |
+        /// Appends an item to a log.
+        Append: AppendOperation {
+            append: LogText,
+            #[schema(value_type = Object)]
+            item: Value,
+        } |
+        /// Claims a request.
+        Claim: ClaimOperation {
+            claim: u64,
+            #[schema(required = false, nullable = false)]
+            #[serde(skip_serializing_if = "Option::is_none")]
+            ttl: Option<TtlText>,
+        } |
+        /// Finishes a request.
+        Done: DoneOperation {
+            done: u64,
+            #[schema(required = false, nullable = false, minimum = 1)]
+            #[serde(skip_serializing_if = "Option::is_none")]
+            fence: Option<u64>,
+            #[schema(required = false)]
+            result: Value,
+        } |
+        /// Answers a question that has no answer.
+        Answer: AnswerOperation {
+            answer: u64,
+            #[schema(pattern = r"\S")]
+            value: String,
+        } |
+        /// Gives an agent a status.
+        Status: StatusOperation { status: AgentText, value: String, };
+}
+
+/// Where in the state: keys separated by `/`, percent-encoded each; empty for all of it.
+#[derive(Serialize, ToSchema)]
+#[schema(pattern = r"^([A-Za-z0-9_~-]+(/[A-Za-z0-9_~-]+)*)?$", example = "tasks/t1/status")]
+pub(in crate::http) struct PathText(String);
+
+/// `questions`, `requests`, `trajectories`, `screenshots` or `agents/{agent}/memory`.
+#[derive(Serialize, ToSchema)]
+#[schema(pattern = "^(questions|requests|trajectories|screenshots|agents/[A-Za-z0-9_~-]+/memory)$")]
+pub(in crate::http) struct LogText(String);
+
+/// An agent's name.
+#[derive(Serialize, ToSchema)]
+#[schema(pattern = "^[A-Za-z0-9_~-]+$", max_length = 256, example = "AppAgent")]
+pub(in crate::http) struct AgentText(String);
+
+/// How long something lives: a whole number with `ms`, `s`, `m`, `h` or `d`.
+#[derive(Serialize, ToSchema)]
+#[schema(
+    pattern = "^0*([1-9][0-9]{0,11}ms|[1-9][0-9]{0,8}s|[1-9][0-9]{0,6}m|[1-9][0-9]{0,4}h|[1-9][0-9]{0,3}d)$",
+    example = "60s"
+)]
+pub(in crate::http) struct TtlText(String);
+
+/// What an operation came to: its verb with what it was done to, and what it gave.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "the document's form of what is written as text")]
+pub(in crate::http) struct ResultBody {
+    /// What stands at the path now, after `add`; or the agent's status.
+    #[schema(required = false)]
+    value: Value,
+    /// The entry that an `append` made.
+    #[schema(required = false, nullable = false)]
+    seq: Option<u64>,
+    /// How many screenshots were not kept, because the session is set so.
+    #[schema(required = false, nullable = false)]
+    dropped: Option<usize>,
+    /// The fence of a claim.
+    #[schema(required = false, nullable = false)]
+    fence: Option<u64>,
+    /// When a claim runs out, RFC 3339 in UTC.
+    #[schema(required = false, nullable = false, format = DateTime)]
+    expires_at: Option<String>,
+}

@@ -1,0 +1,288 @@
+//! The state: one JSON document a session, read and written path by path.
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::response::Response;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::answer::Answer;
+use super::body::{BODY_BYTES_MAX, json_text, media_type, unsupported, work};
+use super::docs;
+use super::error::{Place, array_required, child, invalid_field, invalid_item, object_required};
+use super::error::{refused, unknown_field};
+use super::etag::{Resource, Tag};
+use super::params::Params;
+use super::path::{StateAt, state_url};
+use super::problem::Problem;
+use super::read::shown;
+use super::shaped::{ShapeResult, Written, WrittenBody};
+use super::view::push;
+use super::write::Writing;
+use crate::board::json::{self, DEPTH_MAX, Kind};
+use crate::board::{self, Command, Edit, InvalidItem, Json, Rejected, StatePath, StateValue};
+use crate::service::Service;
+
+/// Up to this size a keyed answer has the value: it is stored with each write, and must not cost more as
+/// an array grows.
+const KEPT_VALUE_BYTES_MAX: u64 = 64 << 10;
+
+const PATCH_TYPES: &str = "application/merge-patch+json, application/json";
+
+/// What a change by an operation came to.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "the document's form of what is written here")]
+pub(super) struct ValueBody {
+    /// The session's revision after it.
+    revision: u64,
+    /// With `add` and `append`: the value as it is now. With an `Idempotency-Key` only up to 64 KiB.
+    #[schema(required = false)]
+    value: serde_json::Value,
+}
+
+/// One of two operations.
+#[derive(Serialize, ToSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "the document's form of what is read here")]
+pub(super) enum ChangeBody {
+    /// Adds to a number; what is absent counts as nothing.
+    Add(AddBody),
+    /// Adds elements at the end of an array; what is absent is made.
+    Append(AppendBody),
+}
+
+/// Adds to a number.
+#[derive(Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AddBody {
+    /// How much.
+    add: f64,
+}
+
+/// Adds elements at the end of an array.
+#[derive(Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AppendBody {
+    /// The elements.
+    append: Vec<serde_json::Value>,
+}
+
+/// Read the state
+///
+/// The value at a path, as it was written: the order of members and the text of numbers stay.
+#[utoipa::path(
+    get, path = "/v1/sessions/{session}/state/{*path}", operation_id = "get_state", tag = "state",
+    params(docs::InSession, docs::AtPath, docs::MinRevision, docs::IfNoneMatch),
+    responses(
+        (status = 200, description = "The value", body = docs::AnyJson,
+            headers(("ETag" = String, description = "Changes with the value, and with nothing else"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
+        docs::ReadStateRefusals,
+    )
+)]
+pub(super) async fn get(
+    State(service): State<Service>,
+    StateAt { session, path }: StateAt,
+    headers: HeaderMap,
+    params: Params,
+) -> Result<Response, Problem> {
+    let board = shown(&service, &session, params).await?.board;
+    let value = board
+        .state()
+        .value(&path)
+        .ok_or_else(|| refused(&Rejected::NoPath { path: path.clone() }, Some(board.revision())))?;
+    let tag = Tag::new(service.epoch(), board.at_version(value.changed()), &Resource::State(path));
+    let answer = match Answer::of(board.revision()).unless_known(&headers, &tag)? {
+        Ok(answer) => answer,
+        Err(known) => return Ok(known),
+    };
+    let bytes = usize::try_from(value.bytes()).unwrap_or(usize::MAX);
+    Ok(answer.text(work(bytes, move || Ok(text_of(&value))).await?))
+}
+
+/// Set a value
+///
+/// The objects above it are made. A part that does not change keeps its tag.
+#[utoipa::path(
+    put, path = "/v1/sessions/{session}/state/{*path}", operation_id = "put_state", tag = "state",
+    params(docs::InSession, docs::AtPath, docs::LifetimeQuery, docs::Writes),
+    request_body(content = docs::AnyJson, description = "The value; the whole state is an object"),
+    responses(
+        (status = 200, description = "Set, or as it was", body = WrittenBody,
+            headers(("ETag" = String, description = "The value's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        (status = 201, description = "Made", body = WrittenBody,
+            headers(("ETag" = String, description = "The value's tag"), ("Location" = String, description = "The value"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        docs::PutStateRefusals,
+    )
+)]
+pub(super) async fn put(
+    StateAt { path, .. }: StateAt,
+    mut writing: Writing,
+    body: Body,
+) -> Result<Response, Problem> {
+    let ttl = writing.params.parsed("ttl")?;
+    let bytes = writing.body(body, BODY_BYTES_MAX).await?;
+    let sent = media_type(&writing.headers);
+    if sent != "application/json" {
+        return Err(unsupported(&sent, "application/json", "for example with curl --json"));
+    }
+    let levels_max = DEPTH_MAX.saturating_sub(path.len());
+    let value = work(bytes.len(), move || value_of(json_text(&bytes)?, levels_max, "")).await?;
+    edit(writing, path, Edit::Put { value, ttl }).await
+}
+
+/// Patch a value
+///
+/// With a merge patch (RFC 7396); or by an operation that many may do at once and lose nothing: `add` to a
+/// number, `append` to an array.
+#[utoipa::path(
+    patch, path = "/v1/sessions/{session}/state/{*path}", operation_id = "patch_state", tag = "state",
+    params(docs::InSession, docs::AtPath, docs::Writes),
+    request_body(description = "A JSON Merge Patch, or an operation",
+        content((docs::AnyJson = "application/merge-patch+json"), (ChangeBody = "application/json"))),
+    responses(
+        (status = 200, description = "Patched, or as it was", body = ValueBody,
+            headers(("ETag" = String, description = "The value's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        (status = 201, description = "Made", body = ValueBody,
+            headers(("ETag" = String, description = "The value's tag"), ("Location" = String, description = "The value"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        docs::PatchStateRefusals,
+    )
+)]
+pub(super) async fn patch(
+    StateAt { path, .. }: StateAt,
+    mut writing: Writing,
+    body: Body,
+) -> Result<Response, Problem> {
+    let bytes = writing.body(body, BODY_BYTES_MAX).await?;
+    let sent = media_type(&writing.headers);
+    let levels_max = DEPTH_MAX.saturating_sub(path.len());
+    let read = match sent.as_str() {
+        "application/merge-patch+json" => {
+            work(bytes.len(), move || value_of(json_text(&bytes)?, levels_max, "").map(Edit::Merge))
+                .await?
+        }
+        "application/json" => {
+            work(bytes.len(), move || operation(json_text(&bytes)?, levels_max)).await?
+        }
+        _ => {
+            let name = header::HeaderName::from_static("accept-patch");
+            return Err(unsupported(&sent, PATCH_TYPES, "for example with curl -X PATCH --json")
+                .header(name, HeaderValue::from_static(PATCH_TYPES)));
+        }
+    };
+    edit(writing, path, read).await
+}
+
+/// Remove a value
+///
+/// Of the whole state, all that is in it.
+#[utoipa::path(
+    delete, path = "/v1/sessions/{session}/state/{*path}", operation_id = "delete_state", tag = "state",
+    params(docs::InSession, docs::AtPath, docs::Removes),
+    responses(
+        (status = 200, description = "It is gone", body = WrittenBody,
+            headers(("ETag" = String, description = "The tag of the value above it"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        docs::RemoveStateRefusals,
+    )
+)]
+pub(super) async fn delete(
+    StateAt { path, .. }: StateAt,
+    mut writing: Writing,
+) -> Result<Response, Problem> {
+    writing.no_body()?;
+    let command = Command::EditState { path: path.clone(), edit: Edit::Remove };
+    let above = path.parent().unwrap_or_else(StatePath::root);
+    writing
+        .write(Resource::State(path), command, Vec::new(), move |written| {
+            written.changed(tag_of(written, &above), None)
+        })
+        .await
+}
+
+/// Reads `{"add": …}` or `{"append": […]}`.
+fn operation(text: &str, levels_max: usize) -> Result<Edit, Problem> {
+    if json::kind(text) != Kind::Object {
+        return Err(object_required(String::new(), json::kind(text)));
+    }
+    let mut read = None;
+    for member in json::members(text) {
+        let pointer = child("", member.name);
+        let edit = match pointer.as_str() {
+            "/add" => Edit::Add(number(&pointer, member.value)?),
+            "/append" => Edit::Append(elements(&pointer, member.value, levels_max)?),
+            _ => return Err(unknown_field(pointer)),
+        };
+        if read.replace(edit).is_some() {
+            return Err(invalid_field(pointer, "one operation at a time"));
+        }
+    }
+    let none = || invalid_field(String::new(), "'add' or 'append' is needed here");
+    read.ok_or_else(none)
+}
+
+/// A number to be added, as a body says it.
+pub(super) fn number(pointer: &str, value: &str) -> Result<Json, Problem> {
+    if json::kind(value) != Kind::Number {
+        return Err(invalid_field(pointer.to_owned(), "a number is needed here"));
+    }
+    value_of(value, DEPTH_MAX, pointer)
+}
+
+fn elements(pointer: &str, value: &str, levels_max: usize) -> Result<Vec<Json>, Problem> {
+    if json::kind(value) != Kind::Array {
+        return Err(array_required(pointer.to_owned(), json::kind(value)));
+    }
+    let levels_max = levels_max.saturating_sub(1);
+    let indexed = json::elements(value).enumerate();
+    indexed.map(|(i, element)| value_of(element, levels_max, &format!("{pointer}/{i}"))).collect()
+}
+
+/// A value, as a body says it.
+pub(super) fn value_of(text: &str, levels_max: usize, pointer: &str) -> Result<Json, Problem> {
+    Json::from_json(text, levels_max).map_err(|unsupported| {
+        let invalid = InvalidItem::Unsupported(unsupported.below(pointer));
+        invalid_item(&invalid, Place::default())
+    })
+}
+
+async fn edit(writing: Writing, path: StatePath, edit: Edit) -> Result<Response, Problem> {
+    let command = Command::EditState { path: path.clone(), edit };
+    let resource = Resource::State(path.clone());
+    writing.write(resource, command, Vec::new(), move |written| answer(written, &path)).await
+}
+
+fn answer(written: &Written<'_>, path: &StatePath) -> ShapeResult {
+    let made = (!written.receipt.existed).then(|| state_url(written.session, path));
+    let tag = tag_of(written, path);
+    let board::Answer::Value(value) = &written.receipt.answer else {
+        return written.changed(tag, made);
+    };
+    if written.keyed && value.bytes() > KEPT_VALUE_BYTES_MAX {
+        return written.changed(tag, made);
+    }
+    let mut text = String::new();
+    push(&mut text, format_args!("{{\"revision\":{},\"value\":", written.receipt.board.revision()));
+    value.write(&mut text);
+    text.push('}');
+    Ok(written.text(Some(tag), made, text))
+}
+
+/// The tag of what is at a path now; of what is absent, that of the whole state.
+fn tag_of(written: &Written<'_>, path: &StatePath) -> Tag {
+    let board = &written.receipt.board;
+    match board.state().value(path) {
+        Some(value) => {
+            written.tag(board.at_version(value.changed()), &Resource::State(path.clone()))
+        }
+        None => {
+            let version = board.at_version(board.state().changed());
+            written.tag(version, &Resource::State(StatePath::root()))
+        }
+    }
+}
+
+fn text_of(value: &StateValue) -> String {
+    let mut text = String::with_capacity(usize::try_from(value.bytes()).unwrap_or_default() + 1);
+    value.write(&mut text);
+    text
+}

@@ -1,0 +1,117 @@
+//! Transactions: tests, then the one branch or the other, in one commit.
+
+use axum::body::Body;
+use axum::response::Response;
+use utoipa::ToSchema;
+
+use super::body::{BODY_BYTES_MAX, json_text, media_type, unsupported};
+use super::docs;
+use super::etag::Resource;
+use super::problem::Problem;
+use super::shaped::{ShapeResult, Written};
+use super::transaction::{Operation, Read, read};
+use super::view::push;
+use super::write::Writing;
+use crate::board::{self, Command, json};
+
+/// Tests, what to do if all of them hold, and what if not.
+#[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "the document's form of what is read here")]
+pub(super) struct TransactionBody {
+    /// All of them must hold.
+    #[schema(rename = "if", required = false, max_items = 1000)]
+    r#if: Vec<docs::TestBody>,
+    /// What to do if they do.
+    #[schema(required = false, max_items = 1000)]
+    then: Vec<docs::OperationBody>,
+    /// What to do if one does not.
+    #[schema(rename = "else", required = false, max_items = 1000)]
+    r#else: Vec<docs::OperationBody>,
+}
+
+/// What a transaction came to.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "the document's form of what is written here")]
+pub(super) struct TransactedBody {
+    /// Whether all tests held.
+    succeeded: bool,
+    /// The session's revision after it.
+    revision: u64,
+    /// What each operation came to.
+    results: Vec<docs::ResultBody>,
+}
+
+/// Do one thing or another, at once
+///
+/// All operations of a branch are done in one commit, or none. A test that does not hold is no failure.
+#[utoipa::path(
+    post, path = "/v1/sessions/{session}/transactions", operation_id = "transact", tag = "transactions",
+    params(docs::InSession, docs::Writes),
+    request_body(content = TransactionBody, description = "Tests and operations"),
+    responses(
+        (status = 200, description = "One branch was done", body = TransactedBody,
+            headers(("ETag" = String, description = "The session's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        docs::TransactRefusals,
+    )
+)]
+pub(super) async fn post(mut writing: Writing, body: Body) -> Result<Response, Problem> {
+    let bytes = writing.body(body, BODY_BYTES_MAX).await?;
+    let sent = media_type(&writing.headers);
+    if sent != "application/json" {
+        return Err(unsupported(&sent, "application/json", "for example with curl --json"));
+    }
+    let Read { transaction, then, otherwise, images } = read(json_text(&bytes)?, &writing)?;
+    let command = Command::Transact(Box::new(transaction));
+    writing
+        .write(Resource::Session, command, images, move |written| {
+            answer(written, &then, &otherwise)
+        })
+        .await
+}
+
+fn answer(written: &Written<'_>, then: &[Operation], otherwise: &[Operation]) -> ShapeResult {
+    let board = &written.receipt.board;
+    let tag = written.tag(board.version(), &Resource::Session);
+    let board::Answer::Transacted { succeeded, results } = &written.receipt.answer else {
+        return written.changed(tag, None);
+    };
+    let (revision, mut text) = (board.revision(), String::new());
+    push(
+        &mut text,
+        format_args!("{{\"succeeded\":{succeeded},\"revision\":{revision},\"results\":["),
+    );
+    let operations = if *succeeded { then } else { otherwise };
+    for (index, (operation, result)) in operations.iter().zip(results).enumerate() {
+        if index > 0 {
+            text.push(',');
+        }
+        push(&mut text, format_args!("{{\"{}\":{}", operation.verb, operation.target));
+        write_result(result, &mut text);
+        text.push('}');
+    }
+    text.push_str("]}");
+    Ok(written.text(Some(tag), None, text))
+}
+
+fn write_result(result: &board::Answer, out: &mut String) {
+    match result {
+        board::Answer::Value(value) => {
+            out.push_str(",\"value\":");
+            value.write(out);
+        }
+        board::Answer::Added { first, count: 1.., .. } => {
+            push(out, format_args!(",\"seq\":{first}"));
+        }
+        board::Answer::Added { dropped, .. } => push(out, format_args!(",\"dropped\":{dropped}")),
+        board::Answer::Claimed { claim, .. } => push(
+            out,
+            format_args!(",\"fence\":{},\"expires_at\":\"{}\"", claim.fence, claim.expires_at),
+        ),
+        board::Answer::Status(status) => {
+            out.push_str(",\"value\":");
+            json::quote(status.as_str(), out);
+        }
+        board::Answer::Done | board::Answer::Removed { .. } | board::Answer::Transacted { .. } => {}
+    }
+}
