@@ -89,7 +89,11 @@ pub(super) enum StoredChange<'a> {
         seq: Seq,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         fence: Option<Revision>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(
+            default,
+            deserialize_with = "super::present",
+            skip_serializing_if = "Option::is_none"
+        )]
         result: Option<Cow<'a, RawValue>>,
     },
     StateExpired {

@@ -34,5 +34,14 @@ pub enum Unreadable {
     State,
 }
 
+/// A member that is there, whatever it is: null too is a value that a client may have sent.
+fn present<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: serde::Deserializer<'de>,
+    T: serde::Deserialize<'de>,
+{
+    T::deserialize(deserializer).map(Some)
+}
+
 #[cfg(test)]
 mod golden_tests;

@@ -60,7 +60,11 @@ pub(super) enum StoredWork {
         at: Timestamp,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         fence: Option<Revision>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(
+            default,
+            deserialize_with = "super::present",
+            skip_serializing_if = "Option::is_none"
+        )]
         result: Option<Box<RawValue>>,
     },
 }
