@@ -15,9 +15,9 @@ impl Draft<'_> {
             before.place(path).map_err(|blocked| Rejected::NotAnObject { at: blocked.at })?;
         if let Some(change) = self.state_change(path, edit, present)? {
             self.change(change);
-        }
-        if self.board.state.is_same(&before) {
-            self.changes.pop_if(|change| is_of_state(change));
+            if self.board.state.is_same(&before) {
+                self.changes.pop();
+            }
         }
         let bytes = self.board.state.bytes();
         if bytes > STATE_BYTES_MAX && bytes > before.bytes() {
@@ -77,15 +77,4 @@ fn sum(path: &StatePath, present: Option<StateValue>, number: &Json) -> Result<J
         return Err(Rejected::NotANumber { path: path.clone() });
     };
     json::sum(before, number.text()).map(|sum| Json::of(&sum)).ok_or(Rejected::SumTooLarge)
-}
-
-fn is_of_state(change: &Change) -> bool {
-    matches!(
-        change,
-        Change::StatePut { .. }
-            | Change::StateSet { .. }
-            | Change::StateMerged { .. }
-            | Change::StateAppended { .. }
-            | Change::StateRemoved { .. }
-    )
 }
