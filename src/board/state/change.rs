@@ -23,8 +23,10 @@ impl State {
     ) {
         let Some(tree) = self.admitted(path, value) else { return };
         self.replace(path, Node::read(&tree, self.node(path), revision), revision);
-        self.expiries.end_within(path, |_| true);
-        if let Some(at) = expires_at {
+        // What has this very deadline is not touched, so that it can be seen that nothing changed.
+        let stays = expires_at.is_some() && self.expiries.get(path) == expires_at;
+        self.expiries.end_within(path, |within| !(stays && within == path));
+        if let Some(at) = expires_at.filter(|_| !stays) {
             self.expiries.set(path.clone(), at);
         }
     }
