@@ -103,7 +103,7 @@ async fn damage_that_hides_a_name_stops_the_start() {
     let dir = TempDir::new().unwrap();
     three_sessions(dir.path()).await;
     flip_a_bit(dir.path(), 2);
-    let refused = Service::start(open(dir.path()), POLICY).map(drop).unwrap_err();
+    let refused = Service::start(open(dir.path()), POLICY, Clock::system()).map(drop).unwrap_err();
     let LoadError::Nameless(damage) = refused else { panic!("{refused:?}") };
     assert_eq!((damage.journal_id.0, damage.name), (2, None));
 }

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use super::service_tests::*;
 use super::*;
-use crate::board::{Condition, LogName, Rejected, Seq, Set, SettingsPatch, json};
+use crate::board::{LogName, Rejected, Seq, Set, SettingsPatch, json};
 
 /// One session is deleted again and again while screenshots are posted to it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -95,8 +95,11 @@ async fn a_deleted_sessions_identity_never_comes_again() {
 }
 
 async fn patch(service: &Service, patch: Patch) -> Result<Receipt, ServiceError> {
-    let condition = Condition::default();
-    service.patch_entry(name("s"), LogName::Requests, Seq(1), &patch, condition, None).await
+    let Write { terms, .. } = request("s", "{}");
+    match service.patch_entry(terms, LogName::Requests, Seq(1), &patch, None).await? {
+        Reply::Now(receipt) => Ok(receipt),
+        Reply::Before(answer) => panic!("answered before: {answer:?}"),
+    }
 }
 
 fn entry_text(service: &Service) -> String {

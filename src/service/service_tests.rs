@@ -260,7 +260,10 @@ async fn a_list_goes_on_after_a_name_within_a_prefix() {
 async fn a_refusal_makes_nothing() {
     let dir = TempDir::new().unwrap();
     let service = start(dir.path());
-    let refused = service.receipt(write_to("s", Command::ClearBoard), vec![]).await.unwrap_err();
+    let refused = service
+        .receipt(write_to("s", Command::ClearBoard { state: false }), vec![])
+        .await
+        .unwrap_err();
     let ServiceError::Rejected { rejected: Rejected::NoSession { .. }, revision: None } = refused
     else {
         panic!("{refused:?}")
