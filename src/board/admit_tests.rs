@@ -17,7 +17,7 @@ fn board() -> Board {
 
 fn commit(changes: Vec<Change>) -> Commit {
     let (revision, at) = (Revision(2), Timestamp(1_000));
-    Commit { revision, at, agent: None, nonce: Nonce(0), changes }
+    Commit { revision, at, agent: None, nonce: Nonce(0), kept: None, changes }
 }
 
 fn created() -> Change {
@@ -80,7 +80,11 @@ fn a_session_is_made_once_and_changed_only_while_it_exists() {
     let configured = Change::Configured { settings, labels: Default::default() };
     let cleared = Change::Cleared { log: Requests };
     let appended = appended(Requests, 1, vec![]);
-    for change in [configured, cleared, appended, removed(&[]), updated(1), Change::Deleted] {
+    let put = Change::AgentPut { agent: agent("A"), profile: Profile::first() };
+    let state = Change::StateRemoved { path: path("") };
+    let end = Change::Expired(Due::Session);
+    let all = [configured, cleared, appended, removed(&[]), updated(1), put, state, end];
+    for change in all.into_iter().chain([Change::Deleted]) {
         assert_eq!(admit(&absent(), &first(vec![change.clone()])), Err(life(0, false)));
         let misfit = admit(&absent(), &first(vec![created(), change]));
         assert!(!matches!(misfit, Err(Misfit::Life { .. })));
@@ -164,6 +168,176 @@ fn an_image_has_the_bytes_that_it_had_before_and_not_more_than_can_be_counted() 
     assert_eq!(admit(&board, &again(1)), Ok(()));
 }
 
+/// At revision 4: a state, and requests of which the first is claimed with fence 4, and the second done.
+fn worked_on() -> Board {
+    let put = Command::EditState {
+        path: path(""),
+        edit: Edit::Put { value: json(r#"{"o":{"n":1},"l":[]}"#), ttl: None },
+    };
+    let requests = append(Requests, vec![item("{}"); 3]);
+    let finish = Command::Finish { request: Seq(2), fence: None, result: None };
+    let mut board = board_of([put, requests, finish]);
+    let claim = Command::Claim { request: Seq(1), ttl: ttl("60s") };
+    take(&mut board, &write_by("A", claim), 1_000).unwrap();
+    board
+}
+
+fn admitted(changes: Vec<Change>) -> Result<(), Misfit> {
+    admit(&worked_on(), &Commit { revision: Revision(5), ..commit(changes) })
+}
+
+#[test]
+fn the_state_has_a_place_for_what_is_written() {
+    let deep = |levels: usize| json(&format!("{}{}", "[".repeat(levels), "]".repeat(levels)));
+    let raw = |text: &str| Json::from(serde_json::value::to_raw_value(&text).unwrap());
+    let below = path(&"d/".repeat(128));
+    let put = |at: &str, value: &str| Change::StatePut {
+        path: path(at),
+        value: json(value),
+        expires_at: None,
+    };
+    let set = |at: &str, value: &str| Change::StateSet { path: path(at), value: json(value) };
+    let merged = |at: &str, patch: &str| Change::StateMerged { path: path(at), patch: json(patch) };
+    let appended = |at: &str, elements: &[&str]| Change::StateAppended {
+        path: path(at),
+        elements: elements.iter().map(|element| json(element)).collect(),
+    };
+    let removed = |at: &str| Change::StateRemoved { path: path(at) };
+    let expired = |at: &str| Change::Expired(Due::State(path(at)));
+    for (change, fits) in [
+        (put("x/y", "[]"), true),
+        (put("o/n", "[]"), true),
+        (put("", "{}"), true),
+        (put("o/n/x", "1"), false),
+        (put("l/0", "1"), false),
+        (put("", "[]"), false),
+        (put("", "null"), false),
+        (Change::StatePut { path: path("x"), value: deep(127), expires_at: None }, true),
+        (Change::StatePut { path: path("x"), value: deep(128), expires_at: None }, false),
+        (Change::StateSet { path: below.clone(), value: json("1") }, true),
+        (Change::StateSet { path: below, value: json("[]") }, false),
+        (set("o/n", "2"), true),
+        (set("o/n/x", "2"), false),
+        (set("", "2"), false),
+        (merged("o", "null"), true),
+        (merged("", "{}"), true),
+        (merged("", "null"), false),
+        (merged("l/x", "{}"), false),
+        (Change::StateMerged { path: path("x"), patch: deep(128) }, false),
+        (appended("l", &["1"]), true),
+        (appended("l", &[]), true),
+        (appended("new/l", &[]), true),
+        (appended("o", &["1"]), false),
+        (appended("o/n", &[]), false),
+        (appended("l/x", &["1"]), false),
+        (appended("", &["1"]), false),
+        (Change::StateAppended { path: path("l"), elements: vec![deep(126)] }, true),
+        (Change::StateAppended { path: path("l"), elements: vec![deep(127)] }, false),
+        (removed("o/n"), true),
+        (removed(""), true),
+        (removed("o/x"), false),
+        (removed("l/0"), false),
+        (expired("o"), true),
+        (expired("x"), false),
+    ] {
+        let (Change::StatePut { path, .. }
+        | Change::StateSet { path, .. }
+        | Change::StateMerged { path, .. }
+        | Change::StateAppended { path, .. }
+        | Change::StateRemoved { path }
+        | Change::Expired(Due::State(path))) = &change
+        else {
+            panic!("{change:?}")
+        };
+        let misfit = Misfit::State { path: path.clone() };
+        let expected = if fits { Ok(()) } else { Err(misfit) };
+        assert_eq!(admitted(vec![change.clone()]), expected, "{change:?}");
+    }
+    let surrogate = serde_json::value::RawValue::from_string("\"\\ud800\"".to_owned()).unwrap();
+    let change = Change::StateSet { path: path("x"), value: surrogate.into() };
+    assert_eq!(admitted(vec![change]), Err(Misfit::State { path: path("x") }));
+    assert_eq!(admitted(vec![Change::StateSet { path: path("x"), value: raw("x") }]), Ok(()));
+    let through = vec![put("x", "1"), put("x/y", "1")];
+    assert_eq!(admitted(through), Err(Misfit::State { path: path("x/y") }));
+    assert_eq!(admitted(vec![removed("o"), put("o/n/x", "1")]), Ok(()));
+}
+
+#[test]
+fn only_an_agent_that_is_there_is_removed() {
+    let put = || Change::AgentPut { agent: agent("A"), profile: Profile::first() };
+    let removed = || Change::AgentRemoved { agent: agent("A") };
+    let misfit = Err(Misfit::Agent { agent: agent("A") });
+    assert_eq!(admitted(vec![removed()]), misfit);
+    assert_eq!(admitted(vec![put(), put(), removed()]), Ok(()));
+    assert_eq!(admitted(vec![put(), removed(), removed()]), misfit);
+}
+
+#[test]
+fn work_on_a_request_goes_on_from_where_it_stands() {
+    let claimed = |seq, name: &str, fence| Change::Claimed {
+        seq: Seq(seq),
+        agent: agent(name),
+        fence: Revision(fence),
+        expires_at: Timestamp(9),
+    };
+    let released = |seq| Change::Released { seq: Seq(seq) };
+    let finished = |seq| Change::Finished { seq: Seq(seq), fence: None, result: None };
+    let expired = |seq| Change::Expired(Due::Claim(Seq(seq)));
+    let (no, gone) = (|seq| Misfit::Work { seq: Seq(seq) }, |seq| no_entry(seq));
+    // The first is claimed by A with fence 4, the second is done, the third is new; a claim is won at 5.
+    for (changes, expected) in [
+        (vec![claimed(1, "A", 4)], Ok(())),
+        (vec![claimed(1, "A", 5)], Err(no(1))),
+        (vec![claimed(1, "B", 4)], Err(no(1))),
+        (vec![claimed(2, "A", 5)], Err(no(2))),
+        (vec![claimed(3, "A", 5)], Ok(())),
+        (vec![claimed(3, "A", 4)], Err(no(3))),
+        (vec![claimed(4, "A", 5)], Err(gone(4))),
+        (vec![released(1)], Ok(())),
+        (vec![released(2)], Err(no(2))),
+        (vec![released(3)], Err(no(3))),
+        (vec![released(4)], Err(gone(4))),
+        (vec![finished(1)], Ok(())),
+        (vec![finished(2)], Err(no(2))),
+        (vec![finished(3)], Ok(())),
+        (vec![finished(4)], Err(gone(4))),
+        (vec![expired(1)], Ok(())),
+        (vec![expired(2)], Err(no(2))),
+        (vec![expired(3)], Err(no(3))),
+        (vec![expired(4)], Err(gone(4))),
+        (vec![expired(1), expired(1)], Err(no(1))),
+        (vec![expired(1), claimed(1, "B", 5), finished(1)], Ok(())),
+        (vec![expired(1), claimed(1, "A", 4)], Err(no(1))),
+        (vec![released(1), released(1)], Err(no(1))),
+        (vec![finished(3), finished(3)], Err(no(3))),
+    ] {
+        assert_eq!(admitted(changes.clone()), expected, "{changes:?}");
+    }
+}
+
+#[test]
+fn no_more_keys_are_forgotten_than_there_are() {
+    let key = |name: &str| Key { key: name.into(), fingerprint: Digest::of(b"") };
+    let kept = |forgotten| {
+        let kept = Kept { key: key("new"), answer: json("1"), forgotten: Forgotten(forgotten) };
+        Commit { revision: Revision(2), kept: Some(kept), ..commit(vec![]) }
+    };
+    let misfit = |known, found| Err(Misfit::Keys { known, found });
+    let mut board = board();
+    assert_eq!(admit(&board, &kept(0)), Ok(()), "a key alone is something");
+    assert_eq!(admit(&board, &kept(1)), misfit(0, 1));
+    apply(&mut board, &kept(0));
+    let next = |forgotten| Commit { revision: Revision(3), ..kept(forgotten) };
+    assert_eq!(admit(&board, &next(1)), Ok(()));
+    assert_eq!(admit(&board, &next(2)), misfit(1, 2));
+    assert_eq!(admit(&board, &next(usize::MAX)), misfit(1, usize::MAX));
+    // A key may come with the end of its session, which forgets all the others.
+    let end = Commit { changes: vec![Change::Deleted], ..next(1) };
+    assert_eq!(admit(&board, &end), Ok(()));
+    apply(&mut board, &end);
+    assert_eq!(board.keys().len(), 1);
+}
+
 fn edits() -> impl Strategy<Value = Vec<(Index, u8)>> {
     vec((any::<Index>(), select(&b"0123456789-.eabdlnrstu_\"\\{}[]:, "[..])), 1..4)
 }
@@ -171,13 +345,19 @@ fn edits() -> impl Strategy<Value = Vec<(Index, u8)>> {
 /// The commits of these writes, each with the board that it follows.
 fn commits(steps: &[Step]) -> Vec<(Board, Commit)> {
     let (mut board, mut clock, mut commits) = (absent(), 0, Vec::new());
+    let mut follow = |board: &mut Board, commit: Commit| {
+        let before = board.clone();
+        apply(board, &commit);
+        commits.push((before, commit));
+    };
     for (nonce, step) in (0..).zip(steps) {
-        let write = step.write(&board);
-        let decided = decide(&board, &write, step.moment(&mut clock, nonce));
+        let moment = step.moment(&mut clock, nonce);
+        if let Some(commit) = expire(&board, moment.now, moment.nonce) {
+            follow(&mut board, commit);
+        }
+        let decided = decide_and_keep(&board, &step.write(&board), moment);
         if let Ok(Decision { commit: Some(commit), .. }) = decided {
-            let before = board.clone();
-            apply(&mut board, &commit);
-            commits.push((before, commit));
+            follow(&mut board, commit);
         }
     }
     commits
@@ -186,7 +366,7 @@ fn commits(steps: &[Step]) -> Vec<(Board, Commit)> {
 proptest! {
     #[test]
     fn a_changed_body_is_refused_or_keeps_the_board_sound(
-        steps in steps(12),
+        steps in steps(20),
         edits in vec(edits(), 24),
     ) {
         for (board, commit) in commits(&steps) {

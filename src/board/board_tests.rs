@@ -38,6 +38,19 @@ pub(super) fn append(log: LogName, items: Vec<Item>) -> Command {
     Command::Append { log, items }
 }
 
+pub(super) fn json(text: &str) -> Json {
+    Json::from_json(text, json::DEPTH_MAX).unwrap()
+}
+
+/// The path of these names, with a slash between each two; the root's is empty.
+pub(super) fn path(text: &str) -> StatePath {
+    StatePath::from_segments(text.split('/').filter(|name| !name.is_empty())).unwrap()
+}
+
+pub(super) fn ttl(text: &str) -> Ttl {
+    text.parse().unwrap()
+}
+
 /// A write without a condition, by nobody.
 pub(super) fn write(command: Command) -> Write {
     let session = "sess_1".parse().unwrap();
@@ -46,18 +59,85 @@ pub(super) fn write(command: Command) -> Write {
     Write { terms, command }
 }
 
+pub(super) fn write_if(condition: Condition, command: Command) -> Write {
+    let write = write(command);
+    Write { terms: Terms { condition, ..write.terms }, ..write }
+}
+
+pub(super) fn write_by(author: &str, command: Command) -> Write {
+    let write = write(command);
+    Write { terms: Terms { author: Some(agent(author)), ..write.terms }, ..write }
+}
+
 pub(super) fn at(now: i64, policy: &Policy) -> Moment<'_> {
     Moment { now: Timestamp(now), nonce: Nonce(9), policy }
 }
 
-/// Decides a command and applies what it comes to.
-pub(super) fn carry_out(board: &mut Board, command: Command) -> Decision {
-    let decision = decide(board, &write(command), at(1_000, &POLICY)).unwrap();
+/// Decides a write as the service does it: the answer to one with a key is kept.
+pub(super) fn decide_and_keep(
+    board: &Board,
+    write: &Write,
+    moment: Moment<'_>,
+) -> Result<Decision, Rejected> {
+    let mut decision = decide(board, write, moment)?;
+    if let (Some(key), Some(commit)) = (&write.terms.key, &mut decision.commit) {
+        let forgotten = decision.board.keys().to_forget(commit.at);
+        let answer = json(&format!("{{\"revision\":{}}}", commit.revision));
+        let kept = Kept { key: key.clone(), answer, forgotten };
+        decision.board.remember(&kept, commit.at);
+        commit.kept = Some(kept);
+    }
+    Ok(decision)
+}
+
+/// Decides a write and applies what it comes to, which must be the board that was decided.
+pub(super) fn take(board: &mut Board, write: &Write, now: i64) -> Result<Decision, Rejected> {
+    let decision = decide_and_keep(board, write, at(now, &POLICY))?;
     if let Some(commit) = &decision.commit {
         admit(board, commit).unwrap();
         apply(board, commit);
     }
-    decision
+    assert_eq!(*board, decision.board);
+    Ok(decision)
+}
+
+/// Decides a command and applies what it comes to.
+pub(super) fn carry_out(board: &mut Board, command: Command) -> Decision {
+    take(board, &write(command), 1_000).unwrap()
+}
+
+pub(super) fn refused(board: &Board, command: Command) -> Rejected {
+    decide(board, &write(command), at(0, &POLICY)).unwrap_err()
+}
+
+/// The names of a commit's changes.
+pub(super) fn changes(decision: &Decision) -> Vec<&'static str> {
+    decision.commit.iter().flat_map(|commit| &commit.changes).map(name).collect()
+}
+
+fn name(change: &Change) -> &'static str {
+    match change {
+        Change::Created { .. } => "created",
+        Change::Configured { .. } => "configured",
+        Change::Deleted => "deleted",
+        Change::Appended { .. } => "appended",
+        Change::Cleared { .. } => "cleared",
+        Change::Removed { .. } => "removed",
+        Change::Updated { .. } => "updated",
+        Change::StatePut { .. } => "state put",
+        Change::StateSet { .. } => "state set",
+        Change::StateMerged { .. } => "state merged",
+        Change::StateAppended { .. } => "state appended",
+        Change::StateRemoved { .. } => "state removed",
+        Change::AgentPut { .. } => "agent put",
+        Change::AgentRemoved { .. } => "agent removed",
+        Change::Claimed { .. } => "claimed",
+        Change::Released { .. } => "released",
+        Change::Finished { .. } => "finished",
+        Change::Expired(Due::State(_)) => "state expired",
+        Change::Expired(Due::Claim(_)) => "claim expired",
+        Change::Expired(Due::Session) => "session expired",
+    }
 }
 
 pub(super) fn no_session() -> Rejected {
@@ -106,7 +186,8 @@ fn each_log_has_the_version_of_its_own_last_change() {
 fn a_board_without_entries_of_its_own_is_empty_whatever_agents_remember() {
     let mut board = board_of([append(memory("a"), items([r#"{"step":1}"#]))]);
     assert!(board.is_empty());
-    assert_eq!((board.agents(), board.bytes()), (1, 10));
+    let profile = r#"{"status":"CONTINUE"}"#.len() as u64;
+    assert_eq!((board.agents().len(), board.bytes()), (1, 10 + profile));
     carry_out(&mut board, append(LogName::Questions, items(["{}"])));
     assert!(!board.is_empty());
 }

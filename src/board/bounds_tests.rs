@@ -27,8 +27,11 @@ fn items_may_fill_a_session_to_the_last_byte() {
     assert_eq!(check(&absent(), two(), &bounded(4, 0)), Ok(()));
     assert_eq!(check(&absent(), two(), &bounded(3, 0)), full(4, 3));
     let board = board_of([two()]);
-    assert_eq!(check(&board, append(memory("a"), items(["{}"])), &bounded(6, 0)), Ok(()));
-    assert_eq!(check(&board, append(memory("a"), items(["{}"])), &bounded(5, 0)), full(6, 5));
+    // An agent's first step registers it, with a profile of its own.
+    let max = 6 + r#"{"status":"CONTINUE"}"#.len() as u64;
+    let remembered = || append(memory("a"), items(["{}"]));
+    assert_eq!(check(&board, remembered(), &bounded(max, 0)), Ok(()));
+    assert_eq!(check(&board, remembered(), &bounded(max - 1, 0)), full(max, max - 1));
 }
 
 #[test]
@@ -50,7 +53,7 @@ fn what_goes_away_makes_room_for_what_comes() {
     assert_eq!(check(&board, put(r#"{"b":2}"#), &policy), Ok(()));
     assert_eq!(check(&board, put(r#"{"bc":2}"#), &policy), full(10, 9));
     let logs = [items([r#"{"abc":1}"#]), vec![], vec![], vec![]];
-    assert_eq!(check(&board, Command::ReplaceBoard { logs }, &policy), Ok(()));
+    assert_eq!(check(&board, Command::ReplaceBoard { logs, state: None }, &policy), Ok(()));
 }
 
 #[test]
@@ -65,7 +68,7 @@ fn a_session_beyond_a_lowered_bound_may_shrink_but_not_grow() {
         append(Requests, vec![]),
         Command::DeleteEntry { log: Requests, seq: Seq(1) },
         Command::RemoveEntries { log: Requests, which: Which::AllButNewest(1) },
-        Command::ClearBoard,
+        Command::ClearBoard { state: false },
         Command::DeleteSession,
     ] {
         assert_eq!(check(&board, command, &policy), Ok(()));
@@ -88,7 +91,10 @@ fn an_image_counts_once_however_often_it_comes() {
 
 #[test]
 fn an_image_counts_as_long_as_the_history_names_it() {
-    let board = board_of([append(Screenshots, vec![screenshot(b"12345")]), Command::ClearBoard]);
+    let board = board_of([
+        append(Screenshots, vec![screenshot(b"12345")]),
+        Command::ClearBoard { state: false },
+    ]);
     assert_eq!((board.bytes(), board.image_bytes()), (0, 5));
     let other = append(Screenshots, vec![screenshot(b"1234")]);
     let full = Rejected::ImagesFull { bytes: 9, max: 8 };
@@ -102,7 +108,7 @@ fn one_write_brings_so_many_items_and_no_more() {
     let max = COMMIT_ITEMS_MAX;
     let too_many = Err(Rejected::TooManyItems { items: max + 1, max });
     let logs = [many.clone(), items(["{}"]), vec![], vec![]];
-    assert_eq!(check(&absent(), Command::ReplaceBoard { logs }, &POLICY), too_many);
+    assert_eq!(check(&absent(), Command::ReplaceBoard { logs, state: None }, &POLICY), too_many);
     let seeded = Policy { qa_pairs: items(["{}"]), ..POLICY };
     assert_eq!(check(&absent(), append(Requests, many), &seeded), too_many);
 }

@@ -13,8 +13,8 @@ fn versions(versions: &[Version]) -> Condition {
 }
 
 fn check(board: &Board, command: &Command, condition: Condition) -> Result<bool, Rejected> {
-    let write = Write { condition, ..write(command.clone()) };
-    decide(board, &write, at(0, &POLICY)).map(|decision| decision.existed)
+    decide(board, &write_if(condition, command.clone()), at(0, &POLICY))
+        .map(|decision| decision.existed)
 }
 
 fn present(rejected: Result<bool, Rejected>) -> Option<Revision> {
@@ -43,8 +43,8 @@ fn writes() -> (Board, Vec<(Command, u64)>) {
         (append(memory("a"), one()), 3),
         (Command::ReplaceLog { log: Questions, items: one() }, 1),
         (Command::RemoveEntries { log: Requests, which: Which::All }, 2),
-        (Command::ReplaceBoard { logs: Default::default() }, 2),
-        (Command::ClearBoard, 2),
+        (Command::ReplaceBoard { logs: Default::default(), state: None }, 2),
+        (Command::ClearBoard { state: false }, 2),
         (put(Questions), 1),
         (put(memory("a")), 3),
         (Command::DeleteEntry { log: Requests, seq }, 2),
@@ -119,7 +119,7 @@ fn a_session_that_does_not_exist_has_no_version() {
             assert_eq!(present(check(&board, &command, known)), None);
         }
         assert_eq!(check(&board, &Command::DeleteSession, ANY), Err(no_session()));
-        assert_eq!(check(&board, &Command::ClearBoard, ABSENT), Err(no_session()));
+        assert_eq!(check(&board, &Command::ClearBoard { state: false }, ABSENT), Err(no_session()));
     }
 }
 
@@ -144,7 +144,7 @@ fn a_refusal_of_an_entry_shows_it_as_it_is() {
     let refused = patchable(&board, &Requests, Seq(1), &ABSENT).unwrap_err();
     let expected = Rejected::Precondition {
         present: Some(board.at_version(Revision(2))),
-        current: Some(std::sync::Arc::clone(entry)),
+        current: Some(Current::Entry(std::sync::Arc::clone(entry))),
     };
     assert_eq!(refused, expected);
     let delete = Command::DeleteEntry { log: Requests, seq: Seq(1) };

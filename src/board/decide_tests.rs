@@ -27,36 +27,16 @@ fn remove(which: Which) -> Command {
     Command::RemoveEntries { log: Requests, which }
 }
 
-fn refused(board: &Board, command: Command) -> Rejected {
-    decide(board, &write(command), at(0, &POLICY)).unwrap_err()
-}
-
-/// The names of a commit's changes.
-fn changes(decision: &Decision) -> Vec<&'static str> {
-    let changes = decision.commit.iter().flat_map(|commit| &commit.changes);
-    changes
-        .map(|change| match change {
-            Change::Created { .. } => "created",
-            Change::Configured { .. } => "configured",
-            Change::Deleted => "deleted",
-            Change::Appended { .. } => "appended",
-            Change::Cleared { .. } => "cleared",
-            Change::Removed { .. } => "removed",
-            Change::Updated { .. } => "updated",
-        })
-        .collect()
-}
-
 #[test]
 fn a_first_write_makes_its_session_in_the_same_commit() {
     let logs = [items(["{}"]), vec![], vec![], vec![]];
     for (command, expected) in [
         (put_session(), vec!["created"]),
-        (append(memory("a"), items(["{}"])), vec!["created", "appended"]),
+        (append(memory("a"), items(["{}"])), vec!["created", "agent put", "appended"]),
         (replace(Requests, items(["{}"])), vec!["created", "appended"]),
         (replace(Requests, vec![]), vec!["created"]),
-        (Command::ReplaceBoard { logs }, vec!["created", "appended"]),
-        (Command::ReplaceBoard { logs: Default::default() }, vec!["created"]),
+        (Command::ReplaceBoard { logs, state: None }, vec!["created", "appended"]),
+        (Command::ReplaceBoard { logs: Default::default(), state: None }, vec!["created"]),
         (append(Requests, vec![]), vec![]),
     ] {
         let mut board = absent();
@@ -72,7 +52,7 @@ fn a_first_write_makes_its_session_in_the_same_commit() {
 fn what_needs_a_session_does_not_make_one() {
     for command in [
         Command::DeleteSession,
-        Command::ClearBoard,
+        Command::ClearBoard { state: false },
         remove(Which::All),
         put(1, "{}"),
         Command::DeleteEntry { log: Requests, seq: Seq(1) },
@@ -89,7 +69,7 @@ fn without_auto_create_only_a_put_of_the_session_makes_it() {
         append(Requests, items(["{}"])),
         append(Requests, vec![]),
         replace(Requests, vec![]),
-        Command::ReplaceBoard { logs: Default::default() },
+        Command::ReplaceBoard { logs: Default::default(), state: None },
     ] {
         assert_eq!(decide(&absent(), command), Err(no_session()));
     }
@@ -142,6 +122,7 @@ fn settings_change_member_by_member_and_null_resets() {
             Set::To(SettingsPatch {
                 history_keys: Set::To(vec!["a".to_owned()]),
                 screenshot_to_memory: Set::To(false),
+                ..Default::default()
             }),
             keys(&["a"]),
             Some(false),
@@ -165,7 +146,7 @@ fn settings_change_member_by_member_and_null_resets() {
     ] {
         let command = Command::PutSession { settings: patch, labels: Set::Keep, qa_pairs: vec![] };
         let decision = carry_out(&mut board, command);
-        let expected = Settings { history_keys, screenshot_to_memory };
+        let expected = Settings { history_keys, screenshot_to_memory, ..Default::default() };
         assert_eq!(*board.life().unwrap().settings, expected);
         assert_eq!(decision.commit.is_some(), commits, "{expected:?}");
     }
@@ -221,8 +202,9 @@ fn a_replacement_goes_on_with_new_seqs_and_one_by_the_same_is_none() {
     assert_eq!(shorter.answer, Answer::Added { first: Seq(5), count: 1, dropped: 0 });
     assert_eq!(changes(&carry_out(&mut board, replace(Requests, vec![]))), ["cleared"]);
     assert_eq!(carry_out(&mut board, replace(memory("a"), vec![])).commit, None);
-    assert_eq!(board.agents(), 0);
-    assert_eq!(changes(&carry_out(&mut board, replace(memory("a"), items(["{}"])))), ["appended"]);
+    assert_eq!(board.agents().len(), 0);
+    let first = carry_out(&mut board, replace(memory("a"), items(["{}"])));
+    assert_eq!(changes(&first), ["agent put", "appended"]);
 }
 
 #[test]
@@ -233,12 +215,12 @@ fn a_replaced_board_keeps_memories_and_logs_that_are_the_same() {
         append(memory("a"), items(["{}"])),
     ]);
     let logs = [items(["{}"]), vec![], items([r#"{"t":1}"#]), vec![]];
-    let decision = carry_out(&mut board, Command::ReplaceBoard { logs: logs.clone() });
+    let decision = carry_out(&mut board, Command::ReplaceBoard { logs: logs.clone(), state: None });
     assert_eq!(changes(&decision), ["cleared", "appended"]);
     assert_eq!(board.logs().each_ref().map(Log::len), [1, 0, 1, 0]);
     assert_eq!(board.log_version(&Questions).changed, Revision(1));
     assert_eq!(seqs(&board, &memory("a")), [1]);
-    assert_eq!(carry_out(&mut board, Command::ReplaceBoard { logs }).commit, None);
+    assert_eq!(carry_out(&mut board, Command::ReplaceBoard { logs, state: None }).commit, None);
 }
 
 #[test]
@@ -248,11 +230,12 @@ fn a_cleared_board_says_how_much_went_and_nothing_when_it_was_empty() {
         append(Trajectories, items(["{}"])),
         append(memory("a"), items(["{}"])),
     ]);
-    let cleared = carry_out(&mut board, Command::ClearBoard);
+    let cleared = carry_out(&mut board, Command::ClearBoard { state: false });
     assert_eq!(cleared.answer, Answer::Removed { count: 3 });
     assert_eq!(changes(&cleared), ["cleared", "cleared"]);
-    assert_eq!((board.bytes(), board.agents()), (2, 1));
-    let again = carry_out(&mut board, Command::ClearBoard);
+    let profile = r#"{"status":"CONTINUE"}"#.len() as u64;
+    assert_eq!((board.bytes(), board.agents().len()), (2 + profile, 1));
+    let again = carry_out(&mut board, Command::ClearBoard { state: false });
     assert_eq!((again.commit, again.answer), (None, Answer::Removed { count: 0 }));
 }
 
@@ -298,7 +281,7 @@ fn removed_entries_are_named_by_ranges_that_pass_over_gaps() {
 #[test]
 fn a_put_keeps_the_places_of_keys_and_the_envelope_of_the_append() {
     let mut board = board_of([append(Requests, items([r#"{"a":1,"b":2,"c":3}"#]))]);
-    let put = Write { author: Some(agent("B")), ..write(put(1, r#"{"new":0,"c":4,"a":5}"#)) };
+    let put = write_by("B", put(1, r#"{"new":0,"c":4,"a":5}"#));
     let commit = decide(&board, &put, at(5_000, &POLICY)).unwrap().commit.unwrap();
     apply(&mut board, &commit);
     let entry = board.log(&Requests).unwrap().get(Seq(1)).unwrap();
@@ -347,7 +330,8 @@ fn what_is_not_there_is_not_changed() {
 #[test]
 fn a_deletion_leaves_only_the_revision() {
     let mut board = board_of([append(Screenshots, vec![screenshot(b"x")]), Command::DeleteSession]);
-    let gone = Board { updated_at: Timestamp(1_000), ..Board::absent(ID, Revision(2)) };
+    let at = Timestamp(1_000);
+    let gone = Board { updated_at: at, written_at: at, ..Board::absent(ID, Revision(2)) };
     assert_eq!(Board { oldest: Revision(2), ..board.clone() }, gone);
     assert_eq!(refused(&board, Command::DeleteSession), no_session());
     let made = carry_out(&mut board, append(Screenshots, items(["{}"])));
@@ -369,7 +353,7 @@ fn time_does_not_go_back_within_a_session() {
 
 #[test]
 fn a_commit_says_who_and_by_which_mark() {
-    let asked = Write { author: Some(agent("A")), ..write(append(Requests, items(["{}"]))) };
+    let asked = write_by("A", append(Requests, items(["{}"])));
     let commit = decide(&absent(), &asked, at(0, &POLICY)).unwrap().commit.unwrap();
     assert_eq!((commit.agent, commit.nonce), (Some(agent("A")), Nonce(9)));
 }

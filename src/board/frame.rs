@@ -161,8 +161,18 @@ mod tests {
     fn the_format_is_these_bytes_and_stays_so() {
         let frame = Frame::encode(SESSION, Revision(0x0102_0304), b"{\"a\":1}").unwrap();
         let golden =
-            [1, 7, 0, 0, 0, 0x4f, 0x8f, 0x2f, 0xb5, b'{', b'"', b'a', b'"', b':', b'1', b'}'];
+            [2, 7, 0, 0, 0, 0x4f, 0x8f, 0x2f, 0xb5, b'{', b'"', b'a', b'"', b':', b'1', b'}'];
         assert_eq!(frame, golden);
+        assert_eq!(
+            Frame::decode(SESSION, Revision(0x0102_0304), &golden),
+            Ok(b"{\"a\":1}".as_slice())
+        );
+    }
+
+    #[test]
+    fn a_frame_of_format_1_is_still_read() {
+        let golden =
+            [1, 7, 0, 0, 0, 0x4f, 0x8f, 0x2f, 0xb5, b'{', b'"', b'a', b'"', b':', b'1', b'}'];
         assert_eq!(
             Frame::decode(SESSION, Revision(0x0102_0304), &golden),
             Ok(b"{\"a\":1}".as_slice())
@@ -173,9 +183,11 @@ mod tests {
     fn a_frame_says_what_is_wrong_with_it() {
         let decode = |frame: &[u8]| Frame::decode(SESSION, Revision(1), frame).unwrap_err();
         let frame = Frame::encode(SESSION, Revision(1), b"body").unwrap();
-        let mut newer = frame.clone();
-        newer[0] = 2;
-        assert_eq!(decode(&newer), FrameError::UnknownFormat { found: 2 });
+        for found in [0, 3, 255] {
+            let mut other = frame.clone();
+            other[0] = found;
+            assert_eq!(decode(&other), FrameError::UnknownFormat { found });
+        }
         assert_eq!(decode(&[]), FrameError::Truncated { expected: 9, found: 0 });
         assert_eq!(decode(&frame[..11]), FrameError::Truncated { expected: 13, found: 11 });
         assert_eq!(

@@ -82,3 +82,5 @@ mod plan_tests;
 mod replay_tests;
 #[cfg(test)]
 mod select_tests;
+#[cfg(test)]
+mod shared_plan_tests;

@@ -8,6 +8,7 @@ use proptest::sample::select;
 
 use super::board_tests::*;
 use super::json::Exact;
+use super::shared_plan_tests::{a_fence, agent_states, shared, standing};
 use super::*;
 
 /// One write and the moment of its decision.
@@ -16,6 +17,8 @@ pub(super) struct Step {
     command: Command,
     wanted: Wanted,
     author: Option<AgentName>,
+    fence: Option<Fence>,
+    key: Option<Key>,
     /// How far the clock went on; it may go backwards.
     clock: i64,
     policy: Policy,
@@ -48,7 +51,12 @@ impl Step {
                 condition.matches = versions(vec![Version { session, ..board.version() }]);
             }
         }
-        Write { condition, author: self.author.clone(), ..write(self.command.clone()) }
+        let write = write_if(condition, standing(&self.command, board));
+        let fence = self
+            .fence
+            .map(|fence| Fence { fence: a_fence(board, fence.request, fence.fence), ..fence });
+        let (author, key) = (self.author.clone(), self.key.clone());
+        Write { terms: Terms { author, fence, key, ..write.terms }, ..write }
     }
 
     /// The moment, and moves the clock there.
@@ -59,13 +67,27 @@ impl Step {
 }
 
 pub(super) fn steps(most: usize) -> impl Strategy<Value = Vec<Step>> {
-    let agents = option::of(select(vec![agent("HostAgent"), agent("Ä")]));
-    let clock = prop_oneof![4 => 0_i64..5_000, 1 => -5_000_i64..0];
-    let parts = (command(), wanted(), agents, clock, policy());
-    let step = parts.prop_map(|(command, wanted, author, clock, policy)| Step {
+    let agents = option::of(select(vec![agent("HostAgent"), agent("a")]));
+    const HOURS_MS: i64 = 60 * 60 * 1000;
+    let clock = prop_oneof![
+        3 => Just(0),
+        12 => 0_i64..5_000,
+        3 => -5_000_i64..0,
+        1 => Just(25 * HOURS_MS),
+    ];
+    let fence = (1_u64..4, 0_u64..3)
+        .prop_map(|(request, fence)| Fence { request: Seq(request), fence: Revision(fence) });
+    let fence = option::weighted(0.1, fence);
+    let key = option::weighted(0.2, (select(vec!["k", "l", "é"]), 0_u8..2)).prop_map(|key| {
+        key.map(|(key, print)| Key { key: key.into(), fingerprint: Digest::of(&[print]) })
+    });
+    let parts = (command(), wanted(), agents, fence, key, clock, policy());
+    let step = parts.prop_map(|(command, wanted, author, fence, key, clock, policy)| Step {
         command,
         wanted,
         author,
+        fence,
+        key,
         clock,
         policy,
     });
@@ -98,20 +120,25 @@ fn command() -> impl Strategy<Value = Command> {
             Command::PutSession { settings, labels, qa_pairs }
         }),
         1 => Just(Command::DeleteSession),
-        9 => (log(), some_items()).prop_map(|(log, items)| Command::Append { log, items }),
+        12 => (log(), some_items()).prop_map(|(log, items)| Command::Append { log, items }),
         3 => (log(), some_items()).prop_map(|(log, items)| Command::ReplaceLog { log, items }),
         4 => (log(), which()).prop_map(|(log, which)| Command::RemoveEntries { log, which }),
         5 => (entry(), an_item(), basis).prop_map(|((log, seq), item, basis)| {
             Command::PutEntry { log, seq, item, basis }
         }),
         3 => entry().prop_map(|(log, seq)| Command::DeleteEntry { log, seq }),
-        2 => [some_items(), some_items(), some_items(), some_items()]
-            .prop_map(|logs| Command::ReplaceBoard { logs }),
-        1 => Just(Command::ClearBoard),
+        2 => ([some_items(), some_items(), some_items(), some_items()], a_document())
+            .prop_map(|(logs, state)| Command::ReplaceBoard { logs, state }),
+        1 => any::<bool>().prop_map(|state| Command::ClearBoard { state }),
+        40 => shared(),
     ]
 }
 
-fn log() -> impl Strategy<Value = LogName> {
+fn a_document() -> impl Strategy<Value = Option<Json>> {
+    option::of(select(vec![json("{}"), json(r#"{"a":{"b":1}}"#), json("[]")]))
+}
+
+pub(super) fn log() -> impl Strategy<Value = LogName> {
     let [questions, requests, trajectories, screenshots] = LogName::BOARD;
     let memories = [memory("a"), memory("日本 ")];
     select(
@@ -131,7 +158,7 @@ fn which() -> impl Strategy<Value = Which> {
     ]
 }
 
-fn some_items() -> impl Strategy<Value = Vec<Item>> {
+pub(super) fn some_items() -> impl Strategy<Value = Vec<Item>> {
     vec(an_item(), 0..4)
 }
 
@@ -166,11 +193,37 @@ fn settings() -> impl Strategy<Value = Set<SettingsPatch>> {
         1 => Just(Set::Reset),
         1 => any::<bool>().prop_map(Set::To),
     ];
-    let patch = (keys, keeps).prop_map(|(history_keys, screenshot_to_memory)| SettingsPatch {
-        history_keys,
-        screenshot_to_memory,
-    });
+    let patch = (keys, keeps, max_items(), ttls(), agent_states()).prop_map(
+        |(history_keys, screenshot_to_memory, max_items, ttl, agent_states)| SettingsPatch {
+            history_keys,
+            screenshot_to_memory,
+            max_items,
+            ttl,
+            agent_states,
+        },
+    );
     prop_oneof![1 => Just(Set::Keep), 1 => Just(Set::Reset), 3 => patch.prop_map(Set::To)]
+}
+
+fn max_items() -> impl Strategy<Value = Set<MaxItems>> {
+    let max = || (1_usize..4).prop_map(|max| std::num::NonZeroUsize::new(max).unwrap());
+    let each = (option::of(max()), option::of(max())).prop_map(|(requests, memory)| {
+        MaxItems::Each(MaxItemsEach { requests, memory, ..Default::default() })
+    });
+    prop_oneof![
+        4 => Just(Set::Keep),
+        2 => Just(Set::Reset),
+        1 => max().prop_map(|max| Set::To(MaxItems::All(max))),
+        1 => each.prop_map(Set::To),
+    ]
+}
+
+fn ttls() -> impl Strategy<Value = Set<Ttl>> {
+    prop_oneof![
+        4 => Just(Set::Keep),
+        2 => Just(Set::Reset),
+        1 => select(vec!["3s", "1h", "30d"]).prop_map(|text| Set::To(ttl(text))),
+    ]
 }
 
 fn labels() -> impl Strategy<Value = Set<LabelsPatch>> {
