@@ -1,60 +1,78 @@
-//! The README's curl session works as it stands.
+//! The README's curl sessions work as they stand.
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use crate::harness::Server;
 
-/// The lines of the first `sh` block that has `curl` in it, continued lines joined.
-fn session() -> Vec<String> {
+/// The lines of the `sh` blocks that ask `$B`, a command to a line.
+fn sessions() -> Vec<String> {
     let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/README.md");
     let readme = fs::read_to_string(readme).expect("README.md");
     let blocks = readme.split("```sh\n").skip(1);
-    let mut blocks = blocks.filter_map(|rest| rest.split_once("\n```").map(|(block, _)| block));
-    let block = blocks.find(|block| block.contains("curl")).expect("README.md has a curl session");
-    let joined = block.replace("\\\n", " ");
-    let lines = joined.lines().map(str::trim);
-    let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
-    lines.map(str::to_owned).collect()
+    let blocks = blocks.filter_map(|rest| rest.split_once("\n```").map(|(block, _)| block));
+    let asked: Vec<&str> = blocks.filter(|block| block.contains("$B")).collect();
+    assert_eq!(asked.len(), 2, "the README has two curl sessions");
+    let mut commands: Vec<String> = Vec::new();
+    for line in asked.join("\n").replace("\\\n", " ").lines() {
+        match commands.last_mut() {
+            // A quoted body may have several lines.
+            Some(last) if last.matches('\'').count() % 2 == 1 => {
+                last.push('\n');
+                last.push_str(line);
+            }
+            _ if line.trim().is_empty() || line.starts_with('#') => {}
+            _ => commands.push(line.to_owned()),
+        }
+    }
+    commands
 }
 
-/// `NAME=value` and `export NAME=value` stand for all later lines.
-fn is_assignment(line: &str) -> bool {
-    let line = line.trim_start_matches("export ");
-    let name = line.split_once('=').map_or("", |(name, _)| name);
-    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+/// Ends what each command said; none of them says it itself.
+const END: &str = "--- end of a command, ended with";
+
+/// All commands in one shell, as if they were pasted: what each said, and how it ended.
+fn pasted(commands: &[String], place: &Path) -> Vec<(String, String)> {
+    let script: String =
+        commands.iter().map(|command| format!("{command}\necho; echo '{END}' $?\n")).collect();
+    let output = Command::new("sh")
+        .args(["-c", &script])
+        .current_dir(place)
+        .env("no_proxy", "*")
+        .output()
+        .expect("sh");
+    let said = String::from_utf8_lossy(&output.stdout);
+    let mut all = Vec::new();
+    let mut rest = &*said;
+    while let Some((answer, after)) = rest.split_once(END) {
+        let (status, after) = after.split_once('\n').unwrap_or((after, ""));
+        all.push((answer.to_owned(), status.trim().to_owned()));
+        rest = after;
+    }
+    let complained = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(all.len(), commands.len(), "{said}\n{complained}");
+    all
 }
 
 #[tokio::test]
 async fn the_curl_session_of_the_readme_can_be_pasted() {
     let server = Server::start();
     let place = tempfile::tempdir().unwrap();
-    let mut assignments = String::new();
-    let mut calls = 0;
-    for line in session() {
-        let line = line
-            .replace("127.0.0.1:8733", server.authority())
-            .replace("localhost:8733", server.authority());
-        if is_assignment(&line) {
-            assignments.push_str(&format!("{line}\n"));
-            continue;
-        }
-        if !line.contains("curl") {
-            continue;
-        }
-        calls += 1;
-        let output = Command::new("sh")
-            .args(["-c", &format!("{assignments}{line}")])
-            .current_dir(place.path())
-            .env("no_proxy", "*")
-            .output()
-            .expect("sh");
-        let said = String::from_utf8_lossy(&output.stdout);
-        let complained = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{line}\n{said}\n{complained}");
-        // Plain `curl -s` ends well on a refusal too.
+    let commands: Vec<String> =
+        sessions().iter().map(|c| c.replace("127.0.0.1:8733", server.authority())).collect();
+    let answers = pasted(&commands, place.path());
+    for (command, (said, status)) in commands.iter().zip(&answers) {
+        assert_eq!(status, "0", "{command}\n{said}");
+        // Plain `curl -s` ends well on a refusal too. Where one is meant, its status stands behind.
         let refused = said.contains("\"instance\"") && said.contains("\"status\"");
-        assert!(!refused || line.contains('#'), "{line}\n{said}");
+        let meant = command.rsplit_once("# ").map(|(_, status)| status.trim());
+        match meant.filter(|status| status.len() == 3) {
+            Some(status) => {
+                assert!(said.contains(&format!("\"status\":{status},")), "{command}\n{said}");
+            }
+            None => assert!(!refused, "{command}\n{said}"),
+        }
     }
-    assert!(calls > 2, "the session has {calls} calls");
+    assert!(commands.len() > 20, "the sessions have {} commands", commands.len());
 }
