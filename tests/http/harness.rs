@@ -291,6 +291,27 @@ impl Board {
         ask(self.typed(Method::PATCH, tail, media_type, text.to_owned())).await
     }
 
+    /// PATCH with `application/json`: what the members mean is the route's affair.
+    pub(crate) async fn patch(&self, tail: &str, text: &str) -> Answer {
+        ask(self.json(Method::PATCH, tail, text)).await
+    }
+
+    /// A request with that JSON text, a merge patch where it patches, or without a body where there is no text.
+    pub(crate) fn request(&self, method: Method, tail: &str, text: &str) -> RequestBuilder {
+        match (&method, text) {
+            (_, "") => self.to(method, tail),
+            (&Method::PATCH, _) => {
+                self.typed(method, tail, "application/merge-patch+json", text.to_owned())
+            }
+            _ => self.json(method, tail, text),
+        }
+    }
+
+    /// The same, by an agent.
+    pub(crate) fn by(&self, agent: &str, method: Method, tail: &str, text: &str) -> RequestBuilder {
+        self.request(method, tail, text).header("x-agent-id", encoded(agent))
+    }
+
     /// The bare items of a log, a line each.
     pub(crate) async fn lines(&self, tail: &str) -> Vec<String> {
         let request = self.to(Method::GET, tail);

@@ -1,0 +1,204 @@
+//! Clients of a real server, each with one request under way, and what they asked and were told.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Instant;
+
+use reqwest::{Method, RequestBuilder};
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
+
+use super::choice::{Chooser, Mix};
+use super::history::{Call, Op, Outcome, Shown, Tag};
+use crate::harness::{Board, DEADLINE, Server};
+
+/// As many calls of each of so many clients, all answered.
+pub(super) async fn record(
+    server: &Server,
+    session: &str,
+    mix: Mix,
+    clients: u32,
+    each: u32,
+) -> Vec<Call> {
+    let start = Instant::now();
+    let calls = Clients::start(server, session, mix, 0..clients, each, start).ended().await;
+    assert!(calls.iter().all(|call| call.ended.is_some()), "the server was lost");
+    calls
+}
+
+/// Clients at work; permits count their answers.
+pub(super) struct Clients {
+    at_work: Vec<JoinHandle<Vec<Call>>>,
+    answered: Arc<Semaphore>,
+}
+
+impl Clients {
+    /// They work until each has made its calls or lost the server. Their numbers choose what they do; the
+    /// times of their calls count from `start`.
+    pub(super) fn start(
+        server: &Server,
+        session: &str,
+        mix: Mix,
+        clients: Range<u32>,
+        each: u32,
+        start: Instant,
+    ) -> Self {
+        let answered = Arc::new(Semaphore::new(0));
+        let at_work = clients.map(|client| {
+            let (board, answered) = (server.board(session), Arc::clone(&answered));
+            tokio::spawn(async move {
+                let mut chooser = Chooser::new(mix, client);
+                let mut calls = Vec::new();
+                for _ in 0..each {
+                    let call = called(&board, chooser.choose(), start).await;
+                    chooser.learn(&call.op, &call.outcome);
+                    let lost = call.ended.is_none();
+                    calls.push(call);
+                    if lost {
+                        break;
+                    }
+                    answered.add_permits(1);
+                }
+                calls
+            })
+        });
+        Self { at_work: at_work.collect(), answered }
+    }
+
+    /// Returns when they have had that many answers.
+    pub(super) async fn answered(&self, count: u32) {
+        let enough = self.answered.acquire_many(count);
+        let permits = tokio::time::timeout(DEADLINE, enough).await;
+        permits.expect("the clients get on").expect("open").forget();
+    }
+
+    pub(super) async fn ended(self) -> Vec<Call> {
+        let mut calls = Vec::new();
+        for client in self.at_work {
+            calls.extend(client.await.expect("a client ends"));
+        }
+        calls
+    }
+}
+
+async fn called(board: &Board, op: Op, start: Instant) -> Call {
+    let request = request(board, &op);
+    let began = start.elapsed();
+    let reply = Reply::to(request).await;
+    let ended = start.elapsed();
+    match reply {
+        Some(reply) => {
+            let (outcome, revision) = (reply.outcome(&op), reply.revision);
+            Call { op, outcome, revision, began, ended: Some(ended) }
+        }
+        None => Call { op, outcome: Outcome::Unknown, revision: 0, began, ended: None },
+    }
+}
+
+fn path(key: usize) -> String {
+    format!("numbers/{key}")
+}
+
+fn request(board: &Board, op: &Op) -> RequestBuilder {
+    let path = path(op.key());
+    let tail = format!("state/{path}");
+    match op {
+        Op::Read { .. } => board.to(Method::GET, &tail),
+        Op::Put { value, .. } => board.json(Method::PUT, &tail, &value.to_string()),
+        Op::Swap { seen, value, .. } => {
+            let request = board.json(Method::PUT, &tail, &value.to_string());
+            match seen {
+                Some(seen) => request.header("if-match", &*seen.tag),
+                None => request.header("if-none-match", "*"),
+            }
+        }
+        Op::Add { by, .. } => board.json(Method::PATCH, &tail, &json!({ "add": by }).to_string()),
+        Op::Delete { .. } => board.to(Method::DELETE, &tail),
+        Op::Transact { asked, expected, value, by, .. } => {
+            let asked = self::path(*asked);
+            let condition = match expected {
+                Some(expected) => json!({"path":asked,"equals":expected}),
+                None => json!({"path":asked,"absent":true}),
+            };
+            let body = json!({
+                "if": [condition],
+                "then": [{"put":path,"value":value}],
+                "else": [{"add":path,"value":by}],
+            });
+            board.json(Method::POST, "transactions", &body.to_string())
+        }
+    }
+}
+
+/// An answer that came whole.
+struct Reply {
+    status: u16,
+    revision: u64,
+    tag: Option<Tag>,
+    body: Value,
+}
+
+impl Reply {
+    async fn to(request: RequestBuilder) -> Option<Self> {
+        let response = request.send().await.ok()?;
+        let status = response.status().as_u16();
+        let header = |name: &str| {
+            let value = response.headers().get(name)?;
+            Some(value.to_str().expect("ASCII").to_owned())
+        };
+        let (revision, tag) = (header("blackboard-revision"), header("etag").map(Tag::from));
+        let text = response.bytes().await.ok()?;
+        let body = serde_json::from_slice(&text).expect("JSON");
+        let revision = revision.unwrap_or_else(|| panic!("{status} names no revision: {body}"));
+        Some(Self { status, revision: revision.parse().expect("a number"), tag, body })
+    }
+
+    fn tag(&self) -> Tag {
+        let tag = self.tag.as_ref();
+        Arc::clone(tag.unwrap_or_else(|| panic!("{} has no tag: {}", self.status, self.body)))
+    }
+
+    fn shown(&self, value: &Value) -> Shown {
+        let number = value.as_i64();
+        let number = number.unwrap_or_else(|| panic!("{value} is no number: {}", self.body));
+        Shown { value: number, tag: self.tag() }
+    }
+
+    fn outcome(&self, op: &Op) -> Outcome {
+        let made = self.status == 201;
+        if made || (self.status == 200 && !matches!(op, Op::Read { .. })) {
+            assert_eq!(self.body["revision"], self.revision, "a write names two revisions");
+        }
+        match (op, self.status, self.body["code"].as_str()) {
+            (Op::Read { .. }, 200, _) => Outcome::Shown(Some(self.shown(&self.body))),
+            (Op::Read { .. } | Op::Delete { .. }, 404, Some("path-not-found")) => {
+                Outcome::Shown(None)
+            }
+            (Op::Swap { .. }, 412, Some("precondition-failed")) => {
+                Outcome::Shown(self.body.get("current").map(|current| self.shown(current)))
+            }
+            (Op::Put { .. } | Op::Swap { .. }, 200 | 201, _) => {
+                Outcome::Put { made, tag: self.tag() }
+            }
+            (Op::Add { .. }, 200 | 201, _) => {
+                Outcome::Added { made, shown: self.shown(&self.body["value"]) }
+            }
+            (Op::Delete { .. }, 200, _) => Outcome::Deleted,
+            (Op::Transact { key, .. }, 200, _) => self.transacted(&path(*key)),
+            (_, status, _) => panic!("{op:?} -> {status} {}", self.body),
+        }
+    }
+
+    fn transacted(&self, path: &str) -> Outcome {
+        let results = &self.body["results"];
+        if self.body["succeeded"] == true {
+            assert_eq!(*results, json!([{ "put": path }]), "{}", self.body);
+            return Outcome::Then;
+        }
+        assert_eq!(self.body["succeeded"], false, "{}", self.body);
+        let sum = results[0]["value"].as_i64().expect("a sum");
+        assert_eq!(*results, json!([{"add":path,"value":sum}]), "{}", self.body);
+        Outcome::Else(sum)
+    }
+}
