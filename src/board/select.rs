@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::json::{self, Exact, Kind};
-use super::{AgentName, Board, Entry, IMAGE_MEMBER, Item, Log, LogName, Seq};
+use super::{AgentName, Board, Entry, IMAGE_MEMBER, Item, Log, LogName, Seq, Work};
 
 /// Which way a page goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,6 +42,9 @@ pub struct Filter {
     pub trajectory_key: Option<String>,
     /// One of its item's string values has this in it, letter case aside.
     pub contains: Option<Contains>,
+    /// It is a question without an answer, or a request that is neither claimed nor done; of the other
+    /// logs, any entry.
+    pub pending: bool,
 }
 
 /// A text to look for, with Unicode's full case folding.
@@ -78,6 +81,7 @@ impl Filter {
             && self.agent.as_ref().is_none_or(|agent| is_by(entry, agent))
             && self.trajectory_key.as_ref().is_none_or(|key| is_text(item.get("key"), key))
             && self.contains.as_ref().is_none_or(|text| contains(log, item, text))
+            && (!self.pending || is_pending(log, entry))
     }
 }
 
@@ -98,6 +102,21 @@ fn is_by(entry: &Entry, agent: &AgentName) -> bool {
     match &entry.agent {
         Some(author) => author == agent,
         None => is_text(entry.item.get("agent"), agent.as_str()),
+    }
+}
+
+fn is_pending(log: &LogName, entry: &Entry) -> bool {
+    let is_string =
+        |name: &str| entry.item.get(name).is_some_and(|value| json::kind(value) == Kind::String);
+    match log {
+        LogName::Questions => {
+            (is_string("question") || is_string("text")) && entry.item.get("answer").is_none()
+        }
+        LogName::Requests => match entry.work.as_deref() {
+            None | Some(Work::Lapsed { .. }) => true,
+            Some(Work::Claimed(_) | Work::Done(_)) => false,
+        },
+        LogName::Trajectories | LogName::Screenshots | LogName::Memory(_) => true,
     }
 }
 

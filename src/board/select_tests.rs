@@ -6,11 +6,12 @@ use super::board_tests::*;
 use super::json::Exact;
 use super::*;
 
-use LogName::{Requests, Screenshots, Trajectories};
+use LogName::{Questions, Requests, Screenshots, Trajectories};
 
 fn entry(author: Option<&str>, item: Item) -> Entry {
     let agent = author.map(agent);
-    Entry { seq: Seq(1), revision: Revision(1), at: Timestamp(0), agent, updated: None, item }
+    let (seq, revision, at) = (Seq(1), Revision(1), Timestamp(0));
+    Entry { seq, revision, at, agent, updated: None, work: None, item }
 }
 
 fn matches(filter: &Filter, text: &str) -> bool {
@@ -160,6 +161,55 @@ fn steps_are_compared_by_exact_value() {
     assert!(!matches(&steps(&[]), r#"{"step":2}"#));
 }
 
+const PENDING: Filter = Filter {
+    steps: None,
+    status: None,
+    agent: None,
+    trajectory_key: None,
+    contains: None,
+    pending: true,
+};
+
+#[test]
+fn a_question_is_pending_until_it_has_an_answer_of_any_kind() {
+    for (text, expected) in [
+        (r#"{"question":"q"}"#, true),
+        (r#"{"text":"q"}"#, true),
+        (r#"{"question":1,"text":"q"}"#, true),
+        (r#"{"question":"q","answers":"a"}"#, true),
+        (r#"{"question":"q","answer":"a"}"#, false),
+        (r#"{"text":"q","answer":""}"#, false),
+        (r#"{"question":"q","\u0061nswer":null}"#, false),
+        (r#"{"question":1}"#, false),
+        (r#"{"question":"q","question":1}"#, false),
+        ("{}", false),
+    ] {
+        let question = entry(None, item(text));
+        assert_eq!(PENDING.matches(&Questions, &question), expected, "{text}");
+        assert!(
+            PENDING.matches(&Trajectories, &question) && PENDING.matches(&memory("a"), &question)
+        );
+    }
+}
+
+#[test]
+fn a_request_is_pending_while_it_is_neither_claimed_nor_done() {
+    let claim = Claim { agent: agent("A"), fence: Revision(2), expires_at: Timestamp(9) };
+    let done = Done { agent: None, at: Timestamp(0), fence: None, result: None };
+    for (work, expected) in [
+        (None, true),
+        (Some(Work::Lapsed { fence: Revision(2) }), true),
+        (Some(Work::Claimed(claim)), false),
+        (Some(Work::Done(done)), false),
+    ] {
+        let request = Entry { work: work.map(Box::new), ..entry(None, item(r#"{"answer":1}"#)) };
+        assert_eq!(PENDING.matches(&Requests, &request), expected, "{request:?}");
+        assert!(Filter::default().matches(&Requests, &request));
+        assert!(PENDING.matches(&Screenshots, &request));
+    }
+    assert!(!PENDING.is_empty());
+}
+
 #[test]
 fn every_part_of_a_filter_must_hold() {
     let filter = Filter {
@@ -208,7 +258,8 @@ fn a_walk_goes_between_its_bounds_whether_entries_stand_there_or_not() {
 
 #[test]
 fn a_walk_along_nothing_is_over_at_once() {
-    let empty = Arc::new(board_of([append(Requests, items(["{}"])), Command::ClearBoard]));
+    let empty =
+        Arc::new(board_of([append(Requests, items(["{}"])), Command::ClearBoard { state: false }]));
     for (board, log) in [
         (gaps(), Trajectories),
         (gaps(), memory("a")),
@@ -227,7 +278,7 @@ fn a_walk_goes_on_where_it_stood_on_the_board_where_it_began() {
     let mut board = gaps();
     let mut walk = Selection::default().walk(&board, &Requests);
     assert_eq!(walk.next().unwrap().seq, Seq(2));
-    carry_out(Arc::make_mut(&mut board), Command::ClearBoard);
+    carry_out(Arc::make_mut(&mut board), Command::ClearBoard { state: false });
     let rest: Vec<_> = walk.clone().map(|entry| entry.seq.0).collect();
     assert_eq!((rest, walk.is_over()), (vec![3, 5, 6, 9], false));
     assert_eq!(walk.board().revision(), Revision(6));

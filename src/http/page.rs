@@ -158,6 +158,7 @@ fn filter(params: &mut Params) -> Result<Filter, Problem> {
         agent: params.parsed("agent")?,
         trajectory_key: params.text("trajectory_key")?,
         contains: params.text("contains")?.as_deref().map(Contains::new),
+        pending: params.flag("pending")?,
     })
 }
 

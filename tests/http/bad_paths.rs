@@ -225,8 +225,10 @@ async fn parameters_of_later_versions_are_refused_and_not_ignored() {
     for tail in [
         "requests?at=1",
         "requests?wait=1s",
-        "questions?pending=true",
+        "questions?pending=true&wait=1s",
+        "questions?pending=1",
         "blackboard?at=1",
+        "blackboard?wait=1s",
         "prompt?at=1",
         "prompt?max_tokens=5",
     ] {

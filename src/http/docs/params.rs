@@ -122,6 +122,8 @@ params! {
         query("trajectory_key", "Items with this `key`", text()),
         query("contains", "Items with this text in one of their string values, however deep, letter \
             case aside", text()),
+        query("pending", "Questions with a string `question` or `text` and no `answer`; requests that are \
+            neither claimed nor done; no effect on the other logs", boolean()),
     ];
     /// How entries are shown.
     ShownQuery = [
