@@ -3,14 +3,14 @@
 use std::str::Utf8Error;
 use std::sync::Arc;
 
-use axum::body::Body;
-use axum::extract::{DefaultBodyLimit, FromRequest as _, Multipart, Request};
-use axum::http::{HeaderMap, header};
+use axum::http::HeaderMap;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::body::{BodyBytes, json_text, media_type, unsupported, work};
-use super::error::{Place, array_required, invalid_field, invalid_item, unknown_field};
+use super::error::{Place, array_required, invalid_item};
+use super::form::multipart;
+use super::keyed::keyed;
 use super::params::{Params, invalid};
 use super::problem::{Fault, Problem};
 use crate::board::json::{self, Kind};
@@ -36,6 +36,8 @@ pub(super) struct Intake {
     pub(super) images: Vec<ImageBytes>,
     /// The lines that were passed over, where that was asked for.
     pub(super) skipped: Option<SkippedLines>,
+    /// The key under which steps are stored, where one was named.
+    key: Option<String>,
 }
 
 /// The lines that were passed over.
@@ -61,6 +63,7 @@ pub(super) struct Reading {
     last_k: Option<usize>,
     metadata: Option<String>,
     image_path: Option<String>,
+    trajectory_key: Option<String>,
 }
 
 impl Reading {
@@ -80,17 +83,21 @@ impl Reading {
             last_k,
             metadata: params.text("metadata")?,
             image_path: params.text("image_path")?,
+            trajectory_key: params.text("trajectory_key")?,
         })
     }
 }
 
 impl Intake {
     pub(super) fn take(&mut self, log: &LogName, text: &str) -> Result<(), InvalidItem> {
-        if *log != LogName::Screenshots {
-            self.items.push(Item::from_json(text)?);
-            return Ok(());
+        match log {
+            LogName::Screenshots => self.add(Screenshot::from_json(text)?),
+            LogName::Questions | LogName::Requests => self.items.push(Item::from_json(text)?),
+            LogName::Trajectories | LogName::Memory(_) => self.items.push(match &self.key {
+                Some(key) => keyed(key, text)?,
+                None => Item::from_json(text)?,
+            }),
         }
-        self.add(Screenshot::from_json(text)?);
         Ok(())
     }
 
@@ -168,7 +175,7 @@ impl Intake {
     }
 
     /// Takes an image that came as bytes.
-    fn take_image(
+    pub(super) fn take_image(
         &mut self,
         media_type: &str,
         bytes: Vec<u8>,
@@ -234,7 +241,8 @@ pub(super) async fn posted(
         return multipart(headers, bytes).await;
     }
     work(bytes.len(), move || {
-        let mut intake = Intake::default();
+        let key = reading.trajectory_key.clone();
+        let mut intake = Intake { key, ..Intake::default() };
         if sent == "application/json" {
             intake.take_json(&log, &bytes)?;
         } else if LINES.contains(&sent.as_str()) {
@@ -305,77 +313,4 @@ pub(super) async fn one_item(
         Ok(intake)
     })
     .await
-}
-
-/// The parts of a form that brings one screenshot.
-#[derive(Default)]
-struct Form {
-    image: Option<(String, Vec<u8>)>,
-    file_name: Option<String>,
-    metadata: Option<String>,
-    image_path: Option<String>,
-}
-
-async fn multipart(headers: &HeaderMap, bytes: BodyBytes) -> Result<Intake, Problem> {
-    let mut request = Request::new(Body::from(bytes.into_vec()));
-    if let Some(kind) = headers.get(header::CONTENT_TYPE) {
-        request.headers_mut().insert(header::CONTENT_TYPE, kind.clone());
-    }
-    // The body was read within our own limit.
-    DefaultBodyLimit::disable().apply(&mut request);
-    let mut parts = Multipart::from_request(request, &())
-        .await
-        .map_err(|error| malformed_form(&error.body_text()))?;
-    let mut form = Form::default();
-    while let Some(part) = parts.next_field().await.map_err(|e| malformed_form(&e.body_text()))? {
-        form.take(part).await?;
-    }
-    let Some((media_type, bytes)) = form.image else {
-        return Err(invalid_field("/image".to_owned(), "the form has no part 'image'"));
-    };
-    let image_path = form.image_path.or(form.file_name).unwrap_or_default();
-    work(bytes.len(), move || {
-        let mut intake = Intake::default();
-        intake.take_image(&media_type, bytes, form.metadata.as_deref(), &image_path)?;
-        Ok(intake)
-    })
-    .await
-}
-
-impl Form {
-    async fn take(&mut self, part: axum::extract::multipart::Field<'_>) -> Result<(), Problem> {
-        let name = part.name().unwrap_or_default().to_owned();
-        let declared = part.content_type().map(str::to_ascii_lowercase);
-        let file_name = part.file_name().map(str::to_owned);
-        let text = |bytes: &[u8]| {
-            let text = std::str::from_utf8(bytes).map(str::to_owned);
-            text.map_err(|_| invalid_field(format!("/{name}"), "the part is not UTF-8"))
-        };
-        let bytes = part.bytes().await.map_err(|error| malformed_form(&error.body_text()))?;
-        let taken_before = match name.as_str() {
-            "image" => {
-                self.file_name = file_name;
-                let kind = declared.filter(|kind| kind != "application/octet-stream");
-                let kind = kind.unwrap_or_else(|| sniff(&bytes));
-                self.image.replace((kind, bytes.to_vec())).is_some()
-            }
-            "metadata" => self.metadata.replace(text(&bytes)?).is_some(),
-            "image_path" => self.image_path.replace(text(&bytes)?).is_some(),
-            _ => return Err(unknown_field(format!("/{name}"))),
-        };
-        if taken_before {
-            return Err(invalid_field(format!("/{name}"), "the part came twice"));
-        }
-        Ok(())
-    }
-}
-
-fn sniff(bytes: &[u8]) -> String {
-    let kind = recognise(bytes).map(|(kind, _)| kind);
-    let found = IMAGE_TYPES.iter().find(|(_, known)| Some(*known) == kind);
-    found.map_or("application/octet-stream", |(name, _)| name).to_owned()
-}
-
-fn malformed_form(why: &str) -> Problem {
-    Problem::new(Code::InvalidEncoding, format!("the form cannot be read: {why}"))
 }

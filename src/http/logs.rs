@@ -155,7 +155,7 @@ pub(super) async fn post(
     let reading = Reading::params(&mut writing.params)?;
     let bytes = writing.body(body, items_bytes_max(&log)).await?;
     let intake = posted(log.clone(), &writing.headers, bytes, reading).await?;
-    let Intake { items, images, skipped } = intake;
+    let Intake { items, images, skipped, .. } = intake;
     let command = Command::Append { log: log.clone(), items };
     writing
         .write(Resource::Log(log.clone()), command, images, move |written| {

@@ -135,6 +135,8 @@ params! {
     ReadingQuery = [
         query("lenient", "Pass over lines that are no items, and list them in the answer", boolean()),
         query("last_k", "Take only the last N lines; -1 is all of them", last_k()),
+        query("trajectory_key", "In trajectories and memories, an object without `key` is stored with this \
+            one, any other value as `{\"key\":…,\"value\":…}`", text()),
         query("metadata", "With the bytes of an image: what belongs to it, as a JSON text", json_text()),
         query("image_path", "With the bytes of an image: a label; the server never opens it", text()),
     ];
