@@ -12,6 +12,7 @@ use utoipa::ToSchema;
 
 use super::answer::{Answer, JSON, NDJSON};
 use super::body::items_bytes_max;
+use super::claims::{ClaimBody, DoneBody};
 use super::docs;
 use super::etag::{Resource, Tag};
 use super::intake::{Intake, Reading, posted, replaced};
@@ -48,6 +49,12 @@ pub(super) struct EntryBody {
     /// By whom it was last changed.
     #[schema(required = false, nullable = false)]
     updated_by: Option<String>,
+    /// Who works on a request.
+    #[schema(required = false, nullable = false)]
+    claim: Option<ClaimBody>,
+    /// That a request is done, and what came of it.
+    #[schema(required = false, nullable = false)]
+    done: Option<DoneBody>,
     /// What was sent.
     #[schema(value_type = Object)]
     item: Box<RawValue>,

@@ -28,10 +28,10 @@ const STEPS_MAX: usize = 1000;
 /// How many entries one page examines at most, whether they match or not.
 const EXAMINED_MAX: usize = 100_000;
 
-/// After so many bytes of examined items, others get their turn.
+/// After so many bytes of examined entries, others get their turn.
 const EXAMINED_BYTES_AT_ONCE: u64 = 64 << 10;
 
-/// What an entry costs to examine besides its item's text, in bytes of it.
+/// What an entry costs to examine besides its text, in bytes of it.
 const ENTRY_BYTES: u64 = 256;
 
 /// Counts what was examined, and lets others have their turn.
@@ -42,7 +42,7 @@ struct Turns {
 
 impl Turns {
     async fn examined(&mut self, entry: &Entry) {
-        self.bytes += entry.item.bytes() + ENTRY_BYTES;
+        self.bytes += entry.bytes() + ENTRY_BYTES;
         if self.bytes >= EXAMINED_BYTES_AT_ONCE {
             self.bytes = 0;
             tokio::task::yield_now().await;

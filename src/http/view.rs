@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::params::{Params, invalid};
 use super::path::image_url;
 use super::problem::Problem;
-use crate::board::{Board, Entry, IMAGE_MEMBER, Image, Item, SessionName, json};
+use crate::board::{Board, Claim, Done, Entry, IMAGE_MEMBER, Image, Item, SessionName, Work, json};
 use crate::service::{Service, ServiceError};
 
 /// What stands for a stored image.
@@ -116,7 +116,38 @@ fn write_envelope(entry: &Entry, out: &mut String) {
             json::quote(by.as_str(), out);
         }
     }
+    match entry.work.as_deref() {
+        Some(Work::Claimed(claim)) => write_claim(claim, out),
+        Some(Work::Done(done)) => write_done(done, out),
+        Some(Work::Lapsed { .. }) | None => {}
+    }
     out.push_str(",\"item\":");
+}
+
+fn write_claim(claim: &Claim, out: &mut String) {
+    let Claim { agent, fence, expires_at } = claim;
+    out.push_str(",\"claim\":{\"agent\":");
+    json::quote(agent.as_str(), out);
+    push(out, format_args!(",\"fence\":{fence},\"expires_at\":\"{expires_at}\"}}"));
+}
+
+fn write_done(done: &Done, out: &mut String) {
+    let Done { agent, at, fence, result } = done;
+    out.push_str(",\"done\":{");
+    if let Some(agent) = agent {
+        out.push_str("\"agent\":");
+        json::quote(agent.as_str(), out);
+        out.push(',');
+    }
+    push(out, format_args!("\"at\":\"{at}\""));
+    if let Some(fence) = fence {
+        push(out, format_args!(",\"fence\":{fence}"));
+    }
+    if let Some(result) = result {
+        out.push_str(",\"result\":");
+        out.push_str(result.text());
+    }
+    out.push('}');
 }
 
 fn write_image(url: &str, image: &Image, out: &mut String) {
