@@ -4,6 +4,7 @@
 mod kinds;
 mod params;
 mod refusals;
+mod settings;
 mod transactions;
 
 use std::borrow::Cow;
@@ -30,6 +31,7 @@ pub(super) use refusals::{
     RemoveEntriesRefusals, RemoveEntryRefusals, RemoveRefusals, RemoveStateRefusals,
     ReplaceRefusals, ServerRefusals, TransactRefusals, components, required,
 };
+pub(super) use settings::{agent_states_patch, max_items, max_items_patch};
 pub(super) use transactions::{OperationBody, ResultBody, TestBody, TtlText};
 
 /// A log of the board; the screenshots have paths of their own in this document.

@@ -33,6 +33,7 @@ mod screenshots;
 mod server;
 mod session_patch;
 mod sessions;
+mod settings;
 mod shaped;
 mod state;
 mod stream;

@@ -11,7 +11,7 @@ use serde::ser::Error as _;
 use utoipa::ToSchema;
 
 use super::answer::Answer;
-use super::body::{BODY_BYTES_MAX, json_text, media_type, unsupported};
+use super::body::{BODY_BYTES_MAX, json_text, media_type, unsupported, work};
 use super::docs;
 use super::error::no_session;
 use super::etag::{Resource, Tag};
@@ -20,9 +20,10 @@ use super::path::{SessionPath, session_url};
 use super::problem::Problem;
 use super::read::shown;
 use super::session_patch::session_patch;
+use super::settings::{SettingsBody, SettingsPatchBody};
 use super::shaped::{Written, WrittenBody};
 use super::write::Writing;
-use crate::board::{Board, Command, Log, SessionName, Settings};
+use crate::board::{Board, Command, Log, SessionName};
 use crate::service::Service;
 
 /// How many sessions a list has, unless it is asked for more or fewer.
@@ -44,7 +45,7 @@ pub(super) struct SessionBody {
     /// Whether its four logs are empty.
     is_empty: bool,
     counts: Counts,
-    /// The bytes of all its items' text, images not counted.
+    /// The bytes of the text of its items, its state and its agents' profiles, images not counted.
     bytes: u64,
     /// The bytes of the commits that its history keeps.
     history_bytes: u64,
@@ -74,19 +75,6 @@ pub(super) struct Counts {
     screenshots: usize,
 }
 
-/// What is set; an absent member has its default.
-#[derive(Debug, Serialize, ToSchema)]
-pub(super) struct SettingsBody {
-    /// The members of trajectories and memories that a prompt shows; all where it is absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    history_keys: Option<Vec<String>>,
-    /// Whether posted screenshots are kept; they are where it is absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    screenshot_to_memory: Option<bool>,
-}
-
 /// A page of sessions, in the order of their names.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct SessionPage {
@@ -114,20 +102,6 @@ pub(super) struct SessionPatchBody {
     qa_pairs: Option<Vec<docs::ItemBody>>,
 }
 
-/// Settings to change.
-#[derive(ToSchema)]
-#[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "the document's form of what `settings_patch` reads")]
-pub(super) struct SettingsPatchBody {
-    /// The members of trajectories and memories that a prompt shows, each of at most 256 bytes; null is
-    /// all of them.
-    #[schema(required = false, max_items = 256)]
-    history_keys: Option<Vec<String>>,
-    /// Whether posted screenshots are kept; null is that they are.
-    #[schema(required = false)]
-    screenshot_to_memory: Option<bool>,
-}
-
 impl SessionBody {
     fn of(name: &SessionName, board: &Board, history_bytes: u64) -> Option<Self> {
         let life = board.life()?;
@@ -147,15 +121,6 @@ impl SessionBody {
             settings: SettingsBody::from(&*life.settings),
             labels: (*life.labels).clone(),
         })
-    }
-}
-
-impl From<&Settings> for SettingsBody {
-    fn from(settings: &Settings) -> Self {
-        Self {
-            history_keys: settings.history_keys.clone(),
-            screenshot_to_memory: settings.screenshot_to_memory,
-        }
     }
 }
 
@@ -266,7 +231,9 @@ pub(super) async fn put(mut writing: Writing, body: Body) -> Result<Response, Pr
     if sent != "application/json" && !(sent.is_empty() && bytes.is_empty()) {
         return Err(unsupported(&sent, "application/json", "for example with curl --json"));
     }
-    let command = session_patch(if bytes.is_empty() { "{}" } else { json_text(&bytes)? })?;
+    let length = bytes.len();
+    let read = move || session_patch(if bytes.is_empty() { "{}" } else { json_text(&bytes)? });
+    let command = work(length, read).await?;
     writing
         .write(Resource::Session, command, Vec::new(), |written| {
             let Written { receipt, session, .. } = written;
