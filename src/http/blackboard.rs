@@ -1,4 +1,5 @@
-//! The board as the original's dictionary: read it, replace it, clear it.
+//! The board as the original's dictionary: read it, replace it, clear it; with the state where that is
+//! asked for.
 
 use std::sync::Arc;
 
@@ -11,22 +12,31 @@ use utoipa::ToSchema;
 use super::answer::{Answer, JSON};
 use super::body::{BLACKBOARD_BODY_BYTES_MAX, json_text, media_type, unsupported, work};
 use super::docs;
-use super::error::{array_required, child, object_required, unknown_field};
+use super::error::{array_required, child, object_required, refused, unknown_field};
 use super::etag::{Resource, Tag};
 use super::intake::Intake;
-use super::params::Params;
+use super::params::{Params, invalid};
 use super::path::{SessionPath, image_url, session_url};
 use super::problem::Problem;
 use super::read::shown;
 use super::shaped::{Written, WrittenBody};
+use super::state::value_of;
+use super::state_text::StateText;
 use super::stream::{self, PIECE_BYTES, Pieces};
 use super::view::{Images, View};
 use super::write::Writing;
-use crate::board::json::{self, Kind};
-use crate::board::{Board, Command, Entry, Item, LogName, Selection, SessionName, Walk};
+use crate::board::json::{self, DEPTH_MAX, Kind};
+use crate::board::{
+    Board, Command, Entry, Item, Json, LogName, Rejected, STATE_BYTES_MAX, Selection, SessionName,
+    Walk,
+};
 use crate::service::{ImageBytes, Service, ServiceError};
 
-/// The four logs as lists of bare items.
+/// The longest text that is looked at as a state. The writer takes it apart, and all sessions wait; what a
+/// client writes between the tokens besides its indents may be as long as the rest.
+const STATE_TEXT_BYTES_MAX: u64 = 2 * STATE_BYTES_MAX;
+
+/// The four logs as lists of bare items, and the state where that was asked for.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "the document's form of what is read here")]
 pub(super) struct BoardBody {
@@ -42,9 +52,12 @@ pub(super) struct BoardBody {
     /// What was seen.
     #[schema(value_type = Vec<Object>)]
     screenshots: Vec<String>,
+    /// What its writers share, with `include=state`.
+    #[schema(required = false, value_type = Object)]
+    state: String,
 }
 
-/// The four logs as they are to be; one that is absent becomes empty.
+/// The four logs as they are to be; one that is absent becomes empty. The state, if it is to change.
 #[derive(ToSchema)]
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "the document's form of what is written here")]
@@ -61,6 +74,9 @@ pub(super) struct NewBoardBody {
     /// What was seen.
     #[schema(required = false)]
     screenshots: Vec<docs::ItemBody>,
+    /// The whole state; it stays where this is absent.
+    #[schema(required = false, value_type = Object)]
+    state: String,
 }
 
 /// Read the board as a dictionary
@@ -71,7 +87,7 @@ pub(super) struct NewBoardBody {
     params(docs::InSession, docs::DictionaryQuery, docs::MinRevision, docs::IfNoneMatch),
     responses(
         (status = 200, description = "The four logs", body = BoardBody,
-            headers(("ETag" = String, description = "Changes with the four logs"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
+            headers(("ETag" = String, description = "Changes with what is shown"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
         docs::ReadRefusals,
     )
 )]
@@ -82,16 +98,29 @@ pub(super) async fn get(
     uri: Uri,
     mut params: Params,
 ) -> Result<Response, Problem> {
+    let with_state = include_state(&mut params)?;
     let images = Images::param(&mut params)?.unwrap_or(Images::Inline);
     let board = shown(&service, &session, params).await?.board;
-    let tag = Tag::new(service.epoch(), board.logs_version(), &Resource::Blackboard)
+    let logs = board.logs_version();
+    let state = if with_state { board.state().changed() } else { logs.changed };
+    let version = board.at_version(logs.changed.max(state));
+    let tag = Tag::new(service.epoch(), version, &Resource::Blackboard)
         .rendering(uri.query().unwrap_or_default(), "");
     let answer = match Answer::of(board.revision()).unless_known(&headers, &tag)? {
         Ok(answer) => answer,
         Err(known) => return Ok(known),
     };
-    let pieces = BoardPieces::new(service, board, session, images);
+    let pieces = BoardPieces::new(service, board, session, images, with_state);
     Ok(answer.body(JSON, stream::body(pieces).await?))
+}
+
+/// The parameter `include`, which knows only the state here.
+fn include_state(params: &mut Params) -> Result<bool, Problem> {
+    let names = params.list("include")?.unwrap_or_default();
+    match names.iter().find(|name| *name != "state") {
+        Some(name) => Err(invalid("include", format!("knows state here, and no '{name}'"))),
+        None => Ok(!names.is_empty()),
+    }
 }
 
 /// The dictionary while it is being written.
@@ -103,13 +132,29 @@ struct BoardPieces {
     walk: Option<Walk>,
     first_log: bool,
     first_item: bool,
+    with_state: bool,
+    state: Option<StateText>,
 }
 
 impl BoardPieces {
-    fn new(service: Service, board: Arc<Board>, session: SessionName, images: Images) -> Self {
-        let view = View { session, keys: None, images };
-        let logs = LogName::BOARD.into_iter();
-        Self { service, board, view, logs, walk: None, first_log: true, first_item: true }
+    fn new(
+        service: Service,
+        board: Arc<Board>,
+        session: SessionName,
+        images: Images,
+        with_state: bool,
+    ) -> Self {
+        Self {
+            service,
+            board,
+            view: View { session, keys: None, images },
+            logs: LogName::BOARD.into_iter(),
+            walk: None,
+            first_log: true,
+            first_item: true,
+            with_state,
+            state: None,
+        }
     }
 
     /// Opens the next log's list; `false` after the last one.
@@ -136,6 +181,20 @@ impl BoardPieces {
             _ => self.view.write_item(&self.service, &self.board, &entry.item, out).await,
         }
     }
+
+    /// Writes what comes after the logs; `false` after the last of it.
+    async fn end(&mut self, out: &mut String) -> Result<bool, ServiceError> {
+        if self.with_state && self.state.is_none() {
+            out.push_str(",\"state\":");
+            let text = StateText::of(&self.board, |board| board.state().text());
+            self.state = Some(text.await?);
+        }
+        if self.state.as_mut().is_some_and(|state| state.write(out)) {
+            return Ok(true);
+        }
+        out.push_str("}\n");
+        Ok(false)
+    }
 }
 
 impl Pieces for BoardPieces {
@@ -149,10 +208,7 @@ impl Pieces for BoardPieces {
                     self.walk = None;
                 }
                 None if self.open(out) => {}
-                None => {
-                    out.push_str("}\n");
-                    return Ok(false);
-                }
+                None => return self.end(out).await,
             }
         }
         Ok(true)
@@ -162,11 +218,12 @@ impl Pieces for BoardPieces {
 /// Replace the board
 ///
 /// What the original's `blackboard_from_dict` does, but all or nothing: the four logs hold these items
-/// from now on; an absent log becomes empty.
+/// from now on; an absent log becomes empty. The state is replaced where it is present, and stays where it
+/// is absent.
 #[utoipa::path(
     put, path = "/v1/sessions/{session}/blackboard", operation_id = "put_blackboard", tag = "blackboard",
     params(docs::InSession, docs::Writes),
-    request_body(content = NewBoardBody, description = "The four logs as lists of items"),
+    request_body(content = NewBoardBody, description = "The four logs as lists of items, and the state"),
     responses(
         (status = 200, description = "Replaced, or as it was", body = WrittenBody,
             headers(("ETag" = String, description = "The board's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
@@ -181,10 +238,10 @@ pub(super) async fn put(mut writing: Writing, body: Body) -> Result<Response, Pr
     if sent != "application/json" {
         return Err(unsupported(&sent, "application/json", "for example with curl --json"));
     }
-    let (logs, images) = work(bytes.len(), move || dictionary(json_text(&bytes)?)).await?;
-    let command = Command::ReplaceBoard { logs, state: None };
+    let read = work(bytes.len(), move || dictionary(json_text(&bytes)?)).await?;
+    let command = Command::ReplaceBoard { logs: read.logs, state: read.state };
     writing
-        .write(Resource::Blackboard, command, images, |written| {
+        .write(Resource::Blackboard, command, read.images, |written| {
             let made = !written.receipt.existed;
             let location = made.then(|| format!("{}/blackboard", session_url(written.session)));
             written.changed(board_tag(written), location)
@@ -196,15 +253,27 @@ fn board_tag(written: &Written<'_>) -> Tag {
     written.tag(written.receipt.board.logs_version(), &Resource::Blackboard)
 }
 
-/// Reads the four logs of a dictionary.
-fn dictionary(text: &str) -> Result<([Vec<Item>; 4], Vec<ImageBytes>), Problem> {
+/// What a dictionary says.
+#[derive(Default)]
+struct Dictionary {
+    logs: [Vec<Item>; 4],
+    images: Vec<ImageBytes>,
+    state: Option<Json>,
+}
+
+/// Reads a dictionary: the four logs, and the state.
+fn dictionary(text: &str) -> Result<Dictionary, Problem> {
     if json::kind(text) != Kind::Object {
         return Err(object_required(String::new(), json::kind(text)));
     }
-    let (mut logs, mut images) = ([const { Vec::new() }; 4], Vec::new());
+    let mut read = Dictionary::default();
     for member in json::members(text) {
         let pointer = child("", member.name);
-        let named = NAMES.iter().zip(LogName::BOARD).zip(&mut logs);
+        if pointer == "/state" {
+            read.state = Some(whole_state(pointer, member.value)?);
+            continue;
+        }
+        let named = NAMES.iter().zip(LogName::BOARD).zip(&mut read.logs);
         let found = named.into_iter().find(|((name, _), _)| pointer.get(1..) == Some(**name));
         let Some(((name, log), items)) = found else { return Err(unknown_field(pointer)) };
         match json::kind(member.value) {
@@ -212,14 +281,25 @@ fn dictionary(text: &str) -> Result<([Vec<Item>; 4], Vec<ImageBytes>), Problem> 
                 let mut intake = Intake::default();
                 intake.take_array(&log, member.value, Some(*name))?;
                 *items = intake.items;
-                images.extend(intake.images);
+                read.images.extend(intake.images);
             }
             found @ (Kind::Object | Kind::String | Kind::Number | Kind::Bool | Kind::Null) => {
                 return Err(array_required(pointer, found));
             }
         }
     }
-    Ok((logs, images))
+    Ok(read)
+}
+
+fn whole_state(pointer: String, value: &str) -> Result<Json, Problem> {
+    if json::kind(value) != Kind::Object {
+        return Err(object_required(pointer, json::kind(value)));
+    }
+    let state = value_of(value, DEPTH_MAX, &pointer)?;
+    if state.bytes() > STATE_TEXT_BYTES_MAX {
+        return Err(refused(&Rejected::StateFull { bytes: state.bytes() }, None));
+    }
+    Ok(state)
 }
 
 /// The names of the four logs, in the order of [`LogName::BOARD`].
@@ -227,10 +307,11 @@ const NAMES: [&str; 4] = ["questions", "requests", "trajectories", "screenshots"
 
 /// Clear the board
 ///
-/// What the original's `clear` does: the four logs become empty. Memories stay.
+/// What the original's `clear` does: the four logs become empty. Memories stay, and so does the state unless
+/// it is included.
 #[utoipa::path(
     delete, path = "/v1/sessions/{session}/blackboard", operation_id = "clear_blackboard", tag = "blackboard",
-    params(docs::InSession, docs::Removes),
+    params(docs::InSession, docs::ClearingQuery, docs::Removes),
     responses(
         (status = 200, description = "Cleared", body = WrittenBody,
             headers(("ETag" = String, description = "The board's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
@@ -238,9 +319,8 @@ const NAMES: [&str; 4] = ["questions", "requests", "trajectories", "screenshots"
     )
 )]
 pub(super) async fn delete(mut writing: Writing) -> Result<Response, Problem> {
+    let state = include_state(&mut writing.params)?;
     writing.no_body()?;
     let shape = |written: &Written<'_>| written.removed(Some(board_tag(written)));
-    writing
-        .write(Resource::Blackboard, Command::ClearBoard { state: false }, Vec::new(), shape)
-        .await
+    writing.write(Resource::Blackboard, Command::ClearBoard { state }, Vec::new(), shape).await
 }

@@ -19,9 +19,9 @@ use crate::board::{Code, LABEL_BYTES_MAX, LABELS_MAX};
 
 pub(super) use kinds::{MEMORY, MEMORY_ENTRY, STATE, STATE_SLASH, with_all_kinds};
 pub(super) use params::{
-    AgentsQuery, AtPath, AtSeq, DictionaryQuery, IfNoneMatch, InAgent, InLog, InMemory, InSession,
-    LifetimeQuery, ListQuery, MinRevision, PageQuery, PromptQuery, ReadingQuery, RemovalQuery,
-    Removes, SeenQuery, ShownQuery, Writes,
+    AgentsQuery, AtPath, AtSeq, ClearingQuery, DictionaryQuery, IfNoneMatch, InAgent, InLog,
+    InMemory, InSession, LifetimeQuery, ListQuery, MinRevision, PageQuery, PromptQuery,
+    ReadingQuery, RemovalQuery, Removes, SeenQuery, ShownQuery, Writes,
 };
 pub(super) use refusals::{
     AppendRefusals, ClaimRefusals, FinishRefusals, ListRefusals, PatchAgentRefusals,

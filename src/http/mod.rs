@@ -36,6 +36,7 @@ mod sessions;
 mod settings;
 mod shaped;
 mod state;
+mod state_text;
 mod stream;
 mod transaction;
 mod transactions;

@@ -1,5 +1,6 @@
 //! The prompt: the board as a model reads it, written piece by piece from a snapshot.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::vec::IntoIter;
 
@@ -15,10 +16,11 @@ use super::params::{Params, invalid};
 use super::path::{SessionPath, image_url};
 use super::problem::Problem;
 use super::read::shown;
+use super::state_text::StateText;
 use super::stream::{self, PIECE_BYTES, Pieces};
 use super::view::{Images, keys_param};
 use crate::board::{Board, Entry, Log, LogName, Revision, Selection, Seq, SessionName, Walk};
-use crate::prompt::{ListPart, OPENING, image_part, metadata_part};
+use crate::prompt::{ListPart, OPENING, image_part, metadata_part, state_part};
 use crate::service::{Service, ServiceError};
 
 /// How many agents' memories one prompt may include.
@@ -42,9 +44,16 @@ pub(super) struct PartBody {
     image_url: Option<String>,
 }
 
+/// A part of the board that a prompt shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Shown {
+    Log(LogName),
+    State,
+}
+
 /// What the query of a prompt asks for.
 struct PromptQuery {
-    logs: Vec<LogName>,
+    shown: Vec<Shown>,
     keys: Option<Arc<[String]>>,
     latest: Option<usize>,
     images: Images,
@@ -53,7 +62,7 @@ struct PromptQuery {
 impl PromptQuery {
     fn params(params: &mut Params) -> Result<Self, Problem> {
         Ok(Self {
-            logs: include_param(params)?,
+            shown: include_param(params)?,
             keys: keys_param(params)?,
             latest: params.count("latest", 1, LATEST_MAX)?,
             images: Images::param(params)?.unwrap_or(Images::Inline),
@@ -62,33 +71,32 @@ impl PromptQuery {
 }
 
 /// The parameter `include`. The order of the parts is fixed, whatever its order.
-fn include_param(params: &mut Params) -> Result<Vec<LogName>, Problem> {
-    let Some(names) = params.list("include")? else { return Ok(LogName::BOARD.to_vec()) };
-    let mut logs = Vec::new();
+fn include_param(params: &mut Params) -> Result<Vec<Shown>, Problem> {
+    let Some(names) = params.list("include")? else {
+        return Ok(LogName::BOARD.map(Shown::Log).to_vec());
+    };
+    let (mut board, mut memories, mut state) = (BTreeSet::new(), BTreeSet::new(), None);
     for name in &names {
-        let log = match name.strip_prefix("memory:") {
-            Some(agent) => {
-                let agent = agent.parse();
-                LogName::Memory(agent.map_err(|why| invalid("include", format!("memory: {why}")))?)
-            }
-            None => {
-                let named = LogName::BOARD.into_iter().find(|log| log.to_string() == *name);
-                named.ok_or_else(|| {
-                    let known = "questions, requests, trajectories, screenshots and memory:{agent}";
-                    invalid("include", format!("knows {known}, and no '{name}'"))
-                })?
-            }
-        };
-        if !logs.contains(&log) {
-            logs.push(log);
+        match name.strip_prefix("memory:").map(str::parse) {
+            Some(Ok(agent)) => _ = memories.insert(LogName::Memory(agent)),
+            Some(Err(why)) => return Err(invalid("include", format!("memory: {why}"))),
+            None if name == "state" => state = Some(Shown::State),
+            None => _ = board.insert(board_log(name)?),
         }
     }
-    if logs.len() > LogName::BOARD.len() + MEMORIES_MAX {
+    if memories.len() > MEMORIES_MAX {
         return Err(invalid("include", format!("names at most {MEMORIES_MAX} memories")));
     }
-    // The four in the board's order, then the memories in the order of their names.
-    logs.sort();
-    Ok(logs)
+    let (board, memories) = (board.into_iter(), memories.into_iter());
+    Ok(board.map(Shown::Log).chain(state).chain(memories.map(Shown::Log)).collect())
+}
+
+fn board_log(name: &str) -> Result<LogName, Problem> {
+    let named = LogName::BOARD.into_iter().find(|log| log.to_string() == name);
+    named.ok_or_else(|| {
+        let known = "questions, requests, trajectories, screenshots, state and memory:{agent}";
+        invalid("include", format!("knows {known}, and no '{name}'"))
+    })
 }
 
 /// Read the board as a prompt
@@ -112,7 +120,7 @@ pub(super) async fn get(
 ) -> Result<Response, Problem> {
     let query = PromptQuery::params(&mut params)?;
     let board = shown(&service, &session, params).await?.board;
-    let version = board.at_version(last_change(&board, &query.logs));
+    let version = board.at_version(last_change(&board, &query.shown));
     let tag = Tag::new(service.epoch(), version, &Resource::Prompt)
         .rendering(uri.query().unwrap_or_default(), "");
     let answer = match Answer::of(board.revision()).unless_known(&headers, &tag)? {
@@ -124,9 +132,12 @@ pub(super) async fn get(
 }
 
 /// The last change of anything that the prompt shows, the session's settings among it.
-fn last_change(board: &Board, logs: &[LogName]) -> Revision {
+fn last_change(board: &Board, shown: &[Shown]) -> Revision {
     let configured = board.life().map(|life| life.configured).unwrap_or_default();
-    let changed = logs.iter().filter_map(|log| board.log(log)).map(Log::changed);
+    let changed = shown.iter().filter_map(|part| match part {
+        Shown::Log(log) => board.log(log).map(Log::changed),
+        Shown::State => Some(board.state().changed()),
+    });
     changed.fold(configured, Revision::max)
 }
 
@@ -135,12 +146,19 @@ struct PromptPieces {
     service: Service,
     board: Arc<Board>,
     session: SessionName,
-    logs: IntoIter<LogName>,
+    shown: IntoIter<Shown>,
     latest: Option<usize>,
     keys: Option<Arc<[String]>>,
     images: Images,
-    open: Option<(Walk, Option<ListPart>)>,
+    open: Option<Open>,
     begun: bool,
+}
+
+/// A part while it is being written.
+enum Open {
+    List(Walk, ListPart),
+    Screenshots(Walk),
+    State(StateText),
 }
 
 impl PromptPieces {
@@ -149,7 +167,7 @@ impl PromptPieces {
         Self {
             service,
             session,
-            logs: query.logs.into_iter(),
+            shown: query.shown.into_iter(),
             latest: query.latest,
             keys: query.keys.or_else(|| set.map(Arc::from)),
             images: query.images,
@@ -159,18 +177,44 @@ impl PromptPieces {
         }
     }
 
-    /// Begins the next log; `false` after the last one.
-    fn begin(&mut self, out: &mut String) -> bool {
-        let Some(log) = self.logs.next() else { return false };
-        let is_text = log != LogName::Screenshots;
+    /// Begins the next part; `None` after the last one.
+    async fn begin(&mut self, out: &mut String) -> Result<Option<Open>, ServiceError> {
+        let Some(shown) = self.shown.next() else { return Ok(None) };
+        let log = match shown {
+            Shown::Log(log) => log,
+            Shown::State => {
+                out.push_str(", ");
+                let text = StateText::of(&self.board, |board| state_part(&board.state().text()));
+                return Ok(Some(Open::State(text.await?)));
+            }
+        };
         let selection = Selection { after: self.after(&log), ..Selection::default() };
         let walk = selection.walk(&self.board, &log);
-        let part = is_text.then(|| {
-            out.push_str(", ");
-            ListPart::open(&log, out)
-        });
-        self.open = Some((walk, part));
-        true
+        if log == LogName::Screenshots {
+            return Ok(Some(Open::Screenshots(walk)));
+        }
+        out.push_str(", ");
+        Ok(Some(Open::List(walk, ListPart::open(&log, out))))
+    }
+
+    /// Writes some more of a part; `None` when it has come to its end.
+    async fn go_on(&self, open: Open, out: &mut String) -> Result<Option<Open>, ServiceError> {
+        Ok(match open {
+            Open::List(mut walk, mut part) => {
+                let Some(entry) = walk.next() else {
+                    part.close(out);
+                    return Ok(None);
+                };
+                part.item(&entry.item, self.keys_of(walk.log()).as_deref(), out);
+                Some(Open::List(walk, part))
+            }
+            Open::Screenshots(mut walk) => {
+                let Some(entry) = walk.next() else { return Ok(None) };
+                self.screenshot(&entry, out).await?;
+                Some(Open::Screenshots(walk))
+            }
+            Open::State(mut text) => text.write(out).then_some(Open::State(text)),
+        })
     }
 
     /// Where the last items of a text log begin, if only those are wanted.
@@ -212,27 +256,16 @@ impl Pieces for PromptPieces {
             out.push_str(OPENING);
         }
         while out.len() - start < PIECE_BYTES {
-            let Some((mut walk, mut part)) = self.open.take() else {
-                if self.begin(out) {
-                    continue;
-                }
-                out.push_str("]\n");
-                return Ok(false);
-            };
-            match (walk.next(), &mut part) {
-                (Some(entry), Some(part)) => {
-                    let keys = self.keys_of(walk.log());
-                    part.item(&entry.item, keys.as_deref(), out);
-                }
-                (Some(entry), None) => self.screenshot(&entry, out).await?,
-                (None, _) => {
-                    if let Some(part) = part {
-                        part.close(out);
+            self.open = match self.open.take() {
+                Some(open) => self.go_on(open, out).await?,
+                None => match self.begin(out).await? {
+                    Some(open) => Some(open),
+                    None => {
+                        out.push_str("]\n");
+                        return Ok(false);
                     }
-                    continue;
-                }
-            }
-            self.open = Some((walk, part));
+                },
+            };
         }
         Ok(true)
     }

@@ -34,11 +34,7 @@ pub struct ListPart {
 impl ListPart {
     /// Writes the part's beginning.
     pub fn open(log: &LogName, out: &mut String) -> Self {
-        out.push_str("{\"type\": \"text\", \"text\": ");
-        let mut opening = String::new();
-        json::quote(&format!("{}\n [", heading(log)), &mut opening);
-        // The string stays open: its end is the end of the list.
-        out.push_str(opening.strip_suffix('"').unwrap_or(&opening));
+        open_text(&format!("{}\n [", heading(log)), out);
         Self::default()
     }
 
@@ -63,6 +59,25 @@ impl ListPart {
     pub fn close(self, out: &mut String) {
         out.push_str("]\"}");
     }
+}
+
+/// Writes a text part's beginning. Its string stays open.
+fn open_text(beginning: &str, out: &mut String) {
+    out.push_str("{\"type\": \"text\", \"text\": ");
+    let mut opening = String::new();
+    json::quote(beginning, &mut opening);
+    out.push_str(opening.strip_suffix('"').unwrap_or(&opening));
+}
+
+/// The part of the state: a heading, and its document as Python's `json.dumps` writes it.
+#[must_use]
+pub fn state_part(document: &str) -> String {
+    let (mut part, mut dumped) = (String::new(), String::new());
+    open_text("[State:]\n ", &mut part);
+    python::dumps(document, &mut dumped);
+    python::escape_into(&dumped, &mut part);
+    part.push_str("\"}");
+    part
 }
 
 /// Writes a screenshot's first part: its metadata as Python's `json.dumps` writes it.

@@ -93,13 +93,18 @@ params! {
         list("label", "Only sessions that have all these labels, each as `name:value`",
             pattern("^[^:]*:"), None),
     ];
-    /// What stands for the images of a dictionary.
-    DictionaryQuery = [images("`inline`: as it was sent, which is the default; `url`: `image_str` is the \
-        image's address; `none`: without it")];
+    /// What a dictionary shows.
+    DictionaryQuery = [
+        list("include", "Show the state too", one_of(["state"]), None),
+        images("`inline`: as it was sent, which is the default; `url`: `image_str` is the image's \
+            address; `none`: without it"),
+    ];
+    /// What is cleared with the board.
+    ClearingQuery = [list("include", "Clear the state too", one_of(["state"]), None)];
     /// What a prompt shows.
     PromptQuery = [
         list("include", "Only these parts; their order in the prompt is fixed, and at most 100 are memories",
-            pattern("^(questions|requests|trajectories|screenshots|memory:(?!\\.{1,2}$)[^/\\u0000-\\u001f\\u007f-\\u009f]+)$"), Some(104)),
+            pattern("^(questions|requests|trajectories|screenshots|state|memory:(?!\\.{1,2}$)[^/\\u0000-\\u001f\\u007f-\\u009f]+)$"), Some(105)),
         list("keys", "Show only these members of trajectories and memories; else those of the session's \
             `history_keys`, else all", member(), Some(LIST_MAX)),
         query("latest", "Only the last N items of each text log", unsigned(1, 1_000_000)),
