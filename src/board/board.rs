@@ -227,6 +227,12 @@ impl Board {
         self.at_version(self.logs.iter().map(Log::changed).max().unwrap_or_default())
     }
 
+    /// The version of the board's dictionary with its state.
+    #[must_use]
+    pub fn dictionary_version(&self) -> Version {
+        self.at_version(self.logs_version().changed.max(self.state.changed()))
+    }
+
     /// The version of something of this session that was last changed by this revision.
     #[must_use]
     pub fn at_version(&self, changed: Revision) -> Version {

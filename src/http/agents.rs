@@ -7,7 +7,7 @@ use axum::response::Response;
 use utoipa::ToSchema;
 
 use super::answer::Answer;
-use super::body::{BODY_BYTES_MAX, BodyBytes, json_text, media_type, unsupported};
+use super::body::{BODY_BYTES_MAX, BodyBytes, json_text, media_type, only_json, unsupported};
 use super::docs;
 use super::error::{Place, invalid_item, object_required, refused};
 use super::etag::{Resource, Tag};
@@ -249,10 +249,7 @@ pub(super) async fn put(
     body: Body,
 ) -> Result<Response, Problem> {
     let bytes = writing.body(body, BODY_BYTES_MAX).await?;
-    let sent = media_type(&writing.headers);
-    if sent != "application/json" {
-        return Err(unsupported(&sent, "application/json", "for example with curl --json"));
-    }
+    only_json(&writing.headers)?;
     let profile = profile(&bytes)?;
     change(writing, agent.clone(), Command::PutAgent { agent, profile }).await
 }

@@ -10,7 +10,7 @@ use axum::response::Response;
 use utoipa::ToSchema;
 
 use super::answer::{Answer, JSON};
-use super::body::{BLACKBOARD_BODY_BYTES_MAX, json_text, media_type, unsupported, work};
+use super::body::{BLACKBOARD_BODY_BYTES_MAX, json_text, only_json, work};
 use super::docs;
 use super::error::{array_required, child, object_required, refused, unknown_field};
 use super::etag::{Resource, Tag};
@@ -28,7 +28,7 @@ use super::write::Writing;
 use crate::board::json::{self, DEPTH_MAX, Kind};
 use crate::board::{
     Board, Command, Entry, Item, Json, LogName, Rejected, STATE_BYTES_MAX, Selection, SessionName,
-    Walk,
+    Version, Walk,
 };
 use crate::service::{ImageBytes, Service, ServiceError};
 
@@ -101,10 +101,7 @@ pub(super) async fn get(
     let with_state = include_state(&mut params)?;
     let images = Images::param(&mut params)?.unwrap_or(Images::Inline);
     let board = shown(&service, &session, params).await?.board;
-    let logs = board.logs_version();
-    let state = if with_state { board.state().changed() } else { logs.changed };
-    let version = board.at_version(logs.changed.max(state));
-    let tag = Tag::new(service.epoch(), version, &Resource::Blackboard)
+    let tag = Tag::new(service.epoch(), version(&board, with_state), &Resource::Blackboard)
         .rendering(uri.query().unwrap_or_default(), "");
     let answer = match Answer::of(board.revision()).unless_known(&headers, &tag)? {
         Ok(answer) => answer,
@@ -234,23 +231,25 @@ impl Pieces for BoardPieces {
 )]
 pub(super) async fn put(mut writing: Writing, body: Body) -> Result<Response, Problem> {
     let bytes = writing.body(body, BLACKBOARD_BODY_BYTES_MAX).await?;
-    let sent = media_type(&writing.headers);
-    if sent != "application/json" {
-        return Err(unsupported(&sent, "application/json", "for example with curl --json"));
-    }
+    only_json(&writing.headers)?;
     let read = work(bytes.len(), move || dictionary(json_text(&bytes)?)).await?;
+    let with_state = read.state.is_some();
     let command = Command::ReplaceBoard { logs: read.logs, state: read.state };
     writing
-        .write(Resource::Blackboard, command, read.images, |written| {
+        .write(Resource::Blackboard, command, read.images, move |written| {
             let made = !written.receipt.existed;
             let location = made.then(|| format!("{}/blackboard", session_url(written.session)));
-            written.changed(board_tag(written), location)
+            written.changed(board_tag(written, with_state), location)
         })
         .await
 }
 
-fn board_tag(written: &Written<'_>) -> Tag {
-    written.tag(written.receipt.board.logs_version(), &Resource::Blackboard)
+fn board_tag(written: &Written<'_>, with_state: bool) -> Tag {
+    written.tag(version(&written.receipt.board, with_state), &Resource::Blackboard)
+}
+
+fn version(board: &Board, with_state: bool) -> Version {
+    if with_state { board.dictionary_version() } else { board.logs_version() }
 }
 
 /// What a dictionary says.
@@ -321,6 +320,6 @@ const NAMES: [&str; 4] = ["questions", "requests", "trajectories", "screenshots"
 pub(super) async fn delete(mut writing: Writing) -> Result<Response, Problem> {
     let state = include_state(&mut writing.params)?;
     writing.no_body()?;
-    let shape = |written: &Written<'_>| written.removed(Some(board_tag(written)));
+    let shape = move |written: &Written<'_>| written.removed(Some(board_tag(written, state)));
     writing.write(Resource::Blackboard, Command::ClearBoard { state }, Vec::new(), shape).await
 }

@@ -198,6 +198,26 @@ pub(super) fn media_type(headers: &HeaderMap) -> String {
     essence.trim().to_ascii_lowercase()
 }
 
+/// Refuses every body that is not said to be JSON.
+pub(super) fn only_json(headers: &HeaderMap) -> Result<(), Problem> {
+    match media_type(headers).as_str() {
+        "application/json" => Ok(()),
+        sent => Err(unsupported(sent, "application/json", "for example with curl --json")),
+    }
+}
+
+/// The same of a body that may be left out: then it is an empty object.
+pub(super) fn json_or_nothing<'a>(
+    headers: &HeaderMap,
+    bytes: &'a [u8],
+) -> Result<&'a str, Problem> {
+    if bytes.is_empty() && matches!(media_type(headers).as_str(), "" | "application/json") {
+        return Ok("{}");
+    }
+    only_json(headers)?;
+    json_text(bytes)
+}
+
 /// The refusal of a media type: it says what to send instead.
 pub(super) fn unsupported(found: &str, accepted: &'static str, hint: &str) -> Problem {
     let sent = match found {

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use super::body::{BODY_BYTES_MAX, BodyBytes, json_text, media_type, unsupported};
+use super::body::{BODY_BYTES_MAX, BodyBytes, json_or_nothing};
 use super::docs;
 use super::error::{Place, child, invalid_field, invalid_item, object_required, unknown_field};
 use super::etag::Resource;
@@ -197,14 +197,7 @@ fn members<'a>(
     writing: &Writing,
     bytes: &'a BodyBytes,
 ) -> Result<Vec<(String, Member<'a>)>, Problem> {
-    let sent = media_type(&writing.headers);
-    if bytes.is_empty() && (sent.is_empty() || sent == "application/json") {
-        return Ok(Vec::new());
-    }
-    if sent != "application/json" {
-        return Err(unsupported(&sent, "application/json", "for example with curl --json"));
-    }
-    let text = json_text(bytes)?;
+    let text = json_or_nothing(&writing.headers, bytes)?;
     match json::kind(text) {
         Kind::Object => Ok(json::members(text).map(|m| (child("", m.name), m)).collect()),
         found @ (Kind::Array | Kind::String | Kind::Number | Kind::Bool | Kind::Null) => {

@@ -7,7 +7,7 @@ use axum::http::HeaderMap;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::body::{BodyBytes, json_text, media_type, unsupported, work};
+use super::body::{BodyBytes, json_text, media_type, only_json, unsupported, work};
 use super::error::{Place, array_required, invalid_item};
 use super::form::multipart;
 use super::keyed::keyed;
@@ -301,10 +301,7 @@ pub(super) async fn one_item(
     headers: &HeaderMap,
     bytes: BodyBytes,
 ) -> Result<Intake, Problem> {
-    let sent = media_type(headers);
-    if sent != "application/json" {
-        return Err(unsupported(&sent, "application/json", "for example with curl --json"));
-    }
+    only_json(headers)?;
     work(bytes.len(), move || {
         let text = json_text(&bytes)?;
         let mut intake = Intake::default();

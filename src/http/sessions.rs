@@ -11,7 +11,7 @@ use serde::ser::Error as _;
 use utoipa::ToSchema;
 
 use super::answer::Answer;
-use super::body::{BODY_BYTES_MAX, json_text, media_type, unsupported, work};
+use super::body::{BODY_BYTES_MAX, json_or_nothing, work};
 use super::docs;
 use super::error::no_session;
 use super::etag::{Resource, Tag};
@@ -227,12 +227,8 @@ pub(super) async fn describe(
 )]
 pub(super) async fn put(mut writing: Writing, body: Body) -> Result<Response, Problem> {
     let bytes = writing.body(body, BODY_BYTES_MAX).await?;
-    let sent = media_type(&writing.headers);
-    if sent != "application/json" && !(sent.is_empty() && bytes.is_empty()) {
-        return Err(unsupported(&sent, "application/json", "for example with curl --json"));
-    }
-    let length = bytes.len();
-    let read = move || session_patch(if bytes.is_empty() { "{}" } else { json_text(&bytes)? });
+    let (length, headers) = (bytes.len(), writing.headers.clone());
+    let read = move || session_patch(json_or_nothing(&headers, &bytes)?);
     let command = work(length, read).await?;
     writing
         .write(Resource::Session, command, Vec::new(), |written| {

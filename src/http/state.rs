@@ -8,7 +8,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::answer::Answer;
-use super::body::{BODY_BYTES_MAX, json_text, media_type, unsupported, work};
+use super::body::{BODY_BYTES_MAX, json_text, media_type, only_json, unsupported, work};
 use super::docs;
 use super::error::{Place, array_required, child, invalid_field, invalid_item, object_required};
 use super::error::{refused, unknown_field};
@@ -122,10 +122,7 @@ pub(super) async fn put(
 ) -> Result<Response, Problem> {
     let ttl = writing.params.parsed("ttl")?;
     let bytes = writing.body(body, BODY_BYTES_MAX).await?;
-    let sent = media_type(&writing.headers);
-    if sent != "application/json" {
-        return Err(unsupported(&sent, "application/json", "for example with curl --json"));
-    }
+    only_json(&writing.headers)?;
     let levels_max = DEPTH_MAX.saturating_sub(path.len());
     let value = work(bytes.len(), move || value_of(json_text(&bytes)?, levels_max, "")).await?;
     edit(writing, path, Edit::Put { value, ttl }).await

@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::response::Response;
 use utoipa::ToSchema;
 
-use super::body::{BODY_BYTES_MAX, json_text, media_type, unsupported};
+use super::body::{BODY_BYTES_MAX, json_text, only_json};
 use super::docs;
 use super::etag::Resource;
 use super::problem::Problem;
@@ -57,10 +57,7 @@ pub(super) struct TransactedBody {
 )]
 pub(super) async fn post(mut writing: Writing, body: Body) -> Result<Response, Problem> {
     let bytes = writing.body(body, BODY_BYTES_MAX).await?;
-    let sent = media_type(&writing.headers);
-    if sent != "application/json" {
-        return Err(unsupported(&sent, "application/json", "for example with curl --json"));
-    }
+    only_json(&writing.headers)?;
     let Read { transaction, then, otherwise, images } = read(json_text(&bytes)?, &writing)?;
     let command = Command::Transact(Box::new(transaction));
     writing

@@ -124,7 +124,7 @@ async fn a_session_may_add_statuses_and_their_moves() {
     let listed = board.get("agents?status=DELEGATE_TO_APP").await.is(200).json();
     let agents = listed["agents"].as_array().unwrap();
     assert!(agents.iter().all(|agent| agent["status"] == "DELEGATE_TO_APP"), "{listed}");
-    assert_eq!(agents.len(), 5, "{listed}");
+    assert_eq!(agents.len(), 3, "{listed}");
 }
 
 #[tokio::test]

@@ -33,7 +33,10 @@ impl Target {
             | Command::RemoveEntries { log, .. } => {
                 Self { exists: exists && board.log(log).is_some(), ..whole(board.log_version(log)) }
             }
-            Command::ReplaceBoard { .. } | Command::ClearBoard { .. } => {
+            Command::ReplaceBoard { state: Some(_), .. } | Command::ClearBoard { state: true } => {
+                whole(board.dictionary_version())
+            }
+            Command::ReplaceBoard { state: None, .. } | Command::ClearBoard { state: false } => {
                 whole(board.logs_version())
             }
             Command::PutEntry { log, seq, .. } | Command::DeleteEntry { log, seq } => {
