@@ -165,13 +165,15 @@ impl Writer {
             let staging = staged
                 .entry(name.clone())
                 .or_insert_with(|| Staging::of(self.directory.get(&name)));
-            expire(staging, self.clock.now());
+            // One look at the clock for both, or something could end between the two.
+            let now = self.clock.now();
+            expire(staging, now);
             if staging.is_closed() {
                 // The session was deleted in this batch: what follows meets a new one, in the next.
                 waiting.push_front(job);
                 break;
             }
-            let verdict = self.stage(staging, &job);
+            let verdict = self.stage(staging, &job, now);
             count += 1;
             bytes += verdict.bytes();
             answers.entry(name).or_default().push((job.reply, verdict, job.room));
@@ -183,8 +185,8 @@ impl Writer {
     }
 
     /// A panic while deciding fails that command alone: nothing of it was staged.
-    fn stage(&self, staging: &mut Staging, job: &Job) -> Verdict {
-        let moment = Moment { now: self.clock.now(), nonce: nonce(), policy: &self.policy };
+    fn stage(&self, staging: &mut Staging, job: &Job, now: Timestamp) -> Verdict {
+        let moment = Moment { now, nonce: nonce(), policy: &self.policy };
         let staged = catch_unwind(AssertUnwindSafe(|| staging.stage(job, moment)));
         staged.unwrap_or_else(|_| Verdict::Failed(WriterError::Service(ServiceError::Fault)))
     }
