@@ -365,7 +365,13 @@ fn new_session_id() -> SessionId {
 }
 
 #[cfg(test)]
+mod clock_tests;
+#[cfg(test)]
 mod damage_tests;
+#[cfg(test)]
+mod downtime_tests;
+#[cfg(test)]
+mod expiry_tests;
 #[cfg(test)]
 mod race_tests;
 #[cfg(test)]

@@ -1,0 +1,175 @@
+//! A clock that a test moves, and a writer that a test holds: what tests of time and of batches share.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::mpsc;
+
+use tempfile::TempDir;
+use tokio::task::JoinHandle;
+
+use super::service_tests::*;
+use super::*;
+use crate::board::{
+    AgentName, Commit, Condition, Digest, Frame, Key, Seq, StatePath, Timestamp, Ttl, stored,
+};
+use crate::store::{SqliteOptions, SqliteStore, SyncLevel};
+
+/// When tests begin.
+pub(super) const BEGIN: i64 = 1_795_244_591_123;
+
+pub(super) const LONG: Duration = Duration::from_secs(60);
+
+/// A clock that stands still until it is moved.
+#[derive(Clone)]
+pub(super) struct Hand(Arc<AtomicI64>);
+
+impl Hand {
+    pub(super) fn new() -> Self {
+        Self(Arc::new(AtomicI64::new(BEGIN)))
+    }
+
+    pub(super) fn clock(&self) -> Clock {
+        let hand = self.clone();
+        Clock::new(move || hand.now())
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
+        Timestamp(self.0.load(Ordering::SeqCst))
+    }
+
+    /// Moves it to so many milliseconds after the beginning.
+    pub(super) fn set(&self, ms: i64) {
+        self.0.store(BEGIN + ms, Ordering::SeqCst);
+    }
+}
+
+pub(super) fn open(dir: &Path) -> SqliteStore {
+    let options = SqliteOptions { sync: SyncLevel::Normal, free_bytes_min: 0 };
+    SqliteStore::open(dir, options).unwrap()
+}
+
+pub(super) fn start_at(dir: &Path, hand: &Hand) -> Service {
+    Service::start(Arc::new(open(dir)), POLICY, hand.clock()).unwrap()
+}
+
+/// A running service on a clock of its own.
+pub(super) fn started() -> (TempDir, Hand, Service) {
+    let (dir, hand) = (TempDir::new().unwrap(), Hand::new());
+    let service = start_at(dir.path(), &hand);
+    (dir, hand, service)
+}
+
+/// All commits in a store, in order.
+pub(super) fn commits(dir: &Path) -> Vec<Commit> {
+    let mut commits = Vec::new();
+    let mut take = |record: crate::store::Record<'_>| {
+        let body = Frame::decode(record.session, record.revision, record.frame).unwrap();
+        commits.push(stored::decode_commit(body).unwrap());
+        std::ops::ControlFlow::Continue(())
+    };
+    open(dir).replay(&mut take).unwrap();
+    commits
+}
+
+pub(super) fn ttl(text: &str) -> Ttl {
+    text.parse().unwrap()
+}
+
+pub(super) fn json(text: &str) -> Json {
+    Json::from_json(text, 128).unwrap()
+}
+
+pub(super) fn path(text: &str) -> StatePath {
+    StatePath::from_segments(text.split('/')).unwrap()
+}
+
+pub(super) fn put(at: &str, value: &str, lives: Option<&str>) -> Command {
+    let edit = Edit::Put { value: json(value), ttl: lives.map(ttl) };
+    Command::EditState { path: path(at), edit }
+}
+
+pub(super) fn add(at: &str, number: &str) -> Command {
+    Command::EditState { path: path(at), edit: Edit::Add(json(number)) }
+}
+
+pub(super) fn claim(lives: &str) -> Command {
+    Command::Claim { request: Seq(1), ttl: ttl(lives) }
+}
+
+pub(super) fn by(agent: &str, write: Write) -> Write {
+    let author: AgentName = agent.parse().unwrap();
+    Write { terms: Terms { author: Some(author), ..write.terms }, ..write }
+}
+
+/// The same with a key; what `request` says is what a repeat must say too.
+pub(super) fn keyed(write: Write, key: &str, request: &str) -> Write {
+    let key = Key { key: key.into(), fingerprint: Digest::of(request.as_bytes()) };
+    Write { terms: Terms { key: Some(key), ..write.terms }, ..write }
+}
+
+/// The text at a path of a board's state.
+pub(super) fn value(board: &Board, at: &str) -> Option<String> {
+    let value = board.state().value(&path(at))?;
+    let mut text = String::new();
+    value.write(&mut text);
+    Some(text)
+}
+
+impl Service {
+    /// Carries out a command that has no key and no author.
+    pub(super) async fn carry_out(
+        &self,
+        session: &str,
+        command: Command,
+    ) -> Result<Receipt, ServiceError> {
+        self.receipt(write_to(session, command), vec![]).await
+    }
+
+    /// Waits until that revision is published.
+    pub(super) async fn reaches(&self, session: &str, revision: u64) {
+        self.reach(&name(session), Revision(revision), LONG).await.unwrap();
+    }
+}
+
+/// A writer that is in the middle of a batch: what is queued meanwhile belongs to the same one.
+pub(super) struct Held {
+    go_on: mpsc::Sender<()>,
+    write: JoinHandle<()>,
+}
+
+impl Held {
+    pub(super) async fn new(service: &Service) -> Self {
+        let (inside, mut begun) = tokio::sync::mpsc::unbounded_channel();
+        let (go_on, wait) = mpsc::channel();
+        let wait = Mutex::new(wait);
+        let keep: Keep = Arc::new(move |_| {
+            inside.send(()).ok();
+            wait.lock().recv().ok();
+            Some(json("null"))
+        });
+        let key = Uuid::new_v4().to_string();
+        let (service, write) = (service.clone(), keyed(request("held", "{}"), &key, ""));
+        let write = tokio::spawn(async move {
+            let reply = service.write(write, vec![], Some(keep)).await;
+            assert!(matches!(reply, Ok(Reply::Now(_))), "{reply:?}");
+        });
+        begun.recv().await.unwrap();
+        Self { go_on, write }
+    }
+
+    pub(super) async fn release(self) {
+        self.go_on.send(()).unwrap();
+        self.write.await.unwrap();
+    }
+}
+
+#[test]
+fn a_hand_made_clock_stands_still() {
+    let hand = Hand::new();
+    let clock = hand.clock();
+    assert_eq!(clock.now(), Timestamp(BEGIN));
+    hand.set(5);
+    assert_eq!((clock.now(), clock.clone().now()), (Timestamp(BEGIN + 5), hand.now()));
+    assert_eq!(format!("{clock:?}"), "Clock(Timestamp(1795244591128))");
+    assert_eq!(write_to("s", claim("1s")).terms.condition, Condition::default());
+}
