@@ -48,24 +48,34 @@ impl Service {
         patch: &Patch,
         keep: Option<Keep>,
     ) -> Result<Reply, ServiceError> {
-        // The entry of a repeat may have changed, or be gone.
-        if let Some(answer) = self.recall(&terms)? {
-            return Ok(Reply::Before(answer));
-        }
         for _ in 0..PATCH_TRIES_MAX {
-            let (board, basis, text) = self.entry_to_patch(&terms, &log, seq).await?;
-            let revision = board.revision();
-            let text =
-                patch.apply(&text).map_err(|error| ServiceError::Patch { error, revision })?;
-            let (item, images) = patched(&log, &text)?;
-            let command = Command::PutEntry { log: log.clone(), seq, item, basis: Some(basis) };
-            let write = Write { terms: terms.clone(), command };
+            let (write, images) = match self.patched_write(&terms, &log, seq, patch).await {
+                Ok(made) => made,
+                // The entry of a repeat may have changed or be gone, by its own first too.
+                Err(error) => return self.recall(&terms)?.map(Reply::Before).ok_or(error),
+            };
             match self.write(write, images, keep.clone()).await {
                 Err(ServiceError::Rejected { rejected: Rejected::Stale, .. }) => {}
                 result => return result,
             }
         }
         Err(ServiceError::Overloaded)
+    }
+
+    /// The write of the entry as the patch makes it, if nobody changes it meanwhile.
+    async fn patched_write(
+        &self,
+        terms: &Terms,
+        log: &LogName,
+        seq: Seq,
+        patch: &Patch,
+    ) -> Result<(Write, Vec<ImageBytes>), ServiceError> {
+        let (board, basis, text) = self.entry_to_patch(terms, log, seq).await?;
+        let revision = board.revision();
+        let text = patch.apply(&text).map_err(|error| ServiceError::Patch { error, revision })?;
+        let (item, images) = patched(log, &text)?;
+        let command = Command::PutEntry { log: log.clone(), seq, item, basis: Some(basis) };
+        Ok((Write { terms: terms.clone(), command }, images))
     }
 
     async fn entry_to_patch(
