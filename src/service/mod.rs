@@ -267,6 +267,9 @@ impl Service {
     /// What this write was answered, if it was carried out before. The writer looks again.
     fn recall(&self, terms: &Terms) -> Result<Option<Json>, ServiceError> {
         let Some(session) = self.inner.directory.get(&terms.session) else { return Ok(None) };
+        if session.is_damaged() {
+            return Err(ServiceError::Damaged);
+        }
         recall(&session.published().board, terms, self.inner.clock.now())
     }
 
