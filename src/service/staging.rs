@@ -48,8 +48,13 @@ impl Verdict {
         }
     }
 
+    /// Whether it is part of what its batch stores; of a repeat, whether its first may be.
     pub(super) fn writes(&self) -> bool {
-        self.bytes() > 0
+        match self {
+            Self::Done { bytes, .. } => *bytes > 0,
+            Self::Recalled(_) => true,
+            Self::Failed(_) => false,
+        }
     }
 
     pub(super) fn into_answer(self) -> Result<Reply, WriterError> {
