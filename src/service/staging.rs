@@ -206,10 +206,10 @@ impl Staging {
     }
 }
 
-/// Keeps with a keyed write's commit what it is answered.
+/// Keeps with a keyed write's commit what it is answered; without an answer there is no such commit.
 fn keep_answer(job: &Job, commit: &mut Commit, receipt: &mut Receipt) -> Result<(), ServiceError> {
-    let (Some(key), Some(keep)) = (&job.write.terms.key, &job.keep) else { return Ok(()) };
-    let answer = keep(receipt).ok_or(ServiceError::Fault)?;
+    let Some(key) = &job.write.terms.key else { return Ok(()) };
+    let answer = job.keep.as_ref().and_then(|keep| keep(receipt)).ok_or(ServiceError::Fault)?;
     let forgotten = receipt.board.keys().to_forget(commit.at);
     let kept = Kept { key: key.clone(), answer, forgotten };
     let mut board = Board::clone(&receipt.board);
