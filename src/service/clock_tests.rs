@@ -133,7 +133,7 @@ impl Service {
 
 /// A writer that is in the middle of a batch: what is queued meanwhile belongs to the same one.
 pub(super) struct Held {
-    go_on: mpsc::Sender<()>,
+    pub(super) go_on: mpsc::Sender<()>,
     write: JoinHandle<()>,
 }
 

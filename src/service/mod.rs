@@ -378,4 +378,6 @@ mod expiry_tests;
 #[cfg(test)]
 mod race_tests;
 #[cfg(test)]
+mod repeat_tests;
+#[cfg(test)]
 mod service_tests;
