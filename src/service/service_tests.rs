@@ -7,6 +7,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::join_all;
 use tempfile::TempDir;
 
+use super::clock_tests::Held;
 use super::*;
 use crate::board::{Condition, LogName, Rejected, Screenshot, Seq};
 use crate::store::{SqliteOptions, SqliteStore, SyncLevel};
@@ -201,9 +202,12 @@ async fn more_writes_than_may_wait_are_refused_and_the_others_stand() {
 async fn a_stopped_service_writes_no_more_and_what_waited_is_done() {
     let dir = TempDir::new().unwrap();
     let service = start(dir.path());
+    let held = Held::new(&service).await;
     let mut waiting = Box::pin(service.receipt(request("s", "{}"), vec![]));
     assert!(waiting.as_mut().now_or_never().is_none());
-    stop(service.clone()).await;
+    let stopping = tokio::spawn(stop(service.clone()));
+    held.release().await;
+    stopping.await.unwrap();
     waiting.await.unwrap();
     let late = service.receipt(request("s", "{}"), vec![]).await;
     assert!(matches!(late, Err(ServiceError::Stopping)));
