@@ -12,7 +12,7 @@ const NAME: &str = "lock";
 /// A held lock; dropping it releases the directory.
 #[derive(Debug)]
 pub(super) struct Lock {
-    _file: File,
+    file: File,
 }
 
 impl Lock {
@@ -27,9 +27,18 @@ impl Lock {
             .open(&path)
             .map_err(StoreError::io(&path))?;
         match file.try_lock() {
-            Ok(()) => Ok(Self { _file: file }),
+            Ok(()) => Ok(Self { file }),
             Err(TryLockError::WouldBlock) => Err(StoreError::InUse { dir: dir.to_owned() }),
             Err(TryLockError::Error(source)) => Err(StoreError::io(&path)(source)),
+        }
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Closing the file would not do: a child that has not come to run its program yet has it open too.
+        if let Err(error) = self.file.unlock() {
+            tracing::warn!(%error, "the data directory stays locked until this process ends");
         }
     }
 }
