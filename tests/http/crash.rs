@@ -10,7 +10,7 @@ use uuid::Uuid;
 use crate::crash_load::{Load, Written};
 use crate::harness::{Server, finished};
 
-fn rounds() -> u32 {
+pub(crate) fn rounds() -> u32 {
     match std::env::var("BLACKBOARD_CRASH_ROUNDS") {
         Ok(rounds) => rounds.parse().expect("BLACKBOARD_CRASH_ROUNDS is a number"),
         Err(_) => 3,
@@ -18,11 +18,11 @@ fn rounds() -> u32 {
 }
 
 /// A moment of a load: after some tens or hundreds of acknowledged writes.
-fn moment() -> u32 {
+pub(crate) fn moment() -> u32 {
     20 + u32::try_from(Uuid::new_v4().as_u128() % 400).expect("a small number")
 }
 
-fn check_is_sound(server: &Server) {
+pub(crate) fn check_is_sound(server: &Server) {
     let data = server.data();
     let check = finished(&["check", "--data", data.to_str().expect("a path")]);
     assert!(

@@ -97,7 +97,7 @@ async fn post(board: Board, done: &Semaphore, log: &str, writer: u64, batch: u64
     }
 }
 
-fn picture(n: u64) -> Vec<u8> {
+pub(crate) fn picture(n: u64) -> Vec<u8> {
     let shade = u8::try_from(n % 251).expect("a byte");
     png(40, 40, shade)
 }

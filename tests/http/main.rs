@@ -19,6 +19,7 @@ mod concurrency;
 mod conditions;
 mod connections;
 mod crash;
+mod crash_keys;
 mod crash_load;
 mod documented_calls;
 mod done;
