@@ -78,6 +78,16 @@ fn ended(child: &mut Child) -> Option<ExitStatus> {
     }
 }
 
+/// A client that goes straight to where it is sent, and no further.
+pub(crate) fn client() -> reqwest::Client {
+    reqwest::Client::builder()
+        .no_proxy()
+        .redirect(reqwest::redirect::Policy::none())
+        .timeout(Duration::from_secs(120))
+        .build()
+        .expect("a client")
+}
+
 /// A running server. Dropped, it is killed and its directory goes.
 pub(crate) struct Server {
     child: Child,
@@ -99,13 +109,7 @@ impl Server {
         let flags: Vec<String> = flags.iter().map(|&flag| flag.to_owned()).collect();
         let said = Arc::new(Mutex::new(String::new()));
         let (child, address) = launch(&home, &flags, &said);
-        let http = reqwest::Client::builder()
-            .no_proxy()
-            .redirect(reqwest::redirect::Policy::none())
-            .timeout(Duration::from_secs(120))
-            .build()
-            .expect("a client");
-        Self { child, address, said, flags, home, http }
+        Self { child, address, said, flags, home, http: client() }
     }
 
     pub(crate) fn data(&self) -> PathBuf {
@@ -130,10 +134,7 @@ impl Server {
     }
 
     pub(crate) fn board(&self, session: &str) -> Board {
-        Board {
-            http: self.http.clone(),
-            root: format!("{}/v1/sessions/{}", self.address, encoded(session)),
-        }
+        Board::at(&self.http, &self.address, session)
     }
 
     /// A session made by name, so that reads of it work before anything is written.
@@ -249,6 +250,12 @@ pub(crate) struct Board {
 }
 
 impl Board {
+    /// On the server at this address.
+    pub(crate) fn at(http: &reqwest::Client, address: &str, session: &str) -> Self {
+        let root = format!("{address}/v1/sessions/{}", encoded(session));
+        Self { http: http.clone(), root }
+    }
+
     pub(crate) fn to(&self, method: Method, tail: &str) -> RequestBuilder {
         let slash = if tail.is_empty() || tail.starts_with('?') { "" } else { "/" };
         self.http.request(method, format!("{}{slash}{tail}", self.root))
