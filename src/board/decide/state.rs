@@ -23,10 +23,11 @@ impl Draft<'_> {
         if bytes > STATE_BYTES_MAX && bytes > before.bytes() {
             return Err(Rejected::StateFull { bytes });
         }
-        Ok(match (edit, self.board.state.value(path)) {
-            (Edit::Add(_) | Edit::Append(_), Some(value)) => Answer::Value(value),
-            (_, _) => Answer::Done,
-        })
+        let value = match edit {
+            Edit::Add(_) | Edit::Append(_) => self.board.state.value(path),
+            Edit::Put { .. } | Edit::Merge(_) | Edit::Remove => None,
+        };
+        Ok(value.map_or(Answer::Done, Answer::Value))
     }
 
     fn state_change(

@@ -21,8 +21,9 @@ impl State {
         expires_at: Option<Timestamp>,
         revision: Revision,
     ) {
-        let Some(tree) = self.admitted(path, value) else { return };
-        self.replace(path, Node::read(&tree, self.node(path), revision), revision);
+        let Some((tree, present)) = self.admitted(path, value) else { return };
+        let node = Node::read(&tree, present.as_ref(), revision);
+        self.replace(path, present.as_ref(), node, revision);
         // What has this very deadline is not touched, so that it can be seen that nothing changed.
         let stays = expires_at.is_some() && self.expiries.get(path) == expires_at;
         self.expiries.end_within(path, |within| !(stays && within == path));
@@ -33,19 +34,20 @@ impl State {
 
     /// Sets a value. The deadlines of all that is still there stay.
     pub(in crate::board) fn set(&mut self, path: &StatePath, value: &str, revision: Revision) {
-        let Some(tree) = self.admitted(path, value) else { return };
-        self.replace(path, Node::read(&tree, self.node(path), revision), revision);
+        let Some((tree, present)) = self.admitted(path, value) else { return };
+        let node = Node::read(&tree, present.as_ref(), revision);
+        self.replace(path, present.as_ref(), node, revision);
         let Self { root, expiries } = self;
         expiries.end_within(path, |within| root.find(within.segments()).is_none());
     }
 
     /// Applies a JSON merge patch (RFC 7396). The deadlines of all that is still there stay.
     pub(in crate::board) fn merge(&mut self, path: &StatePath, patch: &str, revision: Revision) {
-        let Some(tree) = self.admitted(path, patch) else { return };
-        let Self { root, expiries } = self;
+        let Some((tree, present)) = self.admitted(path, patch) else { return };
+        let expiries = &mut self.expiries;
         let mut merge = Merge { revision, path, names: Vec::new(), expiries };
-        let merged = merge.merged(root.find(path.segments()), &tree);
-        self.replace(path, merged, revision);
+        let merged = merge.merged(present.as_ref(), &tree);
+        self.replace(path, present.as_ref(), merged, revision);
     }
 
     /// Adds elements to an array, which is made where there is nothing. All deadlines stay.
@@ -88,16 +90,23 @@ impl State {
         self.expiries.end_within(path, |_| true);
     }
 
-    /// The value as a tree, if it may stand at this path.
-    fn admitted<'a>(&self, path: &StatePath, value: &'a str) -> Option<Tree<'a>> {
+    /// The value as a tree, if it may stand at this path, and what stands there.
+    fn admitted<'a>(&self, path: &StatePath, value: &'a str) -> Option<(Tree<'a>, Option<Node>)> {
         let tree = shallow(value, DEPTH_MAX.checked_sub(path.len())?)?;
         let fits = matches!(tree, Tree::Object(_)) || !path.is_root();
-        (fits && self.place(path).is_ok()).then_some(tree)
+        let present = self.place(path).ok()?;
+        fits.then_some((tree, present.map(|value| value.0)))
     }
 
     /// Sets the node at this path, if it is another one than stands there, and the revisions above it.
-    fn replace(&mut self, path: &StatePath, node: Node, revision: Revision) {
-        if !self.node(path).is_some_and(|present| present.same(&node)) {
+    fn replace(
+        &mut self,
+        path: &StatePath,
+        present: Option<&Node>,
+        node: Node,
+        revision: Revision,
+    ) {
+        if !present.is_some_and(|present| present.same(&node)) {
             edit(&mut self.root, path.segments(), revision, |slot| *slot = node);
         }
     }
