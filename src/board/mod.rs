@@ -65,22 +65,36 @@ pub use value::Json;
 #[cfg(test)]
 mod admit_tests;
 #[cfg(test)]
+mod agent_tests;
+#[cfg(test)]
 mod board_tests;
 #[cfg(test)]
 mod bounds_tests;
+#[cfg(test)]
+mod claim_tests;
 #[cfg(test)]
 mod condition_tests;
 #[cfg(test)]
 mod decide_tests;
 #[cfg(test)]
+mod expiry_tests;
+#[cfg(test)]
 mod image_tests;
 #[cfg(test)]
 mod item_tests;
+#[cfg(test)]
+mod key_tests;
 #[cfg(test)]
 mod plan_tests;
 #[cfg(test)]
 mod replay_tests;
 #[cfg(test)]
+mod retention_tests;
+#[cfg(test)]
 mod select_tests;
 #[cfg(test)]
 mod shared_plan_tests;
+#[cfg(test)]
+mod state_tests;
+#[cfg(test)]
+mod transaction_tests;
