@@ -46,21 +46,22 @@ impl Commit {
         self.changes.iter().any(ends)
     }
 
-    /// Whether it does nothing but take something away.
+    /// Whether it takes something away, and does nothing else but keep the answer to that.
     #[must_use]
     pub fn only_removes(&self) -> bool {
-        self.changes.iter().all(|change| {
-            matches!(
-                change,
-                Change::Deleted
-                    | Change::Cleared { .. }
-                    | Change::Removed { .. }
-                    | Change::StateRemoved { .. }
-                    | Change::AgentRemoved { .. }
-                    | Change::Released { .. }
-                    | Change::Expired(_)
-            )
-        })
+        !self.changes.is_empty()
+            && self.changes.iter().all(|change| {
+                matches!(
+                    change,
+                    Change::Deleted
+                        | Change::Cleared { .. }
+                        | Change::Removed { .. }
+                        | Change::StateRemoved { .. }
+                        | Change::AgentRemoved { .. }
+                        | Change::Released { .. }
+                        | Change::Expired(_)
+                )
+            })
     }
 
     /// Whether it only took note of what ran out, so that nobody wrote anything.

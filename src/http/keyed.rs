@@ -46,10 +46,12 @@ mod tests {
     fn refused(text: &str) -> (Code, String) {
         let invalid = keyed("k", text).unwrap_err();
         let code = invalid.code();
-        match invalid {
-            InvalidItem::Unsupported(unsupported) => (code, unsupported.pointer),
-            _ => (code, String::new()),
-        }
+        let pointer = if let InvalidItem::Unsupported(unsupported) = invalid {
+            unsupported.pointer
+        } else {
+            String::new()
+        };
+        (code, pointer)
     }
 
     #[test]

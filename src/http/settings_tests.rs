@@ -23,10 +23,9 @@ fn max(count: usize) -> NonZeroUsize {
 }
 
 fn states(text: &str) -> AgentStates {
-    match read(&format!("{{\"agent_states\":{text}}}")).agent_states {
-        Set::To(states) => states,
-        other => panic!("{other:?}"),
-    }
+    let patch = read(&format!("{{\"agent_states\":{text}}}"));
+    let Set::To(states) = patch.agent_states else { panic!("{patch:?}") };
+    states
 }
 
 #[test]

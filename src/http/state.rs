@@ -249,7 +249,8 @@ async fn edit(writing: Writing, path: StatePath, edit: Edit) -> Result<Response,
 }
 
 fn answer(written: &Written<'_>, path: &StatePath) -> ShapeResult {
-    let made = (!written.receipt.existed).then(|| state_url(written.session, path));
+    let made = written.receipt.committed && !written.receipt.existed;
+    let made = made.then(|| state_url(written.session, path));
     let tag = tag_of(written, path);
     let board::Answer::Value(value) = &written.receipt.answer else {
         return written.changed(tag, made);

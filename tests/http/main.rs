@@ -62,4 +62,3 @@ mod transactions;
 mod vector_play;
 mod vectors;
 mod whole;
-
