@@ -170,15 +170,16 @@ impl Board {
         times.into_iter().flatten().min()
     }
 
-    /// What in it has come to its end by time. Where that is the session, it is nothing else.
+    /// At most so much of what in it has come to its end by time. Where that is the session, it is nothing
+    /// else.
     #[must_use]
-    pub fn due(&self, now: Timestamp) -> Vec<Due> {
+    pub fn due(&self, now: Timestamp, limit: usize) -> Vec<Due> {
         if self.ends_at().is_some_and(|at| at <= now) {
             return vec![Due::Session];
         }
         let leases = self.leases.iter().take_while(|(at, _)| *at <= now);
-        let paths = self.state.due(now).into_iter().map(Due::State);
-        paths.chain(leases.map(|(_, seq)| Due::Claim(*seq))).collect()
+        let paths = self.state.due(now, limit).into_iter().map(Due::State);
+        paths.chain(leases.map(|(_, seq)| Due::Claim(*seq))).take(limit).collect()
     }
 
     fn ends_at(&self) -> Option<Timestamp> {

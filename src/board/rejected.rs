@@ -55,7 +55,9 @@ pub enum Rejected {
         max: usize,
     },
     /// The session would have more item text than it may.
-    #[error("the session's items would have {bytes} bytes, and may have {max}")]
+    #[error(
+        "the session would have {bytes} bytes of items, state, profiles and kept answers, and may have {max}"
+    )]
     SessionFull {
         /// How much it would be.
         bytes: u64,

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::json::tokens::{Token, Tokens};
 use super::json::{self, Exact, Kind};
 use super::{AgentName, Board, Entry, IMAGE_MEMBER, Item, Log, LogName, Seq, Work};
 
@@ -124,19 +125,17 @@ fn is_text(value: Option<&str>, text: &str) -> bool {
     value.is_some_and(|v| json::kind(v) == Kind::String && json::decode(v) == text)
 }
 
-/// A walk without recursion: what is yet to be looked at waits on a stack.
+/// One pass over the text, however deep it is.
 fn contains(log: &LogName, item: &Item, text: &Contains) -> bool {
     let is_image = |name: &str| *log == LogName::Screenshots && json::decode(name) == IMAGE_MEMBER;
-    let mut values: Vec<&str> = json::members(item.text())
-        .filter(|member| !is_image(member.name))
-        .map(|member| member.value)
-        .collect();
-    while let Some(value) = values.pop() {
-        match json::kind(value) {
-            Kind::String if text.is_in(value) => return true,
-            Kind::Array => values.extend(json::elements(value)),
-            Kind::Object => values.extend(json::members(value).map(|member| member.value)),
-            Kind::String | Kind::Number | Kind::Bool | Kind::Null => {}
+    let (mut levels, mut of_image) = (0_usize, false);
+    for (_, token) in Tokens::new(item.text()) {
+        match token {
+            Token::Name(name) if levels == 1 => of_image = is_image(name),
+            Token::String(value) if !of_image && text.is_in(value) => return true,
+            Token::ObjectOpen | Token::ArrayOpen => levels += 1,
+            Token::ObjectClose | Token::ArrayClose => levels = levels.saturating_sub(1),
+            Token::Name(_) | Token::String(_) | Token::Number(_) | Token::Word(_) => {}
         }
     }
     false

@@ -198,6 +198,10 @@ fn tags(headers: &HeaderMap, name: &HeaderName) -> Result<Option<Tags>, Problem>
         while !rest.is_empty() {
             let (tag, after) = one_tag(rest).ok_or_else(malformed)?;
             tags.push(tag);
+            let after = after.trim_start();
+            if !after.is_empty() && !after.starts_with(',') {
+                return Err(malformed());
+            }
             rest = after.trim_start_matches([' ', '\t', ',']);
         }
         if tags.len() > TAGS_MAX {

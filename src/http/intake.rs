@@ -8,13 +8,16 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::body::{BodyBytes, json_text, media_type, only_json, unsupported, work};
-use super::error::{Place, array_required, invalid_item};
+use super::error::{Place, array_required, invalid_item, refused as refused_by_rule};
 use super::form::multipart;
 use super::keyed::keyed;
 use super::params::{Params, invalid};
 use super::problem::{Fault, Problem};
 use crate::board::json::{self, Kind};
-use crate::board::{Code, IMAGE_TYPES, InvalidItem, Item, LogName, Screenshot, recognise};
+use crate::board::{
+    COMMIT_ITEMS_MAX, Code, IMAGE_TYPES, InvalidItem, Item, LogName, Rejected, Screenshot,
+    recognise,
+};
 use crate::service::ImageBytes;
 
 /// How many skipped lines an answer names; the rest are only counted.
@@ -115,6 +118,9 @@ impl Intake {
         member: Option<&'static str>,
     ) -> Result<(), Problem> {
         for (index, text) in json::elements(array).enumerate() {
+            if index == COMMIT_ITEMS_MAX {
+                return Err(too_many(json::elements(array).count()));
+            }
             let place = Place { index: Some(index), line: None, member };
             self.take(log, text).map_err(|invalid| invalid_item(&invalid, place))?;
         }
@@ -141,6 +147,9 @@ impl Intake {
         let lines = lines(text);
         let first = lines.len().saturating_sub(reading.last_k.unwrap_or(usize::MAX));
         let (mut listed, mut count) = (Vec::new(), 0);
+        if lines.len() - first > COMMIT_ITEMS_MAX {
+            return Err(too_many(lines.len() - first));
+        }
         for (index, line) in lines.iter().enumerate().skip(first) {
             let number = index + 1;
             let Err(problem) = self.take_line(log, line, number, reading.lenient) else { continue };
@@ -196,6 +205,11 @@ impl Intake {
         self.add(screenshot.map_err(|invalid| invalid_item(&invalid, Place::default()))?);
         Ok(())
     }
+}
+
+/// The refusal of more items than one write may bring, before they take room in the queue.
+fn too_many(items: usize) -> Problem {
+    refused_by_rule(&Rejected::TooManyItems { items, max: COMMIT_ITEMS_MAX }, None)
 }
 
 /// The refusal of a body that is no text, with the line of the first byte that is none.

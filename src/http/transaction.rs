@@ -4,13 +4,14 @@ use super::claims::{fence_member, result_member, ttl_member};
 use super::error::{Place, child, invalid_field, invalid_item, object_required, unknown_field};
 use super::etag::Resource;
 use super::intake::Intake;
-use super::path::state_path;
-use super::problem::Problem;
+use super::path::{InvalidStatePath, state_path};
+use super::problem::{Fault, Problem};
 use super::state::{number, value_of};
 use super::write::Writing;
 use crate::board::json::{self, DEPTH_MAX, Kind};
 use crate::board::{
-    Command, Edit, Item, Json, LogName, Revision, Seq, StatePath, Test, Transaction, Ttl,
+    Code, Command, Edit, InvalidPath, Item, Json, LogName, Revision, Seq, StatePath, Test,
+    Transaction, Ttl,
 };
 use crate::service::ImageBytes;
 
@@ -46,7 +47,7 @@ pub(super) fn read(text: &str, writing: &Writing) -> Result<Read, Problem> {
         otherwise: Vec::new(),
         images: Vec::new(),
     };
-    for (pointer, value) in members("", text)? {
+    for (pointer, value) in last_of_each(members("", text)?) {
         match pointer.as_str() {
             "/if" => {
                 for (pointer, test) in parts(&pointer, value)? {
@@ -80,6 +81,16 @@ fn members<'a>(pointer: &str, text: &'a str) -> Result<Vec<(String, &'a str)>, P
     }
     let pointed = |member: json::Member<'a>| (child(pointer, member.name), member.value);
     Ok(json::members(text).map(pointed).collect())
+}
+
+/// Of a repeated name the last one stands.
+fn last_of_each<'a>(members: Vec<(String, &'a str)>) -> Vec<(String, &'a str)> {
+    let mut last: Vec<(String, &'a str)> = Vec::new();
+    for (pointer, value) in members {
+        last.retain(|(known, _)| *known != pointer);
+        last.push((pointer, value));
+    }
+    last
 }
 
 /// The elements of an array, each with its pointer.
@@ -267,7 +278,15 @@ fn path_member(at: &str, value: &str) -> Result<StatePath, Problem> {
     if path.is_empty() {
         return Ok(StatePath::root());
     }
-    state_path(&path).map_err(|why| invalid_field(at.to_owned(), why.to_string()))
+    state_path(&path).map_err(|why| match why {
+        InvalidStatePath::Path(InvalidPath::TooDeep { .. }) => {
+            let fault = Fault { pointer: Some(at.to_owned()), line: None, detail: why.to_string() };
+            Problem::new(Code::TooDeep, format!("{at}: {why}")).fault(fault)
+        }
+        InvalidStatePath::Path(_) | InvalidStatePath::Encoding => {
+            invalid_field(at.to_owned(), why.to_string())
+        }
+    })
 }
 
 fn log_member(at: &str, value: &str) -> Result<LogName, Problem> {

@@ -327,7 +327,9 @@ fn weight(command: &Command) -> usize {
 
 fn brings(command: &Command) -> usize {
     const ITSELF: usize = 512;
-    let of = |items: &[Item]| items.iter().map(|item| item.text().len() + ITSELF).sum::<usize>();
+    const ITEM_ITSELF: usize = 64;
+    let of =
+        |items: &[Item]| items.iter().map(|item| item.text().len() + ITEM_ITSELF).sum::<usize>();
     let text = |json: &Json| json.text().len();
     let brought = match command {
         Command::PutSession { qa_pairs, .. } => of(qa_pairs),

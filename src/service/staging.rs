@@ -114,16 +114,19 @@ impl Staging {
         (!frames.is_empty()).then_some(Run { session, expected, frames, grows })
     }
 
-    /// Takes note of what has come to its end by time; before any command is decided, so that none
-    /// meets it.
+    /// Takes note of what has come to its end by time, in at most so many commits. Before a command is
+    /// decided it is all of it, so that none meets what is over.
     pub(super) fn expire(
         &mut self,
         now: Timestamp,
         nonce: impl Fn() -> Nonce,
+        commits_max: usize,
     ) -> Result<(), ServiceError> {
-        while !self.is_damaged()
-            && let Some(commit) = expire(&self.board, now, nonce())
-        {
+        for _ in 0..commits_max {
+            if self.is_damaged() {
+                break;
+            }
+            let Some(commit) = expire(&self.board, now, nonce()) else { break };
             let mut next = Board::clone(&self.board);
             apply(&mut next, &commit);
             self.add(Arc::new(next), &commit)?;

@@ -30,6 +30,9 @@ const BATCH_COMMANDS_MAX: usize = 1024;
 /// How many bytes of commits one batch takes, unless its first commit alone has more.
 const BATCH_BYTES_MAX: usize = 4 << 20;
 
+/// How many sessions are swept at once, with one commit each; then those who wait get their turn.
+const SWEPT_AT_ONCE_MAX: usize = 64;
+
 /// How long the writer rests at most while something will come to its end by time: by that much later
 /// it is done, even where the clock jumped.
 const SWEEP_EVERY: Duration = Duration::from_millis(500);
@@ -133,15 +136,18 @@ impl Writer {
             return false;
         }
         self.sweep_after = None;
+        if self.deadlines.next().is_none() {
+            return false;
+        }
         let now = self.clock.now();
-        let due = self.deadlines.due(now, BATCH_COMMANDS_MAX);
+        let due = self.deadlines.due(now, SWEPT_AT_ONCE_MAX);
         if due.is_empty() {
             return false;
         }
         let mut staged = HashMap::new();
         for name in due {
             let mut staging = Staging::of(self.directory.get(&name));
-            if !expire(&mut staging, now) {
+            if !expire(&mut staging, now, 1) {
                 self.sweep_after = Some(Instant::now() + SWEEP_EVERY);
             } else if staging.is_idle() {
                 // Nothing was due after all: it is not to be looked at again and again.
@@ -167,7 +173,7 @@ impl Writer {
                 .or_insert_with(|| Staging::of(self.directory.get(&name)));
             // One look at the clock for both, or something could end between the two.
             let now = self.clock.now();
-            expire(staging, now);
+            expire(staging, now, usize::MAX);
             if staging.is_closed() {
                 // The session was deleted in this batch: what follows meets a new one, in the next.
                 waiting.push_front(job);
@@ -271,8 +277,8 @@ fn answer(answers: Option<Answers>, outcome: Option<Outcome>) {
 }
 
 /// A panic takes nothing with it: what ended by time then ends later. Whether there was none.
-fn expire(staging: &mut Staging, now: Timestamp) -> bool {
-    let expired = catch_unwind(AssertUnwindSafe(|| staging.expire(now, nonce)));
+fn expire(staging: &mut Staging, now: Timestamp, commits_max: usize) -> bool {
+    let expired = catch_unwind(AssertUnwindSafe(|| staging.expire(now, nonce, commits_max)));
     matches!(expired, Ok(Ok(())))
 }
 

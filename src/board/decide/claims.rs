@@ -6,7 +6,7 @@ use crate::board::claim::{Claim, Fence, Work};
 use crate::board::command::{Answer, Write};
 use crate::board::commit::Change;
 use crate::board::rejected::Rejected;
-use crate::board::{AgentName, Board, Json, LogName, Revision, Seq, Ttl};
+use crate::board::{AgentName, Board, Json, LogName, Revision, Seq, Ttl, json};
 
 /// Refuses a write under a claim that does not stand any more.
 pub(super) fn check_fence(board: &Board, write: &Write) -> Result<(), Rejected> {
@@ -60,7 +60,7 @@ impl Draft<'_> {
         let author = self.stamp.agent;
         match (self.work_on(request)?, fence) {
             (Some(Work::Done(done)), _)
-                if done.result.as_ref() == result
+                if is_same(done.result.as_ref(), result)
                     && done.agent.as_ref() == author
                     && (fence.is_none() || done.fence == fence) =>
             {
@@ -95,6 +95,14 @@ impl Draft<'_> {
 
     fn work_on(&self, request: Seq) -> Result<Option<&Work>, Rejected> {
         Ok(find_entry(&self.board, &LogName::Requests, request)?.work.as_deref())
+    }
+}
+
+/// By value: a repeat may be written by another client.
+fn is_same(known: Option<&Json>, result: Option<&Json>) -> bool {
+    match (known, result) {
+        (Some(known), Some(result)) => json::equal(known.text(), result.text()),
+        (known, result) => known.is_none() && result.is_none(),
     }
 }
 

@@ -52,9 +52,10 @@ impl Expiries {
         self.by_time.get_min().map(|(at, _)| *at)
     }
 
-    /// What is due, in order of time; without what goes with something due above it.
-    pub(super) fn due(&self, now: Timestamp) -> Vec<StatePath> {
-        let mut due: Vec<_> = self.by_time.iter().take_while(|(at, _)| *at <= now).collect();
+    /// The first that are due, in order of time; without what goes with one of them above it.
+    pub(super) fn due(&self, now: Timestamp, limit: usize) -> Vec<StatePath> {
+        let due = self.by_time.iter().take_while(|(at, _)| *at <= now);
+        let mut due: Vec<_> = due.take(limit).collect();
         due.sort_by_key(|(_, path)| path);
         due.dedup_by(|(_, below), (_, above)| above.contains(below));
         due.sort();

@@ -115,10 +115,11 @@ impl State {
         self.expiries.next()
     }
 
-    /// The paths whose time has come, in order of time; without those that go with one above them.
+    /// At most so many paths whose time has come, in order of time; without those that go with one of them
+    /// above them.
     #[must_use]
-    pub fn due(&self, now: Timestamp) -> Vec<StatePath> {
-        self.expiries.due(now)
+    pub fn due(&self, now: Timestamp, limit: usize) -> Vec<StatePath> {
+        self.expiries.due(now, limit)
     }
 
     /// All deadlines, in order of path.

@@ -194,7 +194,7 @@ impl Model {
             .collect();
         top.sort();
         let top: Vec<_> = top.into_iter().map(|(_, path)| path).collect();
-        prop_assert_eq!(state.due(Timestamp(5)), top);
+        prop_assert_eq!(state.due(Timestamp(5), usize::MAX), top);
         let restored = State::restore(&text(state), &state.revisions(), held);
         prop_assert_eq!(restored.as_ref(), Some(state));
         Ok(())

@@ -133,7 +133,7 @@ fn a_put_or_a_removal_ends_the_deadlines_at_and_below_it() {
     assert_eq!((expiring(&state), state.changed()), (vec!["a/b!".to_owned()], Revision(2)));
     state.put(&path(""), "{}", Some(Timestamp(5)), Revision(4));
     assert_eq!(
-        (state.next_expiry(), state.due(Timestamp(5))),
+        (state.next_expiry(), state.due(Timestamp(5), usize::MAX)),
         (Some(Timestamp(5)), vec![path("")])
     );
     state.remove(&path(""), Revision(5));
@@ -161,7 +161,9 @@ fn what_is_due_comes_in_order_of_time_without_what_goes_with_it() {
     for (at, time) in [("z", 1), ("a", 3), ("a/b", 2), ("m", 2), ("n", 4), ("n/o", 1)] {
         state.put(&path(at), "{}", Some(Timestamp(time)), Revision(1));
     }
-    let due = |now| state.due(Timestamp(now)).iter().map(ToString::to_string).collect::<Vec<_>>();
+    let due = |now| {
+        state.due(Timestamp(now), usize::MAX).iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
     assert_eq!(state.next_expiry(), Some(Timestamp(1)));
     assert_eq!(due(0), [""; 0]);
     assert_eq!(due(1), ["n/o", "z"]);
