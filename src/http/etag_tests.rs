@@ -178,9 +178,20 @@ fn a_star_is_any() {
 #[test]
 fn what_is_no_list_of_tags_is_refused() {
     let many = ["\"a\""; TAGS_MAX + 1].join(",");
-    for malformed in
-        ["a", "3", "\"a", "a\"", "\"a\",b", "*, \"a\"", "\"a\", *", "**", "w/\"a\"", "W/a", &many]
-    {
+    for malformed in [
+        "a",
+        "3",
+        "\"a",
+        "a\"",
+        "\"a\" \"b\"",
+        "\"a\",b",
+        "*, \"a\"",
+        "\"a\", *",
+        "**",
+        "w/\"a\"",
+        "W/a",
+        &many,
+    ] {
         assert_eq!(if_match(malformed), Err(Code::InvalidParameter), "{malformed}");
         assert_eq!(known(malformed, &tag(3)), Err(Code::InvalidParameter), "{malformed}");
     }

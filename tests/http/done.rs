@@ -105,6 +105,16 @@ async fn a_fence_that_is_not_the_last_is_stale() {
 }
 
 #[tokio::test]
+async fn the_same_result_in_another_order_is_the_same_result() {
+    let server = Server::start();
+    let board = server.board("s");
+    board.post("requests", "{}").await.is(201);
+    let first = done(&board, "A", 1, r#"{"result":{"a":1.0,"b":[2]}}"#).await;
+    let again = done(&board, "A", 1, r#"{"result":{"b":[2.0],"a":1}}"#).await;
+    assert_eq!(again.is(200).revision(), first.is(200).revision());
+}
+
+#[tokio::test]
 async fn ending_it_again_the_same_way_changes_nothing() {
     let server = Server::start();
     let board = requested(&server, 2).await;

@@ -138,6 +138,18 @@ async fn packed_bodies_within_the_limit_are_taken() {
 }
 
 #[tokio::test]
+async fn more_items_than_a_write_may_bring_are_refused_before_they_wait() {
+    let server = Server::start();
+    let board = server.board("s");
+    let many = format!("[{}{{}}]", "{},".repeat(500_000));
+    board.post("trajectories", &many).await.problem(413, "commit-too-large");
+    let lines = "{}\n".repeat(500_001);
+    let lines = board.typed(Method::POST, "trajectories", "application/x-ndjson", lines);
+    ask(lines).await.problem(413, "commit-too-large");
+    board.get("").await.problem(404, "session-not-found");
+}
+
+#[tokio::test]
 async fn an_item_has_its_own_limit() {
     let board = Unmoved::new().await;
     let big = format!("{{\"a\":\"{}\"}}", "x".repeat(MIB));

@@ -164,6 +164,17 @@ async fn one_refused_operation_refuses_all_and_is_pointed_at() {
 }
 
 #[tokio::test]
+async fn of_a_repeated_member_the_last_one_stands() {
+    let server = Server::start();
+    let board = server.board("s");
+    let twice = r#"{"then":[{"put":"a","value":1}],"if":[{"path":"x","absent":false}],
+        "if":[],"then":[{"put":"b","value":2}]}"#;
+    let answer = board.post("transactions", twice).await.is(200).json();
+    assert_eq!((&answer["succeeded"], &answer["results"]), (&json!(true), &json!([{"put":"b"}])));
+    assert_eq!(board.get("state").await.json(), json!({"b":2}));
+}
+
+#[tokio::test]
 async fn what_is_no_transaction_is_refused() {
     let server = Server::start();
     let (absent, there) = (server.board("absent"), filled(&server, "there").await);
