@@ -1,8 +1,9 @@
 //! The stored shape of commits and bases: JSON, with the items' text as it is.
 //!
 //! This is format 2, the one that a frame's version byte names. It has all of format 1, which had no
-//! state, agents, claims, keys and expiries, so one reader takes both. Neither ever changes: a new member
-//! or a new kind of change is a new format, since an older server must refuse what it does not know.
+//! state, agents, claims, keys and expiries, so one reader takes the commits of both; no base was ever
+//! stored in format 1. Neither ever changes: a new member or a new kind of change is a new format, since
+//! an older server must refuse what it does not know.
 
 mod base;
 mod change;
