@@ -68,7 +68,7 @@ pub(super) struct AppendBody {
     append: Vec<serde_json::Value>,
 }
 
-/// Read the state
+/// Read a value
 ///
 /// The value at a path, as it was written: the order of members and the text of numbers stay.
 #[utoipa::path(

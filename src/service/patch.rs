@@ -11,7 +11,7 @@ use crate::board::{
 };
 
 /// How often a patch begins again because its entry was changed meanwhile.
-const PATCH_TRIES_MAX: usize = 64;
+const PATCH_TRIES_MAX: usize = 256;
 
 /// The largest whole text, image included, that a patch may make.
 const PATCHED_BYTES_MAX: usize = 32 << 20;
