@@ -199,8 +199,7 @@ fn is_shallow(levels_above: usize, value: &Json) -> bool {
 
 fn admit_work(board: &Board, revision: Revision, seq: Seq, change: &Change) -> Result<(), Misfit> {
     admit_entry(board, &LogName::Requests, seq)?;
-    let entry = board.log(&LogName::Requests).and_then(|log| log.get(seq));
-    let work = entry.and_then(|entry| entry.work.as_deref());
+    let work = board.work(seq);
     let claim = work.and_then(Work::claim);
     let done = matches!(work, Some(Work::Done(_)));
     let fits = if let Change::Claimed { agent, fence, .. } = change {

@@ -174,8 +174,7 @@ fn remove_agent(board: &mut Board, name: &AgentName, stamp: Stamp<'_>) {
 /// Notes what has become of a request, and when that runs out.
 fn mark(board: &mut Board, seq: Seq, work: Option<Work>, stamp: Stamp<'_>) {
     let lease = |work: &Work| work.claim().map(|claim| (claim.expires_at, seq));
-    let entry = board.log(&LogName::Requests).and_then(|log| log.get(seq));
-    if let Some(before) = entry.and_then(|entry| entry.work.as_deref()).and_then(lease) {
+    if let Some(before) = board.work(seq).and_then(lease) {
         board.leases.remove(&before);
     }
     if let Some(lease) = work.as_ref().and_then(lease) {
@@ -189,9 +188,7 @@ fn expire(board: &mut Board, due: &Due, stamp: Stamp<'_>) {
         Due::Session => *board = Board::absent(board.id, board.revision),
         Due::State(path) => edit_state(board, |state| state.remove(path, stamp.revision)),
         Due::Claim(seq) => {
-            let entry = board.log(&LogName::Requests).and_then(|log| log.get(*seq));
-            let claim = entry.and_then(|entry| entry.work.as_ref()?.claim());
-            let fence = claim.map(|claim| claim.fence);
+            let fence = board.work(*seq).and_then(Work::claim).map(|claim| claim.fence);
             mark(board, *seq, fence.map(|fence| Work::Lapsed { fence }), stamp);
         }
     }

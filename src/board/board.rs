@@ -5,6 +5,7 @@ use std::sync::Arc;
 use imbl::{OrdMap, OrdSet};
 
 use super::agent::Agent;
+use super::claim::Work;
 use super::commit::Due;
 use super::idempotency::{Kept, Keys};
 use super::settings::{Labels, Settings};
@@ -125,6 +126,12 @@ impl Board {
             LogName::Screenshots => Some(screenshots),
             LogName::Memory(agent) => self.memories.get(agent),
         }
+    }
+
+    /// What has become of a request, where anything has.
+    #[must_use]
+    pub fn work(&self, request: Seq) -> Option<&Work> {
+        self.log(&LogName::Requests)?.get(request)?.work.as_deref()
     }
 
     /// The four logs of the board, in the order of [`LogName::BOARD`].

@@ -2,8 +2,8 @@
 //! boards, one durable append for the whole batch, publish, answer.
 //!
 //! Nothing is published, and nothing answered, before its batch is durable; refusals wait too, since
-//! a refusal may speak of a revision that is only staged. There is no timer: while one batch is being
-//! synced, the next one gathers.
+//! a refusal may speak of a revision that is only staged. No batch waits for a timer: while one is being
+//! synced, the next one gathers. Between batches it sweeps what has come to its end by time.
 
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -11,9 +11,7 @@ use crate::board::{AgentName, Board, Json, LogName, Revision, Seq, Ttl, json};
 /// Refuses a write under a claim that does not stand any more.
 pub(super) fn check_fence(board: &Board, write: &Write) -> Result<(), Rejected> {
     let Some(Fence { request, fence }) = write.terms.fence else { return Ok(()) };
-    let entry = board.log(&LogName::Requests).and_then(|log| log.get(request));
-    let work = entry.and_then(|entry| entry.work.as_deref());
-    if work.is_some_and(|work| work.honours(fence)) {
+    if board.work(request).is_some_and(|work| work.honours(fence)) {
         return Ok(());
     }
     Err(Rejected::StaleFence { request, fence })
@@ -58,7 +56,9 @@ impl Draft<'_> {
         result: Option<&Json>,
     ) -> Result<Answer, Rejected> {
         let author = self.stamp.agent;
-        match (self.work_on(request)?, fence) {
+        let work = self.work_on(request)?;
+        let held = work.and_then(Work::claim).map(|claim| claim.fence);
+        match (work, fence) {
             (Some(Work::Done(done)), _)
                 if is_same(done.result.as_ref(), result)
                     && done.agent.as_ref() == author
@@ -83,7 +83,6 @@ impl Draft<'_> {
             }
             (Some(Work::Claimed(_) | Work::Lapsed { .. }) | None, None) => {}
         }
-        let held = self.work_on(request)?.and_then(Work::claim).map(|claim| claim.fence);
         let fence = fence.or(held);
         self.change(Change::Finished { seq: request, fence, result: result.cloned() });
         Ok(Answer::Done)

@@ -1,6 +1,7 @@
 //! Transactions: tests, then the one branch or the other, all of it or nothing.
 
 use super::Draft;
+use super::logs::find_entry;
 use crate::board::claim::Work;
 use crate::board::command::{Answer, Test, Transaction};
 use crate::board::rejected::{Branch, Rejected};
@@ -38,10 +39,9 @@ fn holds(board: &Board, test: &Test) -> bool {
         }
         Test::Count(log, count) => board.log(log).map_or(0, Log::len) == *count,
         Test::Claimable(request, claimable) => {
-            let entry = board.log(&LogName::Requests).and_then(|log| log.get(*request));
             let free = |work: &Work| matches!(work, Work::Lapsed { .. });
-            let is = entry.is_some_and(|entry| entry.work.as_deref().is_none_or(free));
-            is == *claimable
+            let entry = find_entry(board, &LogName::Requests, *request);
+            entry.is_ok_and(|entry| entry.work.as_deref().is_none_or(free)) == *claimable
         }
         Test::AtRevision(revision) => board.revision == *revision,
     }

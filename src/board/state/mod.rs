@@ -74,12 +74,6 @@ impl State {
         text
     }
 
-    /// The whole document.
-    #[must_use]
-    pub fn document(&self) -> StateValue {
-        StateValue(self.root.clone())
-    }
-
     /// The value at this path; `None` where there is none, or something above is no object.
     #[must_use]
     pub fn value(&self, path: &StatePath) -> Option<StateValue> {
@@ -101,12 +95,6 @@ impl State {
             node = member;
         }
         Ok(Some(StateValue(node.clone())))
-    }
-
-    /// When the value at this path goes away by itself.
-    #[must_use]
-    pub fn expires_at(&self, path: &StatePath) -> Option<Timestamp> {
-        self.expiries.get(path)
     }
 
     /// When the next value goes away by itself.

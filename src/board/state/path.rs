@@ -92,12 +92,6 @@ impl StatePath {
         Some(Self(above.into()))
     }
 
-    /// The name of the value in its object; `None` for the root.
-    #[must_use]
-    pub fn last(&self) -> Option<&str> {
-        self.0.last().map(|name| &**name)
-    }
-
     /// Whether that path is this one or below it.
     #[must_use]
     pub fn contains(&self, that: &Self) -> bool {
@@ -165,7 +159,7 @@ mod tests {
     fn a_path_knows_what_is_above_it() {
         let deep = path(&["a", "b"]);
         assert_eq!(deep.parent(), Some(path(&["a"])));
-        assert_eq!(deep.last(), Some("b"));
+        assert_eq!(deep.segments().last().map(|name| &**name), Some("b"));
         assert_eq!(StatePath::root().parent(), None);
         assert!(StatePath::root().is_root() && StatePath::root().contains(&deep));
         assert!(path(&["a"]).contains(&deep) && deep.contains(&deep));

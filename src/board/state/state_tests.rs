@@ -14,8 +14,7 @@ fn state(document: &str) -> State {
 }
 
 fn text(state: &State) -> String {
-    let mut text = String::new();
-    state.document().write(&mut text);
+    let text = state.text();
     assert_eq!(state.bytes(), text.len() as u64);
     text
 }
@@ -92,7 +91,8 @@ fn a_revision_moves_only_with_its_value() {
     state.put(&path("b"), "2", Some(Timestamp(9)), Revision(5));
     state.append(&path("a/y/z"), [], Revision(5));
     state.merge(&path(""), r#"{"a":{"none":null},"b":2}"#, Revision(5));
-    assert_eq!((state.changed(), state.expires_at(&path("b"))), (Revision(4), Some(Timestamp(9))));
+    let expiries: Vec<_> = state.expiries().map(|(path, at)| (path.clone(), at)).collect();
+    assert_eq!((state.changed(), expiries), (Revision(4), vec![(path("b"), Timestamp(9))]));
     state.remove(&path("a/y/z"), Revision(6));
     assert_eq!(["", "a", "a/x", "a/y", "b"].map(|at| changed(&state, at)), [6, 6, 3, 6, 1]);
 }
@@ -217,7 +217,7 @@ fn no_depth_is_too_much() {
             state.set(&path(at), &text, Revision(2));
             state.merge(&path(at), &text, Revision(2));
             state.append(&path("list"), [text.as_str()], Revision(2));
-            assert!(!state.document().equals(&text));
+            assert!(!state.value(&StatePath::root()).unwrap().equals(&text));
             assert_eq!(State::restore(&text, &[], []), None);
         }
     }
