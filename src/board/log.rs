@@ -29,6 +29,12 @@ impl LogName {
     /// The four logs of the board itself, in the order in which it is shown.
     pub const BOARD: [Self; 4] =
         [Self::Questions, Self::Requests, Self::Trajectories, Self::Screenshots];
+
+    /// The log of the board that has this name.
+    #[must_use]
+    pub fn of_board(name: &str) -> Option<Self> {
+        Self::BOARD.into_iter().find(|log| log.to_string() == name)
+    }
 }
 
 impl fmt::Display for LogName {

@@ -2,12 +2,12 @@
 
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, HeaderValue, Uri, header};
+use axum::http::{HeaderMap, Uri};
 use axum::response::Response;
 use utoipa::ToSchema;
 
 use super::answer::Answer;
-use super::body::{BODY_BYTES_MAX, BodyBytes, json_text, media_type, only_json, unsupported};
+use super::body::{BODY_BYTES_MAX, BodyBytes, json_text, media_type, only_json, unpatchable};
 use super::docs;
 use super::error::{Place, invalid_item, object_required, refused};
 use super::etag::{Resource, Tag};
@@ -276,9 +276,7 @@ pub(super) async fn patch(
     let bytes = writing.body(body, BODY_BYTES_MAX).await?;
     let sent = media_type(&writing.headers);
     if !PATCH_TYPES.split(", ").any(|taken| taken == sent) {
-        let name = header::HeaderName::from_static("accept-patch");
-        return Err(unsupported(&sent, PATCH_TYPES, "for example with curl -X PATCH --json")
-            .header(name, HeaderValue::from_static(PATCH_TYPES)));
+        return Err(unpatchable(&sent, PATCH_TYPES, "for example with curl -X PATCH --json"));
     }
     let patch = profile(&bytes)?;
     change(writing, agent.clone(), Command::PatchAgent { agent, patch }).await

@@ -10,9 +10,9 @@ use axum::response::Response;
 use utoipa::ToSchema;
 
 use super::answer::{Answer, JSON};
-use super::body::{BLACKBOARD_BODY_BYTES_MAX, json_text, only_json, work};
+use super::body::{BLACKBOARD_BODY_BYTES_MAX, json_text, members, only_json, work};
 use super::docs;
-use super::error::{array_required, child, object_required, refused, unknown_field};
+use super::error::{array_required, object_required, refused, unknown_field};
 use super::etag::{Resource, Tag};
 use super::intake::Intake;
 use super::params::{Params, invalid};
@@ -262,23 +262,19 @@ struct Dictionary {
 
 /// Reads a dictionary: the four logs, and the state.
 fn dictionary(text: &str) -> Result<Dictionary, Problem> {
-    if json::kind(text) != Kind::Object {
-        return Err(object_required(String::new(), json::kind(text)));
-    }
     let mut read = Dictionary::default();
-    for member in json::members(text) {
-        let pointer = child("", member.name);
+    for (pointer, value) in members("", text)? {
         if pointer == "/state" {
-            read.state = Some(whole_state(pointer, member.value)?);
+            read.state = Some(whole_state(pointer, value)?);
             continue;
         }
         let named = NAMES.iter().zip(LogName::BOARD).zip(&mut read.logs);
         let found = named.into_iter().find(|((name, _), _)| pointer.get(1..) == Some(**name));
         let Some(((name, log), items)) = found else { return Err(unknown_field(pointer)) };
-        match json::kind(member.value) {
+        match json::kind(value) {
             Kind::Array => {
                 let mut intake = Intake::default();
-                intake.take_array(&log, member.value, Some(*name))?;
+                intake.take_array(&log, value, Some(*name))?;
                 *items = intake.items;
                 read.images.extend(intake.images);
             }

@@ -4,14 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use axum::http::{HeaderMap, HeaderValue, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use http_body::Frame;
 use http_body_util::BodyExt as _;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::edge::{is_corrupt, is_late};
+use super::error::{child, object_required};
 use super::problem::{Fault, Problem};
-use crate::board::json::{self, Malformed};
+use crate::board::json::{self, Kind, Malformed, Member};
 use crate::board::{Code, LogName};
 
 /// The largest body, decompressed, unless a route takes more.
@@ -191,6 +192,22 @@ fn malformed_json(malformed: &Malformed) -> Problem {
     Problem::new(Code::InvalidJson, detail).fault(fault)
 }
 
+/// The members of an object that stands at this pointer of a body, each with its own pointer.
+pub(super) fn members<'a>(pointer: &str, text: &'a str) -> Result<Vec<(String, &'a str)>, Problem> {
+    if json::kind(text) != Kind::Object {
+        return Err(object_required(pointer.to_owned(), json::kind(text)));
+    }
+    let pointed = |member: Member<'a>| (child(pointer, member.name), member.value);
+    Ok(json::members(text).map(pointed).collect())
+}
+
+/// The refusal of a media type that a patch does not have (RFC 5789 has those that it may in
+/// `Accept-Patch`).
+pub(super) fn unpatchable(found: &str, accepted: &'static str, hint: &str) -> Problem {
+    unsupported(found, accepted, hint)
+        .header(HeaderName::from_static("accept-patch"), HeaderValue::from_static(accepted))
+}
+
 /// The media type of a body, without its parameters, in lower case.
 pub(super) fn media_type(headers: &HeaderMap) -> String {
     let value = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
@@ -227,5 +244,5 @@ pub(super) fn unsupported(found: &str, accepted: &'static str, hint: &str) -> Pr
     let detail = format!("{sent}; send {accepted}, {hint}");
     let accepted = HeaderValue::from_static(accepted);
     Problem::new(Code::UnsupportedMediaType, detail)
-        .header(header::HeaderName::from_static("accept-post"), accepted)
+        .header(HeaderName::from_static("accept-post"), accepted)
 }

@@ -6,15 +6,15 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use super::body::{BODY_BYTES_MAX, BodyBytes, json_or_nothing};
+use super::body::{BODY_BYTES_MAX, json_or_nothing, members};
 use super::docs;
-use super::error::{Place, child, invalid_field, invalid_item, object_required, unknown_field};
+use super::error::{Place, invalid_field, invalid_item, unknown_field};
 use super::etag::Resource;
 use super::path::{EntryPath, entry_url};
 use super::problem::Problem;
 use super::shaped::{ShapeResult, Written, WrittenBody};
 use super::write::Writing;
-use crate::board::json::{self, DEPTH_MAX, Kind, Member};
+use crate::board::json::{self, DEPTH_MAX, Kind};
 use crate::board::{self, Command, ITEM_BYTES_MAX, InvalidItem, Json, LogName, Revision, Seq, Ttl};
 
 /// An agent's claim on a request.
@@ -112,9 +112,9 @@ pub(super) async fn claim(
     let bytes = writing.body(body, BODY_BYTES_MAX).await?;
     writing.by_an_agent()?;
     let mut ttl = Ttl::MINUTE;
-    for (pointer, member) in members(&writing, &bytes)? {
+    for (pointer, value) in members("", json_or_nothing(&writing.headers, &bytes)?)? {
         match pointer.as_str() {
-            "/ttl" => ttl = ttl_member(&pointer, member.value)?,
+            "/ttl" => ttl = ttl_member(&pointer, value)?,
             _ => return Err(unknown_field(pointer)),
         }
     }
@@ -173,10 +173,10 @@ pub(super) async fn finish(
 ) -> Result<Response, Problem> {
     let bytes = writing.body(body, BODY_BYTES_MAX).await?;
     let (mut fence, mut result) = (None, None);
-    for (pointer, member) in members(&writing, &bytes)? {
+    for (pointer, value) in members("", json_or_nothing(&writing.headers, &bytes)?)? {
         match pointer.as_str() {
-            "/fence" => fence = Some(fence_member(&pointer, member.value)?),
-            "/result" => result = Some(result_member(&pointer, member.value)?),
+            "/fence" => fence = Some(fence_member(&pointer, value)?),
+            "/result" => result = Some(result_member(&pointer, value)?),
             _ => return Err(unknown_field(pointer)),
         }
     }
@@ -190,20 +190,6 @@ fn resource(seq: Seq) -> Resource {
 
 fn finished(written: &Written<'_>, seq: Seq) -> ShapeResult {
     written.changed(written.entry_tag(&LogName::Requests, seq), None)
-}
-
-/// The members of a body that may be left out, each with its pointer.
-fn members<'a>(
-    writing: &Writing,
-    bytes: &'a BodyBytes,
-) -> Result<Vec<(String, Member<'a>)>, Problem> {
-    let text = json_or_nothing(&writing.headers, bytes)?;
-    match json::kind(text) {
-        Kind::Object => Ok(json::members(text).map(|m| (child("", m.name), m)).collect()),
-        found @ (Kind::Array | Kind::String | Kind::Number | Kind::Bool | Kind::Null) => {
-            Err(object_required(String::new(), found))
-        }
-    }
 }
 
 /// A time to live, as a body says it.

@@ -2,11 +2,11 @@
 
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, HeaderValue, header};
+use axum::http::HeaderMap;
 use axum::response::Response;
 
 use super::answer::Answer;
-use super::body::{items_bytes_max, json_text, media_type, unsupported, work};
+use super::body::{items_bytes_max, json_text, media_type, unpatchable, work};
 use super::docs;
 use super::error::{Place, invalid_item, no_entry};
 use super::etag::{Resource, Tag};
@@ -16,11 +16,11 @@ use super::params::Params;
 use super::path::EntryPath;
 use super::problem::Problem;
 use super::read::shown;
-use super::shaped::{ShapeResult, Written, WrittenBody};
+use super::shaped::WrittenBody;
 use super::view::{Images, View, keys_param};
 use super::write::Writing;
 use crate::board::json;
-use crate::board::{Code, Command, ITEM_DEPTH_MAX, InvalidItem, LogName, Seq};
+use crate::board::{Code, Command, ITEM_DEPTH_MAX, InvalidItem};
 use crate::service::{Patch, Service};
 
 /// How deep a JSON Patch may be: an array of operations with an item's depth each.
@@ -90,7 +90,11 @@ pub(super) async fn put(
     };
     let command = Command::PutEntry { log: log.clone(), seq, item, basis: None };
     let resource = Resource::Entry(log.clone(), seq);
-    writing.write(resource, command, images, move |written| entry_changed(written, &log, seq)).await
+    writing
+        .write(resource, command, images, move |written| {
+            written.changed(written.entry_tag(&log, seq), None)
+        })
+        .await
 }
 
 /// Patch an entry's item
@@ -115,7 +119,10 @@ pub(super) async fn patch(
     let (make, depth_max): (fn(String) -> Patch, usize) = match sent.as_str() {
         "application/merge-patch+json" => (Patch::Merge, ITEM_DEPTH_MAX),
         "application/json-patch+json" => (Patch::Json, JSON_PATCH_DEPTH_MAX),
-        _ => return Err(unpatchable(&sent)),
+        _ => {
+            let hint = "for example with curl -X PATCH -H 'Content-Type: …'";
+            return Err(unpatchable(&sent, PATCH_TYPES, hint));
+        }
     };
     let text = work(bytes.len(), move || {
         let text = json_text(&bytes)?;
@@ -125,22 +132,9 @@ pub(super) async fn patch(
     });
     let patch = make(text.await?);
     let of = log.clone();
-    writing.patch(of, seq, &patch, move |written| entry_changed(written, &log, seq)).await
-}
-
-/// RFC 5789 has the media types that a PATCH takes in `Accept-Patch`.
-fn unpatchable(sent: &str) -> Problem {
-    let name = header::HeaderName::from_static("accept-patch");
-    unsupported(sent, PATCH_TYPES, "for example with curl -X PATCH -H 'Content-Type: …'")
-        .header(name, HeaderValue::from_static(PATCH_TYPES))
-}
-
-fn entry_changed(written: &Written<'_>, log: &LogName, seq: Seq) -> ShapeResult {
-    let board = &written.receipt.board;
-    let entry = board.log(log).and_then(|found| found.get(seq));
-    let revision = entry.map_or(board.revision(), |entry| entry.revision);
-    let version = board.at_version(revision);
-    written.changed(written.tag(version, &Resource::Entry(log.clone(), seq)), None)
+    writing
+        .patch(of, seq, &patch, move |written| written.changed(written.entry_tag(&log, seq), None))
+        .await
 }
 
 /// Remove an entry

@@ -74,7 +74,7 @@ impl Named {
 }
 
 fn board_log(name: &str) -> Result<LogName, Problem> {
-    let log = LogName::BOARD.into_iter().find(|log| log.to_string() == name);
+    let log = LogName::of_board(name);
     log.ok_or_else(no_route)
 }
 

@@ -92,7 +92,7 @@ fn include_param(params: &mut Params) -> Result<Vec<Shown>, Problem> {
 }
 
 fn board_log(name: &str) -> Result<LogName, Problem> {
-    let named = LogName::BOARD.into_iter().find(|log| log.to_string() == name);
+    let named = LogName::of_board(name);
     named.ok_or_else(|| {
         let known = "questions, requests, trajectories, screenshots, state and memory:{agent}";
         invalid("include", format!("knows {known}, and no '{name}'"))

@@ -1,5 +1,6 @@
 //! What a `PUT` of a session asks for, member by member, each refusal with its place.
 
+use super::body::members;
 use super::error::{array_required, child, invalid_field, object_required, unknown_field};
 use super::intake::Intake;
 use super::problem::Problem;
@@ -9,21 +10,17 @@ use crate::board::{Command, Item, LABELS_MAX, LabelsPatch, LogName, Set};
 
 /// Reads `{"settings": …, "labels": …, "qa_pairs": […]}`.
 pub(super) fn session_patch(text: &str) -> Result<Command, Problem> {
-    if json::kind(text) != Kind::Object {
-        return Err(object_required(String::new(), json::kind(text)));
-    }
     let (mut settings, mut labels, mut qa_pairs) = (Set::Keep, Set::Keep, Vec::new());
-    for member in json::members(text) {
-        let pointer = child("", member.name);
-        match (pointer.as_str(), json::kind(member.value)) {
+    for (pointer, value) in members("", text)? {
+        match (pointer.as_str(), json::kind(value)) {
             ("/settings", Kind::Null) => settings = Set::Reset,
-            ("/settings", Kind::Object) => settings = Set::To(settings_patch(member.value)?),
+            ("/settings", Kind::Object) => settings = Set::To(settings_patch(value)?),
             ("/labels", Kind::Null) => labels = Set::Reset,
-            ("/labels", Kind::Object) => labels = Set::To(labels_patch(member.value)?),
+            ("/labels", Kind::Object) => labels = Set::To(labels_patch(value)?),
             ("/settings" | "/labels", found) => {
                 return Err(object_required(pointer, found));
             }
-            ("/qa_pairs", Kind::Array) => qa_pairs = pairs(member.value)?,
+            ("/qa_pairs", Kind::Array) => qa_pairs = pairs(value)?,
             ("/qa_pairs", found) => return Err(array_required(pointer, found)),
             _ => return Err(unknown_field(pointer)),
         }

@@ -6,6 +6,7 @@ use std::num::NonZeroUsize;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::body::members;
 use super::claims::ttl_member;
 use super::docs;
 use super::error::{child, invalid_field, object_required, unknown_field};
@@ -220,18 +221,14 @@ fn status(parent: &str, literal: &str) -> Result<String, Problem> {
 }
 
 fn moves(parent: &str, value: &str, known: &AgentStates) -> Result<Moves, Problem> {
-    if json::kind(value) != Kind::Object {
-        return Err(object_required(parent.to_owned(), json::kind(value)));
-    }
     let mut moves = Moves::default();
-    for member in json::members(value) {
-        let at = child(parent, member.name);
+    for (at, value) in members(parent, value)? {
         let listed = match at.strip_prefix(parent).unwrap_or_default() {
             "/from" => &mut moves.from,
             "/to" => &mut moves.to,
             _ => return Err(unknown_field(at)),
         };
-        *listed = statuses(&at, member.value, known)?;
+        *listed = statuses(&at, value, known)?;
     }
     Ok(moves)
 }

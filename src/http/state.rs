@@ -2,16 +2,15 @@
 
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, HeaderValue, header};
+use axum::http::HeaderMap;
 use axum::response::Response;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::answer::Answer;
-use super::body::{BODY_BYTES_MAX, json_text, media_type, only_json, unsupported, work};
+use super::body::{BODY_BYTES_MAX, json_text, media_type, members, only_json, unpatchable, work};
 use super::docs;
-use super::error::{Place, array_required, child, invalid_field, invalid_item, object_required};
-use super::error::{refused, unknown_field};
+use super::error::{Place, array_required, invalid_field, invalid_item, refused, unknown_field};
 use super::etag::{Resource, Tag};
 use super::params::Params;
 use super::path::{StateAt, state_url};
@@ -161,11 +160,7 @@ pub(super) async fn patch(
         "application/json" => {
             work(bytes.len(), move || operation(json_text(&bytes)?, levels_max)).await?
         }
-        _ => {
-            let name = header::HeaderName::from_static("accept-patch");
-            return Err(unsupported(&sent, PATCH_TYPES, "for example with curl -X PATCH --json")
-                .header(name, HeaderValue::from_static(PATCH_TYPES)));
-        }
+        _ => return Err(unpatchable(&sent, PATCH_TYPES, "for example with curl -X PATCH --json")),
     };
     edit(writing, path, read).await
 }
@@ -198,15 +193,11 @@ pub(super) async fn delete(
 
 /// Reads `{"add": …}` or `{"append": […]}`.
 fn operation(text: &str, levels_max: usize) -> Result<Edit, Problem> {
-    if json::kind(text) != Kind::Object {
-        return Err(object_required(String::new(), json::kind(text)));
-    }
     let mut read = None;
-    for member in json::members(text) {
-        let pointer = child("", member.name);
+    for (pointer, value) in members("", text)? {
         let edit = match pointer.as_str() {
-            "/add" => Edit::Add(number(&pointer, member.value)?),
-            "/append" => Edit::Append(elements(&pointer, member.value, levels_max)?),
+            "/add" => Edit::Add(number(&pointer, value)?),
+            "/append" => Edit::Append(elements(&pointer, value, levels_max)?),
             _ => return Err(unknown_field(pointer)),
         };
         if read.replace(edit).is_some() {

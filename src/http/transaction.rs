@@ -1,7 +1,8 @@
 //! What the body of a transaction asks for, each refusal with its place.
 
+use super::body::members;
 use super::claims::{fence_member, result_member, ttl_member};
-use super::error::{Place, child, invalid_field, invalid_item, object_required, unknown_field};
+use super::error::{Place, invalid_field, invalid_item, unknown_field};
 use super::etag::Resource;
 use super::intake::Intake;
 use super::path::{InvalidStatePath, state_path};
@@ -55,18 +56,11 @@ pub(super) fn read(text: &str, writing: &Writing) -> Result<Read, Problem> {
                 }
             }
             "/then" => {
-                for (pointer, operation) in parts(&pointer, value)? {
-                    let (command, name) = one_operation(&pointer, operation, &mut read.images)?;
-                    read.transaction.then.push(command);
-                    read.then.push(name);
-                }
+                (read.transaction.then, read.then) = branch(&pointer, value, &mut read.images)?;
             }
             "/else" => {
-                for (pointer, operation) in parts(&pointer, value)? {
-                    let (command, name) = one_operation(&pointer, operation, &mut read.images)?;
-                    read.transaction.otherwise.push(command);
-                    read.otherwise.push(name);
-                }
+                (read.transaction.otherwise, read.otherwise) =
+                    branch(&pointer, value, &mut read.images)?;
             }
             _ => return Err(unknown_field(pointer)),
         }
@@ -74,13 +68,14 @@ pub(super) fn read(text: &str, writing: &Writing) -> Result<Read, Problem> {
     Ok(read)
 }
 
-/// The members of an object, each with its pointer.
-fn members<'a>(pointer: &str, text: &'a str) -> Result<Vec<(String, &'a str)>, Problem> {
-    if json::kind(text) != Kind::Object {
-        return Err(object_required(pointer.to_owned(), json::kind(text)));
-    }
-    let pointed = |member: json::Member<'a>| (child(pointer, member.name), member.value);
-    Ok(json::members(text).map(pointed).collect())
+/// The operations of a branch, and what each is called in the answer.
+fn branch(
+    pointer: &str,
+    text: &str,
+    images: &mut Vec<ImageBytes>,
+) -> Result<(Vec<Command>, Vec<Operation>), Problem> {
+    let operations = parts(pointer, text)?.into_iter();
+    operations.map(|(pointer, operation)| one_operation(&pointer, operation, images)).collect()
 }
 
 /// Of a repeated name the last one stands.
@@ -291,7 +286,7 @@ fn path_member(at: &str, value: &str) -> Result<StatePath, Problem> {
 
 fn log_member(at: &str, value: &str) -> Result<LogName, Problem> {
     let name = string(at, value)?;
-    let board = LogName::BOARD.into_iter().find(|log| log.to_string() == name);
+    let board = LogName::of_board(&name);
     let memory = || {
         let agent = name.strip_prefix("agents/")?.strip_suffix("/memory")?;
         let agent = super::edge::percent_decode(agent.as_bytes())?;
