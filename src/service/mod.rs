@@ -266,11 +266,12 @@ impl Service {
 
     /// What this write was answered, if it was carried out before. The writer looks again.
     fn recall(&self, terms: &Terms) -> Result<Option<Json>, ServiceError> {
+        let Some(key) = &terms.key else { return Ok(None) };
         let Some(session) = self.inner.directory.get(&terms.session) else { return Ok(None) };
         if session.is_damaged() {
             return Err(ServiceError::Damaged);
         }
-        recall(&session.published().board, terms, self.inner.clock.now())
+        recall(&session.published().board, key, self.inner.clock.now())
     }
 
     /// Whether the session is set to drop what this write brings.

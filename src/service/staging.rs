@@ -10,8 +10,8 @@ use super::session::{Published, Session};
 use super::writer::{Job, WriterError};
 use super::{Receipt, Reply};
 use crate::board::{
-    Board, COMMIT_BYTES_MAX, Commit, Decision, Frame, Json, Kept, Moment, Nonce, Rejected,
-    Revision, SessionId, Terms, Timestamp, apply, decide, expire, stored,
+    Board, COMMIT_BYTES_MAX, Commit, Decision, Frame, Json, Kept, Key, Moment, Nonce, Rejected,
+    Revision, SessionId, Timestamp, apply, decide, expire, stored,
 };
 use crate::store::Run;
 
@@ -147,7 +147,9 @@ impl Staging {
         if self.is_damaged() {
             return Err(ServiceError::Damaged.into());
         }
-        if let Some(answer) = recall(&self.board, &job.write.terms, moment.now)? {
+        if let Some(key) = &job.write.terms.key
+            && let Some(answer) = recall(&self.board, key, moment.now)?
+        {
             return Ok(Verdict::Recalled(answer));
         }
         let board = self.board_for(job)?;
@@ -225,10 +227,9 @@ fn keep_answer(job: &Job, commit: &mut Commit, receipt: &mut Receipt) -> Result<
 /// What a keyed write was answered when it was made before.
 pub(super) fn recall(
     board: &Board,
-    terms: &Terms,
+    key: &Key,
     now: Timestamp,
 ) -> Result<Option<Json>, ServiceError> {
-    let Some(key) = &terms.key else { return Ok(None) };
     match board.keys().recall(key, now) {
         Ok(answer) => Ok(answer.cloned()),
         // All that a session which is no more remembers is its end.
