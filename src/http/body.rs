@@ -10,7 +10,7 @@ use http_body_util::BodyExt as _;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::edge::{is_corrupt, is_late};
-use super::error::{child, object_required};
+use super::error::{child, invalid_field, object_required};
 use super::problem::{Fault, Problem};
 use crate::board::json::{self, Kind, Malformed, Member};
 use crate::board::{Code, LogName};
@@ -199,6 +199,15 @@ pub(super) fn members<'a>(pointer: &str, text: &'a str) -> Result<Vec<(String, &
     }
     let pointed = |member: Member<'a>| (child(pointer, member.name), member.value);
     Ok(json::members(text).map(pointed).collect())
+}
+
+/// A member that is `true` or `false`.
+pub(super) fn flag(at: &str, value: &str) -> Result<bool, Problem> {
+    match value {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        _ => Err(invalid_field(at.to_owned(), "true or false is needed here")),
+    }
 }
 
 /// The refusal of a media type that a patch does not have (RFC 5789 has those that it may in

@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::body::members;
+use super::body::{flag, members};
 use super::claims::ttl_member;
 use super::docs;
 use super::error::{child, invalid_field, object_required, unknown_field};
@@ -95,9 +95,7 @@ impl From<&Settings> for SettingsBody {
 /// Reads the member `settings` of a `PUT` of a session.
 pub(super) fn settings_patch(object: &str) -> Result<SettingsPatch, Problem> {
     let mut patch = SettingsPatch::default();
-    for member in json::members(object) {
-        let at = child("/settings", member.name);
-        let value = member.value;
+    for (at, value) in members("/settings", object)? {
         match at.as_str() {
             "/settings/history_keys" => patch.history_keys = set(&at, value, history_keys)?,
             "/settings/screenshot_to_memory" => patch.screenshot_to_memory = set(&at, value, flag)?,
@@ -116,14 +114,6 @@ fn set<T>(
     read: impl Fn(&str, &str) -> Result<T, Problem>,
 ) -> Result<Set<T>, Problem> {
     if json::kind(value) == Kind::Null { Ok(Set::Reset) } else { read(at, value).map(Set::To) }
-}
-
-fn flag(at: &str, value: &str) -> Result<bool, Problem> {
-    match value {
-        "true" => Ok(true),
-        "false" => Ok(false),
-        _ => Err(invalid_field(at.to_owned(), "true or false is needed here")),
-    }
 }
 
 fn history_keys(at: &str, value: &str) -> Result<Vec<String>, Problem> {
@@ -161,8 +151,7 @@ fn max_items(at: &str, value: &str) -> Result<MaxItems, Problem> {
 
 fn max_items_each(parent: &str, object: &str) -> Result<MaxItemsEach, Problem> {
     let mut each = MaxItemsEach::default();
-    for member in json::members(object) {
-        let at = child(parent, member.name);
+    for (at, value) in members(parent, object)? {
         let max = match at.strip_prefix(parent).unwrap_or_default() {
             "/questions" => &mut each.questions,
             "/requests" => &mut each.requests,
@@ -171,10 +160,10 @@ fn max_items_each(parent: &str, object: &str) -> Result<MaxItemsEach, Problem> {
             "/memory" => &mut each.memory,
             _ => return Err(unknown_field(at)),
         };
-        *max = match json::kind(member.value) {
+        *max = match json::kind(value) {
             Kind::Null => None,
             Kind::Number | Kind::Object | Kind::Array | Kind::String | Kind::Bool => {
-                Some(count(&at, member.value)?)
+                Some(count(&at, value)?)
             }
         };
     }

@@ -1,6 +1,6 @@
 //! What the body of a transaction asks for, each refusal with its place.
 
-use super::body::members;
+use super::body::{flag, members};
 use super::claims::{fence_member, result_member, ttl_member};
 use super::error::{Place, invalid_field, invalid_item, unknown_field};
 use super::etag::Resource;
@@ -304,14 +304,6 @@ fn string(at: &str, value: &str) -> Result<String, Problem> {
     }
     value_of(value, DEPTH_MAX, at)?;
     Ok(json::decode(value).into_owned())
-}
-
-fn flag(at: &str, value: &str) -> Result<bool, Problem> {
-    match value {
-        "true" => Ok(true),
-        "false" => Ok(false),
-        _ => Err(invalid_field(at.to_owned(), "true or false is needed here")),
-    }
 }
 
 fn whole(at: &str, value: &str) -> Result<u64, Problem> {
