@@ -76,7 +76,8 @@ impl Session {
     }
 
     fn decide(&mut self, write: &Write) {
-        let moment = Moment { now: Timestamp(1_000), nonce: Nonce(0), policy: &POLICY };
+        let moment =
+            Moment { now: Timestamp(1_000), nonce: Nonce(0), policy: &POLICY, qa_pairs: &[] };
         let decision = decide(&self.board, black_box(write), moment).unwrap();
         assert!(decision.commit.is_some());
         self.board = decision.board;

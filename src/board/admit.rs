@@ -1,13 +1,20 @@
 //! The guard before `apply`: everything that applying a commit assumes is checked here, so that a
 //! stored or imported commit that does not fit its board is refused instead of guessed at.
 
+use super::admit_restored::admit_restored;
+use super::asked::{AWAITED_AT_ONCE_MAX, Awaited, DEFAULT_BYTES_MAX};
+use super::checkpoint::CHECKPOINTS_MAX;
 use super::claim::{Claim, Work};
 use super::commit::{Change, Commit, Due};
 use super::json::{self, DEPTH_MAX, Kind};
-use super::state::StatePath;
+use super::state::{State, StatePath};
 use super::{
-    AgentName, Board, Digest, Image, Item, Json, Log, LogName, Revision, Seq, SeqRange, apply,
+    AgentName, Board, CheckpointName, Digest, Image, Item, Json, Log, LogName, Revision, Seq,
+    SeqRange, apply,
 };
+
+/// The highest revision, far above any that is ever reached and far below where counting ends.
+pub const REVISION_MAX: u64 = 1 << 53;
 
 /// Why a commit does not follow its board.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -52,8 +59,8 @@ pub enum Misfit {
         /// Which entry.
         seq: Seq,
     },
-    /// An image's place is not in its item's text.
-    #[error("an image has no place at byte {at} of its item")]
+    /// An image's place is not in its item's text, or it would need escapes there.
+    #[error("an image cannot stand at byte {at} of its item")]
     ImagePlace {
         /// Where it should be.
         at: usize,
@@ -84,6 +91,27 @@ pub enum Misfit {
         /// Which request.
         seq: Seq,
     },
+    /// A question waits for no moment, or is not open.
+    #[error("question {seq} cannot wait so, or waits no longer")]
+    Question {
+        /// Which question.
+        seq: Seq,
+    },
+    /// There is no such checkpoint to remove, or there are too many.
+    #[error("there is no checkpoint '{checkpoint}', or no room for it")]
+    Checkpoint {
+        /// Its name.
+        checkpoint: CheckpointName,
+    },
+    /// It restores what is not in the past of its board, or not so.
+    #[error("the board cannot be restored so as it was at revision {to}")]
+    Past {
+        /// As of which revision.
+        to: Revision,
+    },
+    /// A history comes to its name together with other changes.
+    #[error("a history comes to a name by a commit that does nothing else")]
+    NotAlone,
     /// More keys are forgotten than there are.
     #[error("{found} keys are to be forgotten, of {known}")]
     Keys {
@@ -100,7 +128,7 @@ pub enum Misfit {
 ///
 /// The first [`Misfit`] found.
 pub fn admit(board: &Board, commit: &Commit) -> Result<(), Misfit> {
-    if commit.revision != board.revision.next() {
+    if Some(commit.revision) != next_revision(board, commit) {
         return Err(Misfit::Revision { head: board.revision, found: commit.revision });
     }
     if commit.at < board.updated_at {
@@ -118,6 +146,15 @@ pub fn admit(board: &Board, commit: &Commit) -> Result<(), Misfit> {
         [only] => admit_change(board, commit, 0, only),
         changes => admit_all(board, commit, changes),
     }
+}
+
+/// The head goes on by one; only a history that comes to a name goes on from the last revision of both.
+fn next_revision(board: &Board, commit: &Commit) -> Option<Revision> {
+    let last = match commit.changes.as_slice() {
+        [Change::Adopted { after, .. }] => board.revision.max(*after),
+        _ => board.revision,
+    };
+    (last.0 < REVISION_MAX).then(|| last.next())
 }
 
 /// Each change is checked against the board that those before it leave.
@@ -141,7 +178,7 @@ fn admit_change(
     if creates == exists {
         return Err(Misfit::Life { change: index, exists });
     }
-    admit_images(board, change.items())?;
+    admit_images(board, change.items().iter())?;
     match change {
         Change::Created { .. }
         | Change::Configured { .. }
@@ -158,7 +195,7 @@ fn admit_change(
         Change::Updated { log, seq, .. } => admit_entry(board, log, *seq),
         Change::StatePut { path, value, .. }
         | Change::StateSet { path, value }
-        | Change::StateMerged { path, patch: value } => admit_value(board, path, value),
+        | Change::StateMerged { path, patch: value } => admit_value(&board.state, path, value),
         Change::StateAppended { path, elements } => admit_elements(board, path, elements),
         Change::StateRemoved { path } | Change::Expired(Due::State(path)) => {
             let there = board.state.value(path).is_some();
@@ -172,15 +209,51 @@ fn admit_change(
         | Change::Released { seq }
         | Change::Finished { seq, .. }
         | Change::Expired(Due::Claim(seq)) => admit_work(board, commit.revision, *seq, change),
+        Change::Expired(Due::Question(seq)) => {
+            let waits = board.asked.awaited(*seq).is_some();
+            if waits { Ok(()) } else { Err(Misfit::Question { seq: *seq }) }
+        }
+        Change::Awaited { first, last, until } => admit_awaited(board, *first, *last, until),
+        Change::CheckpointPut { name } => {
+            let known = board.checkpoints.contains_key(name);
+            let fits = known || board.checkpoints.len() < CHECKPOINTS_MAX;
+            if fits { Ok(()) } else { Err(Misfit::Checkpoint { checkpoint: name.clone() }) }
+        }
+        Change::CheckpointRemoved { name } => {
+            let known = board.checkpoints.contains_key(name);
+            if known { Ok(()) } else { Err(Misfit::Checkpoint { checkpoint: name.clone() }) }
+        }
+        Change::Restored(restored) => admit_restored(board, commit.stamp(), restored),
+        Change::Adopted { .. } => {
+            if commit.changes.len() == 1 {
+                Ok(())
+            } else {
+                Err(Misfit::NotAlone)
+            }
+        }
     }
 }
 
 /// A value below objects only, and no deeper with its path than a document may be.
-fn admit_value(board: &Board, path: &StatePath, value: &Json) -> Result<(), Misfit> {
-    let fits = board.state.place(path).is_ok()
+pub(super) fn admit_value(state: &State, path: &StatePath, value: &Json) -> Result<(), Misfit> {
+    let fits = state.place(path).is_ok()
         && (!path.is_root() || json::kind(value.text()) == Kind::Object)
         && is_shallow(path.len(), value);
     if fits { Ok(()) } else { Err(Misfit::State { path: path.clone() }) }
+}
+
+fn admit_awaited(board: &Board, first: Seq, last: Seq, until: &Awaited) -> Result<(), Misfit> {
+    let [questions, ..] = board.logs();
+    let fits = Seq(0) < first && first <= last && last <= questions.last_seq();
+    let few = last.0.saturating_sub(first.0) < AWAITED_AT_ONCE_MAX as u64;
+    if fits && few && admit_default(until) {
+        return Ok(());
+    }
+    Err(Misfit::Question { seq: first })
+}
+
+pub(super) fn admit_default(until: &Awaited) -> bool {
+    until.default.as_ref().is_none_or(|default| default.len() <= DEFAULT_BYTES_MAX)
 }
 
 fn admit_elements(board: &Board, path: &StatePath, elements: &[Json]) -> Result<(), Misfit> {
@@ -214,7 +287,11 @@ fn admit_work(board: &Board, revision: Revision, seq: Seq, change: &Change) -> R
     if fits { Ok(()) } else { Err(Misfit::Work { seq }) }
 }
 
-fn admit_ranges(board: &Board, log: &LogName, ranges: &[SeqRange]) -> Result<(), Misfit> {
+pub(super) fn admit_ranges(
+    board: &Board,
+    log: &LogName,
+    ranges: &[SeqRange],
+) -> Result<(), Misfit> {
     let mut after = Seq(0);
     for range in ranges {
         if range.first <= after || range.last < range.first {
@@ -234,10 +311,13 @@ fn admit_entry(board: &Board, log: &LogName, seq: Seq) -> Result<(), Misfit> {
     }
 }
 
-fn admit_images(board: &Board, items: &[Item]) -> Result<(), Misfit> {
+pub(super) fn admit_images<'a>(
+    board: &Board,
+    items: impl Iterator<Item = &'a Item>,
+) -> Result<(), Misfit> {
     let (mut known, mut total) = (board.images.clone(), board.image_bytes);
-    for (item, image) in items.iter().filter_map(|item| Some((item, item.image()?))) {
-        admit_place(item.text(), image)?;
+    for (item, image) in items.filter_map(|item| Some((item, item.image()?))) {
+        admit_image(item.text(), image)?;
         let misfit = Misfit::ImageBytes { sha256: image.sha256, bytes: image.bytes };
         match known.insert(image.sha256, image.bytes) {
             Some(bytes) if bytes == image.bytes => {}
@@ -248,10 +328,11 @@ fn admit_images(board: &Board, items: &[Item]) -> Result<(), Misfit> {
     Ok(())
 }
 
-fn admit_place(text: &str, image: &Image) -> Result<(), Misfit> {
+/// An image goes between two quotes, and its data URL needs no escape there.
+pub(super) fn admit_image(text: &str, image: &Image) -> Result<(), Misfit> {
     let quoted = |(before, after): (&str, &str)| before.ends_with('"') && after.starts_with('"');
     match text.split_at_checked(image.at) {
-        Some(parts) if quoted(parts) => Ok(()),
+        Some(parts) if quoted(parts) && image.is_sound() => Ok(()),
         Some(_) | None => Err(Misfit::ImagePlace { at: image.at }),
     }
 }

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
 use super::board_tests::*;
-use super::plan_tests::{Step, steps};
+use super::plan_tests::{history, steps};
 use super::*;
 
 use LogName::{Requests, Screenshots};
@@ -342,34 +342,13 @@ fn edits() -> impl Strategy<Value = Vec<(Index, u8)>> {
     vec((any::<Index>(), select(&b"0123456789-.eabdlnrstu_\"\\{}[]:, "[..])), 1..4)
 }
 
-/// The commits of these writes, each with the board that it follows.
-fn commits(steps: &[Step]) -> Vec<(Board, Commit)> {
-    let (mut board, mut clock, mut commits) = (absent(), 0, Vec::new());
-    let mut follow = |board: &mut Board, commit: Commit| {
-        let before = board.clone();
-        apply(board, &commit);
-        commits.push((before, commit));
-    };
-    for (nonce, step) in (0..).zip(steps) {
-        let moment = step.moment(&mut clock, nonce);
-        if let Some(commit) = expire(&board, moment.now, moment.nonce) {
-            follow(&mut board, commit);
-        }
-        let decided = decide_and_keep(&board, &step.write(&board), moment);
-        if let Ok(Decision { commit: Some(commit), .. }) = decided {
-            follow(&mut board, commit);
-        }
-    }
-    commits
-}
-
 proptest! {
     #[test]
     fn a_changed_body_is_refused_or_keeps_the_board_sound(
         steps in steps(20),
         edits in vec(edits(), 24),
     ) {
-        for (board, commit) in commits(&steps) {
+        for (board, commit) in history(&steps) {
             let body = stored::encode_commit(&commit).unwrap();
             for edits in &edits {
                 let mut body = body.clone();
@@ -378,12 +357,19 @@ proptest! {
                     body[at] = *byte;
                 }
                 let Ok(commit) = stored::decode_commit(&body) else { continue };
+                // What is in an item or a profile is not looked at here, but where a base is read.
+                let is_odd = |change: &Change| {
+                    matches!(change, Change::AgentPut { profile, .. } if !profile.item().is_sound())
+                        || !change.items().iter().all(Item::is_sound)
+                };
+                if commit.changes.iter().any(is_odd) {
+                    continue;
+                }
                 if admit(&board, &commit).is_ok() {
                     let mut board = board.clone();
                     apply(&mut board, &commit);
-                    let base = stored::encode_base(&board).unwrap();
-                    let again = stored::decode_base(&base).unwrap();
-                    prop_assert_eq!(Board { oldest: board.oldest, ..again }, board);
+                    check_asked(&board);
+                    prop_assert_eq!(Board { oldest: board.oldest, ..rebased(&board) }, board);
                 }
             }
         }

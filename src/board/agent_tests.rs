@@ -139,8 +139,8 @@ fn from_a_status_that_the_session_has_forgotten_only_continue_follows() {
         let illegal = illegal("WAIT", to).unwrap_err();
         assert_eq!(refused(&board, patch("A", &status(to))), illegal, "{to}");
     }
-    assert_eq!(changes(&carry_out(&mut board, patch("A", r#"{"x":1}"#))), ["agent put"]);
-    assert_eq!(changes(&carry_out(&mut board, patch("A", &status("CONTINUE")))), ["agent put"]);
+    assert_eq!(changes(&carry_out(&mut board, patch("A", r#"{"x":1}"#))), ["agent_put"]);
+    assert_eq!(changes(&carry_out(&mut board, patch("A", &status("CONTINUE")))), ["agent_put"]);
     let unknown = Rejected::UnknownStatus { status: Status::new("WAIT") };
     assert_eq!(refused(&board, patch("A", &status("WAIT"))), unknown);
 }
@@ -220,7 +220,7 @@ fn a_profile_may_be_so_large_with_its_status() {
 fn a_first_memory_registers_its_agent_and_a_removed_agent_loses_it() {
     let mut board = board_of([put("B", "{}")]);
     let remembered = carry_out(&mut board, append(memory("A"), items(["{}", "{}"])));
-    assert_eq!(changes(&remembered), ["agent put", "appended"]);
+    assert_eq!(changes(&remembered), ["agent_put", "appended"]);
     assert_eq!(profile(&board, "A"), status("CONTINUE"));
     let more = carry_out(&mut board, append(memory("A"), items(["{}"])));
     assert_eq!(changes(&more), ["appended"]);
@@ -229,7 +229,7 @@ fn a_first_memory_registers_its_agent_and_a_removed_agent_loses_it() {
     let removed = carry_out(&mut board, remove("A"));
     assert_eq!(
         (changes(&removed), removed.answer),
-        (vec!["agent removed"], Answer::Removed { count: 1 })
+        (vec!["agent_removed"], Answer::Removed { count: 1 })
     );
     assert_eq!((seqs(&board, &memory("A")), board.agents().len()), (vec![], 1));
     assert_eq!(board.bytes(), status("CONTINUE").len() as u64);
@@ -248,7 +248,7 @@ fn all_agents_may_be_removed_at_once() {
     ]);
     let removed = carry_out(&mut board, Command::RemoveAgents);
     assert_eq!(removed.answer, Answer::Removed { count: 2 });
-    assert_eq!(changes(&removed), ["agent removed", "agent removed"]);
+    assert_eq!(changes(&removed), ["agent_removed", "agent_removed"]);
     assert_eq!((board.agents().len(), board.bytes()), (0, 2));
     let again = carry_out(&mut board, Command::RemoveAgents);
     assert_eq!((again.commit, again.answer), (None, Answer::Removed { count: 0 }));

@@ -5,12 +5,18 @@
 use std::sync::Arc;
 
 use super::agent::{Agent, Profile};
+use super::asked::Asked;
 use super::board::Life;
+use super::checkpoint::Checkpoint;
 use super::claim::{Claim, Done, Work};
 use super::commit::{Change, Commit, Due};
+use super::idempotency::Keys;
 use super::log::{SeqRange, Stamp};
+use super::restored::{end_claims, restore};
 use super::state::State;
-use super::{AgentName, Board, Item, Json, Log, LogName, Seq};
+use super::{
+    AgentName, Board, CheckpointName, Item, Json, Log, LogName, Revision, Seq, SessionName,
+};
 
 /// Makes the board what it is after this commit.
 pub fn apply(board: &mut Board, commit: &Commit) {
@@ -58,11 +64,19 @@ pub(super) fn apply_change(board: &mut Board, change: &Change, stamp: Stamp<'_>)
         }
         Change::Deleted => *board = Board::absent(board.id, board.revision),
         Change::Appended { log, first, items } => {
+            if *log == LogName::Questions {
+                board.asked.append(*first, items);
+            }
             edit(board, log, |log| log.append(*first, items, stamp));
         }
         Change::Cleared { log } => clear(board, log, stamp),
         Change::Removed { log, ranges } => remove(board, log, ranges, stamp),
-        Change::Updated { log, seq, item } => edit(board, log, |log| log.update(*seq, item, stamp)),
+        Change::Updated { log, seq, item } => {
+            if *log == LogName::Questions {
+                board.asked.update(*seq, item);
+            }
+            edit(board, log, |log| log.update(*seq, item, stamp));
+        }
         Change::StatePut { path, value, expires_at } => edit_state(board, |state| {
             state.put(path, value.text(), *expires_at, stamp.revision);
         }),
@@ -91,11 +105,21 @@ pub(super) fn apply_change(board: &mut Board, change: &Change, stamp: Stamp<'_>)
             mark(board, *seq, Some(Work::Done(done)), stamp);
         }
         Change::Expired(due) => expire(board, due, stamp),
+        Change::Awaited { first, last, until } => {
+            board.asked.wait(SeqRange { first: *first, last: *last }, until);
+        }
+        Change::CheckpointPut { name } => put_checkpoint(board, name, stamp),
+        Change::CheckpointRemoved { name } => {
+            board.checkpoints.remove(name);
+            board.checkpoints_changed = stamp.revision;
+        }
+        Change::Restored(restored) => restore(board, restored, stamp),
+        Change::Adopted { name, after, .. } => adopt(board, name, *after, stamp),
     }
 }
 
-fn keep_images(board: &mut Board, items: &[Item]) {
-    for image in items.iter().filter_map(Item::image) {
+pub(super) fn keep_images<'a>(board: &mut Board, items: impl IntoIterator<Item = &'a Item>) {
+    for image in items.into_iter().filter_map(Item::image) {
         if board.images.insert(image.sha256, image.bytes).is_none() {
             board.image_bytes += image.bytes;
         }
@@ -103,7 +127,7 @@ fn keep_images(board: &mut Board, items: &[Item]) {
 }
 
 /// Edits a log, making an agent's memory with its first entry, and keeps the board's byte count.
-fn edit(board: &mut Board, name: &LogName, change: impl FnOnce(&mut Log)) {
+pub(super) fn edit(board: &mut Board, name: &LogName, change: impl FnOnce(&mut Log)) {
     let [questions, requests, trajectories, screenshots] = &mut board.logs;
     let log = match name {
         LogName::Questions => questions,
@@ -121,6 +145,9 @@ fn clear(board: &mut Board, log: &LogName, stamp: Stamp<'_>) {
     if *log == LogName::Requests {
         board.leases.clear();
     }
+    if *log == LogName::Questions {
+        board.asked = Asked::default();
+    }
     edit(board, log, |log| log.clear(stamp.revision));
 }
 
@@ -135,10 +162,13 @@ fn remove(board: &mut Board, log: &LogName, ranges: &[SeqRange], stamp: Stamp<'_
             board.leases.remove(&lease);
         }
     }
+    if *log == LogName::Questions {
+        board.asked.remove(ranges);
+    }
     edit(board, log, |log| log.remove(ranges, stamp.revision));
 }
 
-fn edit_state(board: &mut Board, change: impl FnOnce(&mut State)) {
+pub(super) fn edit_state(board: &mut Board, change: impl FnOnce(&mut State)) {
     let before = board.state.bytes();
     change(&mut board.state);
     // An empty document counts for nothing, so what it had is not in the sum.
@@ -187,9 +217,33 @@ fn expire(board: &mut Board, due: &Due, stamp: Stamp<'_>) {
     match due {
         Due::Session => *board = Board::absent(board.id, board.revision),
         Due::State(path) => edit_state(board, |state| state.remove(path, stamp.revision)),
+        Due::Question(seq) => board.asked.wait_for_ever(*seq),
         Due::Claim(seq) => {
             let fence = board.work(*seq).and_then(Work::claim).map(|claim| claim.fence);
             mark(board, *seq, fence.map(|fence| Work::Lapsed { fence }), stamp);
         }
+    }
+}
+
+fn put_checkpoint(board: &mut Board, name: &CheckpointName, stamp: Stamp<'_>) {
+    let (at, agent) = (stamp.at, stamp.agent.cloned());
+    board.checkpoints.insert(name.clone(), Checkpoint { revision: stamp.revision, at, agent });
+    board.checkpoints_changed = stamp.revision;
+}
+
+/// A history gets this name; whoever held something of the board as it was before holds nothing of it now.
+fn adopt(board: &mut Board, name: &SessionName, after: Revision, stamp: Stamp<'_>) {
+    if let Some(life) = &mut board.life {
+        life.name = name.clone();
+    }
+    end_claims(board, stamp.revision);
+    board.floor = after;
+    board.keys = Keys::default();
+    // Those before the beginning of a fork name nothing in it.
+    let (known, oldest) = (board.checkpoints.len(), board.oldest);
+    let named = std::mem::take(&mut board.checkpoints).into_iter();
+    board.checkpoints = named.filter(|(_, checkpoint)| checkpoint.revision >= oldest).collect();
+    if board.checkpoints.len() < known {
+        board.checkpoints_changed = stamp.revision;
     }
 }

@@ -5,12 +5,17 @@ use std::sync::Arc;
 use imbl::{OrdMap, OrdSet};
 
 use super::agent::Agent;
+use super::asked::Asked;
+use super::checkpoint::Checkpoint;
 use super::claim::Work;
 use super::commit::Due;
 use super::idempotency::{Kept, Keys};
 use super::settings::{Labels, Settings};
 use super::state::State;
-use super::{AgentName, Digest, Log, LogName, Revision, Seq, SessionId, SessionName, Timestamp};
+use super::{
+    AgentName, CheckpointName, Digest, Log, LogName, Revision, Seq, SessionId, SessionName,
+    Timestamp,
+};
 
 /// One session's board as it is at one revision.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,6 +36,14 @@ pub struct Board {
     pub(super) agents_changed: Revision,
     /// When the claims on requests run out.
     pub(super) leases: OrdSet<(Timestamp, Seq)>,
+    pub(super) asked: Asked,
+    pub(super) checkpoints: OrdMap<CheckpointName, Checkpoint>,
+    /// The revision at which a checkpoint was last made or removed.
+    pub(super) checkpoints_changed: Revision,
+    /// The last revision that this name had before this history came to it.
+    pub(super) floor: Revision,
+    /// No claim that was won up to this revision is honoured.
+    pub(super) fences_after: Revision,
     pub(super) keys: Keys,
     pub(super) images: OrdMap<Digest, u64>,
     pub(super) bytes: u64,
@@ -78,6 +91,11 @@ impl Board {
             agents: OrdMap::new(),
             agents_changed: Revision::default(),
             leases: OrdSet::new(),
+            asked: Asked::default(),
+            checkpoints: OrdMap::new(),
+            checkpoints_changed: Revision::default(),
+            floor: Revision::default(),
+            fences_after: Revision::default(),
             keys: Keys::default(),
             images: OrdMap::new(),
             bytes: 0,
@@ -101,6 +119,53 @@ impl Board {
     #[must_use]
     pub fn oldest(&self) -> Revision {
         self.oldest
+    }
+
+    /// The lowest revision from which a reader may go on: what comes after it is all kept, and what came up
+    /// to it was of this history.
+    #[must_use]
+    pub fn oldest_cursor(&self) -> Revision {
+        if self.floor == Revision::default() {
+            self.oldest
+        } else {
+            self.oldest.max(self.floor.next())
+        }
+    }
+
+    /// Its questions without an answer.
+    #[must_use]
+    pub fn asked(&self) -> &Asked {
+        &self.asked
+    }
+
+    /// Its checkpoints by name.
+    #[must_use]
+    pub fn checkpoints(&self) -> &OrdMap<CheckpointName, Checkpoint> {
+        &self.checkpoints
+    }
+
+    /// The version of its checkpoints together.
+    #[must_use]
+    pub fn checkpoints_version(&self) -> Version {
+        self.at_version(self.checkpoints_changed)
+    }
+
+    /// The same board whose history begins later.
+    #[must_use]
+    pub fn beginning_at(&self, oldest: Revision) -> Self {
+        Self { oldest, ..self.clone() }
+    }
+
+    /// This board as the beginning of another session's history, with the images that its entries name. No
+    /// item is copied.
+    #[must_use]
+    pub fn forked(&self, id: SessionId) -> Self {
+        let entries = self.logs.iter().chain(self.memories.values()).flat_map(Log::iter);
+        let named = entries.filter_map(|entry| entry.item.image());
+        let images: OrdMap<_, _> = named.map(|image| (image.sha256, image.bytes)).collect();
+        let image_bytes = images.values().sum();
+        let (oldest, keys) = (self.revision, Keys::default());
+        Self { id, oldest, keys, images, image_bytes, ..self.clone() }
     }
 
     /// When its last commit was.
@@ -132,6 +197,12 @@ impl Board {
     #[must_use]
     pub fn work(&self, request: Seq) -> Option<&Work> {
         self.log(&LogName::Requests)?.get(request)?.work.as_deref()
+    }
+
+    /// Whether there is a claim on one of its requests, even if it ran out.
+    pub(super) fn is_worked_on(&self) -> bool {
+        let requests = self.log(&LogName::Requests).into_iter().flat_map(Log::iter);
+        requests.filter_map(|entry| entry.work.as_deref()).any(Work::is_open)
     }
 
     /// The four logs of the board, in the order of [`LogName::BOARD`].
@@ -173,7 +244,7 @@ impl Board {
     #[must_use]
     pub fn next_due(&self) -> Option<Timestamp> {
         let lease = self.leases.get_min().map(|(at, _)| *at);
-        let times = [self.ends_at(), self.state.next_expiry(), lease];
+        let times = [self.ends_at(), self.state.next_expiry(), lease, self.asked.next()];
         times.into_iter().flatten().min()
     }
 
@@ -186,7 +257,9 @@ impl Board {
         }
         let leases = self.leases.iter().take_while(|(at, _)| *at <= now);
         let paths = self.state.due(now, limit).into_iter().map(Due::State);
-        paths.chain(leases.map(|(_, seq)| Due::Claim(*seq))).take(limit).collect()
+        let claims = leases.map(|(_, seq)| Due::Claim(*seq));
+        let questions = self.asked.due(now).map(Due::Question);
+        paths.chain(claims).chain(questions).take(limit).collect()
     }
 
     fn ends_at(&self) -> Option<Timestamp> {

@@ -51,6 +51,13 @@ pub(super) fn ttl(text: &str) -> Ttl {
     text.parse().unwrap()
 }
 
+/// The board that the parts of its base make again.
+pub(super) fn rebased(board: &Board) -> Board {
+    let mut reader = stored::BaseReader::new(board.id);
+    stored::base_parts(board).for_each(|part| reader.take(&part.unwrap()).unwrap());
+    reader.finish().unwrap()
+}
+
 /// A write without a condition, by nobody.
 pub(super) fn write(command: Command) -> Write {
     let session = "sess_1".parse().unwrap();
@@ -70,7 +77,7 @@ pub(super) fn write_by(author: &str, command: Command) -> Write {
 }
 
 pub(super) fn at(now: i64, policy: &Policy) -> Moment<'_> {
-    Moment { now: Timestamp(now), nonce: Nonce(9), policy }
+    Moment { now: Timestamp(now), nonce: Nonce(9), policy, qa_pairs: &[] }
 }
 
 /// Decides a write as the service does it: the answer to one with a key is kept.
@@ -112,32 +119,7 @@ pub(super) fn refused(board: &Board, command: Command) -> Rejected {
 
 /// The names of a commit's changes.
 pub(super) fn changes(decision: &Decision) -> Vec<&'static str> {
-    decision.commit.iter().flat_map(|commit| &commit.changes).map(name).collect()
-}
-
-fn name(change: &Change) -> &'static str {
-    match change {
-        Change::Created { .. } => "created",
-        Change::Configured { .. } => "configured",
-        Change::Deleted => "deleted",
-        Change::Appended { .. } => "appended",
-        Change::Cleared { .. } => "cleared",
-        Change::Removed { .. } => "removed",
-        Change::Updated { .. } => "updated",
-        Change::StatePut { .. } => "state put",
-        Change::StateSet { .. } => "state set",
-        Change::StateMerged { .. } => "state merged",
-        Change::StateAppended { .. } => "state appended",
-        Change::StateRemoved { .. } => "state removed",
-        Change::AgentPut { .. } => "agent put",
-        Change::AgentRemoved { .. } => "agent removed",
-        Change::Claimed { .. } => "claimed",
-        Change::Released { .. } => "released",
-        Change::Finished { .. } => "finished",
-        Change::Expired(Due::State(_)) => "state expired",
-        Change::Expired(Due::Claim(_)) => "claim expired",
-        Change::Expired(Due::Session) => "session expired",
-    }
+    decision.commit.iter().flat_map(|commit| &commit.changes).map(Change::kind).collect()
 }
 
 pub(super) fn no_session() -> Rejected {
@@ -165,6 +147,21 @@ pub(super) fn shown(board: &Board, log: &LogName) -> Vec<(u64, String)> {
 
 pub(super) fn seqs(board: &Board, log: &LogName) -> Vec<u64> {
     shown(board, log).into_iter().map(|(seq, _)| seq).collect()
+}
+
+/// What is known of the questions is what a look at all of them finds.
+pub(super) fn check_asked(board: &Board) {
+    let pending = Filter { pending: true, ..Default::default() };
+    let [questions, ..] = board.logs();
+    let open = questions.iter().filter(|entry| pending.matches(&LogName::Questions, entry));
+    assert!(open.map(|entry| &entry.seq).eq(board.asked().open()));
+    let Asked { open, awaited, by_time, bytes } = board.asked();
+    assert!(awaited.keys().all(|seq| open.contains(seq)));
+    let mut times: Vec<_> = awaited.iter().map(|(seq, a)| (a.expires_at, *seq)).collect();
+    times.sort();
+    assert!(times.iter().eq(by_time));
+    let defaults = awaited.values().filter_map(|awaited| awaited.default.as_ref());
+    assert_eq!(*bytes, defaults.map(|default| default.len() as u64).sum::<u64>());
 }
 
 #[test]

@@ -24,7 +24,7 @@ pub(super) fn check(
     if items > COMMIT_ITEMS_MAX {
         return Err(Rejected::TooManyItems { items, max: COMMIT_ITEMS_MAX });
     }
-    let held = |board: &Board| board.bytes + board.keys.bytes();
+    let held = |board: &Board| board.bytes + board.keys.bytes() + board.asked.bytes();
     let (bytes, max) = (held(after), policy.session_bytes_max);
     if bytes > max && bytes > held(before) {
         return Err(Rejected::SessionFull { bytes, max });

@@ -73,6 +73,11 @@ impl Work {
         }
     }
 
+    /// Whether it is a claim, be it one that ran out.
+    pub(super) fn is_open(&self) -> bool {
+        matches!(self, Self::Claimed(_) | Self::Lapsed { .. })
+    }
+
     /// The bytes of the result's text.
     pub(super) fn bytes(&self) -> u64 {
         match self {

@@ -1,12 +1,15 @@
 //! What may be asked of a board, and what is answered.
 
+use std::sync::Arc;
+
 use super::agent::Status;
 use super::claim::{Claim, Fence};
 use super::idempotency::Key;
 use super::settings::{LabelsPatch, Set, SettingsPatch};
 use super::state::{StatePath, StateValue};
 use super::{
-    AgentName, Item, Json, LogName, Nonce, Revision, Seq, SessionName, Timestamp, Ttl, Version,
+    AgentName, Board, CheckpointName, Item, Json, LogName, Nonce, Revision, Seq, SessionName,
+    Timestamp, Ttl, Version,
 };
 
 /// One write, as a caller wants it.
@@ -154,6 +157,42 @@ pub enum Command {
         /// The answer, which is not blank.
         answer: String,
     },
+    /// Ask questions that wait for an answer so long only.
+    Ask {
+        /// The questions.
+        items: Vec<Item>,
+        /// For how long.
+        ttl: Ttl,
+        /// What the answer is then, where it is any.
+        default: Option<String>,
+    },
+    /// Say that a question gets no answer.
+    SkipQuestion {
+        /// Which question.
+        question: Seq,
+    },
+    /// Let a name stand for the revision that this makes.
+    PutCheckpoint {
+        /// The name.
+        name: CheckpointName,
+    },
+    /// Let a name stand for no revision any more.
+    RemoveCheckpoint {
+        /// The name.
+        name: CheckpointName,
+    },
+    /// Let the board be as it was.
+    Restore {
+        /// The board as it was, one of this very session.
+        then: Arc<Board>,
+    },
+    /// Let a history that is already stored be that of a name without a session.
+    Adopt {
+        /// The board at its end.
+        board: Arc<Board>,
+        /// The session that it was forked from.
+        fork_of: Option<SessionName>,
+    },
     /// Do the one or the other, in one commit.
     Transact(Box<Transaction>),
 }
@@ -244,6 +283,8 @@ pub struct Moment<'a> {
     pub nonce: Nonce,
     /// How the server is set.
     pub policy: &'a Policy,
+    /// The questions with their answers that a new session gets after those of the policy.
+    pub qa_pairs: &'a [Item],
 }
 
 /// How the server is set, as far as the board's rules depend on it.

@@ -3,12 +3,15 @@
 use std::sync::Arc;
 
 use super::agent::Profile;
+use super::asked::Awaited;
 use super::idempotency::Kept;
 use super::log::Stamp;
+use super::restored::Restored;
 use super::settings::{Labels, Settings};
 use super::state::StatePath;
 use super::{
-    AgentName, Item, Json, LogName, Nonce, Revision, Seq, SeqRange, SessionName, Timestamp,
+    AgentName, CheckpointName, Item, Json, LogName, Nonce, Revision, Seq, SeqRange, SessionName,
+    Timestamp,
 };
 
 /// The most items that one commit may bring.
@@ -46,28 +49,77 @@ impl Commit {
         self.changes.iter().any(ends)
     }
 
-    /// Whether it takes something away, and does nothing else but keep the answer to that.
+    /// Whether it takes something away, and does nothing else but keep the answer to that. What ran out counts
+    /// too, though a question gets an answer by it: it must come to its end whatever room there is.
     #[must_use]
     pub fn only_removes(&self) -> bool {
-        !self.changes.is_empty()
-            && self.changes.iter().all(|change| {
-                matches!(
-                    change,
-                    Change::Deleted
-                        | Change::Cleared { .. }
-                        | Change::Removed { .. }
-                        | Change::StateRemoved { .. }
-                        | Change::AgentRemoved { .. }
-                        | Change::Released { .. }
-                        | Change::Expired(_)
-                )
-            })
+        self.is_expiry()
+            || !self.changes.is_empty()
+                && self.changes.iter().all(|change| {
+                    matches!(
+                        change,
+                        Change::Deleted
+                            | Change::Cleared { .. }
+                            | Change::Removed { .. }
+                            | Change::StateRemoved { .. }
+                            | Change::AgentRemoved { .. }
+                            | Change::Released { .. }
+                            | Change::CheckpointRemoved { .. }
+                    )
+                })
+    }
+
+    /// Whether it may come right after this revision.
+    #[must_use]
+    pub fn follows(&self, after: Revision) -> bool {
+        let adopts = matches!(self.changes.as_slice(), [Change::Adopted { .. }]);
+        self.revision == after.next() || (adopts && self.revision > after)
     }
 
     /// Whether it only took note of what ran out, so that nobody wrote anything.
     #[must_use]
     pub fn is_expiry(&self) -> bool {
-        !self.changes.is_empty() && self.changes.iter().all(|c| matches!(c, Change::Expired(_)))
+        matches!(self.changes.first(), Some(Change::Expired(_)))
+    }
+
+    /// What it is in one word: the kind of its changes, or `transaction` where they differ. One that changes
+    /// nothing, and only keeps an answer, is `unchanged`.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        let mut kinds = self.changes.iter().map(Change::kind);
+        let Some(first) = kinds.next() else { return "unchanged" };
+        if kinds.all(|kind| kind == first) { first } else { "transaction" }
+    }
+
+    /// Whether questions, or all of the session, may be others after it.
+    #[must_use]
+    pub fn touches_questions(&self) -> bool {
+        self.changes.iter().any(|change| match change {
+            Change::Appended { log, .. }
+            | Change::Cleared { log }
+            | Change::Removed { log, .. }
+            | Change::Updated { log, .. } => *log == LogName::Questions,
+            Change::Deleted
+            | Change::Expired(Due::Session)
+            | Change::Awaited { .. }
+            | Change::Restored(_)
+            | Change::Adopted { .. } => true,
+            Change::Created { .. }
+            | Change::Configured { .. }
+            | Change::StatePut { .. }
+            | Change::StateSet { .. }
+            | Change::StateMerged { .. }
+            | Change::StateAppended { .. }
+            | Change::StateRemoved { .. }
+            | Change::AgentPut { .. }
+            | Change::AgentRemoved { .. }
+            | Change::Claimed { .. }
+            | Change::Released { .. }
+            | Change::Finished { .. }
+            | Change::Expired(_)
+            | Change::CheckpointPut { .. }
+            | Change::CheckpointRemoved { .. } => false,
+        })
     }
 
     /// What the envelopes that it makes take from it.
@@ -204,6 +256,38 @@ pub enum Change {
     },
     /// Something came to its end because its time was over.
     Expired(Due),
+    /// Questions wait for an answer until a moment only.
+    Awaited {
+        /// The first one; the others follow one by one.
+        first: Seq,
+        /// The last one.
+        last: Seq,
+        /// Until when, and what the answer is without one.
+        until: Awaited,
+    },
+    /// A name stands for the revision that this commit makes.
+    CheckpointPut {
+        /// The name.
+        name: CheckpointName,
+    },
+    /// A name stands for no revision any more.
+    CheckpointRemoved {
+        /// The name.
+        name: CheckpointName,
+    },
+    /// The board is as it was at an earlier revision; all claims are over.
+    Restored(Box<Restored>),
+    /// A history came to this name: a fork, or one that was in an archive. It is the only change of its
+    /// commit, whose revision goes on from the board's and from that of the name, whichever is higher. All claims
+    /// are over, no key is remembered, and no fence from before is honoured.
+    Adopted {
+        /// The session's name from now on.
+        name: SessionName,
+        /// The last revision of the name before it; 0 where it had none.
+        after: Revision,
+        /// The session that it was forked from.
+        fork_of: Option<SessionName>,
+    },
 }
 
 /// What may come to its end by time.
@@ -213,15 +297,54 @@ pub enum Due {
     State(StatePath),
     /// A claim on a request runs out.
     Claim(Seq),
+    /// A question waits no longer. The item that it has then is the next change of its commit.
+    Question(Seq),
     /// The session goes, with all it has.
     Session,
 }
 
 impl Change {
-    /// The name of the session that it makes, where it makes one.
+    /// What it is in one word, the same as in the stored form.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Created { .. } => "created",
+            Self::Configured { .. } => "configured",
+            Self::Deleted => "deleted",
+            Self::Appended { .. } => "appended",
+            Self::Cleared { .. } => "cleared",
+            Self::Removed { .. } => "removed",
+            Self::Updated { .. } => "updated",
+            Self::StatePut { .. } => "state_put",
+            Self::StateSet { .. } => "state_set",
+            Self::StateMerged { .. } => "state_merged",
+            Self::StateAppended { .. } => "state_appended",
+            Self::StateRemoved { .. } => "state_removed",
+            Self::AgentPut { .. } => "agent_put",
+            Self::AgentRemoved { .. } => "agent_removed",
+            Self::Claimed { .. } => "claimed",
+            Self::Released { .. } => "released",
+            Self::Finished { .. } => "finished",
+            Self::Expired(Due::State(_)) => "state_expired",
+            Self::Expired(Due::Claim(_)) => "claim_expired",
+            Self::Expired(Due::Question(_)) => "question_expired",
+            Self::Expired(Due::Session) => "session_expired",
+            Self::Awaited { .. } => "awaited",
+            Self::CheckpointPut { .. } => "checkpoint_put",
+            Self::CheckpointRemoved { .. } => "checkpoint_removed",
+            Self::Restored(_) => "restored",
+            Self::Adopted { .. } => "adopted",
+        }
+    }
+
+    /// The name of the session that it makes, or brings here, where it does.
     #[must_use]
     pub fn session_name(&self) -> Option<&SessionName> {
-        if let Self::Created { name, .. } = self { Some(name) } else { None }
+        if let Self::Created { name, .. } | Self::Adopted { name, .. } = self {
+            Some(name)
+        } else {
+            None
+        }
     }
 
     /// The items that it brings.
@@ -245,7 +368,12 @@ impl Change {
             | Self::Claimed { .. }
             | Self::Released { .. }
             | Self::Finished { .. }
-            | Self::Expired(_) => &[],
+            | Self::Expired(_)
+            | Self::Awaited { .. }
+            | Self::CheckpointPut { .. }
+            | Self::CheckpointRemoved { .. }
+            | Self::Restored(_)
+            | Self::Adopted { .. } => &[],
         }
     }
 }

@@ -32,7 +32,7 @@ fn a_first_write_makes_its_session_in_the_same_commit() {
     let logs = [items(["{}"]), vec![], vec![], vec![]];
     for (command, expected) in [
         (put_session(), vec!["created"]),
-        (append(memory("a"), items(["{}"])), vec!["created", "agent put", "appended"]),
+        (append(memory("a"), items(["{}"])), vec!["created", "agent_put", "appended"]),
         (replace(Requests, items(["{}"])), vec!["created", "appended"]),
         (replace(Requests, vec![]), vec!["created"]),
         (Command::ReplaceBoard { logs, state: None }, vec!["created", "appended"]),
@@ -204,7 +204,7 @@ fn a_replacement_goes_on_with_new_seqs_and_one_by_the_same_is_none() {
     assert_eq!(carry_out(&mut board, replace(memory("a"), vec![])).commit, None);
     assert_eq!(board.agents().len(), 0);
     let first = carry_out(&mut board, replace(memory("a"), items(["{}"])));
-    assert_eq!(changes(&first), ["agent put", "appended"]);
+    assert_eq!(changes(&first), ["agent_put", "appended"]);
 }
 
 #[test]

@@ -33,8 +33,10 @@ fn lapse(board: &mut Board, now: i64) -> Vec<String> {
         ended.extend(commit.changes.iter().map(|change| {
             let Change::Expired(due) = change else { panic!("{change:?}") };
             match due {
+                Due::Question(seq) => format!("question {seq}"),
                 Due::State(path) => path.to_string(),
                 Due::Claim(seq) => format!("claim {seq}"),
+                Due::Question(seq) => format!("question {seq}"),
                 Due::Session => "session".to_owned(),
             }
         }));

@@ -2,9 +2,10 @@
 //!
 //! ```text
 //! offset  size  field
-//!      0     1  format version: 2; 1 is read too
+//!      0     1  format version: 3; 1 and 2 are read too
 //!      1     4  length of the body in bytes, u32, little-endian
-//!      5     4  CRC-32 (IEEE) of session id (16 bytes) ‖ revision (u64) ‖ body, little-endian
+//!      5     4  CRC-32 (IEEE) of format ‖ session id (16 bytes) ‖ revision (u64) ‖ body, little-endian;
+//!              before format 3 without the format, of which no changed bit gave another one that is read
 //!      9     n  body
 //! ```
 //! The session and the revision are not in the frame: whoever reads it says which it should be.
@@ -15,10 +16,13 @@ use crate::board::{Revision, SessionId};
 pub const COMMIT_BYTES_MAX: usize = 64 << 20;
 
 /// The format of the body, as it is written.
-const FORMAT: u8 = 2;
+const FORMAT: u8 = 3;
 
 /// The oldest format that is still read.
 const OLDEST_FORMAT: u8 = 1;
+
+/// The first format of which the checksum covers the format byte.
+const FIRST_WITH_FORMAT_CHECKED: u8 = 3;
 
 const HEADER_BYTES: usize = 9;
 
@@ -85,7 +89,7 @@ impl Frame {
         let mut frame = Vec::with_capacity(HEADER_BYTES + bytes);
         frame.push(FORMAT);
         frame.extend_from_slice(&length.to_le_bytes());
-        frame.extend_from_slice(&checksum(session, revision, body).to_le_bytes());
+        frame.extend_from_slice(&checksum(FORMAT, session, revision, body).to_le_bytes());
         frame.extend_from_slice(body);
         Ok(frame)
     }
@@ -103,7 +107,7 @@ impl Frame {
             None | Some(OLDEST_FORMAT..=FORMAT) => {}
             Some(&found) => return Err(FrameError::UnknownFormat { found }),
         }
-        let Some((&[_, l0, l1, l2, l3, c0, c1, c2, c3], body)) =
+        let Some((&[format, l0, l1, l2, l3, c0, c1, c2, c3], body)) =
             frame.split_first_chunk::<HEADER_BYTES>()
         else {
             return Err(FrameError::Truncated {
@@ -113,7 +117,7 @@ impl Frame {
         };
         check_length(u32::from_le_bytes([l0, l1, l2, l3]), body)?;
         let stored = u32::from_le_bytes([c0, c1, c2, c3]);
-        let found = checksum(session, revision, body);
+        let found = checksum(format, session, revision, body);
         if found == stored { Ok(body) } else { Err(FrameError::ChecksumMismatch { stored, found }) }
     }
 }
@@ -134,8 +138,11 @@ fn check_length(declared: u32, body: &[u8]) -> Result<(), FrameError> {
     }
 }
 
-fn checksum(session: SessionId, revision: Revision, body: &[u8]) -> u32 {
+fn checksum(format: u8, session: SessionId, revision: Revision, body: &[u8]) -> u32 {
     let mut crc = crc32fast::Hasher::new();
+    if format >= FIRST_WITH_FORMAT_CHECKED {
+        crc.update(&[format]);
+    }
     crc.update(session.0.as_bytes());
     crc.update(&revision.0.to_le_bytes());
     crc.update(body);
@@ -161,7 +168,7 @@ mod tests {
     fn the_format_is_these_bytes_and_stays_so() {
         let frame = Frame::encode(SESSION, Revision(0x0102_0304), b"{\"a\":1}").unwrap();
         let golden =
-            [2, 7, 0, 0, 0, 0x4f, 0x8f, 0x2f, 0xb5, b'{', b'"', b'a', b'"', b':', b'1', b'}'];
+            [3, 7, 0, 0, 0, 0xed, 0x7e, 0x33, 0x0c, b'{', b'"', b'a', b'"', b':', b'1', b'}'];
         assert_eq!(frame, golden);
         assert_eq!(
             Frame::decode(SESSION, Revision(0x0102_0304), &golden),
@@ -170,20 +177,33 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_of_format_1_is_still_read() {
-        let golden =
-            [1, 7, 0, 0, 0, 0x4f, 0x8f, 0x2f, 0xb5, b'{', b'"', b'a', b'"', b':', b'1', b'}'];
-        assert_eq!(
-            Frame::decode(SESSION, Revision(0x0102_0304), &golden),
-            Ok(b"{\"a\":1}".as_slice())
-        );
+    fn a_frame_of_an_earlier_format_is_still_read() {
+        for format in [1, 2] {
+            let golden = [
+                format, 7, 0, 0, 0, 0x4f, 0x8f, 0x2f, 0xb5, b'{', b'"', b'a', b'"', b':', b'1',
+                b'}',
+            ];
+            let body = Frame::decode(SESSION, Revision(0x0102_0304), &golden);
+            assert_eq!(body, Ok(b"{\"a\":1}".as_slice()));
+        }
+    }
+
+    #[test]
+    fn a_frame_of_one_format_is_none_of_another() {
+        let frame = Frame::encode(SESSION, Revision(1), b"body").unwrap();
+        for format in [1, 2] {
+            let mut other = frame.clone();
+            other[0] = format;
+            let found = Frame::decode(SESSION, Revision(1), &other);
+            assert!(matches!(found, Err(FrameError::ChecksumMismatch { .. })));
+        }
     }
 
     #[test]
     fn a_frame_says_what_is_wrong_with_it() {
         let decode = |frame: &[u8]| Frame::decode(SESSION, Revision(1), frame).unwrap_err();
         let frame = Frame::encode(SESSION, Revision(1), b"body").unwrap();
-        for found in [0, 3, 255] {
+        for found in [0, 4, 255] {
             let mut other = frame.clone();
             other[0] = found;
             assert_eq!(decode(&other), FrameError::UnknownFormat { found });

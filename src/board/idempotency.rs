@@ -118,6 +118,17 @@ impl Keys {
         self.by_age.push_back(Arc::clone(key));
     }
 
+    /// Takes the next younger one back; `false` where it is known already, or one too many.
+    pub(super) fn restore(&mut self, key: Arc<str>, remembered: Remembered) -> bool {
+        if self.len() >= KEYS_MAX || self.by_key.contains_key(&key) {
+            return false;
+        }
+        self.bytes += weight(&key, &remembered);
+        self.by_key.insert(Arc::clone(&key), remembered);
+        self.by_age.push_back(key);
+        true
+    }
+
     fn remove(&mut self, key: &Arc<str>) -> bool {
         let removed = self.by_key.remove(key);
         self.bytes -= removed.as_ref().map_or(0, |removed| weight(key, removed));
@@ -127,17 +138,6 @@ impl Keys {
     /// All of them, the oldest first.
     pub fn iter(&self) -> impl Iterator<Item = (&Arc<str>, &Remembered)> {
         self.by_age.iter().filter_map(|key| Some((key, self.by_key.get(key)?)))
-    }
-}
-
-impl FromIterator<(Arc<str>, Remembered)> for Keys {
-    fn from_iter<T: IntoIterator<Item = (Arc<str>, Remembered)>>(keys: T) -> Self {
-        let mut all = Self::default();
-        for (key, Remembered { fingerprint, answer, at }) in keys {
-            let key = Key { key, fingerprint };
-            all.remember(&Kept { key, answer, forgotten: Forgotten::default() }, at);
-        }
-        all
     }
 }
 

@@ -50,6 +50,12 @@ impl Image {
         head.split([';', ',']).next().unwrap_or_default()
     }
 
+    /// Whether its data URL begins as one, so that it needs no escape in a JSON string.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        is_base64_head(&self.head)
+    }
+
     /// Its data URL, made again from its bytes.
     #[must_use]
     pub fn data_url(&self, bytes: &[u8]) -> String {

@@ -15,6 +15,9 @@ use super::json::{self, Kind, Member, Reason, Unsupported};
 /// The largest item, in bytes of its text without a stored image.
 pub const ITEM_BYTES_MAX: usize = 1 << 20;
 
+/// The largest item that is stored: an answer that is added to it may bring it over [`ITEM_BYTES_MAX`].
+const STORED_BYTES_MAX: usize = 2 * ITEM_BYTES_MAX;
+
 /// How deep an item may be nested; its own object is level 1.
 pub const ITEM_DEPTH_MAX: usize = 128;
 
@@ -96,6 +99,16 @@ impl Item {
     /// An item as it was stored.
     pub(super) fn restore(text: Box<RawValue>, image: Option<Image>) -> Self {
         Self { text: text.into(), image: image.map(Arc::new) }
+    }
+
+    /// Whether it is what an item that came in may have become: an object on one line within the bounds.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        let text = self.text();
+        text.len() <= STORED_BYTES_MAX
+            && json::kind(text) == Kind::Object
+            && !text.contains(['\n', '\r'])
+            && json::check(text, ITEM_DEPTH_MAX).is_ok()
     }
 
     /// A text of our own that is an object.

@@ -225,10 +225,49 @@ impl Log {
         self.changed = revision;
     }
 
-    /// The log as a base holds it: its entries as they stand, and what was counted.
-    pub(super) fn restore(entries: Vec<Entry>, last_seq: Seq, changed: Revision) -> Self {
-        let bytes = entries.iter().map(Entry::bytes).sum();
-        Self { entries: entries.into_iter().map(Arc::new).collect(), last_seq, changed, bytes }
+    /// Removes some entries and puts others in their places, or in the places of those that have their seqs.
+    pub(super) fn put_back(
+        &mut self,
+        removed: &[SeqRange],
+        entries: &[Arc<Entry>],
+        revision: Revision,
+    ) {
+        self.remove(removed, revision);
+        let mut merged = Vec::with_capacity(self.len() + entries.len());
+        let mut back = entries.iter().peekable();
+        for own in &self.entries {
+            merged.extend(std::iter::from_fn(|| back.next_if(|entry| entry.seq < own.seq)));
+            merged.push(back.next_if(|entry| entry.seq == own.seq).unwrap_or(own));
+        }
+        merged.extend(back);
+        self.bytes = merged.iter().map(|entry| entry.bytes()).sum();
+        self.entries = merged.into_iter().cloned().collect();
+    }
+
+    /// Ends all claims on its entries, those that ran out too.
+    pub(super) fn end_claims(&mut self, revision: Revision) {
+        for slot in self.entries.iter_mut() {
+            if slot.work.as_deref().is_some_and(Work::is_open) {
+                *slot = Arc::new(Entry { revision, work: None, ..Entry::clone(slot) });
+                self.changed = revision;
+            }
+        }
+    }
+
+    /// A log as a base begins it: what was counted, and no entries yet.
+    pub(super) fn restore(last_seq: Seq, changed: Revision) -> Self {
+        Self { last_seq, changed, ..Self::default() }
+    }
+
+    /// Takes back the next entry; `false` where its seq is none that can follow.
+    pub(super) fn restore_entry(&mut self, entry: Entry) -> bool {
+        let before = self.entries.last().map_or(Seq(0), |entry| entry.seq);
+        if entry.seq <= before || entry.seq > self.last_seq {
+            return false;
+        }
+        self.bytes += entry.bytes();
+        self.entries.push_back(Arc::new(entry));
+        true
     }
 }
 
@@ -240,6 +279,20 @@ pub struct SeqRange {
     pub first: Seq,
     /// The last one, included.
     pub last: Seq,
+}
+
+/// Ascending seqs of a log's entries as ranges without a kept entry between.
+pub(super) fn ranges(log: &Log, seqs: &[Seq]) -> Vec<SeqRange> {
+    let mut ranges: Vec<SeqRange> = Vec::new();
+    for &seq in seqs {
+        match ranges.last_mut() {
+            Some(range) if log.count_through(range.last) + 1 == log.count_through(seq) => {
+                range.last = seq;
+            }
+            Some(_) | None => ranges.push(SeqRange { first: seq, last: seq }),
+        }
+    }
+    ranges
 }
 
 impl SeqRange {

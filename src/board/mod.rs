@@ -4,11 +4,14 @@
 //! (`decide`), what happened is a commit, and a board is what its commits make of it (`apply`).
 
 mod admit;
+mod admit_restored;
 mod agent;
 mod apply;
+mod asked;
 #[expect(clippy::module_inception, reason = "the board itself is one of the nouns of this layer")]
 mod board;
 mod bounds;
+mod checkpoint;
 mod claim;
 mod code;
 mod command;
@@ -23,20 +26,25 @@ pub mod json;
 mod log;
 mod names;
 mod rejected;
+mod restore;
+mod restored;
 mod select;
 mod settings;
+mod size;
 mod state;
 pub mod stored;
 mod time;
 mod value;
 
-pub use admit::{Misfit, admit};
+pub use admit::{Misfit, REVISION_MAX, admit};
 pub use agent::{
     AGENT_STATES_MAX, AGENTS_MAX, Agent, AgentStates, Moves, PROFILE_BYTES_MAX, Profile, Status,
     is_known,
 };
 pub use apply::apply;
+pub use asked::{AWAITED_AT_ONCE_MAX, Asked, Awaited, DEFAULT_BYTES_MAX};
 pub use board::{Board, Life, Version};
+pub use checkpoint::{CHECKPOINTS_MAX, Checkpoint};
 pub use claim::{Claim, Done, Fence, Work};
 pub use code::Code;
 pub use command::{
@@ -44,32 +52,42 @@ pub use command::{
     Write,
 };
 pub use commit::{COMMIT_ITEMS_MAX, Change, Commit, Due};
-pub use decide::{Decision, decide, expire, patchable};
+pub use decide::{Decision, decide, expire, patchable, permits};
 pub use frame::{COMMIT_BYTES_MAX, Frame, FrameError};
 pub use idempotency::{Forgotten, KEY_CHARS_MAX, Kept, Key, Keys, Remembered};
 pub use ids::{Digest, Epoch, Nonce, Revision, Seq, SessionId};
 pub use image::{IMAGE_BYTES_MAX, IMAGE_MEMBER, IMAGE_TYPES, Image, Screenshot, recognise};
 pub use item::{ITEM_BYTES_MAX, ITEM_DEPTH_MAX, InvalidItem, Item};
 pub use log::{Entry, Log, LogName, SeqRange, Stamp, Updated};
-pub use names::{AgentName, InvalidName, NAME_BYTES_MAX, SessionName};
+pub use names::{AgentName, CheckpointName, InvalidName, NAME_BYTES_MAX, SessionName};
 pub use rejected::{Branch, Current, Rejected};
+pub use restored::{Restored, RestoredLog};
 pub use select::{Contains, Filter, Order, Selection, Walk};
 pub use settings::{
-    HISTORY_KEYS_MAX, LABEL_BYTES_MAX, LABELS_MAX, Labels, LabelsPatch, MaxItems, MaxItemsEach,
-    Set, Settings, SettingsPatch, patch_labels,
+    HISTORY_KEYS_MAX, History, LABEL_BYTES_MAX, LABELS_MAX, Labels, LabelsPatch, MaxItems,
+    MaxItemsEach, Set, Settings, SettingsPatch, patch_labels,
 };
+pub use size::{ByteSize, InvalidSize};
 pub use state::{InvalidPath, NotAnObject, STATE_BYTES_MAX, State, StatePath, StateValue};
 pub use time::{InvalidTtl, TTL_DAYS_MAX, Timestamp, Ttl};
 pub use value::Json;
 
 #[cfg(test)]
+mod admit_past_tests;
+#[cfg(test)]
 mod admit_tests;
 #[cfg(test)]
+mod adopt_tests;
+#[cfg(test)]
 mod agent_tests;
+#[cfg(test)]
+mod asked_tests;
 #[cfg(test)]
 mod board_tests;
 #[cfg(test)]
 mod bounds_tests;
+#[cfg(test)]
+mod checkpoint_tests;
 #[cfg(test)]
 mod claim_tests;
 #[cfg(test)]
@@ -85,9 +103,13 @@ mod item_tests;
 #[cfg(test)]
 mod key_tests;
 #[cfg(test)]
+mod model_tests;
+#[cfg(test)]
 mod plan_tests;
 #[cfg(test)]
 mod replay_tests;
+#[cfg(test)]
+mod restore_tests;
 #[cfg(test)]
 mod retention_tests;
 #[cfg(test)]

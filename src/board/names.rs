@@ -33,6 +33,9 @@ pub enum InvalidName {
     /// It is `.` or `..`.
     #[error("'.' and '..' are not names")]
     Dots,
+    /// It is nothing but digits, where a revision may stand too.
+    #[error("the name has at least one character that is no digit: a number is a revision")]
+    OnlyDigits,
 }
 
 fn check(text: &str) -> Result<(), InvalidName> {
@@ -51,8 +54,15 @@ fn check(text: &str) -> Result<(), InvalidName> {
     }
 }
 
+/// Where a name may stand, a revision may too.
+fn check_checkpoint(text: &str) -> Result<(), InvalidName> {
+    check(text)?;
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    if digits { Err(InvalidName::OnlyDigits) } else { Ok(()) }
+}
+
 macro_rules! name {
-    ($(#[$doc:meta])* $name:ident) => {
+    ($(#[$doc:meta])* $name:ident, $check:ident) => {
         $(#[$doc])*
         #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(try_from = "String", into = "String")]
@@ -70,7 +80,7 @@ macro_rules! name {
             type Err = InvalidName;
 
             fn from_str(text: &str) -> Result<Self, InvalidName> {
-                check(text).map(|()| Self(text.into()))
+                $check(text).map(|()| Self(text.into()))
             }
         }
 
@@ -104,12 +114,17 @@ macro_rules! name {
 
 name! {
     /// The name of a session: 1 to 256 bytes of UTF-8 without control characters and `/`, not `.` or `..`.
-    SessionName
+    SessionName, check
 }
 
 name! {
     /// The name of an agent; the same rule as [`SessionName`].
-    AgentName
+    AgentName, check
+}
+
+name! {
+    /// The name of a checkpoint; the same rule, and at least one character that is no digit.
+    CheckpointName, check_checkpoint
 }
 
 #[cfg(test)]

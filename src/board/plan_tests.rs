@@ -1,6 +1,8 @@
 //! Random writes for the tests of this layer: every command on every log, mostly sensible, with few
 //! distinct values, so that equal items, repeated images and stale conditions come about.
 
+use std::sync::Arc;
+
 use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
@@ -119,7 +121,8 @@ fn command() -> impl Strategy<Value = Command> {
         3 => put.prop_map(|(settings, labels, qa_pairs)| {
             Command::PutSession { settings, labels, qa_pairs }
         }),
-        1 => Just(Command::DeleteSession),
+        2 => Just(Command::DeleteSession),
+        12 => of_the_past(),
         12 => (log(), some_items()).prop_map(|(log, items)| Command::Append { log, items }),
         3 => (log(), some_items()).prop_map(|(log, items)| Command::ReplaceLog { log, items }),
         4 => (log(), which()).prop_map(|(log, which)| Command::RemoveEntries { log, which }),
@@ -132,6 +135,83 @@ fn command() -> impl Strategy<Value = Command> {
         1 => any::<bool>().prop_map(|state| Command::ClearBoard { state }),
         40 => shared(),
     ]
+}
+
+/// Checkpoints, and commands that [`in_time`] gives their boards.
+fn of_the_past() -> impl Strategy<Value = Command> {
+    let name = || select(vec!["a", "b", "1é"]).prop_map(|name| name.parse().unwrap());
+    let at = || (0_u64..40).prop_map(|at| Arc::new(Board::absent(ID, Revision(at))));
+    prop_oneof![
+        3 => name().prop_map(|name| Command::PutCheckpoint { name }),
+        2 => name().prop_map(|name| Command::RemoveCheckpoint { name }),
+        4 => at().prop_map(|then| Command::Restore { then }),
+        6 => at().prop_map(|board| Command::Adopt { board, fork_of: None }),
+    ]
+}
+
+/// The write with one of these boards as that to restore, and one of those forked as this session.
+pub(super) fn in_time(
+    mut write: Write,
+    past: &[Arc<Board>],
+    elders: &[Arc<Board>],
+    fork: SessionId,
+) -> Write {
+    let pick = |boards: &[Arc<Board>], at: &Board| {
+        let at = usize::try_from(at.revision().0).unwrap() % boards.len().max(1);
+        boards.get(at).cloned()
+    };
+    if let Command::Restore { then } = &mut write.command
+        && let Some(earlier) = pick(past, then)
+    {
+        *then = earlier;
+    }
+    if let Command::Adopt { board, fork_of } = &mut write.command
+        && let Some(elder) = pick(elders, board)
+    {
+        *fork_of = elder.life().map(|life| life.name.clone());
+        *board = Arc::new(elder.forked(fork));
+    }
+    write
+}
+
+/// The commits of these writes, each with the board that it follows.
+pub(super) fn history(steps: &[Step]) -> Vec<(Board, Commit)> {
+    let (mut board, mut clock) = (absent(), 0);
+    let (mut commits, mut past, mut elders) = (Vec::new(), Vec::new(), Vec::new());
+    for (nonce, step) in (0..).zip(steps) {
+        let moment = step.moment(&mut clock, nonce);
+        let expiry = expire(&board, moment.now, moment.nonce);
+        let fork = SessionId(uuid::Uuid::from_u128(1_000 + u128::from(nonce)));
+        for expires in [true, false] {
+            let (before, commit) = if expires {
+                (board.clone(), expiry.clone())
+            } else {
+                let write = in_time(step.write(&board), &past, &elders, fork);
+                let decided = decide_and_keep(&board, &write, moment);
+                let commit = decided.ok().and_then(|decision| decision.commit);
+                let follows = if let (Command::Adopt { board: coming, .. }, Some(_)) =
+                    (&write.command, &commit)
+                {
+                    Board::clone(coming)
+                } else {
+                    board.clone()
+                };
+                (follows, commit)
+            };
+            let Some(commit) = commit else { continue };
+            board = before.clone();
+            apply(&mut board, &commit);
+            if commit.ends_session() || commit.kind() == "adopted" {
+                past.clear();
+            }
+            if board.life().is_some() {
+                past.push(Arc::new(board.clone()));
+                elders.push(Arc::new(board.clone()));
+            }
+            commits.push((before, commit));
+        }
+    }
+    commits
 }
 
 fn a_document() -> impl Strategy<Value = Option<Json>> {
@@ -166,6 +246,9 @@ fn an_item() -> impl Strategy<Value = Item> {
     let texts = [
         "{}",
         r#"{"a":1,"b":2}"#,
+        r#"{"question":"q"}"#,
+        r#"{"text":"t","expired":1,"b" : 2}"#,
+        r#"{"question":"q","answer":null}"#,
         r#"{"b":2,"a":1}"#,
         r#"{"step":1,"status":"FAIL"}"#,
         r#"{"step":2.0,"results":[{"status":"OK"}]}"#,
@@ -199,6 +282,7 @@ fn settings() -> impl Strategy<Value = Set<SettingsPatch>> {
             screenshot_to_memory,
             max_items,
             ttl,
+            history: Set::Keep,
             agent_states,
         },
     );

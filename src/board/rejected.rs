@@ -3,9 +3,12 @@
 use std::sync::Arc;
 
 use super::agent::{AGENTS_MAX, Agent, PROFILE_BYTES_MAX, Status};
+use super::checkpoint::CHECKPOINTS_MAX;
 use super::log::Entry;
 use super::state::{STATE_BYTES_MAX, StatePath, StateValue};
-use super::{AgentName, Code, InvalidItem, LogName, Revision, Seq, SessionName, Version};
+use super::{
+    AgentName, CheckpointName, Code, InvalidItem, LogName, Revision, Seq, SessionName, Version,
+};
 
 /// Why a write is refused. A refused write changes nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -173,6 +176,27 @@ pub enum Rejected {
         /// Which question.
         question: Seq,
     },
+    /// There is a session of this name.
+    #[error("there is a session '{session}' already")]
+    SessionExists {
+        /// The name.
+        session: SessionName,
+    },
+    /// There is no such checkpoint.
+    #[error("there is no checkpoint '{checkpoint}' here")]
+    NoCheckpoint {
+        /// Its name.
+        checkpoint: CheckpointName,
+    },
+    /// The session would have too many checkpoints.
+    #[error("a session has at most {CHECKPOINTS_MAX} checkpoints")]
+    TooManyCheckpoints,
+    /// The session never was at this revision, or is not yet.
+    #[error("the session has no revision {revision}")]
+    NoRevision {
+        /// Which one.
+        revision: Revision,
+    },
     /// Another request had this idempotency key.
     #[error("another request had this Idempotency-Key")]
     KeyReused,
@@ -236,13 +260,18 @@ impl Rejected {
             | Self::AgentField { .. } => Code::InvalidField,
             Self::Item(invalid) => invalid.code(),
             Self::ProfileTooLarge { .. } => Code::ItemTooLarge,
-            Self::StateFull { .. } | Self::TooManyAgents => Code::SessionFull,
+            Self::StateFull { .. } | Self::TooManyAgents | Self::TooManyCheckpoints => {
+                Code::SessionFull
+            }
             Self::NoAgent { .. } => Code::AgentNotFound,
             Self::IllegalTransition { .. } => Code::IllegalTransition,
             Self::AgentRequired => Code::AgentRequired,
             Self::AlreadyClaimed { .. } | Self::AlreadyDone { .. } => Code::AlreadyClaimed,
             Self::StaleFence { .. } => Code::StaleFence,
             Self::AlreadyAnswered { .. } => Code::AlreadyAnswered,
+            Self::SessionExists { .. } => Code::SessionExists,
+            Self::NoCheckpoint { .. } => Code::CheckpointNotFound,
+            Self::NoRevision { .. } => Code::RevisionNotFound,
             Self::KeyReused => Code::IdempotencyKeyReused,
             Self::NoSession { .. } => Code::SessionNotFound,
             Self::NoEntry { .. } => Code::EntryNotFound,

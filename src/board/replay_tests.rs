@@ -1,12 +1,14 @@
 //! Whatever is written, the stored commits give the live board again, and a base goes on as the board.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use proptest::prelude::*;
 use uuid::Uuid;
 
 use super::board_tests::*;
-use super::plan_tests::{Step, steps};
+use super::model_tests::Model;
+use super::plan_tests::{Step, in_time, steps};
 use super::*;
 
 /// A session that is written to, and everything that is to agree with it.
@@ -23,121 +25,10 @@ struct Play {
     written_at: Timestamp,
     /// Every image that a commit named.
     images: BTreeMap<Digest, u64>,
-}
-
-/// What the commands mean, in the plainest way: each log's entries, the seq that was given last, and the
-/// agents' statuses.
-#[derive(Default)]
-struct Model {
-    logs: BTreeMap<LogName, Vec<(Seq, Item)>>,
-    last: BTreeMap<LogName, u64>,
-    agents: BTreeMap<AgentName, String>,
-}
-
-impl Model {
-    fn append(&mut self, log: &LogName, items: &[Item]) {
-        if let LogName::Memory(agent) = log
-            && !items.is_empty()
-        {
-            self.agents.entry(agent.clone()).or_insert_with(|| "CONTINUE".to_owned());
-        }
-        for item in items {
-            let last = self.last.entry(log.clone()).or_default();
-            *last += 1;
-            self.logs.entry(log.clone()).or_default().push((Seq(*last), item.clone()));
-        }
-    }
-
-    fn replace(&mut self, log: &LogName, items: &[Item]) {
-        let entries = self.logs.entry(log.clone()).or_default();
-        if !entries.iter().map(|(_, item)| item).eq(items) {
-            entries.clear();
-            self.append(log, items);
-        }
-    }
-
-    fn remove(&mut self, log: &LogName, which: &Which) {
-        let entries = self.logs.entry(log.clone()).or_default();
-        let over = |keep: usize| entries.len().saturating_sub(keep);
-        match which {
-            Which::All => entries.clear(),
-            Which::AllButNewest(keep) => drop(entries.drain(..over(*keep))),
-            Which::Steps(steps) => entries.retain(|(_, item)| {
-                let step = item.get("step").and_then(json::Exact::parse);
-                step.is_none_or(|step| !steps.contains(&step))
-            }),
-        }
-    }
-
-    /// What a write that was not refused does.
-    fn follow(&mut self, command: &Command, answer: &Answer, keeps_screenshots: bool) {
-        match command {
-            Command::PutSession { qa_pairs, .. } => self.append(&LogName::Questions, qa_pairs),
-            Command::DeleteSession => *self = Self::default(),
-            Command::Append { log: LogName::Screenshots, .. } if !keeps_screenshots => {}
-            Command::Append { log, items } => self.append(log, items),
-            Command::ReplaceLog { log, items } => self.replace(log, items),
-            Command::RemoveEntries { log, which } => self.remove(log, which),
-            Command::PutEntry { log, seq, item, basis } => self.change(log, *seq, |old| {
-                if basis.is_some() { item.clone() } else { item.in_order_of(old) }
-            }),
-            Command::DeleteEntry { log, seq } => {
-                self.logs.entry(log.clone()).or_default().retain(|(own, _)| own != seq);
-            }
-            Command::ReplaceBoard { logs, .. } => {
-                LogName::BOARD.iter().zip(logs).for_each(|(log, items)| self.replace(log, items));
-            }
-            Command::ClearBoard { .. } => {
-                LogName::BOARD.iter().for_each(|log| self.remove(log, &Which::All));
-            }
-            Command::AnswerQuestion { question, answer } => {
-                let patch = serde_json::json!({ "answer": answer }).to_string();
-                let answered = |old: &Item| item(&json::merge_patch(old.text(), &patch));
-                self.change(&LogName::Questions, *question, answered);
-            }
-            Command::PutAgent { agent, .. } | Command::PatchAgent { agent, .. } => {
-                let Answer::Status(status) = answer else { panic!("{answer:?}") };
-                self.agents.insert(agent.clone(), status.to_string());
-            }
-            Command::RemoveAgent { agent } => {
-                self.agents.remove(agent).expect("removing no agent is refused");
-                self.remove(&LogName::Memory(agent.clone()), &Which::All);
-            }
-            Command::RemoveAgents => {
-                for agent in std::mem::take(&mut self.agents).into_keys() {
-                    self.remove(&LogName::Memory(agent), &Which::All);
-                }
-            }
-            Command::EditState { .. }
-            | Command::Claim { .. }
-            | Command::Release { .. }
-            | Command::Finish { .. } => {}
-            Command::Transact(transaction) => {
-                let Answer::Transacted { succeeded, results } = answer else { panic!() };
-                let Transaction { then, otherwise, .. } = &**transaction;
-                let commands = if *succeeded { then } else { otherwise };
-                assert_eq!(commands.len(), results.len());
-                for (command, answer) in commands.iter().zip(results) {
-                    self.follow(command, answer, keeps_screenshots);
-                }
-            }
-        }
-    }
-
-    fn change(&mut self, log: &LogName, seq: Seq, change: impl Fn(&Item) -> Item) {
-        let entries = self.logs.entry(log.clone()).or_default();
-        let entry = entries.iter_mut().find(|(own, _)| *own == seq);
-        let old = &mut entry.expect("changing no entry is refused").1;
-        *old = change(old);
-    }
-
-    /// That each operation evicts at once comes to the same.
-    fn evict(&mut self, settings: &Settings) {
-        for (log, entries) in &mut self.logs {
-            let max = settings.items_max(log).unwrap_or(usize::MAX);
-            entries.drain(..entries.len().saturating_sub(max));
-        }
-    }
+    /// The boards of the session so far.
+    past: Vec<Arc<Board>>,
+    /// Those of all sessions.
+    elders: Vec<Arc<Board>>,
 }
 
 impl Play {
@@ -151,6 +42,8 @@ impl Play {
             sessions: 0,
             written_at: Timestamp::default(),
             images: BTreeMap::new(),
+            past: Vec::new(),
+            elders: Vec::new(),
         };
         play.begin();
         play
@@ -164,12 +57,14 @@ impl Play {
         self.replica = self.live.clone();
         self.based = self.live.clone();
         self.images.clear();
+        self.past.clear();
     }
 
     fn take(&mut self, step: &Step, nonce: u64) {
         let moment = step.moment(&mut self.clock, nonce);
         self.expire(moment.now);
-        let write = step.write(&self.live);
+        let fork = SessionId(Uuid::from_u128(1_000 + u128::from(nonce)));
+        let write = in_time(step.write(&self.live), &self.past, &self.elders, fork);
         if let Some(key) = &write.terms.key {
             let known = self.live.keys().recall(key, moment.now);
             assert_eq!(known, self.based.keys().recall(key, moment.now));
@@ -183,6 +78,12 @@ impl Play {
             return assert_eq!(decided, decided_by_base, "a base refuses as the board");
         };
         self.check_decision(&decision, &decided_by_base.unwrap(), write.terms.key.is_some());
+        if let Command::Adopt { board, .. } = &write.command {
+            self.adopt(board, decision.commit.as_ref().unwrap());
+        }
+        let configures =
+            |change: &Change| matches!(change, Change::Created { .. } | Change::Configured { .. });
+        let everywhere = decision.commit.iter().flat_map(|c| &c.changes).any(configures);
         let made = self.live.life.is_none() && decision.commit.is_some();
         if made {
             self.model.append(&LogName::Questions, &moment.policy.qa_pairs);
@@ -196,12 +97,27 @@ impl Play {
         assert_eq!(self.live, decision.board, "what was decided is what is replayed");
         self.model.follow(&write.command, &decision.answer, keeps);
         if let Some(life) = self.live.life() {
-            self.model.evict(&life.settings);
+            self.model.evict(&life.settings, everywhere);
         }
         self.check_boards();
         if self.live.life.is_none() {
-            self.begin();
+            return self.begin();
         }
+        let now = Arc::new(self.live.clone());
+        self.past.push(Arc::clone(&now));
+        self.elders.push(now);
+    }
+
+    /// The history that comes to the name goes on.
+    fn adopt(&mut self, coming: &Board, commit: &Commit) {
+        let last = coming.revision.max(self.live.revision);
+        assert_eq!(commit.revision, last.next());
+        for board in [&mut self.live, &mut self.replica, &mut self.based] {
+            *board = coming.clone();
+        }
+        self.model = Model::of(coming);
+        self.images = coming.images().map(|(digest, bytes)| (*digest, *bytes)).collect();
+        self.past.clear();
     }
 
     /// What is over goes first, as in the service.
@@ -210,6 +126,12 @@ impl Play {
             assert!(commit.is_expiry() && commit.only_removes());
             assert_eq!(Some(&commit), expire(&self.based, now, Nonce(0)).as_ref());
             self.check_commit(&commit);
+            for change in &commit.changes {
+                if let Change::Updated { log, seq, item: answered } = change {
+                    assert_eq!(answered.get("expired"), Some("true"));
+                    self.model.change(log, *seq, |_| answered.clone());
+                }
+            }
             self.commit(&commit);
             if self.live.life.is_none() {
                 self.model = Model::default();
@@ -244,7 +166,7 @@ impl Play {
     }
 
     fn check_commit(&mut self, commit: &Commit) {
-        assert_eq!(commit.revision, self.live.revision.next());
+        assert!(commit.kind() == "adopted" || commit.revision == self.live.revision.next());
         assert!(commit.at >= self.live.updated_at, "time does not go back");
         assert!(!commit.changes.is_empty() || commit.kept.is_some());
         for image in commit.changes.iter().flat_map(Change::items).filter_map(Item::image) {
@@ -297,12 +219,14 @@ impl Play {
         let ttl = live.life().and_then(|life| life.settings.ttl);
         let end = ttl.map(|ttl| Timestamp(self.written_at.0 + ttl.ms()));
         let paths = live.state.expiries().map(|(_, at)| at);
-        let all = leases.iter().map(|(at, _)| *at).chain(end).chain(paths);
+        let awaited = live.asked.awaited.values().map(|awaited| awaited.expires_at);
+        let all = leases.iter().map(|(at, _)| *at).chain(end).chain(paths).chain(awaited);
+        check_asked(live);
         assert_eq!(live.next_due(), all.min());
     }
 
     fn rebase(&mut self) {
-        self.based = stored::decode_base(&stored::encode_base(&self.live).unwrap()).unwrap();
+        self.based = rebased(&self.live);
         assert_eq!(self.based.oldest(), self.live.revision);
         assert_eq!(Board { oldest: self.live.oldest, ..self.based.clone() }, self.live);
     }
@@ -321,6 +245,7 @@ fn bytes_of(entry: &Entry) -> u64 {
 fn content(board: &Board) -> Board {
     let mut board = board.clone();
     (board.revision, board.updated_at, board.written_at) = Default::default();
+    board.fences_after = Revision::default();
     let agents = board.agents.into_iter();
     board.agents = agents.map(|(name, agent)| (name, Agent { last_seen: None, ..agent })).collect();
     board

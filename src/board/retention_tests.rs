@@ -155,7 +155,7 @@ fn each_operation_of_a_transaction_keeps_the_maximum() {
     let transaction = Transaction { then, ..Default::default() };
     let decision = carry_out(&mut board, Command::Transact(Box::new(transaction)));
     let expected =
-        ["appended", "removed", "appended", "removed", "agent put", "appended", "removed"];
+        ["appended", "removed", "appended", "removed", "agent_put", "appended", "removed"];
     assert_eq!(changes(&decision), expected);
     assert_eq!((seqs(&board, &Requests), seqs(&board, &memory("A"))), (vec![3, 4], vec![2, 3]));
 }

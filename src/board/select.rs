@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::asked::is_open;
 use super::json::tokens::{Token, Tokens};
 use super::json::{self, Exact, Kind};
 use super::{AgentName, Board, Entry, IMAGE_MEMBER, Item, Log, LogName, Seq, Work};
@@ -107,12 +108,8 @@ fn is_by(entry: &Entry, agent: &AgentName) -> bool {
 }
 
 fn is_pending(log: &LogName, entry: &Entry) -> bool {
-    let is_string =
-        |name: &str| entry.item.get(name).is_some_and(|value| json::kind(value) == Kind::String);
     match log {
-        LogName::Questions => {
-            (is_string("question") || is_string("text")) && entry.item.get("answer").is_none()
-        }
+        LogName::Questions => is_open(&entry.item),
         LogName::Requests => match entry.work.as_deref() {
             None | Some(Work::Lapsed { .. }) => true,
             Some(Work::Claimed(_) | Work::Done(_)) => false,

@@ -36,9 +36,24 @@ pub struct Settings {
     /// How long it lives after its last write; for ever where it is absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl: Option<Ttl>,
+    /// How much of its history is kept besides the board; all of it where it is absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub history: Option<History>,
     /// The statuses that its agents may have besides the built-in ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_states: Option<AgentStates>,
+}
+
+/// How much of a session's history is kept; what is older is let go soon after.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
+pub enum History {
+    /// The last so many revisions.
+    Revisions(u64),
+    /// The last so many bytes of commits.
+    Bytes(u64),
+    /// What is younger.
+    Age(Ttl),
 }
 
 /// How many items are kept; the oldest go.
@@ -132,6 +147,8 @@ pub struct SettingsPatch {
     pub max_items: Set<MaxItems>,
     /// Of `ttl`.
     pub ttl: Set<Ttl>,
+    /// Of `history`.
+    pub history: Set<History>,
     /// Of `agent_states`, all of them together.
     pub agent_states: Set<AgentStates>,
 }
@@ -145,6 +162,7 @@ impl SettingsPatch {
         self.screenshot_to_memory.onto(&mut settings.screenshot_to_memory);
         self.max_items.onto(&mut settings.max_items);
         self.ttl.onto(&mut settings.ttl);
+        self.history.onto(&mut settings.history);
         self.agent_states.onto(&mut settings.agent_states);
         settings
     }

@@ -74,7 +74,11 @@ fn operation() -> impl Strategy<Value = Command> {
         2 => (a_request(), fence, result).prop_map(|(request, fence, result)| {
             Command::Finish { request, fence, result }
         }),
-        1 => (1_u64..4).prop_map(|question| Command::AnswerQuestion {
+        2 => (some_items(), a_ttl(), option::of(select(vec!["d", "\"é"]))).prop_map(
+            |(items, ttl, default)| Command::Ask { items, ttl, default: default.map(str::to_owned) }
+        ),
+        1 => (1_u64..6).prop_map(|question| Command::SkipQuestion { question: Seq(question) }),
+        1 => (1_u64..6).prop_map(|question| Command::AnswerQuestion {
             question: Seq(question),
             answer: "\"so\"".to_owned(),
         }),

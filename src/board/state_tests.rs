@@ -43,32 +43,32 @@ const DOCUMENT: &str = r#"{"a":{"b":1,"c":[1]},"n":null,"s":"x"}"#;
 #[test]
 fn an_edit_comes_to_one_change_or_to_none_where_the_state_stays() {
     for (command, after, expected) in [
-        (put("a/b", "2"), r#"{"a":{"b":2,"c":[1]},"n":null,"s":"x"}"#, "state put"),
+        (put("a/b", "2"), r#"{"a":{"b":2,"c":[1]},"n":null,"s":"x"}"#, "state_put"),
         (put("a/b", " 1 "), DOCUMENT, ""),
-        (put("a/b", "1.0"), r#"{"a":{"b":1.0,"c":[1]},"n":null,"s":"x"}"#, "state put"),
-        (put("x/y", "{}"), r#"{"a":{"b":1,"c":[1]},"n":null,"s":"x","x":{"y":{}}}"#, "state put"),
-        (put("", "{}"), "{}", "state put"),
+        (put("a/b", "1.0"), r#"{"a":{"b":1.0,"c":[1]},"n":null,"s":"x"}"#, "state_put"),
+        (put("x/y", "{}"), r#"{"a":{"b":1,"c":[1]},"n":null,"s":"x","x":{"y":{}}}"#, "state_put"),
+        (put("", "{}"), "{}", "state_put"),
         (put("", DOCUMENT), DOCUMENT, ""),
         (put("n", "null"), DOCUMENT, ""),
-        (merge("a", r#"{"b":null}"#), r#"{"a":{"c":[1]},"n":null,"s":"x"}"#, "state merged"),
+        (merge("a", r#"{"b":null}"#), r#"{"a":{"c":[1]},"n":null,"s":"x"}"#, "state_merged"),
         (merge("a", r#"{"x":null,"b":1}"#), DOCUMENT, ""),
         (merge("", "{}"), DOCUMENT, ""),
-        (merge("s", "{}"), r#"{"a":{"b":1,"c":[1]},"n":null,"s":{}}"#, "state merged"),
-        (merge("a/c", "null"), r#"{"a":{"b":1,"c":null},"n":null,"s":"x"}"#, "state merged"),
-        (add("a/b", "41"), r#"{"a":{"b":42,"c":[1]},"n":null,"s":"x"}"#, "state set"),
-        (add("a/b", "0.5"), r#"{"a":{"b":1.5,"c":[1]},"n":null,"s":"x"}"#, "state set"),
+        (merge("s", "{}"), r#"{"a":{"b":1,"c":[1]},"n":null,"s":{}}"#, "state_merged"),
+        (merge("a/c", "null"), r#"{"a":{"b":1,"c":null},"n":null,"s":"x"}"#, "state_merged"),
+        (add("a/b", "41"), r#"{"a":{"b":42,"c":[1]},"n":null,"s":"x"}"#, "state_set"),
+        (add("a/b", "0.5"), r#"{"a":{"b":1.5,"c":[1]},"n":null,"s":"x"}"#, "state_set"),
         (add("a/b", "0"), DOCUMENT, ""),
-        (add("new", "7"), r#"{"a":{"b":1,"c":[1]},"n":null,"s":"x","new":7}"#, "state set"),
+        (add("new", "7"), r#"{"a":{"b":1,"c":[1]},"n":null,"s":"x","new":7}"#, "state_set"),
         (
             append_to("a/c", &["2", "[]"]),
             r#"{"a":{"b":1,"c":[1,2,[]]},"n":null,"s":"x"}"#,
-            "state appended",
+            "state_appended",
         ),
         (append_to("a/c", &[]), DOCUMENT, ""),
-        (append_to("l", &[]), r#"{"a":{"b":1,"c":[1]},"n":null,"s":"x","l":[]}"#, "state appended"),
-        (remove("a/c"), r#"{"a":{"b":1},"n":null,"s":"x"}"#, "state removed"),
-        (remove("n"), r#"{"a":{"b":1,"c":[1]},"s":"x"}"#, "state removed"),
-        (remove(""), "{}", "state removed"),
+        (append_to("l", &[]), r#"{"a":{"b":1,"c":[1]},"n":null,"s":"x","l":[]}"#, "state_appended"),
+        (remove("a/c"), r#"{"a":{"b":1},"n":null,"s":"x"}"#, "state_removed"),
+        (remove("n"), r#"{"a":{"b":1,"c":[1]},"s":"x"}"#, "state_removed"),
+        (remove(""), "{}", "state_removed"),
     ] {
         let mut board = board_of([put("", DOCUMENT)]);
         let decision = carry_out(&mut board, command.clone());
@@ -144,12 +144,12 @@ fn an_addition_and_an_append_answer_the_new_value() {
 #[test]
 fn a_first_edit_makes_the_session_unless_it_removes() {
     for (command, expected) in [
-        (put("a", "1"), vec!["created", "state put"]),
+        (put("a", "1"), vec!["created", "state_put"]),
         (put("", "{}"), vec!["created"]),
-        (put("", r#"{"a":1}"#), vec!["created", "state put"]),
-        (merge("a", "{}"), vec!["created", "state merged"]),
-        (add("a", "1"), vec!["created", "state set"]),
-        (append_to("a", &[]), vec!["created", "state appended"]),
+        (put("", r#"{"a":1}"#), vec!["created", "state_put"]),
+        (merge("a", "{}"), vec!["created", "state_merged"]),
+        (add("a", "1"), vec!["created", "state_set"]),
+        (append_to("a", &[]), vec!["created", "state_appended"]),
         (merge("", "{}"), vec![]),
     ] {
         let mut board = absent();
@@ -262,10 +262,10 @@ fn the_state_may_be_replaced_and_cleared_with_the_board() {
     };
     for (command, after, expected) in [
         (replace(None), r#"{"a":1,"b":[]}"#, vec!["appended"]),
-        (replace(Some(r#"{"b" : [],"a":1}"#)), r#"{"b":[],"a":1}"#, vec!["state put"]),
+        (replace(Some(r#"{"b" : [],"a":1}"#)), r#"{"b":[],"a":1}"#, vec!["state_put"]),
         (replace(Some(r#"{"b":[],"a":1}"#)), r#"{"b":[],"a":1}"#, vec![]),
         (Command::ClearBoard { state: false }, r#"{"b":[],"a":1}"#, vec!["cleared"]),
-        (Command::ClearBoard { state: true }, "{}", vec!["state removed"]),
+        (Command::ClearBoard { state: true }, "{}", vec!["state_removed"]),
         (Command::ClearBoard { state: true }, "{}", vec![]),
     ] {
         let decision = carry_out(&mut board, command.clone());

@@ -161,19 +161,19 @@ fn each_operation_sees_those_before_it_and_the_tests_see_none() {
     let command = transact(tests, then, vec![]);
     let decision = take(&mut board, &write_by("A", command), 2_000).unwrap();
     let expected = [
-        "state set",
-        "state set",
+        "state_set",
+        "state_set",
         "appended",
         "appended",
-        "agent put",
+        "agent_put",
         "appended",
-        "agent put",
-        "agent put",
+        "agent_put",
+        "agent_put",
         "claimed",
         "finished",
         "updated",
-        "state put",
-        "state removed",
+        "state_put",
+        "state_removed",
     ];
     assert_eq!(changes(&decision), expected);
     let Answer::Transacted { succeeded: true, results } = decision.answer else { panic!() };
@@ -195,7 +195,7 @@ fn an_operation_that_changes_nothing_takes_nothing_back() {
     let mut board = board();
     let nothing = Command::EditState { path: path("o/a"), edit: Edit::Append(vec![]) };
     let command = transact(vec![], vec![put("x", "1"), nothing, put("o/c", "true")], vec![]);
-    assert_eq!(changes(&carry_out(&mut board, command)), ["state put"]);
+    assert_eq!(changes(&carry_out(&mut board, command)), ["state_put"]);
     assert!(board.state().value(&path("x")).is_some());
 }
 
@@ -273,11 +273,11 @@ fn a_transaction_makes_its_session_only_where_it_changes_something() {
     let decide_on_none =
         |command, policy: &Policy| decide(&absent(), &write(command), at(0, policy));
     for (tests, then, expected) in [
-        (vec![], vec![put("a", "1")], vec!["created", "appended", "state put"]),
+        (vec![], vec![put("a", "1")], vec!["created", "appended", "state_put"]),
         (
             vec![Test::Count(Questions, 0)],
             vec![add("a", "1")],
-            vec!["created", "appended", "state set"],
+            vec!["created", "appended", "state_set"],
         ),
         (
             vec![Test::AtRevision(Revision(0))],

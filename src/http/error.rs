@@ -174,6 +174,10 @@ fn part_at_fault(rejected: &Rejected) -> Option<String> {
         | Rejected::AlreadyDone { .. }
         | Rejected::StaleFence { .. }
         | Rejected::AlreadyAnswered { .. }
+        | Rejected::SessionExists { .. }
+        | Rejected::NoCheckpoint { .. }
+        | Rejected::TooManyCheckpoints
+        | Rejected::NoRevision { .. }
         | Rejected::KeyReused => return None,
     })
 }

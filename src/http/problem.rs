@@ -240,6 +240,8 @@ pub(super) fn status(code: Code) -> StatusCode {
         | Code::EntryNotFound
         | Code::PathNotFound
         | Code::AgentNotFound
+        | Code::CheckpointNotFound
+        | Code::RevisionNotFound
         | Code::NoImage => StatusCode::NOT_FOUND,
         Code::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
         Code::RequestTimeout => StatusCode::REQUEST_TIMEOUT,
@@ -250,7 +252,9 @@ pub(super) fn status(code: Code) -> StatusCode {
         | Code::StaleFence
         | Code::NotAnObject
         | Code::NotANumber
-        | Code::IllegalTransition => StatusCode::CONFLICT,
+        | Code::IllegalTransition
+        | Code::SessionExists => StatusCode::CONFLICT,
+        Code::HistoryCompacted => StatusCode::GONE,
         Code::PreconditionFailed | Code::ConditionNotMet => StatusCode::PRECONDITION_FAILED,
         Code::BodyTooLarge | Code::ItemTooLarge | Code::CommitTooLarge => {
             StatusCode::PAYLOAD_TOO_LARGE
@@ -286,6 +290,8 @@ fn title(code: Code) -> &'static str {
         Code::EntryNotFound => "Entry not found",
         Code::PathNotFound => "Path not found",
         Code::AgentNotFound => "Agent not found",
+        Code::CheckpointNotFound => "Checkpoint not found",
+        Code::RevisionNotFound => "Revision not found",
         Code::NoImage => "No image",
         Code::MethodNotAllowed => "Method not allowed",
         Code::RequestTimeout => "Request timeout",
@@ -297,6 +303,8 @@ fn title(code: Code) -> &'static str {
         Code::NotAnObject => "Not an object",
         Code::NotANumber => "Not a number",
         Code::IllegalTransition => "Illegal transition",
+        Code::SessionExists => "Session exists",
+        Code::HistoryCompacted => "History compacted",
         Code::PreconditionFailed => "Precondition failed",
         Code::ConditionNotMet => "Condition not met",
         Code::BodyTooLarge => "Body too large",

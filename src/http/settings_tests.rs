@@ -33,6 +33,7 @@ fn an_absent_setting_stays_and_null_resets_it() {
     assert_eq!(read("{}"), SettingsPatch::default());
     for name in ["history_keys", "screenshot_to_memory", "max_items", "ttl", "agent_states"] {
         let settings = Settings {
+            history: None,
             history_keys: Some(Vec::new()),
             screenshot_to_memory: Some(false),
             max_items: Some(MaxItems::All(max(1))),

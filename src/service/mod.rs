@@ -349,6 +349,7 @@ fn brings(command: &Command) -> usize {
         }
         Command::Finish { result, .. } => result.as_ref().map_or(0, text),
         Command::AnswerQuestion { answer, .. } => answer.len(),
+        Command::Ask { items, default, .. } => of(items) + default.as_ref().map_or(0, String::len),
         Command::Transact(transaction) => {
             let Transaction { tests, then, otherwise } = &**transaction;
             tests.len() * ITSELF + then.iter().chain(otherwise).map(brings).sum::<usize>()
@@ -360,7 +361,12 @@ fn brings(command: &Command) -> usize {
         | Command::RemoveAgent { .. }
         | Command::RemoveAgents
         | Command::Claim { .. }
-        | Command::Release { .. } => 0,
+        | Command::Release { .. }
+        | Command::SkipQuestion { .. }
+        | Command::PutCheckpoint { .. }
+        | Command::RemoveCheckpoint { .. }
+        | Command::Restore { .. }
+        | Command::Adopt { .. } => 0,
     };
     brought + ITSELF
 }

@@ -192,7 +192,7 @@ impl Writer {
 
     /// A panic while deciding fails that command alone: nothing of it was staged.
     fn stage(&self, staging: &mut Staging, job: &Job, now: Timestamp) -> Verdict {
-        let moment = Moment { now, nonce: nonce(), policy: &self.policy };
+        let moment = Moment { now, nonce: nonce(), policy: &self.policy, qa_pairs: &[] };
         let staged = catch_unwind(AssertUnwindSafe(|| staging.stage(job, moment)));
         staged.unwrap_or_else(|_| Verdict::Failed(WriterError::Service(ServiceError::Fault)))
     }

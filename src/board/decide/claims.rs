@@ -11,7 +11,7 @@ use crate::board::{AgentName, Board, Json, LogName, Revision, Seq, Ttl, json};
 /// Refuses a write under a claim that does not stand any more.
 pub(super) fn check_fence(board: &Board, write: &Write) -> Result<(), Rejected> {
     let Some(Fence { request, fence }) = write.terms.fence else { return Ok(()) };
-    if board.work(request).is_some_and(|work| work.honours(fence)) {
+    if fence > board.fences_after && board.work(request).is_some_and(|work| work.honours(fence)) {
         return Ok(());
     }
     Err(Rejected::StaleFence { request, fence })
@@ -57,6 +57,9 @@ impl Draft<'_> {
     ) -> Result<Answer, Rejected> {
         let author = self.stamp.agent;
         let work = self.work_on(request)?;
+        if let Some(fence) = fence.filter(|fence| *fence <= self.board.fences_after) {
+            return Err(Rejected::StaleFence { request, fence });
+        }
         let held = work.and_then(Work::claim).map(|claim| claim.fence);
         match (work, fence) {
             (Some(Work::Done(done)), _)

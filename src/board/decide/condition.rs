@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use super::claims::check_fence;
+use super::history::find_checkpoint;
 use super::logs::find_entry;
-use crate::board::command::{Command, Condition, Edit, Matches, Write};
+use crate::board::command::{Command, Condition, Edit, Matches, Terms, Write};
 use crate::board::log::{Entry, LogName};
 use crate::board::rejected::{Current, Rejected};
 use crate::board::state::StatePath;
@@ -25,9 +27,24 @@ impl Target {
         let exists = board.life.is_some();
         let whole = |version| Self { exists, version: Some(version), current: None };
         Ok(match command {
-            Command::PutSession { .. } | Command::DeleteSession | Command::Transact(_) => {
-                whole(board.version())
+            Command::PutSession { .. }
+            | Command::DeleteSession
+            | Command::Transact(_)
+            | Command::Restore { .. }
+            | Command::Adopt { .. } => whole(board.version()),
+            // The tag is that of all of them; whether it exists is said of this one.
+            Command::PutCheckpoint { name } => Self {
+                exists: board.checkpoints.contains_key(name),
+                ..whole(board.checkpoints_version())
+            },
+            Command::RemoveCheckpoint { name } => {
+                find_checkpoint(board, name)?;
+                whole(board.checkpoints_version())
             }
+            Command::Ask { .. } => Self {
+                exists: exists && board.log(&LogName::Questions).is_some(),
+                ..whole(board.log_version(&LogName::Questions))
+            },
             Command::Append { log, .. }
             | Command::ReplaceLog { log, .. }
             | Command::RemoveEntries { log, .. } => {
@@ -57,7 +74,7 @@ impl Target {
             | Command::Finish { request, .. } => {
                 Self::entry(board, find_entry(board, &LogName::Requests, *request)?)
             }
-            Command::AnswerQuestion { question, .. } => {
+            Command::AnswerQuestion { question, .. } | Command::SkipQuestion { question } => {
                 Self::entry(board, find_entry(board, &LogName::Questions, *question)?)
             }
         })
@@ -109,6 +126,17 @@ fn meets(board: &Board, condition: &Condition, target: &Target) -> Result<(), Re
     }
     let present = target.version.filter(|_| board.life.is_some());
     Err(Rejected::Precondition { present, current: target.current.clone() })
+}
+
+/// Whether a session as a whole may be written on these terms, where no commit comes of it.
+///
+/// # Errors
+///
+/// [`Rejected::StaleFence`] or [`Rejected::Precondition`].
+pub fn permits(board: &Board, terms: &Terms) -> Result<(), Rejected> {
+    let write = Write { terms: terms.clone(), command: Command::DeleteSession };
+    check_fence(board, &write)?;
+    check_condition(board, &write).map(drop)
 }
 
 /// The entry that a patch is to be applied to, if it exists and is as the condition wants it.

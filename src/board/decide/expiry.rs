@@ -1,10 +1,14 @@
 //! What comes to its end by time does so by a commit, like everything else.
 
-use crate::board::commit::{Change, Commit};
-use crate::board::{Board, Nonce, Timestamp};
+use super::questions::expired;
+use crate::board::commit::{Change, Commit, Due};
+use crate::board::{Board, Item, LogName, Nonce, Seq, Timestamp};
 
-/// How much one commit takes note of; the rest is the next one's.
-const EXPIRIES_MAX: usize = 1_000;
+/// How many changes one commit has; what is left is the next one's.
+const CHANGES_MAX: usize = 1_000;
+
+/// How many bytes of questions one commit brings, those of the last one not counted.
+const QUESTION_BYTES_MAX: u64 = 4 << 20;
 
 /// The commit that takes note of what has come to its end, if anything has.
 #[must_use]
@@ -12,8 +16,17 @@ pub fn expire(board: &Board, now: Timestamp, nonce: Nonce) -> Option<Commit> {
     if board.next_due().is_none_or(|next| next > now) {
         return None;
     }
-    let due = board.due(now, EXPIRIES_MAX);
-    let changes: Vec<Change> = due.into_iter().map(Change::Expired).collect();
+    let (mut changes, mut bytes) = (Vec::new(), 0);
+    for due in board.due(now, CHANGES_MAX) {
+        let answered = if let Due::Question(seq) = due { answered(board, seq) } else { None };
+        let more = 1 + usize::from(answered.is_some());
+        if changes.len() + more > CHANGES_MAX || bytes > QUESTION_BYTES_MAX {
+            break;
+        }
+        bytes += answered.iter().flat_map(Change::items).map(Item::bytes).sum::<u64>();
+        changes.push(Change::Expired(due));
+        changes.extend(answered);
+    }
     (!changes.is_empty()).then(|| Commit {
         revision: board.revision.next(),
         at: now.max(board.updated_at),
@@ -22,4 +35,12 @@ pub fn expire(board: &Board, now: Timestamp, nonce: Nonce) -> Option<Commit> {
         kept: None,
         changes,
     })
+}
+
+/// A question that nobody answered in time has its default as its answer.
+fn answered(board: &Board, question: Seq) -> Option<Change> {
+    let [questions, ..] = board.logs();
+    let until = board.asked.awaited(question)?;
+    let item = expired(&questions.get(question)?.item, until.default.as_deref());
+    Some(Change::Updated { log: LogName::Questions, seq: question, item })
 }

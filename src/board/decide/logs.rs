@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Draft;
 use crate::board::command::{Answer, Edit, Which};
 use crate::board::commit::Change;
-use crate::board::log::{Entry, Log, LogName, SeqRange};
+use crate::board::log::{Entry, Log, LogName, SeqRange, ranges};
 use crate::board::rejected::Rejected;
 use crate::board::state::StatePath;
 use crate::board::{Board, Item, Json, Revision, Seq, json};
@@ -153,41 +153,9 @@ impl Draft<'_> {
         Ok(Answer::Removed { count: 1 })
     }
 
-    /// An answer is the question's member of this name; the first one stands.
-    pub(super) fn answer_question(
-        &mut self,
-        question: Seq,
-        answer: &str,
-    ) -> Result<Answer, Rejected> {
-        let entry = find_entry(&self.board, &LogName::Questions, question)?;
-        if entry.item.get("answer").is_some() {
-            return Err(Rejected::AlreadyAnswered { question });
-        }
-        let mut patch = String::from("{\"answer\":");
-        json::quote(answer, &mut patch);
-        patch.push('}');
-        let item = Item::from_json(&json::merge_patch(entry.item.text(), &patch))?;
-        self.change(Change::Updated { log: LogName::Questions, seq: question, item });
-        Ok(Answer::Done)
-    }
-
     fn next_seq(&self, log: &LogName) -> Seq {
         self.board.log(log).map_or(Seq(1), Log::next_seq)
     }
-}
-
-/// Ascending seqs of a log's entries as ranges without a kept entry between.
-fn ranges(log: &Log, seqs: &[Seq]) -> Vec<SeqRange> {
-    let mut ranges: Vec<SeqRange> = Vec::new();
-    for &seq in seqs {
-        match ranges.last_mut() {
-            Some(range) if log.count_through(range.last) + 1 == log.count_through(seq) => {
-                range.last = seq;
-            }
-            Some(_) | None => ranges.push(SeqRange { first: seq, last: seq }),
-        }
-    }
-    ranges
 }
 
 pub(super) fn find_entry<'a>(

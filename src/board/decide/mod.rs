@@ -4,23 +4,26 @@ mod agents;
 mod claims;
 mod condition;
 mod expiry;
+mod history;
 mod logs;
+mod questions;
 mod session;
 mod state;
 mod transaction;
 
-use super::Board;
 use super::apply::{apply_change, close};
 use super::bounds;
 use super::command::{Answer, Command, Edit, Moment, Policy, Write};
 use super::commit::{Change, Commit};
 use super::log::Stamp;
 use super::rejected::Rejected;
+use super::{Board, SessionName};
 use claims::check_fence;
 use condition::check_condition;
+use history::ground;
 use session::opening;
 
-pub use condition::patchable;
+pub use condition::{patchable, permits};
 pub use expiry::expire;
 
 /// What is to be done: a commit, unless nothing changes, and what to answer once it is durable.
@@ -71,6 +74,7 @@ struct Draft<'a> {
     before: &'a Board,
     board: Board,
     changes: Vec<Change>,
+    session: &'a SessionName,
     stamp: Stamp<'a>,
     /// How many of the changes make the session, where this write does.
     opening: usize,
@@ -79,19 +83,20 @@ struct Draft<'a> {
 impl<'a> Draft<'a> {
     /// Begins with the session as it is, or with one that is made here.
     fn open(board: &'a Board, write: &'a Write, moment: Moment<'a>) -> Result<Self, Rejected> {
+        let ground = ground(board, write)?;
         let stamp = Stamp {
-            revision: board.revision.next(),
-            at: moment.now.max(board.updated_at),
+            revision: ground.revision.max(board.revision).next(),
+            at: moment.now.max(board.updated_at).max(ground.updated_at),
             agent: write.terms.author.as_ref(),
         };
-        let (after, changes) = (board.clone(), Vec::new());
-        let policy = moment.policy;
-        let mut draft = Self { before: board, board: after, changes, stamp, opening: 0 };
-        if board.life.is_none() {
-            if !may_make_session(&write.command, policy) {
-                return Err(Rejected::NoSession { session: write.terms.session.clone() });
+        let (after, changes) = (ground.clone(), Vec::new());
+        let session = &write.terms.session;
+        let mut draft = Self { before: board, board: after, changes, session, stamp, opening: 0 };
+        if ground.life.is_none() {
+            if !may_make_session(&write.command, moment.policy) {
+                return Err(Rejected::NoSession { session: session.clone() });
             }
-            opening(write, policy).into_iter().for_each(|change| draft.change(change));
+            opening(write, moment).into_iter().for_each(|change| draft.change(change));
             draft.opening = draft.changes.len();
         }
         Ok(draft)
@@ -130,6 +135,12 @@ impl<'a> Draft<'a> {
                 self.finish(*request, *fence, result.as_ref())
             }
             Command::AnswerQuestion { question, answer } => self.answer_question(*question, answer),
+            Command::Ask { items, ttl, default } => self.ask(items, *ttl, default.as_deref()),
+            Command::SkipQuestion { question } => self.skip_question(*question),
+            Command::PutCheckpoint { name } => self.put_checkpoint(name),
+            Command::RemoveCheckpoint { name } => self.remove_checkpoint(name),
+            Command::Restore { then } => self.restore(then),
+            Command::Adopt { fork_of, .. } => Ok(self.adopt(fork_of.as_ref())),
             Command::Transact(transaction) => self.transact(transaction),
         }
     }
@@ -140,7 +151,10 @@ impl<'a> Draft<'a> {
         let puts = matches!(command, Command::EditState { edit: Edit::Put { .. }, .. });
         let adds = matches!(
             command,
-            Command::Append { .. } | Command::EditState { .. } | Command::Transact(_)
+            Command::Append { .. }
+                | Command::Ask { .. }
+                | Command::EditState { .. }
+                | Command::Transact(_)
         );
         if adds && !puts && self.opening > 0 && self.changes.len() == self.opening {
             self.changes.clear();
@@ -154,6 +168,7 @@ fn may_make_session(command: &Command, policy: &Policy) -> bool {
     match command {
         Command::PutSession { .. } => true,
         Command::Append { .. }
+        | Command::Ask { .. }
         | Command::ReplaceLog { .. }
         | Command::ReplaceBoard { .. }
         | Command::PutAgent { .. }
@@ -170,6 +185,11 @@ fn may_make_session(command: &Command, policy: &Policy) -> bool {
         | Command::Claim { .. }
         | Command::Release { .. }
         | Command::Finish { .. }
-        | Command::AnswerQuestion { .. } => false,
+        | Command::AnswerQuestion { .. }
+        | Command::SkipQuestion { .. }
+        | Command::PutCheckpoint { .. }
+        | Command::RemoveCheckpoint { .. }
+        | Command::Restore { .. }
+        | Command::Adopt { .. } => false,
     }
 }

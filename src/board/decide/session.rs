@@ -5,14 +5,14 @@ use std::sync::Arc;
 use super::Draft;
 use crate::board::Item;
 use crate::board::Seq;
-use crate::board::command::{Answer, Command, Policy, Write};
+use crate::board::command::{Answer, Command, Moment, Write};
 use crate::board::commit::Change;
 use crate::board::log::LogName;
 use crate::board::rejected::Rejected;
 use crate::board::settings::{Labels, LabelsPatch, Set, Settings, SettingsPatch, patch_labels};
 
 /// The changes that make a session: itself, then the answered questions it starts with.
-pub(super) fn opening(write: &Write, policy: &Policy) -> Vec<Change> {
+pub(super) fn opening(write: &Write, moment: Moment<'_>) -> Vec<Change> {
     let (settings, labels, own) =
         if let Command::PutSession { settings, labels, qa_pairs } = &write.command {
             (
@@ -28,7 +28,8 @@ pub(super) fn opening(write: &Write, policy: &Policy) -> Vec<Change> {
         settings: Arc::new(settings),
         labels: Arc::new(labels),
     }];
-    let items: Vec<Item> = policy.qa_pairs.iter().chain(own).cloned().collect();
+    let items: Vec<Item> =
+        moment.policy.qa_pairs.iter().chain(moment.qa_pairs).chain(own).cloned().collect();
     if !items.is_empty() {
         changes.push(Change::Appended { log: LogName::Questions, first: Seq(1), items });
     }

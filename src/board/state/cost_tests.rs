@@ -169,7 +169,7 @@ fn a_hundred_thousand_members_take_little_memory_and_are_built_in_good_time() {
     state.merge(&path(""), &format!("{{{}}}", nulls.join(",")), Revision(2));
     let rest = document.find("\"leaf 99990\"").map(|at| format!("{{{}", &document[at..])).unwrap();
     let revisions = [&[Revision(2)], &[Revision(1); 10][..]].concat();
-    assert_eq!(Some(state), State::restore(&rest, &revisions, []));
+    assert_eq!(Some(state), State::restore(&rest, &revisions));
 }
 
 #[test]

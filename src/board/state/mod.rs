@@ -6,6 +6,7 @@
 
 mod array;
 mod change;
+mod difference;
 mod expiries;
 mod merge;
 mod node;
@@ -115,6 +116,16 @@ impl State {
         self.expiries.iter()
     }
 
+    /// Lets these be all deadlines, of those paths that are there.
+    pub(in crate::board) fn set_expiries(&mut self, expiries: &[(StatePath, Timestamp)]) {
+        self.expiries = Expiries::default();
+        for (path, at) in expiries {
+            if self.node(path).is_some() {
+                self.expiries.set(path.clone(), *at);
+            }
+        }
+    }
+
     /// The revisions of the root and of all members in preorder; with the document's text and the deadlines
     /// all that there is to know.
     pub(in crate::board) fn revisions(&self) -> Vec<Revision> {
@@ -123,24 +134,24 @@ impl State {
         revisions
     }
 
-    /// The state of which these are text, revisions and deadlines; `None` where they do not fit together.
-    pub(in crate::board) fn restore(
-        document: &str,
-        revisions: &[Revision],
-        expiries: impl IntoIterator<Item = (StatePath, Timestamp)>,
-    ) -> Option<Self> {
+    /// The state of which these are text and revisions, without deadlines; `None` where they do not fit together.
+    pub(in crate::board) fn restore(document: &str, revisions: &[Revision]) -> Option<Self> {
         let tree = Tree::parse(document).ok()?;
         let mut revisions = revisions.iter().copied();
         let root = Node::restore(&tree, &mut revisions)?;
         if root.kind() != Kind::Object || revisions.next().is_some() {
             return None;
         }
-        let mut state = Self { root, expiries: Expiries::default() };
-        for (path, at) in expiries {
-            state.node(&path)?;
-            state.expiries.set(path, at);
+        Some(Self { root, expiries: Expiries::default() })
+    }
+
+    /// Takes back a deadline; `false` where its path is not there, or has one already.
+    pub(in crate::board) fn restore_expiry(&mut self, path: &StatePath, at: Timestamp) -> bool {
+        if self.node(path).is_none() || self.expiries.get(path).is_some() {
+            return false;
         }
-        Some(state)
+        self.expiries.set(path.clone(), at);
+        true
     }
 
     fn node(&self, path: &StatePath) -> Option<&Node> {

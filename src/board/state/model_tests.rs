@@ -195,7 +195,10 @@ impl Model {
         top.sort();
         let top: Vec<_> = top.into_iter().map(|(_, path)| path).collect();
         prop_assert_eq!(state.due(Timestamp(5), usize::MAX), top);
-        let restored = State::restore(&text(state), &state.revisions(), held);
+        let mut restored = State::restore(&text(state), &state.revisions());
+        for (path, at) in held {
+            assert!(restored.as_mut().unwrap().restore_expiry(&path, at));
+        }
         prop_assert_eq!(restored.as_ref(), Some(state));
         Ok(())
     }

@@ -96,6 +96,15 @@ impl Node {
             }
     }
 
+    /// Whether both are one scalar, or one array.
+    pub(super) fn is_same_leaf(&self, other: &Self) -> bool {
+        match (&self.value, &other.value) {
+            (Value::Scalar(a), Value::Scalar(b)) => a == b,
+            (Value::Array(a), Value::Array(b)) => a == b,
+            (Value::Scalar(_) | Value::Array(_) | Value::Object(_), _) => false,
+        }
+    }
+
     /// The node that these names lead to.
     pub(super) fn find(&self, names: &[Arc<str>]) -> Option<&Self> {
         names.iter().try_fold(self, |node, name| node.object()?.get(name))

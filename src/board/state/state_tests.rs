@@ -191,16 +191,18 @@ fn a_state_is_restored_only_from_what_fits_together() {
     let (document, revisions) = (text(&state), state.revisions());
     assert_eq!(revisions, [2, 2, 1, 2, 1].map(Revision));
     let restore = |document: &str, revisions: &[Revision], at: &str| {
-        State::restore(document, revisions, [(path(at), Timestamp(7))])
+        let mut restored = State::restore(document, revisions)?;
+        restored.restore_expiry(&path(at), Timestamp(7)).then_some(restored)
     };
     assert_eq!(restore(&document, &revisions, "a/y"), Some(state));
     assert_eq!(restore(&document, &revisions[..4], "a/y"), None);
     assert_eq!(restore(&document, &[&revisions[..], &[Revision(1)]].concat(), "a/y"), None);
     assert_eq!(restore(&document, &revisions, "a/z"), None);
-    assert_eq!(State::restore("[]", &[Revision(1)], []), None);
-    let twice = [(path(""), Timestamp(1)), (path(""), Timestamp(2))];
-    let restored = State::restore("{}", &[Revision(1)], twice).unwrap();
-    assert_eq!(restored.next_expiry(), Some(Timestamp(2)));
+    assert_eq!(State::restore("[]", &[Revision(1)]), None);
+    let mut once = State::restore("{}", &[Revision(1)]).unwrap();
+    assert!(once.restore_expiry(&path(""), Timestamp(1)));
+    assert!(!once.restore_expiry(&path(""), Timestamp(2)));
+    assert_eq!(once.next_expiry(), Some(Timestamp(1)));
 }
 
 #[test]
@@ -218,7 +220,7 @@ fn no_depth_is_too_much() {
             state.merge(&path(at), &text, Revision(2));
             state.append(&path("list"), [text.as_str()], Revision(2));
             assert!(!state.value(&StatePath::root()).unwrap().equals(&text));
-            assert_eq!(State::restore(&text, &[], []), None);
+            assert_eq!(State::restore(&text, &[]), None);
         }
     }
     // A path and a value together are no deeper than a value alone.
@@ -228,5 +230,5 @@ fn no_depth_is_too_much() {
     state.put(&deepest, "2", None, Revision(2));
     state.append(&path("list"), [&*arrays(126)], Revision(2));
     assert!(state != before);
-    assert_eq!(State::restore(&text(&state), &state.revisions(), []), Some(state));
+    assert_eq!(State::restore(&text(&state), &state.revisions()), Some(state));
 }

@@ -7,10 +7,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::Unreadable;
+use super::restored::StoredRestored;
 use crate::board::settings::{Labels, Settings};
 use crate::board::{
-    AgentName, Change, Due, Image, Item, Json, LogName, Profile, Revision, Seq, SeqRange,
-    SessionName, StatePath, Timestamp,
+    AgentName, Awaited, Change, CheckpointName, Due, Image, Item, Json, LogName, Profile, Revision,
+    Seq, SeqRange, SessionName, StatePath, Timestamp,
 };
 
 #[derive(Serialize, Deserialize)]
@@ -103,6 +104,29 @@ pub(super) enum StoredChange<'a> {
         seq: Seq,
     },
     SessionExpired {},
+    QuestionExpired {
+        seq: Seq,
+    },
+    Awaited {
+        first: Seq,
+        last: Seq,
+        expires_at: Timestamp,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        default: Option<Cow<'a, str>>,
+    },
+    CheckpointPut {
+        name: Cow<'a, CheckpointName>,
+    },
+    CheckpointRemoved {
+        name: Cow<'a, CheckpointName>,
+    },
+    Restored(StoredRestored<'a>),
+    Adopted {
+        name: Cow<'a, SessionName>,
+        after: Revision,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fork_of: Option<Cow<'a, SessionName>>,
+    },
 }
 
 impl<'a> From<&'a Change> for StoredChange<'a> {
@@ -170,6 +194,23 @@ impl<'a> From<&'a Change> for StoredChange<'a> {
             Change::Expired(Due::State(path)) => Self::StateExpired { path: Cow::Borrowed(path) },
             Change::Expired(Due::Claim(seq)) => Self::ClaimExpired { seq: *seq },
             Change::Expired(Due::Session) => Self::SessionExpired {},
+            Change::Expired(Due::Question(seq)) => Self::QuestionExpired { seq: *seq },
+            Change::Awaited { first, last, until } => Self::Awaited {
+                first: *first,
+                last: *last,
+                expires_at: until.expires_at,
+                default: until.default.as_deref().map(Cow::Borrowed),
+            },
+            Change::CheckpointPut { name } => Self::CheckpointPut { name: Cow::Borrowed(name) },
+            Change::CheckpointRemoved { name } => {
+                Self::CheckpointRemoved { name: Cow::Borrowed(name) }
+            }
+            Change::Restored(restored) => Self::Restored(StoredRestored::from(&**restored)),
+            Change::Adopted { name, after, fork_of } => Self::Adopted {
+                name: Cow::Borrowed(name),
+                after: *after,
+                fork_of: fork_of.as_ref().map(Cow::Borrowed),
+            },
         }
     }
 }
@@ -179,68 +220,82 @@ fn images(items: &[Item]) -> Vec<(usize, Cow<'_, Image>)> {
     with_index.filter_map(|(i, item)| Some((i, Cow::Borrowed(item.image()?)))).collect()
 }
 
-impl TryFrom<StoredChange<'_>> for Change {
-    type Error = Unreadable;
-
-    fn try_from(stored: StoredChange<'_>) -> Result<Self, Unreadable> {
-        Ok(match stored {
-            StoredChange::Created { name, settings, labels } => Self::Created {
+impl StoredChange<'_> {
+    /// The change, as one of the commit that makes this revision.
+    pub(super) fn restore(self, revision: Revision) -> Result<Change, Unreadable> {
+        Ok(match self {
+            Self::Created { name, settings, labels } => Change::Created {
                 name: name.into_owned(),
                 settings: Arc::new(settings.into_owned()),
                 labels: Arc::new(labels.into_owned()),
             },
-            StoredChange::Configured { settings, labels } => Self::Configured {
+            Self::Configured { settings, labels } => Change::Configured {
                 settings: Arc::new(settings.into_owned()),
                 labels: Arc::new(labels.into_owned()),
             },
-            StoredChange::Deleted {} => Self::Deleted,
-            StoredChange::Appended { log, first, items, images } => {
-                Self::Appended { log: log.into_owned(), first, items: restore(items, images)? }
+            Self::Deleted {} => Change::Deleted,
+            Self::Appended { log, first, items, images } => Change::Appended {
+                log: log.into_owned(),
+                first,
+                items: restore_items(items, images)?,
+            },
+            Self::Cleared { log } => Change::Cleared { log: log.into_owned() },
+            Self::Removed { log, ranges } => {
+                Change::Removed { log: log.into_owned(), ranges: ranges.into_owned() }
             }
-            StoredChange::Cleared { log } => Self::Cleared { log: log.into_owned() },
-            StoredChange::Removed { log, ranges } => {
-                Self::Removed { log: log.into_owned(), ranges: ranges.into_owned() }
-            }
-            StoredChange::Updated { log, seq, item, image } => Self::Updated {
+            Self::Updated { log, seq, item, image } => Change::Updated {
                 log: log.into_owned(),
                 seq,
                 item: Item::restore(item.into_owned(), image.map(Cow::into_owned)),
             },
-            StoredChange::StatePut { path, value, expires_at } => {
-                Self::StatePut { path: path.into_owned(), value: json(value), expires_at }
+            Self::StatePut { path, value, expires_at } => {
+                Change::StatePut { path: path.into_owned(), value: json(value), expires_at }
             }
-            StoredChange::StateSet { path, value } => {
-                Self::StateSet { path: path.into_owned(), value: json(value) }
+            Self::StateSet { path, value } => {
+                Change::StateSet { path: path.into_owned(), value: json(value) }
             }
-            StoredChange::StateMerged { path, patch } => {
-                Self::StateMerged { path: path.into_owned(), patch: json(patch) }
+            Self::StateMerged { path, patch } => {
+                Change::StateMerged { path: path.into_owned(), patch: json(patch) }
             }
-            StoredChange::StateAppended { path, elements } => Self::StateAppended {
+            Self::StateAppended { path, elements } => Change::StateAppended {
                 path: path.into_owned(),
                 elements: elements.into_iter().map(json).collect(),
             },
-            StoredChange::StateRemoved { path } => Self::StateRemoved { path: path.into_owned() },
-            StoredChange::AgentPut { agent, profile } => {
-                Self::AgentPut { agent: agent.into_owned(), profile: restore_profile(profile)? }
+            Self::StateRemoved { path } => Change::StateRemoved { path: path.into_owned() },
+            Self::AgentPut { agent, profile } => {
+                Change::AgentPut { agent: agent.into_owned(), profile: restore_profile(profile)? }
             }
-            StoredChange::AgentRemoved { agent } => {
-                Self::AgentRemoved { agent: agent.into_owned() }
+            Self::AgentRemoved { agent } => Change::AgentRemoved { agent: agent.into_owned() },
+            Self::Claimed { seq, agent, fence, expires_at } => {
+                Change::Claimed { seq, agent: agent.into_owned(), fence, expires_at }
             }
-            StoredChange::Claimed { seq, agent, fence, expires_at } => {
-                Self::Claimed { seq, agent: agent.into_owned(), fence, expires_at }
+            Self::Released { seq } => Change::Released { seq },
+            Self::Finished { seq, fence, result } => {
+                Change::Finished { seq, fence, result: result.map(json) }
             }
-            StoredChange::Released { seq } => Self::Released { seq },
-            StoredChange::Finished { seq, fence, result } => {
-                Self::Finished { seq, fence, result: result.map(json) }
+            Self::StateExpired { path } => Change::Expired(Due::State(path.into_owned())),
+            Self::ClaimExpired { seq } => Change::Expired(Due::Claim(seq)),
+            Self::SessionExpired {} => Change::Expired(Due::Session),
+            Self::QuestionExpired { seq } => Change::Expired(Due::Question(seq)),
+            Self::Awaited { first, last, expires_at, default } => {
+                let default = default.map(|default| default.into_owned().into_boxed_str());
+                Change::Awaited { first, last, until: Awaited { expires_at, default } }
             }
-            StoredChange::StateExpired { path } => Self::Expired(Due::State(path.into_owned())),
-            StoredChange::ClaimExpired { seq } => Self::Expired(Due::Claim(seq)),
-            StoredChange::SessionExpired {} => Self::Expired(Due::Session),
+            Self::CheckpointPut { name } => Change::CheckpointPut { name: name.into_owned() },
+            Self::CheckpointRemoved { name } => {
+                Change::CheckpointRemoved { name: name.into_owned() }
+            }
+            Self::Restored(stored) => Change::Restored(Box::new(stored.restore(revision)?)),
+            Self::Adopted { name, after, fork_of } => Change::Adopted {
+                name: name.into_owned(),
+                after,
+                fork_of: fork_of.map(Cow::into_owned),
+            },
         })
     }
 }
 
-fn json(text: Cow<'_, RawValue>) -> Json {
+pub(super) fn json(text: Cow<'_, RawValue>) -> Json {
     Json::from(text.into_owned())
 }
 
@@ -249,7 +304,7 @@ pub(super) fn restore_profile(text: Cow<'_, RawValue>) -> Result<Profile, Unread
     Profile::new(item).ok_or(Unreadable::Profile)
 }
 
-fn restore(
+fn restore_items(
     texts: Vec<Cow<'_, RawValue>>,
     images: Vec<(usize, Cow<'_, Image>)>,
 ) -> Result<Vec<Item>, Unreadable> {

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use super::Unreadable;
 use super::change::StoredChange;
 use crate::board::{
-    AgentName, Change, Commit, Digest, Forgotten, Json, Kept, Key, Nonce, Revision, Timestamp,
+    AgentName, Commit, Digest, Forgotten, Json, Kept, Key, Nonce, Revision, Timestamp,
 };
 
 #[derive(Serialize, Deserialize)]
@@ -63,13 +63,15 @@ pub fn encode_commit(commit: &Commit) -> Result<Vec<u8>, Unreadable> {
 /// [`Unreadable`] where it is not in this format.
 pub fn decode_commit(body: &[u8]) -> Result<Commit, Unreadable> {
     let stored: StoredCommit<'_> = serde_json::from_slice(body)?;
+    let revision = stored.revision;
+    let changes = stored.changes.into_iter().map(|change| change.restore(revision));
     Ok(Commit {
-        revision: stored.revision,
+        revision,
         at: stored.at,
         agent: stored.agent.map(Cow::into_owned),
         nonce: stored.nonce,
         kept: stored.idempotency.map(Kept::from),
-        changes: stored.changes.into_iter().map(Change::try_from).collect::<Result<_, _>>()?,
+        changes: changes.collect::<Result<_, _>>()?,
     })
 }
 

@@ -1,16 +1,16 @@
 //! The stored shape of commits and bases: JSON, with the items' text as it is.
 //!
-//! This is format 2, the one that a frame's version byte names. It has all of format 1, which had no
-//! state, agents, claims, keys and expiries, so one reader takes the commits of both; no base was ever
-//! stored in format 1. Neither ever changes: a new member or a new kind of change is a new format, since
-//! an older server must refuse what it does not know.
+//! This is format 3, the one that a frame's version byte names. It has all of formats 1 and 2, so one reader
+//! takes the commits of all; no base was ever stored before it. None of them ever changes: a new member or a new
+//! kind of change is a new format, since an older server must refuse what it does not know.
 
 mod base;
 mod change;
 mod commit;
 mod parts;
+mod restored;
 
-pub use base::{decode_base, encode_base};
+pub use base::{BaseReader, Unsound, base_parts};
 pub use commit::{decode_commit, encode_commit};
 
 /// Stored bytes that are not in this format.
@@ -31,8 +31,11 @@ pub enum Unreadable {
     #[error("an agent's profile has no status")]
     Profile,
     /// The parts of a stored state do not belong together.
-    #[error("the revisions or lifetimes of the state do not fit its document")]
+    #[error("the revisions of the state do not fit its document, or it is none")]
     State,
+    /// The parts of a base make no board.
+    #[error("not a sound base")]
+    Base(#[from] Unsound),
 }
 
 /// A member that is there, whatever it is: null too is a value that a client may have sent.

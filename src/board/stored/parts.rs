@@ -1,4 +1,6 @@
-//! The parts of a base that are no logs: the state, the agents, the keys, and the work on requests.
+//! What a base holds many of, each in its stored form: entries, agents, checkpoints, awaited questions, keys.
+//!
+//! Writing one copies no item; reading one checks nothing that its own parts do not tell.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -8,25 +10,36 @@ use serde_json::value::RawValue;
 
 use super::Unreadable;
 use super::change::restore_profile;
+use crate::board::log::Updated;
 use crate::board::{
-    Agent, AgentName, Claim, Digest, Done, Json, Remembered, Revision, State, StatePath, Timestamp,
-    Work,
+    Agent, AgentName, Awaited, Checkpoint, CheckpointName, Claim, Digest, Done, Entry, Image, Item,
+    Json, Remembered, Revision, Seq, Timestamp, Work,
 };
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct StoredState {
-    document: Box<RawValue>,
-    /// Of the root and of each member of an object, in the order of the document.
-    changed: Vec<Revision>,
-    expiries: Vec<(StatePath, Timestamp)>,
+pub(super) struct StoredEntry<'a> {
+    seq: Seq,
+    revision: Revision,
+    at: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    agent: Option<AgentName>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    updated_at: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    updated_by: Option<AgentName>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    work: Option<StoredWork<'a>>,
+    item: Cow<'a, RawValue>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    image: Option<Cow<'a, Image>>,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct StoredAgent {
+pub(super) struct StoredAgent<'a> {
     name: AgentName,
-    profile: Box<RawValue>,
+    profile: Cow<'a, RawValue>,
     registered_at: Timestamp,
     updated_at: Timestamp,
     changed: Revision,
@@ -36,16 +49,35 @@ pub(super) struct StoredAgent {
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct StoredKey {
-    key: Box<str>,
+pub(super) struct StoredCheckpoint {
+    name: CheckpointName,
+    revision: Revision,
+    at: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    agent: Option<AgentName>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct StoredAwaited<'a> {
+    seq: Seq,
+    expires_at: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    default: Option<Cow<'a, str>>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct StoredKey<'a> {
+    key: Cow<'a, str>,
     fingerprint: Digest,
-    answer: Box<RawValue>,
+    answer: Cow<'a, RawValue>,
     at: Timestamp,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
-pub(super) enum StoredWork {
+pub(super) enum StoredWork<'a> {
     Claimed {
         agent: AgentName,
         fence: Revision,
@@ -65,34 +97,47 @@ pub(super) enum StoredWork {
             deserialize_with = "super::present",
             skip_serializing_if = "Option::is_none"
         )]
-        result: Option<Box<RawValue>>,
+        result: Option<Cow<'a, RawValue>>,
     },
 }
 
-impl From<&State> for StoredState {
-    fn from(state: &State) -> Self {
+impl<'a> From<&'a Entry> for StoredEntry<'a> {
+    fn from(entry: &'a Entry) -> Self {
+        let updated = entry.updated.as_ref();
         Self {
-            document: Json::of(&state.text()).raw().to_owned(),
-            changed: state.revisions(),
-            expiries: state.expiries().map(|(path, at)| (path.clone(), at)).collect(),
+            seq: entry.seq,
+            revision: entry.revision,
+            at: entry.at,
+            agent: entry.agent.clone(),
+            updated_at: updated.map(|updated| updated.at),
+            updated_by: updated.and_then(|updated| updated.by.clone()),
+            work: entry.work.as_deref().map(StoredWork::from),
+            item: Cow::Borrowed(entry.item.raw()),
+            image: entry.item.image().map(Cow::Borrowed),
         }
     }
 }
 
-impl TryFrom<StoredState> for State {
-    type Error = Unreadable;
-
-    fn try_from(stored: StoredState) -> Result<Self, Unreadable> {
-        let StoredState { document, changed, expiries } = stored;
-        Self::restore(document.get(), &changed, expiries).ok_or(Unreadable::State)
+impl From<StoredEntry<'_>> for Entry {
+    fn from(stored: StoredEntry<'_>) -> Self {
+        let by = stored.updated_by;
+        Self {
+            seq: stored.seq,
+            revision: stored.revision,
+            at: stored.at,
+            agent: stored.agent,
+            updated: stored.updated_at.map(|at| Updated { at, by }),
+            work: stored.work.map(|work| Box::new(Work::from(work))),
+            item: Item::restore(stored.item.into_owned(), stored.image.map(Cow::into_owned)),
+        }
     }
 }
 
-impl From<(&AgentName, &Agent)> for StoredAgent {
-    fn from((name, agent): (&AgentName, &Agent)) -> Self {
+impl<'a> From<(&'a AgentName, &'a Agent)> for StoredAgent<'a> {
+    fn from((name, agent): (&'a AgentName, &'a Agent)) -> Self {
         Self {
             name: name.clone(),
-            profile: agent.profile.item().raw().to_owned(),
+            profile: Cow::Borrowed(agent.profile.item().raw()),
             registered_at: agent.registered_at,
             updated_at: agent.updated_at,
             changed: agent.changed,
@@ -101,10 +146,10 @@ impl From<(&AgentName, &Agent)> for StoredAgent {
     }
 }
 
-impl StoredAgent {
+impl StoredAgent<'_> {
     pub(super) fn restore(self) -> Result<(AgentName, Agent), Unreadable> {
         let agent = Agent {
-            profile: restore_profile(Cow::Owned(self.profile))?,
+            profile: restore_profile(self.profile)?,
             registered_at: self.registered_at,
             updated_at: self.updated_at,
             changed: self.changed,
@@ -114,49 +159,78 @@ impl StoredAgent {
     }
 }
 
-impl From<(&Arc<str>, &Remembered)> for StoredKey {
-    fn from((key, remembered): (&Arc<str>, &Remembered)) -> Self {
+impl From<(&CheckpointName, &Checkpoint)> for StoredCheckpoint {
+    fn from((name, checkpoint): (&CheckpointName, &Checkpoint)) -> Self {
+        let Checkpoint { revision, at, agent } = checkpoint.clone();
+        Self { name: name.clone(), revision, at, agent }
+    }
+}
+
+impl From<StoredCheckpoint> for (CheckpointName, Checkpoint) {
+    fn from(stored: StoredCheckpoint) -> Self {
+        let StoredCheckpoint { name, revision, at, agent } = stored;
+        (name, Checkpoint { revision, at, agent })
+    }
+}
+
+impl<'a> From<(&Seq, &'a Awaited)> for StoredAwaited<'a> {
+    fn from((seq, awaited): (&Seq, &'a Awaited)) -> Self {
+        let default = awaited.default.as_deref().map(Cow::Borrowed);
+        Self { seq: *seq, expires_at: awaited.expires_at, default }
+    }
+}
+
+impl From<StoredAwaited<'_>> for (Seq, Awaited) {
+    fn from(stored: StoredAwaited<'_>) -> Self {
+        let default = stored.default.map(Box::from);
+        (stored.seq, Awaited { expires_at: stored.expires_at, default })
+    }
+}
+
+impl<'a> From<(&'a Arc<str>, &'a Remembered)> for StoredKey<'a> {
+    fn from((key, remembered): (&'a Arc<str>, &'a Remembered)) -> Self {
         Self {
-            key: Box::from(&**key),
+            key: Cow::Borrowed(key),
             fingerprint: remembered.fingerprint,
-            answer: remembered.answer.raw().to_owned(),
+            answer: Cow::Borrowed(remembered.answer.raw()),
             at: remembered.at,
         }
     }
 }
 
-impl StoredKey {
-    pub(super) fn restore(self) -> (Arc<str>, Remembered) {
-        let answer = Json::from(self.answer);
-        let remembered = Remembered { fingerprint: self.fingerprint, answer, at: self.at };
-        (self.key.into(), remembered)
+impl From<StoredKey<'_>> for (Arc<str>, Remembered) {
+    fn from(stored: StoredKey<'_>) -> Self {
+        let answer = Json::from(stored.answer.into_owned());
+        let remembered = Remembered { fingerprint: stored.fingerprint, answer, at: stored.at };
+        (stored.key.into(), remembered)
     }
 }
 
-impl From<&Work> for StoredWork {
-    fn from(work: &Work) -> Self {
-        match work.clone() {
+impl<'a> From<&'a Work> for StoredWork<'a> {
+    fn from(work: &'a Work) -> Self {
+        match work {
             Work::Claimed(Claim { agent, fence, expires_at }) => {
-                Self::Claimed { agent, fence, expires_at }
+                Self::Claimed { agent: agent.clone(), fence: *fence, expires_at: *expires_at }
             }
-            Work::Lapsed { fence } => Self::Lapsed { fence },
+            Work::Lapsed { fence } => Self::Lapsed { fence: *fence },
             Work::Done(Done { agent, at, fence, result }) => {
-                let result = result.map(|result| result.raw().to_owned());
-                Self::Done { agent, at, fence, result }
+                let result = result.as_ref().map(|result| Cow::Borrowed(result.raw()));
+                Self::Done { agent: agent.clone(), at: *at, fence: *fence, result }
             }
         }
     }
 }
 
-impl From<StoredWork> for Work {
-    fn from(stored: StoredWork) -> Self {
+impl From<StoredWork<'_>> for Work {
+    fn from(stored: StoredWork<'_>) -> Self {
         match stored {
             StoredWork::Claimed { agent, fence, expires_at } => {
                 Self::Claimed(Claim { agent, fence, expires_at })
             }
             StoredWork::Lapsed { fence } => Self::Lapsed { fence },
             StoredWork::Done { agent, at, fence, result } => {
-                Self::Done(Done { agent, at, fence, result: result.map(Json::from) })
+                let result = result.map(|result| Json::from(result.into_owned()));
+                Self::Done(Done { agent, at, fence, result })
             }
         }
     }

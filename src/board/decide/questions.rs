@@ -1,0 +1,114 @@
+//! The questions' rules: the first answer stands, and one that comes to its end without any gets its default.
+
+use super::Draft;
+use super::logs::find_entry;
+use crate::board::asked::{AWAITED_AT_ONCE_MAX, Awaited, DEFAULT_BYTES_MAX};
+use crate::board::command::Answer;
+use crate::board::commit::Change;
+use crate::board::log::LogName;
+use crate::board::rejected::Rejected;
+use crate::board::{InvalidItem, Item, Seq, Ttl, json};
+
+/// How a question came to its end without an answer of anybody.
+#[derive(Clone, Copy)]
+enum Unanswered {
+    Skipped,
+    Expired,
+}
+
+impl Draft<'_> {
+    /// Adds questions; those that have no answer yet wait so long only.
+    pub(super) fn ask(
+        &mut self,
+        items: &[Item],
+        ttl: Ttl,
+        default: Option<&str>,
+    ) -> Result<Answer, Rejected> {
+        check_asked(items, default)?;
+        let answer = self.append(&LogName::Questions, items)?;
+        let [questions, ..] = self.board.logs();
+        let last = questions.last_seq();
+        if let Some(first) = answer.first_added()
+            && self.board.asked.open.range(first..).next().is_some()
+        {
+            let default = default.map(Box::from);
+            let until = Awaited { expires_at: self.stamp.at.after(ttl), default };
+            self.change(Change::Awaited { first, last, until });
+        }
+        Ok(answer)
+    }
+
+    /// An answer is the question's member of this name; the first one stands.
+    pub(super) fn answer_question(
+        &mut self,
+        question: Seq,
+        answer: &str,
+    ) -> Result<Answer, Rejected> {
+        let mut patch = String::from("{\"answer\":");
+        json::quote(answer, &mut patch);
+        patch.push('}');
+        let answered = json::merge_patch(self.unanswered(question)?.text(), &patch);
+        self.end_question(question, &answered)
+    }
+
+    pub(super) fn skip_question(&mut self, question: Seq) -> Result<Answer, Rejected> {
+        let skipped = ended(self.unanswered(question)?, None, Unanswered::Skipped);
+        self.end_question(question, &skipped)
+    }
+
+    fn unanswered(&self, question: Seq) -> Result<&Item, Rejected> {
+        let entry = find_entry(&self.board, &LogName::Questions, question)?;
+        match entry.item.get("answer") {
+            Some(_) => Err(Rejected::AlreadyAnswered { question }),
+            None => Ok(&entry.item),
+        }
+    }
+
+    fn end_question(&mut self, question: Seq, text: &str) -> Result<Answer, Rejected> {
+        let item = Item::from_json(text)?;
+        self.change(Change::Updated { log: LogName::Questions, seq: question, item });
+        Ok(Answer::Done)
+    }
+}
+
+/// A question is only asked if there is room for its default.
+fn check_asked(items: &[Item], default: Option<&str>) -> Result<(), Rejected> {
+    let (count, max) = (items.len(), AWAITED_AT_ONCE_MAX);
+    if count > max {
+        return Err(Rejected::TooManyItems { items: count, max });
+    }
+    let bytes = default.map_or(0, str::len);
+    if bytes > DEFAULT_BYTES_MAX {
+        return Err(InvalidItem::TooLarge { bytes }.into());
+    }
+    for item in items {
+        Item::from_json(&ended(item, default, Unanswered::Expired))?;
+    }
+    Ok(())
+}
+
+/// The question as it is when nobody answered in time. It may be longer than an item that is sent: it was
+/// changed after it was asked, and must come to its end.
+pub(super) fn expired(question: &Item, default: Option<&str>) -> Item {
+    Item::trusted(&ended(question, default, Unanswered::Expired))
+}
+
+/// The question with this as its answer, and why; both stand at its end.
+fn ended(question: &Item, default: Option<&str>, why: Unanswered) -> String {
+    let why = match why {
+        Unanswered::Skipped => "skipped",
+        Unanswered::Expired => "expired",
+    };
+    // In a merge patch null is no value.
+    let mut text = json::merge_patch(question.text(), &format!("{{\"{why}\":null}}"));
+    text.pop();
+    if text.len() > 1 {
+        text.push(',');
+    }
+    text.push_str("\"answer\":");
+    match default {
+        Some(default) => json::quote(default, &mut text),
+        None => text.push_str("null"),
+    }
+    text + ",\"" + why + "\":true}"
+}

@@ -1,0 +1,136 @@
+//! A base: the whole board at one revision, which the kept commits follow.
+//!
+//! It is a sequence of parts, each a JSON object on one line, so that nobody holds more than one of them
+//! besides the board. Writing it is in `write`, reading it, which trusts none of it, in `read`.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::parts::{StoredAgent, StoredAwaited, StoredCheckpoint, StoredEntry, StoredKey};
+use crate::board::board::Life;
+use crate::board::settings::{Labels, Settings};
+use crate::board::{
+    AgentName, Digest, Log, LogName, Revision, Seq, SessionName, StatePath, Timestamp,
+};
+
+mod read;
+mod unsound;
+mod write;
+
+pub use read::BaseReader;
+pub use unsound::Unsound;
+pub use write::base_parts;
+
+/// The version of this form.
+const VERSION: u32 = 1;
+
+/// One part. They come in this order; those with many elements may come several times, or not at all.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
+enum Part<'a> {
+    Head(Box<Head>),
+    Memories(Vec<StoredMemory>),
+    Entries {
+        log: LogName,
+        entries: Vec<StoredEntry<'a>>,
+    },
+    State {
+        document: Box<RawValue>,
+        /// Of the root and of each member of an object, in the order of the document.
+        changed: Vec<Revision>,
+    },
+    /// The lifetimes in the state.
+    Expiries(Vec<(StatePath, Timestamp)>),
+    Agents(Vec<StoredAgent<'a>>),
+    Checkpoints(Vec<StoredCheckpoint>),
+    Awaited(Vec<StoredAwaited<'a>>),
+    /// The oldest first.
+    Keys(Vec<StoredKey<'a>>),
+    Images(Vec<(Digest, u64)>),
+    /// How many parts there were before this one: without it, the base was cut off.
+    End {
+        parts: u64,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Head {
+    version: u32,
+    revision: Revision,
+    updated_at: Timestamp,
+    written_at: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    life: Option<StoredLife>,
+    logs: [StoredLog; 4],
+    agents_changed: Revision,
+    checkpoints_changed: Revision,
+    floor: Revision,
+    fences_after: Revision,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StoredLife {
+    name: SessionName,
+    created_at: Timestamp,
+    settings: Settings,
+    labels: Labels,
+    configured: Revision,
+}
+
+/// A log but for its entries.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StoredLog {
+    last_seq: Seq,
+    changed: Revision,
+}
+
+/// An agent's memory but for its entries.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StoredMemory {
+    agent: AgentName,
+    last_seq: Seq,
+    changed: Revision,
+}
+
+impl From<&Life> for StoredLife {
+    fn from(life: &Life) -> Self {
+        Self {
+            name: life.name.clone(),
+            created_at: life.created_at,
+            settings: Settings::clone(&life.settings),
+            labels: Labels::clone(&life.labels),
+            configured: life.configured,
+        }
+    }
+}
+
+impl From<StoredLife> for Life {
+    fn from(stored: StoredLife) -> Self {
+        Self {
+            name: stored.name,
+            created_at: stored.created_at,
+            settings: Arc::new(stored.settings),
+            labels: Arc::new(stored.labels),
+            configured: stored.configured,
+        }
+    }
+}
+
+impl From<&Log> for StoredLog {
+    fn from(log: &Log) -> Self {
+        Self { last_seq: log.last_seq(), changed: log.changed() }
+    }
+}
+
+#[cfg(test)]
+mod base_tests;
+#[cfg(test)]
+mod hostile_tests;
+#[cfg(test)]
+mod unsound_tests;
