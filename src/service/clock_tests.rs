@@ -62,7 +62,8 @@ pub(super) fn started() -> (TempDir, Hand, Service) {
 /// All commits in a store, in order.
 pub(super) fn commits(dir: &Path) -> Vec<Commit> {
     let mut commits = Vec::new();
-    let mut take = |record: crate::store::Record<'_>| {
+    let mut take = |stored: crate::store::Stored<'_>| {
+        let crate::store::Stored::Commit(record) = stored else { panic!("{stored:?}") };
         let body = Frame::decode(record.session, record.revision, record.frame).unwrap();
         commits.push(stored::decode_commit(body).unwrap());
         std::ops::ControlFlow::Continue(())

@@ -13,7 +13,9 @@ use super::service_tests::*;
 use super::*;
 use crate::board::{Change, Digest, Due, LogName, Seq, Set, SettingsPatch, Work};
 use crate::store::fault_tests::{SHORT_FILES, child_dir, run_child};
-use crate::store::{Outcome, Record, Run, SqliteOptions, SqliteStore, StoreError, StoredBlob};
+use crate::store::{
+    Outcome, PageMax, Run, SqliteOptions, SqliteStore, StoreError, Stored, StoredBlob,
+};
 
 #[tokio::test]
 async fn what_ended_while_the_server_was_down_is_a_commit_before_anything_is_served() {
@@ -101,7 +103,7 @@ async fn a_damaged_session_is_left_alone_and_the_others_go_on() {
     assert!(matches!(refused, Err(ServiceError::Damaged)));
     stop(service).await;
     let mut rows = 0;
-    let mut count = |_: Record<'_>| {
+    let mut count = |_: Stored<'_>| {
         rows += 1;
         ControlFlow::Continue(())
     };
@@ -158,9 +160,51 @@ impl Store for Cramped {
 
     fn replay(
         &self,
-        visit: &mut dyn FnMut(Record<'_>) -> ControlFlow<()>,
+        visit: &mut dyn FnMut(Stored<'_>) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
         self.store.replay(visit)
+    }
+
+    fn commits(
+        &self,
+        session: SessionId,
+        after: Revision,
+        max: PageMax,
+    ) -> Result<Vec<(Revision, Vec<u8>)>, StoreError> {
+        self.store.commits(session, after, max)
+    }
+
+    fn base(&self, session: SessionId) -> Option<Revision> {
+        self.store.base(session)
+    }
+
+    fn read_base(
+        &self,
+        session: SessionId,
+        visit: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        self.store.read_base(session, visit)
+    }
+
+    fn stage(&self, session: SessionId) -> Result<(), StoreError> {
+        self.store.stage(session)
+    }
+
+    fn put_base(
+        &self,
+        session: SessionId,
+        base: Revision,
+        parts: &mut dyn Iterator<Item = Vec<u8>>,
+    ) -> Result<(), StoreError> {
+        self.store.put_base(session, base, parts)
+    }
+
+    fn set_base(&self, session: SessionId, base: Revision) -> Outcome {
+        self.store.set_base(session, base)
+    }
+
+    fn discard(&self, session: SessionId) -> Result<(), StoreError> {
+        self.store.discard(session)
     }
 
     fn put_blob(&self, session: SessionId, digest: Digest, bytes: &[u8]) -> Result<(), StoreError> {
@@ -198,8 +242,8 @@ impl Store for Cramped {
         self.store.health()
     }
 
-    fn idle(&self) {
-        self.store.idle();
+    fn idle(&self) -> bool {
+        self.store.idle()
     }
 
     fn close(&self) -> Result<(), StoreError> {

@@ -15,7 +15,7 @@ use crate::board::{
     Board, Change, Commit, Digest, Frame, FrameError, Misfit, Revision, SessionId, SessionName,
     Timestamp, admit, apply, stored,
 };
-use crate::store::{JournalId, Record, Store, StoreError};
+use crate::store::{JournalId, Record, Store, StoreError, Stored};
 
 /// How long the last revision of a deleted session's name is remembered.
 const TOMBSTONE_MS: i64 = 30 * 24 * 60 * 60 * 1000;
@@ -85,8 +85,11 @@ struct Loaded {
 impl Loaded {
     fn read(store: &dyn Store) -> Result<Self, StoreError> {
         let mut loaded = Self::default();
-        store.replay(&mut |record| {
-            loaded.take(&record);
+        store.replay(&mut |stored| {
+            match stored {
+                Stored::Commit(record) => loaded.take(&record),
+                Stored::Base { .. } => {}
+            }
             ControlFlow::Continue(())
         })?;
         Ok(loaded)

@@ -111,7 +111,7 @@ impl Staging {
         let session = self.board.id();
         let expected = self.head;
         let grows = self.grows;
-        (!frames.is_empty()).then_some(Run { session, expected, frames, grows })
+        (!frames.is_empty()).then_some(Run { session, expected, frames, grows, adopts: false })
     }
 
     /// Takes note of what has come to its end by time, in at most so many commits. Before a command is

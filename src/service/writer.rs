@@ -8,7 +8,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
@@ -108,10 +108,14 @@ impl Writer {
     }
 
     fn next(&self) -> Next {
-        if let Ok(job) = self.jobs.try_recv() {
-            return Next::Job(Box::new(job));
+        match self.jobs.try_recv() {
+            Ok(job) => return Next::Job(Box::new(job)),
+            Err(TryRecvError::Disconnected) => return Next::End,
+            Err(TryRecvError::Empty) => {}
         }
-        self.store.idle();
+        if self.store.idle() {
+            return Next::Sweep;
+        }
         let Some(deadline) = self.deadlines.next() else {
             return self.jobs.recv().map_or(Next::End, |job| Next::Job(Box::new(job)));
         };

@@ -11,11 +11,12 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Mutex;
 use uuid::Uuid;
 
 use super::condition::Condition;
 use super::disk::{FILE_MODE, Room, create_dir, sync_dir};
+use super::turns::Turns;
 use super::{StoreError, StoredBlob};
 use crate::board::{Digest, SessionId};
 
@@ -29,7 +30,7 @@ pub(super) struct Blobs {
     condition: Arc<Condition>,
     /// The sessions whose directory is durable under its name.
     homes: Mutex<HashSet<SessionId>>,
-    turns: Turns,
+    turns: Turns<(SessionId, Digest)>,
 }
 
 impl Blobs {
@@ -186,38 +187,6 @@ impl Blobs {
 
     fn path(&self, session: SessionId, digest: Digest) -> PathBuf {
         self.home(session).join(digest.to_string())
-    }
-}
-
-type Key = (SessionId, Digest);
-
-/// One at a time for each blob: whoever comes second waits, then looks again.
-#[derive(Debug, Default)]
-struct Turns {
-    taken: Mutex<HashSet<Key>>,
-    ended: Condvar,
-}
-
-impl Turns {
-    fn take(&self, key: Key) -> Turn<'_> {
-        let mut taken = self.taken.lock();
-        while !taken.insert(key) {
-            self.ended.wait(&mut taken);
-        }
-        Turn { turns: self, key }
-    }
-}
-
-/// A turn that ends when it is dropped, after a panic too.
-struct Turn<'a> {
-    turns: &'a Turns,
-    key: Key,
-}
-
-impl Drop for Turn<'_> {
-    fn drop(&mut self) {
-        self.turns.taken.lock().remove(&self.key);
-        self.turns.ended.notify_all();
     }
 }
 

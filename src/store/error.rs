@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::ErrorCode;
 
 use super::JournalId;
-use crate::board::{Digest, SessionId};
+use crate::board::{Digest, Revision, SessionId};
 
 /// What went wrong in a store.
 #[derive(Debug, thiserror::Error)]
@@ -61,11 +61,47 @@ pub enum StoreError {
     /// A write failed in a way that leaves its outcome unknown; a restart tells.
     #[error("an earlier write failed; nothing more is written until a restart")]
     Poisoned,
+    /// The store was stopped.
+    #[error("the store is closed")]
+    Closed,
     /// A row of the journal does not say whose commit it is.
     #[error("row {} of the journal is damaged", journal_id.0)]
     DamagedRow {
         /// Which row.
         journal_id: JournalId,
+    },
+    /// The row that says where a session's history begins was changed.
+    #[error("the row of a session's history is damaged")]
+    DamagedHistory,
+    /// A part of a base is missing.
+    #[error("part {part} of session {session}'s base at revision {revision} is missing")]
+    DamagedBase {
+        /// Whose it is.
+        session: SessionId,
+        /// The base's revision.
+        revision: Revision,
+        /// Which part, from 0.
+        part: u64,
+    },
+    /// The session's history begins later.
+    #[error("the history of session {session} begins at revision {base}")]
+    Forgotten {
+        /// Whose it is.
+        session: SessionId,
+        /// The revision of its base.
+        base: Revision,
+    },
+    /// The store knows no such session, and nobody staged it.
+    #[error("there is no history of session {session}")]
+    NoHistory {
+        /// Which one.
+        session: SessionId,
+    },
+    /// A history is to be brought in under an id that the store knows already.
+    #[error("there is a history of session {session} already")]
+    HistoryExists {
+        /// Which one.
+        session: SessionId,
     },
     /// The database holds no epoch, or one that is none.
     #[error("the database's own row is damaged")]

@@ -10,7 +10,8 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-use super::sqlite_tests::{ANNA, BERT, OPTIONS, open, run, stored};
+use super::bases_tests::{five_in, put};
+use super::sqlite_tests::{ANNA, BERT, OPTIONS, open, replayed, run, stored};
 use super::*;
 
 const CHILD_DIR: &str = "BLACKBOARD_TEST_CHILD_DIR";
@@ -167,4 +168,101 @@ fn another_process_cannot_open_the_directory() {
     let dir = TempDir::new().unwrap();
     let _store = open(dir.path());
     run_child(&["env"], dir.path());
+}
+
+/// Nothing that a store which is poisoned is asked for is done.
+fn assert_poisoned(store: &SqliteStore) {
+    assert_eq!(store.health(), Health::Poisoned);
+    assert!(matches!(put(store, BERT, 1, &["x"]), Err(StoreError::Poisoned)));
+    assert_eq!(store.set_base(BERT, Revision(1)), Outcome::Unknown);
+    let nobody = SessionId(uuid::Uuid::from_u128(0xc));
+    assert!(matches!(store.stage(nobody), Err(StoreError::Poisoned)));
+    assert!(matches!(store.discard(nobody), Err(StoreError::Poisoned)));
+    assert_eq!(store.append(&[run(BERT, 2, &["b3"])]), [Outcome::Unknown]);
+    assert!(!store.idle());
+    let page = store.commits(BERT, Revision(0), PageMax { commits: 9, bytes: 999 });
+    assert_eq!(page.unwrap().len(), 2, "reads go on");
+}
+
+/// What fails on a disk on which no file may become long, after `five`.
+const FAULTS: [(&str, fn(&SqliteStore, &Path)); 4] = [
+    ("a base", |store, _| {
+        let refused = put(store, ANNA, 5, &[vec![1; 6 << 20]]);
+        assert!(matches!(refused, Err(StoreError::Poisoned)), "{refused:?}");
+    }),
+    ("setting", |store, dir| {
+        put(store, ANNA, 5, &["x"]).unwrap();
+        lengthen_log(dir);
+        assert_eq!(store.set_base(ANNA, Revision(5)), Outcome::Unknown);
+    }),
+    ("an adoption", |store, _| {
+        let staged = SessionId(uuid::Uuid::from_u128(0xc));
+        store.stage(staged).unwrap();
+        put(store, staged, 5, &["x"]).unwrap();
+        let adoption = Run { adopts: true, ..run(staged, 5, &[vec![1; 6 << 20]]) };
+        assert_eq!(store.append(&[adoption]), [Outcome::Unknown]);
+        assert_eq!(store.base(staged), None);
+    }),
+    ("housekeeping", |store, dir| {
+        put(store, ANNA, 5, &["x"]).unwrap();
+        assert_eq!(store.set_base(ANNA, Revision(5)), Outcome::Appended);
+        lengthen_log(dir);
+        assert!(!store.idle());
+    }),
+];
+
+/// Fills the log to where nothing can follow, behind the store's back.
+fn lengthen_log(dir: &Path) {
+    let reader = rusqlite::Connection::open(dir.join("blackboard.db")).unwrap();
+    reader.execute_batch("PRAGMA wal_autocheckpoint = 0; CREATE TABLE ballast (x)").unwrap();
+    let fill = |bytes: i32| {
+        while reader.execute("INSERT INTO ballast VALUES (zeroblob(?1))", [bytes]).is_ok() {}
+    };
+    fill(50_000);
+    fill(1);
+}
+
+#[test]
+fn a_fault_while_a_history_is_changed_poisons_and_leaves_it_whole() {
+    if let Some(dir) = child_dir() {
+        for (fault, meet) in FAULTS {
+            let store = five_in(&dir.join(fault));
+            meet(&store, &dir.join(fault));
+            assert_poisoned(&store);
+        }
+        return;
+    }
+    let dir = TempDir::new().unwrap();
+    run_child(&SHORT_FILES, dir.path());
+    for (fault, _) in FAULTS {
+        let store = open(&dir.path().join(fault));
+        let (parts, rows) = replayed(&store);
+        let set = fault == "housekeeping";
+        assert_eq!((parts.len(), rows.len()), if set { (1, 2) } else { (0, 7) }, "{fault}");
+        while store.idle() {}
+        assert_eq!(replayed(&store), (parts, rows));
+        assert_eq!(store.append(&[run(ANNA, 5, &["on"])]), [Outcome::Appended]);
+    }
+}
+
+#[test]
+fn a_base_that_finds_no_room_leaves_nothing_and_can_be_put_again() {
+    if let Some(dir) = child_dir() {
+        let ballast = dir.join("ballast");
+        fs::write(&ballast, vec![0; 6 << 20]).unwrap();
+        let store = five_in(&dir);
+        let part = vec![1; 700_000];
+        let refused = put(&store, ANNA, 5, &vec![&part; 20]);
+        assert!(matches!(refused, Err(StoreError::Full)), "{refused:?}");
+        assert_eq!(store.set_base(ANNA, Revision(5)), Outcome::Conflict { head: Revision(5) });
+        fs::remove_file(&ballast).unwrap();
+        while store.idle() {}
+        assert_eq!(replayed(&store).0, []);
+        put(&store, ANNA, 5, &vec![&part; 2]).unwrap();
+        assert_eq!(store.set_base(ANNA, Revision(5)), Outcome::Appended);
+        assert_eq!(store.health(), Health::Ready);
+        assert_eq!(replayed(&store).0.len(), 2);
+        return;
+    }
+    run_child(&SMALL_DISK, TempDir::new().unwrap().path());
 }

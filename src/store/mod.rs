@@ -1,17 +1,24 @@
 //! Durable commits and blobs: what was acknowledged is here after any crash, or the store says that it is not.
 //!
 //! The trait is what every engine promises; nothing above it knows which engine runs. No engine knows
-//! what a commit means: frames go in and come out as bytes. Calls block; they belong on threads that may.
+//! what a commit or a base means: frames go in and come out as bytes. Calls block; they belong on threads
+//! that may.
 
+mod bases;
 mod blobs;
 mod condition;
+mod database;
 mod disk;
 mod epoch;
 mod error;
+mod histories;
+mod housekeeping;
 mod journal;
 mod lock;
+mod reading;
 mod schema;
 mod sqlite;
+mod turns;
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -35,6 +42,10 @@ pub struct Run {
     pub frames: Vec<Vec<u8>>,
     /// Whether the session is larger afterwards. A run that frees space may use the reserve.
     pub grows: bool,
+    /// Whether it makes a [staged](Store::stage) history the session's own, in the same transaction.
+    /// `expected` may then be above that history's last revision too: the session's name may have had
+    /// another session, whose revisions are not used again.
+    pub adopts: bool,
 }
 
 impl Run {
@@ -57,9 +68,10 @@ impl Run {
 pub enum Outcome {
     /// It is durable.
     Appended,
-    /// It was decided against another head than the session's; nothing of it was stored.
+    /// It was decided against another head than the session's; nothing of it was stored. Also what no
+    /// history is ready for: an adoption where nothing is staged, a base that was not put.
     Conflict {
-        /// The session's head.
+        /// The session's head, 0 where there is no such session.
         head: Revision,
     },
     /// There is no room for it; nothing of it was stored, and the next batch is tried again.
@@ -69,7 +81,7 @@ pub enum Outcome {
 }
 
 /// A commit's place in the order in which the store took them all: it grows, and is never used again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JournalId(pub u64);
 
 /// One stored commit, as it lies there: nothing has been checked.
@@ -83,6 +95,32 @@ pub struct Record<'a> {
     pub revision: Revision,
     /// What [`Frame::decode`](crate::board::Frame::decode) reads, and finds damaged or whole.
     pub frame: &'a [u8],
+}
+
+/// What a [replay](Store::replay) visits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stored<'a> {
+    /// A part of the base with which a session's history begins, as it lies there.
+    Base {
+        /// The session that its row names.
+        session: SessionId,
+        /// The revision of the whole base.
+        revision: Revision,
+        /// What [`Frame::decode`](crate::board::Frame::decode) reads; without bytes, which no frame is,
+        /// where the part is missing.
+        frame: &'a [u8],
+    },
+    /// A commit that follows.
+    Commit(Record<'a>),
+}
+
+/// How much of a history is read at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageMax {
+    /// So many commits.
+    pub commits: usize,
+    /// So many bytes of frames; the first frame is given however long it is.
+    pub bytes: usize,
 }
 
 /// One blob that a session keeps; its bytes were not read.
@@ -107,9 +145,14 @@ pub enum Health {
     Poisoned,
 }
 
-/// An engine that keeps commits and blobs.
+/// An engine that keeps histories and blobs.
 ///
-/// Clean-up is the caller's: a session that is no more keeps its commits, and its blobs until
+/// A session's history is one base, or none, and the commits after it. An engine never makes a base of
+/// its own: [`put_base`](Self::put_base) brings one in, [`set_base`](Self::set_base) or an adoption puts
+/// it in force. What was forgotten is never given again, also after a crash; its bytes are overwritten
+/// some time later.
+///
+/// Clean-up is the caller's: a session that is no more keeps its history, and its blobs until
 /// [`remove_blobs`](Self::remove_blobs).
 pub trait Store: Send + Sync {
     /// Appends the whole batch as one durable transaction; one outcome for each run, in order.
@@ -118,14 +161,89 @@ pub trait Store: Send + Sync {
     /// outcome is [`Outcome::Unknown`], all later ones are.
     fn append(&self, batch: &[Run]) -> Vec<Outcome>;
 
-    /// Visits every stored commit in journal order, until `visit` breaks.
+    /// Visits all bases first, in the order of the sessions' ids and each one's parts in order, then
+    /// every commit that follows a base or has none, in journal order, until `visit` breaks. It is all
+    /// of one moment. Nothing of a staged history is visited, nor what is forgotten.
     ///
     /// # Errors
     /// [`StoreError::DamagedRow`] at a commit that does not even say whose it is.
     fn replay(
         &self,
-        visit: &mut dyn FnMut(Record<'_>) -> ControlFlow<()>,
+        visit: &mut dyn FnMut(Stored<'_>) -> ControlFlow<()>,
     ) -> Result<(), StoreError>;
+
+    /// A session's commits after a revision, in order, with their frames: at least one if there is any,
+    /// none at the end or of no session. They are unverified, as in a [`Record`]. Whoever appends
+    /// meanwhile is not held up; pages read one after another miss nothing and repeat nothing.
+    ///
+    /// Revisions may leave out numbers only before an adopting run.
+    ///
+    /// # Errors
+    /// [`StoreError::Forgotten`] if the session's base is above `after`, also if it came there while the
+    /// page was read; [`StoreError::DamagedRow`] at one that is not where it should be.
+    fn commits(
+        &self,
+        session: SessionId,
+        after: Revision,
+        max: PageMax,
+    ) -> Result<Vec<(Revision, Vec<u8>)>, StoreError>;
+
+    /// The revision of the base with which the session's history begins, if it has one. It does not wait.
+    fn base(&self, session: SessionId) -> Option<Revision>;
+
+    /// Visits the frames of the session's base in order, until `visit` breaks; none if it has no base.
+    /// A slow visitor holds up nobody.
+    ///
+    /// # Errors
+    /// [`StoreError::Forgotten`] if another base came in force meanwhile: what was visited is to be
+    /// thrown away. [`StoreError::DamagedBase`] where a part is missing.
+    fn read_base(
+        &self,
+        session: SessionId,
+        visit: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
+    ) -> Result<(), StoreError>;
+
+    /// Begins to bring in a history under an id that the store does not know: a base, or commits, which
+    /// are ordinary runs, or both, the base first. It is nobody's until a [`Run::adopts`] it; what was
+    /// not adopted is gone at the next start.
+    ///
+    /// # Errors
+    /// [`StoreError::HistoryExists`] if the id is known; otherwise as [`put_base`](Self::put_base).
+    fn stage(&self, session: SessionId) -> Result<(), StoreError>;
+
+    /// Stores the parts of a base, at least one, each a frame of the session and the base's revision.
+    /// They are durable when it returns, but part of no history: that is for
+    /// [`set_base`](Self::set_base), or the adoption of a staged history. Until then the next one put
+    /// takes its place, and a restart removes it. Putting the base that is in force already does nothing.
+    ///
+    /// It takes several transactions, so that appends go on in between; `parts` is asked for the next
+    /// one while no lock is held. One base of a session is put at a time, who comes second waits.
+    ///
+    /// # Errors
+    /// [`StoreError::NoHistory`] if the session is not known, [`StoreError::Forgotten`] below the base in
+    /// force, [`StoreError::Full`] if there is no room besides the reserve: nothing is left of it then.
+    /// [`StoreError::Poisoned`], [`StoreError::Closed`].
+    fn put_base(
+        &self,
+        session: SessionId,
+        base: Revision,
+        parts: &mut dyn Iterator<Item = Vec<u8>>,
+    ) -> Result<(), StoreError>;
+
+    /// From now on the session's history begins with the base that was put last: the commits up to it
+    /// and the base before it are forgotten, in one durable step. It may use the reserve.
+    ///
+    /// [`Outcome::Conflict`] if that base was not put, if it is above the head, or if the history is a
+    /// staged one. Setting what is set already is [`Outcome::Appended`].
+    fn set_base(&self, session: SessionId, base: Revision) -> Outcome;
+
+    /// Forgets a staged history. Of a session's own, or of none, nothing.
+    ///
+    /// Its blobs are the caller's to [remove](Self::remove_blobs).
+    ///
+    /// # Errors
+    /// [`StoreError::Poisoned`] or [`StoreError::Closed`]; the next start forgets it.
+    fn discard(&self, session: SessionId) -> Result<(), StoreError>;
 
     /// Keeps these bytes for the session; they are durable when it returns, whoever stored them.
     ///
@@ -173,8 +291,9 @@ pub trait Store: Send + Sync {
     /// Whether the store takes writes.
     fn health(&self) -> Health;
 
-    /// The writer has nothing to write: a moment for the engine's own housekeeping.
-    fn idle(&self);
+    /// The writer has nothing to write: a moment for the engine's own housekeeping, a short piece of it.
+    /// Whether there is more to be done at once, if nothing is to be written still.
+    fn idle(&self) -> bool;
 
     /// Marks a clean stop. Nothing is written after it: an append's outcome is [`Outcome::Unknown`].
     ///
@@ -184,8 +303,18 @@ pub trait Store: Send + Sync {
 }
 
 #[cfg(test)]
+mod bases_tests;
+#[cfg(test)]
 mod blobs_tests;
 #[cfg(test)]
 pub(crate) mod fault_tests;
 #[cfg(test)]
+mod histories_tests;
+#[cfg(test)]
+mod housekeeping_tests;
+#[cfg(test)]
+mod reading_tests;
+#[cfg(test)]
 mod sqlite_tests;
+#[cfg(test)]
+mod staged_tests;

@@ -2,6 +2,7 @@
 //!
 //! `journal` is in the order of appends and has no other index: commits are written at one end and read from
 //! the other. `meta` has one row. Keyed by session the same writes cost five times as much.
+//! `history` has a row for each session that begins with a base or is staged, `base` their bases' parts.
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -14,7 +15,10 @@ use super::StoreError;
 use super::disk::FILE_MODE;
 
 const APPLICATION_ID: i32 = i32::from_be_bytes(*b"bbrd");
-const FORMAT: i32 = 1;
+const FORMAT: i32 = 2;
+
+/// What each format has besides those before it.
+const STEPS: [&str; 2] = [JOURNAL, BASES];
 
 /// Before it a reset of the write-ahead log could drop commits.
 const SQLITE_VERSION_MIN: i32 = 3_051_003;
@@ -24,7 +28,7 @@ const WAL_FILE_BYTES_MAX: u32 = 16 << 20;
 
 /// `journal_mark` is the highest id that was ever deleted from the journal, since a row's id is free again
 /// once it is gone. `opened_with` is the sync level under which the store runs, NULL after a clean stop.
-const TABLES: &str = "
+const JOURNAL: &str = "
     CREATE TABLE journal (
         id INTEGER PRIMARY KEY,
         session BLOB NOT NULL,
@@ -40,19 +44,42 @@ const TABLES: &str = "
     INSERT INTO meta VALUES (1, randomblob(16), 0, NULL);
 ";
 
+/// `base` is the revision of the base in force, NULL without one, and `parts` how many rows of `base` it
+/// has. Rows of the session up to the journal id `forgotten` are on their way out, and all rows of a
+/// `staged` session. `sum` is over the others: a changed bit here would move the beginning of a history.
+const BASES: &str = "
+    CREATE TABLE history (
+        session BLOB PRIMARY KEY,
+        base INTEGER,
+        parts INTEGER NOT NULL,
+        forgotten INTEGER NOT NULL,
+        staged INTEGER NOT NULL,
+        sum INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE base (
+        session BLOB NOT NULL,
+        revision INTEGER NOT NULL,
+        part INTEGER NOT NULL,
+        frame BLOB NOT NULL,
+        UNIQUE (session, revision, part)
+    ) STRICT;
+";
+
 /// The one connection that writes, to a database that is there and ours. It syncs fully.
 pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
     refuse_old_sqlite(rusqlite::version_number())?;
     create_file(path)?;
     let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-    let new = is_new(&connection, path)?;
+    let found = format(&connection, path)?;
     configure(&connection, path)?;
-    if new {
+    if found < FORMAT {
+        let missing = STEPS.iter().skip(usize::try_from(found).unwrap_or(0)).copied();
         connection.execute_batch(&format!(
-            "BEGIN IMMEDIATE; {TABLES}
+            "BEGIN IMMEDIATE; {}
              PRAGMA application_id = {APPLICATION_ID};
              PRAGMA user_version = {FORMAT};
-             COMMIT"
+             COMMIT",
+            missing.collect::<String>()
         ))?;
     }
     Ok(connection)
@@ -87,12 +114,12 @@ fn create_file(path: &Path) -> Result<(), StoreError> {
         .map_err(StoreError::io(path))
 }
 
-/// Whether nothing is in it yet; fails if what is in it is not ours to write to.
-fn is_new(connection: &Connection, path: &Path) -> Result<bool, StoreError> {
+/// Which format it has, 0 if nothing is in it yet; fails if what is in it is not ours to write to.
+fn format(connection: &Connection, path: &Path) -> Result<i32, StoreError> {
     let application: i32 = connection.pragma_query_one(None, "application_id")?;
     let format: i32 = connection.pragma_query_one(None, "user_version")?;
     if application == APPLICATION_ID && format <= FORMAT {
-        return Ok(false);
+        return Ok(format);
     }
     if application == APPLICATION_ID {
         return Err(StoreError::NewerFormat {
@@ -104,7 +131,7 @@ fn is_new(connection: &Connection, path: &Path) -> Result<bool, StoreError> {
     let tables: i64 =
         connection.query_one("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     if (application, format, tables) == (0, 0, 0) {
-        return Ok(true);
+        return Ok(0);
     }
     Err(StoreError::NotABlackboard { path: path.to_owned(), found: application })
 }
@@ -116,9 +143,11 @@ fn configure(connection: &Connection, path: &Path) -> Result<(), StoreError> {
     }
     // SQLite's own checkpoints hide their errors, and one at closing would sync again after a failed sync:
     // the journal makes its own. The fullfsyncs are for macOS, where a plain one stops at the drive's cache.
+    // What is forgotten is overwritten, the pages that it leaves empty too.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     connection.execute_batch(&format!(
         "PRAGMA synchronous = FULL;
+         PRAGMA secure_delete = ON;
          PRAGMA fullfsync = ON;
          PRAGMA checkpoint_fullfsync = ON;
          PRAGMA wal_autocheckpoint = 0;

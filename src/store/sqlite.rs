@@ -1,6 +1,6 @@
 //! The embedded store: one SQLite database and a directory of blobs, in one data directory, for one process.
 //!
-//! One connection writes, under one lock; whoever reads opens another. After a failed write or sync there
+//! One connection writes, under one lock; others read beside it, and find their rows without that lock. After a failed write or sync there
 //! is no second try: the store is poisoned, and the next start reads from the disk what became of it.
 
 use std::collections::HashSet;
@@ -8,17 +8,30 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 
 use super::blobs::Blobs;
 use super::condition::Condition;
+use super::database::Failure;
 use super::disk::{FREE_BYTES_MIN, Room, create_dir, sync_dir};
-use super::journal::{self, Failure, Journal};
+use super::histories::{Base, Histories};
+use super::journal::Journal;
 use super::lock::Lock;
-use super::{Health, Outcome, Record, Run, Store, StoreError, StoredBlob, epoch, schema};
-use crate::board::{Digest, Epoch, SessionId};
+use super::reading::{self, Readers};
+use super::turns::Turns;
+use super::{
+    Health, Outcome, PageMax, Run, Store, StoreError, Stored, StoredBlob, bases, epoch, schema,
+};
+use crate::board::{Digest, Epoch, Revision, SessionId};
 
 const DATABASE: &str = "blackboard.db";
+
+/// How many bytes of a base one transaction stores, the part that reaches it being the last. The writer
+/// waits for one such transaction at most.
+const PARTS_BYTES_MAX: usize = 1 << 20;
+
+/// How many commits a page has at most, whatever its reader asks for: a page is one read transaction.
+const PAGE_COMMITS_MAX: usize = 10_000;
 
 /// What an acknowledgement survives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,6 +77,11 @@ pub struct SqliteStore {
     blobs: Blobs,
     /// Gone after a clean stop.
     journal: Mutex<Option<Journal>>,
+    /// The journal's, so that nobody who reads waits for a sync.
+    histories: Arc<RwLock<Histories>>,
+    readers: Readers,
+    /// The sessions of which a base is being put.
+    putting: Turns<SessionId>,
     /// Last, so that the directory is released when nothing is open in it any more.
     _lock: Lock,
 }
@@ -95,10 +113,14 @@ impl SqliteStore {
         }
         let condition = Arc::new(Condition::new());
         let room = Arc::new(Room { dir: dir.to_owned(), free_bytes_min: options.free_bytes_min });
+        let journal = Journal::open(connection, &path)?;
         Ok(Self {
             epoch,
             blobs: Blobs::open(dir, Arc::clone(&room), Arc::clone(&condition))?,
-            journal: Mutex::new(Some(Journal::open(connection, &path)?)),
+            histories: journal.histories(),
+            journal: Mutex::new(Some(journal)),
+            readers: Readers::new(&path),
+            putting: Turns::default(),
             path,
             condition,
             room,
@@ -120,17 +142,11 @@ impl SqliteStore {
         match journal.write(accepted) {
             Ok(()) => {
                 self.condition.note(Health::Ready);
+                self.tend(journal.sweep_if_busy());
                 self.tend(journal.checkpoint_if_long());
                 outcomes
             }
-            Err(Failure::Full) => {
-                self.condition.note(Health::Full);
-                vec![Outcome::Full; batch.len()]
-            }
-            Err(Failure::Broken(error)) => {
-                self.condition.poison(&error);
-                vec![Outcome::Unknown; batch.len()]
-            }
+            Err(failure) => vec![self.failed(&failure); batch.len()],
         }
     }
 
@@ -139,12 +155,68 @@ impl SqliteStore {
         self.room.is_for(growing.map(Run::frame_bytes).sum())
     }
 
-    /// A checkpoint without room left the log as it was; one that failed has left a sync undone.
-    fn tend(&self, checkpoint: Result<(), Failure>) {
-        match checkpoint {
-            Ok(()) => {}
-            Err(Failure::Full) => self.condition.note(Health::Full),
-            Err(Failure::Broken(error)) => self.condition.poison(&error),
+    /// Housekeeping without room left all as it was; if it failed, a sync may not have been done.
+    fn tend<T>(&self, done: Result<T, Failure>) -> Option<T> {
+        done.inspect_err(|failure| {
+            self.failed(failure);
+        })
+        .ok()
+    }
+
+    fn failed(&self, failure: &Failure) -> Outcome {
+        match failure {
+            Failure::Full => {
+                self.condition.note(Health::Full);
+                Outcome::Full
+            }
+            Failure::Broken(error) => {
+                self.condition.poison(error);
+                Outcome::Unknown
+            }
+        }
+    }
+
+    /// Lets the journal write, if it still can.
+    fn write<T>(
+        &self,
+        write: impl FnOnce(&mut Journal) -> Result<T, Failure>,
+    ) -> Result<T, StoreError> {
+        let mut journal = self.journal.lock();
+        if self.condition.is_poisoned() {
+            return Err(StoreError::Poisoned);
+        }
+        let journal = journal.as_mut().ok_or(StoreError::Closed)?;
+        let written = write(journal).map_err(|failure| match self.failed(&failure) {
+            Outcome::Full => StoreError::Full,
+            Outcome::Unknown | Outcome::Appended | Outcome::Conflict { .. } => StoreError::Poisoned,
+        })?;
+        self.tend(journal.checkpoint_if_long());
+        Ok(written)
+    }
+
+    /// Puts the parts in several transactions; how many there were.
+    fn put_parts(
+        &self,
+        session: SessionId,
+        base: Revision,
+        parts: &mut dyn Iterator<Item = Vec<u8>>,
+    ) -> Result<u64, StoreError> {
+        let mut stored = 0;
+        loop {
+            let (mut some, mut bytes) = (Vec::new(), 0);
+            while let Some(part) = (bytes < PARTS_BYTES_MAX).then(|| parts.next()).flatten() {
+                bytes += part.len();
+                some.push(part);
+            }
+            if some.is_empty() {
+                return Ok(stored);
+            }
+            if !self.room.is_for(u64::try_from(bytes).unwrap_or(u64::MAX)) {
+                return Err(StoreError::Full);
+            }
+            self.write(|journal| journal.put_parts(session, base, stored, &some))?;
+            self.condition.note(Health::Ready);
+            stored += u64::try_from(some.len()).unwrap_or(u64::MAX);
         }
     }
 }
@@ -159,9 +231,103 @@ impl Store for SqliteStore {
 
     fn replay(
         &self,
-        visit: &mut dyn FnMut(Record<'_>) -> ControlFlow<()>,
+        visit: &mut dyn FnMut(Stored<'_>) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
-        journal::replay(&self.path, visit)
+        reading::replay(&self.path, visit)
+    }
+
+    fn commits(
+        &self,
+        session: SessionId,
+        after: Revision,
+        max: PageMax,
+    ) -> Result<Vec<(Revision, Vec<u8>)>, StoreError> {
+        let commits_max = max.commits.clamp(1, PAGE_COMMITS_MAX);
+        let places = self.histories.read().page(session, after, commits_max)?;
+        if places.is_empty() {
+            return Ok(Vec::new());
+        }
+        let read = |connection: &_| reading::read_commits(connection, session, &places, max.bytes);
+        self.readers.read(read).or_else(|error| {
+            // What is not there any more may have been forgotten meanwhile.
+            self.histories.read().page(session, after, 0)?;
+            Err(error)
+        })
+    }
+
+    fn base(&self, session: SessionId) -> Option<Revision> {
+        self.histories.read().base(session).map(|base| base.revision)
+    }
+
+    fn read_base(
+        &self,
+        session: SessionId,
+        visit: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        let Some(Base { revision, parts }) = self.histories.read().base(session) else {
+            return Ok(());
+        };
+        for part in 0..parts {
+            let frame = self
+                .readers
+                .read(|connection| Ok(bases::read_part(connection, session, revision, part)?))?;
+            let Some(frame) = frame else {
+                self.histories.read().page(session, revision, 0)?;
+                return Err(StoreError::DamagedBase { session, revision, part });
+            };
+            if visit(&frame).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn stage(&self, session: SessionId) -> Result<(), StoreError> {
+        let is_new = self.write(|journal| journal.stage(session))?;
+        is_new.then_some(()).ok_or(StoreError::HistoryExists { session })
+    }
+
+    fn put_base(
+        &self,
+        session: SessionId,
+        base: Revision,
+        parts: &mut dyn Iterator<Item = Vec<u8>>,
+    ) -> Result<(), StoreError> {
+        let _turn = self.putting.take(session);
+        match self.histories.read().base_or_none(session)? {
+            Some(set) if set.revision == base => return Ok(()),
+            Some(set) if set.revision > base => {
+                return Err(StoreError::Forgotten { session, base: set.revision });
+            }
+            Some(_) | None => {}
+        }
+        while !self.write(|journal| journal.clear_base(session, base))? {}
+        let put = self.put_parts(session, base, parts);
+        let mut journal = self.journal.lock();
+        let journal = journal.as_mut().ok_or(StoreError::Closed)?;
+        match put {
+            // Without parts it is none.
+            Ok(0) => {}
+            Ok(parts) => journal.put_base(session, Base { revision: base, parts }),
+            Err(_) => journal.abandon_base(session, base),
+        }
+        put.map(drop)
+    }
+
+    fn set_base(&self, session: SessionId, base: Revision) -> Outcome {
+        match self.write(|journal| journal.set_base(session, base)) {
+            Ok(outcome) => outcome,
+            Err(StoreError::Full) => Outcome::Full,
+            Err(_) => Outcome::Unknown,
+        }
+    }
+
+    fn discard(&self, session: SessionId) -> Result<(), StoreError> {
+        let _turn = self.putting.take(session);
+        self.write(|journal| {
+            journal.discard(session);
+            Ok(())
+        })
     }
 
     fn put_blob(&self, session: SessionId, digest: Digest, bytes: &[u8]) -> Result<(), StoreError> {
@@ -203,12 +369,13 @@ impl Store for SqliteStore {
         }
     }
 
-    fn idle(&self) {
-        if let Some(journal) = self.journal.lock().as_mut()
-            && !self.condition.is_poisoned()
-        {
-            self.tend(journal.checkpoint_if_worthwhile());
-        }
+    fn idle(&self) -> bool {
+        let mut journal = self.journal.lock();
+        let Some(journal) = journal.as_mut().filter(|_| !self.condition.is_poisoned()) else {
+            return false;
+        };
+        // Each only if the one before it went well: nothing is tried after a failure.
+        self.tend(journal.housekeep()).unwrap_or(false)
     }
 
     fn close(&self) -> Result<(), StoreError> {

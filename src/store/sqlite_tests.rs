@@ -29,30 +29,45 @@ pub(super) fn run<B: AsRef<[u8]>>(session: SessionId, expected: u64, bodies: &[B
         .zip(bodies)
         .map(|(revision, body)| Frame::encode(session, Revision(revision), body.as_ref()).unwrap())
         .collect();
-    Run { session, expected: Revision(expected), frames, grows: true }
+    Run { session, expected: Revision(expected), frames, grows: true, adopts: false }
 }
 
 pub(super) type Row = (u64, SessionId, u64, Result<Vec<u8>, FrameError>);
 
+/// A part of a base: whose it is, the base's revision, its body.
+pub(super) type Part = (SessionId, u64, Result<Vec<u8>, FrameError>);
+
+fn decode(session: SessionId, revision: Revision, frame: &[u8]) -> Result<Vec<u8>, FrameError> {
+    Frame::decode(session, revision, frame).map(<[u8]>::to_vec)
+}
+
 /// All that a replay gives, decoded.
-pub(super) fn stored(store: &SqliteStore) -> Vec<Row> {
-    let mut rows = Vec::new();
+pub(super) fn replayed(store: &SqliteStore) -> (Vec<Part>, Vec<Row>) {
+    let (mut parts, mut rows) = (Vec::new(), Vec::new());
     store
-        .replay(&mut |record| {
-            let body = Frame::decode(record.session, record.revision, record.frame);
-            rows.push((
-                record.journal_id.0,
-                record.session,
-                record.revision.0,
-                body.map(<[u8]>::to_vec),
-            ));
+        .replay(&mut |stored| {
+            match stored {
+                Stored::Base { session, revision, frame } => {
+                    assert!(rows.is_empty(), "bases come first");
+                    parts.push((session, revision.0, decode(session, revision, frame)));
+                }
+                Stored::Commit(Record { journal_id, session, revision, frame }) => {
+                    let body = decode(session, revision, frame);
+                    rows.push((journal_id.0, session, revision.0, body));
+                }
+            }
             ControlFlow::Continue(())
         })
         .unwrap();
-    rows
+    (parts, rows)
 }
 
-fn database(dir: &TempDir) -> Connection {
+/// The commits that a replay gives, decoded.
+pub(super) fn stored(store: &SqliteStore) -> Vec<Row> {
+    replayed(store).1
+}
+
+pub(super) fn database(dir: &TempDir) -> Connection {
     Connection::open(dir.path().join("blackboard.db")).unwrap()
 }
 
@@ -84,7 +99,7 @@ fn a_visitor_may_stop_a_replay() {
     let store = open(dir.path());
     store.append(&[run(ANNA, 0, &["a1", "a2"])]);
     let mut seen = 0;
-    let visit = &mut |_: Record<'_>| {
+    let visit = &mut |_: Stored<'_>| {
         seen += 1;
         ControlFlow::Break(())
     };
@@ -196,9 +211,9 @@ fn a_directory_has_one_store_at_a_time() {
 fn a_newer_format_is_refused() {
     let dir = TempDir::new().unwrap();
     open(dir.path()).close().unwrap();
-    database(&dir).execute_batch("PRAGMA user_version = 2").unwrap();
+    database(&dir).execute_batch("PRAGMA user_version = 3").unwrap();
     let refused = SqliteStore::open(dir.path(), OPTIONS).unwrap_err();
-    assert!(matches!(refused, StoreError::NewerFormat { found: 2, known: 1, .. }));
+    assert!(matches!(refused, StoreError::NewerFormat { found: 3, known: 2, .. }));
 }
 
 #[test]

@@ -1,0 +1,179 @@
+//! The rows of bases: which session's history begins with which, and their parts.
+//!
+//! A base is put in several transactions, and is part of a history only once its row in `history` says so.
+//! That row has a checksum: a changed bit in it must not move the beginning of a history.
+
+use std::ops::ControlFlow;
+
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OptionalExtension as _, Row};
+use uuid::Uuid;
+
+use super::histories::{Base, Beginning};
+use super::{JournalId, StoreError, Stored};
+use crate::board::{Revision, SessionId};
+
+/// The row of a session whose history has a base, or is not its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct HistoryRow {
+    pub(super) session: SessionId,
+    pub(super) beginning: Beginning,
+    pub(super) staged: bool,
+}
+
+impl HistoryRow {
+    /// All of them, in the order of the ids.
+    pub(super) fn all(connection: &Connection) -> Result<Vec<Self>, StoreError> {
+        let mut select = connection.prepare(
+            "SELECT session, base, parts, forgotten, staged, sum FROM history ORDER BY session",
+        )?;
+        let mut rows = select.query([])?;
+        let mut all = Vec::new();
+        while let Some(row) = rows.next()? {
+            all.push(Self::read(row)?.ok_or(StoreError::DamagedHistory)?);
+        }
+        Ok(all)
+    }
+
+    /// None if it is not as it was written.
+    fn read(row: &Row<'_>) -> rusqlite::Result<Option<Self>> {
+        let Some(session) = session_of(row.get_ref(0)?) else { return Ok(None) };
+        let revision: Option<i64> = row.get(1)?;
+        let parts = row.get::<_, i64>(2)?.cast_unsigned();
+        let forgotten = row.get::<_, i64>(3)?.cast_unsigned();
+        let base =
+            revision.map(|revision| Base { revision: Revision(revision.cast_unsigned()), parts });
+        let beginning = Beginning { base, forgotten: JournalId(forgotten) };
+        let found = Self { session, beginning, staged: row.get::<_, i64>(4)? != 0 };
+        Ok((row.get::<_, i64>(5)? == i64::from(found.sum())).then_some(found))
+    }
+
+    fn sum(&self) -> u32 {
+        let Beginning { base, forgotten } = self.beginning;
+        let mut crc = crc32fast::Hasher::new();
+        crc.update(self.session.0.as_bytes());
+        crc.update(&[u8::from(base.is_some()), u8::from(self.staged)]);
+        crc.update(&base.map_or(0, |base| base.revision.0).to_le_bytes());
+        crc.update(&base.map_or(0, |base| base.parts).to_le_bytes());
+        crc.update(&forgotten.0.to_le_bytes());
+        crc.finalize()
+    }
+
+    /// Writes it over the session's row, if that has one.
+    pub(super) fn write(&self, connection: &Connection) -> rusqlite::Result<()> {
+        let Beginning { base, forgotten } = self.beginning;
+        connection
+            .prepare_cached("INSERT OR REPLACE INTO history VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?
+            .execute((
+                self.session.0.as_bytes().as_slice(),
+                base.map(|base| base.revision.0.cast_signed()),
+                base.map_or(0, |base| base.parts).cast_signed(),
+                forgotten.0.cast_signed(),
+                self.staged,
+                self.sum(),
+            ))
+            .map(drop)
+    }
+
+    pub(super) fn delete(connection: &Connection, session: SessionId) -> rusqlite::Result<()> {
+        connection
+            .prepare_cached("DELETE FROM history WHERE session = ?1")?
+            .execute([session.0.as_bytes().as_slice()])
+            .map(drop)
+    }
+}
+
+/// Whose row it is, if it says.
+pub(super) fn session_of(column: ValueRef<'_>) -> Option<SessionId> {
+    let ValueRef::Blob(session) = column else { return None };
+    Uuid::from_slice(session).ok().map(SessionId)
+}
+
+/// Stores these parts of a base, the first as number `from`.
+pub(super) fn write_parts(
+    connection: &Connection,
+    session: SessionId,
+    base: Revision,
+    from: u64,
+    parts: &[Vec<u8>],
+) -> rusqlite::Result<()> {
+    let mut insert = connection.prepare_cached("INSERT INTO base VALUES (?1, ?2, ?3, ?4)")?;
+    for (part, frame) in (from..).zip(parts) {
+        insert.execute((
+            session.0.as_bytes().as_slice(),
+            base.0.cast_signed(),
+            part.cast_signed(),
+            frame,
+        ))?;
+    }
+    Ok(())
+}
+
+/// Deletes the first part that is left of a base; how long it was, if there was one.
+pub(super) fn delete_part(
+    connection: &Connection,
+    session: SessionId,
+    base: Revision,
+) -> rusqlite::Result<Option<u64>> {
+    let first: Option<(i64, u64)> = connection
+        .prepare_cached(
+            "SELECT rowid, length(frame) FROM base
+             WHERE session = ?1 AND revision = ?2 ORDER BY part LIMIT 1",
+        )?
+        .query_one((session.0.as_bytes().as_slice(), base.0.cast_signed()), |row| {
+            Ok((row.get(0)?, row.get::<_, i64>(1)?.cast_unsigned()))
+        })
+        .optional()?;
+    let Some((row, bytes)) = first else { return Ok(None) };
+    connection.prepare_cached("DELETE FROM base WHERE rowid = ?1")?.execute([row])?;
+    Ok(Some(bytes))
+}
+
+/// Which bases there are parts of, in force or not. A row that does not say is left alone.
+pub(super) fn stored(connection: &Connection) -> rusqlite::Result<Vec<(SessionId, Revision)>> {
+    let mut select = connection.prepare("SELECT DISTINCT session, revision FROM base")?;
+    let mut rows = select.query([])?;
+    let mut stored = Vec::new();
+    while let Some(row) = rows.next()? {
+        let revision = Revision(row.get::<_, i64>(1)?.cast_unsigned());
+        stored.extend(session_of(row.get_ref(0)?).map(|session| (session, revision)));
+    }
+    Ok(stored)
+}
+
+/// The frame of a part, if it is there.
+pub(super) fn read_part(
+    connection: &Connection,
+    session: SessionId,
+    base: Revision,
+    part: u64,
+) -> rusqlite::Result<Option<Vec<u8>>> {
+    connection
+        .prepare_cached(
+            "SELECT frame FROM base WHERE session = ?1 AND revision = ?2 AND part = ?3",
+        )?
+        .query_one(
+            (session.0.as_bytes().as_slice(), base.0.cast_signed(), part.cast_signed()),
+            |row| row.get(0),
+        )
+        .optional()
+}
+
+/// Visits all parts of a history's base. One that is missing has no bytes, which no frame is.
+pub(super) fn visit(
+    connection: &Connection,
+    row: &HistoryRow,
+    visit: &mut dyn FnMut(Stored<'_>) -> ControlFlow<()>,
+) -> rusqlite::Result<ControlFlow<()>> {
+    let Some(Base { revision, parts }) = row.beginning.base else {
+        return Ok(ControlFlow::Continue(()));
+    };
+    let session = row.session;
+    for part in 0..parts {
+        let frame = read_part(connection, session, revision, part)?.unwrap_or_default();
+        if visit(Stored::Base { session, revision, frame: &frame }).is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+    }
+    Ok(ControlFlow::Continue(()))
+}

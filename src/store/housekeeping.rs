@@ -1,0 +1,158 @@
+//! What is forgotten is deleted a little at a time, so that no append waits long; SQLite overwrites it.
+//!
+//! What is left to delete is known in memory and found again when the store is opened. Nothing here
+//! decides what is forgotten: a row comes here when nothing gives it any more.
+
+use std::collections::VecDeque;
+
+use rusqlite::{Connection, OptionalExtension as _};
+
+use super::bases::{self, HistoryRow};
+use super::histories::{Base, Histories};
+use super::{JournalId, StoreError};
+use crate::board::{Revision, SessionId};
+
+/// How many rows are deleted in one transaction at most.
+const SWEEP_ROWS_MAX: usize = 1_000;
+
+/// How many bytes of them: a transaction ends with the row that reaches it.
+const SWEEP_BYTES_MAX: u64 = 1 << 20;
+
+/// What changes besides a row's own bytes if its neighbour was not deleted too.
+const PAGE_BYTES: u64 = 4096;
+
+/// What is left to delete, in this order.
+#[derive(Debug, Default)]
+pub(super) struct Garbage {
+    rows: VecDeque<JournalId>,
+    bases: VecDeque<(SessionId, Revision)>,
+    /// Whose history rows go last, since they say that the others are nobody's.
+    discarded: VecDeque<SessionId>,
+}
+
+/// What one transaction has deleted, to be noted once it is durable.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Swept {
+    rows: usize,
+    bases: usize,
+    discarded: usize,
+    deleted: usize,
+    bytes: u64,
+    /// How much longer the write-ahead log is, roughly.
+    pub(super) wal_bytes: u64,
+}
+
+impl Garbage {
+    /// What a store that is opened has left: rows that are in no history, and bases that are not in force.
+    pub(super) fn find(
+        connection: &Connection,
+        histories: &Histories,
+        rows: Vec<JournalId>,
+        discarded: Vec<SessionId>,
+    ) -> Result<Self, StoreError> {
+        let in_force = |session| histories.base(session).map(|base| base.revision);
+        let mut bases = bases::stored(connection)?;
+        bases.retain(|(session, revision)| in_force(*session) != Some(*revision));
+        Ok(Self { rows: rows.into(), bases: bases.into(), discarded: discarded.into() })
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.rows.is_empty() && self.bases.is_empty() && self.discarded.is_empty()
+    }
+
+    pub(super) fn add(&mut self, session: SessionId, rows: Vec<JournalId>, base: Option<Base>) {
+        self.rows.extend(rows);
+        self.bases.extend(base.map(|base| (session, base.revision)));
+    }
+
+    /// A session whose history is nobody's any more, after what it had was added.
+    pub(super) fn add_discarded(&mut self, session: SessionId) {
+        self.discarded.push_back(session);
+    }
+
+    /// A base whose parts are about to be others is not to be deleted later.
+    pub(super) fn spare(&mut self, session: SessionId, base: Revision) {
+        self.bases.retain(|left| *left != (session, base));
+    }
+
+    /// Deletes some, in the transaction that is open.
+    pub(super) fn sweep(&self, connection: &Connection) -> rusqlite::Result<Swept> {
+        let mut swept = Swept::default();
+        self.sweep_rows(connection, &mut swept)?;
+        for (session, base) in &self.bases {
+            if !delete_base(connection, *session, *base, &mut swept)? {
+                return Ok(swept);
+            }
+            swept.bases += 1;
+        }
+        for session in &self.discarded {
+            if swept.is_enough() {
+                return Ok(swept);
+            }
+            HistoryRow::delete(connection, *session)?;
+            swept.count(PAGE_BYTES);
+            swept.discarded += 1;
+        }
+        Ok(swept)
+    }
+
+    /// The mark moves in the same transaction, or the ids of the newest rows would be free again.
+    fn sweep_rows(&self, connection: &Connection, swept: &mut Swept) -> rusqlite::Result<()> {
+        let mut length =
+            connection.prepare_cached("SELECT length(frame) FROM journal WHERE id = ?1")?;
+        let mut delete = connection.prepare_cached("DELETE FROM journal WHERE id = ?1")?;
+        let mut last = JournalId(0);
+        for JournalId(id) in self.rows.iter().copied() {
+            if swept.is_enough() {
+                break;
+            }
+            let bytes: Option<i64> =
+                length.query_one([id.cast_signed()], |row| row.get(0)).optional()?;
+            delete.execute([id.cast_signed()])?;
+            swept.count(bytes.unwrap_or(0).cast_unsigned());
+            swept.wal_bytes += if id == last.0 + 1 { 0 } else { PAGE_BYTES };
+            swept.rows += 1;
+            last = JournalId(id);
+        }
+        let mark = self.rows.iter().take(swept.rows).max();
+        let Some(JournalId(mark)) = mark else { return Ok(()) };
+        connection
+            .prepare_cached("UPDATE meta SET journal_mark = max(journal_mark, ?1) WHERE id = 1")?
+            .execute([mark.cast_signed()])
+            .map(drop)
+    }
+
+    /// What was swept is durably gone. The sessions of which nothing is left.
+    pub(super) fn forget(&mut self, swept: Swept) -> Vec<SessionId> {
+        self.rows.drain(..swept.rows);
+        self.bases.drain(..swept.bases);
+        self.discarded.drain(..swept.discarded).collect()
+    }
+}
+
+/// Deletes parts of a base that is not in force; whether none is left.
+pub(super) fn delete_base(
+    connection: &Connection,
+    session: SessionId,
+    base: Revision,
+    swept: &mut Swept,
+) -> rusqlite::Result<bool> {
+    while !swept.is_enough() {
+        let Some(bytes) = bases::delete_part(connection, session, base)? else { return Ok(true) };
+        swept.count(bytes);
+        swept.wal_bytes += PAGE_BYTES;
+    }
+    Ok(false)
+}
+
+impl Swept {
+    fn is_enough(&self) -> bool {
+        self.deleted >= SWEEP_ROWS_MAX || self.bytes >= SWEEP_BYTES_MAX
+    }
+
+    fn count(&mut self, bytes: u64) {
+        self.deleted += 1;
+        self.bytes += bytes;
+        self.wal_bytes += bytes;
+    }
+}

@@ -1,0 +1,106 @@
+//! What is forgotten goes a little at a time, is overwritten, and its ids never come again.
+
+use std::fs;
+use std::time::Instant;
+
+use tempfile::TempDir;
+
+use super::bases_tests::{five, put};
+use super::sqlite_tests::{ANNA, BERT, database, open, run, stored};
+use super::*;
+
+fn rows(dir: &TempDir) -> i64 {
+    database(dir).query_one("SELECT count(*) FROM journal", [], |row| row.get(0)).unwrap()
+}
+
+/// A store in which Anna's history has 3,000 commits, all forgotten but not deleted.
+fn forgotten(dir: &TempDir) -> SqliteStore {
+    let store = open(dir.path());
+    store.append(&[run(ANNA, 0, &vec!["a commit"; 3_000])]);
+    put(&store, ANNA, 3_000, &["x"]).unwrap();
+    assert_eq!(store.set_base(ANNA, Revision(3_000)), Outcome::Appended);
+    store
+}
+
+#[test]
+fn an_idle_moment_deletes_a_little_and_a_restart_goes_on() {
+    let dir = TempDir::new().unwrap();
+    let store = forgotten(&dir);
+    assert_eq!(rows(&dir), 3_000);
+    assert!(store.idle());
+    assert_eq!(rows(&dir), 2_000);
+    drop(store);
+    let store = open(dir.path());
+    assert_eq!(stored(&store), []);
+    assert!(store.idle());
+    assert!(!store.idle());
+    assert_eq!(rows(&dir), 0);
+    drop(store);
+    // No row is left that would tell which ids there were.
+    let store = open(dir.path());
+    store.append(&[run(BERT, 0, &["b1"])]);
+    assert_eq!(stored(&store)[0].0, 3_001);
+}
+
+#[test]
+fn a_writer_that_is_never_idle_deletes_too() {
+    let dir = TempDir::new().unwrap();
+    let store = forgotten(&dir);
+    for head in 0..48 {
+        assert_eq!(store.append(&[run(BERT, head, &["on"])]), [Outcome::Appended]);
+    }
+    assert_eq!(rows(&dir), 48);
+}
+
+#[test]
+fn long_rows_are_few_at_once() {
+    let dir = TempDir::new().unwrap();
+    let store = open(dir.path());
+    store.append(&[run(ANNA, 0, &vec![vec![1; 700_000]; 5])]);
+    put(&store, ANNA, 5, &["x"]).unwrap();
+    store.set_base(ANNA, Revision(5));
+    let mut left = Vec::new();
+    while store.idle() {
+        left.push(rows(&dir));
+    }
+    assert_eq!(left, [3, 1]);
+    assert_eq!(rows(&dir), 0);
+}
+
+#[test]
+fn what_is_deleted_is_in_no_file_any_more() {
+    let dir = TempDir::new().unwrap();
+    let store = five(&dir);
+    let long = "a long secret ".repeat(10_000);
+    store.append(&[run(ANNA, 5, &["a short secret", &long])]);
+    put(&store, ANNA, 6, &[&long]).unwrap();
+    for (base, body) in [(6, long.as_str()), (7, "x")] {
+        put(&store, ANNA, base, &[body]).unwrap();
+        assert_eq!(store.set_base(ANNA, Revision(base)), Outcome::Appended);
+    }
+    while store.idle() {}
+    for file in ["blackboard.db", "blackboard.db-wal"] {
+        let bytes = fs::read(dir.path().join(file)).unwrap();
+        assert!(!bytes.windows(6).any(|window| window == b"secret"), "{file}");
+    }
+}
+
+#[test]
+#[ignore = "it measures"]
+fn appends_with_and_without_overwriting() {
+    for secure in ["ON", "OFF"] {
+        let dir = TempDir::new().unwrap();
+        let path = dir.path().join("blackboard.db");
+        let connection = super::schema::open(&path).unwrap();
+        connection.execute_batch(&format!("PRAGMA secure_delete = {secure}")).unwrap();
+        let mut journal = super::journal::Journal::open(connection, &path).unwrap();
+        let body = vec![b'x'; 500];
+        let begun = Instant::now();
+        for batch in 0..2_000 {
+            let run = run(ANNA, batch * 16, &vec![&body; 16]);
+            journal.write(std::iter::once(&run)).unwrap();
+            journal.checkpoint_if_long().unwrap();
+        }
+        println!("secure_delete {secure}: {:?} for 2,000 batches of 16", begun.elapsed());
+    }
+}

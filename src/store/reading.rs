@@ -1,0 +1,176 @@
+//! Reading beside the writer: a few connections that many share, and the replay, which has its own.
+//!
+//! A read transaction keeps checkpoints from emptying the log, so it lasts for one page and never while a
+//! visitor works; only a replay is one long transaction.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use parking_lot::{Condvar, Mutex};
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, Row};
+
+use super::bases::{self, HistoryRow};
+use super::schema::open_to_read;
+use super::{JournalId, Record, StoreError, Stored};
+use crate::board::{Revision, SessionId};
+
+/// How many read at once; whoever comes then waits for a page's time.
+const READERS_MAX: usize = 4;
+
+/// The connections that read pages. One is opened when it is needed first.
+#[derive(Debug)]
+pub(super) struct Readers {
+    path: PathBuf,
+    pool: Mutex<Pool>,
+    returned: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Pool {
+    free: Vec<Connection>,
+    lent: usize,
+}
+
+impl Readers {
+    pub(super) fn new(path: &Path) -> Self {
+        Self { path: path.to_owned(), pool: Mutex::default(), returned: Condvar::new() }
+    }
+
+    /// Reads in one transaction.
+    pub(super) fn read<T>(
+        &self,
+        read: impl FnOnce(&Connection) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let mut lent = self.lend();
+        let connection = match lent.connection.take() {
+            Some(connection) => connection,
+            None => open_to_read(&self.path)?,
+        };
+        let transaction = connection.unchecked_transaction()?;
+        let done = read(&transaction);
+        transaction.finish()?;
+        // One that failed is not used again.
+        lent.connection = done.is_ok().then_some(connection);
+        done
+    }
+
+    fn lend(&self) -> Lent<'_> {
+        let mut pool = self.pool.lock();
+        while pool.lent >= READERS_MAX {
+            self.returned.wait(&mut pool);
+        }
+        pool.lent += 1;
+        Lent { readers: self, connection: pool.free.pop() }
+    }
+}
+
+/// A place in the pool, given back when it is dropped, after a panic too.
+struct Lent<'a> {
+    readers: &'a Readers,
+    connection: Option<Connection>,
+}
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        let mut pool = self.readers.pool.lock();
+        pool.lent -= 1;
+        pool.free.extend(self.connection.take());
+        drop(pool);
+        self.readers.returned.notify_one();
+    }
+}
+
+/// The frames of these commits, as many as fit into `bytes_max` but one at least.
+pub(super) fn read_commits(
+    connection: &Connection,
+    session: SessionId,
+    places: &[(Revision, JournalId)],
+    bytes_max: usize,
+) -> Result<Vec<(Revision, Vec<u8>)>, StoreError> {
+    let mut select = connection
+        .prepare_cached("SELECT id, session, revision, frame FROM journal WHERE id = ?1")?;
+    let (mut commits, mut bytes) = (Vec::new(), 0_usize);
+    for (revision, journal_id) in places.iter().copied() {
+        let mut rows = select.query([journal_id.0.cast_signed()])?;
+        let damaged = StoreError::DamagedRow { journal_id };
+        let Some(row) = rows.next()? else { return Err(damaged) };
+        let (Some(whose), ValueRef::Blob(frame)) = (whose(row)?, row.get_ref(3)?) else {
+            return Err(damaged);
+        };
+        if whose != (session, revision) {
+            return Err(damaged);
+        }
+        bytes = bytes.saturating_add(frame.len());
+        if bytes > bytes_max && !commits.is_empty() {
+            break;
+        }
+        commits.push((revision, frame.to_vec()));
+    }
+    Ok(commits)
+}
+
+/// Visits all that is part of a session's history, as of one moment. A long visit keeps checkpoints from
+/// emptying the log.
+pub(super) fn replay(
+    path: &Path,
+    visit: &mut dyn FnMut(Stored<'_>) -> ControlFlow<()>,
+) -> Result<(), StoreError> {
+    let connection = open_to_read(path)?;
+    let snapshot = connection.unchecked_transaction()?;
+    let histories = HistoryRow::all(&snapshot)?;
+    for history in histories.iter().filter(|history| !history.staged) {
+        if bases::visit(&snapshot, history, visit)?.is_break() {
+            return Ok(());
+        }
+    }
+    // Up to which row nothing of a session is visited.
+    let skipped = |history: &HistoryRow| match history.staged {
+        true => JournalId(u64::MAX),
+        false => history.beginning.forgotten,
+    };
+    let skipped = histories.iter().map(|history| (history.session, skipped(history))).collect();
+    visit_commits(&snapshot, &skipped, visit)
+}
+
+fn visit_commits(
+    connection: &Connection,
+    skipped: &HashMap<SessionId, JournalId>,
+    visit: &mut dyn FnMut(Stored<'_>) -> ControlFlow<()>,
+) -> Result<(), StoreError> {
+    let mut select =
+        connection.prepare("SELECT id, session, revision, frame FROM journal ORDER BY id")?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        let journal_id = journal_id(row)?;
+        let whose = whose(row)?;
+        if let Some((session, _)) = whose
+            && skipped.get(&session).is_some_and(|last| journal_id <= *last)
+        {
+            continue;
+        }
+        let (Some((session, revision)), ValueRef::Blob(frame)) = (whose, row.get_ref(3)?) else {
+            return Err(StoreError::DamagedRow { journal_id });
+        };
+        let record = Record { journal_id, session, revision, frame };
+        if visit(Stored::Commit(record)).is_break() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn journal_id(row: &Row<'_>) -> rusqlite::Result<JournalId> {
+    row.get(0).map(|id: i64| JournalId(id.cast_unsigned()))
+}
+
+/// The session and the revision that a row of the journal names, if it does.
+pub(super) fn whose(row: &Row<'_>) -> rusqlite::Result<Option<(SessionId, Revision)>> {
+    let (Some(session), ValueRef::Integer(revision)) =
+        (bases::session_of(row.get_ref(1)?), row.get_ref(2)?)
+    else {
+        return Ok(None);
+    };
+    Ok(Some((session, Revision(revision.cast_unsigned()))))
+}

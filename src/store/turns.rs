@@ -1,0 +1,44 @@
+//! One at a time for each key: whoever comes second waits, then looks again.
+
+use std::collections::HashSet;
+use std::hash::Hash;
+
+use parking_lot::{Condvar, Mutex};
+
+/// The keys that somebody works on.
+#[derive(Debug)]
+pub(super) struct Turns<K> {
+    taken: Mutex<HashSet<K>>,
+    ended: Condvar,
+}
+
+impl<K> Default for Turns<K> {
+    fn default() -> Self {
+        Self { taken: Mutex::default(), ended: Condvar::new() }
+    }
+}
+
+impl<K: Copy + Eq + Hash> Turns<K> {
+    /// Waits until nobody has the key.
+    pub(super) fn take(&self, key: K) -> Turn<'_, K> {
+        let mut taken = self.taken.lock();
+        while !taken.insert(key) {
+            self.ended.wait(&mut taken);
+        }
+        Turn { turns: self, key }
+    }
+}
+
+/// A turn that ends when it is dropped, after a panic too.
+#[derive(Debug)]
+pub(super) struct Turn<'a, K: Copy + Eq + Hash> {
+    turns: &'a Turns<K>,
+    key: K,
+}
+
+impl<K: Copy + Eq + Hash> Drop for Turn<'_, K> {
+    fn drop(&mut self) {
+        self.turns.taken.lock().remove(&self.key);
+        self.turns.ended.notify_all();
+    }
+}
