@@ -15,7 +15,7 @@ use crate::board::{InvalidItem, Item, Policy, json};
 use crate::config::{Config, SyncPolicy};
 use crate::descriptors::fit_connections;
 use crate::http::{ConnectionLimits, edge, router, serve};
-use crate::service::{Clock, LoadError, Service};
+use crate::service::{Clock, LoadError, QaSession, Service};
 use crate::store::{SqliteOptions, SqliteStore, StoreError, SyncLevel};
 use crate::telemetry::LISTENING;
 
@@ -69,10 +69,10 @@ pub enum Error {
 pub async fn run(config: Config) -> Result<(), Error> {
     // Before anything else, so that a signal during the start is not lost.
     let signals = Signals::listen().map_err(Error::Signals)?;
-    let shutdown = CancellationToken::new();
     let starting = config.clone();
     let start = tokio::task::spawn_blocking(move || start(&starting));
     let service = start.await.map_err(|_| Error::Panicked)??;
+    let shutdown = service.stopping().clone();
     let router = edge(router(service.clone()), config.allowed_hosts);
     let limits = ConnectionLimits {
         connections_max: fit_connections(config.connections_max),
@@ -118,7 +118,8 @@ fn start(config: &Config) -> Result<Service, Error> {
         session_blob_bytes_max: config.session_blob_bytes_max.0,
         qa_pairs: qa_pairs.unwrap_or_default(),
     };
-    let service = Service::start(Arc::new(store), policy, Clock::system())?;
+    let gathering = config.qa_session.clone().map(|name| QaSession { name, last });
+    let service = Service::start_gathering(Arc::new(store), policy, Clock::system(), gathering)?;
     for damage in service.damage() {
         tracing::error!(%damage, "a session is not served: its stored history is damaged");
     }

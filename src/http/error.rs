@@ -111,6 +111,9 @@ impl From<ServiceError> for Problem {
             ServiceError::RevisionNotReached { head, .. } => {
                 Self::new(code, detail).header(REVISION_HEADER, revision_value(head))
             }
+            ServiceError::Compacted { oldest } => {
+                Self::new(code, detail).member("oldest_revision", &oldest)
+            }
             ServiceError::Poisoned { outcome_unknown: true } => {
                 Self::new(code, detail).member("outcome", "unknown")
             }

@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 use super::service_tests::*;
 use super::*;
 use crate::board::{
-    AgentName, Commit, Condition, Digest, Frame, Key, Seq, StatePath, Timestamp, Ttl, stored,
+    AgentName, Commit, Condition, Digest, Edit, Frame, Key, Seq, StatePath, Timestamp, Ttl, stored,
 };
 use crate::store::{SqliteOptions, SqliteStore, SyncLevel};
 

@@ -6,9 +6,11 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use parking_lot::RwLock;
+use std::sync::atomic::AtomicUsize;
+use tokio::sync::watch;
 
-use super::session::Session;
-use crate::board::SessionName;
+use super::session::{Published, Session, Weighed};
+use crate::board::{Board, SessionName};
 
 const SHARDS: usize = 64;
 
@@ -21,6 +23,8 @@ pub(super) struct Directory {
     hasher: RandomState,
     /// The names of the sessions that exist, in order, for lists.
     names: RwLock<BTreeSet<SessionName>>,
+    /// Those of them that have questions without an answer, for the inbox: it looks at no other session.
+    asking: RwLock<BTreeSet<SessionName>>,
 }
 
 impl Directory {
@@ -29,6 +33,7 @@ impl Directory {
             shards: std::array::from_fn(|_| Shard::default()),
             hasher: RandomState::new(),
             names: RwLock::default(),
+            asking: RwLock::default(),
         }
     }
 
@@ -41,9 +46,80 @@ impl Directory {
         self.shard(name)?.read().get(name).cloned()
     }
 
+    /// The session of a name, which need not have one yet, with what wakes those who watch it.
+    pub(super) fn watch(&self, name: &SessionName) -> (Arc<Session>, watch::Receiver<()>) {
+        // Under the shard's lock, so that a placeholder does not go between the two.
+        let watched = |session: &Arc<Session>| (Arc::clone(session), session.subscribe());
+        let Some(shard) = self.shard(name) else {
+            return watched(&Arc::new(Session::new(Published::nothing())));
+        };
+        if let Some(session) = shard.read().get(name) {
+            return watched(session);
+        }
+        let mut sessions = shard.write();
+        let placeholder = || Arc::new(Session::new(Published::nothing()));
+        watched(sessions.entry(name.clone()).or_insert_with(placeholder))
+    }
+
+    /// Forgets a name that was watched, never had a session, and is watched no more.
+    pub(super) fn forget_placeholder(&self, name: &SessionName, session: &Arc<Session>) {
+        if !session.is_idle_placeholder() {
+            return;
+        }
+        let Some(shard) = self.shard(name) else { return };
+        let mut sessions = shard.write();
+        let same = |found: &Arc<Session>| Arc::ptr_eq(found, session);
+        if sessions.get(name).is_some_and(same) && session.is_idle_placeholder() {
+            sessions.remove(name);
+        }
+    }
+
+    /// Shows a session as it is now, after these commits; one of a new name is added.
+    pub(super) fn publish(
+        &self,
+        name: &SessionName,
+        published: Published,
+        commits: Vec<Weighed>,
+        held: &AtomicUsize,
+    ) -> Arc<Session> {
+        let exists = published.board.life().is_some();
+        let asks = exists && asks(&published.board);
+        let session = self.show(name, published, commits, held);
+        self.list(name, exists);
+        self.note_asking(name, asks);
+        session
+    }
+
+    fn show(
+        &self,
+        name: &SessionName,
+        published: Published,
+        commits: Vec<Weighed>,
+        held: &AtomicUsize,
+    ) -> Arc<Session> {
+        let Some(shard) = self.shard(name) else { return Arc::new(Session::new(published)) };
+        // Within the lock, so that a placeholder is not forgotten while it becomes a session.
+        let sessions = shard.read();
+        if let Some(session) = sessions.get(name) {
+            session.publish(published, commits, held);
+            return Arc::clone(session);
+        }
+        drop(sessions);
+        let mut sessions = shard.write();
+        if let Some(session) = sessions.get(name) {
+            session.publish(published, commits, held);
+            return Arc::clone(session);
+        }
+        let session = Arc::new(Session::new(published));
+        sessions.insert(name.clone(), Arc::clone(&session));
+        session
+    }
+
     /// Adds a session, to be found by its name; one that exists is also listed.
     pub(super) fn insert(&self, name: SessionName, session: Arc<Session>, exists: bool) {
+        let asks = exists && !session.is_damaged() && asks(&session.published().board);
         self.list(&name, exists);
+        self.note_asking(&name, asks);
         if let Some(shard) = self.shard(&name) {
             shard.write().insert(name, session);
         }
@@ -51,12 +127,12 @@ impl Directory {
 
     /// Lists a name, or lists it no more.
     pub(super) fn list(&self, name: &SessionName, exists: bool) {
-        let listed = self.names.read().contains(name);
-        if exists && !listed {
-            self.names.write().insert(name.clone());
-        } else if !exists && listed {
-            self.names.write().remove(name);
-        }
+        note(&self.names, name, exists);
+    }
+
+    /// Notes that a session has questions without an answer, or has none any more.
+    fn note_asking(&self, name: &SessionName, asks: bool) {
+        note(&self.asking, name, asks);
     }
 
     pub(super) fn len(&self) -> usize {
@@ -74,8 +150,42 @@ impl Directory {
             Some(after) if after.as_str() >= prefix => Bound::Excluded(after.as_str()),
             Some(_) | None => Bound::Included(prefix),
         };
-        let names = self.names.read();
-        let range = names.range::<str, _>((start, Bound::Unbounded));
-        range.take_while(|name| name.as_str().starts_with(prefix)).take(limit).cloned().collect()
+        some(&self.names, start, prefix, limit)
     }
+
+    /// The same of those that have questions without an answer, from this name on.
+    pub(super) fn asking(&self, from: Bound<&str>, prefix: &str, limit: usize) -> Vec<SessionName> {
+        let name = match from {
+            Bound::Included(name) | Bound::Excluded(name) => name,
+            Bound::Unbounded => "",
+        };
+        let start = if name < prefix { Bound::Included(prefix) } else { from };
+        some(&self.asking, start, prefix, limit)
+    }
+}
+
+/// Whether a board has questions without an answer.
+fn asks(board: &Board) -> bool {
+    !board.asked().open().is_empty()
+}
+
+/// Whoever only finds it noted already takes no lock that others would wait for.
+fn note(names: &RwLock<BTreeSet<SessionName>>, name: &SessionName, belongs: bool) {
+    let noted = names.read().contains(name);
+    if belongs && !noted {
+        names.write().insert(name.clone());
+    } else if !belongs && noted {
+        names.write().remove(name);
+    }
+}
+
+fn some(
+    names: &RwLock<BTreeSet<SessionName>>,
+    start: Bound<&str>,
+    prefix: &str,
+    limit: usize,
+) -> Vec<SessionName> {
+    let names = names.read();
+    let range = names.range::<str, _>((start, Bound::Unbounded));
+    range.take_while(|name| name.as_str().starts_with(prefix)).take(limit).cloned().collect()
 }

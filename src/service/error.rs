@@ -41,6 +41,12 @@ pub enum ServiceError {
         /// Where it should be.
         wanted: Revision,
     },
+    /// What is asked for is older than what is kept.
+    #[error("the history of this session is kept from revision {oldest} on")]
+    Compacted {
+        /// The oldest revision that is kept.
+        oldest: Revision,
+    },
     /// More is waiting to be written than may wait.
     #[error("too many writes are waiting")]
     Overloaded,
@@ -78,6 +84,7 @@ impl ServiceError {
             Self::Patch { error, .. } => patch_code(error),
             Self::CommitTooLarge { .. } => Code::CommitTooLarge,
             Self::RevisionNotReached { .. } => Code::RevisionNotReached,
+            Self::Compacted { .. } => Code::HistoryCompacted,
             Self::Overloaded => Code::Overloaded,
             Self::Poisoned { .. } => Code::StorePoisoned,
             Self::StoreFull | Self::Store(StoreError::Full) => Code::StoreFull,

@@ -10,7 +10,8 @@ use super::clock_tests::*;
 use super::service_tests::*;
 use super::*;
 use crate::board::{
-    Change, Due, Fence, LogName, Rejected, Seq, Set, SettingsPatch, Timestamp, Work,
+    Change, Due, Edit, Fence, LogName, Rejected, Seq, Set, SettingsPatch, Timestamp, Transaction,
+    Work,
 };
 
 fn lives(text: &str) -> Command {

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use super::deadlines::Deadlines;
 use super::directory::Directory;
 use super::session::{Published, Session};
+use crate::board::stored::BaseReader;
 use crate::board::{
     Board, Change, Commit, Digest, Frame, FrameError, Misfit, Revision, SessionId, SessionName,
     Timestamp, admit, apply, stored,
@@ -22,10 +23,10 @@ const TOMBSTONE_MS: i64 = 30 * 24 * 60 * 60 * 1000;
 
 /// A row of the store that cannot be used.
 #[derive(Debug, thiserror::Error)]
-#[error("journal row {}, session {session}, revision {revision}: {cause}", journal_id.0)]
+#[error("{}, session {session}, revision {revision}: {cause}", place(*journal_id))]
 pub struct Damage {
-    /// Which row.
-    pub journal_id: JournalId,
+    /// Which row of the journal; a part of a base is in none.
+    pub journal_id: Option<JournalId>,
     /// Whose it is.
     pub session: SessionId,
     /// The session's name, where an earlier row told it.
@@ -34,6 +35,10 @@ pub struct Damage {
     pub revision: Revision,
     /// What is wrong with it.
     pub cause: DamageCause,
+}
+
+fn place(journal_id: Option<JournalId>) -> String {
+    journal_id.map_or_else(|| "a base".to_owned(), |id| format!("journal row {}", id.0))
 }
 
 /// What is wrong with a row.
@@ -67,6 +72,8 @@ pub enum LoadError {
 /// A session while it is being read.
 struct Loading {
     board: Board,
+    /// Its base, until the last part was read.
+    base: Option<BaseReader>,
     name: Option<SessionName>,
     history_bytes: u64,
     damaged: bool,
@@ -86,46 +93,87 @@ impl Loaded {
     fn read(store: &dyn Store) -> Result<Self, StoreError> {
         let mut loaded = Self::default();
         store.replay(&mut |stored| {
-            match stored {
-                Stored::Commit(record) => loaded.take(&record),
-                Stored::Base { .. } => {}
-            }
+            loaded.take(&stored);
             ControlFlow::Continue(())
         })?;
+        loaded.end_bases();
         Ok(loaded)
     }
 
-    fn take(&mut self, record: &Record<'_>) {
-        self.commits += 1;
-        let new = || Loading {
-            board: Board::absent(record.session, Revision(record.revision.0.saturating_sub(1))),
-            name: None,
-            history_bytes: 0,
-            damaged: false,
+    fn take(&mut self, stored: &Stored<'_>) {
+        let (session, revision, begins) = match stored {
+            Stored::Base { session, revision, .. } => (*session, *revision, true),
+            Stored::Commit(Record { session, revision, .. }) => (*session, *revision, false),
         };
-        let index = *self.by_id.entry(record.session).or_insert_with(|| {
-            self.sessions.push(new());
+        let index = *self.by_id.entry(session).or_insert_with(|| {
+            let before = Revision(revision.0.saturating_sub(1));
+            self.sessions.push(Loading {
+                board: Board::absent(session, before),
+                base: begins.then(|| BaseReader::new(session)),
+                name: None,
+                history_bytes: 0,
+                damaged: false,
+            });
             self.sessions.len() - 1
         });
-        let Some(loading) = self.sessions.get_mut(index) else { return };
-        if loading.damaged {
+        self.commits += u64::from(!begins);
+        let Some(loading) = self.sessions.get_mut(index).filter(|loading| !loading.damaged) else {
             return;
+        };
+        let (journal_id, taken) = match stored {
+            Stored::Base { frame, .. } => (None, loading.take_part(session, revision, frame)),
+            Stored::Commit(record) => (Some(record.journal_id), loading.follow(record)),
+        };
+        if let Err(cause) = taken {
+            let damage = loading.damage(journal_id, revision, cause);
+            self.damage.push(damage);
         }
-        if let Err(cause) = loading.follow(record) {
-            loading.damaged = true;
-            self.damage.push(Damage {
-                journal_id: record.journal_id,
-                session: record.session,
-                name: loading.name.clone(),
-                revision: record.revision,
-                cause,
-            });
+    }
+
+    /// Bases without a commit after them end with what was read.
+    fn end_bases(&mut self) {
+        for loading in self.sessions.iter_mut().filter(|loading| !loading.damaged) {
+            if let Err(cause) = loading.end_base() {
+                let damage = loading.damage(None, loading.board.revision(), cause);
+                self.damage.push(damage);
+            }
         }
     }
 }
 
 impl Loading {
+    fn damage(
+        &mut self,
+        journal_id: Option<JournalId>,
+        revision: Revision,
+        cause: DamageCause,
+    ) -> Damage {
+        self.damaged = true;
+        Damage { journal_id, session: self.board.id(), name: self.name.clone(), revision, cause }
+    }
+
+    fn take_part(
+        &mut self,
+        session: SessionId,
+        revision: Revision,
+        frame: &[u8],
+    ) -> Result<(), DamageCause> {
+        let part = Frame::decode(session, revision, frame)?;
+        if let Some(base) = &mut self.base {
+            base.take(part)?;
+        }
+        Ok(())
+    }
+
+    fn end_base(&mut self) -> Result<(), DamageCause> {
+        let Some(base) = self.base.take() else { return Ok(()) };
+        self.board = base.finish()?;
+        self.name = self.board.life().map(|life| life.name.clone());
+        Ok(())
+    }
+
     fn follow(&mut self, record: &Record<'_>) -> Result<(), DamageCause> {
+        self.end_base()?;
         let body = Frame::decode(record.session, record.revision, record.frame)?;
         let commit = stored::decode_commit(body)?;
         admit(&self.board, &commit)?;
@@ -142,6 +190,11 @@ impl Loading {
         }
     }
 
+    /// Whether it exists; a damaged one may.
+    fn is_live(&self) -> bool {
+        self.board.life().is_some() || self.damaged
+    }
+
     /// Whether the name's last revision may be forgotten.
     fn is_forgotten(&self, now: Timestamp) -> bool {
         let gone = self.board.life().is_none() && !self.damaged;
@@ -156,6 +209,8 @@ pub(super) struct Found {
     pub(super) damage: Vec<Damage>,
     /// When something in which session comes to its end by time.
     pub(super) deadlines: Deadlines,
+    /// The sessions that keep only a part of their history.
+    pub(super) limited: HashSet<SessionName>,
 }
 
 /// Puts every session into the directory, and tells what else there is to know.
@@ -169,17 +224,22 @@ pub(super) fn load(
     if let Some(index) = loaded.damage.iter().position(|damage| damage.name.is_none()) {
         return Err(LoadError::Nameless(loaded.damage.swap_remove(index)));
     }
-    let mut live = HashSet::new();
+    let (mut live, mut limited) = (HashSet::new(), HashSet::new());
+    // Of two sessions of one name the one that exists stands, else the last one.
+    loaded.sessions.sort_by_key(|loading| (loading.is_live(), loading.board.revision()));
     for loading in loaded.sessions {
-        if loading.board.life().is_some() || loading.damaged {
+        if loading.is_live() {
             live.insert(loading.board.id());
         }
         if loading.is_forgotten(now) {
             continue;
         }
-        // In the order of creation: of two sessions of one name the later one stands.
         let Some(name) = loading.name else { continue };
-        let exists = loading.board.life().is_some();
+        let life = loading.board.life();
+        if life.is_some_and(|life| life.settings.history.is_some()) {
+            limited.insert(name.clone());
+        }
+        let exists = life.is_some();
         deadlines.set(&name, loading.board.next_due().filter(|_| !loading.damaged));
         let published =
             Published { board: Arc::new(loading.board), history_bytes: loading.history_bytes };
@@ -188,7 +248,7 @@ pub(super) fn load(
         directory.insert(name, Arc::new(session), exists);
     }
     store.keep_blobs_of(&live)?;
-    Ok(Found { damage: loaded.damage, deadlines })
+    Ok(Found { damage: loaded.damage, deadlines, limited })
 }
 
 /// What a check of a store found.

@@ -7,44 +7,59 @@ mod clock;
 mod deadlines;
 mod directory;
 mod error;
+mod fork;
 mod images;
+mod inbox;
+mod keeper;
 mod load;
+mod past;
 mod patch;
+mod qa;
+mod queue;
+mod rebase;
+mod recent;
 mod session;
 mod staging;
+mod waker;
+mod watch;
 mod writer;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
-use tokio::sync::{Semaphore, oneshot};
+use std::sync::atomic::AtomicUsize;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 pub use clock::Clock;
 pub use error::ServiceError;
+pub use inbox::Asking;
 pub use load::{Damage, LoadError, Soundness, check};
+pub use past::At;
 pub use patch::Patch;
+pub use qa::QaSession;
+pub use queue::{QUEUE_BYTES_MAX, QUEUE_WRITES_MAX};
 pub use session::Published;
+pub use waker::{NOTICES_MAX, Notice};
+pub use watch::{COMMITS_AT_ONCE_MAX, Commits, Watch};
 
 use crate::board::{
-    Answer, Board, Command, Edit, Epoch, Item, Json, LogName, Policy, Revision, SessionId,
-    SessionName, Terms, Transaction, Write,
+    Answer, Board, Command, Epoch, Json, LogName, Policy, Revision, SessionId, SessionName, Terms,
+    Write,
 };
 use crate::store::{Health, Store};
 use directory::Directory;
 pub use images::ImageBytes;
-use images::ImagesIn;
+use keeper::{Keeper, Keeping};
+use past::Past;
 use staging::recall;
-use writer::{Job, Writer, WriterError};
-
-/// How many writes may wait for the writer.
-pub const QUEUE_WRITES_MAX: usize = 8192;
-
-/// How many bytes of items may wait for the writer.
-pub const QUEUE_BYTES_MAX: usize = 64 << 20;
+use waker::{Bells, Waker};
+use writer::{Job, Order, Writer, WriterError};
 
 /// How often a write whose session was deleted and made again meanwhile is tried.
 const MOVED_TRIES_MAX: usize = 8;
@@ -63,6 +78,14 @@ struct Inner {
     room: Arc<Semaphore>,
     writer: Mutex<Option<thread::JoinHandle<()>>>,
     damage: Vec<Damage>,
+    stopping: CancellationToken,
+    bells: Arc<Bells>,
+    /// The bytes of recent commits at hand, of all sessions.
+    recent_bytes: Arc<AtomicUsize>,
+    past: Past,
+    /// A base is made one at a time.
+    bases: Semaphore,
+    keeping: Mutex<Option<Keeping>>,
 }
 
 /// What a write came to. It is durable, and visible to every later read.
@@ -102,9 +125,27 @@ impl Service {
     ///
     /// [`LoadError`] where the store cannot be read, or a damaged row does not tell whose it is.
     pub fn start(store: Arc<dyn Store>, policy: Policy, clock: Clock) -> Result<Self, LoadError> {
+        Self::start_gathering(store, policy, clock, None)
+    }
+
+    /// The same, with a session that gathers the questions which people answered in all others.
+    ///
+    /// # Errors
+    ///
+    /// As for [`start`](Self::start).
+    pub fn start_gathering(
+        store: Arc<dyn Store>,
+        policy: Policy,
+        clock: Clock,
+        qa_session: Option<QaSession>,
+    ) -> Result<Self, LoadError> {
         let directory = Arc::new(Directory::new());
-        let load::Found { damage, deadlines } = load::load(&*store, &directory, clock.now())?;
+        let load::Found { damage, deadlines, limited } =
+            load::load(&*store, &directory, clock.now())?;
+        let limited = Arc::new(Mutex::new(limited));
         let (jobs, queue) = sync_channel(QUEUE_WRITES_MAX);
+        let bells = Arc::new(Bells::new());
+        let recent_bytes = Arc::new(AtomicUsize::new(0));
         let mut writer = Writer {
             jobs: queue,
             directory: Arc::clone(&directory),
@@ -112,11 +153,24 @@ impl Service {
             policy,
             clock: clock.clone(),
             deadlines,
+            bells: Arc::clone(&bells),
+            wake_ups: Waker::start(Arc::clone(&bells))?,
+            recent_bytes: Arc::clone(&recent_bytes),
+            limited: Arc::clone(&limited),
+            qa_session,
             sweep_after: None,
         };
         // What came to its end while the server was down: before anybody can ask.
         writer.sweep_all();
         let writer = thread::Builder::new().name("writer".to_owned()).spawn(|| writer.run())?;
+        let keeper = Keeper {
+            limited,
+            directory: Arc::clone(&directory),
+            store: Arc::clone(&store),
+            clock: clock.clone(),
+            jobs: jobs.clone(),
+            rests: HashMap::new(),
+        };
         let inner = Inner {
             directory,
             store,
@@ -125,6 +179,12 @@ impl Service {
             room: Arc::new(Semaphore::new(QUEUE_BYTES_MAX)),
             writer: Mutex::new(Some(writer)),
             damage,
+            stopping: CancellationToken::new(),
+            bells,
+            recent_bytes,
+            past: Past::new(),
+            bases: Semaphore::new(1),
+            keeping: Mutex::new(Some(keeper.start()?)),
         };
         Ok(Self { inner: Arc::new(inner) })
     }
@@ -188,14 +248,21 @@ impl Service {
         wanted: Revision,
         wait_max: Duration,
     ) -> Result<(), ServiceError> {
-        let Some(session) = self.inner.directory.get(name) else { return Ok(()) };
-        let mut revision = session.watch();
-        let reached = tokio::time::timeout(wait_max, revision.wait_for(|head| *head >= wanted));
-        if matches!(reached.await, Ok(Ok(_))) {
+        if self.inner.directory.get(name).is_none() {
             return Ok(());
         }
-        let head = session.published().board.revision();
-        Err(ServiceError::RevisionNotReached { head, wanted })
+        let mut watch = self.watch(name)?;
+        let reached = async {
+            while watch.published().board.revision() < wanted {
+                if !watch.changed().await {
+                    break;
+                }
+            }
+        };
+        // Late or not, what counts is where it is.
+        tokio::time::timeout(wait_max, reached).await.ok();
+        let head = watch.published().board.revision();
+        if head >= wanted { Ok(()) } else { Err(ServiceError::RevisionNotReached { head, wanted }) }
     }
 
     /// At most `limit` sessions after a name, in the order of names: of those whose name begins with
@@ -252,7 +319,10 @@ impl Service {
                 self.keep_images(&write.terms.session, &images).await
             };
             let written = match kept {
-                Ok(images_in) => self.enqueue(write.clone(), images_in, keep.clone()).await?,
+                Ok(images_in) => {
+                    let (write, keep) = (write.clone(), keep.clone());
+                    self.enqueue(Order { write, images_in, keep, staged_bytes: 0 }).await?
+                }
                 Err(error) => Err(error),
             };
             match written {
@@ -265,7 +335,11 @@ impl Service {
     }
 
     /// What this write was answered, if it was carried out before. The writer looks again.
-    fn recall(&self, terms: &Terms) -> Result<Option<Json>, ServiceError> {
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError`] where its key was that of another one.
+    pub fn recall(&self, terms: &Terms) -> Result<Option<Json>, ServiceError> {
         let Some(key) = &terms.key else { return Ok(None) };
         let Some(session) = self.inner.directory.get(&terms.session) else { return Ok(None) };
         if session.is_damaged() {
@@ -284,30 +358,14 @@ impl Service {
         Ok(life.is_some_and(|life| !life.settings.keeps_screenshots()))
     }
 
-    async fn enqueue(
-        &self,
-        write: Write,
-        images_in: Option<ImagesIn>,
-        keep: Option<Keep>,
-    ) -> Result<Result<Reply, WriterError>, ServiceError> {
-        let bytes = u32::try_from(weight(&write.command)).unwrap_or(u32::MAX);
-        let room = Arc::clone(&self.inner.room).try_acquire_many_owned(bytes);
-        let room = room.map_err(|_| ServiceError::Overloaded)?;
-        let (reply, answer) = oneshot::channel();
-        let job = Job { write, images_in, keep, reply, room };
-        let jobs = self.inner.jobs.lock().clone().ok_or(ServiceError::Stopping)?;
-        jobs.try_send(job).map_err(|error| match error {
-            TrySendError::Full(_) => ServiceError::Overloaded,
-            TrySendError::Disconnected(_) => ServiceError::Stopping,
-        })?;
-        drop(jobs);
-        // The writer ended by a panic with this write in its hands.
-        answer.await.map_err(|_| ServiceError::Poisoned { outcome_unknown: true })
-    }
-
     /// Takes no more writes, finishes those that wait, and closes the store. To be called from a
     /// thread that may block.
     pub fn stop(&self) {
+        self.inner.stopping.cancel();
+        // It has a way to the writer, which ends when nobody has.
+        if let Some(keeping) = self.inner.keeping.lock().take() {
+            keeping.stop();
+        }
         drop(self.inner.jobs.lock().take());
         if let Some(writer) = self.inner.writer.lock().take()
             && writer.join().is_err()
@@ -318,57 +376,6 @@ impl Service {
             tracing::error!(%error, "the store did not close cleanly");
         }
     }
-}
-
-/// What a command takes of the queue's room: the text that it brings, and something for itself.
-fn weight(command: &Command) -> usize {
-    // A single write may always wait alone, however large it is within its own bounds.
-    brings(command).min(QUEUE_BYTES_MAX)
-}
-
-fn brings(command: &Command) -> usize {
-    const ITSELF: usize = 512;
-    const ITEM_ITSELF: usize = 64;
-    let of =
-        |items: &[Item]| items.iter().map(|item| item.text().len() + ITEM_ITSELF).sum::<usize>();
-    let text = |json: &Json| json.text().len();
-    let brought = match command {
-        Command::PutSession { qa_pairs, .. } => of(qa_pairs),
-        Command::Append { items, .. } | Command::ReplaceLog { items, .. } => of(items),
-        Command::PutEntry { item, .. } => item.text().len(),
-        Command::ReplaceBoard { logs, state } => {
-            logs.iter().map(|items| of(items)).sum::<usize>() + state.as_ref().map_or(0, text)
-        }
-        Command::EditState { edit, .. } => match edit {
-            Edit::Put { value, .. } | Edit::Merge(value) | Edit::Add(value) => text(value),
-            Edit::Append(elements) => elements.iter().map(text).sum(),
-            Edit::Remove => 0,
-        },
-        Command::PutAgent { profile: item, .. } | Command::PatchAgent { patch: item, .. } => {
-            item.text().len()
-        }
-        Command::Finish { result, .. } => result.as_ref().map_or(0, text),
-        Command::AnswerQuestion { answer, .. } => answer.len(),
-        Command::Ask { items, default, .. } => of(items) + default.as_ref().map_or(0, String::len),
-        Command::Transact(transaction) => {
-            let Transaction { tests, then, otherwise } = &**transaction;
-            tests.len() * ITSELF + then.iter().chain(otherwise).map(brings).sum::<usize>()
-        }
-        Command::DeleteSession
-        | Command::RemoveEntries { .. }
-        | Command::DeleteEntry { .. }
-        | Command::ClearBoard { .. }
-        | Command::RemoveAgent { .. }
-        | Command::RemoveAgents
-        | Command::Claim { .. }
-        | Command::Release { .. }
-        | Command::SkipQuestion { .. }
-        | Command::PutCheckpoint { .. }
-        | Command::RemoveCheckpoint { .. }
-        | Command::Restore { .. }
-        | Command::Adopt { .. } => 0,
-    };
-    brought + ITSELF
 }
 
 /// An identity for a session that is about to be made.

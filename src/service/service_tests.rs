@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use super::clock_tests::Held;
 use super::*;
-use crate::board::{Condition, LogName, Rejected, Screenshot, Seq};
+use crate::board::{Condition, Item, LogName, Rejected, Screenshot, Seq};
 use crate::store::{SqliteOptions, SqliteStore, SyncLevel};
 
 pub(super) const POLICY: Policy = Policy {

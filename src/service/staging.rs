@@ -2,16 +2,14 @@
 
 use std::sync::Arc;
 
-use uuid::Uuid;
-
 use super::error::ServiceError;
 use super::images::ImagesIn;
-use super::session::{Published, Session};
-use super::writer::{Job, WriterError};
+use super::session::{Published, Session, Weighed};
+use super::writer::{Order, WriterError};
 use super::{Receipt, Reply};
 use crate::board::{
-    Board, COMMIT_BYTES_MAX, Commit, Decision, Frame, Json, Kept, Key, Moment, Nonce, Rejected,
-    Revision, SessionId, Timestamp, apply, decide, expire, stored,
+    Board, COMMIT_BYTES_MAX, Command, Commit, Decision, Frame, Json, Kept, Key, Moment, Nonce,
+    Rejected, Revision, Timestamp, apply, decide, expire, stored,
 };
 use crate::store::Run;
 
@@ -22,7 +20,11 @@ pub(super) struct Staging {
     board: Arc<Board>,
     history_bytes: u64,
     frames: Vec<Vec<u8>>,
+    /// What the frames hold.
+    commits: Vec<Weighed>,
     grows: bool,
+    /// Whether a staged history becomes the session's.
+    adopts: bool,
     closed: bool,
 }
 
@@ -69,20 +71,16 @@ impl Verdict {
 impl Staging {
     /// Begins with what is published; a name without a session has an empty board.
     pub(super) fn of(session: Option<Arc<Session>>) -> Self {
-        let published = session.as_ref().map_or_else(
-            || {
-                let board = Board::absent(SessionId(Uuid::nil()), Revision::default());
-                Published { board: Arc::new(board), history_bytes: 0 }
-            },
-            |session| session.published(),
-        );
+        let published = session.as_ref().map_or_else(Published::nothing, |s| s.published());
         Self {
             session,
             head: published.board.revision(),
             board: published.board,
             history_bytes: published.history_bytes,
             frames: Vec::new(),
+            commits: Vec::new(),
             grows: false,
+            adopts: false,
             closed: false,
         }
     }
@@ -105,13 +103,17 @@ impl Staging {
         self.history_bytes
     }
 
+    /// What was committed.
+    pub(super) fn take_commits(&mut self) -> Vec<Weighed> {
+        std::mem::take(&mut self.commits)
+    }
+
     /// What is to be appended, if there are any.
     pub(super) fn take_run(&mut self) -> Option<Run> {
         let frames = std::mem::take(&mut self.frames);
         let session = self.board.id();
-        let expected = self.head;
-        let grows = self.grows;
-        (!frames.is_empty()).then_some(Run { session, expected, frames, grows, adopts: false })
+        let Self { head: expected, grows, adopts, .. } = *self;
+        (!frames.is_empty()).then_some(Run { session, expected, frames, grows, adopts })
     }
 
     /// Takes note of what has come to its end by time, in at most so many commits. Before a command is
@@ -129,7 +131,7 @@ impl Staging {
             let Some(commit) = expire(&self.board, now, nonce()) else { break };
             let mut next = Board::clone(&self.board);
             apply(&mut next, &commit);
-            self.add(Arc::new(next), &commit)?;
+            self.add(Arc::new(next), commit)?;
         }
         Ok(())
     }
@@ -139,27 +141,27 @@ impl Staging {
     }
 
     /// Decides a command, and stages its commit.
-    pub(super) fn stage(&mut self, job: &Job, moment: Moment<'_>) -> Verdict {
-        self.carry_out(job, moment).unwrap_or_else(Verdict::Failed)
+    pub(super) fn stage(&mut self, order: &Order, moment: Moment<'_>) -> Verdict {
+        self.carry_out(order, moment).unwrap_or_else(Verdict::Failed)
     }
 
-    fn carry_out(&mut self, job: &Job, moment: Moment<'_>) -> Result<Verdict, WriterError> {
+    fn carry_out(&mut self, order: &Order, moment: Moment<'_>) -> Result<Verdict, WriterError> {
         if self.is_damaged() {
             return Err(ServiceError::Damaged.into());
         }
-        if let Some(key) = &job.write.terms.key
+        if let Some(key) = &order.write.terms.key
             && let Some(answer) = recall(&self.board, key, moment.now)?
         {
             return Ok(Verdict::Recalled(answer));
         }
-        let board = self.board_for(job)?;
-        let decision = decide(&board, &job.write, moment).map_err(|rejected| {
+        let board = self.board_for(order)?;
+        let decision = decide(&board, &order.write, moment).map_err(|rejected| {
             let revision =
                 (!matches!(rejected, Rejected::NoSession { .. })).then(|| board.revision());
             ServiceError::Rejected { rejected, revision }
         })?;
         // Images were left out for a session that drops them, and now it does not: they come first.
-        if job.images_in.is_none() && decision.commit.as_ref().is_some_and(Commit::names_images) {
+        if order.images_in.is_none() && decision.commit.as_ref().is_some_and(Commit::names_images) {
             return Err(WriterError::Moved);
         }
         let Decision { commit, board, answer, existed } = decision;
@@ -167,9 +169,17 @@ impl Staging {
         let history_bytes = self.history_bytes;
         let mut receipt = Receipt { board, answer, existed, committed, history_bytes };
         let Some(mut commit) = commit else { return Ok(Verdict::Done { receipt, bytes: 0 }) };
-        keep_answer(job, &mut commit, &mut receipt)?;
-        let bytes = self.add(Arc::clone(&receipt.board), &commit)?;
-        if commit.kept.is_none() {
+        if let Command::Adopt { board, .. } = &order.write.command {
+            // What is stored of the session so far is the staged history; numbers that the name had
+            // already are left out.
+            self.head = Revision(commit.revision.0.saturating_sub(1)).max(board.revision());
+            self.history_bytes = order.staged_bytes;
+            self.adopts = true;
+        }
+        keep_answer(order, &mut commit, &mut receipt)?;
+        let keyed = commit.kept.is_some();
+        let bytes = self.add(Arc::clone(&receipt.board), commit)?;
+        if !keyed {
             receipt.history_bytes = self.history_bytes;
         }
         Ok(Verdict::Done { receipt, bytes })
@@ -177,14 +187,17 @@ impl Staging {
 
     /// The board that a command meets. A name without a session gets a new identity: the one under
     /// which the command's images lie already, unless that session was deleted with them since.
-    fn board_for(&self, job: &Job) -> Result<Arc<Board>, WriterError> {
+    fn board_for(&self, order: &Order) -> Result<Arc<Board>, WriterError> {
         if self.board.life().is_some() {
-            return match job.images_in {
+            return match order.images_in {
                 Some(home) if home.session() != self.board.id() => Err(WriterError::Moved),
                 Some(_) | None => Ok(Arc::clone(&self.board)),
             };
         }
-        let id = match job.images_in {
+        if let Command::Adopt { board, .. } = &order.write.command {
+            return Ok(Arc::new(Board::absent(board.id(), self.board.revision())));
+        }
+        let id = match order.images_in {
             Some(ImagesIn::Present(_)) => return Err(WriterError::Moved),
             Some(ImagesIn::New(id)) => id,
             None => super::new_session_id(),
@@ -193,9 +206,9 @@ impl Staging {
     }
 
     /// Stages a commit that was applied already: what cannot be applied is never stored.
-    fn add(&mut self, next: Arc<Board>, commit: &Commit) -> Result<usize, ServiceError> {
+    fn add(&mut self, next: Arc<Board>, commit: Commit) -> Result<usize, ServiceError> {
         let too_large = |bytes| ServiceError::CommitTooLarge { bytes, max: COMMIT_BYTES_MAX };
-        let body = stored::encode_commit(commit).map_err(|error| {
+        let body = stored::encode_commit(&commit).map_err(|error| {
             tracing::error!(%error, "a commit could not be encoded");
             ServiceError::Fault
         })?;
@@ -207,14 +220,19 @@ impl Staging {
         self.history_bytes += bytes as u64;
         self.closed = commit.ends_session();
         self.frames.push(frame);
+        self.commits.push((Arc::new(commit), bytes));
         Ok(bytes)
     }
 }
 
 /// Keeps with a keyed write's commit what it is answered; without an answer there is no such commit.
-fn keep_answer(job: &Job, commit: &mut Commit, receipt: &mut Receipt) -> Result<(), ServiceError> {
-    let Some(key) = &job.write.terms.key else { return Ok(()) };
-    let answer = job.keep.as_ref().and_then(|keep| keep(receipt)).ok_or(ServiceError::Fault)?;
+fn keep_answer(
+    order: &Order,
+    commit: &mut Commit,
+    receipt: &mut Receipt,
+) -> Result<(), ServiceError> {
+    let Some(key) = &order.write.terms.key else { return Ok(()) };
+    let answer = order.keep.as_ref().and_then(|keep| keep(receipt)).ok_or(ServiceError::Fault)?;
     let forgotten = receipt.board.keys().to_forget(commit.at);
     let kept = Kept { key: key.clone(), answer, forgotten };
     let mut board = Board::clone(&receipt.board);

@@ -5,12 +5,14 @@
 //! a refusal may speak of a revision that is only staged. No batch waits for a timer: while one is being
 //! synced, the next one gathers. Between batches it sweeps what has come to its end by time.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
+use std::sync::atomic::AtomicUsize;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::clock::Clock;
@@ -18,10 +20,15 @@ use super::deadlines::Deadlines;
 use super::directory::Directory;
 use super::error::ServiceError;
 use super::images::ImagesIn;
-use super::session::{Published, Session};
+use super::qa::QaSession;
+use super::session::{Published, Weighed};
 use super::staging::{Staging, Verdict};
+use super::waker::{Bells, Notice, WakeUp};
 use super::{Keep, Reply};
-use crate::board::{Moment, Nonce, Policy, SessionName, Timestamp, Write};
+use crate::board::{
+    Change, Item, Moment, Nonce, Policy, Rejected, Revision, SessionId, SessionName, Timestamp,
+    Write,
+};
 use crate::store::{Outcome, Run, Store};
 
 /// How many commands one batch takes.
@@ -37,16 +44,41 @@ const SWEPT_AT_ONCE_MAX: usize = 64;
 /// it is done, even where the clock jumped.
 const SWEEP_EVERY: Duration = Duration::from_millis(500);
 
+/// What the writer is asked to do.
+pub(super) enum Job {
+    /// To carry out a write.
+    Write(Box<WriteJob>),
+    /// To let a session's history begin later.
+    Rebase(Rebase),
+}
+
 /// A write on its way to the writer.
-pub(super) struct Job {
+pub(super) struct WriteJob {
+    pub(super) order: Order,
+    pub(super) reply: oneshot::Sender<Result<Reply, WriterError>>,
+    /// Its share of the queue's bytes, given back when it is answered.
+    pub(super) room: OwnedSemaphorePermit,
+}
+
+/// A write, with what its caller did for it already.
+pub(super) struct Order {
     pub(super) write: Write,
     /// The session under which its images were stored, where it has some.
     pub(super) images_in: Option<ImagesIn>,
     /// Makes of its receipt what is kept with its key.
     pub(super) keep: Option<Keep>,
-    pub(super) reply: oneshot::Sender<Result<Reply, WriterError>>,
-    /// Its share of the queue's bytes, given back when it is answered.
-    pub(super) room: OwnedSemaphorePermit,
+    /// The bytes of the commits of the staged history that it adopts.
+    pub(super) staged_bytes: u64,
+}
+
+/// That a session's history is to begin with a base that is stored already.
+pub(super) struct Rebase {
+    pub(super) name: SessionName,
+    pub(super) session: SessionId,
+    pub(super) base: Revision,
+    /// The bytes of the commits up to it.
+    pub(super) dropped_bytes: u64,
+    pub(super) reply: oneshot::Sender<Result<(), ServiceError>>,
 }
 
 /// What the writer may answer instead of a receipt.
@@ -73,6 +105,14 @@ pub(super) struct Writer {
     pub(super) policy: Policy,
     pub(super) clock: Clock,
     pub(super) deadlines: Deadlines,
+    pub(super) bells: Arc<Bells>,
+    pub(super) wake_ups: SyncSender<WakeUp>,
+    /// The bytes of recent commits at hand, of all sessions.
+    pub(super) recent_bytes: Arc<AtomicUsize>,
+    /// The sessions that keep only a part of their history.
+    pub(super) limited: Arc<Mutex<HashSet<SessionName>>>,
+    /// Where answered questions are gathered, if anywhere.
+    pub(super) qa_session: Option<QaSession>,
     /// Until when nothing is swept, because it could not be stored.
     pub(super) sweep_after: Option<Instant>,
 }
@@ -82,7 +122,7 @@ type Answers = Vec<(oneshot::Sender<Result<Reply, WriterError>>, Verdict, OwnedS
 
 /// What the writer waits for.
 enum Next {
-    Job(Box<Job>),
+    Job(Job),
     /// Something may have come to its end.
     Sweep,
     /// Nobody can send any more.
@@ -98,18 +138,21 @@ impl Writer {
             let first = match waiting.pop_front() {
                 Some(job) => job,
                 None => match self.next() {
-                    Next::Job(job) => *job,
+                    Next::Job(job) => job,
                     Next::Sweep => continue,
                     Next::End => return,
                 },
             };
-            self.batch(first, &mut waiting);
+            match first {
+                Job::Write(first) => self.batch(*first, &mut waiting),
+                Job::Rebase(rebase) => self.rebase(rebase),
+            }
         }
     }
 
     fn next(&self) -> Next {
         match self.jobs.try_recv() {
-            Ok(job) => return Next::Job(Box::new(job)),
+            Ok(job) => return Next::Job(job),
             Err(TryRecvError::Disconnected) => return Next::End,
             Err(TryRecvError::Empty) => {}
         }
@@ -117,13 +160,13 @@ impl Writer {
             return Next::Sweep;
         }
         let Some(deadline) = self.deadlines.next() else {
-            return self.jobs.recv().map_or(Next::End, |job| Next::Job(Box::new(job)));
+            return self.jobs.recv().map_or(Next::End, Next::Job);
         };
         let left = u64::try_from(deadline.0.saturating_sub(self.clock.now().0)).unwrap_or(0);
         let failed = self.sweep_after.map(|after| after.saturating_duration_since(Instant::now()));
         let rest = Duration::from_millis(left).min(SWEEP_EVERY).max(failed.unwrap_or_default());
         match self.jobs.recv_timeout(rest) {
-            Ok(job) => Next::Job(Box::new(job)),
+            Ok(job) => Next::Job(job),
             Err(RecvTimeoutError::Timeout) => Next::Sweep,
             Err(RecvTimeoutError::Disconnected) => Next::End,
         }
@@ -166,39 +209,91 @@ impl Writer {
         self.sweep_after.is_none()
     }
 
-    fn batch(&mut self, first: Job, waiting: &mut VecDeque<Job>) {
+    fn batch(&mut self, first: WriteJob, waiting: &mut VecDeque<Job>) {
         let mut staged: HashMap<SessionName, Staging> = HashMap::new();
         let mut answers: HashMap<SessionName, Answers> = HashMap::new();
         let (mut next, mut count, mut bytes) = (Some(first), 0, 0);
         while let Some(job) = next.take() {
-            let name = job.write.terms.session.clone();
-            let staging = staged
-                .entry(name.clone())
-                .or_insert_with(|| Staging::of(self.directory.get(&name)));
+            let name = job.order.write.terms.session.clone();
             // One look at the clock for both, or something could end between the two.
             let now = self.clock.now();
-            expire(staging, now, usize::MAX);
+            let staging = self.staging(&mut staged, &name, now);
             if staging.is_closed() {
                 // The session was deleted in this batch: what follows meets a new one, in the next.
-                waiting.push_front(job);
+                waiting.push_front(Job::Write(Box::new(job)));
                 break;
             }
-            let verdict = self.stage(staging, &job, now);
+            let qa_pairs = self.qa_pairs(&mut staged, &name, now);
+            let Some(staging) = staged.get_mut(&name) else { break };
+            let verdict = self.stage(staging, &job.order, now, &qa_pairs);
+            self.echo(&mut staged, &job.order.write, &verdict, now);
             count += 1;
             bytes += verdict.bytes();
             answers.entry(name).or_default().push((job.reply, verdict, job.room));
             if count < BATCH_COMMANDS_MAX && bytes < BATCH_BYTES_MAX {
-                next = waiting.pop_front().or_else(|| self.jobs.try_recv().ok());
+                match waiting.pop_front().or_else(|| self.jobs.try_recv().ok()) {
+                    Some(Job::Write(job)) => next = Some(*job),
+                    Some(other @ Job::Rebase(_)) => waiting.push_front(other),
+                    None => {}
+                }
             }
         }
         self.commit(staged, answers);
     }
 
+    /// A session's part of the batch, without what has come to its end by now.
+    pub(super) fn staging<'a>(
+        &self,
+        staged: &'a mut HashMap<SessionName, Staging>,
+        name: &SessionName,
+        now: Timestamp,
+    ) -> &'a mut Staging {
+        let begin = || Staging::of(self.directory.get(name));
+        let staging = staged.entry(name.clone()).or_insert_with(begin);
+        expire(staging, now, usize::MAX);
+        staging
+    }
+
     /// A panic while deciding fails that command alone: nothing of it was staged.
-    fn stage(&self, staging: &mut Staging, job: &Job, now: Timestamp) -> Verdict {
-        let moment = Moment { now, nonce: nonce(), policy: &self.policy, qa_pairs: &[] };
-        let staged = catch_unwind(AssertUnwindSafe(|| staging.stage(job, moment)));
+    pub(super) fn stage(
+        &self,
+        staging: &mut Staging,
+        order: &Order,
+        now: Timestamp,
+        qa_pairs: &[Item],
+    ) -> Verdict {
+        let moment = Moment { now, nonce: nonce(), policy: &self.policy, qa_pairs };
+        let staged = catch_unwind(AssertUnwindSafe(|| staging.stage(order, moment)));
         staged.unwrap_or_else(|_| Verdict::Failed(WriterError::Service(ServiceError::Fault)))
+    }
+
+    /// Lets a session's history begin with another base.
+    fn rebase(&mut self, rebase: Rebase) {
+        let Rebase { name, session, base, dropped_bytes, reply } = rebase;
+        let found = self.directory.get(&name).filter(|found| {
+            let board = found.published().board;
+            board.id() == session && board.life().is_some() && !found.is_damaged()
+        });
+        let answer = match found {
+            None => {
+                let rejected = Rejected::NoSession { session: name };
+                Err(ServiceError::Rejected { rejected, revision: None })
+            }
+            Some(found) => match self.store.set_base(session, base) {
+                Outcome::Appended => {
+                    found.rebase(base, dropped_bytes, &self.recent_bytes);
+                    let wake_up = WakeUp { session: Some(found), notice: None, asked: false };
+                    self.wake_ups.send(wake_up).ok();
+                    Ok(())
+                }
+                Outcome::Full => Err(ServiceError::StoreFull),
+                Outcome::Unknown => Err(ServiceError::Poisoned { outcome_unknown: true }),
+                Outcome::Conflict { .. } => Err(ServiceError::Fault),
+            },
+        };
+        if reply.send(answer).is_err() {
+            tracing::trace!("who asked for a new base went away");
+        }
     }
 
     /// Stores what was staged, publishes it, and answers; whether all of it could be stored.
@@ -219,9 +314,9 @@ impl Writer {
         }
         let outcomes = self.append(&runs);
         let mut stored = true;
-        for ((name, staging), outcome) in written.into_iter().zip(outcomes) {
+        for ((name, mut staging), outcome) in written.into_iter().zip(outcomes) {
             if outcome == Outcome::Appended {
-                self.publish(&name, &staging);
+                self.publish(&name, &mut staging);
             }
             stored &= outcome == Outcome::Appended;
             answer(answers.remove(&name), Some(outcome));
@@ -233,23 +328,24 @@ impl Writer {
         if runs.is_empty() { Vec::new() } else { self.store.append(runs) }
     }
 
-    fn publish(&mut self, name: &SessionName, staging: &Staging) {
+    fn publish(&mut self, name: &SessionName, staging: &mut Staging) {
         self.deadlines.set(name, staging.board().next_due());
         let gone = staging.is_closed().then(|| staging.board().id());
         let published = Published {
             board: Arc::clone(staging.board()),
             history_bytes: if gone.is_some() { 0 } else { staging.history_bytes() },
         };
-        match self.directory.get(name) {
-            Some(session) => {
-                session.publish(published);
-                self.directory.list(name, gone.is_none());
-            }
-            None => {
-                let session = Arc::new(Session::new(published));
-                self.directory.insert(name.clone(), session, gone.is_none());
-            }
+        let commits = staging.take_commits();
+        let keeps_part = staging.board().life().is_some_and(|life| life.settings.history.is_some());
+        if keeps_part {
+            self.limited.lock().insert(name.clone());
         }
+        let notice = self.bells.are_noticed().then(|| notice(name, &commits));
+        let asked = commits.iter().any(|(commit, _)| commit.touches_questions());
+        let session = self.directory.publish(name, published, commits, &self.recent_bytes);
+        let session = session.is_watched().then_some(session);
+        // The waker ends after the writer.
+        self.wake_ups.send(WakeUp { session, notice: notice.flatten(), asked }).ok();
         if let Some(session) = gone
             && let Err(error) = self.store.remove_blobs(session)
         {
@@ -289,4 +385,13 @@ fn expire(staging: &mut Staging, now: Timestamp, commits_max: usize) -> bool {
 /// Random enough to know one's own commit by: 64 of a version 4 UUID's random bits.
 fn nonce() -> Nonce {
     Nonce(uuid::Uuid::new_v4().as_u64_pair().1)
+}
+
+/// What those who follow all sessions are told of these commits.
+fn notice(session: &SessionName, commits: &[Weighed]) -> Option<Notice> {
+    let (last, _) = commits.last()?;
+    let changes = commits.iter().flat_map(|(commit, _)| &commit.changes);
+    let kinds: BTreeSet<&'static str> = changes.map(Change::kind).collect();
+    let (session, kinds) = (session.clone(), kinds.into_iter().collect());
+    Some(Notice { session, revision: last.revision, kinds })
 }

@@ -1,0 +1,128 @@
+//! Forks: a session of its own from there on, and nothing left of one that was refused.
+
+use tempfile::TempDir;
+
+use super::super::service_tests::{board, item, name, request, screenshot, start, stop, write_to};
+use super::super::{At, Published, Receipt};
+use super::*;
+use crate::board::{Condition, LogName, Revision, Seq};
+
+fn terms(session: &str) -> Terms {
+    let condition = Condition::default();
+    Terms { session: name(session), condition, fence: None, author: None, key: None }
+}
+
+async fn fork(service: &Service, from: &str, at: u64, to: &str) -> Result<Receipt, ServiceError> {
+    let published: Published = service.published(&name(from))?.unwrap();
+    let then = service.board_at(&published, &At::Revision(Revision(at))).await?;
+    match service.fork(terms(to), then, name(from), None).await? {
+        Reply::Now(receipt) => Ok(receipt),
+        Reply::Before(answer) => panic!("answered before: {answer:?}"),
+    }
+}
+
+fn requests(board: &Board) -> Vec<String> {
+    let log = board.log(&LogName::Requests).unwrap();
+    log.iter().map(|entry| entry.item.text().to_owned()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fork_goes_its_own_way_and_survives_its_source_and_a_restart() {
+    let dir = TempDir::new().unwrap();
+    let service = start(dir.path());
+    for n in 1..=3 {
+        service.receipt(request("s", &format!("{{\"n\":{n}}}")), Vec::new()).await.unwrap();
+    }
+    let (write, images) = screenshot("s", b"\x89PNG\r\n\x1a\nimage".to_vec());
+    service.receipt(write, images).await.unwrap();
+    assert_eq!(fork(&service, "s", 4, "f").await.unwrap().board.revision(), Revision(5));
+    assert_eq!(fork(&service, "s", 2, "g").await.unwrap().board.revision(), Revision(3));
+    service.receipt(request("f", "{\"n\":4}"), Vec::new()).await.unwrap();
+    service.receipt(write_to("s", Command::DeleteSession), Vec::new()).await.unwrap();
+    stop(service).await;
+
+    let service = start(dir.path());
+    assert_eq!(requests(&board(&service, "g")), ["{\"n\":1}", "{\"n\":2}"]);
+    let forked = board(&service, "f");
+    assert_eq!(requests(&forked), [1, 2, 3, 4].map(|n| format!("{{\"n\":{n}}}")));
+    assert_eq!(forked.oldest(), Revision(4));
+    let shot = forked.log(&LogName::Screenshots).unwrap().get(Seq(1)).unwrap();
+    let image = shot.item.image().unwrap();
+    assert_eq!(service.image(&forked, image).await.unwrap(), b"\x89PNG\r\n\x1a\nimage");
+    stop(service).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fork_shares_the_items_of_its_source() {
+    let dir = TempDir::new().unwrap();
+    let service = start(dir.path());
+    service.receipt(request("s", "{}"), Vec::new()).await.unwrap();
+    let forked = fork(&service, "s", 1, "f").await.unwrap().board;
+    let text = |board: &Board| {
+        let entry = board.log(&LogName::Requests).and_then(|log| log.get(Seq(1)).cloned());
+        entry.unwrap().item.text().as_ptr()
+    };
+    assert_eq!(text(&forked), text(&board(&service, "s")));
+    stop(service).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fork_to_a_name_that_is_taken_leaves_nothing_behind() {
+    let dir = TempDir::new().unwrap();
+    let service = start(dir.path());
+    for session in ["s", "taken"] {
+        service.receipt(request(session, "{}"), Vec::new()).await.unwrap();
+    }
+    let refused = fork(&service, "s", 1, "taken").await.unwrap_err();
+    assert!(matches!(
+        refused,
+        ServiceError::Rejected { rejected: Rejected::SessionExists { .. }, .. }
+    ));
+    assert_eq!(board(&service, "taken").revision(), Revision(1));
+    stop(service).await;
+    let service = start(dir.path());
+    assert_eq!(service.len(), 2);
+    stop(service).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_many_forks_to_one_name_one_wins() {
+    let dir = TempDir::new().unwrap();
+    let service = start(dir.path());
+    service.receipt(request("s", "{}"), Vec::new()).await.unwrap();
+    let forks = (0..8).map(|_| {
+        let service = service.clone();
+        tokio::spawn(async move { fork(&service, "s", 1, "f").await.is_ok() })
+    });
+    let mut won = 0;
+    for fork in forks.collect::<Vec<_>>() {
+        won += u32::from(fork.await.unwrap());
+    }
+    assert_eq!((won, service.len()), (1, 2));
+    stop(service).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fork_goes_on_above_every_revision_that_its_name_ever_had() {
+    let dir = TempDir::new().unwrap();
+    let service = start(dir.path());
+    for _ in 0..9 {
+        service.receipt(request("f", "{}"), Vec::new()).await.unwrap();
+    }
+    service.receipt(write_to("f", Command::DeleteSession), Vec::new()).await.unwrap();
+    let items = vec![item("{}")];
+    let command = Command::Append { log: LogName::Requests, items };
+    service.receipt(write_to("s", command), Vec::new()).await.unwrap();
+    let forked = fork(&service, "s", 1, "f").await.unwrap().board;
+    assert_eq!((forked.revision(), forked.oldest_cursor()), (Revision(11), Revision(11)));
+    service.receipt(request("f", "{}"), Vec::new()).await.unwrap();
+    let published = service.published(&name("f")).unwrap().unwrap();
+    for (at, found) in [(1, true), (5, false), (10, false), (11, true), (12, true), (13, false)] {
+        let then = service.board_at(&published, &At::Revision(Revision(at))).await;
+        assert_eq!(then.is_ok(), found, "{at}");
+    }
+    stop(service).await;
+    let again = start(dir.path());
+    assert_eq!(board(&again, "f"), published.board);
+    stop(again).await;
+}

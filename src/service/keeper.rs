@@ -1,0 +1,205 @@
+//! Keeping only a part of a session's history, where its settings say so: a thread looks after those
+//! sessions, and lets go what is older by storing a base in its place.
+//!
+//! A base costs as much as the board, so it is made when enough can go, and not too often; what is
+//! kept meanwhile is more than was asked for, never less.
+
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+use super::clock::Clock;
+use super::directory::Directory;
+use super::error::ServiceError;
+use super::past::{REPLAY_PAGE, beginning, framed};
+use super::rebase::{put_base, rebase};
+use super::session::Published;
+use super::writer::Job;
+use crate::board::{Board, Commit, History, Revision, SessionName, Timestamp, apply};
+use crate::store::Store;
+
+/// How often it looks.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// How long a session is left alone after its history was cut.
+const REST: Duration = Duration::from_secs(10);
+
+/// A history is cut when by this part of it there is too much.
+const EXCESS_PART: u64 = 8;
+
+/// How long a session that keeps an age of history is left alone where nothing was old enough.
+const AGE_REST_MAX: Duration = Duration::from_secs(60);
+
+/// What the thread works on.
+pub(super) struct Keeper {
+    pub(super) limited: Arc<Mutex<HashSet<SessionName>>>,
+    pub(super) directory: Arc<Directory>,
+    pub(super) store: Arc<dyn Store>,
+    pub(super) clock: Clock,
+    pub(super) jobs: SyncSender<Job>,
+    /// When each session may be looked at again.
+    pub(super) rests: HashMap<SessionName, Instant>,
+}
+
+/// The running thread.
+#[derive(Debug)]
+pub(super) struct Keeping {
+    end: SyncSender<()>,
+    thread: thread::JoinHandle<()>,
+}
+
+impl Keeping {
+    /// Ends the thread, after what it is at.
+    pub(super) fn stop(self) {
+        drop(self.end);
+        if self.thread.join().is_err() {
+            tracing::error!("the keeper of histories ended by a panic");
+        }
+    }
+}
+
+impl Keeper {
+    pub(super) fn start(self) -> io::Result<Keeping> {
+        let (end, ended) = sync_channel(0);
+        let run = move || self.run(&ended);
+        let thread = thread::Builder::new().name("keeper".to_owned()).spawn(run)?;
+        Ok(Keeping { end, thread })
+    }
+
+    fn run(mut self, ended: &Receiver<()>) {
+        while ended.recv_timeout(LOOK_EVERY) == Err(RecvTimeoutError::Timeout) {
+            self.look();
+        }
+    }
+
+    /// Looks after every session that keeps a part of its history, once.
+    fn look(&mut self) {
+        let names: Vec<SessionName> = self.limited.lock().iter().cloned().collect();
+        self.rests.retain(|_, until| *until > Instant::now());
+        for name in
+            names.into_iter().filter(|name| !self.rests.contains_key(name)).collect::<Vec<_>>()
+        {
+            let Some(published) = self.published(&name) else {
+                self.limited.lock().remove(&name);
+                continue;
+            };
+            match self.cut(&name, &published) {
+                Ok(rest) => _ = rest.map(|rest| self.rests.insert(name, Instant::now() + rest)),
+                Err(error) => {
+                    tracing::warn!(session = %name, %error, "the history could not be cut");
+                    self.rests.insert(name, Instant::now() + REST);
+                }
+            }
+        }
+    }
+
+    fn published(&self, name: &SessionName) -> Option<Published> {
+        let session = self.directory.get(name).filter(|session| !session.is_damaged())?;
+        let published = session.published();
+        let limited = published.board.life()?.settings.history.is_some();
+        limited.then_some(published)
+    }
+
+    /// Lets go what is too much; how long the session is to be left alone then.
+    fn cut(
+        &self,
+        name: &SessionName,
+        published: &Published,
+    ) -> Result<Option<Duration>, ServiceError> {
+        let Some(history) = published.board.life().and_then(|life| life.settings.history) else {
+            return Ok(None);
+        };
+        let limit = Limit::of(history, published, self.clock.now());
+        if !limit.is_worthwhile(published) {
+            return Ok(None);
+        }
+        let (board, dropped_bytes) = self.board_at_limit(published, &limit)?;
+        if board.revision() == published.board.oldest() {
+            return Ok(Some(AGE_REST_MAX));
+        }
+        put_base(&*self.store, &board)?;
+        let (rebase, answer) = rebase(name, &board, dropped_bytes);
+        self.jobs.send(Job::Rebase(rebase)).map_err(|_| ServiceError::Stopping)?;
+        answer.blocking_recv().map_err(|_| ServiceError::Stopping)??;
+        tracing::debug!(session = %name, oldest = %board.revision(), "cut the history");
+        Ok(Some(REST))
+    }
+
+    /// The board at the revision where the history may begin, and the bytes of the commits up to it.
+    fn board_at_limit(
+        &self,
+        published: &Published,
+        limit: &Limit,
+    ) -> Result<(Board, u64), ServiceError> {
+        let now = &published.board;
+        let mut board = beginning(&*self.store, now.id(), now.oldest())?;
+        let mut dropped = 0;
+        loop {
+            let page = framed(&*self.store, now.id(), board.revision(), REPLAY_PAGE)?;
+            if page.is_empty() {
+                return Ok((board, dropped));
+            }
+            for (commit, bytes) in page {
+                let bytes = bytes as u64;
+                if commit.revision > now.revision() || !limit.lets_go(&commit, dropped + bytes) {
+                    return Ok((board, dropped));
+                }
+                apply(&mut board, &commit);
+                dropped += bytes;
+            }
+        }
+    }
+}
+
+/// Up to where history may go.
+enum Limit {
+    /// Up to this revision.
+    Revision(Revision),
+    /// So many bytes of commits.
+    Bytes(u64),
+    /// What is older than this.
+    Before(Timestamp),
+}
+
+impl Limit {
+    fn of(history: History, published: &Published, now: Timestamp) -> Self {
+        match history {
+            History::Revisions(kept) => {
+                Self::Revision(Revision(published.board.revision().0.saturating_sub(kept)))
+            }
+            History::Bytes(kept) => Self::Bytes(published.history_bytes.saturating_sub(kept)),
+            History::Age(ttl) => Self::Before(Timestamp(now.0.saturating_sub(ttl.ms()))),
+        }
+    }
+
+    /// Whether enough may go; of an age the commits themselves tell.
+    fn is_worthwhile(&self, published: &Published) -> bool {
+        let board = &published.board;
+        let (excess, all) = match self {
+            Self::Revision(target) => (
+                target.0.saturating_sub(board.oldest().0),
+                board.revision().0.saturating_sub(board.oldest().0),
+            ),
+            Self::Bytes(excess) => (*excess, published.history_bytes),
+            Self::Before(_) => (1, 1),
+        };
+        excess > 0 && excess >= all / EXCESS_PART && board.oldest() < board.revision()
+    }
+
+    fn lets_go(&self, commit: &Commit, dropped_bytes: u64) -> bool {
+        match self {
+            Self::Revision(target) => commit.revision <= *target,
+            Self::Bytes(excess) => dropped_bytes <= *excess,
+            Self::Before(moment) => commit.at < *moment,
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "keeper_tests.rs"]
+mod tests;

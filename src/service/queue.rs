@@ -1,0 +1,94 @@
+//! The way to the writer: a queue that is bounded by number and by bytes.
+
+use std::sync::Arc;
+use std::sync::mpsc::TrySendError;
+
+use tokio::sync::oneshot;
+
+use super::writer::{Job, Order, WriteJob, WriterError};
+use super::{Inner, Reply, Service, ServiceError};
+use crate::board::{Command, Edit, Item, Json, Transaction};
+
+/// How many writes may wait for the writer.
+pub const QUEUE_WRITES_MAX: usize = 8192;
+
+/// How many bytes of items may wait for the writer.
+pub const QUEUE_BYTES_MAX: usize = 64 << 20;
+
+impl Service {
+    /// Hands a write to the writer, and waits for its answer.
+    pub(super) async fn enqueue(
+        &self,
+        order: Order,
+    ) -> Result<Result<Reply, WriterError>, ServiceError> {
+        let bytes = u32::try_from(weight(&order.write.command)).unwrap_or(u32::MAX);
+        let room = Arc::clone(&self.inner.room).try_acquire_many_owned(bytes);
+        let room = room.map_err(|_| ServiceError::Overloaded)?;
+        let (reply, answer) = oneshot::channel();
+        self.inner.send(Job::Write(Box::new(WriteJob { order, reply, room })))?;
+        // The writer ended by a panic with this write in its hands.
+        answer.await.map_err(|_| ServiceError::Poisoned { outcome_unknown: true })
+    }
+}
+
+impl Inner {
+    /// Puts a job into the writer's queue.
+    pub(super) fn send(&self, job: Job) -> Result<(), ServiceError> {
+        let jobs = self.jobs.lock().clone().ok_or(ServiceError::Stopping)?;
+        jobs.try_send(job).map_err(|error| match error {
+            TrySendError::Full(_) => ServiceError::Overloaded,
+            TrySendError::Disconnected(_) => ServiceError::Stopping,
+        })
+    }
+}
+
+/// What a command takes of the queue's room: the text that it brings, and something for itself.
+fn weight(command: &Command) -> usize {
+    // A single write may always wait alone, however large it is within its own bounds.
+    brings(command).min(QUEUE_BYTES_MAX)
+}
+
+fn brings(command: &Command) -> usize {
+    const ITSELF: usize = 512;
+    const ITEM_ITSELF: usize = 64;
+    let of =
+        |items: &[Item]| items.iter().map(|item| item.text().len() + ITEM_ITSELF).sum::<usize>();
+    let text = |json: &Json| json.text().len();
+    let brought = match command {
+        Command::PutSession { qa_pairs, .. } => of(qa_pairs),
+        Command::Append { items, .. } | Command::ReplaceLog { items, .. } => of(items),
+        Command::PutEntry { item, .. } => item.text().len(),
+        Command::ReplaceBoard { logs, state } => {
+            logs.iter().map(|items| of(items)).sum::<usize>() + state.as_ref().map_or(0, text)
+        }
+        Command::EditState { edit, .. } => match edit {
+            Edit::Put { value, .. } | Edit::Merge(value) | Edit::Add(value) => text(value),
+            Edit::Append(elements) => elements.iter().map(text).sum(),
+            Edit::Remove => 0,
+        },
+        Command::PutAgent { profile: item, .. } | Command::PatchAgent { patch: item, .. } => {
+            item.text().len()
+        }
+        Command::Finish { result, .. } => result.as_ref().map_or(0, text),
+        Command::AnswerQuestion { answer, .. } => answer.len(),
+        Command::Ask { items, default, .. } => of(items) + default.as_ref().map_or(0, String::len),
+        Command::Transact(transaction) => {
+            let Transaction { tests, then, otherwise } = &**transaction;
+            tests.len() * ITSELF + then.iter().chain(otherwise).map(brings).sum::<usize>()
+        }
+        Command::DeleteSession
+        | Command::RemoveEntries { .. }
+        | Command::DeleteEntry { .. }
+        | Command::ClearBoard { .. }
+        | Command::RemoveAgent { .. }
+        | Command::RemoveAgents
+        | Command::Claim { .. }
+        | Command::Release { .. }
+        | Command::SkipQuestion { .. }
+        | Command::PutCheckpoint { .. }
+        | Command::RemoveCheckpoint { .. }
+        | Command::Restore { .. }
+        | Command::Adopt { .. } => 0,
+    };
+    brought + ITSELF
+}

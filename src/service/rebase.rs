@@ -1,0 +1,80 @@
+//! Forgetting history: a base is stored in place of the commits up to it.
+//!
+//! Storing it is done off the writer; that it holds from now on is one small transaction of the writer.
+
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+
+use super::Service;
+use super::error::ServiceError;
+use super::past::blocking;
+use super::writer::{Job, Rebase};
+use crate::board::{AgentName, Board, Frame, Rejected, Revision, SessionName, stored};
+use crate::store::Store;
+
+impl Service {
+    /// Forgets all history of a session up to now; tells the revision at which it begins.
+    ///
+    /// # Errors
+    ///
+    /// [`Rejected::NoSession`], or why it could not be stored.
+    pub async fn purge(
+        &self,
+        name: &SessionName,
+        author: Option<&AgentName>,
+    ) -> Result<Revision, ServiceError> {
+        let _turn = self.inner.bases.acquire().await.map_err(|_| ServiceError::Stopping)?;
+        let Some(published) = self.published(name)? else {
+            let rejected = Rejected::NoSession { session: name.clone() };
+            return Err(ServiceError::Rejected { rejected, revision: None });
+        };
+        let (board, base) = (Arc::clone(&published.board), published.board.revision());
+        if published.board.oldest() < base {
+            let (store, dropped_bytes) = (Arc::clone(&self.inner.store), published.history_bytes);
+            drop(published);
+            let stored = Arc::clone(&board);
+            blocking(move || put_base(&*store, &stored)).await?;
+            let (rebase, answer) = rebase(name, &board, dropped_bytes);
+            self.inner.send(Job::Rebase(rebase))?;
+            answer.await.map_err(|_| ServiceError::Stopping)??;
+            // It leaves no commit that would tell of it.
+            let agent = author.map(AgentName::as_str);
+            tracing::info!(session = %name, agent, oldest = %base, "purged the history");
+        }
+        self.forget_past(board.id());
+        Ok(base)
+    }
+}
+
+/// What the writer is told, and where it answers.
+pub(super) fn rebase(
+    name: &SessionName,
+    board: &Board,
+    dropped_bytes: u64,
+) -> (Rebase, oneshot::Receiver<Result<(), ServiceError>>) {
+    let (reply, answer) = oneshot::channel();
+    let (name, session, base) = (name.clone(), board.id(), board.revision());
+    (Rebase { name, session, base, dropped_bytes, reply }, answer)
+}
+
+/// Stores a board as the base that a history may begin with.
+pub(super) fn put_base(store: &dyn Store, board: &Board) -> Result<(), ServiceError> {
+    let (session, base) = (board.id(), board.revision());
+    let mut fault = None;
+    let mut parts = stored::base_parts(board).map_while(|part| {
+        let framed = part.map_err(|error| error.to_string()).and_then(|part| {
+            Frame::encode(session, base, &part).map_err(|error| error.to_string())
+        });
+        framed.map_err(|error| fault = Some(error)).ok()
+    });
+    store.put_base(session, base, &mut parts)?;
+    drop(parts);
+    match fault {
+        None => Ok(()),
+        Some(error) => {
+            tracing::error!(%session, error, "a board could not be written as a base");
+            Err(ServiceError::Fault)
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Waking those who wait, on a thread of its own: waking ten thousand takes milliseconds, which no
+//! writer is to wait for.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+
+use tokio::sync::{broadcast, watch};
+
+use super::session::Session;
+use crate::board::{Revision, SessionName};
+
+/// How many wake-ups may wait; beyond, the writer waits for the waker.
+const WAKE_UPS_MAX: usize = 64 << 10;
+
+/// How many notices a slow reader of them may be behind.
+pub const NOTICES_MAX: usize = 1024;
+
+/// That a session went on.
+#[derive(Clone, Debug)]
+pub struct Notice {
+    /// Its name.
+    pub session: SessionName,
+    /// The revision that it came to.
+    pub revision: Revision,
+    /// What happened, each kind once.
+    pub kinds: Arc<[&'static str]>,
+}
+
+/// What the writer asks of the waker.
+pub(super) struct WakeUp {
+    /// A session whose watchers are to look again, where it has any.
+    pub(super) session: Option<Arc<Session>>,
+    /// What to tell those who follow all sessions.
+    pub(super) notice: Option<Notice>,
+    /// Whether questions were asked or answered.
+    pub(super) asked: bool,
+}
+
+/// What tells of all sessions together.
+#[derive(Debug)]
+pub(super) struct Bells {
+    notices: broadcast::Sender<Notice>,
+    lists: watch::Sender<u64>,
+    inbox: watch::Sender<u64>,
+}
+
+impl Bells {
+    pub(super) fn new() -> Self {
+        let (notices, _) = broadcast::channel(NOTICES_MAX);
+        Self { notices, lists: watch::Sender::new(0), inbox: watch::Sender::new(0) }
+    }
+
+    /// Whether somebody follows all sessions.
+    pub(super) fn are_noticed(&self) -> bool {
+        self.notices.receiver_count() > 0
+    }
+
+    pub(super) fn notices(&self) -> broadcast::Receiver<Notice> {
+        self.notices.subscribe()
+    }
+
+    /// Ticks when any session changed.
+    pub(super) fn lists(&self) -> watch::Receiver<u64> {
+        self.lists.subscribe()
+    }
+
+    /// Ticks when a question was asked or answered.
+    pub(super) fn inbox(&self) -> watch::Receiver<u64> {
+        self.inbox.subscribe()
+    }
+}
+
+/// The waker's thread. It ends when the writer does.
+pub(super) struct Waker {
+    wake_ups: Receiver<WakeUp>,
+    bells: Arc<Bells>,
+}
+
+impl Waker {
+    /// Starts the thread; the writer sends to what is returned.
+    pub(super) fn start(bells: Arc<Bells>) -> io::Result<SyncSender<WakeUp>> {
+        let (sender, wake_ups) = sync_channel(WAKE_UPS_MAX);
+        let waker = Self { wake_ups, bells };
+        thread::Builder::new().name("waker".to_owned()).spawn(move || waker.run())?;
+        Ok(sender)
+    }
+
+    fn run(self) {
+        while let Ok(first) = self.wake_ups.recv() {
+            let mut sessions = HashMap::new();
+            let mut asked = false;
+            for wake_up in std::iter::once(first).chain(self.wake_ups.try_iter()) {
+                asked |= wake_up.asked;
+                if let Some(session) = wake_up.session {
+                    sessions.insert(Arc::as_ptr(&session), session);
+                }
+                if let Some(notice) = wake_up.notice {
+                    // Nobody may be listening any more.
+                    self.bells.notices.send(notice).ok();
+                }
+            }
+            sessions.values().for_each(|session| session.wake());
+            self.bells.lists.send_modify(|ticks| *ticks += 1);
+            if asked {
+                self.bells.inbox.send_modify(|ticks| *ticks += 1);
+            }
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Watching a session: wait past a revision, then read what came after it.
+//!
+//! A wake-up carries no data, so none can be lost. A watched session need not exist: its name may get one.
+
+use std::sync::Arc;
+
+use tokio::sync::{broadcast, watch};
+use tokio_util::sync::CancellationToken;
+
+use super::Service;
+use super::error::ServiceError;
+use super::session::{Published, Session};
+use super::waker::Notice;
+use crate::board::{Commit, Revision, SessionName};
+
+/// How many commits one look at a session's history takes at most.
+pub const COMMITS_AT_ONCE_MAX: usize = 256;
+
+/// How many bytes of commits one look takes, unless its first commit alone has more.
+pub(super) const COMMIT_BYTES_AT_ONCE_MAX: usize = 1 << 20;
+
+/// A session under watch, by its name.
+pub struct Watch {
+    service: Service,
+    name: SessionName,
+    session: Arc<Session>,
+    ticks: Option<watch::Receiver<()>>,
+}
+
+/// The commits after a revision, as far as one look goes.
+#[derive(Clone, Debug)]
+pub enum Commits {
+    /// These come next; none where there are no more yet.
+    These(Vec<Arc<Commit>>),
+    /// What came next is not kept, or was of another history, or the revision is not reached yet.
+    Gap,
+}
+
+impl Service {
+    /// Watches the session of this name, whether it exists or not.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::Damaged`].
+    pub fn watch(&self, name: &SessionName) -> Result<Watch, ServiceError> {
+        let (session, ticks) = self.inner.directory.watch(name);
+        if session.is_damaged() {
+            return Err(ServiceError::Damaged);
+        }
+        Ok(Watch { service: self.clone(), name: name.clone(), session, ticks: Some(ticks) })
+    }
+
+    /// Cancelled when the server is about to end: whoever waits answers then.
+    #[must_use]
+    pub fn stopping(&self) -> &CancellationToken {
+        &self.inner.stopping
+    }
+
+    /// What happens in all sessions, from now on.
+    #[must_use]
+    pub fn notices(&self) -> broadcast::Receiver<Notice> {
+        self.inner.bells.notices()
+    }
+
+    /// Ticks when any session changed.
+    #[must_use]
+    pub fn lists(&self) -> watch::Receiver<u64> {
+        self.inner.bells.lists()
+    }
+
+    /// Ticks when a question was asked or answered.
+    #[must_use]
+    pub fn inbox_ticks(&self) -> watch::Receiver<u64> {
+        self.inner.bells.inbox()
+    }
+}
+
+impl Watch {
+    /// What is published now; a board without life where there is no session of the name.
+    #[must_use]
+    pub fn published(&self) -> Published {
+        self.session.published()
+    }
+
+    /// Waits until something was committed since the last call, or since the watch began; false where the
+    /// server is about to end.
+    pub async fn changed(&mut self) -> bool {
+        let Some(ticks) = &mut self.ticks else { return false };
+        let stopping = self.service.inner.stopping.cancelled();
+        tokio::select! {
+            biased;
+            () = stopping => false,
+            // The sender is the session's, which is held here.
+            ticked = ticks.changed() => ticked.is_ok(),
+        }
+    }
+
+    /// The commits after a revision, at most [`COMMITS_AT_ONCE_MAX`] and about 1 MiB of them.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError`] where the store cannot be read.
+    pub async fn commits(&self, after: Revision) -> Result<Commits, ServiceError> {
+        if let Some(commits) = self.session.recent(after, COMMIT_BYTES_AT_ONCE_MAX) {
+            return Ok(Commits::These(commits));
+        }
+        let board = self.session.published().board;
+        if after == board.revision() {
+            return Ok(Commits::These(Vec::new()));
+        }
+        if after < board.oldest_cursor() || after > board.revision() {
+            return Ok(Commits::Gap);
+        }
+        match self.service.history(&board, after).await {
+            Ok(commits) => Ok(Commits::These(commits)),
+            Err(ServiceError::Compacted { .. }) => Ok(Commits::Gap),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        drop(self.ticks.take());
+        self.session.forget_recent(&self.service.inner.recent_bytes);
+        self.service.inner.directory.forget_placeholder(&self.name, &self.session);
+    }
+}
+
+impl std::fmt::Debug for Watch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Watch").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+#[path = "watch_tests.rs"]
+mod tests;

@@ -1,0 +1,104 @@
+//! Watching: nothing is missed, nothing is kept of names that nobody watches any more.
+
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use super::super::service_tests::{board, name, request, start, stop, write_to};
+use super::*;
+use crate::board::Command;
+
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// Follows a session until this revision, and tells the revisions that it saw.
+async fn follow(watch: &mut Watch, after: u64, until: u64) -> Vec<u64> {
+    let (mut seen, mut at) = (Vec::new(), Revision(after));
+    let follow = async {
+        while at < Revision(until) {
+            let Commits::These(commits) = watch.commits(at).await.unwrap() else { panic!("a gap") };
+            if let Some(last) = commits.last() {
+                at = last.revision;
+                seen.extend(commits.iter().map(|commit| commit.revision.0));
+            } else {
+                assert!(watch.changed().await);
+            }
+        }
+    };
+    tokio::time::timeout(DEADLINE, follow).await.unwrap();
+    seen
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_without_a_session_is_watched_from_its_first_commit_on() {
+    let dir = TempDir::new().unwrap();
+    let service = start(dir.path());
+    let mut watch = service.watch(&name("s")).unwrap();
+    let writer = service.clone();
+    let writing = tokio::spawn(async move {
+        for _ in 0..300 {
+            writer.receipt(request("s", "{}"), Vec::new()).await.unwrap();
+        }
+    });
+    assert_eq!(follow(&mut watch, 0, 300).await, (1..=300).collect::<Vec<_>>());
+    writing.await.unwrap();
+    assert_eq!(service.len(), 1);
+    stop(service).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_watch_goes_on_over_a_deletion() {
+    let dir = TempDir::new().unwrap();
+    let service = start(dir.path());
+    service.receipt(request("s", "{}"), Vec::new()).await.unwrap();
+    let mut watch = service.watch(&name("s")).unwrap();
+    for command in [Command::DeleteSession, request("s", "{}").command] {
+        service.receipt(write_to("s", command), Vec::new()).await.unwrap();
+    }
+    assert_eq!(follow(&mut watch, 1, 3).await, [2, 3]);
+    // Who comes now finds nothing of what was deleted.
+    drop(watch);
+    let late = service.watch(&name("s")).unwrap();
+    assert!(matches!(late.commits(Revision(1)).await, Ok(Commits::Gap)));
+    assert!(matches!(late.commits(Revision(9)).await, Ok(Commits::Gap)));
+    stop(service).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_that_nobody_watches_is_forgotten() {
+    let dir = TempDir::new().unwrap();
+    let service = start(dir.path());
+    let known = |service: &Service| service.inner.directory.get(&name("s")).is_some();
+    let watches = [(); 3].map(|()| service.watch(&name("s")).unwrap());
+    assert!(known(&service) && service.is_empty());
+    drop(watches);
+    assert!(!known(&service));
+    let watch = service.watch(&name("s")).unwrap();
+    service.receipt(request("s", "{}"), Vec::new()).await.unwrap();
+    drop(watch);
+    assert_eq!(board(&service, "s").revision(), Revision(1));
+    stop(service).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stop_ends_every_wait() {
+    let dir = TempDir::new().unwrap();
+    let service = start(dir.path());
+    let mut watch = service.watch(&name("s")).unwrap();
+    let waiting = tokio::spawn(async move { watch.changed().await });
+    service.stopping().cancel();
+    assert!(!tokio::time::timeout(DEADLINE, waiting).await.unwrap().unwrap());
+    stop(service).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_follows_all_sessions_is_told_what_happened_where() {
+    let dir = TempDir::new().unwrap();
+    let service = start(dir.path());
+    let (mut notices, mut lists) = (service.notices(), service.lists());
+    service.receipt(request("s", "{}"), Vec::new()).await.unwrap();
+    let notice = tokio::time::timeout(DEADLINE, notices.recv()).await.unwrap().unwrap();
+    assert_eq!((notice.session, notice.revision), (name("s"), Revision(1)));
+    assert_eq!(*notice.kinds, ["appended", "created"]);
+    tokio::time::timeout(DEADLINE, lists.changed()).await.unwrap().unwrap();
+    stop(service).await;
+}
