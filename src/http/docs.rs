@@ -19,19 +19,22 @@ use crate::board::{Code, LABEL_BYTES_MAX, LABELS_MAX};
 
 pub(super) use kinds::{MEMORY, MEMORY_ENTRY, STATE, STATE_SLASH, with_all_kinds};
 pub(super) use params::{
-    AgentsQuery, AtPath, AtSeq, ClearingQuery, DictionaryQuery, IfNoneMatch, InAgent, InLog,
-    InMemory, InSession, LifetimeQuery, ListQuery, MinRevision, PageQuery, PromptQuery,
-    ReadingQuery, RemovalQuery, Removes, SeenQuery, ShownQuery, Writes,
+    AgentsQuery, AtPath, AtSeq, CheckpointsQuery, ClearingQuery, DictionaryQuery, IfNoneMatch,
+    InAgent, InCheckpoint, InLog, InMemory, InSession, InboxParams, LifetimeQuery, ListQuery,
+    MinRevision, PageQuery, PromptQuery, ReadingQuery, RemovalQuery, Removes, SeenQuery,
+    ShownQuery, WaitingQuery, Writes, checkpoint_name, new_session_name, only_true, point,
 };
 pub(super) use refusals::{
-    AppendRefusals, ClaimRefusals, FinishRefusals, ListRefusals, PatchAgentRefusals,
-    PatchEntryRefusals, PatchStateRefusals, PutAgentRefusals, PutEntryRefusals, PutRefusals,
-    PutStateRefusals, ReadAgentRefusals, ReadEntryRefusals, ReadImageRefusals, ReadLogRefusals,
-    ReadRefusals, ReadStateRefusals, ReadinessRefusals, ReleaseRefusals, RemoveAgentRefusals,
-    RemoveEntriesRefusals, RemoveEntryRefusals, RemoveRefusals, RemoveStateRefusals,
-    ReplaceRefusals, ServerRefusals, TransactRefusals, components, required,
+    AnswerRefusals, AppendRefusals, CheckpointRefusals, ClaimRefusals, FinishRefusals,
+    ForkRefusals, ListRefusals, PatchAgentRefusals, PatchEntryRefusals, PatchStateRefusals,
+    PurgeRefusals, PutAgentRefusals, PutEntryRefusals, PutRefusals, PutStateRefusals,
+    ReadAgentRefusals, ReadEntryRefusals, ReadImageRefusals, ReadLogRefusals, ReadRefusals,
+    ReadStateRefusals, ReadinessRefusals, ReleaseRefusals, RemoveAgentRefusals,
+    RemoveCheckpointRefusals, RemoveEntriesRefusals, RemoveEntryRefusals, RemoveRefusals,
+    RemoveStateRefusals, ReplaceRefusals, RestoreRefusals, ServerRefusals, TransactRefusals,
+    components, required,
 };
-pub(super) use settings::{agent_states_patch, max_items, max_items_patch};
+pub(super) use settings::{agent_states_patch, history, history_patch, max_items, max_items_patch};
 pub(super) use transactions::{OperationBody, ResultBody, TestBody, TtlText};
 
 /// A log of the board; the screenshots have paths of their own in this document.

@@ -41,6 +41,8 @@ pub(super) enum Resource {
     Agents,
     /// One agent.
     Agent(AgentName),
+    /// All checkpoints together.
+    Checkpoints,
 }
 
 impl Resource {
@@ -56,6 +58,7 @@ impl Resource {
             Self::State(path) => format!("state {:?}", path.segments()),
             Self::Agents => "agents".to_owned(),
             Self::Agent(agent) => format!("agent {agent}"),
+            Self::Checkpoints => "checkpoints".to_owned(),
         }
     }
 }

@@ -20,6 +20,7 @@ use super::page::{LogQuery, steps_param};
 use super::params::{Params, invalid};
 use super::path::{LogPath, entry_url, log_url};
 use super::problem::Problem;
+use super::questions::Waiting;
 use super::read::shown;
 use super::shaped::WrittenBody;
 use super::stream;
@@ -49,6 +50,9 @@ pub(super) struct EntryBody {
     /// By whom it was last changed.
     #[schema(required = false, nullable = false)]
     updated_by: Option<String>,
+    /// Until when a question waits for its answer, where it does not wait for ever.
+    #[schema(required = false, nullable = false, format = DateTime)]
+    expires_at: Option<String>,
     /// Who works on a request.
     #[schema(required = false, nullable = false)]
     claim: Option<ClaimBody>,
@@ -141,7 +145,7 @@ pub(super) async fn get(
 /// the bytes of its image, with `metadata` and `image_path` in the query, or as a form.
 #[utoipa::path(
     post, path = "/v1/sessions/{session}/{log}", operation_id = "append_to_log", tag = "logs",
-    params(docs::InSession, docs::InLog, docs::ReadingQuery, docs::Writes),
+    params(docs::InSession, docs::InLog, docs::ReadingQuery, docs::WaitingQuery, docs::Writes),
     request_body(description = "An object is an item, a string is the item `{\"text\": …}`, an array is many",
         content((docs::ItemsBody = "application/json"), (String = "application/x-ndjson"), (String = "application/jsonl"),
             (docs::Bytes = "image/png"), (docs::Bytes = "image/jpeg"), (docs::Bytes = "image/webp"),
@@ -160,10 +164,14 @@ pub(super) async fn post(
     body: Body,
 ) -> Result<Response, Problem> {
     let reading = Reading::params(&mut writing.params)?;
+    let waiting = Waiting::params(&log, &mut writing.params)?;
     let bytes = writing.body(body, items_bytes_max(&log)).await?;
     let intake = posted(log.clone(), &writing.headers, bytes, reading).await?;
     let Intake { items, images, skipped, .. } = intake;
-    let command = Command::Append { log: log.clone(), items };
+    let command = match waiting {
+        Some(Waiting { ttl, default }) => Command::Ask { items, ttl, default },
+        None => Command::Append { log: log.clone(), items },
+    };
     writing
         .write(Resource::Log(log.clone()), command, images, move |written| {
             let first = written.receipt.answer.first_added();

@@ -8,7 +8,7 @@ use super::edge::percent_decode;
 use super::no_route;
 use super::problem::Problem;
 use crate::board::{
-    AgentName, Code, InvalidName, InvalidPath, LogName, Seq, SessionName, StatePath,
+    AgentName, CheckpointName, Code, InvalidName, InvalidPath, LogName, Seq, SessionName, StatePath,
 };
 
 /// The header in which a client without a token names its agent.
@@ -36,6 +36,9 @@ pub(super) struct AgentPath {
     pub(super) agent: AgentName,
 }
 
+/// The checkpoint of a path.
+pub(super) struct CheckpointPath(pub(super) CheckpointName);
+
 /// The place in the state that a path names.
 pub(super) struct StateAt {
     pub(super) session: SessionName,
@@ -49,6 +52,7 @@ struct Named {
     session: SessionName,
     log: Option<LogName>,
     seq: Option<Seq>,
+    checkpoint: Option<CheckpointName>,
 }
 
 impl Named {
@@ -69,7 +73,9 @@ impl Named {
             (None, None) => None,
         };
         let seq = param("seq").map(parse_seq).transpose()?;
-        Ok(Self { session, log, seq })
+        let checkpoint = param("checkpoint").map(str::parse).transpose();
+        let checkpoint = checkpoint.map_err(|why| invalid_name("checkpoint", why))?;
+        Ok(Self { session, log, seq, checkpoint })
     }
 }
 
@@ -116,7 +122,7 @@ impl<S: Send + Sync> FromRequestParts<S> for EntryPath {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        let Named { session, log, seq } = Named::read(parts, state).await?;
+        let Named { session, log, seq, .. } = Named::read(parts, state).await?;
         let log = log.unwrap_or(LogName::Screenshots);
         Ok(Self { session, log, seq: seq.unwrap_or_default() })
     }
@@ -130,6 +136,14 @@ impl<S: Send + Sync> FromRequestParts<S> for AgentPath {
             Named { session, log: Some(LogName::Memory(agent)), .. } => Ok(Self { session, agent }),
             Named { .. } => Err(no_route()),
         }
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for CheckpointPath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        Named::read(parts, state).await?.checkpoint.map(Self).ok_or_else(no_route)
     }
 }
 
@@ -215,6 +229,12 @@ pub(super) fn log_url(session: &SessionName, log: &LogName) -> String {
 pub(super) fn agent_url(session: &SessionName, agent: &AgentName) -> String {
     let agent = utf8_percent_encode(agent.as_str(), SEGMENT);
     format!("{}/agents/{agent}", session_url(session))
+}
+
+/// The address of a checkpoint, as a path.
+pub(super) fn checkpoint_url(session: &SessionName, checkpoint: &CheckpointName) -> String {
+    let checkpoint = utf8_percent_encode(checkpoint.as_str(), SEGMENT);
+    format!("{}/checkpoints/{checkpoint}", session_url(session))
 }
 
 /// The address of a place in the state, as a path.

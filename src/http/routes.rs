@@ -14,8 +14,8 @@ use super::body::BodyRoom;
 use super::docs::{self, MEMORY, MEMORY_ENTRY, STATE, STATE_SLASH, with_all_kinds};
 use super::problem::{Problem, ProblemBody};
 use super::read::name_revision;
-use super::{agents, blackboard, claims, entries, health, logs, memory, pages, prompt};
-use super::{screenshots, sessions, state, transactions};
+use super::{agents, blackboard, checkpoints, claims, entries, health, logs, memory, pages, past};
+use super::{prompt, questions, screenshots, sessions, state, transactions};
 use crate::board::Code;
 use crate::service::Service;
 
@@ -48,6 +48,8 @@ use crate::service::Service;
         (name = "transactions", description = "Tests and operations in one commit"),
         (name = "agents", description = "Who takes part, and in which status"),
         (name = "claims", description = "One agent at a time works on a request"),
+        (name = "questions", description = "Which of them wait for an answer, and their answers; a log like the others"),
+        (name = "history", description = "What was, and how to come back to it"),
         (name = "screenshots", description = "A log like the others, whose items may have images"),
         (name = "server", description = "The server itself"),
     ),
@@ -97,6 +99,13 @@ fn described() -> OpenApiRouter<Handles> {
         .routes(routes!(memory::cost))
         .routes(routes!(state::get, state::put, state::patch, state::delete))
         .routes(routes!(transactions::post))
+        .routes(routes!(questions::inbox))
+        .routes(routes!(questions::answer))
+        .routes(routes!(checkpoints::list, checkpoints::post))
+        .routes(routes!(checkpoints::delete))
+        .routes(routes!(past::fork))
+        .routes(routes!(past::restore))
+        .routes(routes!(past::purge))
         .routes(routes!(health::healthz))
         .routes(routes!(health::readyz))
         .routes(routes!(pages::openapi_yaml))

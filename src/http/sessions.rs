@@ -166,7 +166,8 @@ pub(super) async fn list(
     }
 }
 
-fn labels_param(params: &mut Params) -> Result<Vec<(String, String)>, Problem> {
+/// The parameter `label`: names with values.
+pub(super) fn labels_param(params: &mut Params) -> Result<Vec<(String, String)>, Problem> {
     let labels = params.list("label")?.unwrap_or_default();
     let pair = |label: &String| {
         let (name, value) = label.split_once(':')?;
@@ -176,7 +177,8 @@ fn labels_param(params: &mut Params) -> Result<Vec<(String, String)>, Problem> {
     pairs.ok_or_else(|| invalid("label", "is name:value, or several of them separated by commas"))
 }
 
-fn has(board: &Board, labels: &[(String, String)]) -> bool {
+/// Whether a session has all these labels.
+pub(super) fn has(board: &Board, labels: &[(String, String)]) -> bool {
     let Some(life) = board.life() else { return false };
     labels.iter().all(|(name, value)| life.labels.get(name) == Some(value))
 }

@@ -13,12 +13,15 @@ use super::error::{child, invalid_field, object_required, unknown_field};
 use super::problem::Problem;
 use crate::board::json::{self, Kind};
 use crate::board::{
-    AGENT_STATES_MAX, AgentStates, HISTORY_KEYS_MAX, LABEL_BYTES_MAX, MaxItems, MaxItemsEach,
-    Moves, Set, Settings, SettingsPatch, Status, is_known,
+    AGENT_STATES_MAX, AgentStates, ByteSize, HISTORY_KEYS_MAX, History, LABEL_BYTES_MAX, MaxItems,
+    MaxItemsEach, Moves, Set, Settings, SettingsPatch, Status, is_known,
 };
 
 /// How many statuses a status may follow, or be followed by: all that a session can know.
 const MOVES_MAX: usize = AGENT_STATES_MAX + Status::BUILT_IN.len();
+
+/// A history that is kept whole, which is the default.
+const HISTORY_ALL: &str = "all";
 
 /// What is set; an absent member has its default.
 #[derive(Debug, Serialize, ToSchema)]
@@ -39,10 +42,32 @@ pub(super) struct SettingsBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, example = "30d")]
     ttl: Option<String>,
+    /// How much of its history is kept; all of it where it is absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, schema_with = docs::history)]
+    history: Option<HistoryBody>,
     /// The statuses that its agents may have besides the built-in ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, value_type = Option<BTreeMap<String, MovesBody>>)]
     agent_states: Option<AgentStates>,
+}
+
+/// How much of a history is kept: a number of revisions, or an age or a size with its unit.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(super) enum HistoryBody {
+    Revisions(u64),
+    WithUnit(String),
+}
+
+impl From<History> for HistoryBody {
+    fn from(history: History) -> Self {
+        match history {
+            History::Revisions(count) => Self::Revisions(count),
+            History::Bytes(bytes) => Self::WithUnit(ByteSize(bytes).to_string()),
+            History::Age(age) => Self::WithUnit(age.to_string()),
+        }
+    }
 }
 
 /// How a status of the session's own is reached and left.
@@ -76,6 +101,8 @@ pub(super) struct SettingsPatchBody {
     /// at most `36500d`; null is for ever.
     #[schema(required = false, example = "30d", pattern = "^0*[1-9][0-9]*(ms|s|m|h|d)$")]
     ttl: Option<String>,
+    #[schema(required = false, schema_with = docs::history_patch)]
+    history: Option<String>,
     #[schema(required = false, schema_with = docs::agent_states_patch)]
     agent_states: Option<BTreeMap<String, MovesBody>>,
 }
@@ -87,6 +114,7 @@ impl From<&Settings> for SettingsBody {
             screenshot_to_memory: settings.screenshot_to_memory,
             max_items: settings.max_items,
             ttl: settings.ttl.map(String::from),
+            history: settings.history.map(HistoryBody::from),
             agent_states: settings.agent_states.clone(),
         }
     }
@@ -101,6 +129,7 @@ pub(super) fn settings_patch(object: &str) -> Result<SettingsPatch, Problem> {
             "/settings/screenshot_to_memory" => patch.screenshot_to_memory = set(&at, value, flag)?,
             "/settings/max_items" => patch.max_items = set(&at, value, max_items)?,
             "/settings/ttl" => patch.ttl = set(&at, value, ttl_member)?,
+            "/settings/history" => patch.history = history(&at, value)?,
             "/settings/agent_states" => patch.agent_states = set(&at, value, agent_states)?,
             _ => return Err(unknown_field(at)),
         }
@@ -114,6 +143,31 @@ fn set<T>(
     read: impl Fn(&str, &str) -> Result<T, Problem>,
 ) -> Result<Set<T>, Problem> {
     if json::kind(value) == Kind::Null { Ok(Set::Reset) } else { read(at, value).map(Set::To) }
+}
+
+/// `"all"`, an age, a number of revisions, or a size.
+fn history(at: &str, value: &str) -> Result<Set<History>, Problem> {
+    let text = match json::kind(value) {
+        Kind::Null => return Ok(Set::Reset),
+        Kind::Number => {
+            let count = json::whole(value).filter(|count| *count > 0);
+            let why = "a number of revisions is a whole number, at least 1";
+            let count = count.ok_or_else(|| invalid_field(at.to_owned(), why))?;
+            return Ok(Set::To(History::Revisions(count)));
+        }
+        Kind::String => json::decode(value),
+        Kind::Object | Kind::Array | Kind::Bool => "".into(),
+    };
+    if text == HISTORY_ALL {
+        return Ok(Set::Reset);
+    }
+    // Digits alone could be bytes as well as revisions.
+    let has_unit = !text.ends_with(|last: char| last.is_ascii_digit());
+    let size = text.parse().ok().filter(|ByteSize(bytes)| has_unit && *bytes > 0);
+    let age = text.parse().ok().map(History::Age);
+    let kept = age.or_else(|| size.map(|ByteSize(bytes)| History::Bytes(bytes)));
+    let why = "needed here is \"all\", an age such as \"30d\", a number of revisions, or a size such as \"64MiB\"";
+    kept.map(Set::To).ok_or_else(|| invalid_field(at.to_owned(), why))
 }
 
 fn history_keys(at: &str, value: &str) -> Result<Vec<String>, Problem> {

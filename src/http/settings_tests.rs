@@ -31,18 +31,20 @@ fn states(text: &str) -> AgentStates {
 #[test]
 fn an_absent_setting_stays_and_null_resets_it() {
     assert_eq!(read("{}"), SettingsPatch::default());
-    for name in ["history_keys", "screenshot_to_memory", "max_items", "ttl", "agent_states"] {
+    for name in
+        ["history_keys", "screenshot_to_memory", "max_items", "ttl", "history", "agent_states"]
+    {
         let settings = Settings {
-            history: None,
             history_keys: Some(Vec::new()),
             screenshot_to_memory: Some(false),
             max_items: Some(MaxItems::All(max(1))),
             ttl: "30d".parse().ok(),
+            history: Some(History::Revisions(1)),
             agent_states: Some(AgentStates::new()),
         };
         let left = read(&format!("{{\"{name}\":null}}")).apply(&settings);
         let shown = serde_json::to_value(SettingsBody::from(&left)).unwrap();
-        assert_eq!((shown.as_object().unwrap().len(), shown.get(name)), (4, None), "{name}");
+        assert_eq!((shown.as_object().unwrap().len(), shown.get(name)), (5, None), "{name}");
     }
 }
 
@@ -54,11 +56,50 @@ fn settings_are_shown_as_they_were_sent() {
         r#"{"max_items":{"questions":1,"requests":2,"trajectories":3,"screenshots":4,"memory":5}}"#,
         r#"{"max_items":{}}"#,
         r#"{"history_keys":["a"],"screenshot_to_memory":true,"ttl":"0090m"}"#,
+        r#"{"history":500}"#,
+        r#"{"history":"30d"}"#,
+        r#"{"history":"64MiB"}"#,
+        r#"{"history":"1000B"}"#,
         r#"{"agent_states":{"A":{"from":["CONTINUE","B"],"to":[]},"B":{"from":[],"to":["A","B"]}}}"#,
     ] {
         let settings = read(sent).apply(&Settings::default());
         let shown = serde_json::to_string(&SettingsBody::from(&settings)).unwrap();
         assert_eq!(shown, sent.replace("0090m", "90m"));
+    }
+}
+
+#[test]
+fn a_history_is_all_or_an_age_or_a_number_or_a_size() {
+    for (sent, kept) in [
+        ("null", Set::Reset),
+        (r#""all""#, Set::Reset),
+        (r#""\u0061ll""#, Set::Reset),
+        ("1", Set::To(History::Revisions(1))),
+        (r#""90m""#, Set::To(History::Age("90m".parse().unwrap()))),
+        (r#""4kib""#, Set::To(History::Bytes(4096))),
+        (r#""1B""#, Set::To(History::Bytes(1))),
+    ] {
+        let patch = read(&format!("{{\"history\":{sent}}}"));
+        assert_eq!(patch.history, kept, "{sent}");
+    }
+    for wrong in [
+        "0",
+        "-1",
+        "1.5",
+        "1e400",
+        r#""""#,
+        r#""ALL""#,
+        r#""5""#,
+        r#""0B""#,
+        r#""0s""#,
+        r#""1GB""#,
+        "true",
+        "[]",
+        "{}",
+        r#""99999999TiB""#,
+        r#""36501d""#,
+    ] {
+        check_refused(&format!("{{\"history\":{wrong}}}"), Code::InvalidField, "/history");
     }
 }
 

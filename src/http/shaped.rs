@@ -48,6 +48,13 @@ pub(super) struct WrittenBody {
     skipped_count: Option<usize>,
 }
 
+impl WrittenBody {
+    /// The session is at this revision, and that is all there is to tell.
+    pub(super) fn at(revision: Revision) -> Self {
+        Self { revision: revision.0, ..Self::default() }
+    }
+}
+
 /// An entry that was made.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct NewEntry {
@@ -213,6 +220,6 @@ impl Written<'_> {
     }
 
     fn body(&self) -> WrittenBody {
-        WrittenBody { revision: self.receipt.board.revision().0, ..WrittenBody::default() }
+        WrittenBody::at(self.receipt.board.revision())
     }
 }

@@ -7,6 +7,7 @@ use super::etag::Resource;
 use super::intake::Intake;
 use super::path::{InvalidStatePath, state_path};
 use super::problem::{Fault, Problem};
+use super::questions::answer_member;
 use super::state::{number, value_of};
 use super::write::Writing;
 use crate::board::json::{self, DEPTH_MAX, Kind};
@@ -208,11 +209,7 @@ fn one_operation(
         "answer" => {
             let question = Seq(whole(&at, target)?);
             let (at, value) = fields.need("value")?;
-            let answer = string(&at, value)?;
-            if answer.trim().is_empty() {
-                return Err(invalid_field(at, "an answer is not blank"));
-            }
-            Command::AnswerQuestion { question, answer }
+            Command::AnswerQuestion { question, answer: answer_member(&at, value)? }
         }
         _ => {
             let agent = string(&at, target)?;

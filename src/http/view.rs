@@ -6,7 +6,9 @@ use std::sync::Arc;
 use super::params::{Params, invalid};
 use super::path::image_url;
 use super::problem::Problem;
-use crate::board::{Board, Claim, Done, Entry, IMAGE_MEMBER, Image, Item, SessionName, Work, json};
+use crate::board::{
+    Awaited, Board, Claim, Done, Entry, IMAGE_MEMBER, Image, Item, LogName, SessionName, Work, json,
+};
 use crate::service::{Service, ServiceError};
 
 /// What stands for a stored image.
@@ -62,12 +64,25 @@ impl View {
         entry: &Entry,
         out: &mut String,
     ) -> Result<(), ServiceError> {
-        write_envelope(entry, out);
+        out.push('{');
+        self.write_members(service, board, entry, out).await?;
+        out.push('}');
+        Ok(())
+    }
+
+    /// Writes the members of an entry's envelope.
+    pub(super) async fn write_members(
+        &self,
+        service: &Service,
+        board: &Board,
+        entry: &Entry,
+        out: &mut String,
+    ) -> Result<(), ServiceError> {
+        write_envelope(board, entry, out);
         self.write_item(service, board, &entry.item, out).await?;
         if let (Images::Url, Some(image)) = (self.images, entry.item.image()) {
             write_image(&image_url(&self.session, entry.seq), image, out);
         }
-        out.push('}');
         Ok(())
     }
 
@@ -102,9 +117,9 @@ impl View {
     }
 }
 
-fn write_envelope(entry: &Entry, out: &mut String) {
+fn write_envelope(board: &Board, entry: &Entry, out: &mut String) {
     let Entry { seq, revision, at, agent, updated, .. } = entry;
-    push(out, format_args!("{{\"seq\":{seq},\"revision\":{revision},\"at\":\"{at}\""));
+    push(out, format_args!("\"seq\":{seq},\"revision\":{revision},\"at\":\"{at}\""));
     if let Some(agent) = agent {
         out.push_str(",\"agent\":");
         json::quote(agent.as_str(), out);
@@ -116,12 +131,23 @@ fn write_envelope(entry: &Entry, out: &mut String) {
             json::quote(by.as_str(), out);
         }
     }
+    if let Some(Awaited { expires_at, .. }) = awaited(board, entry) {
+        push(out, format_args!(",\"expires_at\":\"{expires_at}\""));
+    }
     match entry.work.as_deref() {
         Some(Work::Claimed(claim)) => write_claim(claim, out),
         Some(Work::Done(done)) => write_done(done, out),
         Some(Work::Lapsed { .. }) | None => {}
     }
     out.push_str(",\"item\":");
+}
+
+/// Until when an entry waits for its answer. Only a question can, and the entries of other logs have the
+/// same seqs.
+fn awaited<'a>(board: &'a Board, entry: &Entry) -> Option<&'a Awaited> {
+    let awaited = board.asked().awaited(entry.seq)?;
+    let question = board.log(&LogName::Questions)?.get(entry.seq)?;
+    std::ptr::eq(&raw const **question, entry).then_some(awaited)
 }
 
 fn write_claim(claim: &Claim, out: &mut String) {

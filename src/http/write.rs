@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 use super::agents::{Seen, write_agent};
 use super::answer::unwritten;
 use super::body::{BodyBytes, BodyRoom, read, work};
-use super::error::refused;
+use super::error::{no_session, refused};
 use super::etag::{Resource, Tag, condition, version};
 use super::params::{Params, invalid};
 use super::path::{Author, SessionPath};
@@ -24,10 +24,12 @@ use super::repeat::Repeat;
 use super::shaped::{ShapeResult, Shaped, Written};
 use super::view::{Images, View};
 use crate::board::{
-    self, AgentName, Command, Current, Fence, Rejected, Revision, Seq, SessionName, Terms, Version,
-    Write,
+    self, AgentName, Board, Command, Current, Fence, Rejected, Revision, Seq, SessionName, Terms,
+    Version, Write, permits,
 };
-use crate::service::{ImageBytes, Keep, Patch, Published, Receipt, Reply, Service, ServiceError};
+use crate::service::{
+    At, ImageBytes, Keep, Patch, Published, Receipt, Reply, Service, ServiceError,
+};
 
 /// Up to this size a refused condition shows the resource as it is.
 const CURRENT_BYTES_MAX: usize = 64 << 10;
@@ -136,6 +138,74 @@ impl Writing {
         let keep = self.keep(&terms, &shape);
         let reply = self.service.patch_entry(terms, log, seq, patch, keep).await;
         self.answer(&resource, reply, &*shape).await
+    }
+
+    /// The session that it writes.
+    pub(super) fn session(&self) -> &SessionName {
+        &self.session
+    }
+
+    /// Lets it write this session in place of the one in its path, and tells the latter.
+    pub(super) fn elsewhere(&mut self, session: SessionName) -> SessionName {
+        std::mem::replace(&mut self.session, session)
+    }
+
+    /// The answer to its first, where it is a repeat: that needs nothing of what was there then.
+    pub(super) fn repeated(&self, resource: &Resource) -> Result<Option<Response>, Problem> {
+        let Some(kept) = self.service.recall(&self.terms(resource)?)? else { return Ok(None) };
+        Ok(Some(Shaped::again(&kept).map_err(unwritten)?.into_response()))
+    }
+
+    /// A session's board as it was, or as it is where no point in its history is named.
+    pub(super) async fn board_at(
+        &self,
+        session: &SessionName,
+        at: Option<&At>,
+    ) -> Result<Arc<Board>, Problem> {
+        let published = self.service.published(session)?.ok_or_else(|| no_session(session))?;
+        match at {
+            Some(at) => Ok(self.service.board_at(&published, at).await?),
+            None => Ok(published.board),
+        }
+    }
+
+    /// Makes its session of the board of another one.
+    pub(super) async fn fork(
+        self,
+        board: Arc<Board>,
+        fork_of: SessionName,
+        shape: impl Fn(&Written<'_>) -> ShapeResult + Send + Sync + 'static,
+    ) -> Result<Response, Problem> {
+        let (terms, shape) = (self.terms(&Resource::Session)?, Arc::new(shape));
+        let keep = self.keep(&terms, &shape);
+        let reply = self.service.fork(terms, board, fork_of, keep).await;
+        self.answer(&Resource::Session, reply, &*shape).await
+    }
+
+    /// Lets its session be as it was.
+    pub(super) async fn restore(
+        self,
+        then: Arc<Board>,
+        shape: impl Fn(&Written<'_>) -> ShapeResult + Send + Sync + 'static,
+    ) -> Result<Response, Problem> {
+        let (terms, shape) = (self.terms(&Resource::Session)?, Arc::new(shape));
+        let keep = self.keep(&terms, &shape);
+        let reply = self.service.restore(terms, then, keep).await;
+        self.answer(&Resource::Session, reply, &*shape).await
+    }
+
+    /// Forgets its session's history before now; gives the session's tag with its revision. That commits
+    /// nothing, so there is nothing to repeat, and its terms are looked at here.
+    pub(super) async fn purge(self) -> Result<(Revision, Tag), Problem> {
+        let board = self.board_at(&self.session, None).await?;
+        let terms = self.terms(&Resource::Session)?;
+        if let Err(rejected) = permits(&board, &terms) {
+            let error = ServiceError::Rejected { rejected, revision: Some(board.revision()) };
+            return Err(self.refusal(&Resource::Session, error).await);
+        }
+        let revision = self.service.purge(&self.session, terms.author.as_ref()).await?;
+        let version = Version { session: board.id(), changed: revision };
+        Ok((revision, Tag::new(self.service.epoch(), version, &Resource::Session)))
     }
 
     fn terms(&self, resource: &Resource) -> Result<Terms, Problem> {

@@ -16,6 +16,12 @@ const NAME: &str = r"^(?!\.{1,2}$)[^/\u0000-\u001f\u007f-\u009f]+$";
 /// A JSON number.
 const NUMBER: &str = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$";
 
+/// The same, with at least one character that is no digit.
+const CHECKPOINT: &str = r"^(?![0-9]+$)(?!\.{1,2}$)[^/\u0000-\u001f\u007f-\u009f]+$";
+
+/// A session's name and a seq.
+const INBOX_PLACE: &str = r"^(?!\.{1,2}/)[^/\u0000-\u001f\u007f-\u009f]+/[0-9]{1,19}$";
+
 /// A list of entity tags, or `*`.
 const TAGS: &str = r#"^(\*|(W/)?"[!#-~]*"(, (W/)?"[!#-~]*")*)$"#;
 
@@ -129,6 +135,30 @@ params! {
             case aside", text()),
         query("pending", "Questions with a string `question` or `text` and no `answer`; requests that are \
             neither claimed nor done; no effect on the other logs", boolean()),
+    ];
+    /// Which questions the inbox has.
+    InboxParams = [
+        query("limit", "How many at most; 100 unless said otherwise", unsigned(1, 1000)),
+        query("after", "Only questions after this place: the `next` of another page",
+            pattern(INBOX_PLACE)),
+        query("prefix", "Only of sessions whose names begin so", text()),
+        list("label", "Only of sessions that have all these labels, each as `name:value`",
+            pattern("^[^:]*:"), None),
+    ];
+    /// Which checkpoints a list has.
+    CheckpointsQuery = [
+        query("limit", "How many at most; 100 unless said otherwise", unsigned(1, 1000)),
+        query("after", "Only names after this one, in the order of their bytes", checkpoint_name()),
+    ];
+    /// The checkpoint of a path.
+    InCheckpoint = [path("checkpoint", "The checkpoint's name, by the same rule as the session's, with at \
+        least one character that is no digit", checkpoint_name())];
+    /// How long questions wait.
+    WaitingQuery = [
+        query("expires", "Questions wait so long for their answers; then the default is the answer, marked \
+            as `expired`. No effect on the other logs", ttl()),
+        query("default", "With `expires`: what the answer is then; null unless it is said",
+            pattern("\\S")),
     ];
     /// How entries are shown.
     ShownQuery = [
@@ -244,6 +274,33 @@ fn name() -> Object {
         .max_length(Some(NAME_BYTES_MAX))
         .pattern(Some(NAME))
         .build()
+}
+
+/// The name of a session that is to be made.
+pub(in crate::http) fn new_session_name() -> Object {
+    name()
+}
+
+/// The name of a checkpoint.
+pub(in crate::http) fn checkpoint_name() -> Object {
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .min_length(Some(1))
+        .max_length(Some(NAME_BYTES_MAX))
+        .pattern(Some(CHECKPOINT))
+        .build()
+}
+
+/// A point in a session's history: a revision, as a number or as digits, or a checkpoint's name.
+pub(in crate::http) fn point() -> Schema {
+    let told = "A revision, or a checkpoint's name";
+    let any = utoipa::openapi::schema::OneOfBuilder::new().description(Some(told));
+    any.item(unsigned(0, usize::MAX)).item(name()).into()
+}
+
+/// True, and nothing else.
+pub(in crate::http) fn only_true() -> Object {
+    ObjectBuilder::new().schema_type(Type::Boolean).enum_values(Some([true])).build()
 }
 
 fn text() -> Object {

@@ -54,6 +54,11 @@ refusals! {
     BlockedOrNoNumber = [StaleFence, NotAnObject, NotANumber];
     Claimed = [StaleFence, AlreadyClaimed];
     WrongMove = [StaleFence, IllegalTransition];
+    NoCheckpoint = [SessionNotFound, CheckpointNotFound];
+    NoPoint = [SessionNotFound, RevisionNotFound, CheckpointNotFound];
+    Answered = [StaleFence, AlreadyAnswered];
+    Exists = [StaleFence, SessionExists];
+    Compacted = [HistoryCompacted];
     Conflict = [StaleFence, NotAnObject, NotANumber, AlreadyClaimed, AlreadyAnswered, IllegalTransition];
     KeyReused = [IdempotencyKeyReused];
     TooDeepPath = [TooDeep, IdempotencyKeyReused];
@@ -167,6 +172,18 @@ sets! {
     ReleaseRefusals = [Anonymous, NoEntry, Claimed, Precondition, TooLargeToCommit, KeyReused] + WRITE;
     /// Of finishing a request.
     FinishRefusals = [NoEntry, Claimed, Precondition, InvalidOutcome] + BODY + WRITE;
+    /// Of answering a question.
+    AnswerRefusals = [NoEntry, Answered, Precondition, InvalidOutcome] + BODY + WRITE;
+    /// Of making a checkpoint.
+    CheckpointRefusals = [NoSession, LostClaim, Precondition, InvalidTerms] + BODY + WRITE;
+    /// Of removing a checkpoint.
+    RemoveCheckpointRefusals = [InvalidRequest, NoCheckpoint, Precondition, TooLargeToCommit] + ALONE + WRITE;
+    /// Of forking a session.
+    ForkRefusals = [NoPoint, Exists, Compacted, Precondition, InvalidTerms] + BODY + WRITE;
+    /// Of letting a session be as it was.
+    RestoreRefusals = [NoPoint, LostClaim, Compacted, Precondition, InvalidTerms] + BODY + WRITE;
+    /// Of forgetting a session's history.
+    PurgeRefusals = [InvalidRequest, NoSession, LostClaim, Precondition] + WRITE;
     /// Of a transaction.
     TransactRefusals = [AnonymousBody, NoPart, Conflict, BodyTimeout, TooLarge, Precondition, InvalidItems] + WRITE;
 }
@@ -286,6 +303,11 @@ fn is_about_session(code: Code) -> bool {
         Code::EntryNotFound
             | Code::PathNotFound
             | Code::AgentNotFound
+            | Code::CheckpointNotFound
+            | Code::RevisionNotFound
+            | Code::HistoryCompacted
+            | Code::AlreadyAnswered
+            | Code::SessionExists
             | Code::StaleFence
             | Code::PreconditionFailed
             | Code::RevisionNotReached

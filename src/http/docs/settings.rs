@@ -11,6 +11,13 @@ use crate::board::{AGENT_STATES_MAX, LABEL_BYTES_MAX, Status};
 /// The logs that may have a bound of their own, `memory` being that of every agent.
 const BOUNDED: [&str; 5] = ["questions", "requests", "trajectories", "screenshots", "memory"];
 
+/// An age. The server takes a little more: up to 36500d, in any unit.
+const AGE: &str =
+    "^0*([1-9][0-9]{0,11}ms|[1-9][0-9]{0,8}s|[1-9][0-9]{0,6}m|[1-9][0-9]{0,4}h|[1-9][0-9]{0,3}d)$";
+
+/// A size with its unit. The server takes a little more.
+const SIZE: &str = "^0*[1-9][0-9]{0,5}(B|KiB|MiB|GiB|TiB)$";
+
 /// How many items are kept.
 pub(in crate::http) fn max_items() -> Schema {
     let told = "How many items its logs keep, the oldest go: a number for every log and every memory, or \
@@ -41,6 +48,28 @@ fn count(kind: impl Into<SchemaType>) -> ObjectBuilder {
         .format(Some(SchemaFormat::KnownFormat(KnownFormat::Int64)))
         .minimum(Some(1))
         .maximum(Some(usize::MAX))
+}
+
+/// How much of a history is kept.
+pub(in crate::http) fn history() -> Schema {
+    let told = "How much of its history is kept besides the board: what is younger than an age such as \
+        `30d`, a number of revisions, or a size such as `64MiB`; all where it is absent";
+    let any = OneOfBuilder::new().description(Some(told)).item(count(Type::Integer));
+    any.item(text(AGE)).item(text(SIZE)).into()
+}
+
+/// How much of a history is to be kept.
+pub(in crate::http) fn history_patch() -> Schema {
+    let told = "How much of the session's history is kept besides the board, what is older is let go soon \
+        after: what is younger than an age such as `30d`, a number of revisions, or a size such as `64MiB`; \
+        `all` or null is all";
+    let null = ObjectBuilder::new().schema_type(Type::Null);
+    let any = OneOfBuilder::new().description(Some(told)).item(null).item(count(Type::Integer));
+    any.item(text("^all$")).item(text(AGE)).item(text(SIZE)).into()
+}
+
+fn text(pattern: &str) -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(Type::String).pattern(Some(pattern))
 }
 
 /// The statuses that a session is to add.

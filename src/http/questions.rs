@@ -1,0 +1,252 @@
+//! Questions and answers: answer one or say that there is no answer, and the inbox of all that wait.
+//!
+//! Questions are a log like the others; what is here is only what no other log has.
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::Response;
+use utoipa::ToSchema;
+
+use super::answer::Answer;
+use super::body::{BODY_BYTES_MAX, json_text, members, only_json};
+use super::docs;
+use super::error::{invalid_field, unknown_field};
+use super::etag::{Resource, Tag};
+use super::logs::EntryBody;
+use super::params::{Params, invalid};
+use super::path::EntryPath;
+use super::problem::Problem;
+use super::sessions::{has, labels_param};
+use super::shaped::WrittenBody;
+use super::state::value_of;
+use super::view::{Images, View, push};
+use super::write::Writing;
+use crate::board::json::{self, DEPTH_MAX, Kind};
+use crate::board::{Command, LogName, Seq, SessionName, Ttl};
+use crate::service::{Asking, Service};
+
+/// How many questions a page of the inbox has, unless it is asked for more or fewer.
+const INBOX_DEFAULT: usize = 100;
+
+/// How many questions a page of the inbox may have.
+const INBOX_MAX: u64 = 1000;
+
+/// From this size on a page of the inbox has no more questions, however many were asked for.
+const PAGE_BYTES: usize = 1 << 20;
+
+/// An answer, or that there is none: one of the two.
+#[derive(ToSchema)]
+#[schema(max_properties = 1, min_properties = 1)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "the document's form of what is read here")]
+pub(super) struct NewAnswerBody {
+    /// The answer, which is not blank.
+    #[schema(required = false, nullable = false, min_length = 1, pattern = "\\S")]
+    answer: Option<String>,
+    /// True: there is no answer, and none will come.
+    #[schema(required = false, nullable = false, schema_with = docs::only_true)]
+    skip: Option<bool>,
+}
+
+/// A question that waits for an answer, with the session that it is of.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "the document's form of what is written here")]
+pub(super) struct AskedBody {
+    /// Its session.
+    #[schema(example = "sess_12345")]
+    session: String,
+    #[serde(flatten)]
+    entry: EntryBody,
+}
+
+/// A page of the inbox, by session and then by seq.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "the document's form of what is written here")]
+pub(super) struct InboxPage {
+    /// At most as many as asked for.
+    questions: Vec<AskedBody>,
+    /// Where to go on, as `after`; null where nothing was listed yet.
+    #[schema(required)]
+    next: Option<String>,
+    /// Whether there are more.
+    more: bool,
+}
+
+/// How long questions that are posted wait, and what is their answer after that.
+pub(super) struct Waiting {
+    pub(super) ttl: Ttl,
+    pub(super) default: Option<String>,
+}
+
+impl Waiting {
+    /// The parameters of a POST; they mean something to questions only.
+    pub(super) fn params(log: &LogName, params: &mut Params) -> Result<Option<Self>, Problem> {
+        let ttl: Option<Ttl> = params.parsed("expires")?;
+        let default = params.text("default")?;
+        if *log != LogName::Questions {
+            return Ok(None);
+        }
+        if default.as_deref().is_some_and(is_blank) {
+            return Err(invalid("default", "is an answer, which is not blank"));
+        }
+        match (ttl, default) {
+            (Some(ttl), default) => Ok(Some(Self { ttl, default })),
+            (None, None) => Ok(None),
+            (None, Some(_)) => Err(invalid("default", "goes with expires")),
+        }
+    }
+}
+
+fn is_blank(answer: &str) -> bool {
+    answer.trim().is_empty()
+}
+
+/// An answer, as a body says it.
+pub(super) fn answer_member(at: &str, value: &str) -> Result<String, Problem> {
+    if json::kind(value) != Kind::String {
+        return Err(invalid_field(at.to_owned(), "a text is needed here"));
+    }
+    value_of(value, DEPTH_MAX, at)?;
+    let answer = json::decode(value).into_owned();
+    if is_blank(&answer) {
+        return Err(invalid_field(at.to_owned(), "an answer is not blank"));
+    }
+    Ok(answer)
+}
+
+/// Answer a question
+///
+/// Or say that there is no answer. One answer wins; the next is refused.
+#[utoipa::path(
+    put, path = "/v1/sessions/{session}/questions/{seq}/answer", operation_id = "answer_question", tag = "questions",
+    params(docs::InSession, docs::AtSeq, docs::Writes),
+    request_body(content = NewAnswerBody, description = "The answer, or that there is none"),
+    responses(
+        (status = 200, description = "It is answered", body = WrittenBody,
+            headers(("ETag" = String, description = "The entry's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        docs::AnswerRefusals,
+    )
+)]
+pub(super) async fn answer(
+    EntryPath { seq, .. }: EntryPath,
+    mut writing: Writing,
+    body: Body,
+) -> Result<Response, Problem> {
+    let bytes = writing.body(body, BODY_BYTES_MAX).await?;
+    only_json(&writing.headers)?;
+    let command = answering(seq, json_text(&bytes)?)?;
+    let resource = Resource::Entry(LogName::Questions, seq);
+    writing
+        .write(resource, command, Vec::new(), move |written| {
+            written.changed(written.entry_tag(&LogName::Questions, seq), None)
+        })
+        .await
+}
+
+/// Reads `{"answer": …}` or `{"skip": true}`.
+fn answering(question: Seq, text: &str) -> Result<Command, Problem> {
+    let mut read = None;
+    for (pointer, value) in members("", text)? {
+        let command = match (pointer.as_str(), value) {
+            ("/answer", value) => {
+                Command::AnswerQuestion { question, answer: answer_member(&pointer, value)? }
+            }
+            ("/skip", "true") => Command::SkipQuestion { question },
+            ("/skip", _) => return Err(invalid_field(pointer, "true is needed here")),
+            _ => return Err(unknown_field(pointer)),
+        };
+        if read.replace(command).is_some() {
+            return Err(invalid_field(pointer, "one answer, or that there is none"));
+        }
+    }
+    let none = || invalid_field(String::new(), "'answer' or 'skip' is needed here");
+    read.ok_or_else(none)
+}
+
+/// Which questions a page of the inbox has.
+struct InboxQuery {
+    limit: usize,
+    after: Option<(SessionName, Seq)>,
+    prefix: String,
+    labels: Vec<(String, String)>,
+}
+
+impl InboxQuery {
+    fn params(params: &mut Params) -> Result<Self, Problem> {
+        let after = params.text("after")?;
+        let place =
+            |text: &str| place(text).ok_or_else(|| invalid("after", "is a 'next' of this list"));
+        Ok(Self {
+            limit: params.count("limit", 1, INBOX_MAX)?.unwrap_or(INBOX_DEFAULT),
+            after: after.as_deref().map(place).transpose()?,
+            prefix: params.text("prefix")?.unwrap_or_default(),
+            labels: labels_param(params)?,
+        })
+    }
+}
+
+/// Where a page ended: no session's name has a slash.
+fn place(text: &str) -> Option<(SessionName, Seq)> {
+    let (session, seq) = text.rsplit_once('/')?;
+    let digits = seq.bytes().all(|byte| byte.is_ascii_digit());
+    Some((session.parse().ok()?, Seq(seq.parse().ok().filter(|_| digits)?)))
+}
+
+/// List the questions that wait for an answer
+///
+/// Of all sessions, by session and then by seq, a page at a time. A question waits while it has a text as
+/// `question` or `text`, and no `answer`.
+#[utoipa::path(
+    get, path = "/v1/questions", operation_id = "list_questions", tag = "questions",
+    params(docs::InboxParams, docs::IfNoneMatch),
+    responses(
+        (status = 200, description = "A page of questions", body = InboxPage,
+            headers(("ETag" = String, description = "Changes with the answer"))),
+        docs::ListRefusals,
+    )
+)]
+pub(super) async fn inbox(
+    State(service): State<Service>,
+    headers: HeaderMap,
+    mut params: Params,
+) -> Result<Response, Problem> {
+    let query = InboxQuery::params(&mut params)?;
+    params.finish()?;
+    let page = page(&service, &query).await?;
+    let tag = Tag::of_bytes(service.epoch(), page.as_bytes());
+    match Answer::plain().unless_known(&headers, &tag)? {
+        Ok(answer) => Ok(answer.text(page)),
+        Err(known) => Ok(known),
+    }
+}
+
+/// A page of the inbox as it is now, as JSON.
+async fn page(service: &Service, query: &InboxQuery) -> Result<String, Problem> {
+    let InboxQuery { limit, after, prefix, labels } = query;
+    let found = service.inbox(after.clone(), prefix, limit + 1, |board| has(board, labels));
+    let (mut text, mut next, mut left) = (String::from("{\"questions\":["), after.clone(), *limit);
+    let mut found = found.into_iter().peekable();
+    while left > 0
+        && text.len() < PAGE_BYTES
+        && let Some(Asking { session, board, entry }) = found.next()
+    {
+        if left < *limit {
+            text.push(',');
+        }
+        text.push_str("{\"session\":");
+        json::quote(session.as_str(), &mut text);
+        text.push(',');
+        let view = View { session: session.clone(), keys: None, images: Images::Url };
+        view.write_members(service, &board, &entry, &mut text).await?;
+        text.push('}');
+        (next, left) = (Some((session, entry.seq)), left - 1);
+    }
+    text.push_str("],\"next\":");
+    match &next {
+        Some((session, seq)) => json::quote(&format!("{session}/{seq}"), &mut text),
+        None => text.push_str("null"),
+    }
+    push(&mut text, format_args!(",\"more\":{}}}", found.peek().is_some()));
+    Ok(text)
+}
