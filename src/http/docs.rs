@@ -22,7 +22,7 @@ pub(super) use params::{
     AgentsQuery, AtPath, AtSeq, CheckpointsQuery, ClearingQuery, DictionaryQuery, IfNoneMatch,
     InAgent, InCheckpoint, InLog, InMemory, InSession, InboxParams, LifetimeQuery, ListQuery,
     MinRevision, PageQuery, PromptQuery, ReadingQuery, RemovalQuery, Removes, SeenQuery,
-    ShownQuery, WaitingQuery, Writes, checkpoint_name, new_session_name, only_true, point,
+    ShownQuery, WaitingQuery, Writes, checkpoint_name, new_session_name, point, skip,
 };
 pub(super) use refusals::{
     AnswerRefusals, AppendRefusals, CheckpointRefusals, ClaimRefusals, FinishRefusals,

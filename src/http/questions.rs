@@ -44,8 +44,7 @@ pub(super) struct NewAnswerBody {
     /// The answer, which is not blank.
     #[schema(required = false, nullable = false, min_length = 1, pattern = "\\S")]
     answer: Option<String>,
-    /// True: there is no answer, and none will come.
-    #[schema(required = false, nullable = false, schema_with = docs::only_true)]
+    #[schema(required = false, schema_with = docs::skip)]
     skip: Option<bool>,
 }
 
@@ -224,7 +223,7 @@ pub(super) async fn inbox(
 /// A page of the inbox as it is now, as JSON.
 async fn page(service: &Service, query: &InboxQuery) -> Result<String, Problem> {
     let InboxQuery { limit, after, prefix, labels } = query;
-    let found = service.inbox(after.clone(), prefix, limit + 1, |board| has(board, labels));
+    let found = service.inbox(after.as_ref(), prefix, limit + 1, |board| has(board, labels));
     let (mut text, mut next, mut left) = (String::from("{\"questions\":["), after.clone(), *limit);
     let mut found = found.into_iter().peekable();
     while left > 0

@@ -28,12 +28,12 @@ impl Service {
     #[must_use]
     pub fn inbox(
         &self,
-        after: Option<(SessionName, Seq)>,
+        after: Option<&(SessionName, Seq)>,
         prefix: &str,
         limit: usize,
         matches: impl Fn(&Board) -> bool,
     ) -> Vec<Asking> {
-        let (mut from, passed) = match &after {
+        let (mut from, passed) = match after {
             // Further questions of the last session come first.
             Some((name, seq)) => (Bound::Included(name.clone()), Some((name, *seq))),
             None => (Bound::Unbounded, None),

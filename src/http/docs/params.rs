@@ -278,13 +278,17 @@ fn name() -> Object {
 
 /// The name of a session that is to be made.
 pub(in crate::http) fn new_session_name() -> Object {
-    name()
+    let mut named = name();
+    named.description = Some("The new session's name".to_owned());
+    named
 }
 
 /// The name of a checkpoint.
 pub(in crate::http) fn checkpoint_name() -> Object {
+    let told = "A name with at least one character that is no digit";
     ObjectBuilder::new()
         .schema_type(Type::String)
+        .description(Some(told))
         .min_length(Some(1))
         .max_length(Some(NAME_BYTES_MAX))
         .pattern(Some(CHECKPOINT))
@@ -298,9 +302,10 @@ pub(in crate::http) fn point() -> Schema {
     any.item(unsigned(0, usize::MAX)).item(name()).into()
 }
 
-/// True, and nothing else.
-pub(in crate::http) fn only_true() -> Object {
-    ObjectBuilder::new().schema_type(Type::Boolean).enum_values(Some([true])).build()
+/// That a question is skipped: true, and nothing else.
+pub(in crate::http) fn skip() -> Object {
+    let only_true = ObjectBuilder::new().schema_type(Type::Boolean).enum_values(Some([true]));
+    only_true.description(Some("There is no answer, and none will come")).build()
 }
 
 fn text() -> Object {
