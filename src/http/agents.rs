@@ -1,26 +1,22 @@
 //! Agents: list them, register one, change what it says of itself, remove it.
 
 use axum::body::Body;
-use axum::extract::State;
-use axum::http::{HeaderMap, Uri};
 use axum::response::Response;
 use utoipa::ToSchema;
 
-use super::answer::Answer;
 use super::body::{BODY_BYTES_MAX, BodyBytes, json_text, media_type, only_json, unpatchable};
 use super::docs;
 use super::error::{Place, invalid_item, object_required, refused};
-use super::etag::{Resource, Tag};
+use super::etag::{Rendering, Resource};
 use super::params::Params;
 use super::path::{AgentPath, SessionPath, agent_url};
 use super::problem::Problem;
-use super::read::shown;
+use super::read::{Early, Reading};
 use super::shaped::WrittenBody;
 use super::view::push;
 use super::write::Writing;
 use crate::board::json::{self, Kind};
-use crate::board::{Agent, AgentName, Command, Item, Rejected};
-use crate::service::Service;
+use crate::board::{Agent, AgentName, Board, Command, Item, Rejected};
 
 /// How many agents a list has, unless it is asked for more or fewer.
 const LIST_DEFAULT: usize = 100;
@@ -148,24 +144,15 @@ pub(super) fn write_agent(name: &AgentName, agent: &Agent, seen: Seen, out: &mut
     )
 )]
 pub(super) async fn list(
-    State(service): State<Service>,
     SessionPath(session): SessionPath,
-    headers: HeaderMap,
-    uri: Uri,
-    mut params: Params,
-) -> Result<Response, Problem> {
-    let limit = params.count("limit", 1, LIST_MAX)?.unwrap_or(LIST_DEFAULT);
-    let after: Option<AgentName> = params.parsed("after")?;
-    let status = params.text("status")?;
-    let seen = Seen::param(&mut params)?;
-    let board = shown(&service, &session, params).await?.board;
-    let version = board.agents_version();
-    let tag = Tag::new(service.epoch(), version, &Resource::Agents)
-        .rendering(uri.query().unwrap_or_default(), "");
-    let answer = match Answer::of(board.revision()).unless_known(&headers, &tag)? {
-        Ok(answer) => answer,
-        Err(known) => return Ok(known),
-    };
+    mut reading: Reading,
+) -> Result<Response, Early> {
+    let limit = reading.params.count("limit", 1, LIST_MAX)?.unwrap_or(LIST_DEFAULT);
+    let after: Option<AgentName> = reading.params.parsed("after")?;
+    let status = reading.params.text("status")?;
+    let seen = Seen::param(&mut reading.params)?;
+    let agents = |board: &Board| Ok(Rendering::of(Resource::Agents, board.agents_version()));
+    let (answer, board) = reading.of(&session, agents).await?;
     let wanted = |agent: &Agent| {
         status.as_ref().is_none_or(|status| agent.profile.status().as_str() == status)
     };
@@ -189,7 +176,7 @@ pub(super) async fn list(
         None => text.push_str("null"),
     }
     let (more, count) = (found.peek().is_some(), board.agents().len());
-    let revision = version.changed;
+    let revision = board.agents_version().changed;
     push(&mut text, format_args!(",\"more\":{more},\"count\":{count},\"revision\":{revision}}}"));
     Ok(answer.text(text))
 }
@@ -205,27 +192,25 @@ pub(super) async fn list(
     )
 )]
 pub(super) async fn get(
-    State(service): State<Service>,
     AgentPath { session, agent: name }: AgentPath,
-    headers: HeaderMap,
-    uri: Uri,
-    mut params: Params,
-) -> Result<Response, Problem> {
-    let seen = Seen::param(&mut params)?;
-    let board = shown(&service, &session, params).await?.board;
-    let agent = board.agents().get(&name).ok_or_else(|| {
-        refused(&Rejected::NoAgent { agent: name.clone() }, Some(board.revision()))
-    })?;
-    let version = board.at_version(agent.changed);
-    let tag = Tag::new(service.epoch(), version, &Resource::Agent(name.clone()))
-        .rendering(uri.query().unwrap_or_default(), "");
-    let answer = match Answer::of(board.revision()).unless_known(&headers, &tag)? {
-        Ok(answer) => answer,
-        Err(known) => return Ok(known),
+    mut reading: Reading,
+) -> Result<Response, Early> {
+    let seen = Seen::param(&mut reading.params)?;
+    let rendering = |board: &Board| {
+        let version = board.at_version(agent_of(board, &name)?.changed);
+        Ok(Rendering::of(Resource::Agent(name.clone()), version))
     };
+    let (answer, board) = reading.of(&session, rendering).await?;
     let mut text = String::new();
-    write_agent(&name, agent, seen, &mut text);
+    write_agent(&name, agent_of(&board, &name)?, seen, &mut text);
     Ok(answer.text(text))
+}
+
+fn agent_of<'a>(board: &'a Board, name: &AgentName) -> Result<&'a Agent, Problem> {
+    board
+        .agents()
+        .get(name)
+        .ok_or_else(|| refused(&Rejected::NoAgent { agent: name.clone() }, Some(board.revision())))
 }
 
 /// Register an agent, or let it say something else of itself

@@ -4,21 +4,19 @@
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::State;
-use axum::http::{HeaderMap, Uri};
 use axum::response::Response;
 use utoipa::ToSchema;
 
-use super::answer::{Answer, JSON};
+use super::answer::JSON;
 use super::body::{BLACKBOARD_BODY_BYTES_MAX, json_text, members, only_json, work};
 use super::docs;
 use super::error::{array_required, object_required, refused, unknown_field};
-use super::etag::{Resource, Tag};
+use super::etag::{Rendering, Resource, Tag};
 use super::intake::Intake;
 use super::params::{Params, invalid};
 use super::path::{SessionPath, image_url, session_url};
 use super::problem::Problem;
-use super::read::shown;
+use super::read::{Early, Reading};
 use super::shaped::{Written, WrittenBody};
 use super::state::value_of;
 use super::state_text::StateText;
@@ -92,22 +90,15 @@ pub(super) struct NewBoardBody {
     )
 )]
 pub(super) async fn get(
-    State(service): State<Service>,
     SessionPath(session): SessionPath,
-    headers: HeaderMap,
-    uri: Uri,
-    mut params: Params,
-) -> Result<Response, Problem> {
-    let with_state = include_state(&mut params)?;
-    let images = Images::param(&mut params)?.unwrap_or(Images::Inline);
-    let board = shown(&service, &session, params).await?.board;
-    let tag = Tag::new(service.epoch(), version(&board, with_state), &Resource::Blackboard)
-        .rendering(uri.query().unwrap_or_default(), "");
-    let answer = match Answer::of(board.revision()).unless_known(&headers, &tag)? {
-        Ok(answer) => answer,
-        Err(known) => return Ok(known),
-    };
-    let pieces = BoardPieces::new(service, board, session, images, with_state);
+    mut reading: Reading,
+) -> Result<Response, Early> {
+    let with_state = include_state(&mut reading.params)?;
+    let images = Images::param(&mut reading.params)?.unwrap_or(Images::Inline);
+    let rendering =
+        |board: &Board| Ok(Rendering::of(Resource::Blackboard, version(board, with_state)));
+    let (answer, board) = reading.of(&session, rendering).await?;
+    let pieces = BoardPieces::new(reading.service, board, session, images, with_state);
     Ok(answer.body(JSON, stream::body(pieces).await?))
 }
 

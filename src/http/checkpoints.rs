@@ -3,26 +3,22 @@
 use std::ops::Bound;
 
 use axum::body::Body;
-use axum::extract::State;
-use axum::http::{HeaderMap, Uri};
 use axum::response::Response;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::answer::Answer;
 use super::body::{BODY_BYTES_MAX, json_text, members, only_json};
 use super::docs;
 use super::error::{invalid_field, unknown_field};
-use super::etag::{Resource, Tag};
-use super::params::Params;
+use super::etag::{Rendering, Resource, Tag};
 use super::past::{name_member, needed};
 use super::path::{CheckpointPath, SessionPath, checkpoint_url};
 use super::problem::Problem;
-use super::read::shown;
+use super::read::{Early, Reading};
 use super::shaped::{Written, WrittenBody};
 use super::write::Writing;
 use crate::board::{Checkpoint, CheckpointName, Command};
-use crate::service::Service;
+use crate::service::Published;
 
 /// How many checkpoints a list has, unless it is asked for more or fewer.
 const LIST_DEFAULT: usize = 100;
@@ -143,32 +139,24 @@ fn tag(written: &Written<'_>) -> Tag {
     )
 )]
 pub(super) async fn list(
-    State(service): State<Service>,
     SessionPath(session): SessionPath,
-    headers: HeaderMap,
-    uri: Uri,
-    mut params: Params,
-) -> Result<Response, Problem> {
-    let limit = params.count("limit", 1, LIST_MAX)?.unwrap_or(LIST_DEFAULT);
-    let after: Option<CheckpointName> = params.parsed("after")?;
-    let board = shown(&service, &session, params).await?.board;
-    let version = board.checkpoints_version();
-    let tag = Tag::new(service.epoch(), version, &Resource::Checkpoints)
-        .rendering(uri.query().unwrap_or_default(), "");
-    let answer = match Answer::of(board.revision()).unless_known(&headers, &tag)? {
-        Ok(answer) => answer,
-        Err(known) => return Ok(known),
-    };
+    mut reading: Reading,
+) -> Result<Response, Early> {
+    let limit = reading.params.count("limit", 1, LIST_MAX)?.unwrap_or(LIST_DEFAULT);
+    let after: Option<CheckpointName> = reading.params.parsed("after")?;
+    let rendering =
+        |now: &Published| Ok(Rendering::of(Resource::Checkpoints, now.board.checkpoints_version()));
+    let (answer, Published { board, .. }) = reading.published(&session, rendering).await?;
     let from = after.clone().map_or(Bound::Unbounded, Bound::Excluded);
     let mut left = board.checkpoints().range((from, Bound::Unbounded));
     let found: Vec<_> = left.by_ref().take(limit).collect();
     let next = found.last().map(|(name, _)| (*name).clone()).or(after);
-    answer.json(&CheckpointPage {
+    Ok(answer.json(&CheckpointPage {
         checkpoints: found.iter().map(|(name, found)| CheckpointBody::of(name, found)).collect(),
         next: next.map(String::from),
         more: left.next().is_some(),
-        revision: version.changed.0,
-    })
+        revision: board.checkpoints_version().changed.0,
+    })?)
 }
 
 /// Remove a checkpoint

@@ -1,27 +1,25 @@
 //! One entry: read it, replace its item, patch it, remove it.
 
+use std::sync::Arc;
+
 use axum::body::Body;
-use axum::extract::State;
-use axum::http::HeaderMap;
 use axum::response::Response;
 
-use super::answer::Answer;
 use super::body::{items_bytes_max, json_text, media_type, unpatchable, work};
 use super::docs;
 use super::error::{Place, invalid_item, no_entry};
-use super::etag::{Resource, Tag};
+use super::etag::{Rendering, Resource};
 use super::intake::{Intake, one_item};
 use super::logs::EntryBody;
-use super::params::Params;
 use super::path::EntryPath;
 use super::problem::Problem;
-use super::read::shown;
+use super::read::{Early, Reading};
 use super::shaped::WrittenBody;
 use super::view::{Images, View, keys_param};
 use super::write::Writing;
 use crate::board::json;
-use crate::board::{Code, Command, ITEM_DEPTH_MAX, InvalidItem};
-use crate::service::{Patch, Service};
+use crate::board::{Board, Code, Command, Entry, ITEM_DEPTH_MAX, InvalidItem, LogName, Seq};
+use crate::service::Patch;
 
 /// How deep a JSON Patch may be: an array of operations with an item's depth each.
 const JSON_PATCH_DEPTH_MAX: usize = ITEM_DEPTH_MAX + 2;
@@ -39,30 +37,32 @@ const PATCH_TYPES: &str = "application/merge-patch+json, application/json-patch+
     )
 )]
 pub(super) async fn get(
-    State(service): State<Service>,
     EntryPath { session, log, seq }: EntryPath,
-    headers: HeaderMap,
-    uri: axum::http::Uri,
-    mut params: Params,
-) -> Result<Response, Problem> {
+    mut reading: Reading,
+) -> Result<Response, Early> {
     let view = View {
         session: session.clone(),
-        keys: keys_param(&mut params)?,
-        images: Images::param(&mut params)?.unwrap_or(Images::Url),
+        keys: keys_param(&mut reading.params)?,
+        images: Images::param(&mut reading.params)?.unwrap_or(Images::Url),
     };
-    let board = shown(&service, &session, params).await?.board;
-    let entry = board.log(&log).and_then(|found| found.get(seq));
-    let entry = entry.ok_or_else(|| no_entry(&board, &log, seq))?;
-    let version = board.at_version(entry.revision);
-    let tag = Tag::new(service.epoch(), version, &Resource::Entry(log, seq));
-    let tag = tag.rendering(uri.query().unwrap_or_default(), "");
-    let answer = match Answer::of(board.revision()).unless_known(&headers, &tag)? {
-        Ok(answer) => answer,
-        Err(known) => return Ok(known),
+    let rendering = |board: &Board| {
+        let version = board.at_version(entry_of(board, &log, seq)?.revision);
+        Ok(Rendering::of(Resource::Entry(log.clone(), seq), version))
     };
-    let mut text = String::new();
-    view.write_entry(&service, &board, entry, &mut text).await?;
+    let (answer, board) = reading.of(&session, rendering).await?;
+    let (entry, mut text) = (entry_of(&board, &log, seq)?, String::new());
+    view.write_entry(&reading.service, &board, entry, &mut text).await?;
     Ok(answer.text(text))
+}
+
+/// The entry, if it is there.
+pub(super) fn entry_of<'a>(
+    board: &'a Board,
+    log: &LogName,
+    seq: Seq,
+) -> Result<&'a Arc<Entry>, Problem> {
+    let entry = board.log(log).and_then(|found| found.get(seq));
+    entry.ok_or_else(|| no_entry(board, log, seq))
 }
 
 /// Replace an entry's item

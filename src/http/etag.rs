@@ -69,6 +69,26 @@ impl fmt::Display for Tag {
     }
 }
 
+/// One rendering of a resource, as a version left it.
+#[derive(Clone, Debug)]
+pub(super) struct Rendering {
+    resource: Resource,
+    version: Version,
+    format: String,
+}
+
+impl Rendering {
+    /// The plain one.
+    pub(super) fn of(resource: Resource, version: Version) -> Self {
+        Self { resource, version, format: String::new() }
+    }
+
+    /// In another form than the plain one.
+    pub(super) fn in_format(self, format: impl Into<String>) -> Self {
+        Self { format: format.into(), ..self }
+    }
+}
+
 /// An entity tag, with its quotes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Tag(String);
@@ -88,6 +108,11 @@ impl Tag {
         }
         let rendering = short_hash(&[shown.as_bytes(), format.as_bytes()]) & 0xffff_ffff;
         Self(format!("{}-{rendering:08x}\"", self.0.trim_end_matches('"')))
+    }
+
+    /// The tag of a rendering that `query` asked for.
+    pub(super) fn of(epoch: Epoch, shown: &Rendering, query: &str) -> Self {
+        Self::new(epoch, shown.version, &shown.resource).rendering(query, &shown.format)
     }
 
     /// The tag of an answer that has no revision: of its bytes.

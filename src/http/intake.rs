@@ -61,7 +61,7 @@ pub(super) struct Skipped {
 
 /// How a body of a POST is to be read.
 #[derive(Debug, Default)]
-pub(super) struct Reading {
+pub(super) struct BodyReading {
     lenient: bool,
     last_k: Option<usize>,
     metadata: Option<String>,
@@ -69,7 +69,7 @@ pub(super) struct Reading {
     trajectory_key: Option<String>,
 }
 
-impl Reading {
+impl BodyReading {
     /// The parameters of a POST.
     pub(super) fn params(params: &mut Params) -> Result<Self, Problem> {
         let last_k = match params.text("last_k")?.as_deref() {
@@ -141,7 +141,7 @@ impl Intake {
         &mut self,
         log: &LogName,
         bytes: &[u8],
-        reading: &Reading,
+        reading: &BodyReading,
     ) -> Result<(), Problem> {
         let text = std::str::from_utf8(bytes).map_err(|error| not_utf8(bytes, error))?;
         let lines = lines(text);
@@ -248,7 +248,7 @@ pub(super) async fn posted(
     log: LogName,
     headers: &HeaderMap,
     bytes: BodyBytes,
-    reading: Reading,
+    reading: BodyReading,
 ) -> Result<Intake, Problem> {
     let sent = media_type(headers);
     if log == LogName::Screenshots && sent == "multipart/form-data" {
@@ -293,7 +293,7 @@ pub(super) async fn replaced(
     work(bytes.len(), move || {
         let mut intake = Intake::default();
         if LINES.contains(&sent.as_str()) {
-            intake.take_lines(&log, &bytes, &Reading::default())?;
+            intake.take_lines(&log, &bytes, &BodyReading::default())?;
             return Ok(intake);
         }
         if sent != "application/json" {

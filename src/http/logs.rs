@@ -4,29 +4,26 @@
 //! of those is copied to the agents' memories when it is made.
 
 use axum::body::Body;
-use axum::extract::State;
-use axum::http::HeaderMap;
 use axum::response::Response;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use super::answer::{Answer, JSON, NDJSON};
+use super::answer::{JSON, NDJSON};
 use super::body::items_bytes_max;
 use super::claims::{ClaimBody, DoneBody};
 use super::docs;
-use super::etag::{Resource, Tag};
-use super::intake::{Intake, Reading, posted, replaced};
+use super::etag::{Rendering, Resource};
+use super::intake::{BodyReading, Intake, posted, replaced};
 use super::page::{LogQuery, steps_param};
-use super::params::{Params, invalid};
+use super::params::invalid;
 use super::path::{LogPath, entry_url, log_url};
 use super::problem::Problem;
 use super::questions::Waiting;
-use super::read::shown;
+use super::read::{Early, Reading};
 use super::shaped::WrittenBody;
 use super::stream;
 use super::write::Writing;
-use crate::board::{Command, Which};
-use crate::service::Service;
+use crate::board::{Board, Command, Which};
 
 /// An item in its envelope.
 #[derive(ToSchema)]
@@ -119,23 +116,17 @@ pub(super) struct EntryPage {
     )
 )]
 pub(super) async fn get(
-    State(service): State<Service>,
     LogPath { session, log }: LogPath,
-    headers: HeaderMap,
-    uri: axum::http::Uri,
-    mut params: Params,
-) -> Result<Response, Problem> {
-    let query = LogQuery::params(&session, &headers, &mut params)?;
-    let board = shown(&service, &session, params).await?.board;
-    let format = if query.lines() { "lines" } else { "" };
-    let tag = Tag::new(service.epoch(), board.log_version(&log), &Resource::Log(log.clone()))
-        .rendering(uri.query().unwrap_or_default(), format);
-    let answer = match Answer::of(board.revision()).unless_known(&headers, &tag)? {
-        Ok(answer) => answer,
-        Err(known) => return Ok(known),
+    mut reading: Reading,
+) -> Result<Response, Early> {
+    let query = LogQuery::params(&session, &reading.headers, &mut reading.params)?;
+    let (format, media_type) = if query.lines() { ("lines", NDJSON) } else { ("", JSON) };
+    let rendering = |board: &Board| {
+        let shown = Rendering::of(Resource::Log(log.clone()), board.log_version(&log));
+        Ok(shown.in_format(format))
     };
-    let media_type = if query.lines() { NDJSON } else { JSON };
-    let pieces = query.pieces(service, board, log).await;
+    let (answer, board) = reading.of(&session, rendering).await?;
+    let pieces = query.pieces(reading.service, board, log).await;
     Ok(answer.body(media_type, stream::body(pieces).await?))
 }
 
@@ -163,7 +154,7 @@ pub(super) async fn post(
     mut writing: Writing,
     body: Body,
 ) -> Result<Response, Problem> {
-    let reading = Reading::params(&mut writing.params)?;
+    let reading = BodyReading::params(&mut writing.params)?;
     let waiting = Waiting::params(&log, &mut writing.params)?;
     let bytes = writing.body(body, items_bytes_max(&log)).await?;
     let intake = posted(log.clone(), &writing.headers, bytes, reading).await?;

@@ -1,20 +1,14 @@
 //! What is special to an agent's memory among the logs: its cost.
 
-use axum::extract::State;
-use axum::http::HeaderMap;
 use axum::response::Response;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::answer::Answer;
 use super::docs;
-use super::etag::{Resource, Tag};
-use super::params::Params;
+use super::etag::{Rendering, Resource};
 use super::path::LogPath;
-use super::problem::Problem;
-use super::read::shown;
-use crate::board::{Log, json};
-use crate::service::Service;
+use super::read::{Early, Reading};
+use crate::board::{Board, Log, json};
 
 /// What an agent's steps cost.
 #[derive(Debug, Serialize, ToSchema)]
@@ -38,23 +32,15 @@ pub(super) struct CostBody {
     )
 )]
 pub(super) async fn cost(
-    State(service): State<Service>,
     LogPath { session, log }: LogPath,
-    headers: HeaderMap,
-    params: Params,
-) -> Result<Response, Problem> {
-    let board = shown(&service, &session, params).await?.board;
+    mut reading: Reading,
+) -> Result<Response, Early> {
+    let cost = Resource::Cost(log.clone());
+    let rendering = |board: &Board| Ok(Rendering::of(cost.clone(), board.log_version(&log)));
+    let (answer, board) = reading.of(&session, rendering).await?;
     let memory = board.log(&log);
-    let version = board.log_version(&log);
-    let tag = Tag::new(service.epoch(), version, &Resource::Cost(log.clone()));
-    let answer = match Answer::of(board.revision()).unless_known(&headers, &tag)? {
-        Ok(answer) => answer,
-        Err(known) => return Ok(known),
-    };
-    answer.json(&CostBody {
-        total_cost: memory.map_or(0.0, total_cost),
-        steps: memory.map_or(0, Log::len),
-    })
+    let (total_cost, steps) = (memory.map_or(0.0, total_cost), memory.map_or(0, Log::len));
+    Ok(answer.json(&CostBody { total_cost, steps })?)
 }
 
 /// Summed in the order of the items, as Python's `sum` does.

@@ -2,21 +2,18 @@
 
 use std::sync::Arc;
 
-use axum::body::Body;
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, HeaderValue, header};
+use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use utoipa::openapi::OpenApi;
 use utoipa_swagger_ui::Config;
 
-use super::answer::Answer;
 use super::docs;
-use super::etag::Tag;
 use super::no_route;
 use super::params::Params;
 use super::problem::Problem;
+use super::read::{Early, Reading};
 use crate::board::Code;
-use crate::service::Service;
 
 /// The texts of the document, written once.
 #[derive(Clone)]
@@ -47,44 +44,24 @@ impl Document {
     }
 }
 
-/// The document's text of this form, unless the client has it.
-fn text(
-    service: &Service,
-    headers: &HeaderMap,
-    media_type: &'static str,
-    text: &str,
-) -> Result<Response, Problem> {
-    let tag = Tag::of_bytes(service.epoch(), text.as_bytes());
-    match Answer::plain().unless_known(headers, &tag)? {
-        Ok(answer) => Ok(answer.body(media_type, Body::from(text.to_owned()))),
-        Err(known) => Ok(known),
-    }
-}
-
 /// Read this document as YAML
 #[utoipa::path(get, path = "/openapi.yaml", operation_id = "get_openapi_yaml", tag = "server",
     responses((status = 200, description = "The OpenAPI document", body = docs::DocumentBody, content_type = "application/yaml"), docs::ListRefusals))]
 pub(super) async fn openapi_yaml(
-    State(service): State<Service>,
     State(document): State<Document>,
-    headers: HeaderMap,
-    params: Params,
-) -> Result<Response, Problem> {
-    params.finish()?;
-    text(&service, &headers, "application/yaml", &document.0.yaml)
+    reading: Reading,
+) -> Result<Response, Early> {
+    reading.text("application/yaml", &document.0.yaml)
 }
 
 /// Read this document as JSON
 #[utoipa::path(get, path = "/openapi.json", operation_id = "get_openapi_json", tag = "server",
     responses((status = 200, description = "The OpenAPI document", body = docs::DocumentBody), docs::ListRefusals))]
 pub(super) async fn openapi_json(
-    State(service): State<Service>,
     State(document): State<Document>,
-    headers: HeaderMap,
-    params: Params,
-) -> Result<Response, Problem> {
-    params.finish()?;
-    text(&service, &headers, "application/json", &document.0.json)
+    reading: Reading,
+) -> Result<Response, Early> {
+    reading.text("application/json", &document.0.json)
 }
 
 /// Find the page of this document

@@ -4,18 +4,16 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::vec::IntoIter;
 
-use axum::extract::State;
-use axum::http::{HeaderMap, Uri};
 use axum::response::Response;
 use utoipa::ToSchema;
 
-use super::answer::{Answer, JSON};
+use super::answer::JSON;
 use super::docs;
-use super::etag::{Resource, Tag};
+use super::etag::{Rendering, Resource};
 use super::params::{Params, invalid};
 use super::path::{SessionPath, image_url};
 use super::problem::Problem;
-use super::read::shown;
+use super::read::{Early, Reading};
 use super::state_text::StateText;
 use super::stream::{self, PIECE_BYTES, Pieces};
 use super::view::{Images, keys_param};
@@ -112,22 +110,16 @@ fn board_log(name: &str) -> Result<LogName, Problem> {
     )
 )]
 pub(super) async fn get(
-    State(service): State<Service>,
     SessionPath(session): SessionPath,
-    headers: HeaderMap,
-    uri: Uri,
-    mut params: Params,
-) -> Result<Response, Problem> {
-    let query = PromptQuery::params(&mut params)?;
-    let board = shown(&service, &session, params).await?.board;
-    let version = board.at_version(last_change(&board, &query.shown));
-    let tag = Tag::new(service.epoch(), version, &Resource::Prompt)
-        .rendering(uri.query().unwrap_or_default(), "");
-    let answer = match Answer::of(board.revision()).unless_known(&headers, &tag)? {
-        Ok(answer) => answer,
-        Err(known) => return Ok(known),
+    mut reading: Reading,
+) -> Result<Response, Early> {
+    let query = PromptQuery::params(&mut reading.params)?;
+    let rendering = |board: &Board| {
+        let version = board.at_version(last_change(board, &query.shown));
+        Ok(Rendering::of(Resource::Prompt, version))
     };
-    let pieces = PromptPieces::new(service, board, session, query);
+    let (answer, board) = reading.of(&session, rendering).await?;
+    let pieces = PromptPieces::new(reading.service, board, session, query);
     Ok(answer.body(JSON, stream::body(pieces).await?))
 }
 

@@ -3,20 +3,19 @@
 //! Questions are a log like the others; what is here is only what no other log has.
 
 use axum::body::Body;
-use axum::extract::State;
-use axum::http::HeaderMap;
 use axum::response::Response;
 use utoipa::ToSchema;
 
-use super::answer::Answer;
+use super::answer::JSON;
 use super::body::{BODY_BYTES_MAX, json_text, members, only_json};
 use super::docs;
 use super::error::{invalid_field, unknown_field};
-use super::etag::{Resource, Tag};
+use super::etag::Resource;
 use super::logs::EntryBody;
 use super::params::{Params, invalid};
 use super::path::EntryPath;
 use super::problem::Problem;
+use super::read::{Early, Reading};
 use super::sessions::{has, labels_param};
 use super::shaped::WrittenBody;
 use super::state::value_of;
@@ -205,19 +204,10 @@ fn place(text: &str) -> Option<(SessionName, Seq)> {
         docs::ListRefusals,
     )
 )]
-pub(super) async fn inbox(
-    State(service): State<Service>,
-    headers: HeaderMap,
-    mut params: Params,
-) -> Result<Response, Problem> {
-    let query = InboxQuery::params(&mut params)?;
-    params.finish()?;
-    let page = page(&service, &query).await?;
-    let tag = Tag::of_bytes(service.epoch(), page.as_bytes());
-    match Answer::plain().unless_known(&headers, &tag)? {
-        Ok(answer) => Ok(answer.text(page)),
-        Err(known) => Ok(known),
-    }
+pub(super) async fn inbox(mut reading: Reading) -> Result<Response, Early> {
+    let query = InboxQuery::params(&mut reading.params)?;
+    let page = page(&reading.service, &query).await?;
+    reading.text(JSON, &page)
 }
 
 /// A page of the inbox as it is now, as JSON.
@@ -247,5 +237,6 @@ async fn page(service: &Service, query: &InboxQuery) -> Result<String, Problem> 
         None => text.push_str("null"),
     }
     push(&mut text, format_args!(",\"more\":{}}}", found.peek().is_some()));
+    text.push('\n');
     Ok(text)
 }

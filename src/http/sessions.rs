@@ -3,28 +3,26 @@
 use std::collections::BTreeMap;
 
 use axum::body::Body;
-use axum::extract::State;
-use axum::http::HeaderMap;
 use axum::response::Response;
 use serde::Serialize;
 use serde::ser::Error as _;
 use utoipa::ToSchema;
 
-use super::answer::Answer;
+use super::answer::{JSON, unwritten};
 use super::body::{BODY_BYTES_MAX, json_or_nothing, work};
 use super::docs;
 use super::error::no_session;
-use super::etag::{Resource, Tag};
+use super::etag::{Rendering, Resource};
 use super::params::{Params, invalid};
 use super::path::{SessionPath, session_url};
 use super::problem::Problem;
-use super::read::shown;
+use super::read::{Early, Reading};
 use super::session_patch::session_patch;
 use super::settings::{SettingsBody, SettingsPatchBody};
 use super::shaped::{Written, WrittenBody};
 use super::write::Writing;
 use crate::board::{Board, Command, Log, SessionName};
-use crate::service::Service;
+use crate::service::Published;
 
 /// How many sessions a list has, unless it is asked for more or fewer.
 const LIST_DEFAULT: usize = 100;
@@ -136,17 +134,14 @@ impl SessionBody {
         docs::ListRefusals,
     )
 )]
-pub(super) async fn list(
-    State(service): State<Service>,
-    headers: HeaderMap,
-    mut params: Params,
-) -> Result<Response, Problem> {
+pub(super) async fn list(mut reading: Reading) -> Result<Response, Early> {
+    let params = &mut reading.params;
     let limit = params.count("limit", 1, LIST_MAX)?.unwrap_or(LIST_DEFAULT);
     let after: Option<SessionName> = params.parsed("after")?;
     let prefix = params.text("prefix")?.unwrap_or_default();
-    let labels = labels_param(&mut params)?;
-    params.finish()?;
-    let mut found = service.list(after.clone(), &prefix, limit + 1, |board| has(board, &labels));
+    let labels = labels_param(params)?;
+    let mut found =
+        reading.service.list(after.clone(), &prefix, limit + 1, |board| has(board, &labels));
     let more = found.len() > limit;
     found.truncate(limit);
     let next = found.last().map(|(name, _)| name.clone()).or(after);
@@ -158,12 +153,8 @@ pub(super) async fn list(
         next: next.map(|name| name.to_string()),
         more,
     };
-    let bytes = serde_json::to_vec(&page).unwrap_or_default();
-    let tag = Tag::of_bytes(service.epoch(), &bytes);
-    match Answer::plain().unless_known(&headers, &tag)? {
-        Ok(answer) => answer.json(&page),
-        Err(known) => Ok(known),
-    }
+    let text = serde_json::to_string(&page).map_err(unwritten)? + "\n";
+    reading.text(JSON, &text)
 }
 
 /// The parameter `label`: names with values.
@@ -194,21 +185,14 @@ pub(super) fn has(board: &Board, labels: &[(String, String)]) -> bool {
     )
 )]
 pub(super) async fn describe(
-    State(service): State<Service>,
     SessionPath(session): SessionPath,
-    headers: HeaderMap,
-    params: Params,
-) -> Result<Response, Problem> {
-    let published = shown(&service, &session, params).await?;
-    let board = &published.board;
-    let tag = Tag::new(service.epoch(), board.version(), &Resource::Session);
-    let answer = match Answer::of(board.revision()).unless_known(&headers, &tag)? {
-        Ok(answer) => answer,
-        Err(known) => return Ok(known),
-    };
-    let body = SessionBody::of(&session, board, published.history_bytes)
-        .ok_or_else(|| no_session(&session))?;
-    answer.json(&body)
+    mut reading: Reading,
+) -> Result<Response, Early> {
+    let rendering = |now: &Published| Ok(Rendering::of(Resource::Session, now.board.version()));
+    let (answer, Published { board, history_bytes }) =
+        reading.published(&session, rendering).await?;
+    let body = SessionBody::of(&session, &board, history_bytes);
+    Ok(answer.json(&body.ok_or_else(|| no_session(&session))?)?)
 }
 
 /// Make a session, or change its settings and labels

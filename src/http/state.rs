@@ -1,27 +1,24 @@
 //! The state: one JSON document a session, read and written path by path.
 
 use axum::body::Body;
-use axum::extract::State;
-use axum::http::HeaderMap;
 use axum::response::Response;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::answer::Answer;
 use super::body::{BODY_BYTES_MAX, json_text, media_type, members, only_json, unpatchable, work};
 use super::docs;
 use super::error::{Place, array_required, invalid_field, invalid_item, refused, unknown_field};
-use super::etag::{Resource, Tag};
-use super::params::Params;
+use super::etag::{Rendering, Resource, Tag};
 use super::path::{StateAt, state_url};
 use super::problem::Problem;
-use super::read::shown;
+use super::read::{Early, Reading};
 use super::shaped::{ShapeResult, Written, WrittenBody};
 use super::view::push;
 use super::write::Writing;
 use crate::board::json::{self, DEPTH_MAX, Kind};
-use crate::board::{self, Command, Edit, InvalidItem, Json, Rejected, StatePath, StateValue};
-use crate::service::Service;
+use crate::board::{
+    self, Board, Command, Edit, InvalidItem, Json, Rejected, StatePath, StateValue,
+};
 
 /// Up to this size a keyed answer has the value: it is stored with each write, and must not cost more as
 /// an array grows.
@@ -80,23 +77,22 @@ pub(super) struct AppendBody {
     )
 )]
 pub(super) async fn get(
-    State(service): State<Service>,
     StateAt { session, path }: StateAt,
-    headers: HeaderMap,
-    params: Params,
-) -> Result<Response, Problem> {
-    let board = shown(&service, &session, params).await?.board;
-    let value = board
-        .state()
-        .value(&path)
-        .ok_or_else(|| refused(&Rejected::NoPath { path: path.clone() }, Some(board.revision())))?;
-    let tag = Tag::new(service.epoch(), board.at_version(value.changed()), &Resource::State(path));
-    let answer = match Answer::of(board.revision()).unless_known(&headers, &tag)? {
-        Ok(answer) => answer,
-        Err(known) => return Ok(known),
+    mut reading: Reading,
+) -> Result<Response, Early> {
+    let rendering = |board: &Board| {
+        let version = board.at_version(value_at(board, &path)?.changed());
+        Ok(Rendering::of(Resource::State(path.clone()), version))
     };
+    let (answer, board) = reading.of(&session, rendering).await?;
+    let value = value_at(&board, &path)?;
     let bytes = usize::try_from(value.bytes()).unwrap_or(usize::MAX);
     Ok(answer.text(work(bytes, move || Ok(text_of(&value))).await?))
+}
+
+fn value_at(board: &Board, path: &StatePath) -> Result<StateValue, Problem> {
+    let value = board.state().value(path);
+    value.ok_or_else(|| refused(&Rejected::NoPath { path: path.clone() }, Some(board.revision())))
 }
 
 /// Set a value
