@@ -136,7 +136,7 @@ pub(super) fn write_agent(name: &AgentName, agent: &Agent, seen: Seen, out: &mut
 /// In the order of their names, a page at a time.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/agents", operation_id = "list_agents", tag = "agents",
-    params(docs::InSession, docs::AgentsQuery, docs::SeenQuery, docs::MinRevision, docs::IfNoneMatch),
+    params(docs::InSession, docs::AgentsQuery, docs::SeenQuery, docs::PastQuery, docs::MinRevision, docs::WaitQuery, docs::IfNoneMatch),
     responses(
         (status = 200, description = "A page of agents", body = AgentPage,
             headers(("ETag" = String, description = "Changes with the agents, and with the query"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
@@ -184,7 +184,7 @@ pub(super) async fn list(
 /// Read an agent
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/agents/{agent}", operation_id = "get_agent", tag = "agents",
-    params(docs::InSession, docs::InAgent, docs::SeenQuery, docs::MinRevision, docs::IfNoneMatch),
+    params(docs::InSession, docs::InAgent, docs::SeenQuery, docs::PastQuery, docs::MinRevision, docs::WaitQuery, docs::IfNoneMatch),
     responses(
         (status = 200, description = "The agent", body = AgentBody,
             headers(("ETag" = String, description = "Changes with the agent; not with `last_seen`"), ("Blackboard-Revision" = u64, description = "The revision shown"))),

@@ -81,9 +81,9 @@ impl Answer {
         Ok(self.text(serde_json::to_string(value).map_err(unwritten)?))
     }
 
-    /// Without a body: the client has it already.
-    pub(super) fn not_modified(self) -> Response {
-        (StatusCode::NOT_MODIFIED, self.headers).into_response()
+    /// Without a body.
+    pub(super) fn without_body(self) -> Response {
+        (self.status, self.headers).into_response()
     }
 }
 

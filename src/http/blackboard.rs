@@ -82,7 +82,7 @@ pub(super) struct NewBoardBody {
 /// What the original's `blackboard_to_dict` gives: the four logs as lists of bare items.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/blackboard", operation_id = "get_blackboard", tag = "blackboard",
-    params(docs::InSession, docs::DictionaryQuery, docs::MinRevision, docs::IfNoneMatch),
+    params(docs::InSession, docs::DictionaryQuery, docs::PastQuery, docs::MinRevision, docs::WaitQuery, docs::IfNoneMatch),
     responses(
         (status = 200, description = "The four logs", body = BoardBody,
             headers(("ETag" = String, description = "Changes with what is shown"), ("Blackboard-Revision" = u64, description = "The revision shown"))),

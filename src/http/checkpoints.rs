@@ -131,11 +131,11 @@ fn tag(written: &Written<'_>) -> Tag {
 /// In the order of their names, a page at a time.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/checkpoints", operation_id = "list_checkpoints", tag = "history",
-    params(docs::InSession, docs::CheckpointsQuery, docs::MinRevision, docs::IfNoneMatch),
+    params(docs::InSession, docs::CheckpointsQuery, docs::MinRevision, docs::WaitQuery, docs::IfNoneMatch),
     responses(
         (status = 200, description = "A page of checkpoints", body = CheckpointPage,
             headers(("ETag" = String, description = "Changes with the checkpoints, and with the query"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
-        docs::ReadRefusals,
+        docs::ReadNowRefusals,
     )
 )]
 pub(super) async fn list(

@@ -21,18 +21,19 @@ pub(super) use kinds::{MEMORY, MEMORY_ENTRY, STATE, STATE_SLASH, with_all_kinds}
 pub(super) use params::{
     AgentsQuery, AtPath, AtSeq, CheckpointsQuery, ClearingQuery, DictionaryQuery, IfNoneMatch,
     InAgent, InCheckpoint, InLog, InMemory, InSession, InboxParams, LifetimeQuery, ListQuery,
-    MinRevision, PageQuery, PromptQuery, ReadingQuery, RemovalQuery, Removes, SeenQuery,
-    ShownQuery, WaitingQuery, Writes, checkpoint_name, new_session_name, point, skip,
+    ListWaitQuery, MinRevision, PageQuery, PageWaitQuery, PastQuery, PromptQuery, ReadingQuery,
+    RemovalQuery, Removes, SeenQuery, SessionUntilQuery, ShownQuery, UntilQuery, WaitQuery,
+    WaitingQuery, Writes, checkpoint_name, new_session_name, point, skip,
 };
 pub(super) use refusals::{
-    AnswerRefusals, AppendRefusals, CheckpointRefusals, ClaimRefusals, FinishRefusals,
-    ForkRefusals, ListRefusals, PatchAgentRefusals, PatchEntryRefusals, PatchStateRefusals,
-    PurgeRefusals, PutAgentRefusals, PutEntryRefusals, PutRefusals, PutStateRefusals,
-    ReadAgentRefusals, ReadEntryRefusals, ReadImageRefusals, ReadLogRefusals, ReadRefusals,
-    ReadStateRefusals, ReadinessRefusals, ReleaseRefusals, RemoveAgentRefusals,
-    RemoveCheckpointRefusals, RemoveEntriesRefusals, RemoveEntryRefusals, RemoveRefusals,
-    RemoveStateRefusals, ReplaceRefusals, RestoreRefusals, ServerRefusals, TransactRefusals,
-    components, required,
+    AnswerRefusals, AppendRefusals, CheckpointRefusals, ClaimRefusals, DescribeRefusals,
+    FinishRefusals, ForkRefusals, ListRefusals, PatchAgentRefusals, PatchEntryRefusals,
+    PatchStateRefusals, PurgeRefusals, PutAgentRefusals, PutEntryRefusals, PutRefusals,
+    PutStateRefusals, ReadAgentRefusals, ReadEntryRefusals, ReadImageRefusals, ReadLogRefusals,
+    ReadNowRefusals, ReadRefusals, ReadStateRefusals, ReadinessRefusals, ReleaseRefusals,
+    RemoveAgentRefusals, RemoveCheckpointRefusals, RemoveEntriesRefusals, RemoveEntryRefusals,
+    RemoveRefusals, RemoveStateRefusals, ReplaceRefusals, RestoreRefusals, ServerRefusals,
+    TransactRefusals, components, required,
 };
 pub(super) use settings::{agent_states_patch, history, history_patch, max_items, max_items_patch};
 pub(super) use transactions::{OperationBody, ResultBody, TestBody, TtlText};

@@ -29,7 +29,7 @@ const PATCH_TYPES: &str = "application/merge-patch+json, application/json-patch+
 /// Read an entry
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/{log}/{seq}", operation_id = "get_entry", tag = "entries",
-    params(docs::InSession, docs::InLog, docs::AtSeq, docs::ShownQuery, docs::MinRevision, docs::IfNoneMatch),
+    params(docs::InSession, docs::InLog, docs::AtSeq, docs::ShownQuery, docs::PastQuery, docs::MinRevision, docs::WaitQuery, docs::IfNoneMatch),
     responses(
         (status = 200, description = "The entry", body = EntryBody,
             headers(("ETag" = String, description = "Changes with the entry"), ("Blackboard-Revision" = u64, description = "The revision shown"))),

@@ -15,6 +15,9 @@ use crate::board::{
     Version,
 };
 
+/// The parameters that say when a rendering is shown, and not what is shown.
+const OF_WAITING: [&str; 3] = ["min_revision=", "wait=", "until="];
+
 /// How many tags a condition may name.
 const TAGS_MAX: usize = 64;
 
@@ -101,7 +104,8 @@ impl Tag {
 
     /// The tag of one rendering of it: `query` and `format` tell which. The plain one has neither.
     pub(super) fn rendering(self, query: &str, format: &str) -> Self {
-        let shown = query.split('&').filter(|pair| !pair.starts_with("min_revision="));
+        let shown =
+            query.split('&').filter(|pair| !OF_WAITING.iter().any(|name| pair.starts_with(name)));
         let shown = shown.collect::<Vec<_>>().join("&");
         if shown.is_empty() && format.is_empty() {
             return self;

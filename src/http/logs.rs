@@ -12,9 +12,10 @@ use super::answer::{JSON, NDJSON};
 use super::body::items_bytes_max;
 use super::claims::{ClaimBody, DoneBody};
 use super::docs;
-use super::etag::{Rendering, Resource};
+use super::etag::Resource;
 use super::intake::{BodyReading, Intake, posted, replaced};
 use super::page::{LogQuery, steps_param};
+use super::page_wait::SoughtPage;
 use super::params::invalid;
 use super::path::{LogPath, entry_url, log_url};
 use super::problem::Problem;
@@ -23,7 +24,8 @@ use super::read::{Early, Reading};
 use super::shaped::WrittenBody;
 use super::stream;
 use super::write::Writing;
-use crate::board::{Board, Command, Which};
+use crate::board::{Command, Which};
+use crate::service::Published;
 
 /// An item in its envelope.
 #[derive(ToSchema)]
@@ -107,7 +109,7 @@ pub(super) struct EntryPage {
 /// unless a limit is given.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/{log}", operation_id = "get_log", tag = "logs",
-    params(docs::InSession, docs::InLog, docs::PageQuery, docs::ShownQuery, docs::MinRevision, docs::IfNoneMatch),
+    params(docs::InSession, docs::InLog, docs::PageQuery, docs::ShownQuery, docs::PastQuery, docs::MinRevision, docs::PageWaitQuery, docs::IfNoneMatch),
     responses(
         (status = 200, description = "The entries, or the items as lines",
             content((EntryPage = "application/json"), (String = "application/x-ndjson")),
@@ -121,11 +123,8 @@ pub(super) async fn get(
 ) -> Result<Response, Early> {
     let query = LogQuery::params(&session, &reading.headers, &mut reading.params)?;
     let (format, media_type) = if query.lines() { ("lines", NDJSON) } else { ("", JSON) };
-    let rendering = |board: &Board| {
-        let shown = Rendering::of(Resource::Log(log.clone()), board.log_version(&log));
-        Ok(shown.in_format(format))
-    };
-    let (answer, board) = reading.of(&session, rendering).await?;
+    let mut sought = SoughtPage::new(&session, &log, &query, format);
+    let (answer, Published { board, .. }) = reading.seek_at(&session, &mut sought).await?;
     let pieces = query.pieces(reading.service, board, log).await;
     Ok(answer.body(media_type, stream::body(pieces).await?))
 }

@@ -24,7 +24,7 @@ pub(super) struct CostBody {
 /// What the original's `get_total_cost` gives: the sum of `cost` over the memory's items.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/agents/{agent}/memory/cost", operation_id = "get_memory_cost", tag = "memories",
-    params(docs::InSession, docs::InMemory, docs::MinRevision, docs::IfNoneMatch),
+    params(docs::InSession, docs::InMemory, docs::PastQuery, docs::MinRevision, docs::WaitQuery, docs::IfNoneMatch),
     responses(
         (status = 200, description = "The cost", body = CostBody,
             headers(("ETag" = String, description = "Changes with the memory"), ("Blackboard-Revision" = u64, description = "The revision shown"))),

@@ -22,6 +22,7 @@ mod keyed;
 mod logs;
 mod memory;
 mod page;
+mod page_wait;
 mod pages;
 mod params;
 mod past;
@@ -43,7 +44,9 @@ mod state_text;
 mod stream;
 mod transaction;
 mod transactions;
+mod until;
 mod view;
+mod wait;
 mod write;
 
 pub use edge::{AllowedHosts, InvalidHost, RequestId, edge, is_corrupt, is_late};

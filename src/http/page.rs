@@ -103,6 +103,32 @@ impl LogQuery {
         self.lines
     }
 
+    /// Whether it goes on where a reader stopped, who may wait for more.
+    pub(super) fn goes_on(&self) -> bool {
+        self.selection.after.is_some()
+    }
+
+    /// Whether the page has an entry, or ends before the log does. At `looked` it had none, so that only
+    /// what changed since can match.
+    pub(super) async fn has_entry(
+        &self,
+        board: &Arc<Board>,
+        name: &LogName,
+        looked: Option<Revision>,
+    ) -> bool {
+        let examinable = if self.lines { usize::MAX } else { EXAMINED_MAX };
+        let mut walk = self.selection.walk(board, name);
+        let mut turns = Turns::default();
+        for entry in walk.by_ref().take(examinable) {
+            turns.examined(&entry).await;
+            let changed = looked.is_none_or(|looked| entry.revision > looked);
+            if changed && self.selection.filter.matches(name, &entry) {
+                return true;
+            }
+        }
+        !walk.is_over()
+    }
+
     /// The pieces of the answer.
     pub(super) async fn pieces(
         self,

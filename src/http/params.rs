@@ -45,6 +45,11 @@ impl Params {
         Some(self.raw.swap_remove(index).1)
     }
 
+    /// Whether the parameter is there, and not yet taken.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.raw.iter().any(|(left, _)| left == name)
+    }
+
     /// The parameter as text.
     pub(super) fn text(&mut self, name: &str) -> Result<Option<String>, Problem> {
         let Some(raw) = self.take(name) else { return Ok(None) };

@@ -102,7 +102,7 @@ fn board_log(name: &str) -> Result<LogName, Problem> {
 /// What the original's `blackboard_to_prompt` gives. The order of the parts is fixed.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/prompt", operation_id = "get_prompt", tag = "prompt",
-    params(docs::InSession, docs::PromptQuery, docs::MinRevision, docs::IfNoneMatch),
+    params(docs::InSession, docs::PromptQuery, docs::PastQuery, docs::MinRevision, docs::WaitQuery, docs::IfNoneMatch),
     responses(
         (status = 200, description = "The parts, in OpenAI's chat format", body = Vec<PartBody>,
             headers(("ETag" = String, description = "Changes with what the prompt shows"), ("Blackboard-Revision" = u64, description = "The revision shown"))),

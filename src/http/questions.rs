@@ -4,9 +4,9 @@
 
 use axum::body::Body;
 use axum::response::Response;
+use tokio::sync::watch;
 use utoipa::ToSchema;
 
-use super::answer::JSON;
 use super::body::{BODY_BYTES_MAX, json_text, members, only_json};
 use super::docs;
 use super::error::{invalid_field, unknown_field};
@@ -20,6 +20,7 @@ use super::sessions::{has, labels_param};
 use super::shaped::WrittenBody;
 use super::state::value_of;
 use super::view::{Images, View, push};
+use super::wait::Listed;
 use super::write::Writing;
 use crate::board::json::{self, DEPTH_MAX, Kind};
 use crate::board::{Command, LogName, Seq, SessionName, Ttl};
@@ -197,7 +198,7 @@ fn place(text: &str) -> Option<(SessionName, Seq)> {
 /// `question` or `text`, and no `answer`.
 #[utoipa::path(
     get, path = "/v1/questions", operation_id = "list_questions", tag = "questions",
-    params(docs::InboxParams, docs::IfNoneMatch),
+    params(docs::InboxParams, docs::ListWaitQuery, docs::IfNoneMatch),
     responses(
         (status = 200, description = "A page of questions", body = InboxPage,
             headers(("ETag" = String, description = "Changes with the answer"))),
@@ -206,8 +207,17 @@ fn place(text: &str) -> Option<(SessionName, Seq)> {
 )]
 pub(super) async fn inbox(mut reading: Reading) -> Result<Response, Early> {
     let query = InboxQuery::params(&mut reading.params)?;
-    let page = page(&reading.service, &query).await?;
-    reading.text(JSON, &page)
+    reading.list(&query).await
+}
+
+impl Listed for InboxQuery {
+    fn ticks(&self, service: &Service) -> watch::Receiver<u64> {
+        service.inbox_ticks()
+    }
+
+    async fn text(&self, service: &Service) -> Result<String, Problem> {
+        page(service, self).await
+    }
 }
 
 /// A page of the inbox as it is now, as JSON.

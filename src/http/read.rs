@@ -1,28 +1,30 @@
-//! One way for a read: what it takes of its request, the published board at the revision that was asked
-//! for, its tag, and 304 where the client has it.
+//! One way for a read: what it takes of its request, the published board or a past one, its tag, and 304
+//! where the client has it.
 //!
-//! A handler takes its own parameters, then makes one call.
+//! A handler takes its own parameters, then makes one call, which waits as the query asks.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{FromRef, FromRequestParts, RawPathParams, Request, State};
-use axum::http::HeaderMap;
 use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use tokio::time::{Instant, sleep_until, timeout_at};
 
-use super::answer::Answer;
+use super::answer::{Answer, JSON};
 use super::error::{REVISION_HEADER, no_session, revision_value};
 use super::etag::{Rendering, Tag, is_known};
-use super::params::Params;
+use super::params::{Params, invalid};
 use super::problem::Problem;
-use crate::board::{Board, Revision, SessionName};
-use crate::service::{Published, Service, ServiceError};
+use super::wait::{Listed, Patience, Sought, wait_param};
+use crate::board::{Board, SessionName};
+use crate::service::{At, Published, Service, ServiceError};
 
-/// How long a read waits for the revision that it names.
-const REVISION_WAIT_MAX: Duration = Duration::from_secs(2);
+/// How often a list that is waited for is looked at again, however often its sessions change.
+const LIST_EVERY: Duration = Duration::from_millis(100);
 
 /// Names the revision of the session in every answer about it, where the handler did not: a refusal that
 /// never came to look at the board has it too.
@@ -49,8 +51,15 @@ pub(super) async fn name_revision(
 pub(super) enum Early {
     /// It is refused, or failed.
     Refused(Problem),
-    /// It is answered without a body: the client has it already.
+    /// It is answered without a body: the client has it already, or waited for it to be gone.
     Bare(Box<Response>),
+}
+
+impl Early {
+    /// Answers so, without a body.
+    pub(super) fn bare(answer: Answer) -> Self {
+        Self::Bare(Box::new(answer.without_body()))
+    }
 }
 
 impl IntoResponse for Early {
@@ -101,46 +110,165 @@ where
 }
 
 impl Reading {
-    /// The board that is shown, and the answer's beginning with its tag; `rendering` tells what is shown
-    /// of the board, or that it is not there.
+    /// The board that is shown, now or at a point in the past, and the answer's beginning with its tag;
+    /// `rendering` tells what is shown of the board, or that it is not there.
     pub(super) async fn of(
         &mut self,
         session: &SessionName,
-        mut rendering: impl FnMut(&Board) -> Result<Rendering, Problem>,
+        mut rendering: impl FnMut(&Board) -> Result<Rendering, Problem> + Send,
     ) -> Result<(Answer, Arc<Board>), Early> {
-        let found = self.published(session, |now| rendering(&now.board)).await?;
-        Ok((found.0, found.1.board))
+        let rendering = move |now: &Published| rendering(&now.board);
+        let (answer, shown) = self.seek_at(session, &mut There { session, rendering }).await?;
+        Ok((answer, shown.board))
     }
 
-    /// The same where more is shown than the board.
+    /// What is published now, of something that has no past or shows more than the board.
     pub(super) async fn published(
         &mut self,
         session: &SessionName,
-        mut rendering: impl FnMut(&Published) -> Result<Rendering, Problem>,
+        rendering: impl FnMut(&Published) -> Result<Rendering, Problem> + Send,
     ) -> Result<(Answer, Published), Early> {
-        let mut params = std::mem::take(&mut self.params);
-        let wanted = params.number("min_revision", 0..=u64::MAX)?;
-        params.finish()?;
-        if let Some(wanted) = wanted {
-            self.service.reach(session, Revision(wanted), REVISION_WAIT_MAX).await?;
-        }
-        let now = self.service.published(session)?.ok_or_else(|| no_session(session))?;
-        let tag = Tag::of(self.service.epoch(), &rendering(&now)?, &self.query);
-        let answer = Answer::of(now.board.revision()).tag(&tag);
-        if is_known(&self.headers, &tag)? {
-            return Err(Early::Bare(Box::new(answer.not_modified())));
-        }
-        Ok((answer, now))
+        self.seek(session, None, &mut There { session, rendering }).await
     }
 
-    /// An answer that shows no single session: its tag is of its text.
+    /// What is sought, now or at a point in the past.
+    pub(super) async fn seek_at(
+        &mut self,
+        session: &SessionName,
+        sought: &mut impl Sought,
+    ) -> Result<(Answer, Published), Early> {
+        let at = self.params.parsed("at")?;
+        if at.is_some() && self.params.has("wait") {
+            return Err(invalid("wait", "does not go with at: what was stays so").into());
+        }
+        self.seek(session, at, sought).await
+    }
+
+    /// Looks at what is published until there is something to show that the client has not, or its time
+    /// is over, or the server's.
+    pub(super) async fn seek(
+        &mut self,
+        session: &SessionName,
+        at: Option<At>,
+        sought: &mut impl Sought,
+    ) -> Result<(Answer, Published), Early> {
+        let mut params = std::mem::take(&mut self.params);
+        let patience = Patience::params(&mut params, &self.headers, sought.may_come())?;
+        params.finish()?;
+        let (mut watch, mut stopping) = (None, false);
+        loop {
+            let now = self.service.published(session)?;
+            let deadline = patience.deadline(now.as_ref());
+            let reached = patience.reached(now.as_ref());
+            if stopping || Instant::now() >= deadline {
+                reached?;
+                return self.last(at, now, session, sought).await;
+            }
+            if reached.is_err() {
+                drop(now);
+            } else if let Some(found) = self.look(now, sought).await? {
+                return Ok(found);
+            }
+            match &mut watch {
+                // What changed before the watch began is seen by one more look.
+                None => watch = Some(self.service.watch(session)?),
+                Some(watch) => {
+                    let changed = timeout_at(deadline, watch.changed()).await;
+                    stopping = changed.is_ok_and(|changed| !changed);
+                }
+            }
+        }
+    }
+
+    /// What is answered at once, if it is there and the client has it not.
+    async fn look(
+        &self,
+        now: Option<Published>,
+        sought: &mut impl Sought,
+    ) -> Result<Option<(Answer, Published)>, Early> {
+        let rendering = sought.look(now.as_ref()).await?;
+        let Some((now, rendering)) = now.zip(rendering) else { return Ok(None) };
+        let (answer, known) = self.begun(&now, &rendering)?;
+        Ok((!known).then_some((answer, now)))
+    }
+
+    /// What is answered where there is no time left to wait.
+    async fn last(
+        &self,
+        at: Option<At>,
+        now: Option<Published>,
+        session: &SessionName,
+        sought: &mut impl Sought,
+    ) -> Result<(Answer, Published), Early> {
+        let shown = match (now, at) {
+            (Some(now), Some(at)) => {
+                let board = self.service.board_at(&now, &at).await?;
+                Some(Published { board, ..now })
+            }
+            (now, _) => now,
+        };
+        let rendering = sought.at_last(shown.as_ref())?;
+        let shown = shown.ok_or_else(|| no_session(session))?;
+        match self.begun(&shown, &rendering)? {
+            (answer, false) => Ok((answer, shown)),
+            (answer, true) => Err(Early::bare(answer.status(StatusCode::NOT_MODIFIED))),
+        }
+    }
+
+    /// The answer's beginning, and whether the client has what would follow.
+    fn begun(&self, shown: &Published, rendering: &Rendering) -> Result<(Answer, bool), Problem> {
+        let tag = Tag::of(self.service.epoch(), rendering, &self.query);
+        Ok((Answer::of(shown.board.revision()).tag(&tag), is_known(&self.headers, &tag)?))
+    }
+
+    /// A text that shows no single session: its tag is of its bytes.
     pub(super) fn text(self, media_type: &'static str, text: &str) -> Result<Response, Early> {
         self.params.finish()?;
         let tag = Tag::of_bytes(self.service.epoch(), text.as_bytes());
         let answer = Answer::plain().tag(&tag);
         if is_known(&self.headers, &tag)? {
-            return Err(Early::Bare(Box::new(answer.not_modified())));
+            return Err(Early::bare(answer.status(StatusCode::NOT_MODIFIED)));
         }
         Ok(answer.body(media_type, Body::from(text.to_owned())))
+    }
+
+    /// A list of something of several sessions.
+    pub(super) async fn list(mut self, listed: &impl Listed) -> Result<Response, Early> {
+        let wait = wait_param(&mut self.params, &self.headers, false)?.unwrap_or_default();
+        let deadline = Instant::now() + wait;
+        let (mut ticks, stopping) = (listed.ticks(&self.service), self.service.stopping().clone());
+        loop {
+            ticks.mark_unchanged();
+            let next = Instant::now() + LIST_EVERY;
+            let text = listed.text(&self.service).await?;
+            let tag = Tag::of_bytes(self.service.epoch(), text.as_bytes());
+            let over = stopping.is_cancelled() || Instant::now() >= deadline;
+            if over || !is_known(&self.headers, &tag)? {
+                return self.text(JSON, &text);
+            }
+            let changed = async { (sleep_until(next).await, ticks.changed().await) };
+            // Both come to the same: one more look.
+            tokio::select! {
+                _ = timeout_at(deadline, changed) => {}
+                () = stopping.cancelled() => {}
+            }
+        }
+    }
+}
+
+/// What is there, or is refused.
+struct There<'a, F> {
+    session: &'a SessionName,
+    rendering: F,
+}
+
+impl<F: FnMut(&Published) -> Result<Rendering, Problem> + Send> Sought for There<'_, F> {
+    async fn look(&mut self, now: Option<&Published>) -> Result<Option<Rendering>, Early> {
+        self.at_last(now).map(Some)
+    }
+
+    fn at_last(&mut self, now: Option<&Published>) -> Result<Rendering, Early> {
+        let now = now.ok_or_else(|| no_session(self.session))?;
+        Ok((self.rendering)(now)?)
     }
 }

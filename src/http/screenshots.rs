@@ -20,7 +20,7 @@ const SANDBOX: HeaderValue = HeaderValue::from_static("sandbox; default-src 'non
 /// The stored bytes, as they came.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/screenshots/{seq}/image", operation_id = "get_image", tag = "screenshots",
-    params(docs::InSession, docs::AtSeq, docs::MinRevision, docs::IfNoneMatch),
+    params(docs::InSession, docs::AtSeq, docs::PastQuery, docs::MinRevision, docs::WaitQuery, docs::IfNoneMatch),
     responses(
         (status = 200, description = "The image", content((docs::Bytes = "image/png"), (docs::Bytes = "image/jpeg"), (docs::Bytes = "image/webp"), (docs::Bytes = "image/gif"), (docs::Bytes = "image/bmp")),
             headers(("ETag" = String, description = "Changes with the entry"), ("Blackboard-Revision" = u64, description = "The revision shown"))),

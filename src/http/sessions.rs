@@ -1,18 +1,20 @@
 //! Sessions: list them, make one or change its settings, describe it, delete it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use axum::body::Body;
 use axum::response::Response;
 use serde::Serialize;
 use serde::ser::Error as _;
+use tokio::sync::watch;
 use utoipa::ToSchema;
 
-use super::answer::{JSON, unwritten};
+use super::answer::unwritten;
 use super::body::{BODY_BYTES_MAX, json_or_nothing, work};
 use super::docs;
 use super::error::no_session;
-use super::etag::{Rendering, Resource};
+use super::etag::{Rendering, Resource, Tag};
 use super::params::{Params, invalid};
 use super::path::{SessionPath, session_url};
 use super::problem::Problem;
@@ -20,9 +22,11 @@ use super::read::{Early, Reading};
 use super::session_patch::session_patch;
 use super::settings::{SettingsBody, SettingsPatchBody};
 use super::shaped::{Written, WrittenBody};
+use super::until::{SoughtSession, Until};
+use super::wait::Listed;
 use super::write::Writing;
 use crate::board::{Board, Command, Log, SessionName};
-use crate::service::Published;
+use crate::service::{Published, Service};
 
 /// How many sessions a list has, unless it is asked for more or fewer.
 const LIST_DEFAULT: usize = 100;
@@ -127,7 +131,7 @@ impl SessionBody {
 /// In the order of their names, a page at a time.
 #[utoipa::path(
     get, path = "/v1/sessions", operation_id = "list_sessions", tag = "sessions",
-    params(docs::ListQuery, docs::IfNoneMatch),
+    params(docs::ListQuery, docs::ListWaitQuery, docs::IfNoneMatch),
     responses(
         (status = 200, description = "A page of sessions", body = SessionPage,
             headers(("ETag" = String, description = "Changes with the answer"))),
@@ -135,29 +139,55 @@ impl SessionBody {
     )
 )]
 pub(super) async fn list(mut reading: Reading) -> Result<Response, Early> {
-    let params = &mut reading.params;
-    let limit = params.count("limit", 1, LIST_MAX)?.unwrap_or(LIST_DEFAULT);
-    let after: Option<SessionName> = params.parsed("after")?;
-    let prefix = params.text("prefix")?.unwrap_or_default();
-    let labels = labels_param(params)?;
-    let mut found =
-        reading.service.list(after.clone(), &prefix, limit + 1, |board| has(board, &labels));
-    let more = found.len() > limit;
-    found.truncate(limit);
-    let next = found.last().map(|(name, _)| name.clone()).or(after);
-    let page = SessionPage {
-        sessions: found
-            .iter()
-            .filter_map(|(name, shown)| SessionBody::of(name, &shown.board, shown.history_bytes))
-            .collect(),
-        next: next.map(|name| name.to_string()),
-        more,
-    };
-    let text = serde_json::to_string(&page).map_err(unwritten)? + "\n";
-    reading.text(JSON, &text)
+    let query = SessionsQuery::params(&mut reading.params)?;
+    reading.list(&query).await
 }
 
-/// The parameter `label`: names with values.
+/// Which sessions a page has.
+struct SessionsQuery {
+    limit: usize,
+    after: Option<SessionName>,
+    prefix: String,
+    labels: Vec<(String, String)>,
+}
+
+impl SessionsQuery {
+    fn params(params: &mut Params) -> Result<Self, Problem> {
+        Ok(Self {
+            limit: params.count("limit", 1, LIST_MAX)?.unwrap_or(LIST_DEFAULT),
+            after: params.parsed("after")?,
+            prefix: params.text("prefix")?.unwrap_or_default(),
+            labels: labels_param(params)?,
+        })
+    }
+
+    fn page(&self, service: &Service) -> SessionPage {
+        let Self { limit, after, prefix, labels } = self;
+        let mut found = service.list(after.clone(), prefix, limit + 1, |board| has(board, labels));
+        let more = found.len() > *limit;
+        found.truncate(*limit);
+        let next = found.last().map(|(name, _)| name).or(after.as_ref());
+        let describe = |(name, shown): &(SessionName, Published)| {
+            SessionBody::of(name, &shown.board, shown.history_bytes)
+        };
+        SessionPage {
+            sessions: found.iter().filter_map(describe).collect(),
+            next: next.map(ToString::to_string),
+            more,
+        }
+    }
+}
+
+impl Listed for SessionsQuery {
+    fn ticks(&self, service: &Service) -> watch::Receiver<u64> {
+        service.lists()
+    }
+
+    async fn text(&self, service: &Service) -> Result<String, Problem> {
+        Ok(serde_json::to_string(&self.page(service)).map_err(unwritten)? + "\n")
+    }
+}
+
 pub(super) fn labels_param(params: &mut Params) -> Result<Vec<(String, String)>, Problem> {
     let labels = params.list("label")?.unwrap_or_default();
     let pair = |label: &String| {
@@ -175,24 +205,36 @@ pub(super) fn has(board: &Board, labels: &[(String, String)]) -> bool {
 }
 
 /// Describe a session
+///
+/// With `until` and `wait`: once there is one of this name, or none any more.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}", operation_id = "describe_session", tag = "sessions",
-    params(docs::InSession, docs::MinRevision, docs::IfNoneMatch),
+    params(docs::InSession, docs::MinRevision, docs::SessionUntilQuery, docs::IfNoneMatch),
     responses(
         (status = 200, description = "The session", body = SessionBody,
-            headers(("ETag" = String, description = "Changes with every commit"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
-        docs::ReadRefusals,
+            headers(("ETag" = String, description = "Changes with every commit, and with what is kept of its history"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
+        (status = 204, description = "With `until=absent`: there is none of this name",
+            headers(("Blackboard-Revision" = u64, description = "The last revision of the name"))),
+        docs::DescribeRefusals,
     )
 )]
 pub(super) async fn describe(
     SessionPath(session): SessionPath,
     mut reading: Reading,
 ) -> Result<Response, Early> {
-    let rendering = |now: &Published| Ok(Rendering::of(Resource::Session, now.board.version()));
-    let (answer, Published { board, history_bytes }) =
-        reading.published(&session, rendering).await?;
+    let until = Until::of_session(&mut reading.params)?;
+    let mut sought = SoughtSession { service: reading.service.clone(), session: &session, until };
+    let (answer, shown) = reading.seek(&session, None, &mut sought).await?;
+    let Published { board, history_bytes } = shown;
     let body = SessionBody::of(&session, &board, history_bytes);
     Ok(answer.json(&body.ok_or_else(|| no_session(&session))?)?)
+}
+
+/// What a description shows of its history may change without a commit.
+pub(super) fn session_rendering(now: &Published) -> Rendering {
+    let Published { board, history_bytes } = now;
+    let history = format!("{} {history_bytes}", board.oldest());
+    Rendering::of(Resource::Session, board.version()).in_format(history)
 }
 
 /// Make a session, or change its settings and labels
@@ -219,7 +261,9 @@ pub(super) async fn put(mut writing: Writing, body: Body) -> Result<Response, Pr
     writing
         .write(Resource::Session, command, Vec::new(), |written| {
             let Written { receipt, session, .. } = written;
-            let tag = written.tag(receipt.board.version(), &Resource::Session);
+            let (board, history_bytes) = (Arc::clone(&receipt.board), receipt.history_bytes);
+            let shown = session_rendering(&Published { board, history_bytes });
+            let tag = Tag::of(written.epoch, &shown, "");
             let made = (!receipt.existed).then(|| session_url(session));
             let body = SessionBody::of(session, &receipt.board, receipt.history_bytes);
             let body =

@@ -8,16 +8,17 @@ use utoipa::ToSchema;
 use super::body::{BODY_BYTES_MAX, json_text, media_type, members, only_json, unpatchable, work};
 use super::docs;
 use super::error::{Place, array_required, invalid_field, invalid_item, refused, unknown_field};
-use super::etag::{Rendering, Resource, Tag};
+use super::etag::{Resource, Tag};
 use super::path::{StateAt, state_url};
 use super::problem::Problem;
 use super::read::{Early, Reading};
 use super::shaped::{ShapeResult, Written, WrittenBody};
+use super::until::{SoughtValue, Until};
 use super::view::push;
 use super::write::Writing;
 use crate::board::json::{self, DEPTH_MAX, Kind};
 use crate::board::{
-    self, Board, Command, Edit, InvalidItem, Json, Rejected, StatePath, StateValue,
+    self, Command, Edit, InvalidItem, Json, Rejected, Revision, StatePath, StateValue,
 };
 
 /// Up to this size a keyed answer has the value: it is stored with each write, and must not cost more as
@@ -66,13 +67,16 @@ pub(super) struct AppendBody {
 
 /// Read a value
 ///
-/// The value at a path, as it was written: the order of members and the text of numbers stay.
+/// The value at a path, as it was written: the order of members and the text of numbers stay. With `until`
+/// and `wait`: once it is there, gone, or as it should be.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/state/{*path}", operation_id = "get_state", tag = "state",
-    params(docs::InSession, docs::AtPath, docs::MinRevision, docs::IfNoneMatch),
+    params(docs::InSession, docs::AtPath, docs::PastQuery, docs::MinRevision, docs::UntilQuery, docs::IfNoneMatch),
     responses(
         (status = 200, description = "The value", body = docs::AnyJson,
             headers(("ETag" = String, description = "Changes with the value, and with nothing else"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
+        (status = 204, description = "With `until=absent`: nothing is there",
+            headers(("Blackboard-Revision" = u64, description = "The session's revision, or the last one of its name"))),
         docs::ReadStateRefusals,
     )
 )]
@@ -80,19 +84,19 @@ pub(super) async fn get(
     StateAt { session, path }: StateAt,
     mut reading: Reading,
 ) -> Result<Response, Early> {
-    let rendering = |board: &Board| {
-        let version = board.at_version(value_at(board, &path)?.changed());
-        Ok(Rendering::of(Resource::State(path.clone()), version))
-    };
-    let (answer, board) = reading.of(&session, rendering).await?;
-    let value = value_at(&board, &path)?;
+    let until = Until::of_state(&mut reading.params)?;
+    let service = reading.service.clone();
+    let mut sought = SoughtValue { service, session: &session, path: &path, until };
+    let (answer, shown) = reading.seek_at(&session, &mut sought).await?;
+    let board = shown.board;
+    let value = board.state().value(&path).ok_or_else(|| no_value(&path, board.revision()))?;
     let bytes = usize::try_from(value.bytes()).unwrap_or(usize::MAX);
     Ok(answer.text(work(bytes, move || Ok(text_of(&value))).await?))
 }
 
-fn value_at(board: &Board, path: &StatePath) -> Result<StateValue, Problem> {
-    let value = board.state().value(path);
-    value.ok_or_else(|| refused(&Rejected::NoPath { path: path.clone() }, Some(board.revision())))
+/// There is no value at a path.
+pub(super) fn no_value(path: &StatePath, revision: Revision) -> Problem {
+    refused(&Rejected::NoPath { path: path.clone() }, Some(revision))
 }
 
 /// Set a value

@@ -223,14 +223,10 @@ async fn a_named_host_may_be_allowed() {
 async fn parameters_of_later_versions_are_refused_and_not_ignored() {
     let board = Unmoved::new().await;
     for tail in [
-        "requests?at=1",
-        "requests?wait=1s",
-        "questions?pending=true&wait=1s",
         "questions?pending=1",
-        "blackboard?at=1",
-        "blackboard?wait=1s",
-        "prompt?at=1",
         "prompt?max_tokens=5",
+        "prompt?format=markdown",
+        "screenshots/1/image?max_px=5",
     ] {
         board.board.get(tail).await.is(400);
     }

@@ -64,4 +64,5 @@ mod transaction_conditions;
 mod transactions;
 mod vector_play;
 mod vectors;
+mod waiting;
 mod whole;

@@ -29,6 +29,14 @@ const TAGS: &str = r#"^(\*|(W/)?"[!#-~]*"(, (W/)?"[!#-~]*")*)$"#;
 const TTL: &str =
     "^0*([1-9][0-9]{0,11}ms|[1-9][0-9]{0,8}s|[1-9][0-9]{0,6}m|[1-9][0-9]{0,4}h|[1-9][0-9]{0,3}d)$";
 
+/// How long to wait.
+const WAIT: &str = "^0*([0-9]{1,4}ms|[1-5][0-9]{4}ms|60000ms|[0-9]s|[1-5][0-9]s|60s|[01]m|0h|0d)$";
+
+/// What a wait is for that goes with `until`.
+const UNTIL_WAIT: &str = "With `until`, `If-None-Match` or `min_revision`: wait at most so long, 60 s at most, \
+    until it holds, there is another tag, and the session has reached the revision. An integer with `ms`, \
+    `s`, `m`, `h` or `d`; not with `at`";
+
 /// A percent-encoded name.
 const ENCODED_NAME: &str = r"^([!-$&-.0-~]|%[0-9A-Fa-f]{2})+$";
 
@@ -78,8 +86,34 @@ params! {
     /// The same for a removal.
     Removes = [if_match(), author(), key(), claim(), fence()];
     /// The revision that is to be shown at least.
-    MinRevision = [query("min_revision", "Wait up to 2 s until the session has reached this revision, \
-        then 503", unsigned(0, usize::MAX))];
+    MinRevision = [query("min_revision", "Wait until the session has reached this revision, for 2 s or as \
+        long as `wait` says, then 503", unsigned(0, usize::MAX))];
+    /// How long to wait for another tag, or for that revision.
+    WaitQuery = [wait("With `If-None-Match` or `min_revision`: wait at most so long, 60 s at most, until there \
+        is another tag, or until the session has reached the revision. An integer with `ms`, `s`, `m`, `h` or \
+        `d`; not with `at`")];
+    /// How long to wait for another list.
+    ListWaitQuery = [wait("With `If-None-Match`: wait at most so long, 60 s at most, until there is another \
+        tag. An integer with `ms`, `s`, `m`, `h` or `d`")];
+    /// How long to wait for an entry.
+    PageWaitQuery = [wait("With `after`, `If-None-Match` or `min_revision`: wait at most so long, 60 s at most, \
+        until the page has an entry, there is another tag, and the session has reached the revision. An \
+        integer with `ms`, `s`, `m`, `h` or `d`; not with `at`")];
+    /// How long to wait until something holds, and what.
+    UntilQuery = [
+        query("until", "`exists`; `absent`, which is answered with 204; or `equals:` with a JSON value, numbers \
+            by value and members in any order. What does not hold is 412; not with `at`",
+            pattern("^(exists|absent|equals:.+)$")),
+        wait(UNTIL_WAIT),
+    ];
+    /// How long to wait until a session is there or gone.
+    SessionUntilQuery = [
+        query("until", "`exists`; or `absent`, which is answered with 204. What does not hold is 412",
+            one_of(["exists", "absent"])),
+        wait(UNTIL_WAIT),
+    ];
+    /// The point in the past that is to be shown.
+    PastQuery = [query("at", "Show it as it was at this revision, or at the checkpoint of this name", name())];
     /// How long a value lives.
     LifetimeQuery = [query("ttl", "The value goes away by itself after so long, unless it is put again",
         ttl())];
@@ -212,6 +246,10 @@ fn claim() -> Parameter {
 fn fence() -> Parameter {
     let told = "The claim's fence: 409 where it was lost or given back; with `claim`";
     query("fence", told, unsigned(0, usize::MAX))
+}
+
+fn wait(told: &str) -> Parameter {
+    query("wait", told, pattern(WAIT))
 }
 
 fn ttl() -> Object {

@@ -42,10 +42,16 @@ refusals! {
     NoLog = [SessionNotFound, RouteNotFound];
     NoEntry = [SessionNotFound, EntryNotFound];
     NoLogEntry = [SessionNotFound, EntryNotFound, RouteNotFound];
-    NoStoredImage = [SessionNotFound, EntryNotFound, NoImage];
     NoState = [SessionNotFound, PathNotFound];
     NoAgent = [SessionNotFound, AgentNotFound];
     NoPart = [SessionNotFound, EntryNotFound, PathNotFound, AgentNotFound];
+    NoPastLog = [SessionNotFound, RevisionNotFound, CheckpointNotFound, RouteNotFound];
+    NoPastEntry = [SessionNotFound, RevisionNotFound, CheckpointNotFound, EntryNotFound];
+    NoPastLogEntry = [SessionNotFound, RevisionNotFound, CheckpointNotFound, EntryNotFound, RouteNotFound];
+    NoPastImage = [SessionNotFound, RevisionNotFound, CheckpointNotFound, EntryNotFound, NoImage];
+    NoPastState = [SessionNotFound, RevisionNotFound, CheckpointNotFound, PathNotFound];
+    NoPastAgent = [SessionNotFound, RevisionNotFound, CheckpointNotFound, AgentNotFound];
+    NotMet = [ConditionNotMet];
     Anonymous = [InvalidName, InvalidParameter, UnknownParameter, InvalidEncoding, AgentRequired];
     AnonymousBody = [InvalidJson, InvalidName, InvalidParameter, UnknownParameter, InvalidEncoding, AgentRequired];
     BodyTimeout = [RequestTimeout];
@@ -126,18 +132,22 @@ sets! {
     ReadinessRefusals = [InvalidQuery, NotReady];
     /// Of the list of sessions.
     ListRefusals(NOT_MODIFIED) = [InvalidQuery];
+    /// Of describing a session.
+    DescribeRefusals(NOT_MODIFIED) = [InvalidRequest, NoSession, NotMet, NotReadable];
+    /// Of reading something of a session that has no past.
+    ReadNowRefusals(NOT_MODIFIED) = [InvalidRequest, NoSession, NotReadable];
     /// Of reading something of a session.
-    ReadRefusals(NOT_MODIFIED) = [InvalidRequest, NoSession, NotReadable];
+    ReadRefusals(NOT_MODIFIED) = [InvalidRequest, NoPoint, Compacted, NotReadable];
     /// Of reading a log.
-    ReadLogRefusals(NOT_MODIFIED) = [InvalidRequest, NoLog, NotReadable];
+    ReadLogRefusals(NOT_MODIFIED) = [InvalidRequest, NoPastLog, Compacted, NotReadable];
     /// Of reading an entry.
-    ReadEntryRefusals(NOT_MODIFIED) = [InvalidRequest, NoLogEntry, NotReadable];
+    ReadEntryRefusals(NOT_MODIFIED) = [InvalidRequest, NoPastLogEntry, Compacted, NotReadable];
     /// Of reading an image.
-    ReadImageRefusals(NOT_MODIFIED) = [InvalidRequest, NoStoredImage, NotReadable];
+    ReadImageRefusals(NOT_MODIFIED) = [InvalidRequest, NoPastImage, Compacted, NotReadable];
     /// Of reading the state.
-    ReadStateRefusals(NOT_MODIFIED) = [InvalidRequest, NoState, TooDeepPath, NotReadable];
+    ReadStateRefusals(NOT_MODIFIED) = [InvalidRequest, NoPastState, Compacted, NotMet, TooDeepPath, NotReadable];
     /// Of reading an agent.
-    ReadAgentRefusals(NOT_MODIFIED) = [InvalidRequest, NoAgent, NotReadable];
+    ReadAgentRefusals(NOT_MODIFIED) = [InvalidRequest, NoPastAgent, Compacted, NotReadable];
     /// Of making or changing a session, or its dictionary.
     PutRefusals = [NoSession, LostClaim, Precondition, InvalidDocument] + BODY + WRITE;
     /// Of removing a session, or the items of its dictionary.
@@ -190,12 +200,15 @@ sets! {
 
 /// The same refusal where the path names no log, so that it is always a route.
 pub(super) fn without_names(response: &mut RefOr<Response>) {
+    let reads = [(&NoPastLog, &NoPoint), (&NoPastLogEntry, &NoPastEntry)];
     in_place_of(response, &[(&NoLog, &NoSession), (&NoLogEntry, &NoEntry)]);
+    in_place_of(response, &reads);
 }
 
 /// The same refusal where the path names the whole state, which is always there.
 pub(super) fn without_paths(response: &mut RefOr<Response>) {
     in_place_of(response, &[(&NoState, &NoSession), (&TooDeepPath, &KeyReused)]);
+    in_place_of(response, &[(&NoPastState, &NoPoint)]);
 }
 
 /// The same refusal where no image is taken.
@@ -245,11 +258,21 @@ impl Refusal {
         let words: Vec<String> = codes.iter().map(|code| format!("`{code}`")).collect();
         let code = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(codes));
         let mut own = ObjectBuilder::new().property("code", code);
-        if self.codes.contains(&Code::PreconditionFailed) {
-            let told =
-                "What was to be written, as it is: an entry, an agent or a value of the state";
+        let current = if self.codes.contains(&Code::PreconditionFailed) {
+            Some("What was to be written, as it is: an entry, an agent or a value of the state")
+        } else if self.codes.contains(&Code::ConditionNotMet) {
+            Some("The value of the state, as it is")
+        } else {
+            None
+        };
+        if let Some(told) = current {
             let any = ObjectBuilder::new().schema_type(SchemaType::AnyValue);
             own = own.property("current", any.description(Some(told)));
+        }
+        if self.codes.contains(&Code::HistoryCompacted) {
+            let oldest = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0));
+            let told = "The oldest revision that the history can show";
+            own = own.property("oldest_revision", oldest.description(Some(told)));
         }
         if self.codes.contains(&Code::StorePoisoned) && self.codes.len() > 1 {
             let unknown = ObjectBuilder::new()
@@ -276,7 +299,7 @@ impl Refusal {
             headers.push(("Blackboard-Revision", revision_header()));
         }
         match self.status() {
-            StatusCode::PRECONDITION_FAILED => {
+            StatusCode::PRECONDITION_FAILED if self.codes.contains(&Code::PreconditionFailed) => {
                 headers.push(("ETag", text_header("The present tag of what was to be written")));
             }
             StatusCode::UNSUPPORTED_MEDIA_TYPE => headers.extend([
@@ -309,6 +332,7 @@ fn is_about_session(code: Code) -> bool {
             | Code::AlreadyAnswered
             | Code::SessionExists
             | Code::StaleFence
+            | Code::ConditionNotMet
             | Code::PreconditionFailed
             | Code::RevisionNotReached
             | Code::SessionFull
