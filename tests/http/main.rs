@@ -42,6 +42,7 @@ mod oversize;
 mod packed;
 mod paging;
 mod past;
+mod past_reads;
 mod prompt;
 mod python_value;
 mod questions;
