@@ -21,6 +21,7 @@ use super::params::{Params, invalid};
 use super::path::{Author, SessionPath};
 use super::problem::Problem;
 use super::repeat::Repeat;
+use super::sessions::session_rendering;
 use super::shaped::{ShapeResult, Shaped, Written};
 use super::view::{Images, View};
 use crate::board::{
@@ -275,7 +276,7 @@ impl Writing {
         let (present, current) = (*present, current.clone());
         let mut problem = Problem::from(error);
         if let Some(version) = present {
-            let tag = Tag::new(self.service.epoch(), version, resource);
+            let tag = self.present_tag(version, resource);
             problem = problem.header(header::ETAG, tag.value());
         }
         if let Some(current) = current
@@ -284,6 +285,18 @@ impl Writing {
             problem = problem.member("current", &text);
         }
         problem
+    }
+
+    /// The tag that a read of the resource has, if it is still so.
+    fn present_tag(&self, version: Version, resource: &Resource) -> Tag {
+        let epoch = self.service.epoch();
+        if matches!(resource, Resource::Session)
+            && let Ok(Some(now)) = self.service.published(&self.session)
+            && now.board.version() == version
+        {
+            return Tag::of(epoch, &session_rendering(&now), "");
+        }
+        Tag::new(epoch, version, resource)
     }
 
     async fn shown(&self, current: &Current) -> Option<Box<RawValue>> {
