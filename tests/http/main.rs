@@ -63,6 +63,7 @@ mod state_tags;
 mod state_views;
 mod transaction_conditions;
 mod transactions;
+mod until;
 mod vector_play;
 mod vectors;
 mod waiting;

@@ -7,7 +7,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::answer::{Answer, ask};
-use crate::harness::{Board, DEADLINE, Server, encoded};
+use crate::harness::{Board, DEADLINE, Server};
 use crate::raw::{answer, connect};
 
 /// What can be read of a session, with a query where there is one.
@@ -27,9 +27,9 @@ const READS: [&str; 12] = [
 ];
 
 /// Longer than any of these tests may take: whoever is answered was woken.
-const LONG: &str = "wait=60s";
+pub(crate) const LONG: &str = "wait=60s";
 
-async fn filled(server: &Server) -> Board {
+pub(crate) async fn filled(server: &Server) -> Board {
     let board = server.board("s");
     board.post("requests", r#"{"n":1}"#).await.is(201);
     board.post("agents/A/memory", r#"{"cost":1}"#).await.is(201);
@@ -37,16 +37,16 @@ async fn filled(server: &Server) -> Board {
     board
 }
 
-fn with(tail: &str, query: &str) -> String {
+pub(crate) fn with(tail: &str, query: &str) -> String {
     format!("{tail}{}{query}", if tail.contains('?') { '&' } else { '?' })
 }
 
-async fn unless_known(board: &Board, tail: &str, tag: &str) -> Answer {
+pub(crate) async fn unless_known(board: &Board, tail: &str, tag: &str) -> Answer {
     ask(board.to(Method::GET, tail).header("if-none-match", tag)).await
 }
 
 /// Reads while the test goes on.
-fn waiting(board: &Board, tail: &str) -> JoinHandle<Answer> {
+pub(crate) fn waiting(board: &Board, tail: &str) -> JoinHandle<Answer> {
     let (board, tail) = (board.clone(), tail.to_owned());
     tokio::spawn(async move { board.get(&tail).await })
 }
@@ -56,7 +56,7 @@ fn waiting_with(board: &Board, tail: &str, tag: String) -> JoinHandle<Answer> {
     tokio::spawn(async move { unless_known(&board, &tail, &tag).await })
 }
 
-async fn woken(reader: JoinHandle<Answer>) -> Answer {
+pub(crate) async fn woken(reader: JoinHandle<Answer>) -> Answer {
     timeout(DEADLINE, reader).await.expect("it is woken").expect("it is answered")
 }
 
@@ -242,119 +242,6 @@ async fn a_removal_ends_the_wait_for_what_is_removed() {
     woken(entry).await.problem(404, "entry-not-found");
     let removed = board.delete("state/a").await.revision();
     assert_eq!(woken(value).await.is(204).revision(), removed);
-}
-
-#[tokio::test]
-async fn a_session_is_waited_for() {
-    let server = Server::start();
-    let board = server.board("new");
-    let late = board.get("?until=exists&wait=20ms").await;
-    assert_eq!(late.problem(412, "condition-not-met")["status"], 412);
-    assert_eq!(late.revision(), 0);
-    assert_eq!(board.get("?until=absent").await.is(204).revision(), 0);
-    board.get("?until=equals:1").await.problem(400, "invalid-parameter");
-
-    let session = waiting(&board, &with("?until=exists", LONG));
-    let value = waiting(&board, &with("state/a/b?until=exists", LONG));
-    board.post("requests", "{}").await.is(201);
-    board.put("state/a", "{}").await.is(201);
-    assert_eq!(woken(session).await.is(200).json()["session"], "new");
-    board.put("state/a/b", "[1]").await.is(201);
-    assert_eq!(woken(value).await.is(200).text(), "[1]\n");
-
-    let late = board.get("?until=absent&wait=20ms").await;
-    late.problem(412, "condition-not-met");
-    assert_eq!(late.revision(), 3);
-    let plain = board.get("").await.etag();
-    assert_eq!(board.get("?until=exists").await.is(200).etag(), plain);
-    board.delete("").await.is(200);
-    assert_eq!(board.get("?until=absent").await.is(204).revision(), 4);
-    let again = waiting(&board, &with("?until=exists", LONG));
-    board.put("", "{}").await.is(201);
-    assert_eq!(woken(again).await.is(200).revision(), 5);
-}
-
-#[tokio::test]
-async fn a_value_is_waited_for() {
-    let server = Server::start();
-    let board = filled(&server).await;
-    for (value, equal, other) in [
-        ("1.0", "1", "2"),
-        ("100", "1e2", "\"100\""),
-        (r#"{"a":1,"b":{"c":[1,2]}}"#, r#"{ "b":{"c":[1.0,2]}, "a":1 }"#, r#"{"a":1}"#),
-        (r#""ready""#, r#""re\u0061dy""#, r#""Ready""#),
-        ("[1,2]", "[1, 2]", "[2,1]"),
-        ("null", "null", "false"),
-    ] {
-        board.put("state/v", value).await.succeeded();
-        let until = |value: &str| format!("state/v?until=equals:{}", encoded(value));
-        let plain = board.get("state/v").await.etag();
-        assert_eq!(board.get(&until(equal)).await.is(200).etag(), plain, "{equal}");
-        let refused = board.get(&with(&until(other), "wait=20ms")).await;
-        let problem = refused.problem(412, "condition-not-met");
-        let shown: serde_json::Value = serde_json::from_str(value).unwrap();
-        assert_eq!(problem["current"], shown, "{value}");
-        let reader = waiting(&board, &with(&until(other), LONG));
-        board.put("state/v", other).await.is(200);
-        assert_eq!(woken(reader).await.is(200).text(), format!("{other}\n"));
-    }
-}
-
-#[tokio::test]
-async fn a_value_that_holds_already_is_shown_at_once() {
-    let server = Server::start();
-    let board = filled(&server).await;
-    for query in ["until=exists", "until=equals:1", "until=equals:1&wait=60s"] {
-        assert_eq!(board.get(&format!("state/a?{query}")).await.is(200).text(), "1\n");
-    }
-    for tail in ["state/none", "state/a/below"] {
-        let here = board.get("").await.revision();
-        assert_eq!(board.get(&with(tail, "until=absent")).await.is(204).revision(), here);
-        for until in ["exists", "equals:1"] {
-            let answer = board.get(&format!("{tail}?until={until}")).await;
-            let problem = answer.problem(412, "condition-not-met");
-            assert!(problem.get("current").is_none(), "{problem}");
-        }
-    }
-    assert_eq!(
-        board.get("state/a?until=absent").await.problem(412, "condition-not-met")["current"],
-        1
-    );
-    let tag = board.get("state/a").await.etag();
-    unless_known(&board, "state/a?until=exists&wait=20ms", &tag).await.is(304);
-    server.board("none").get("state/a?until=equals:1").await.problem(404, "session-not-found");
-    assert_eq!(server.board("none").get("state/a?until=absent").await.is(204).revision(), 0);
-}
-
-#[tokio::test]
-async fn a_large_value_is_not_shown_with_the_refusal() {
-    let server = Server::start();
-    let board = filled(&server).await;
-    board.put("state/large", &format!("\"{}\"", "x".repeat(64 << 10))).await.is(201);
-    let problem = board.get("state/large?until=absent").await.problem(412, "condition-not-met");
-    assert!(problem.get("current").is_none(), "{}", problem["detail"]);
-}
-
-#[tokio::test]
-async fn what_cannot_be_waited_for_is_refused() {
-    let server = Server::start();
-    let board = filled(&server).await;
-    let deep = format!("equals:{}1{}", "[".repeat(200), "]".repeat(200));
-    for until in [
-        "",
-        "there",
-        "Exists",
-        "equals",
-        "equals:",
-        "equals:{",
-        "equals:nan",
-        "equals:1e400",
-        &deep,
-    ] {
-        let tail = format!("state/a?until={}", encoded(until));
-        board.get(&tail).await.problem(400, "invalid-parameter");
-    }
-    board.get("state/a?until=equals:%FF").await.problem(400, "invalid-encoding");
 }
 
 #[tokio::test]
