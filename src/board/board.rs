@@ -211,6 +211,12 @@ impl Board {
         &self.logs
     }
 
+    /// The memories by agent, also those of agents that are no more.
+    #[must_use]
+    pub fn memories(&self) -> &OrdMap<AgentName, Log> {
+        &self.memories
+    }
+
     /// The agents that take part, by name.
     #[must_use]
     pub fn agents(&self) -> &OrdMap<AgentName, Agent> {

@@ -69,7 +69,7 @@ pub use settings::{
 };
 pub use size::{ByteSize, InvalidSize};
 pub use state::{InvalidPath, NotAnObject, STATE_BYTES_MAX, State, StatePath, StateValue};
-pub use time::{InvalidTtl, TTL_DAYS_MAX, Timestamp, Ttl};
+pub use time::{InvalidTimestamp, InvalidTtl, TTL_DAYS_MAX, Timestamp, Ttl};
 pub use value::Json;
 
 #[cfg(test)]

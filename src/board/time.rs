@@ -30,6 +30,20 @@ impl fmt::Display for Timestamp {
     }
 }
 
+/// Why a text is no moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("is a moment as RFC 3339 has it, such as 2026-11-21T07:03:11.123Z")]
+pub struct InvalidTimestamp;
+
+impl FromStr for Timestamp {
+    type Err = InvalidTimestamp;
+
+    fn from_str(text: &str) -> Result<Self, InvalidTimestamp> {
+        let moment: jiff::Timestamp = text.parse().map_err(|_| InvalidTimestamp)?;
+        Ok(Self(moment.as_millisecond()))
+    }
+}
+
 /// The longest time to live, in days.
 pub const TTL_DAYS_MAX: i64 = 36_500;
 
@@ -119,6 +133,20 @@ mod tests {
         assert_eq!(Timestamp(0).to_string(), "1970-01-01T00:00:00.000Z");
         assert_eq!(Timestamp(1_795_244_591_123).to_string(), "2026-11-21T07:03:11.123Z");
         assert_eq!(Timestamp(i64::MAX).to_string(), "9999-12-31T23:59:59.999Z");
+    }
+
+    #[test]
+    fn a_moment_is_read_as_it_is_shown() {
+        for (text, moment) in [
+            ("2026-11-21T07:03:11.123Z", 1_795_244_591_123),
+            ("2026-11-21T08:03:11.1239+01:00", 1_795_244_591_123),
+            ("1970-01-01T00:00:00Z", 0),
+        ] {
+            assert_eq!(text.parse(), Ok(Timestamp(moment)), "{text}");
+        }
+        for text in ["", "2026-11-21", "2026-11-21T07:03:11", "1795244591123", "yesterday"] {
+            assert_eq!(text.parse::<Timestamp>(), Err(InvalidTimestamp), "{text}");
+        }
     }
 
     #[test]

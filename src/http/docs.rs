@@ -1,6 +1,7 @@
 //! What the OpenAPI document says besides the routes: the parameters, the refusals, the kinds of logs,
 //! and the form of bodies that are never built as values.
 
+mod changes;
 mod kinds;
 mod params;
 mod refusals;
@@ -17,23 +18,25 @@ use utoipa::{PartialSchema, ToSchema};
 
 use crate::board::{Code, LABEL_BYTES_MAX, LABELS_MAX};
 
+pub(super) use changes::ChangeBody;
 pub(super) use kinds::{MEMORY, MEMORY_ENTRY, STATE, STATE_SLASH, with_all_kinds};
 pub(super) use params::{
-    AgentsQuery, AtPath, AtSeq, CheckpointsQuery, ClearingQuery, DictionaryQuery, IfNoneMatch,
-    InAgent, InCheckpoint, InLog, InMemory, InSession, InboxParams, LifetimeQuery, ListQuery,
-    ListWaitQuery, MinRevision, PageQuery, PageWaitQuery, PastQuery, PromptQuery, ReadingQuery,
-    RemovalQuery, Removes, SeenQuery, SessionUntilQuery, ShownQuery, UntilQuery, WaitQuery,
-    WaitingQuery, Writes, checkpoint_name, new_session_name, point, skip,
+    AgentsQuery, AtPath, AtSeq, AuditQuery, CheckpointsQuery, ClearingQuery, DictionaryQuery,
+    DiffQuery, EventsQuery, IfNoneMatch, InAgent, InCheckpoint, InLog, InMemory, InSession,
+    InboxParams, LifetimeQuery, ListQuery, ListWaitQuery, MinRevision, PageQuery, PageWaitQuery,
+    PastQuery, PromptQuery, ReadingQuery, RemovalQuery, Removes, SeenQuery, SessionUntilQuery,
+    ShownQuery, UntilQuery, WaitQuery, WaitingQuery, Writes, checkpoint_name, new_session_name,
+    point, skip,
 };
 pub(super) use refusals::{
-    AnswerRefusals, AppendRefusals, CheckpointRefusals, ClaimRefusals, DescribeRefusals,
-    FinishRefusals, ForkRefusals, ListRefusals, PatchAgentRefusals, PatchEntryRefusals,
-    PatchStateRefusals, PurgeRefusals, PutAgentRefusals, PutEntryRefusals, PutRefusals,
-    PutStateRefusals, ReadAgentRefusals, ReadEntryRefusals, ReadImageRefusals, ReadLogRefusals,
-    ReadNowRefusals, ReadRefusals, ReadStateRefusals, ReadinessRefusals, ReleaseRefusals,
-    RemoveAgentRefusals, RemoveCheckpointRefusals, RemoveEntriesRefusals, RemoveEntryRefusals,
-    RemoveRefusals, RemoveStateRefusals, ReplaceRefusals, RestoreRefusals, ServerRefusals,
-    TransactRefusals, components, required,
+    AnswerRefusals, AppendRefusals, AuditRefusals, CheckpointRefusals, ClaimRefusals,
+    DescribeRefusals, DiffRefusals, FinishRefusals, FollowRefusals, ForkRefusals, ListRefusals,
+    PatchAgentRefusals, PatchEntryRefusals, PatchStateRefusals, PurgeRefusals, PutAgentRefusals,
+    PutEntryRefusals, PutRefusals, PutStateRefusals, ReadAgentRefusals, ReadEntryRefusals,
+    ReadImageRefusals, ReadLogRefusals, ReadNowRefusals, ReadRefusals, ReadStateRefusals,
+    ReadinessRefusals, ReleaseRefusals, RemoveAgentRefusals, RemoveCheckpointRefusals,
+    RemoveEntriesRefusals, RemoveEntryRefusals, RemoveRefusals, RemoveStateRefusals,
+    ReplaceRefusals, RestoreRefusals, ServerRefusals, TransactRefusals, components, required,
 };
 pub(super) use settings::{agent_states_patch, history, history_patch, max_items, max_items_patch};
 pub(super) use transactions::{OperationBody, ResultBody, TestBody, TtlText};

@@ -46,6 +46,10 @@ pub(super) enum Resource {
     Agent(AgentName),
     /// All checkpoints together.
     Checkpoints,
+    /// Its commits.
+    Audit,
+    /// The difference between it at the one revision and at the other.
+    Diff(Revision, Revision),
 }
 
 impl Resource {
@@ -62,6 +66,8 @@ impl Resource {
             Self::Agents => "agents".to_owned(),
             Self::Agent(agent) => format!("agent {agent}"),
             Self::Checkpoints => "checkpoints".to_owned(),
+            Self::Audit => "audit".to_owned(),
+            Self::Diff(from, to) => format!("diff from {from} to {to}"),
         }
     }
 }

@@ -121,6 +121,15 @@ impl Params {
         items.map(Some).ok_or_else(|| not_utf8(name))
     }
 
+    /// The parameter as a list whose elements are not percent-decoded yet, since they have parts of their own.
+    pub(super) fn raw_list(&mut self, name: &str) -> Result<Option<Vec<String>>, Problem> {
+        let Some(raw) = self.take(name) else { return Ok(None) };
+        if raw.is_empty() {
+            return Err(invalid(name, "names at least one thing"));
+        }
+        Ok(Some(raw.replace('+', " ").split(',').map(str::to_owned).collect()))
+    }
+
     /// Ends the taking: a parameter that is left is unknown.
     pub(super) fn finish(self) -> Result<(), Problem> {
         let Some((name, _)) = self.raw.first() else { return Ok(()) };

@@ -214,21 +214,27 @@ pub(super) fn session_url(session: &SessionName) -> String {
 
 /// The address of a log, as a path.
 pub(super) fn log_url(session: &SessionName, log: &LogName) -> String {
-    let session = session_url(session);
+    format!("{}/{}", session_url(session), log_path(log))
+}
+
+/// The address of a log within its session.
+pub(super) fn log_path(log: &LogName) -> String {
     match log {
-        LogName::Memory(agent) => {
-            format!("{session}/agents/{}/memory", utf8_percent_encode(agent.as_str(), SEGMENT))
-        }
+        LogName::Memory(agent) => format!("{}/memory", agent_path(agent)),
         LogName::Questions | LogName::Requests | LogName::Trajectories | LogName::Screenshots => {
-            format!("{session}/{log}")
+            log.to_string()
         }
     }
 }
 
 /// The address of an agent, as a path.
 pub(super) fn agent_url(session: &SessionName, agent: &AgentName) -> String {
-    let agent = utf8_percent_encode(agent.as_str(), SEGMENT);
-    format!("{}/agents/{agent}", session_url(session))
+    format!("{}/{}", session_url(session), agent_path(agent))
+}
+
+/// The address of an agent within its session.
+pub(super) fn agent_path(agent: &AgentName) -> String {
+    format!("agents/{}", utf8_percent_encode(agent.as_str(), SEGMENT))
 }
 
 /// The address of a checkpoint, as a path.
@@ -239,12 +245,20 @@ pub(super) fn checkpoint_url(session: &SessionName, checkpoint: &CheckpointName)
 
 /// The address of a place in the state, as a path.
 pub(super) fn state_url(session: &SessionName, path: &StatePath) -> String {
-    let mut url = format!("{}/state", session_url(session));
-    for segment in path.segments() {
-        url.push('/');
-        url.extend(utf8_percent_encode(segment, SEGMENT));
-    }
-    url
+    let below = place_path(path);
+    let slash = if below.is_empty() { "" } else { "/" };
+    format!("{}/state{slash}{below}", session_url(session))
+}
+
+/// The address of a place within the state; of the whole it is empty.
+pub(super) fn place_path(path: &StatePath) -> String {
+    let segments = path.segments().iter().map(|name| segment(name));
+    segments.collect::<Vec<_>>().join("/")
+}
+
+/// A name as a segment of an address.
+pub(super) fn segment(name: &str) -> String {
+    utf8_percent_encode(name, SEGMENT).to_string()
 }
 
 /// The address of an entry, as a path.

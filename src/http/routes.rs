@@ -14,8 +14,9 @@ use super::body::BodyRoom;
 use super::docs::{self, MEMORY, MEMORY_ENTRY, STATE, STATE_SLASH, with_all_kinds};
 use super::problem::{Problem, ProblemBody};
 use super::read::name_revision;
-use super::{agents, blackboard, checkpoints, claims, entries, health, logs, memory, pages, past};
-use super::{prompt, questions, screenshots, sessions, state, transactions};
+use super::transactions;
+use super::{agents, audit, blackboard, checkpoints, claims, diff, entries, events, health, logs};
+use super::{memory, notices, pages, past, prompt, questions, screenshots, sessions, state};
 use crate::board::Code;
 use crate::service::Service;
 
@@ -50,6 +51,7 @@ use crate::service::Service;
         (name = "claims", description = "One agent at a time works on a request"),
         (name = "questions", description = "Which of them wait for an answer, and their answers; a log like the others"),
         (name = "history", description = "What was, and how to come back to it"),
+        (name = "events", description = "What happens, as it happens"),
         (name = "screenshots", description = "A log like the others, whose items may have images"),
         (name = "server", description = "The server itself"),
     ),
@@ -106,6 +108,10 @@ fn described() -> OpenApiRouter<Handles> {
         .routes(routes!(past::fork))
         .routes(routes!(past::restore))
         .routes(routes!(past::purge))
+        .routes(routes!(events::get))
+        .routes(routes!(notices::get))
+        .routes(routes!(audit::get))
+        .routes(routes!(diff::get))
         .routes(routes!(health::healthz))
         .routes(routes!(health::readyz))
         .routes(routes!(pages::openapi_yaml))

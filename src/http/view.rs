@@ -103,6 +103,7 @@ impl View {
                 let whole = service.whole_text(board, item).await?;
                 out.push_str(&json::select(&whole, |name| self.shows(name)));
             }
+            Some(_) if self.keys.is_none() => write_imageless(item, out),
             Some(_) => {
                 out.push_str(&json::select(item.text(), |name| {
                     name != IMAGE_MEMBER && self.shows(name)
@@ -114,6 +115,14 @@ impl View {
             None => out.push_str(item.text()),
         }
         Ok(())
+    }
+}
+
+/// Writes an item without its stored image, where it has one.
+pub(super) fn write_imageless(item: &Item, out: &mut String) {
+    match item.image() {
+        Some(_) => out.push_str(&json::select(item.text(), |name| name != IMAGE_MEMBER)),
+        None => out.push_str(item.text()),
     }
 }
 
@@ -150,14 +159,16 @@ fn awaited<'a>(board: &'a Board, entry: &Entry) -> Option<&'a Awaited> {
     std::ptr::eq(&raw const **question, entry).then_some(awaited)
 }
 
-fn write_claim(claim: &Claim, out: &mut String) {
+/// Writes who works on a request, as a member that follows another.
+pub(super) fn write_claim(claim: &Claim, out: &mut String) {
     let Claim { agent, fence, expires_at } = claim;
     out.push_str(",\"claim\":{\"agent\":");
     json::quote(agent.as_str(), out);
     push(out, format_args!(",\"fence\":{fence},\"expires_at\":\"{expires_at}\"}}"));
 }
 
-fn write_done(done: &Done, out: &mut String) {
+/// Writes what came of a request, as a member that follows another.
+pub(super) fn write_done(done: &Done, out: &mut String) {
     let Done { agent, at, fence, result } = done;
     out.push_str(",\"done\":{");
     if let Some(agent) = agent {
@@ -176,7 +187,8 @@ fn write_done(done: &Done, out: &mut String) {
     out.push('}');
 }
 
-fn write_image(url: &str, image: &Image, out: &mut String) {
+/// Writes what stands for a stored image, as a member that follows another.
+pub(super) fn write_image(url: &str, image: &Image, out: &mut String) {
     out.push_str(",\"image\":{\"url\":");
     json::quote(url, out);
     out.push_str(",\"media_type\":");

@@ -25,6 +25,8 @@ pub struct Watch {
     name: SessionName,
     session: Arc<Session>,
     ticks: Option<watch::Receiver<()>>,
+    /// Up to where its commits were given.
+    followed: Option<Revision>,
 }
 
 /// The commits after a revision, as far as one look goes.
@@ -47,7 +49,13 @@ impl Service {
         if session.is_damaged() {
             return Err(ServiceError::Damaged);
         }
-        Ok(Watch { service: self.clone(), name: name.clone(), session, ticks: Some(ticks) })
+        Ok(Watch {
+            service: self.clone(),
+            name: name.clone(),
+            session,
+            ticks: Some(ticks),
+            followed: None,
+        })
     }
 
     /// Cancelled when the server is about to end: whoever waits answers then.
@@ -100,22 +108,24 @@ impl Watch {
     /// # Errors
     ///
     /// [`ServiceError`] where the store cannot be read.
-    pub async fn commits(&self, after: Revision) -> Result<Commits, ServiceError> {
-        if let Some(commits) = self.session.recent(after, COMMIT_BYTES_AT_ONCE_MAX) {
-            return Ok(Commits::These(commits));
-        }
+    pub async fn commits(&mut self, after: Revision) -> Result<Commits, ServiceError> {
         let board = self.session.published().board;
-        if after == board.revision() {
-            return Ok(Commits::These(Vec::new()));
-        }
-        if after < board.oldest_cursor() || after > board.revision() {
-            return Ok(Commits::Gap);
-        }
-        match self.service.history(&board, after).await {
-            Ok(commits) => Ok(Commits::These(commits)),
-            Err(ServiceError::Compacted { .. }) => Ok(Commits::Gap),
-            Err(error) => Err(error),
-        }
+        // Who followed so far sees the end of a session, who comes later sees nothing of it.
+        let served = after >= board.oldest_cursor() || self.followed == Some(after);
+        let commits = match self.session.recent(after, COMMIT_BYTES_AT_ONCE_MAX) {
+            Some(commits) if served => commits,
+            Some(_) | None if after == board.revision() => Vec::new(),
+            Some(_) | None if after < board.oldest_cursor() || after > board.revision() => {
+                return Ok(Commits::Gap);
+            }
+            Some(_) | None => match self.service.history(&board, after).await {
+                Ok(commits) => commits,
+                Err(ServiceError::Compacted { .. }) => return Ok(Commits::Gap),
+                Err(error) => return Err(error),
+            },
+        };
+        self.followed = Some(commits.last().map_or(after, |commit| commit.revision));
+        Ok(Commits::These(commits))
     }
 }
 

@@ -38,6 +38,18 @@ impl StateValue {
         Tree::parse(json).is_ok_and(|tree| self.0.equals(&tree))
     }
 
+    /// Its members in order, where it is an object.
+    pub fn members(&self) -> impl Iterator<Item = (&str, Self)> {
+        let members = self.0.object().into_iter().flat_map(|object| object.iter());
+        members.map(|member| (member.name.as_str(), Self(member.node.clone())))
+    }
+
+    /// Its member of this name, where it is an object that has one.
+    #[must_use]
+    pub fn member(&self, name: &str) -> Option<Self> {
+        self.0.object()?.get(name).cloned().map(Self)
+    }
+
     /// The text of the number that it is.
     #[must_use]
     pub fn number(&self) -> Option<&str> {

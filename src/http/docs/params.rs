@@ -9,6 +9,7 @@ use utoipa::openapi::schema::{
 use utoipa::openapi::{Ref, RefOr, Required};
 
 use crate::board::NAME_BYTES_MAX;
+use crate::http::changes::KINDS;
 
 /// What a name of a session or an agent has: no control character, no slash, and more than dots.
 const NAME: &str = r"^(?!\.{1,2}$)[^/\u0000-\u001f\u007f-\u009f]+$";
@@ -36,6 +37,9 @@ const WAIT: &str = "^0*([0-9]{1,4}ms|[1-5][0-9]{4}ms|60000ms|[0-9]s|[1-5][0-9]s|
 const UNTIL_WAIT: &str = "With `until`, `If-None-Match` or `min_revision`: wait at most so long, 60 s at most, \
     until it holds, there is another tag, and the session has reached the revision. An integer with `ms`, \
     `s`, `m`, `h` or `d`; not with `at`";
+/// A part of a session, by its address within it.
+const PART: &str =
+    "^(questions|requests|trajectories|screenshots|agents(/[^/,]+(/memory)?)?|state(/[^/,]+)*)$";
 
 /// A percent-encoded name.
 const ENCODED_NAME: &str = r"^([!-$&-.0-~]|%[0-9A-Fa-f]{2})+$";
@@ -193,6 +197,39 @@ params! {
             as `expired`. No effect on the other logs", ttl()),
         query("default", "With `expires`: what the answer is then; null unless it is said",
             pattern("\\S")),
+    ];
+    /// Which commits a reader of events sees.
+    EventsQuery = [
+        query("after", "The revision read so far; the present one unless said otherwise", unsigned(0, usize::MAX)),
+        header("Last-Event-ID", "The same, as a client sends it that was cut off; it wins over `after`",
+            unsigned(0, usize::MAX)),
+        list("on", "Only changes of these: a log of the board, `agents`, `agents/{agent}`, \
+            `agents/{agent}/memory`, `state`, `state/{path}`, each segment percent-encoded; and what changes \
+            all of the session", pattern(PART), Some(100)),
+        query("agent", "Only commits of this author", name()),
+        query("wait", "With `Accept: application/json`: how long to wait for the first commit, at most 60s",
+            pattern("^[0-9]+(ms|s|m|h|d)$")),
+    ];
+    /// Which commits an audit has.
+    AuditQuery = [
+        query("after", "Only commits after this revision", unsigned(0, usize::MAX)),
+        query("before", "Only commits before this revision", unsigned(0, usize::MAX)),
+        query("limit", "How many at most; 100 unless said otherwise, and all of them as lines", unsigned(1, 1000)),
+        query("order", "From the oldest, which is the default, or from the newest", schema_ref("OrderName")),
+        query("agent", "Only commits of this author", name()),
+        query("kind", "Only commits of this kind, or with a change of it", one_of(KINDS)),
+        query("since", "Only commits made then or later, RFC 3339", moment()),
+        query("till", "Only commits made then or earlier, RFC 3339", moment()),
+    ];
+    /// Which differences a page has.
+    DiffQuery = [
+        parameter(ParameterIn::Query, "from", "The revision before, or a checkpoint", revision_or_checkpoint())
+            .required(Required::True)
+            .build(),
+        query("to", "The revision after, or a checkpoint; the present revision unless said otherwise",
+            revision_or_checkpoint()),
+        query("limit", "How many differences at most; 1000 unless said otherwise", unsigned(1, 10_000)),
+        query("after", "How many differences to pass over", unsigned(0, usize::MAX)),
     ];
     /// How entries are shown.
     ShownQuery = [
@@ -357,6 +394,20 @@ fn member() -> Object {
 fn json_text() -> Object {
     let json = ObjectBuilder::new().schema_type(Type::String);
     json.content_media_type("application/json").build()
+}
+
+fn moment() -> Object {
+    let moment = ObjectBuilder::new().schema_type(Type::String);
+    moment.format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime))).build()
+}
+
+fn revision_or_checkpoint() -> Object {
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .min_length(Some(1))
+        .max_length(Some(NAME_BYTES_MAX))
+        .pattern(Some(NAME))
+        .build()
 }
 
 fn boolean() -> Object {

@@ -84,6 +84,7 @@ refusals! {
     InvalidTerms = [UnknownField, InvalidField, IdempotencyKeyReused];
     InvalidOutcome = [UnsupportedValue, TooDeep, UnknownField, InvalidField, IdempotencyKeyReused];
     InvalidDocument = [UnsupportedItem, UnsupportedValue, TooDeep, UnknownField, InvalidField, ArrayRequired, IdempotencyKeyReused];
+    Unreadable = [StoreUnavailable];
     Fault = [Internal];
     NotReady = [StorePoisoned];
     NotReadable = [StoreUnavailable, RevisionNotReached];
@@ -138,6 +139,12 @@ sets! {
     ReadNowRefusals(NOT_MODIFIED) = [InvalidRequest, NoSession, NotReadable];
     /// Of reading something of a session.
     ReadRefusals(NOT_MODIFIED) = [InvalidRequest, NoPoint, Compacted, NotReadable];
+    /// Of following a session.
+    FollowRefusals(NOT_MODIFIED) = [InvalidRequest, Unreadable];
+    /// Of reading who wrote what.
+    AuditRefusals(NOT_MODIFIED) = [InvalidRequest, NoSession, Compacted, NotReadable];
+    /// Of comparing two revisions.
+    DiffRefusals(NOT_MODIFIED) = [InvalidRequest, NoPoint, Compacted, NotReadable];
     /// Of reading a log.
     ReadLogRefusals(NOT_MODIFIED) = [InvalidRequest, NoPastLog, Compacted, NotReadable];
     /// Of reading an entry.

@@ -1,0 +1,50 @@
+//! Server-sent events: frames that are made when the client has taken those before.
+//!
+//! A stream holds no board, no commit and no frame while it waits, so that ten thousand idle ones are cheap.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderName, HeaderValue, header};
+use axum::response::Response;
+use futures_util::stream::{self, StreamExt as _};
+use tokio::time::{Instant, timeout_at};
+
+use super::answer::Answer;
+
+/// The media type of server-sent events.
+pub(super) const EVENT_STREAM: &str = "text/event-stream";
+
+/// After so long without a frame one is sent that says only that the stream goes on.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// Tells a proxy to pass each frame on at once.
+const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
+
+/// Something of which frames are made, one look after another.
+pub(super) trait Frames: Send + 'static {
+    /// The next frames as soon as there are any; `None` at the end. Nothing is lost where the wait is broken off.
+    fn next(&mut self) -> impl Future<Output = Option<String>> + Send;
+
+    /// A frame that brings nothing new.
+    fn keep_alive(&self) -> String;
+}
+
+/// The answer that begins with this text, and goes on with these frames.
+pub(super) fn respond(answer: Answer, first: String, frames: impl Frames) -> Response {
+    let begun = (frames, Instant::now());
+    let rest = stream::unfold(begun, async |(mut frames, last)| {
+        let next = match timeout_at(last + KEEP_ALIVE, frames.next()).await {
+            Ok(next) => next?,
+            Err(_) => frames.keep_alive(),
+        };
+        Some((Bytes::from(next), (frames, Instant::now())))
+    });
+    let first = (!first.is_empty()).then(|| Bytes::from(first));
+    let all = stream::iter(first).chain(rest).map(Ok::<_, Infallible>);
+    answer
+        .header(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))
+        .header(X_ACCEL_BUFFERING, HeaderValue::from_static("no"))
+        .body(EVENT_STREAM, Body::from_stream(all))
+}

@@ -1,0 +1,98 @@
+//! Notices of all sessions: which one changed, for those who list or follow many.
+
+use axum::extract::State;
+use axum::response::Response;
+use serde::Serialize;
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::{RecvError, TryRecvError};
+use utoipa::ToSchema;
+
+use super::answer::Answer;
+use super::docs;
+use super::event_stream::{Frames, respond};
+use super::params::Params;
+use super::problem::Problem;
+use super::view::push;
+use crate::board::json;
+use crate::service::{Notice, Service};
+
+/// How many notices are sent at once.
+const NOTICES_AT_ONCE_MAX: usize = 256;
+
+/// Tells the reader that notices are missing, so that it looks at the lists again.
+const RESYNC: &str = "event: resync\ndata: {}\n\n";
+
+/// That a session changed: the data of an event.
+#[derive(Serialize, ToSchema)]
+pub(super) struct NoticeBody {
+    /// Which one.
+    #[schema(example = "sess_12345")]
+    session: String,
+    /// The revision that it reached.
+    revision: u64,
+    /// The kinds of its changes.
+    kinds: Vec<String>,
+}
+
+/// Follow all sessions
+///
+/// Server-sent events without `id`: `notice` for each commit, and `resync` after a gap.
+#[utoipa::path(
+    get, path = "/v1/events", operation_id = "follow_sessions", tag = "events",
+    responses(
+        (status = 200, description = "Events, for as long as the client listens", content((NoticeBody = "text/event-stream"))),
+        docs::ServerRefusals,
+    )
+)]
+pub(super) async fn get(
+    State(service): State<Service>,
+    params: Params,
+) -> Result<Response, Problem> {
+    params.finish()?;
+    let notices = service.notices();
+    Ok(respond(Answer::plain(), String::new(), Notices { service, notices }))
+}
+
+struct Notices {
+    service: Service,
+    notices: Receiver<Notice>,
+}
+
+impl Frames for Notices {
+    async fn next(&mut self) -> Option<String> {
+        let received = tokio::select! {
+            biased;
+            () = self.service.stopping().cancelled() => return None,
+            received = self.notices.recv() => received,
+        };
+        let mut out = String::new();
+        match received {
+            Ok(notice) => write(&notice, &mut out),
+            Err(RecvError::Lagged(_)) => out.push_str(RESYNC),
+            Err(RecvError::Closed) => return None,
+        }
+        for _ in 1..NOTICES_AT_ONCE_MAX {
+            match self.notices.try_recv() {
+                Ok(notice) => write(&notice, &mut out),
+                Err(TryRecvError::Lagged(_)) => out.push_str(RESYNC),
+                Err(TryRecvError::Empty | TryRecvError::Closed) => break,
+            }
+        }
+        Some(out)
+    }
+
+    fn keep_alive(&self) -> String {
+        ": \n\n".to_owned()
+    }
+}
+
+fn write(notice: &Notice, out: &mut String) {
+    out.push_str("event: notice\ndata: {\"session\":");
+    json::quote(notice.session.as_str(), out);
+    push(out, format_args!(",\"revision\":{},\"kinds\":[", notice.revision));
+    for (index, kind) in notice.kinds.iter().enumerate() {
+        let comma = if index > 0 { "," } else { "" };
+        push(out, format_args!("{comma}\"{kind}\""));
+    }
+    out.push_str("]}\n\n");
+}
