@@ -240,7 +240,3 @@ where
         Some((key, a, b))
     }
 }
-
-#[cfg(test)]
-#[path = "difference_tests.rs"]
-mod tests;

@@ -254,7 +254,7 @@ async fn all_sessions_are_followed_by_notices() {
     board.delete("").await.is(200);
     let first = all.frame().await.unwrap();
     assert_eq!((&*first.id, &*first.event), ("", "notice"));
-    let data = json!({"session":"s é","revision":1,"kinds":["created","appended"]});
+    let data = json!({"session":"s é","revision":1,"kinds":["appended","created"]});
     assert_eq!(first.json(), data);
     assert_eq!(
         all.frame().await.unwrap().json(),
