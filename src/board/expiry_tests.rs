@@ -36,7 +36,6 @@ fn lapse(board: &mut Board, now: i64) -> Vec<String> {
                 Due::Question(seq) => format!("question {seq}"),
                 Due::State(path) => path.to_string(),
                 Due::Claim(seq) => format!("claim {seq}"),
-                Due::Question(seq) => format!("question {seq}"),
                 Due::Session => "session".to_owned(),
             }
         }));

@@ -57,7 +57,7 @@ async fn a_watch_goes_on_over_a_deletion() {
     assert_eq!(follow(&mut watch, 1, 3).await, [2, 3]);
     // Who comes now finds nothing of what was deleted.
     drop(watch);
-    let late = service.watch(&name("s")).unwrap();
+    let mut late = service.watch(&name("s")).unwrap();
     assert!(matches!(late.commits(Revision(1)).await, Ok(Commits::Gap)));
     assert!(matches!(late.commits(Revision(9)).await, Ok(Commits::Gap)));
     stop(service).await;

@@ -91,9 +91,9 @@ fn appends_with_and_without_overwriting() {
     for secure in ["ON", "OFF"] {
         let dir = TempDir::new().unwrap();
         let path = dir.path().join("blackboard.db");
-        let connection = super::schema::open(&path).unwrap();
+        let connection = schema::open(&path).unwrap();
         connection.execute_batch(&format!("PRAGMA secure_delete = {secure}")).unwrap();
-        let mut journal = super::journal::Journal::open(connection, &path).unwrap();
+        let mut journal = journal::Journal::open(connection, &path).unwrap();
         let body = vec![b'x'; 500];
         let begun = Instant::now();
         for batch in 0..2_000 {
