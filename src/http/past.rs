@@ -81,10 +81,9 @@ pub(super) async fn fork(mut writing: Writing, body: Body) -> Result<Response, P
         .fork(board, source, move |written| {
             let board = &written.receipt.board;
             let session = written.session;
-            let tag = written.tag(board.version(), &Resource::Session);
             let body =
                 ForkedBody { revision: board.revision().0, session: session.to_string(), at };
-            written.json(Some(tag), Some(session_url(session)), &body)
+            written.json(Some(written.session_tag()), Some(session_url(session)), &body)
         })
         .await
 }
@@ -125,12 +124,7 @@ pub(super) async fn restore(mut writing: Writing, body: Body) -> Result<Response
         return Ok(answer);
     }
     let then = writing.board_at(writing.session(), Some(&at)).await?;
-    writing
-        .restore(then, |written| {
-            let version = written.receipt.board.version();
-            written.changed(written.tag(version, &Resource::Session), None)
-        })
-        .await
+    writing.restore(then, |written| written.changed(written.session_tag(), None)).await
 }
 
 /// Reads `{"at": …}`.

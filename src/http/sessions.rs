@@ -1,7 +1,6 @@
 //! Sessions: list them, make one or change its settings, describe it, delete it.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use axum::body::Body;
 use axum::response::Response;
@@ -14,7 +13,7 @@ use super::answer::unwritten;
 use super::body::{BODY_BYTES_MAX, json_or_nothing, work};
 use super::docs;
 use super::error::no_session;
-use super::etag::{Rendering, Resource, Tag};
+use super::etag::{Rendering, Resource};
 use super::params::{Params, invalid};
 use super::path::{SessionPath, session_url};
 use super::problem::Problem;
@@ -261,9 +260,7 @@ pub(super) async fn put(mut writing: Writing, body: Body) -> Result<Response, Pr
     writing
         .write(Resource::Session, command, Vec::new(), |written| {
             let Written { receipt, session, .. } = written;
-            let (board, history_bytes) = (Arc::clone(&receipt.board), receipt.history_bytes);
-            let shown = session_rendering(&Published { board, history_bytes });
-            let tag = Tag::of(written.epoch, &shown, "");
+            let tag = written.session_tag();
             let made = (!receipt.existed).then(|| session_url(session));
             let body = SessionBody::of(session, &receipt.board, receipt.history_bytes);
             let body =

@@ -69,7 +69,7 @@ pub(super) async fn post(mut writing: Writing, body: Body) -> Result<Response, P
 
 fn answer(written: &Written<'_>, then: &[Operation], otherwise: &[Operation]) -> ShapeResult {
     let board = &written.receipt.board;
-    let tag = written.tag(board.version(), &Resource::Session);
+    let tag = written.session_tag();
     let board::Answer::Transacted { succeeded, results } = &written.receipt.answer else {
         return written.changed(tag, None);
     };

@@ -164,10 +164,16 @@ impl Writing {
         at: Option<&At>,
     ) -> Result<Arc<Board>, Problem> {
         let published = self.service.published(session)?.ok_or_else(|| no_session(session))?;
-        match at {
-            Some(at) => Ok(self.service.board_at(&published, at).await?),
-            None => Ok(published.board),
+        let board = match at {
+            Some(at) => self.service.board_at(&published, at).await?,
+            None => published.board,
+        };
+        if board.life().is_none() {
+            // Before its first commit there is nothing to begin with, or to go back to.
+            let revision = board.revision();
+            return Err(refused(&Rejected::NoRevision { revision }, None));
         }
+        Ok(board)
     }
 
     /// Makes its session of the board of another one.
@@ -206,7 +212,7 @@ impl Writing {
         }
         let revision = self.service.purge(&self.session, terms.author.as_ref()).await?;
         let version = Version { session: board.id(), changed: revision };
-        Ok((revision, Tag::new(self.service.epoch(), version, &Resource::Session)))
+        Ok((revision, self.present_tag(version, &Resource::Session)))
     }
 
     fn terms(&self, resource: &Resource) -> Result<Terms, Problem> {

@@ -69,9 +69,20 @@ pub enum ServiceError {
     /// A fault of our own.
     #[error("a fault inside the server")]
     Fault,
-    /// The store could not read or write an image.
+    /// The store could not read or write something.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(StoreError),
+}
+
+impl From<StoreError> for ServiceError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Poisoned => Self::Poisoned { outcome_unknown: false },
+            StoreError::Closed => Self::Stopping,
+            StoreError::Forgotten { base, .. } => Self::Compacted { oldest: base },
+            error => Self::Store(error),
+        }
+    }
 }
 
 impl ServiceError {

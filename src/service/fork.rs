@@ -95,13 +95,13 @@ fn stage(
     let forked = board.forked(id);
     store.stage(id)?;
     for (digest, _) in forked.images() {
-        store.link_blob(board.id(), id, *digest).map_err(|error| match error {
-            // It went with its session after this board was shown.
-            StoreError::BlobMissing { .. } => {
-                let rejected = Rejected::NoSession { session: source.clone() };
-                ServiceError::Rejected { rejected, revision: None }
+        store.link_blob(board.id(), id, *digest).map_err(|error| {
+            if !matches!(error, StoreError::BlobMissing { .. }) {
+                return error.into();
             }
-            error => error.into(),
+            // It went with its session after this board was shown.
+            let rejected = Rejected::NoSession { session: source.clone() };
+            ServiceError::Rejected { rejected, revision: None }
         })?;
     }
     put_base(store, &forked)?;

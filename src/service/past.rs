@@ -279,10 +279,10 @@ pub(super) fn beginning(
     oldest: Revision,
 ) -> Result<Board, ServiceError> {
     let Some(base) = store.base(session) else { return Ok(Board::absent(session, oldest)) };
-    read_base(store, session, base).or_else(|error| match store.base(session) {
+    read_base(store, session, base).map_err(|error| match store.base(session) {
         // Another base took its place while it was read.
-        Some(now) if now != base => Err(ServiceError::Compacted { oldest: now }),
-        Some(_) | None => Err(error),
+        Some(now) if now != base => ServiceError::Compacted { oldest: now },
+        Some(_) | None => error,
     })
 }
 

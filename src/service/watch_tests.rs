@@ -51,6 +51,7 @@ async fn a_watch_goes_on_over_a_deletion() {
     let service = start(dir.path());
     service.receipt(request("s", "{}"), Vec::new()).await.unwrap();
     let mut watch = service.watch(&name("s")).unwrap();
+    assert_eq!(follow(&mut watch, 0, 1).await, [1]);
     for command in [Command::DeleteSession, request("s", "{}").command] {
         service.receipt(write_to("s", command), Vec::new()).await.unwrap();
     }

@@ -178,7 +178,7 @@ fn appends_go_on_while_a_base_is_put() {
     let body = vec![7; 400_000];
     let mut head = 5;
     // Asked for a part, no lock is held.
-    let mut parts = frames(ANNA, 5, &vec![&body; 20]).into_iter().inspect(|_| {
+    let mut parts = frames(ANNA, 5, &[&body; 20]).into_iter().inspect(|_| {
         assert_eq!(store.append(&[run(ANNA, head, &["on"])]), [Outcome::Appended]);
         head += 1;
     });

@@ -184,8 +184,11 @@ fn assert_poisoned(store: &SqliteStore) {
     assert_eq!(page.unwrap().len(), 2, "reads go on");
 }
 
+/// Something to do with a store in a directory.
+type Deed = fn(&SqliteStore, &Path);
+
 /// What fails on a disk on which no file may become long, after `five`.
-const FAULTS: [(&str, fn(&SqliteStore, &Path)); 4] = [
+const FAULTS: [(&str, Deed); 4] = [
     ("a base", |store, _| {
         let refused = put(store, ANNA, 5, &[vec![1; 6 << 20]]);
         assert!(matches!(refused, Err(StoreError::Poisoned)), "{refused:?}");
@@ -252,13 +255,13 @@ fn a_base_that_finds_no_room_leaves_nothing_and_can_be_put_again() {
         fs::write(&ballast, vec![0; 6 << 20]).unwrap();
         let store = five_in(&dir);
         let part = vec![1; 700_000];
-        let refused = put(&store, ANNA, 5, &vec![&part; 20]);
+        let refused = put(&store, ANNA, 5, &[&part; 20]);
         assert!(matches!(refused, Err(StoreError::Full)), "{refused:?}");
         assert_eq!(store.set_base(ANNA, Revision(5)), Outcome::Conflict { head: Revision(5) });
         fs::remove_file(&ballast).unwrap();
         while store.idle() {}
         assert_eq!(replayed(&store).0, []);
-        put(&store, ANNA, 5, &vec![&part; 2]).unwrap();
+        put(&store, ANNA, 5, &[&part; 2]).unwrap();
         assert_eq!(store.set_base(ANNA, Revision(5)), Outcome::Appended);
         assert_eq!(store.health(), Health::Ready);
         assert_eq!(replayed(&store).0.len(), 2);

@@ -97,7 +97,7 @@ fn appends_with_and_without_overwriting() {
         let body = vec![b'x'; 500];
         let begun = Instant::now();
         for batch in 0..2_000 {
-            let run = run(ANNA, batch * 16, &vec![&body; 16]);
+            let run = run(ANNA, batch * 16, &[&body; 16]);
             journal.write(std::iter::once(&run)).unwrap();
             journal.checkpoint_if_long().unwrap();
         }

@@ -119,8 +119,7 @@ fn enriched(mut board: Board) -> Board {
     board.checkpoints.insert(name, Checkpoint { revision, at, agent: None });
     if let Some(question) = board.asked.open.get_max().copied() {
         let awaited = Awaited { expires_at: Timestamp(9_000), default: Some("no".into()) };
-        board.asked.by_time.insert((awaited.expires_at, question));
-        board.asked.awaited.insert(question, awaited);
+        board.asked.wait(SeqRange { first: question, last: question }, &awaited);
     }
     board
 }

@@ -15,17 +15,17 @@ use crate::board::json;
 use crate::board::log::Entry;
 use crate::board::state::StatePath;
 use crate::board::{
-    AgentName, Awaited, Board, Checkpoint, CheckpointName, Digest, Log, LogName, Remembered,
-    Revision, Seq, SeqRange, SessionId, State, Timestamp,
+    AgentName, Awaited, Board, Checkpoint, CheckpointName, Digest, Log, LogName, REVISION_MAX,
+    Remembered, Revision, Seq, SeqRange, SessionId, State, Timestamp,
 };
 
 /// The highest revision and seq, and the most bytes of images, that a base of ours may name: no board comes
-/// near it, and counting on from there does not overflow.
-const COUNT_MAX: u64 = 1 << 62;
+/// near it, and there is room to count on from there.
+const COUNT_MAX: u64 = REVISION_MAX - (1 << 32);
 
-/// The same for what was not written here: a client reads numbers up to this one exactly, and what comes after
-/// it is far from [`COUNT_MAX`], so that a board that was let in once is read again.
-const FOREIGN_COUNT_MAX: u64 = 1 << 53;
+/// The same for what was not written here: what comes after it is far from [`COUNT_MAX`], so that a board that
+/// was let in once is read again.
+const FOREIGN_COUNT_MAX: u64 = REVISION_MAX / 2;
 
 /// Where the reader is. The order is that of the parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
