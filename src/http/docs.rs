@@ -5,6 +5,7 @@ mod changes;
 mod kinds;
 mod params;
 mod refusals;
+mod schemas;
 mod settings;
 mod transactions;
 
@@ -25,8 +26,7 @@ pub(super) use params::{
     DiffQuery, EventsQuery, IfNoneMatch, InAgent, InCheckpoint, InLog, InMemory, InSession,
     InboxParams, LifetimeQuery, ListQuery, ListWaitQuery, MinRevision, PageQuery, PageWaitQuery,
     PastQuery, PromptQuery, ReadingQuery, RemovalQuery, Removes, SeenQuery, SessionUntilQuery,
-    ShownQuery, UntilQuery, WaitQuery, WaitingQuery, Writes, checkpoint_name, new_session_name,
-    point, skip,
+    ShownQuery, UntilQuery, WaitQuery, WaitingQuery, Writes,
 };
 pub(super) use refusals::{
     AnswerRefusals, AppendRefusals, AuditRefusals, CheckpointRefusals, ClaimRefusals,
@@ -38,6 +38,7 @@ pub(super) use refusals::{
     RemoveEntriesRefusals, RemoveEntryRefusals, RemoveRefusals, RemoveStateRefusals,
     ReplaceRefusals, RestoreRefusals, ServerRefusals, TransactRefusals, components, required,
 };
+pub(super) use schemas::{checkpoint_name, new_session_name, point, skip};
 pub(super) use settings::{agent_states_patch, history, history_patch, max_items, max_items_patch};
 pub(super) use transactions::{OperationBody, ResultBody, TestBody, TtlText};
 

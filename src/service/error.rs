@@ -80,7 +80,24 @@ impl From<StoreError> for ServiceError {
             StoreError::Poisoned => Self::Poisoned { outcome_unknown: false },
             StoreError::Closed => Self::Stopping,
             StoreError::Forgotten { base, .. } => Self::Compacted { oldest: base },
-            error => Self::Store(error),
+            StoreError::InUse { .. }
+            | StoreError::NotABlackboard { .. }
+            | StoreError::NewerFormat { .. }
+            | StoreError::DatabaseMissing { .. }
+            | StoreError::SqliteTooOld { .. }
+            | StoreError::NoWriteAheadLog { .. }
+            | StoreError::Full
+            | StoreError::DamagedRow { .. }
+            | StoreError::DamagedHistory
+            | StoreError::DamagedBase { .. }
+            | StoreError::NoHistory { .. }
+            | StoreError::HistoryExists { .. }
+            | StoreError::DamagedMeta
+            | StoreError::BlobMissing { .. }
+            | StoreError::BlobDamaged { .. }
+            | StoreError::Io { .. }
+            | StoreError::Unsynced { .. }
+            | StoreError::Sqlite(_) => Self::Store(error),
         }
     }
 }
