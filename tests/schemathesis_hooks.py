@@ -8,12 +8,26 @@ import schemathesis
 requests = itertools.count(1)
 
 
+# What a wait looks like that is not refused for its own sake.
+WAIT = re.compile("0*([0-9]{1,4}ms|[1-5][0-9]{4}ms|60000ms|[0-9]s|[1-5][0-9]s|60s|[01]m|0h|0d)")
+
+
 @schemathesis.hook
 def map_query(context, query):
-    """A claim goes with its fence: one without the other is refused."""
-    if query and ("claim" in query) != ("fence" in query):
-        return {name: value for name, value in query.items() if name not in ("claim", "fence")}
-    return query
+    """A claim goes with its fence: one without the other is refused. A wait needs something to wait for,
+    and nothing that was is waited for; tests/http waits. A default goes with the end that it is for."""
+    if not query:
+        return query
+    left_out = set()
+    if ("claim" in query) != ("fence" in query):
+        left_out |= {"claim", "fence"}
+    if WAIT.fullmatch(str(query.get("wait", ""))):
+        left_out.add("wait")
+    if "at" in query:
+        left_out.add("until")
+    if ("default" in query) != ("expires" in query):
+        left_out |= {"default", "expires"}
+    return {name: value for name, value in query.items() if name not in left_out}
 
 
 @schemathesis.hook

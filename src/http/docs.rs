@@ -19,7 +19,7 @@ use utoipa::{PartialSchema, ToSchema};
 
 use crate::board::{Code, LABEL_BYTES_MAX, LABELS_MAX};
 
-pub(super) use changes::ChangeBody;
+pub(super) use changes::EventChangeBody;
 pub(super) use kinds::{MEMORY, MEMORY_ENTRY, STATE, STATE_SLASH, with_all_kinds};
 pub(super) use params::{
     AgentsQuery, AtPath, AtSeq, AuditQuery, CheckpointsQuery, ClearingQuery, DictionaryQuery,

@@ -48,7 +48,7 @@ pub(super) struct EventBody {
     #[schema(required = false, nullable = false)]
     kind: Option<String>,
     /// What changed, in order.
-    changes: Vec<docs::ChangeBody>,
+    changes: Vec<docs::EventChangeBody>,
 }
 
 /// The commits after a cursor.

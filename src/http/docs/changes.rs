@@ -12,7 +12,7 @@ use crate::http::settings::SettingsBody;
 /// how the audit shows it and an event over 256 KiB, `url` is in place of what was brought.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "the document's form of what is written as text")]
-pub(in crate::http) struct ChangeBody {
+pub(in crate::http) struct EventChangeBody {
     /// What it is, in one word.
     #[schema(example = "appended")]
     kind: String,
