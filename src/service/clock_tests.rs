@@ -1,5 +1,7 @@
 //! A clock that a test moves, and a writer that a test holds: what tests of time and of batches share.
 
+use std::time::Duration;
+
 use std::path::Path;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::mpsc;
@@ -10,7 +12,8 @@ use tokio::task::JoinHandle;
 use super::service_tests::*;
 use super::*;
 use crate::board::{
-    AgentName, Commit, Condition, Digest, Edit, Frame, Key, Seq, StatePath, Timestamp, Ttl, stored,
+    AgentName, Commit, Condition, Digest, Edit, Frame, Key, Revision, Seq, StatePath, Timestamp,
+    Ttl, stored,
 };
 use crate::store::{SqliteOptions, SqliteStore, SyncLevel};
 

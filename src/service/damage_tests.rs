@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use super::service_tests::*;
 use super::*;
-use crate::board::{LogName, Misfit};
+use crate::board::{LogName, Misfit, Revision};
 use crate::store::SqliteStore;
 use crate::store::fault_tests::{SHORT_FILES, child_dir, run_child};
 

@@ -10,8 +10,8 @@ use super::clock_tests::*;
 use super::service_tests::*;
 use super::*;
 use crate::board::{
-    Change, Due, Edit, Fence, LogName, Rejected, Seq, Set, SettingsPatch, Timestamp, Transaction,
-    Work,
+    Change, Due, Edit, Fence, LogName, Rejected, Revision, Seq, Set, SettingsPatch, Timestamp,
+    Transaction, Work,
 };
 
 fn lives(text: &str) -> Command {

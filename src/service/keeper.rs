@@ -12,6 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+use tokio::sync::Semaphore;
 
 use super::clock::Clock;
 use super::directory::Directory;
@@ -42,6 +43,8 @@ pub(super) struct Keeper {
     pub(super) store: Arc<dyn Store>,
     pub(super) clock: Clock,
     pub(super) jobs: SyncSender<Job>,
+    /// Whose turn it is to make a base.
+    pub(super) bases: Arc<Semaphore>,
     /// When each session may be looked at again.
     pub(super) rests: HashMap<SessionName, Instant>,
 }
@@ -118,6 +121,8 @@ impl Keeper {
         if !limit.is_worthwhile(published) {
             return Ok(None);
         }
+        // Of two bases only the last one put could be set: a purge or a fork comes first.
+        let Ok(_turn) = self.bases.try_acquire() else { return Ok(None) };
         let (board, dropped_bytes) = self.board_at_limit(published, &limit)?;
         if board.revision() == published.board.oldest() {
             return Ok(Some(AGE_REST_MAX));

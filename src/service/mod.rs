@@ -27,7 +27,6 @@ mod writer;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
 
 use parking_lot::Mutex;
 use std::sync::atomic::AtomicUsize;
@@ -49,8 +48,7 @@ pub use waker::{NOTICES_MAX, Notice};
 pub use watch::{COMMITS_AT_ONCE_MAX, Commits, Watch};
 
 use crate::board::{
-    Answer, Board, Command, Epoch, Json, LogName, Policy, Revision, SessionId, SessionName, Terms,
-    Write,
+    Answer, Board, Command, Epoch, Json, LogName, Policy, SessionId, SessionName, Terms, Write,
 };
 use crate::store::{Health, Store};
 use directory::Directory;
@@ -77,6 +75,7 @@ struct Inner {
     clock: Clock,
     room: Arc<Semaphore>,
     writer: Mutex<Option<thread::JoinHandle<()>>>,
+    waker: Mutex<Option<thread::JoinHandle<()>>>,
     damage: Vec<Damage>,
     stopping: CancellationToken,
     bells: Arc<Bells>,
@@ -84,7 +83,7 @@ struct Inner {
     recent_bytes: Arc<AtomicUsize>,
     past: Past,
     /// A base is made one at a time.
-    bases: Semaphore,
+    bases: Arc<Semaphore>,
     keeping: Mutex<Option<Keeping>>,
 }
 
@@ -146,6 +145,8 @@ impl Service {
         let (jobs, queue) = sync_channel(QUEUE_WRITES_MAX);
         let bells = Arc::new(Bells::new());
         let recent_bytes = Arc::new(AtomicUsize::new(0));
+        let bases = Arc::new(Semaphore::new(1));
+        let (wake_ups, waker) = Waker::start(Arc::clone(&bells))?;
         let mut writer = Writer {
             jobs: queue,
             directory: Arc::clone(&directory),
@@ -154,7 +155,7 @@ impl Service {
             clock: clock.clone(),
             deadlines,
             bells: Arc::clone(&bells),
-            wake_ups: Waker::start(Arc::clone(&bells))?,
+            wake_ups,
             recent_bytes: Arc::clone(&recent_bytes),
             limited: Arc::clone(&limited),
             qa_session,
@@ -169,6 +170,7 @@ impl Service {
             store: Arc::clone(&store),
             clock: clock.clone(),
             jobs: jobs.clone(),
+            bases: Arc::clone(&bases),
             rests: HashMap::new(),
         };
         let inner = Inner {
@@ -178,12 +180,13 @@ impl Service {
             clock,
             room: Arc::new(Semaphore::new(QUEUE_BYTES_MAX)),
             writer: Mutex::new(Some(writer)),
+            waker: Mutex::new(Some(waker)),
             damage,
             stopping: CancellationToken::new(),
             bells,
             recent_bytes,
             past: Past::new(),
-            bases: Semaphore::new(1),
+            bases,
             keeping: Mutex::new(Some(keeper.start()?)),
         };
         Ok(Self { inner: Arc::new(inner) })
@@ -234,35 +237,6 @@ impl Service {
             return Err(ServiceError::Damaged);
         }
         Ok(Some(session.published()).filter(|published| published.board.life().is_some()))
-    }
-
-    /// Waits until a session has reached a revision, at most this long.
-    ///
-    /// # Errors
-    ///
-    /// [`ServiceError::RevisionNotReached`] where it did not; a session that does not exist is at
-    /// the last revision of its name, or at 0.
-    pub async fn reach(
-        &self,
-        name: &SessionName,
-        wanted: Revision,
-        wait_max: Duration,
-    ) -> Result<(), ServiceError> {
-        if self.inner.directory.get(name).is_none() {
-            return Ok(());
-        }
-        let mut watch = self.watch(name)?;
-        let reached = async {
-            while watch.published().board.revision() < wanted {
-                if !watch.changed().await {
-                    break;
-                }
-            }
-        };
-        // Late or not, what counts is where it is.
-        tokio::time::timeout(wait_max, reached).await.ok();
-        let head = watch.published().board.revision();
-        if head >= wanted { Ok(()) } else { Err(ServiceError::RevisionNotReached { head, wanted }) }
     }
 
     /// At most `limit` sessions after a name, in the order of names: of those whose name begins with
@@ -367,10 +341,12 @@ impl Service {
             keeping.stop();
         }
         drop(self.inner.jobs.lock().take());
-        if let Some(writer) = self.inner.writer.lock().take()
-            && writer.join().is_err()
-        {
-            tracing::error!("the writer ended by a panic");
+        // The waker ends once the writer has.
+        for (name, thread) in [("writer", &self.inner.writer), ("waker", &self.inner.waker)] {
+            let thread = thread.lock().take();
+            if thread.is_some_and(|thread| thread.join().is_err()) {
+                tracing::error!("the {name} ended by a panic");
+            }
         }
         if let Err(error) = self.inner.store.close() {
             tracing::error!(%error, "the store did not close cleanly");

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use super::service_tests::*;
 use super::*;
-use crate::board::{LogName, Rejected, Seq, Set, SettingsPatch, json};
+use crate::board::{LogName, Rejected, Revision, Seq, Set, SettingsPatch, json};
 
 /// One session is deleted again and again while screenshots are posted to it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

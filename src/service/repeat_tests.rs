@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use super::clock_tests::*;
 use super::service_tests::*;
 use super::*;
-use crate::board::{Edit, LogName, Rejected, Seq};
+use crate::board::{Edit, LogName, Rejected, Revision, Seq};
 use crate::store::fault_tests::{SHORT_FILES, child_dir, run_child};
 
 /// Keeps the revision, which no later write has.

@@ -1,5 +1,7 @@
 //! Boards that run: many writers, a restart, and what is told to those who cannot be served.
 
+use std::time::Duration;
+
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -9,7 +11,7 @@ use tempfile::TempDir;
 
 use super::clock_tests::Held;
 use super::*;
-use crate::board::{Condition, Item, LogName, Rejected, Screenshot, Seq};
+use crate::board::{Condition, Item, LogName, Rejected, Revision, Screenshot, Seq};
 use crate::store::{SqliteOptions, SqliteStore, SyncLevel};
 
 pub(super) const POLICY: Policy = Policy {
@@ -45,6 +47,30 @@ pub(super) fn write_to(session: &str, command: Command) -> Write {
 }
 
 impl Service {
+    /// Waits until a session has reached a revision, at most this long.
+    pub(super) async fn reach(
+        &self,
+        name: &SessionName,
+        wanted: Revision,
+        wait_max: Duration,
+    ) -> Result<(), ServiceError> {
+        if self.inner.directory.get(name).is_none() {
+            return Ok(());
+        }
+        let mut watch = self.watch(name)?;
+        let reached = async {
+            while watch.published().board.revision() < wanted {
+                if !watch.changed().await {
+                    break;
+                }
+            }
+        };
+        // Late or not, what counts is where it is.
+        tokio::time::timeout(wait_max, reached).await.ok();
+        let head = watch.published().board.revision();
+        if head >= wanted { Ok(()) } else { Err(ServiceError::RevisionNotReached { head, wanted }) }
+    }
+
     /// Carries out a write that has no key.
     pub(super) async fn receipt(
         &self,

@@ -81,11 +81,13 @@ pub(super) struct Waker {
 
 impl Waker {
     /// Starts the thread; the writer sends to what is returned.
-    pub(super) fn start(bells: Arc<Bells>) -> io::Result<SyncSender<WakeUp>> {
+    pub(super) fn start(
+        bells: Arc<Bells>,
+    ) -> io::Result<(SyncSender<WakeUp>, thread::JoinHandle<()>)> {
         let (sender, wake_ups) = sync_channel(WAKE_UPS_MAX);
         let waker = Self { wake_ups, bells };
-        thread::Builder::new().name("waker".to_owned()).spawn(move || waker.run())?;
-        Ok(sender)
+        let thread = thread::Builder::new().name("waker".to_owned()).spawn(move || waker.run())?;
+        Ok((sender, thread))
     }
 
     fn run(self) {
