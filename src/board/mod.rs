@@ -17,6 +17,7 @@ mod code;
 mod command;
 mod commit;
 mod decide;
+mod foreign;
 mod frame;
 mod idempotency;
 mod ids;
@@ -53,6 +54,7 @@ pub use command::{
 };
 pub use commit::{COMMIT_ITEMS_MAX, Change, Commit, Due};
 pub use decide::{Decision, decide, expire, patchable, permits};
+pub use foreign::{CLOCK_AHEAD_MS_MAX, FOREIGN_REVISION_MAX, Foreign};
 pub use frame::{COMMIT_BYTES_MAX, Frame, FrameError};
 pub use idempotency::{Forgotten, KEY_CHARS_MAX, Kept, Key, Keys, Remembered};
 pub use ids::{Digest, Epoch, Nonce, Revision, Seq, SessionId};

@@ -8,6 +8,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use http_body::Frame;
 use http_body_util::BodyExt as _;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
 
 use super::edge::{is_corrupt, is_late};
 use super::error::{child, invalid_field, object_required};
@@ -23,6 +24,9 @@ const SCREENSHOT_BODY_BYTES_MAX: usize = 32 << 20;
 
 /// The largest body of `PUT blackboard`.
 pub(super) const BLACKBOARD_BODY_BYTES_MAX: usize = 256 << 20;
+
+/// The largest body that is an archive; it is read as it comes, and never whole.
+pub(super) const ARCHIVE_BODY_BYTES_MAX: usize = 256 << 20;
 
 /// What the bodies of all requests may hold in memory together.
 const BODIES_BYTES_MAX: usize = 512 << 20;
@@ -88,21 +92,68 @@ pub(super) async fn read(
     max: usize,
     room: &BodyRoom,
 ) -> Result<BodyBytes, Problem> {
-    let announced = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
-    if announced.and_then(|text| text.parse().ok()).is_some_and(|length: u64| length > max as u64) {
-        if !headers.contains_key(header::EXPECT) {
-            linger(body).await;
-        }
-        return Err(too_large(max));
-    }
+    let body = unless_too_large(headers, body, max).await?;
     let reading = tokio::time::timeout(BODY_TIME_MAX, read_frames(body, max, room));
-    reading.await.map_err(|_| {
-        let minutes = BODY_TIME_MAX.as_secs() / 60;
-        Problem::new(
-            Code::RequestTimeout,
-            format!("the body was not there after {minutes} minutes"),
-        )
-    })?
+    reading.await.map_err(|_| too_slow())?
+}
+
+/// Refuses a body whose announced length is too large, unread.
+async fn unless_too_large(headers: &HeaderMap, body: Body, max: usize) -> Result<Body, Problem> {
+    let announced = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
+    let announced = announced.and_then(|text| text.parse().ok());
+    if announced.is_none_or(|length: u64| length <= max as u64) {
+        return Ok(body);
+    }
+    if !headers.contains_key(header::EXPECT) {
+        linger(body).await;
+    }
+    Err(too_large(max))
+}
+
+fn too_slow() -> Problem {
+    let minutes = BODY_TIME_MAX.as_secs() / 60;
+    let detail = format!("the body was not there after {minutes} minutes");
+    Problem::new(Code::RequestTimeout, detail)
+}
+
+/// A body that is taken piece by piece, and never held whole.
+pub(super) struct Arriving {
+    body: Body,
+    max: usize,
+    taken: usize,
+    until: Instant,
+}
+
+impl Arriving {
+    /// A body of at most `max` bytes. A length that is announced as larger is refused unread.
+    pub(super) async fn begin(
+        headers: &HeaderMap,
+        body: Body,
+        max: usize,
+    ) -> Result<Self, Problem> {
+        let body = unless_too_large(headers, body, max).await?;
+        Ok(Self { body, max, taken: 0, until: Instant::now() + BODY_TIME_MAX })
+    }
+
+    /// The next piece; `None` at its end.
+    pub(super) async fn next(&mut self) -> Result<Option<Bytes>, Problem> {
+        loop {
+            let frame = tokio::time::timeout_at(self.until, next_frame(&mut self.body));
+            let Some(frame) = frame.await.map_err(|_| too_slow())?? else { return Ok(None) };
+            let Ok(data) = frame.into_data() else { continue };
+            self.taken += data.len();
+            if self.taken > self.max {
+                self.linger().await;
+                return Err(too_large(self.max));
+            }
+            return Ok(Some(data));
+        }
+    }
+
+    /// Throws away what a client still sends of it: it is refused.
+    pub(super) async fn linger(&mut self) {
+        linger(std::mem::take(&mut self.body)).await;
+    }
 }
 
 async fn read_frames(body: Body, max: usize, room: &BodyRoom) -> Result<BodyBytes, Problem> {
@@ -135,7 +186,7 @@ async fn next_frame(body: &mut Body) -> Result<Option<Frame<Bytes>>, Problem> {
 
 /// Throws away what a client still sends of a body that is refused. A connection that is closed under
 /// a client that writes takes the answer with it; but what is never read need not be waited for.
-async fn linger(mut body: Body) {
+pub(super) async fn linger(mut body: Body) {
     let mut bytes = 0;
     while bytes < LINGER_BYTES_MAX {
         let frame = tokio::time::timeout(LINGER_SILENCE_MAX, body.frame()).await;

@@ -32,11 +32,12 @@ pub(super) use refusals::{
     AnswerRefusals, AppendRefusals, AuditRefusals, CheckpointRefusals, ClaimRefusals,
     DescribeRefusals, DiffRefusals, FinishRefusals, FollowRefusals, ForkRefusals, ListRefusals,
     PatchAgentRefusals, PatchEntryRefusals, PatchStateRefusals, PurgeRefusals, PutAgentRefusals,
-    PutEntryRefusals, PutRefusals, PutStateRefusals, ReadAgentRefusals, ReadEntryRefusals,
-    ReadImageRefusals, ReadLogRefusals, ReadNowRefusals, ReadRefusals, ReadStateRefusals,
-    ReadinessRefusals, ReleaseRefusals, RemoveAgentRefusals, RemoveCheckpointRefusals,
-    RemoveEntriesRefusals, RemoveEntryRefusals, RemoveRefusals, RemoveStateRefusals,
-    ReplaceRefusals, RestoreRefusals, ServerRefusals, TransactRefusals, components, required,
+    PutArchiveRefusals, PutEntryRefusals, PutRefusals, PutStateRefusals, ReadAgentRefusals,
+    ReadArchiveRefusals, ReadEntryRefusals, ReadImageRefusals, ReadLogRefusals, ReadNowRefusals,
+    ReadRefusals, ReadStateRefusals, ReadinessRefusals, ReleaseRefusals, RemoveAgentRefusals,
+    RemoveCheckpointRefusals, RemoveEntriesRefusals, RemoveEntryRefusals, RemoveRefusals,
+    RemoveStateRefusals, ReplaceRefusals, RestoreRefusals, ServerRefusals, TransactRefusals,
+    components, required,
 };
 pub(super) use schemas::{checkpoint_name, new_session_name, point, skip};
 pub(super) use settings::{agent_states_patch, history, history_patch, max_items, max_items_patch};

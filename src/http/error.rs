@@ -111,6 +111,11 @@ impl From<ServiceError> for Problem {
             ServiceError::RevisionNotReached { head, .. } => {
                 Self::new(code, detail).header(REVISION_HEADER, revision_value(head))
             }
+            ServiceError::Archive { line, fault } => Self::new(code, detail).fault(Fault {
+                pointer: None,
+                line: Some(line),
+                detail: fault.to_string(),
+            }),
             ServiceError::Compacted { oldest } => {
                 Self::new(code, detail).member("oldest_revision", &oldest)
             }

@@ -6,6 +6,7 @@
 
 mod agents;
 mod answer;
+mod archive;
 mod audit;
 mod audit_walk;
 mod blackboard;

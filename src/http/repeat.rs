@@ -44,6 +44,12 @@ impl Repeat {
         self
     }
 
+    /// The same with the hash of a body that was not kept.
+    pub(super) fn with_hash(self, body: Sha256) -> Self {
+        let hash: [u8; 32] = body.finalize().into();
+        self.with_body(&hash)
+    }
+
     /// The key, once all of the request is known, with the hash of it and its author.
     pub(super) fn key(&self, author: Option<&AgentName>) -> Key {
         let mut all = self.clone();

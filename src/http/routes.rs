@@ -15,7 +15,9 @@ use super::docs::{self, MEMORY, MEMORY_ENTRY, STATE, STATE_SLASH, with_all_kinds
 use super::problem::{Problem, ProblemBody};
 use super::read::name_revision;
 use super::transactions;
-use super::{agents, audit, blackboard, checkpoints, claims, diff, entries, events, health, logs};
+use super::{
+    agents, archive, audit, blackboard, checkpoints, claims, diff, entries, events, health, logs,
+};
 use super::{memory, notices, pages, past, prompt, questions, screenshots, sessions, state};
 use crate::board::Code;
 use crate::service::Service;
@@ -32,7 +34,7 @@ use crate::service::Service;
             which the problem repeats as `instance`.\n\n\
             Times are RFC 3339 in UTC with milliseconds. `seq` counts a log's entries from 1, `revision` a \
             session's commits. Bodies may be coded with gzip or zstd; one has at most 8 MiB decompressed, \
-            32 MiB where screenshots may be in it, 256 MiB for a whole board. A parameter or a member \
+            32 MiB where screenshots may be in it, 256 MiB for a whole board or an archive. A parameter or a member \
             that is not in this document is refused.\n\n\
             The path of a place in the state may have slashes, each between two keys.",
         license(name = "MIT", identifier = "MIT"),
@@ -108,6 +110,7 @@ fn described() -> OpenApiRouter<Handles> {
         .routes(routes!(past::fork))
         .routes(routes!(past::restore))
         .routes(routes!(past::purge))
+        .routes(routes!(archive::get, archive::put))
         .routes(routes!(events::get))
         .routes(routes!(notices::get))
         .routes(routes!(audit::get))

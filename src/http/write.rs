@@ -11,10 +11,11 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 use axum::response::Response;
 use serde_json::value::RawValue;
+use sha2::{Digest as _, Sha256};
 
 use super::agents::{Seen, write_agent};
 use super::answer::unwritten;
-use super::body::{BodyBytes, BodyRoom, read, work};
+use super::body::{ARCHIVE_BODY_BYTES_MAX, Arriving, BodyBytes, BodyRoom, read, work};
 use super::error::{no_session, refused};
 use super::etag::{Resource, Tag, condition, version};
 use super::params::{Params, invalid};
@@ -29,7 +30,7 @@ use crate::board::{
     Version, Write, permits,
 };
 use crate::service::{
-    At, ImageBytes, Keep, Patch, Published, Receipt, Reply, Service, ServiceError,
+    At, ImageBytes, Import, Imported, Keep, Patch, Published, Receipt, Reply, Service, ServiceError,
 };
 
 /// Up to this size a refused condition shows the resource as it is.
@@ -187,6 +188,77 @@ impl Writing {
         let keep = self.keep(&terms, &shape);
         let reply = self.service.fork(terms, board, fork_of, keep).await;
         self.answer(&Resource::Session, reply, &*shape).await
+    }
+
+    /// Takes in the archive that its body is, as its session, which does not exist yet.
+    pub(super) async fn import(
+        mut self,
+        body: Body,
+        shape: impl Fn(&Written<'_>) -> ShapeResult + Send + Sync + 'static,
+    ) -> Result<Response, Problem> {
+        self.no_body()?;
+        let max = ARCHIVE_BODY_BYTES_MAX;
+        let mut arriving = Arriving::begin(&self.headers, body, max).await?;
+        let import = match self.service.import(&self.session).await {
+            Ok(import) => import,
+            Err(error) => return self.not_imported(error, arriving).await,
+        };
+        let imported = self.receive(&mut arriving, Some(import)).await?;
+        let (terms, shape) = (self.terms(&Resource::Session)?, Arc::new(shape));
+        let keep = self.keep(&terms, &shape);
+        let reply = match imported {
+            Some(imported) => self.service.adopt_import(terms, imported, keep).await,
+            None => Err(ServiceError::Fault),
+        };
+        self.answer(&Resource::Session, reply, &*shape).await
+    }
+
+    /// A name that is taken is refused, unless the same request took it before.
+    async fn not_imported(
+        mut self,
+        error: ServiceError,
+        mut arriving: Arriving,
+    ) -> Result<Response, Problem> {
+        let is_taken = matches!(
+            error,
+            ServiceError::Rejected { rejected: Rejected::SessionExists { .. }, .. }
+        );
+        if is_taken && self.repeat.is_some() {
+            self.receive(&mut arriving, None).await?;
+            if let Some(answer) = self.repeated(&Resource::Session)? {
+                return Ok(answer);
+            }
+        } else {
+            arriving.linger().await;
+        }
+        Err(error.into())
+    }
+
+    /// Reads a body to its end, hashes it where the write has a key, and hands it on.
+    async fn receive(
+        &mut self,
+        arriving: &mut Arriving,
+        mut import: Option<Import>,
+    ) -> Result<Option<Imported>, Problem> {
+        let mut hash = self.repeat.as_ref().map(|_| Sha256::new());
+        while let Some(piece) = arriving.next().await? {
+            if let Some(hash) = &mut hash {
+                hash.update(&piece);
+            }
+            if let Some(import) = &mut import
+                && !import.push(piece.into()).await
+            {
+                arriving.linger().await;
+                break;
+            }
+        }
+        if let Some((repeat, hash)) = self.repeat.take().zip(hash) {
+            self.repeat = Some(repeat.with_hash(hash));
+        }
+        match import {
+            Some(import) => Ok(Some(import.finish().await?)),
+            None => Ok(None),
+        }
     }
 
     /// Lets its session be as it was.

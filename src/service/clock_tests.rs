@@ -8,6 +8,7 @@ use std::sync::mpsc;
 
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
+use uuid::Uuid;
 
 use super::service_tests::*;
 use super::*;

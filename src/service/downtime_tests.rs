@@ -11,7 +11,9 @@ use tokio::sync::watch;
 use super::clock_tests::*;
 use super::service_tests::*;
 use super::*;
-use crate::board::{Change, Digest, Due, LogName, Revision, Seq, Set, SettingsPatch, Work};
+use crate::board::{
+    Change, Digest, Due, LogName, Revision, Seq, SessionId, Set, SettingsPatch, Work,
+};
 use crate::store::fault_tests::{SHORT_FILES, child_dir, run_child};
 use crate::store::{
     Outcome, PageMax, Run, SqliteOptions, SqliteStore, StoreError, Stored, StoredBlob,

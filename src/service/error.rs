@@ -1,5 +1,6 @@
 //! Why the service could not do what was asked, besides the board's own refusals.
 
+use crate::board::stored::archive::Fault;
 use crate::board::{Code, InvalidItem, Rejected, Revision, json};
 use crate::store::StoreError;
 
@@ -46,6 +47,14 @@ pub enum ServiceError {
     Compacted {
         /// The oldest revision that is kept.
         oldest: Revision,
+    },
+    /// An archive cannot be taken in.
+    #[error("line {line}: {fault}")]
+    Archive {
+        /// Which of its lines, from 1.
+        line: usize,
+        /// Why not.
+        fault: Box<Fault>,
     },
     /// More is waiting to be written than may wait.
     #[error("too many writes are waiting")]
@@ -113,6 +122,7 @@ impl ServiceError {
             Self::CommitTooLarge { .. } => Code::CommitTooLarge,
             Self::RevisionNotReached { .. } => Code::RevisionNotReached,
             Self::Compacted { .. } => Code::HistoryCompacted,
+            Self::Archive { fault, .. } => fault.code(),
             Self::Overloaded => Code::Overloaded,
             Self::Poisoned { .. } => Code::StorePoisoned,
             Self::StoreFull | Self::Store(StoreError::Full) => Code::StoreFull,

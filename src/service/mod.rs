@@ -3,6 +3,7 @@
 //! Nothing here knows HTTP. A write goes through the writer's queue and is answered when it is
 //! durable; a read takes the published board and holds no lock while it renders.
 
+mod archive;
 mod clock;
 mod deadlines;
 mod directory;
@@ -33,8 +34,8 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
-use uuid::Uuid;
 
+pub use archive::{Export, Import, Imported};
 pub use clock::Clock;
 pub use error::ServiceError;
 pub use inbox::Asking;
@@ -48,13 +49,15 @@ pub use waker::{NOTICES_MAX, Notice};
 pub use watch::{COMMITS_AT_ONCE_MAX, Commits, Watch};
 
 use crate::board::{
-    Answer, Board, Command, Epoch, Json, LogName, Policy, SessionId, SessionName, Terms, Write,
+    Answer, Board, Command, Epoch, Json, LogName, Policy, SessionName, Terms, Write,
 };
 use crate::store::{Health, Store};
+use archive::Archives;
 use directory::Directory;
 pub use images::ImageBytes;
 use keeper::{Keeper, Keeping};
 use past::Past;
+use session::new_session_id;
 use staging::recall;
 use waker::{Bells, Waker};
 use writer::{Job, Order, Writer, WriterError};
@@ -84,6 +87,7 @@ struct Inner {
     past: Past,
     /// A base is made one at a time.
     bases: Arc<Semaphore>,
+    archives: Archives,
     keeping: Mutex<Option<Keeping>>,
 }
 
@@ -187,6 +191,7 @@ impl Service {
             recent_bytes,
             past: Past::new(),
             bases,
+            archives: Archives::new(),
             keeping: Mutex::new(Some(keeper.start()?)),
         };
         Ok(Self { inner: Arc::new(inner) })
@@ -352,11 +357,6 @@ impl Service {
             tracing::error!(%error, "the store did not close cleanly");
         }
     }
-}
-
-/// An identity for a session that is about to be made.
-fn new_session_id() -> SessionId {
-    SessionId(Uuid::now_v7())
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
+use uuid::Uuid;
 
 use super::recent::Recent;
 use crate::board::{Board, Commit, Revision, SessionId};
@@ -22,7 +23,7 @@ pub struct Published {
 impl Published {
     /// What is published of a name that never had a session.
     pub(super) fn nothing() -> Self {
-        let board = Board::absent(SessionId(uuid::Uuid::nil()), Revision::default());
+        let board = Board::absent(SessionId(Uuid::nil()), Revision::default());
         Self { board: Arc::new(board), history_bytes: 0 }
     }
 }
@@ -116,6 +117,11 @@ impl Session {
         let never = self.published.read().board.revision() == Revision::default();
         never && !self.damaged && !self.is_watched()
     }
+}
+
+/// An identity for a session that is about to be made.
+pub(super) fn new_session_id() -> SessionId {
+    SessionId(Uuid::now_v7())
 }
 
 /// What a count of bytes is changed by; relaxed, since it bounds memory and orders nothing.

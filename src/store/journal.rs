@@ -260,8 +260,9 @@ impl Journal {
 fn follows(run: &Run, Standing { owner, head }: Standing) -> bool {
     match owner {
         Owner::Session if run.adopts => false,
-        Owner::Staged if run.adopts => head.is_none_or(|head| head <= run.expected),
-        Owner::Session | Owner::Staged => head.is_none_or(|head| head == run.expected),
+        // It came to a name before, which had another session then.
+        Owner::Staged => head.is_none_or(|head| head <= run.expected),
+        Owner::Session => head.is_none_or(|head| head == run.expected),
         Owner::Discarded => false,
     }
 }

@@ -36,7 +36,7 @@ pub struct Run {
     pub session: SessionId,
     /// The head that they were decided against; the frames are of the revisions that follow it. A
     /// session that the store does not know yet may begin after any revision: its name may have had
-    /// another one before.
+    /// another one before. For the same reason a staged history may leave out revisions.
     pub expected: Revision,
     /// One [`Frame`](crate::board::Frame) for each commit, in order.
     pub frames: Vec<Vec<u8>>,
@@ -176,7 +176,7 @@ pub trait Store: Send + Sync {
     /// none at the end or of no session. They are unverified, as in a [`Record`]. Whoever appends
     /// meanwhile is not held up; pages read one after another miss nothing and repeat nothing.
     ///
-    /// Revisions may leave out numbers only before an adopting run.
+    /// Revisions may leave out numbers only in what was staged, and before an adopting run.
     ///
     /// # Errors
     /// [`StoreError::Forgotten`] if the session's base is above `after`, also if it came there while the

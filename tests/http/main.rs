@@ -12,6 +12,7 @@ mod agent_lists;
 mod agent_states;
 mod agents;
 mod answer;
+mod archive;
 mod audit;
 mod bad_input;
 mod bad_paths;

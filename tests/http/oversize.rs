@@ -18,7 +18,7 @@ const MIB: usize = 1 << 20;
 const GIB: usize = 1 << 30;
 
 /// The most memory that the server ever held, in bytes.
-fn peak(server: &Server) -> usize {
+pub(crate) fn peak(server: &Server) -> usize {
     let status = fs::read_to_string(format!("/proc/{}/status", server.pid())).expect("Linux");
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).expect("VmHWM");
     let kib: usize = line.split_whitespace().nth(1).expect("kB").parse().expect("a number");

@@ -112,7 +112,8 @@ impl Draft<'_> {
     }
 }
 
-fn check_fields(profile: &Item) -> Result<(), Rejected> {
+/// That a profile says nothing that is for the server to say, and its texts are texts.
+pub(in crate::board) fn check_fields(profile: &Item) -> Result<(), Rejected> {
     if let Some(name) = OURS.into_iter().find(|name| profile.get(name).is_some()) {
         return Err(Rejected::AgentField { name, why: "the server says this of an agent itself" });
     }

@@ -18,6 +18,7 @@ use super::commit::{Change, Commit};
 use super::log::Stamp;
 use super::rejected::Rejected;
 use super::{Board, SessionName};
+pub(super) use agents::check_fields;
 use claims::check_fence;
 use condition::check_condition;
 use history::ground;

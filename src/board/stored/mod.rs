@@ -4,6 +4,7 @@
 //! takes the commits of all; no base was ever stored before it. None of them ever changes: a new member or a new
 //! kind of change is a new format, since an older server must refuse what it does not know.
 
+pub mod archive;
 mod base;
 mod change;
 mod commit;

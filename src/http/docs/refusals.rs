@@ -201,6 +201,10 @@ sets! {
     RestoreRefusals = [NoPoint, LostClaim, Compacted, Precondition, InvalidTerms] + BODY + WRITE;
     /// Of forgetting a session's history.
     PurgeRefusals = [InvalidRequest, NoSession, LostClaim, Precondition] + WRITE;
+    /// Of taking an archive out.
+    ReadArchiveRefusals(NOT_MODIFIED) = [InvalidRequest, NoSession, Compacted, NotReadable];
+    /// Of taking an archive in.
+    PutArchiveRefusals = [Exists, Precondition, InvalidTerms] + BODY + WRITE;
     /// Of a transaction.
     TransactRefusals = [AnonymousBody, NoPart, Conflict, BodyTimeout, TooLarge, Precondition, InvalidItems] + WRITE;
 }

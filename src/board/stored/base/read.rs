@@ -87,6 +87,12 @@ impl BaseReader {
         taken
     }
 
+    /// Whether all parts are there.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.step == Step::End
+    }
+
     /// The board, once all its parts are there; its history begins with it.
     ///
     /// # Errors

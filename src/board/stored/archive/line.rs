@@ -1,0 +1,214 @@
+//! The lines of an archive, one by one: written, and taken apart again.
+
+use std::fmt::Write as _;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+
+use super::Fault;
+use crate::board::json;
+use crate::board::{COMMIT_BYTES_MAX, Digest, IMAGE_BYTES_MAX, Revision};
+
+/// The longest line, without its end: a commit of the greatest length with what is around it.
+pub const LINE_BYTES_MAX: usize = COMMIT_BYTES_MAX + 64;
+
+/// What every archive names first.
+const FORMAT: &str = "blackboard-archive";
+
+/// The version of this form.
+const VERSION: u32 = 1;
+
+const PART: &str = "{\"part\":";
+const COMMIT: &str = "{\"commit\":";
+const CRC: &str = ",\"crc\":\"";
+const CLOSE: &str = "\"}";
+
+/// How many digits a checksum has.
+const CRC_DIGITS: usize = 8;
+
+/// What an archive holds: the history from one revision to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// The revision with which it begins.
+    pub oldest: Revision,
+    /// The last one.
+    pub revision: Revision,
+}
+
+/// How much of what there is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "the names of the lines")]
+pub struct Counts {
+    pub images: u64,
+    pub parts: u64,
+    pub commits: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StoredHeader<'a> {
+    format: &'a str,
+    version: u32,
+    oldest_revision: Revision,
+    revision: Revision,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StoredImage<'a> {
+    sha256: Digest,
+    bytes: u64,
+    base64: &'a str,
+}
+
+/// The lines that are small, or whose content is no JSON of ours.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
+enum Plain<'a> {
+    #[serde(borrow)]
+    Image(StoredImage<'a>),
+    End(Counts),
+}
+
+/// A line that was taken apart; what is sealed was not checked yet.
+pub(super) enum Line<'a> {
+    Image(Digest, Vec<u8>),
+    Part(Sealed<'a>),
+    Commit(Sealed<'a>),
+    End(Counts),
+}
+
+/// A member with its checksum.
+pub(super) struct Sealed<'a> {
+    pub(super) bytes: &'a [u8],
+    crc: u32,
+}
+
+impl Sealed<'_> {
+    /// Whether these are the bytes that were written at this revision.
+    pub(super) fn check(&self, revision: Revision) -> Result<(), Fault> {
+        let found = checksum(revision, self.bytes);
+        if found == self.crc { Ok(()) } else { Err(Fault::Checksum { written: self.crc, found }) }
+    }
+}
+
+/// The first line.
+#[must_use]
+pub fn header_line(header: Header) -> String {
+    let Header { oldest, revision } = header;
+    format!(
+        "{{\"format\":\"{FORMAT}\",\"version\":{VERSION},\"oldest_revision\":{oldest},\"revision\":{revision}}}\n"
+    )
+}
+
+/// The line of an image.
+#[must_use]
+pub fn image_line(sha256: Digest, bytes: &[u8]) -> String {
+    let length = bytes.len();
+    let mut line = String::with_capacity(length.div_ceil(3) * 4 + 128);
+    push(
+        &mut line,
+        format_args!("{{\"image\":{{\"sha256\":\"{sha256}\",\"bytes\":{length},\"base64\":\""),
+    );
+    STANDARD.encode_string(bytes, &mut line);
+    line.push_str("\"}}\n");
+    line
+}
+
+/// The line of a part of the base.
+#[must_use]
+pub fn part_line(base: Revision, part: &str) -> String {
+    sealed_line(PART, base, part)
+}
+
+/// The line of a commit.
+#[must_use]
+pub fn commit_line(revision: Revision, body: &str) -> String {
+    sealed_line(COMMIT, revision, body)
+}
+
+/// The last line.
+#[must_use]
+pub fn end_line(counts: Counts) -> String {
+    let Counts { images, parts, commits } = counts;
+    format!("{{\"end\":{{\"images\":{images},\"parts\":{parts},\"commits\":{commits}}}}}\n")
+}
+
+fn sealed_line(open: &str, revision: Revision, member: &str) -> String {
+    let crc = checksum(revision, member.as_bytes());
+    let mut line = String::with_capacity(member.len() + 64);
+    push(&mut line, format_args!("{open}{member}{CRC}{crc:08x}{CLOSE}\n"));
+    line
+}
+
+fn push(line: &mut String, text: std::fmt::Arguments<'_>) {
+    // Writing to a text cannot fail.
+    line.write_fmt(text).unwrap_or_default();
+}
+
+fn checksum(revision: Revision, bytes: &[u8]) -> u32 {
+    let mut crc = crc32fast::Hasher::new();
+    crc.update(&revision.0.to_le_bytes());
+    crc.update(bytes);
+    crc.finalize()
+}
+
+/// Reads the first line.
+pub(super) fn read_header(line: &[u8]) -> Result<Header, Fault> {
+    let stored: StoredHeader<'_> =
+        serde_json::from_slice(line).map_err(|_| no_line(line, Fault::NoArchive))?;
+    if stored.format != FORMAT {
+        return Err(Fault::NoArchive);
+    }
+    if stored.version != VERSION {
+        return Err(Fault::Version { found: stored.version, known: VERSION });
+    }
+    Ok(Header { oldest: stored.oldest_revision, revision: stored.revision })
+}
+
+/// Reads any other line.
+pub(super) fn read_line(line: &[u8]) -> Result<Line<'_>, Fault> {
+    if line.contains(&b'\r') {
+        // None of ours has one, and what is kept is to stay a line.
+        return Err(no_line(line, Fault::NoLine));
+    }
+    if let Some(sealed) = unseal(line, PART) {
+        return Ok(Line::Part(sealed));
+    }
+    if let Some(sealed) = unseal(line, COMMIT) {
+        return Ok(Line::Commit(sealed));
+    }
+    match serde_json::from_slice(line).map_err(|_| no_line(line, Fault::NoLine))? {
+        Plain::End(counts) => Ok(Line::End(counts)),
+        Plain::Image(image) => read_image(&image),
+    }
+}
+
+fn read_image(image: &StoredImage<'_>) -> Result<Line<'static>, Fault> {
+    let StoredImage { sha256, bytes: declared, base64 } = *image;
+    let fault = Fault::Image { sha256 };
+    if declared > IMAGE_BYTES_MAX as u64 || base64.len() > IMAGE_BYTES_MAX.div_ceil(3) * 4 {
+        return Err(fault);
+    }
+    let Ok(bytes) = STANDARD.decode(base64) else { return Err(fault) };
+    if bytes.len() as u64 != declared || Digest::of(&bytes) != sha256 {
+        return Err(fault);
+    }
+    Ok(Line::Image(sha256, bytes))
+}
+
+fn unseal<'a>(line: &'a [u8], open: &str) -> Option<Sealed<'a>> {
+    let inner = line.strip_prefix(open.as_bytes())?.strip_suffix(CLOSE.as_bytes())?;
+    let (rest, digits) = inner.split_at_checked(inner.len().checked_sub(CRC_DIGITS)?)?;
+    let bytes = rest.strip_suffix(CRC.as_bytes())?;
+    let is_digit = |digit: &u8| matches!(digit, b'0'..=b'9' | b'a'..=b'f');
+    let digits = std::str::from_utf8(digits).ok().filter(|d| d.bytes().all(|b| is_digit(&b)))?;
+    Some(Sealed { bytes, crc: u32::from_str_radix(digits, 16).ok()? })
+}
+
+/// Of a line that is none: whether it is JSON at all.
+fn no_line(line: &[u8], otherwise: Fault) -> Fault {
+    json::syntax(line).err().map_or(otherwise, Fault::Malformed)
+}

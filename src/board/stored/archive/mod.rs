@@ -1,0 +1,21 @@
+//! An archive: all that a server keeps of a session, as lines of JSON that another server can take in.
+//!
+//! ```text
+//! {"format":"blackboard-archive","version":1,"oldest_revision":B,"revision":R}
+//! {"image":{"sha256":"…","bytes":n,"base64":"…"}}     by digest, each image that the history names
+//! {"part":…,"crc":"…"}                                the base at B; none where the history begins empty
+//! {"commit":…,"crc":"…"}                              those after B up to R, to the letter as they are stored
+//! {"end":{"images":n,"parts":n,"commits":n}}          without it the archive was cut off
+//! ```
+//! A checksum is the CRC-32 (IEEE) of the revision, as eight bytes little-endian, and the member's bytes.
+
+mod line;
+mod read;
+
+pub use line::{
+    Counts, Header, LINE_BYTES_MAX, commit_line, end_line, header_line, image_line, part_line,
+};
+pub use read::{ArchiveReader, Fault, Taken};
+
+#[cfg(test)]
+mod archive_tests;

@@ -1,0 +1,296 @@
+//! Reading an archive line by line: the guard before a history that was written elsewhere.
+//!
+//! It keeps the board and one line at a time, stores nothing, and refuses what is out of order, changed, or not
+//! what a server of ours could have written.
+
+use std::collections::BTreeMap;
+
+use super::line::{Line, Sealed, read_header, read_line};
+use super::{Counts, Header};
+use crate::board::foreign::{Foreign, admit_foreign, check_foreign, check_size};
+use crate::board::json::Malformed;
+use crate::board::stored::{BaseReader, Unreadable, decode_commit};
+use crate::board::{Board, Code, Digest, Revision, SessionId, Timestamp, apply};
+
+/// Why a line of an archive is refused.
+#[derive(Debug, thiserror::Error)]
+pub enum Fault {
+    /// It is no JSON.
+    #[error("{}", .0.reason)]
+    Malformed(Malformed),
+    /// It is longer than a line may be.
+    #[error("a line has at most {max} bytes")]
+    TooLong {
+        /// How long one may be.
+        max: usize,
+    },
+    /// The first line is not that of an archive.
+    #[error("an archive begins with a line that names its format")]
+    NoArchive,
+    /// A later server wrote it.
+    #[error("version {found} of archives is not known here, only {known} is")]
+    Version {
+        /// The version it names.
+        found: u32,
+        /// The one that is known.
+        known: u32,
+    },
+    /// It is no line of an archive.
+    #[error("this is no line of an archive")]
+    NoLine,
+    /// It stands where it may not.
+    #[error("a line is missing, or this one is out of order")]
+    Order,
+    /// Its bytes are not those that were written.
+    #[error("the checksum is {found:08x} where {written:08x} was written")]
+    Checksum {
+        /// What the line says.
+        written: u32,
+        /// What its bytes give.
+        found: u32,
+    },
+    /// An image is not what its digest says, or larger than one may be.
+    #[error("the image {sha256} is not what was archived, or too large")]
+    Image {
+        /// Which image.
+        sha256: Digest,
+    },
+    /// An image is named by nothing in the archive, or is named and not there.
+    #[error("the image {sha256} is missing, or nothing names it")]
+    Images {
+        /// Which image.
+        sha256: Digest,
+    },
+    /// A part of the base, or a commit, is not in the stored form, or not sound.
+    #[error("it cannot be read: {}", crate::chain::Chain(.0))]
+    Unreadable(#[from] Unreadable),
+    /// A commit or the base cannot be let in.
+    #[error(transparent)]
+    Foreign(#[from] Foreign),
+    /// The revisions are not those that the first line tells of.
+    #[error("it ends at revision {found}, and should at {expected}")]
+    Revision {
+        /// The revision that the first line names.
+        expected: Revision,
+        /// The one that is there.
+        found: Revision,
+    },
+    /// There are others than the last line counts.
+    #[error("the archive has {found:?}, and its last line counts {declared:?}")]
+    Counts {
+        /// What its last line says.
+        declared: Counts,
+        /// What is there.
+        found: Counts,
+    },
+    /// It takes longer to read than an archive of its size ever does; so would every start of the server.
+    #[error("the archive takes too long to read")]
+    TooSlow,
+    /// It ends before its last line.
+    #[error("the archive was cut off")]
+    CutOff,
+}
+
+impl Fault {
+    /// Its stable code.
+    #[must_use]
+    pub fn code(&self) -> Code {
+        match self {
+            Self::Malformed(_) => Code::InvalidJson,
+            Self::TooLong { .. } => Code::CommitTooLarge,
+            Self::NoArchive
+            | Self::Version { .. }
+            | Self::NoLine
+            | Self::Order
+            | Self::Checksum { .. }
+            | Self::Image { .. }
+            | Self::Images { .. }
+            | Self::Unreadable(_)
+            | Self::Foreign(_)
+            | Self::Revision { .. }
+            | Self::Counts { .. }
+            | Self::TooSlow
+            | Self::CutOff => Code::InvalidField,
+        }
+    }
+}
+
+/// What a line of an archive was, once it is taken: that which is to be stored.
+#[derive(Debug)]
+pub enum Taken<'a> {
+    /// Nothing is to be stored for it.
+    Nothing,
+    /// An image.
+    Image(Digest, Vec<u8>),
+    /// The last part of the base: the board that it makes.
+    Base(Box<Board>),
+    /// A commit, with its body.
+    Commit(Revision, &'a [u8]),
+}
+
+/// Where the reader is.
+#[derive(Debug)]
+enum Step {
+    Header,
+    Images,
+    Parts(Box<BaseReader>),
+    Commits,
+    End,
+    /// A line was refused.
+    Broken,
+}
+
+/// Takes an archive line by line, and makes its board.
+#[derive(Debug)]
+pub struct ArchiveReader {
+    now: Timestamp,
+    step: Step,
+    header: Header,
+    images: BTreeMap<Digest, u64>,
+    board: Board,
+    counts: Counts,
+}
+
+impl ArchiveReader {
+    /// Reads an archive as the history of this session, `now` being the time here.
+    #[must_use]
+    pub fn new(id: SessionId, now: Timestamp) -> Self {
+        Self {
+            now,
+            step: Step::Header,
+            header: Header { oldest: Revision::default(), revision: Revision::default() },
+            images: BTreeMap::new(),
+            board: Board::absent(id, Revision::default()),
+            counts: Counts::default(),
+        }
+    }
+
+    /// Takes the next line, without its end.
+    ///
+    /// # Errors
+    ///
+    /// [`Fault`]; then none is taken any more.
+    pub fn take<'a>(&mut self, line: &'a [u8]) -> Result<Taken<'a>, Fault> {
+        let taken = self.take_line(line);
+        if taken.is_err() {
+            self.step = Step::Broken;
+        }
+        taken
+    }
+
+    /// The board at the end of the archive.
+    ///
+    /// # Errors
+    ///
+    /// [`Fault::CutOff`].
+    pub fn finish(self) -> Result<Board, Fault> {
+        if matches!(self.step, Step::End) { Ok(self.board) } else { Err(Fault::CutOff) }
+    }
+
+    fn take_line<'a>(&mut self, line: &'a [u8]) -> Result<Taken<'a>, Fault> {
+        if matches!(self.step, Step::Header) {
+            return self.begin(line).map(|()| Taken::Nothing);
+        }
+        match read_line(line)? {
+            Line::Image(sha256, bytes) => self.image(sha256, bytes),
+            Line::Part(part) => self.part(&part),
+            Line::Commit(commit) => self.commit(&commit),
+            Line::End(counts) => self.end(counts).map(|()| Taken::Nothing),
+        }
+    }
+
+    fn begin(&mut self, line: &[u8]) -> Result<(), Fault> {
+        self.header = read_header(line)?;
+        let Header { oldest, revision } = self.header;
+        if oldest > revision {
+            return Err(Fault::Revision { expected: revision, found: oldest });
+        }
+        self.board = Board::absent(self.board.id(), oldest);
+        self.step = Step::Images;
+        Ok(())
+    }
+
+    fn image(&mut self, sha256: Digest, bytes: Vec<u8>) -> Result<Taken<'static>, Fault> {
+        let follows = self.images.last_key_value().is_none_or(|(last, _)| *last < sha256);
+        if !matches!(self.step, Step::Images) || !follows {
+            return Err(Fault::Order);
+        }
+        self.images.insert(sha256, bytes.len() as u64);
+        self.counts.images += 1;
+        Ok(Taken::Image(sha256, bytes))
+    }
+
+    fn part(&mut self, part: &Sealed<'_>) -> Result<Taken<'static>, Fault> {
+        if matches!(self.step, Step::Images) {
+            self.step = Step::Parts(Box::new(BaseReader::of_foreign(self.board.id())));
+        }
+        part.check(self.header.oldest)?;
+        let Step::Parts(base) = &mut self.step else { return Err(Fault::Order) };
+        base.take(part.bytes)?;
+        self.counts.parts += 1;
+        if !base.is_complete() {
+            return Ok(Taken::Nothing);
+        }
+        let Step::Parts(base) = std::mem::replace(&mut self.step, Step::Commits) else {
+            return Err(Fault::Order);
+        };
+        let board = base.finish()?;
+        let (expected, found) = (self.header.oldest, board.revision());
+        if expected != found {
+            return Err(Fault::Revision { expected, found });
+        }
+        check_foreign(&board, self.now)?;
+        self.check_images(&board)?;
+        self.board = board.clone();
+        Ok(Taken::Base(Box::new(board)))
+    }
+
+    fn commit<'a>(&mut self, sealed: &Sealed<'a>) -> Result<Taken<'a>, Fault> {
+        if matches!(self.step, Step::Images) {
+            self.step = Step::Commits;
+        }
+        let commit = decode_commit(sealed.bytes)?;
+        sealed.check(commit.revision)?;
+        if !matches!(self.step, Step::Commits) || commit.revision > self.header.revision {
+            return Err(Fault::Order);
+        }
+        admit_foreign(&self.board, &commit, self.now)?;
+        apply(&mut self.board, &commit);
+        check_size(&self.board)?;
+        self.counts.commits += 1;
+        Ok(Taken::Commit(commit.revision, sealed.bytes))
+    }
+
+    fn end(&mut self, declared: Counts) -> Result<(), Fault> {
+        if !matches!(self.step, Step::Images | Step::Commits) {
+            return Err(Fault::Order);
+        }
+        let found = self.counts;
+        if declared != found {
+            return Err(Fault::Counts { declared, found });
+        }
+        let (expected, found) = (self.header.revision, self.board.revision());
+        if expected != found {
+            return Err(Fault::Revision { expected, found });
+        }
+        if self.board.life().is_none() {
+            return Err(Foreign::Over.into());
+        }
+        self.check_images(&self.board)?;
+        let unnamed = self.images.keys().find(|sha256| !self.board.images.contains_key(*sha256));
+        if let Some(sha256) = unnamed {
+            return Err(Fault::Images { sha256: *sha256 });
+        }
+        self.step = Step::End;
+        Ok(())
+    }
+
+    /// That all images which a board names are there.
+    fn check_images(&self, board: &Board) -> Result<(), Fault> {
+        let here = |(sha256, bytes): &(&Digest, &u64)| self.images.get(*sha256) == Some(*bytes);
+        match board.images().find(|image| !here(image)) {
+            Some((sha256, _)) => Err(Fault::Images { sha256: *sha256 }),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! A session's archive: all that is kept of it, out as lines, and in again under a name that has none.
+
+use axum::body::Body;
+use axum::response::Response;
+
+use super::answer::NDJSON;
+use super::body::{linger, media_type, unsupported};
+use super::docs;
+use super::etag::{Rendering, Resource};
+use super::path::{SessionPath, session_url};
+use super::problem::Problem;
+use super::read::{Early, Reading};
+use super::shaped::WrittenBody;
+use super::stream::{self, Pieces};
+use super::write::Writing;
+use crate::service::{Export, Published, ServiceError};
+
+/// Take a session's archive out
+///
+/// All that is kept of it, its images included, a line each: what it begins with, and every commit since. It
+/// is of one moment. An archive without its last line, `{"end":…}`, broke off.
+#[utoipa::path(
+    get, path = "/v1/sessions/{session}/archive", operation_id = "get_archive", tag = "history",
+    params(docs::InSession, docs::MinRevision, docs::WaitQuery, docs::IfNoneMatch),
+    responses(
+        (status = 200, description = "The archive", body = String, content_type = "application/x-ndjson",
+            headers(("ETag" = String, description = "Changes with every commit, and where history is forgotten"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        docs::ReadArchiveRefusals,
+    )
+)]
+pub(super) async fn get(
+    SessionPath(session): SessionPath,
+    mut reading: Reading,
+) -> Result<Response, Early> {
+    // It is another one where less of the past is kept.
+    let rendering = |now: &Published| {
+        let rendering = Rendering::of(Resource::Session, now.board.version());
+        Ok(rendering.in_format(format!("archive from {}", now.board.oldest())))
+    };
+    let (answer, Published { board, .. }) = reading.published(&session, rendering).await?;
+    let export = reading.service.export(board).await?;
+    Ok(answer.body(NDJSON, stream::body(export).await?))
+}
+
+impl Pieces for Export {
+    async fn write(&mut self, out: &mut String) -> Result<bool, ServiceError> {
+        let Some(lines) = self.next().await? else { return Ok(false) };
+        if out.is_empty() {
+            *out = lines;
+        } else {
+            out.push_str(&lines);
+        }
+        Ok(true)
+    }
+}
+
+/// Take an archive in
+///
+/// It makes the session, whose revisions go on from the archive's. All claims are over in it, and all keys
+/// forgotten. An archive that was changed or cut off is refused whole, with the line.
+#[utoipa::path(
+    put, path = "/v1/sessions/{session}/archive", operation_id = "put_archive", tag = "history",
+    params(docs::InSession, docs::Writes),
+    request_body(content = String, content_type = "application/x-ndjson", description = "An archive, as it was taken out"),
+    responses(
+        (status = 201, description = "Made", body = WrittenBody,
+            headers(("ETag" = String, description = "The session's tag"), ("Location" = String, description = "The session"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        docs::PutArchiveRefusals,
+    )
+)]
+pub(super) async fn put(writing: Writing, body: Body) -> Result<Response, Problem> {
+    let sent = media_type(&writing.headers);
+    if sent != NDJSON {
+        linger(body).await;
+        return Err(unsupported(&sent, NDJSON, "an archive as it was taken out"));
+    }
+    writing
+        .import(body, |written| {
+            let tag = written.tag(written.receipt.board.version(), &Resource::Session);
+            written.changed(tag, Some(session_url(written.session)))
+        })
+        .await
+}

@@ -1,0 +1,277 @@
+//! An archive on its way out: all that is kept of a session at one moment, whatever is written meanwhile.
+//!
+//! One thread that may block reads the store and hands on piece by piece; it waits for its reader. Where a new
+//! base takes the place of what is still to be read, the archive breaks off: then it has no last line.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::sync::mpsc::{self, Receiver, Sender};
+
+use crate::board::stored::archive::{
+    Counts, Header, commit_line, end_line, header_line, image_line, part_line,
+};
+use crate::board::stored::decode_commit;
+use crate::board::{Board, Change, Commit, Digest, Frame, Revision, SessionId};
+use crate::service::{Service, ServiceError};
+use crate::store::{PageMax, Store, StoreError};
+
+/// How long a reader may take nothing before its archive is broken off: it holds a thread.
+const SILENCE_MAX: Duration = Duration::from_secs(60);
+
+/// From this length on lines are handed on.
+const PIECE_BYTES: usize = 64 << 10;
+
+/// What is read at once of the commits.
+const PAGE: PageMax = PageMax { commits: 256, bytes: 1 << 20 };
+
+/// What the last one is looked for with.
+const ONE: PageMax = PageMax { commits: 1, bytes: 1 };
+
+/// An archive as it comes.
+#[derive(Debug)]
+pub struct Export {
+    pieces: Receiver<Piece>,
+    ended: bool,
+}
+
+#[derive(Debug)]
+enum Piece {
+    Lines(String),
+    End,
+    Broken(ServiceError),
+}
+
+impl Export {
+    /// The next lines; `None` after the last.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError`]; nothing comes after it.
+    pub async fn next(&mut self) -> Result<Option<String>, ServiceError> {
+        if self.ended {
+            return Ok(None);
+        }
+        match self.pieces.recv().await {
+            Some(Piece::Lines(lines)) => Ok(Some(lines)),
+            Some(Piece::End) => {
+                self.ended = true;
+                Ok(None)
+            }
+            Some(Piece::Broken(error)) => Err(error),
+            // The thread ended without its last word.
+            None => Err(ServiceError::Fault),
+        }
+    }
+}
+
+impl Service {
+    /// All that is kept of a session up to this board, which is what is published of it now.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::Stopping`]; all else comes with the lines.
+    pub async fn export(&self, now: Arc<Board>) -> Result<Export, ServiceError> {
+        let turn = Arc::clone(&self.inner.archives.exports).acquire_owned();
+        let turn = turn.await.map_err(|_| ServiceError::Stopping)?;
+        let (pieces, received) = mpsc::channel(1);
+        let (store, runtime) = (Arc::clone(&self.inner.store), Handle::current());
+        tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            let mut out = Out { runtime, pieces, lines: String::new() };
+            let last = match write(&*store, &now, &mut out) {
+                Ok(()) => Piece::End,
+                Err(Stop::Gone) => return,
+                Err(Stop::Failed(error)) => Piece::Broken(error),
+            };
+            // Nobody may be there to hear it.
+            out.hand(last).ok();
+        });
+        Ok(Export { pieces: received, ended: false })
+    }
+}
+
+/// Why an archive is not written to its end.
+enum Stop {
+    /// Its reader went away, or took nothing for too long.
+    Gone,
+    Failed(ServiceError),
+}
+
+impl From<ServiceError> for Stop {
+    fn from(error: ServiceError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<StoreError> for Stop {
+    fn from(error: StoreError) -> Self {
+        Self::Failed(if let StoreError::Forgotten { base, .. } = error {
+            ServiceError::Compacted { oldest: base }
+        } else {
+            error.into()
+        })
+    }
+}
+
+/// Where the lines go.
+struct Out {
+    runtime: Handle,
+    pieces: Sender<Piece>,
+    lines: String,
+}
+
+impl Out {
+    fn line(&mut self, line: String) -> Result<(), Stop> {
+        if self.lines.is_empty() {
+            self.lines = line;
+        } else {
+            self.lines.push_str(&line);
+        }
+        if self.lines.len() < PIECE_BYTES { Ok(()) } else { self.flush() }
+    }
+
+    fn flush(&mut self) -> Result<(), Stop> {
+        let lines = std::mem::take(&mut self.lines);
+        if lines.is_empty() { Ok(()) } else { self.hand(Piece::Lines(lines)) }
+    }
+
+    fn hand(&self, piece: Piece) -> Result<(), Stop> {
+        let send = tokio::time::timeout(SILENCE_MAX, self.pieces.send(piece));
+        match self.runtime.block_on(send) {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) | Err(_) => Err(Stop::Gone),
+        }
+    }
+}
+
+fn write(store: &dyn Store, board: &Board, out: &mut Out) -> Result<(), Stop> {
+    let (session, oldest) = (board.id(), board.oldest());
+    let base = store.base(session);
+    if let Some(base) = base.filter(|base| *base != oldest) {
+        return Err(ServiceError::Compacted { oldest: base }.into());
+    }
+    let revision = last_of_its_own(store, board)?;
+    out.line(header_line(Header { oldest, revision }))?;
+    let mut counts = Counts::default();
+    for (sha256, _) in board.images() {
+        out.line(image_line(*sha256, &image(store, board, *sha256)?))?;
+        counts.images += 1;
+    }
+    if base.is_some() {
+        counts.parts = write_base(store, session, oldest, out)?;
+    }
+    counts.commits = write_commits(store, session, oldest, revision, out)?;
+    out.line(end_line(counts))?;
+    out.flush()
+}
+
+fn image(store: &dyn Store, board: &Board, sha256: Digest) -> Result<Vec<u8>, Stop> {
+    Ok(store.blob(board.id(), sha256)?)
+}
+
+/// The last revision without the one by which the history came to its name: whoever takes the archive in makes
+/// one of his own.
+fn last_of_its_own(store: &dyn Store, board: &Board) -> Result<Revision, Stop> {
+    let (session, oldest, head) = (board.id(), board.oldest(), board.revision());
+    if head == oldest {
+        return Ok(head);
+    }
+    let before = Revision(head.0.saturating_sub(1));
+    let (_, frame) = one_after(store, session, before)?;
+    let last = read_commit(session, head, &frame)?;
+    if !matches!(last.changes.as_slice(), [Change::Adopted { .. }]) {
+        return Ok(head);
+    }
+    // Numbers may be left out before it, so the one before it is looked for.
+    let (mut low, mut high) = (oldest.0, before.0);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        match one_after(store, session, Revision(middle))? {
+            (found, _) if found < head => low = found.0,
+            _ => high = middle,
+        }
+    }
+    Ok(Revision(low))
+}
+
+fn one_after(
+    store: &dyn Store,
+    session: SessionId,
+    after: Revision,
+) -> Result<(Revision, Vec<u8>), Stop> {
+    let found = store.commits(session, after, ONE)?.into_iter().next();
+    found.ok_or(Stop::Failed(ServiceError::Damaged))
+}
+
+fn write_base(
+    store: &dyn Store,
+    session: SessionId,
+    base: Revision,
+    out: &mut Out,
+) -> Result<u64, Stop> {
+    let (mut parts, mut stopped) = (0, None);
+    store.read_base(session, &mut |frame| {
+        let written = body(session, base, frame).map_err(Stop::from);
+        match written.and_then(|part| out.line(part_line(base, part))) {
+            Ok(()) => {
+                parts += 1;
+                ControlFlow::Continue(())
+            }
+            Err(stop) => {
+                stopped = Some(stop);
+                ControlFlow::Break(())
+            }
+        }
+    })?;
+    stopped.map_or(Ok(parts), Err)
+}
+
+fn write_commits(
+    store: &dyn Store,
+    session: SessionId,
+    oldest: Revision,
+    last: Revision,
+    out: &mut Out,
+) -> Result<u64, Stop> {
+    let (mut at, mut count) = (oldest, 0);
+    while at < last {
+        let page = store.commits(session, at, PAGE)?;
+        let wanted = page.into_iter().take_while(|(revision, _)| *revision <= last);
+        let before = at;
+        for (revision, frame) in wanted {
+            out.line(commit_line(revision, body(session, revision, &frame)?))?;
+            at = revision;
+            count += 1;
+        }
+        if at == before {
+            return Err(ServiceError::Damaged.into());
+        }
+    }
+    Ok(count)
+}
+
+/// The text in a frame.
+fn body(session: SessionId, revision: Revision, frame: &[u8]) -> Result<&str, ServiceError> {
+    let body = Frame::decode(session, revision, frame).map_err(|error| error.to_string());
+    body.and_then(|body| std::str::from_utf8(body).map_err(|error| error.to_string())).map_err(
+        |error| {
+            tracing::error!(%session, %revision, error, "what is stored is damaged");
+            ServiceError::Damaged
+        },
+    )
+}
+
+fn read_commit(
+    session: SessionId,
+    revision: Revision,
+    frame: &[u8],
+) -> Result<Commit, ServiceError> {
+    let body = body(session, revision, frame)?;
+    decode_commit(body.as_bytes()).map_err(|error| {
+        tracing::error!(%session, %revision, %error, "a stored commit cannot be read");
+        ServiceError::Damaged
+    })
+}

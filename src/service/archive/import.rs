@@ -1,0 +1,341 @@
+//! An archive on its way in: lines are taken as they come, and stored as a history that is nobody's until the
+//! last of them is there and the writer gives it its name. Whatever stops that leaves nothing.
+//!
+//! One thread that may block reads what is pushed to it, one line at a time; one archive comes in at once.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::runtime::Handle;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::mpsc::{self, Receiver, Sender};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::board::stored::archive::{ArchiveReader, Fault, LINE_BYTES_MAX, Taken};
+use crate::board::{
+    Board, COMMIT_BYTES_MAX, Command, Frame, Rejected, Revision, SessionId, SessionName, Terms,
+    Timestamp, Write,
+};
+use crate::service::fork::discard;
+use crate::service::rebase::put_base;
+use crate::service::{Keep, Reply, Service, ServiceError, new_session_id};
+use crate::store::{Outcome, Run, Store, StoreError};
+
+/// How many bytes of commits are stored at once, unless one alone has more.
+const RUN_BYTES: usize = 4 << 20;
+
+/// How many commits are stored at once.
+const RUN_COMMITS: usize = 1024;
+
+/// How long the lines of an archive may take to be read, waiting for them not counted. One of the greatest
+/// length takes seconds.
+const WORK_TIME_MAX: Duration = Duration::from_secs(5 * 60);
+
+/// How many pieces wait to be read.
+const WAITING_MAX: usize = 4;
+
+/// An archive that is coming in. Dropped before its end, it leaves nothing.
+#[derive(Debug)]
+pub struct Import {
+    pieces: Sender<Vec<u8>>,
+    reading: JoinHandle<Result<Imported, ServiceError>>,
+}
+
+/// A history that came in whole, and is nobody's yet. Dropped, it leaves nothing.
+#[derive(Debug)]
+pub struct Imported {
+    staged: Staged,
+    board: Board,
+    bytes: u64,
+    turn: OwnedSemaphorePermit,
+}
+
+impl Import {
+    /// Hands on the next bytes, wherever lines end in them; `false` where no more are taken: then
+    /// [`finish`](Self::finish) says why.
+    pub async fn push(&mut self, bytes: Vec<u8>) -> bool {
+        self.pieces.send(bytes).await.is_ok()
+    }
+
+    /// What came in, all bytes being there.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::Archive`] where it is none that can be taken in, or why it could not be stored.
+    pub async fn finish(self) -> Result<Imported, ServiceError> {
+        drop(self.pieces);
+        self.reading.await.map_err(|_| ServiceError::Fault)?
+    }
+}
+
+impl Service {
+    /// Begins to take in an archive for a name that has no session, when no other one is coming in.
+    ///
+    /// # Errors
+    ///
+    /// [`Rejected::SessionExists`], or [`ServiceError::Stopping`].
+    pub async fn import(&self, name: &SessionName) -> Result<Import, ServiceError> {
+        self.has_none(name)?;
+        let turn = Arc::clone(&self.inner.archives.imports).acquire_owned();
+        let turn = tokio::select! {
+            turn = turn => turn.map_err(|_| ServiceError::Stopping)?,
+            () = self.inner.stopping.cancelled() => return Err(ServiceError::Stopping),
+        };
+        // It may have come while this one waited.
+        self.has_none(name)?;
+        let (store, now) = (Arc::clone(&self.inner.store), self.inner.clock.now());
+        let (pieces, received) = mpsc::channel(WAITING_MAX);
+        let stopping = self.inner.stopping.clone();
+        let reader = move || {
+            let staged = Staged::begin(store, new_session_id())?;
+            read(staged, now, received, &stopping, turn)
+        };
+        let reading = tokio::task::spawn_blocking(reader);
+        Ok(Import { pieces, reading })
+    }
+
+    /// Gives what came in its name.
+    ///
+    /// # Errors
+    ///
+    /// [`Rejected`] as for any write, also where the name has a session by now or the history is larger than a
+    /// session may be; or why it could not be stored.
+    pub async fn adopt_import(
+        &self,
+        terms: Terms,
+        imported: Imported,
+        keep: Option<Keep>,
+    ) -> Result<Reply, ServiceError> {
+        if let Some(answer) = self.recall(&terms)? {
+            return Ok(Reply::Before(answer));
+        }
+        let Imported { staged, board, bytes, turn } = imported;
+        let (service, id) = (self.clone(), staged.id);
+        let command = Command::Adopt { board: Arc::new(board), fork_of: None };
+        // It comes to its end even where nobody waits for it any more, so that what is refused is forgotten.
+        let adopting = tokio::spawn(async move {
+            let _turn = turn;
+            // From here on the writer knows whose it is.
+            staged.hand_over();
+            service.adopt(id, Write { terms, command }, bytes, keep).await
+        });
+        adopting.await.map_err(|_| ServiceError::Fault)?
+    }
+
+    fn has_none(&self, name: &SessionName) -> Result<(), ServiceError> {
+        let Some(published) = self.published(name)? else { return Ok(()) };
+        let rejected = Rejected::SessionExists { session: name.clone() };
+        Err(ServiceError::Rejected { rejected, revision: Some(published.board.revision()) })
+    }
+}
+
+/// A staged history, which is forgotten with this unless somebody has it.
+struct Staged {
+    store: Arc<dyn Store>,
+    id: SessionId,
+    is_nobodys: bool,
+}
+
+impl std::fmt::Debug for Staged {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Staged").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+impl Staged {
+    fn begin(store: Arc<dyn Store>, id: SessionId) -> Result<Self, ServiceError> {
+        store.stage(id).map_err(told)?;
+        Ok(Self { store, id, is_nobodys: true })
+    }
+
+    /// Somebody else gives it to whom it belongs, or forgets it.
+    fn hand_over(mut self) {
+        self.is_nobodys = false;
+    }
+
+    /// Forgets it, on a thread that may block.
+    fn forget(mut self) {
+        self.is_nobodys = false;
+        discard(&*self.store, self.id);
+    }
+}
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        if !self.is_nobodys {
+            return;
+        }
+        let (store, id) = (Arc::clone(&self.store), self.id);
+        match Handle::try_current() {
+            Ok(runtime) => drop(runtime.spawn_blocking(move || discard(&*store, id))),
+            Err(_) => discard(&*store, id),
+        }
+    }
+}
+
+/// A store that takes no writes is no fault of ours.
+fn told(error: StoreError) -> ServiceError {
+    if matches!(error, StoreError::Poisoned) {
+        ServiceError::Poisoned { outcome_unknown: false }
+    } else if matches!(error, StoreError::Closed) {
+        ServiceError::Stopping
+    } else {
+        error.into()
+    }
+}
+
+/// Takes all that is pushed; what comes to nothing is forgotten before that is told.
+fn read(
+    staged: Staged,
+    now: Timestamp,
+    mut pieces: Receiver<Vec<u8>>,
+    stopping: &CancellationToken,
+    turn: OwnedSemaphorePermit,
+) -> Result<Imported, ServiceError> {
+    let reader = ArchiveReader::new(staged.id, now);
+    let mut lines = Lines { reader, stopping, line: Vec::new(), count: 0, worked: Duration::ZERO };
+    let mut runs = Runs::of(Arc::clone(&staged.store), staged.id);
+    let read = lines.take_all(&mut pieces, &mut runs).and_then(|()| runs.flush());
+    // Whoever pushes is told at once.
+    drop(pieces);
+    let line = lines.count + 1;
+    let board = read.and_then(|()| {
+        lines.reader.finish().map_err(|fault| ServiceError::Archive { line, fault: fault.into() })
+    });
+    match board {
+        Ok(board) => Ok(Imported { staged, board, bytes: runs.bytes, turn }),
+        Err(error) => {
+            staged.forget();
+            Err(error)
+        }
+    }
+}
+
+/// The lines as they come.
+struct Lines<'a> {
+    reader: ArchiveReader,
+    stopping: &'a CancellationToken,
+    /// The one that has not ended yet.
+    line: Vec<u8>,
+    /// How many there were before it.
+    count: usize,
+    /// How long it took to read them.
+    worked: Duration,
+}
+
+impl Lines<'_> {
+    fn take_all(
+        &mut self,
+        pieces: &mut Receiver<Vec<u8>>,
+        runs: &mut Runs,
+    ) -> Result<(), ServiceError> {
+        while let Some(piece) = pieces.blocking_recv() {
+            let mut rest = &*piece;
+            while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+                let (line, after) = rest.split_at(end);
+                self.add(line)?;
+                self.end_line(runs)?;
+                rest = after.get(1..).unwrap_or_default();
+            }
+            self.add(rest)?;
+        }
+        // The end of the last line may be left out.
+        if self.line.is_empty() { Ok(()) } else { self.end_line(runs) }
+    }
+
+    fn add(&mut self, bytes: &[u8]) -> Result<(), ServiceError> {
+        if self.line.len() + bytes.len() > LINE_BYTES_MAX {
+            let fault = Fault::TooLong { max: LINE_BYTES_MAX };
+            return Err(ServiceError::Archive { line: self.count + 1, fault: fault.into() });
+        }
+        self.line.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn end_line(&mut self, runs: &mut Runs) -> Result<(), ServiceError> {
+        if self.stopping.is_cancelled() {
+            return Err(ServiceError::Stopping);
+        }
+        self.count += 1;
+        let (line, begun) = (self.count, Instant::now());
+        let taken = self.reader.take(&self.line);
+        self.worked += begun.elapsed();
+        if self.worked > WORK_TIME_MAX {
+            return Err(ServiceError::Archive { line, fault: Fault::TooSlow.into() });
+        }
+        match taken.map_err(|fault| ServiceError::Archive { line, fault: fault.into() })? {
+            Taken::Nothing => {}
+            Taken::Image(sha256, bytes) => {
+                runs.store.put_blob(runs.session, sha256, &bytes).map_err(told)?;
+            }
+            Taken::Base(board) => runs.begin(&board)?,
+            Taken::Commit(revision, body) => runs.add(revision, body)?,
+        }
+        self.line.clear();
+        Ok(())
+    }
+}
+
+/// The commits on their way to the store.
+struct Runs {
+    store: Arc<dyn Store>,
+    session: SessionId,
+    /// The revision before the first frame.
+    expected: Revision,
+    frames: Vec<Vec<u8>>,
+    frame_bytes: usize,
+    /// Of all frames there were.
+    bytes: u64,
+}
+
+impl Runs {
+    fn of(store: Arc<dyn Store>, session: SessionId) -> Self {
+        let expected = Revision::default();
+        Self { store, session, expected, frames: Vec::new(), frame_bytes: 0, bytes: 0 }
+    }
+
+    /// Stores the base. It is written anew: what is stored is what was understood.
+    fn begin(&self, board: &Board) -> Result<(), ServiceError> {
+        let put = put_base(&*self.store, board);
+        put.map_err(
+            |error| if let ServiceError::Store(error) = error { told(error) } else { error },
+        )
+    }
+
+    fn add(&mut self, revision: Revision, body: &[u8]) -> Result<(), ServiceError> {
+        let before = Revision(revision.0.saturating_sub(1));
+        let follows = self.expected.0.saturating_add(self.frames.len() as u64) == before.0;
+        let is_full = self.frames.len() >= RUN_COMMITS || self.frame_bytes >= RUN_BYTES;
+        if !follows || is_full {
+            self.flush()?;
+        }
+        if self.frames.is_empty() {
+            self.expected = before;
+        }
+        let too_large =
+            |_| ServiceError::CommitTooLarge { bytes: body.len(), max: COMMIT_BYTES_MAX };
+        let frame = Frame::encode(self.session, revision, body).map_err(too_large)?;
+        self.frame_bytes += frame.len();
+        self.bytes += frame.len() as u64;
+        self.frames.push(frame);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), ServiceError> {
+        self.frame_bytes = 0;
+        let frames = std::mem::take(&mut self.frames);
+        if frames.is_empty() {
+            return Ok(());
+        }
+        let Self { session, expected, .. } = *self;
+        let run = Run { session, expected, frames, grows: true, adopts: false };
+        match self.store.append(&[run]).as_slice() {
+            [Outcome::Appended] => Ok(()),
+            [Outcome::Full] => Err(StoreError::Full.into()),
+            // Nothing of it is anybody's, so nobody need know whether it is there.
+            [Outcome::Unknown] => Err(ServiceError::Poisoned { outcome_unknown: false }),
+            _ => Err(ServiceError::Fault),
+        }
+    }
+}
