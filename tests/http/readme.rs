@@ -13,7 +13,7 @@ fn sessions() -> Vec<String> {
     let blocks = readme.split("```sh\n").skip(1);
     let blocks = blocks.filter_map(|rest| rest.split_once("\n```").map(|(block, _)| block));
     let asked: Vec<&str> = blocks.filter(|block| block.contains("$B")).collect();
-    assert_eq!(asked.len(), 2, "the README has two curl sessions");
+    assert_eq!(asked.len(), 3, "the README has three curl sessions");
     let mut commands: Vec<String> = Vec::new();
     for line in asked.join("\n").replace("\\\n", " ").lines() {
         match commands.last_mut() {
@@ -64,6 +64,10 @@ async fn the_curl_session_of_the_readme_can_be_pasted() {
     let answers = pasted(&commands, place.path());
     for (command, (said, status)) in commands.iter().zip(&answers) {
         assert_eq!(status, "0", "{command}\n{said}");
+        // What the server cannot even read is refused without a body.
+        let shows =
+            command.contains("curl") && !command.contains(" -o ") && !command.contains("=$(");
+        assert!(!shows || !said.trim().is_empty(), "{command}\nsays nothing");
         // Plain `curl -s` ends well on a refusal too. Where one is meant, its status stands behind.
         let refused = said.contains("\"instance\"") && said.contains("\"status\"");
         let meant = command.rsplit_once("# ").map(|(_, status)| status.trim());
