@@ -76,8 +76,7 @@ pub(super) async fn put(writing: Writing, body: Body) -> Result<Response, Proble
     }
     writing
         .import(body, |written| {
-            let tag = written.tag(written.receipt.board.version(), &Resource::Session);
-            written.changed(tag, Some(session_url(written.session)))
+            written.changed(written.session_tag(), Some(session_url(written.session)))
         })
         .await
 }

@@ -26,7 +26,7 @@ fn changed(from: &str, to: &str) -> Unsound {
 fn counters_are_within_their_bounds() {
     let max = REVISION_MAX - (1 << 32);
     for (from, to, found, max) in [
-        (r#""revision":41,"upd"#, r#""revision":4611686018427387905,"upd"#, max + 1, max),
+        (r#""revision":41,"upd"#, r#""revision":9007194959773697,"upd"#, max + 1, max),
         (r#""last_seq":9"#, r#""last_seq":18446744073709551615"#, u64::MAX, max),
         (r#""last_seq":3"#, r#""last_seq":18446744073709551615"#, u64::MAX, max),
         (r#""changed":41"#, r#""changed":42"#, 42, 41),
