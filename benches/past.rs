@@ -2,6 +2,7 @@
 //!
 //! `cargo bench --bench past` makes a store in a temporary directory, fills one session, and prints how long
 //! each took and what the process grew by. Times are of this machine; the ratios are what to look at.
+#![expect(clippy::print_stdout, reason = "a benchmark tells what it found")]
 
 use std::path::Path;
 use std::sync::Arc;

@@ -14,10 +14,10 @@ use uuid::Uuid;
 pub struct Revision(pub u64);
 
 impl Revision {
-    /// The revision of the commit after this one.
+    /// The revision of the commit after this one; there is none after the highest number.
     #[must_use]
     pub const fn next(self) -> Self {
-        Self(self.0 + 1)
+        Self(self.0.saturating_add(1))
     }
 }
 

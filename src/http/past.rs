@@ -8,7 +8,6 @@ use axum::response::Response;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::answer::Answer;
 use super::body::{BODY_BYTES_MAX, json_text, members, only_json};
 use super::docs;
 use super::error::{invalid_field, unknown_field};
@@ -141,7 +140,7 @@ fn new_restore(text: &str) -> Result<At, Problem> {
 
 /// Forget a session's history
 ///
-/// All that was before now: what is kept begins with the board as it is. Nothing is committed.
+/// All that was before now: what is kept begins with the board as it is. Only a key makes a commit.
 #[utoipa::path(
     post, path = "/v1/sessions/{session}/purge", operation_id = "purge_session", tag = "history",
     params(docs::InSession, docs::Writes),
@@ -153,8 +152,7 @@ fn new_restore(text: &str) -> Result<At, Problem> {
 )]
 pub(super) async fn purge(mut writing: Writing) -> Result<Response, Problem> {
     writing.no_body()?;
-    let (revision, tag) = writing.purge().await?;
-    Answer::of(revision).tag(&tag).json(&WrittenBody::at(revision))
+    writing.purge(|written| written.changed(written.session_tag(), None)).await
 }
 
 /// A name, as a body says it.

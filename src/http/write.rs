@@ -3,6 +3,8 @@
 //!
 //! A handler takes its own parameters, then its body, then makes one call.
 
+mod past;
+
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -11,12 +13,11 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 use axum::response::Response;
 use serde_json::value::RawValue;
-use sha2::{Digest as _, Sha256};
 
 use super::agents::{Seen, write_agent};
 use super::answer::unwritten;
-use super::body::{ARCHIVE_BODY_BYTES_MAX, Arriving, BodyBytes, BodyRoom, read, work};
-use super::error::{no_session, refused};
+use super::body::{BodyBytes, BodyRoom, read, work};
+use super::error::refused;
 use super::etag::{Resource, Tag, condition, version};
 use super::params::{Params, invalid};
 use super::path::{Author, SessionPath};
@@ -26,12 +27,10 @@ use super::sessions::session_rendering;
 use super::shaped::{ShapeResult, Shaped, Written};
 use super::view::{Images, View};
 use crate::board::{
-    self, AgentName, Board, Command, Current, Fence, Rejected, Revision, Seq, SessionName, Terms,
-    Version, Write, permits,
+    self, AgentName, Command, Current, Fence, Rejected, Revision, Seq, SessionName, Terms, Version,
+    Write,
 };
-use crate::service::{
-    At, ImageBytes, Import, Imported, Keep, Patch, Published, Receipt, Reply, Service, ServiceError,
-};
+use crate::service::{ImageBytes, Keep, Patch, Published, Receipt, Reply, Service, ServiceError};
 
 /// Up to this size a refused condition shows the resource as it is.
 const CURRENT_BYTES_MAX: usize = 64 << 10;
@@ -140,151 +139,6 @@ impl Writing {
         let keep = self.keep(&terms, &shape);
         let reply = self.service.patch_entry(terms, log, seq, patch, keep).await;
         self.answer(&resource, reply, &*shape).await
-    }
-
-    /// The session that it writes.
-    pub(super) fn session(&self) -> &SessionName {
-        &self.session
-    }
-
-    /// Lets it write this session in place of the one in its path, and tells the latter.
-    pub(super) fn elsewhere(&mut self, session: SessionName) -> SessionName {
-        std::mem::replace(&mut self.session, session)
-    }
-
-    /// The answer to its first, where it is a repeat: that needs nothing of what was there then.
-    pub(super) fn repeated(&self, resource: &Resource) -> Result<Option<Response>, Problem> {
-        let Some(kept) = self.service.recall(&self.terms(resource)?)? else { return Ok(None) };
-        Ok(Some(Shaped::again(&kept).map_err(unwritten)?.into_response()))
-    }
-
-    /// A session's board as it was, or as it is where no point in its history is named.
-    pub(super) async fn board_at(
-        &self,
-        session: &SessionName,
-        at: Option<&At>,
-    ) -> Result<Arc<Board>, Problem> {
-        let published = self.service.published(session)?.ok_or_else(|| no_session(session))?;
-        let board = match at {
-            Some(at) => self.service.board_at(&published, at).await?,
-            None => published.board,
-        };
-        if board.life().is_none() {
-            // Before its first commit there is nothing to begin with, or to go back to.
-            let revision = board.revision();
-            return Err(refused(&Rejected::NoRevision { revision }, None));
-        }
-        Ok(board)
-    }
-
-    /// Makes its session of the board of another one.
-    pub(super) async fn fork(
-        self,
-        board: Arc<Board>,
-        fork_of: SessionName,
-        shape: impl Fn(&Written<'_>) -> ShapeResult + Send + Sync + 'static,
-    ) -> Result<Response, Problem> {
-        let (terms, shape) = (self.terms(&Resource::Session)?, Arc::new(shape));
-        let keep = self.keep(&terms, &shape);
-        let reply = self.service.fork(terms, board, fork_of, keep).await;
-        self.answer(&Resource::Session, reply, &*shape).await
-    }
-
-    /// Takes in the archive that its body is, as its session, which does not exist yet.
-    pub(super) async fn import(
-        mut self,
-        body: Body,
-        shape: impl Fn(&Written<'_>) -> ShapeResult + Send + Sync + 'static,
-    ) -> Result<Response, Problem> {
-        self.no_body()?;
-        let max = ARCHIVE_BODY_BYTES_MAX;
-        let mut arriving = Arriving::begin(&self.headers, body, max).await?;
-        let import = match self.service.import(&self.session).await {
-            Ok(import) => import,
-            Err(error) => return self.not_imported(error, arriving).await,
-        };
-        let imported = self.receive(&mut arriving, Some(import)).await?;
-        let (terms, shape) = (self.terms(&Resource::Session)?, Arc::new(shape));
-        let keep = self.keep(&terms, &shape);
-        let reply = match imported {
-            Some(imported) => self.service.adopt_import(terms, imported, keep).await,
-            None => Err(ServiceError::Fault),
-        };
-        self.answer(&Resource::Session, reply, &*shape).await
-    }
-
-    /// A name that is taken is refused, unless the same request took it before.
-    async fn not_imported(
-        mut self,
-        error: ServiceError,
-        mut arriving: Arriving,
-    ) -> Result<Response, Problem> {
-        let is_taken = matches!(
-            error,
-            ServiceError::Rejected { rejected: Rejected::SessionExists { .. }, .. }
-        );
-        if is_taken && self.repeat.is_some() {
-            self.receive(&mut arriving, None).await?;
-            if let Some(answer) = self.repeated(&Resource::Session)? {
-                return Ok(answer);
-            }
-        } else {
-            arriving.linger().await;
-        }
-        Err(error.into())
-    }
-
-    /// Reads a body to its end, hashes it where the write has a key, and hands it on.
-    async fn receive(
-        &mut self,
-        arriving: &mut Arriving,
-        mut import: Option<Import>,
-    ) -> Result<Option<Imported>, Problem> {
-        let mut hash = self.repeat.as_ref().map(|_| Sha256::new());
-        while let Some(piece) = arriving.next().await? {
-            if let Some(hash) = &mut hash {
-                hash.update(&piece);
-            }
-            if let Some(import) = &mut import
-                && !import.push(piece.into()).await
-            {
-                arriving.linger().await;
-                break;
-            }
-        }
-        if let Some((repeat, hash)) = self.repeat.take().zip(hash) {
-            self.repeat = Some(repeat.with_hash(hash));
-        }
-        match import {
-            Some(import) => Ok(Some(import.finish().await?)),
-            None => Ok(None),
-        }
-    }
-
-    /// Lets its session be as it was.
-    pub(super) async fn restore(
-        self,
-        then: Arc<Board>,
-        shape: impl Fn(&Written<'_>) -> ShapeResult + Send + Sync + 'static,
-    ) -> Result<Response, Problem> {
-        let (terms, shape) = (self.terms(&Resource::Session)?, Arc::new(shape));
-        let keep = self.keep(&terms, &shape);
-        let reply = self.service.restore(terms, then, keep).await;
-        self.answer(&Resource::Session, reply, &*shape).await
-    }
-
-    /// Forgets its session's history before now; gives the session's tag with its revision. That commits
-    /// nothing, so there is nothing to repeat, and its terms are looked at here.
-    pub(super) async fn purge(self) -> Result<(Revision, Tag), Problem> {
-        let board = self.board_at(&self.session, None).await?;
-        let terms = self.terms(&Resource::Session)?;
-        if let Err(rejected) = permits(&board, &terms) {
-            let error = ServiceError::Rejected { rejected, revision: Some(board.revision()) };
-            return Err(self.refusal(&Resource::Session, error).await);
-        }
-        let revision = self.service.purge(&self.session, terms.author.as_ref()).await?;
-        let version = Version { session: board.id(), changed: revision };
-        Ok((revision, self.present_tag(version, &Resource::Session)))
     }
 
     fn terms(&self, resource: &Resource) -> Result<Terms, Problem> {

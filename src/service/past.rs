@@ -89,9 +89,16 @@ struct Kept {
 }
 
 impl Kept {
-    /// The nearest board up to a revision.
-    fn nearest(&mut self, session: SessionId, revision: Revision) -> Option<Arc<Board>> {
-        let fits = |board: &Board| board.id() == session && board.revision() <= revision;
+    /// The nearest board up to a revision. One from before what is kept leads nowhere.
+    fn nearest(
+        &mut self,
+        session: SessionId,
+        oldest: Revision,
+        revision: Revision,
+    ) -> Option<Arc<Board>> {
+        let fits = |board: &Board| {
+            board.id() == session && (oldest..=revision).contains(&board.revision())
+        };
         let found = self.boards.iter().enumerate().filter(|(_, board)| fits(board));
         let (index, _) = found.max_by_key(|(_, board)| board.revision())?;
         let board = self.boards.remove(index)?;
@@ -150,9 +157,9 @@ impl Service {
         }
         let Past { replays, kept, .. } = &self.inner.past;
         let _turn = replays.acquire().await.map_err(|_| ServiceError::Stopping)?;
-        let start = kept.lock().nearest(now.board.id(), revision);
         let (store, session) = (Arc::clone(&self.inner.store), now.board.id());
         let oldest = now.board.oldest();
+        let start = kept.lock().nearest(session, oldest, revision);
         let replay = move || replay(&*store, session, start, oldest, revision);
         let board = Arc::new(blocking(replay).await?);
         kept.lock().keep(&board);

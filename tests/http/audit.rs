@@ -130,3 +130,14 @@ async fn it_is_304_until_something_is_committed() {
     board.post("requests", "{}").await.is(201);
     assert_eq!(again().await, 200);
 }
+
+#[tokio::test]
+async fn a_revision_beyond_the_head_has_nothing_after_it() {
+    let server = Server::start();
+    let board = server.board("s");
+    board.post("requests", "{}").await.is(201);
+    for after in ["1", "2", "18446744073709551615"] {
+        assert_eq!(audited(&board, &format!("after={after}")).await, [0_u64; 0], "{after}");
+        assert_eq!(audited(&board, &format!("after={after}&order=desc")).await, [0_u64; 0]);
+    }
+}
