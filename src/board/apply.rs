@@ -128,17 +128,16 @@ pub(super) fn keep_images<'a>(board: &mut Board, items: impl IntoIterator<Item =
 
 /// Edits a log, making an agent's memory with its first entry, and keeps the board's byte count.
 pub(super) fn edit(board: &mut Board, name: &LogName, change: impl FnOnce(&mut Log)) {
-    let [questions, requests, trajectories, screenshots] = &mut board.logs;
-    let log = match name {
-        LogName::Questions => questions,
-        LogName::Requests => requests,
-        LogName::Trajectories => trajectories,
-        LogName::Screenshots => screenshots,
-        LogName::Memory(agent) => board.memories.entry(agent.clone()).or_default(),
-    };
+    if let LogName::Memory(agent) = name
+        && !board.memories.contains_key(agent)
+    {
+        board.memories.insert(agent.clone(), Log::default());
+    }
+    let Some(log) = board.log_mut(name) else { return };
     let before = log.bytes();
     change(log);
-    board.bytes = board.bytes - before + log.bytes();
+    let after = log.bytes();
+    board.bytes = board.bytes - before + after;
 }
 
 fn clear(board: &mut Board, log: &LogName, stamp: Stamp<'_>) {

@@ -193,6 +193,18 @@ impl Board {
         }
     }
 
+    /// A log to be changed; `None` for the memory of an agent that never wrote one.
+    pub(super) fn log_mut(&mut self, name: &LogName) -> Option<&mut Log> {
+        let [questions, requests, trajectories, screenshots] = &mut self.logs;
+        match name {
+            LogName::Questions => Some(questions),
+            LogName::Requests => Some(requests),
+            LogName::Trajectories => Some(trajectories),
+            LogName::Screenshots => Some(screenshots),
+            LogName::Memory(agent) => self.memories.get_mut(agent),
+        }
+    }
+
     /// What has become of a request, where anything has.
     #[must_use]
     pub fn work(&self, request: Seq) -> Option<&Work> {

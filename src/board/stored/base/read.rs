@@ -197,6 +197,11 @@ impl BaseReader {
     }
 
     fn entries(&mut self, name: &LogName, entries: Vec<StoredEntry<'_>>) -> Result<(), Unsound> {
+        if let LogName::Memory(agent) = name
+            && !self.board.memories.contains_key(agent)
+        {
+            return Err(Unsound::Memory { agent: agent.clone() });
+        }
         for entry in entries.into_iter().map(Entry::from) {
             self.check_entry(name, &entry)?;
             let (seq, board) = (entry.seq, &mut self.board);
@@ -206,18 +211,8 @@ impl BaseReader {
             if let Some(claim) = entry.work.as_deref().and_then(Work::claim) {
                 board.leases.insert((claim.expires_at, seq));
             }
-            let [questions, requests, trajectories, screenshots] = &mut board.logs;
-            let log = match name {
-                LogName::Questions => questions,
-                LogName::Requests => requests,
-                LogName::Trajectories => trajectories,
-                LogName::Screenshots => screenshots,
-                LogName::Memory(agent) => board
-                    .memories
-                    .get_mut(agent)
-                    .ok_or_else(|| Unsound::Memory { agent: agent.clone() })?,
-            };
-            if !log.restore_entry(entry) {
+            let log = board.log_mut(name);
+            if !log.is_some_and(|log| log.restore_entry(entry)) {
                 return Err(Unsound::Seq { log: name.clone(), found: seq });
             }
         }
