@@ -124,7 +124,7 @@ impl From<ServiceError> for Problem {
             }
             ServiceError::Store(StoreError::Full) => Self::new(code, detail),
             ServiceError::Store(cause) => {
-                Self::new(code, "the store could not read or write an image").cause(cause)
+                Self::new(code, "the store could not read or write").cause(cause)
             }
             ServiceError::CommitTooLarge { .. }
             | ServiceError::Overloaded

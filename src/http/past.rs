@@ -70,6 +70,9 @@ pub(super) async fn fork(mut writing: Writing, body: Body) -> Result<Response, P
     let bytes = writing.body(body, BODY_BYTES_MAX).await?;
     only_json(&writing.headers)?;
     let (to, at) = new_fork(json_text(&bytes)?)?;
+    if let Some(answer) = writing.repeated(&Resource::Session)? {
+        return Ok(answer);
+    }
     let source = writing.elsewhere(to);
     if let Some(answer) = writing.repeated(&Resource::Session)? {
         return Ok(answer);

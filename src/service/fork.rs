@@ -5,15 +5,16 @@
 use std::sync::Arc;
 
 use super::error::ServiceError;
+use super::job::{Order, WriterError};
 use super::past::blocking;
 use super::rebase::put_base;
-use super::writer::{Order, WriterError};
 use super::{Keep, Reply, Service, new_session_id};
 use crate::board::{Board, Command, Rejected, SessionId, SessionName, Terms, Write};
 use crate::store::{Store, StoreError};
 
 impl Service {
-    /// Makes the session that the terms name, with a board to begin with.
+    /// Makes the session that the terms name, with a board to begin with. Their key is kept by the source
+    /// and by the fork, so that a repeat is known whichever of the two is left.
     ///
     /// # Errors
     ///
@@ -25,8 +26,12 @@ impl Service {
         fork_of: SessionName,
         keep: Option<Keep>,
     ) -> Result<Reply, ServiceError> {
-        if let Some(answer) = self.recall(&terms)? {
-            return Ok(Reply::Before(answer));
+        let keeps_in = terms.key.clone().map(|key| (fork_of.clone(), key));
+        let in_source = Terms { session: fork_of.clone(), ..terms.clone() };
+        for terms in [&in_source, &terms] {
+            if let Some(answer) = self.recall(terms)? {
+                return Ok(Reply::Before(answer));
+            }
         }
         if self.published(&terms.session)?.is_some() {
             let rejected = Rejected::SessionExists { session: terms.session };
@@ -43,18 +48,12 @@ impl Service {
             forked
         });
         let command = Command::Adopt { board: Arc::new(staged.await?), fork_of: Some(fork_of) };
-        self.adopt(id, Write { terms, command }, 0, keep).await
+        let order = Order { keep, keeps_in, ..Order::of(Write { terms, command }) };
+        self.adopt(id, order).await
     }
 
     /// Gives a staged history its name; where that is refused, the history is forgotten.
-    pub(super) async fn adopt(
-        &self,
-        id: SessionId,
-        write: Write,
-        staged_bytes: u64,
-        keep: Option<Keep>,
-    ) -> Result<Reply, ServiceError> {
-        let order = Order { write, images_in: None, keep, staged_bytes };
+    pub(super) async fn adopt(&self, id: SessionId, order: Order) -> Result<Reply, ServiceError> {
         let reply = self.enqueue(order).await.and_then(|reply| {
             reply.map_err(|error| match error {
                 WriterError::Service(error) => error,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::writer::WriterError;
+use super::job::WriterError;
 use super::{Service, ServiceError, new_session_id};
 use crate::board::{Board, Digest, Image, Item, Rejected, Screenshot, SessionId, SessionName};
 use crate::store::StoreError;

@@ -17,12 +17,12 @@ use tokio::sync::Semaphore;
 use super::clock::Clock;
 use super::directory::Directory;
 use super::error::ServiceError;
+use super::job::Job;
 use super::past::{REPLAY_PAGE, beginning, framed};
 use super::rebase::{put_base, rebase};
 use super::session::Published;
-use super::writer::Job;
-use crate::board::{Board, Commit, History, Revision, SessionName, Timestamp, apply};
-use crate::store::Store;
+use crate::board::{Board, Commit, History, Revision, SessionName, Timestamp, Ttl, apply};
+use crate::store::{PageMax, Store};
 
 /// How often it looks.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -33,8 +33,8 @@ const REST: Duration = Duration::from_secs(10);
 /// A history is cut when by this part of it there is too much.
 const EXCESS_PART: u64 = 8;
 
-/// How long a session that keeps an age of history is left alone where nothing was old enough.
-const AGE_REST_MAX: Duration = Duration::from_secs(60);
+/// How long a session is left alone at most where nothing was too much.
+const IDLE_REST_MAX: Duration = Duration::from_secs(60);
 
 /// What the thread works on.
 pub(super) struct Keeper {
@@ -121,11 +121,18 @@ impl Keeper {
         if !limit.is_worthwhile(published) {
             return Ok(None);
         }
+        let idle_rest = limit.idle_rest();
+        let (now, first) = (&published.board, PageMax { commits: 1, bytes: 1 });
+        // To look at one commit is cheaper than to read the base.
+        let oldest = framed(&*self.store, now.id(), now.oldest(), first)?;
+        if !oldest.iter().all(|(commit, bytes)| limit.lets_go(commit, *bytes as u64)) {
+            return Ok(Some(idle_rest));
+        }
         // Of two bases only the last one put could be set: a purge or a fork comes first.
         let Ok(_turn) = self.bases.try_acquire() else { return Ok(None) };
         let (board, dropped_bytes) = self.board_at_limit(published, &limit)?;
         if board.revision() == published.board.oldest() {
-            return Ok(Some(AGE_REST_MAX));
+            return Ok(Some(idle_rest));
         }
         put_base(&*self.store, &board)?;
         let (rebase, answer) = rebase(name, &board, dropped_bytes);
@@ -167,8 +174,8 @@ enum Limit {
     Revision(Revision),
     /// So many bytes of commits.
     Bytes(u64),
-    /// What is older than this.
-    Before(Timestamp),
+    /// What is older than this; the age that it comes from.
+    Before(Timestamp, Ttl),
 }
 
 impl Limit {
@@ -178,7 +185,18 @@ impl Limit {
                 Self::Revision(Revision(published.board.revision().0.saturating_sub(kept)))
             }
             History::Bytes(kept) => Self::Bytes(published.history_bytes.saturating_sub(kept)),
-            History::Age(ttl) => Self::Before(Timestamp(now.0.saturating_sub(ttl.ms()))),
+            History::Age(ttl) => Self::Before(Timestamp(now.0.saturating_sub(ttl.ms())), ttl),
+        }
+    }
+
+    /// How long nothing can become too much, roughly.
+    fn idle_rest(&self) -> Duration {
+        match self {
+            Self::Revision(_) | Self::Bytes(_) => LOOK_EVERY,
+            Self::Before(_, age) => {
+                let ms = u64::try_from(age.ms()).unwrap_or(u64::MAX);
+                Duration::from_millis(ms / EXCESS_PART).min(IDLE_REST_MAX)
+            }
         }
     }
 
@@ -191,7 +209,7 @@ impl Limit {
                 board.revision().0.saturating_sub(board.oldest().0),
             ),
             Self::Bytes(excess) => (*excess, published.history_bytes),
-            Self::Before(_) => (1, 1),
+            Self::Before(..) => (1, 1),
         };
         excess > 0 && excess >= all / EXCESS_PART && board.oldest() < board.revision()
     }
@@ -200,7 +218,7 @@ impl Limit {
         match self {
             Self::Revision(target) => commit.revision <= *target,
             Self::Bytes(excess) => dropped_bytes <= *excess,
-            Self::Before(moment) => commit.at < *moment,
+            Self::Before(moment, _) => commit.at < *moment,
         }
     }
 }

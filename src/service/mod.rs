@@ -7,10 +7,12 @@ mod archive;
 mod clock;
 mod deadlines;
 mod directory;
+mod elsewhere;
 mod error;
 mod fork;
 mod images;
 mod inbox;
+mod job;
 mod keeper;
 mod load;
 mod past;
@@ -55,12 +57,13 @@ use crate::store::{Health, Store};
 use archive::Archives;
 use directory::Directory;
 pub use images::ImageBytes;
+use job::{Job, Order, WriterError};
 use keeper::{Keeper, Keeping};
 use past::Past;
 use session::new_session_id;
 use staging::recall;
 use waker::{Bells, Waker};
-use writer::{Job, Order, Writer, WriterError};
+use writer::Writer;
 
 /// How often a write whose session was deleted and made again meanwhile is tried.
 const MOVED_TRIES_MAX: usize = 8;
@@ -300,7 +303,7 @@ impl Service {
             let written = match kept {
                 Ok(images_in) => {
                     let (write, keep) = (write.clone(), keep.clone());
-                    self.enqueue(Order { write, images_in, keep, staged_bytes: 0 }).await?
+                    self.enqueue(Order { images_in, keep, ..Order::of(write) }).await?
                 }
                 Err(error) => Err(error),
             };

@@ -25,6 +25,9 @@ use crate::store::{PageMax, Store};
 /// How many boards are replayed at once.
 const REPLAYS_MAX: usize = 2;
 
+/// How often a replay begins again because the history was cut meanwhile.
+const REPLAY_TRIES_MAX: usize = 8;
+
 /// How many pages of commits are read at once.
 const READS_MAX: usize = 4;
 
@@ -250,7 +253,8 @@ fn decode(session: SessionId, revision: Revision, frame: &[u8]) -> Result<Commit
     })
 }
 
-/// The board at a revision, from an earlier one or from the beginning of what is kept.
+/// The board at a revision, from an earlier one or from the beginning of what is kept. That may move while
+/// it is read; as long as it stays below the revision, the replay begins again there.
 fn replay(
     store: &dyn Store,
     session: SessionId,
@@ -258,10 +262,27 @@ fn replay(
     oldest: Revision,
     revision: Revision,
 ) -> Result<Board, ServiceError> {
-    let mut board = match start {
-        Some(board) => Board::clone(&board),
-        None => beginning(store, session, oldest)?,
-    };
+    let mut start = start;
+    for _ in 0..REPLAY_TRIES_MAX {
+        let first = match start.take() {
+            Some(board) => Ok(Board::clone(&board)),
+            None => beginning(store, session, oldest),
+        };
+        match first.and_then(|board| follow(store, session, board, revision)) {
+            Err(ServiceError::Compacted { oldest }) if oldest <= revision => {}
+            replayed => return replayed,
+        }
+    }
+    Err(ServiceError::Overloaded)
+}
+
+/// The board at a revision, after an earlier one.
+fn follow(
+    store: &dyn Store,
+    session: SessionId,
+    mut board: Board,
+    revision: Revision,
+) -> Result<Board, ServiceError> {
     while board.revision() < revision {
         let commits = framed(store, session, board.revision(), REPLAY_PAGE)?;
         let wanted = commits.iter().take_while(|(commit, _)| commit.revision <= revision);

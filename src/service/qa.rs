@@ -5,8 +5,9 @@
 
 use std::collections::HashMap;
 
+use super::job::Order;
 use super::staging::{Staging, Verdict};
-use super::writer::{Order, Writer};
+use super::writer::Writer;
 use crate::board::{
     self, Board, Command, Condition, Item, LogName, Seq, SessionName, Terms, Timestamp,
     Transaction, Write,
@@ -63,7 +64,7 @@ impl Writer {
         };
         let command = Command::Append { log: LogName::Questions, items };
         let write = Write { terms, command };
-        let order = Order { write, images_in: None, keep: None, staged_bytes: 0 };
+        let order = Order::of(write);
         let staging = self.staging(staged, name, now);
         let refused = if staging.is_closed() {
             Some("it was deleted just now".to_owned())

@@ -5,7 +5,7 @@ use std::sync::mpsc::TrySendError;
 
 use tokio::sync::oneshot;
 
-use super::writer::{Job, Order, WriteJob, WriterError};
+use super::job::{Job, Order, WriteJob, WriterError};
 use super::{Inner, Reply, Service, ServiceError};
 use crate::board::{Command, Edit, Item, Json, Transaction};
 

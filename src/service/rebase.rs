@@ -8,8 +8,8 @@ use tokio::sync::oneshot;
 
 use super::Service;
 use super::error::ServiceError;
+use super::job::{Job, Rebase};
 use super::past::blocking;
-use super::writer::{Job, Rebase};
 use crate::board::{AgentName, Board, Frame, Rejected, Revision, SessionName, stored};
 use crate::store::Store;
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::error::ServiceError;
 use super::images::ImagesIn;
+use super::job::{Order, WriterError};
 use super::session::{Published, Session, Weighed};
-use super::writer::{Order, WriterError};
 use super::{Receipt, Reply};
 use crate::board::{
     Board, COMMIT_BYTES_MAX, Command, Commit, Decision, Frame, Json, Kept, Key, Moment, Nonce,

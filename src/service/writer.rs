@@ -15,20 +15,17 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
+use super::Reply;
 use super::clock::Clock;
 use super::deadlines::Deadlines;
 use super::directory::Directory;
 use super::error::ServiceError;
-use super::images::ImagesIn;
+use super::job::{Job, Order, Rebase, WriteJob, WriterError};
 use super::qa::QaSession;
 use super::session::{Published, Weighed};
 use super::staging::{Staging, Verdict};
 use super::waker::{Bells, Notice, WakeUp};
-use super::{Keep, Reply};
-use crate::board::{
-    Change, Item, Moment, Nonce, Policy, Rejected, Revision, SessionId, SessionName, Timestamp,
-    Write,
-};
+use crate::board::{Change, Item, Moment, Nonce, Policy, Rejected, SessionName, Timestamp};
 use crate::store::{Outcome, Run, Store};
 
 /// How many commands one batch takes.
@@ -43,59 +40,6 @@ const SWEPT_AT_ONCE_MAX: usize = 64;
 /// How long the writer rests at most while something will come to its end by time: by that much later
 /// it is done, even where the clock jumped.
 const SWEEP_EVERY: Duration = Duration::from_millis(500);
-
-/// What the writer is asked to do.
-pub(super) enum Job {
-    /// To carry out a write.
-    Write(Box<WriteJob>),
-    /// To let a session's history begin later.
-    Rebase(Rebase),
-}
-
-/// A write on its way to the writer.
-pub(super) struct WriteJob {
-    pub(super) order: Order,
-    pub(super) reply: oneshot::Sender<Result<Reply, WriterError>>,
-    /// Its share of the queue's bytes, given back when it is answered.
-    pub(super) room: OwnedSemaphorePermit,
-}
-
-/// A write, with what its caller did for it already.
-pub(super) struct Order {
-    pub(super) write: Write,
-    /// The session under which its images were stored, where it has some.
-    pub(super) images_in: Option<ImagesIn>,
-    /// Makes of its receipt what is kept with its key.
-    pub(super) keep: Option<Keep>,
-    /// The bytes of the commits of the staged history that it adopts.
-    pub(super) staged_bytes: u64,
-}
-
-/// That a session's history is to begin with a base that is stored already.
-pub(super) struct Rebase {
-    pub(super) name: SessionName,
-    pub(super) session: SessionId,
-    pub(super) base: Revision,
-    /// The bytes of the commits up to it.
-    pub(super) dropped_bytes: u64,
-    pub(super) reply: oneshot::Sender<Result<(), ServiceError>>,
-}
-
-/// What the writer may answer instead of a receipt.
-#[derive(Debug)]
-pub(super) enum WriterError {
-    /// The write's images do not lie under the session that this name belongs to now: that one is
-    /// another than it was, or they were not stored at all. They are to be stored there first.
-    Moved,
-    /// Anything that goes to the caller.
-    Service(ServiceError),
-}
-
-impl From<ServiceError> for WriterError {
-    fn from(error: ServiceError) -> Self {
-        Self::Service(error)
-    }
-}
 
 /// The writer's own: what the thread works on.
 pub(super) struct Writer {
@@ -224,8 +168,14 @@ impl Writer {
                 break;
             }
             let qa_pairs = self.qa_pairs(&mut staged, &name, now);
-            let Some(staging) = staged.get_mut(&name) else { break };
-            let verdict = self.stage(staging, &job.order, now, &qa_pairs);
+            let verdict = match self.recalled_elsewhere(&mut staged, &job.order, now) {
+                Some(verdict) => verdict,
+                None => {
+                    let Some(staging) = staged.get_mut(&name) else { break };
+                    self.stage(staging, &job.order, now, &qa_pairs)
+                }
+            };
+            self.keep_elsewhere(&mut staged, &job.order, &verdict, now);
             self.echo(&mut staged, &job.order.write, &verdict, now);
             count += 1;
             bytes += verdict.bytes();
@@ -313,15 +263,16 @@ impl Writer {
             }
         }
         let outcomes = self.append(&runs);
-        let mut stored = true;
-        for ((name, mut staging), outcome) in written.into_iter().zip(outcomes) {
-            if outcome == Outcome::Appended {
-                self.publish(&name, &mut staging);
+        // All of it is to be seen by whoever is answered: a write may have touched two sessions.
+        for ((name, staging), outcome) in written.iter_mut().zip(&outcomes) {
+            if *outcome == Outcome::Appended {
+                self.publish(name, staging);
             }
-            stored &= outcome == Outcome::Appended;
-            answer(answers.remove(&name), Some(outcome));
         }
-        stored
+        for ((name, _), outcome) in written.iter().zip(&outcomes) {
+            answer(answers.remove(name), Some(*outcome));
+        }
+        outcomes.iter().all(|outcome| *outcome == Outcome::Appended)
     }
 
     fn append(&self, runs: &[Run]) -> Vec<Outcome> {

@@ -307,3 +307,27 @@ async fn a_repeated_purge_does_not_forget_what_came_since() {
     ask(board.to(Method::POST, "purge")).await.is(200);
     board.get("requests?at=7").await.problem(410, "history-compacted");
 }
+
+#[tokio::test]
+async fn a_forks_key_is_its_sources_too() {
+    let mut server = Server::start();
+    let board = lived(&server).await;
+    let fork = |board: &Board, to: &str| {
+        post(board, "fork", &json!({"to":to,"at":"then"})).header("idempotency-key", "k")
+    };
+    let first = ask(fork(&board, "f")).await;
+    first.is(201);
+    assert_eq!(board.get("").await.json()["revision"], 7);
+    for other in
+        [fork(&board, "g"), board.json(Method::PUT, "state/x", "1").header("idempotency-key", "k")]
+    {
+        ask(other).await.problem(422, "idempotency-key-reused");
+    }
+    is_absent(&server, "g").await;
+    ask(server.board("f").to(Method::DELETE, "")).await.is(200);
+    server.kill();
+    server.start_again();
+    let again = ask(fork(&server.board("s"), "f")).await;
+    assert_eq!((again.header("idempotency-replayed"), again.text()), ("true", first.text()));
+    is_absent(&server, "f").await;
+}

@@ -18,6 +18,7 @@ use crate::board::{
     Timestamp, Write,
 };
 use crate::service::fork::discard;
+use crate::service::job::Order;
 use crate::service::rebase::put_base;
 use crate::service::{Keep, Reply, Service, ServiceError, new_session_id};
 use crate::store::{Outcome, Run, Store, StoreError};
@@ -118,7 +119,9 @@ impl Service {
             let _turn = turn;
             // From here on the writer knows whose it is.
             staged.hand_over();
-            service.adopt(id, Write { terms, command }, bytes, keep).await
+            let write = Write { terms, command };
+            let order = Order { keep, staged_bytes: bytes, ..Order::of(write) };
+            service.adopt(id, order).await
         });
         adopting.await.map_err(|_| ServiceError::Fault)?
     }

@@ -1,0 +1,70 @@
+//! What the writer is asked to do, and what it may answer besides a receipt.
+
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
+
+use super::error::ServiceError;
+use super::images::ImagesIn;
+use super::{Keep, Reply};
+use crate::board::{Key, Revision, SessionId, SessionName, Write};
+
+/// What the writer is asked to do.
+pub(super) enum Job {
+    /// To carry out a write.
+    Write(Box<WriteJob>),
+    /// To let a session's history begin later.
+    Rebase(Rebase),
+}
+
+/// A write on its way to the writer.
+pub(super) struct WriteJob {
+    pub(super) order: Order,
+    pub(super) reply: oneshot::Sender<Result<Reply, WriterError>>,
+    /// Its share of the queue's bytes, given back when it is answered.
+    pub(super) room: OwnedSemaphorePermit,
+}
+
+/// A write, with what its caller did for it already.
+pub(super) struct Order {
+    pub(super) write: Write,
+    /// The session under which its images were stored, where it has some.
+    pub(super) images_in: Option<ImagesIn>,
+    /// Makes of its receipt what is kept with its key.
+    pub(super) keep: Option<Keep>,
+    /// The bytes of the commits of the staged history that it adopts.
+    pub(super) staged_bytes: u64,
+    /// The session in its path that keeps its answer, and its key, where it writes another one.
+    pub(super) keeps_in: Option<(SessionName, Key)>,
+}
+
+/// That a session's history is to begin with a base that is stored already.
+pub(super) struct Rebase {
+    pub(super) name: SessionName,
+    pub(super) session: SessionId,
+    pub(super) base: Revision,
+    /// The bytes of the commits up to it.
+    pub(super) dropped_bytes: u64,
+    pub(super) reply: oneshot::Sender<Result<(), ServiceError>>,
+}
+
+/// What the writer may answer instead of a receipt.
+#[derive(Debug)]
+pub(super) enum WriterError {
+    /// The write's images do not lie under the session that this name belongs to now: that one is
+    /// another than it was, or they were not stored at all. They are to be stored there first.
+    Moved,
+    /// Anything that goes to the caller.
+    Service(ServiceError),
+}
+
+impl From<ServiceError> for WriterError {
+    fn from(error: ServiceError) -> Self {
+        Self::Service(error)
+    }
+}
+
+impl Order {
+    /// A write for which nothing was done.
+    pub(super) fn of(write: Write) -> Self {
+        Self { write, images_in: None, keep: None, staged_bytes: 0, keeps_in: None }
+    }
+}
