@@ -48,7 +48,7 @@ pub struct Config {
     #[arg(long, env = "BLACKBOARD_QA_FILE", value_name = "PATH")]
     pub qa_file: Option<PathBuf>,
 
-    /// Session whose questions with their answers every new session starts with, after those of the --qa-file
+    /// Session that gathers every question which a person answers; new sessions start with its last ones, after those of the --qa-file
     #[arg(long, env = "BLACKBOARD_QA_SESSION", value_name = "NAME")]
     pub qa_session: Option<SessionName>,
 
