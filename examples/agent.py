@@ -29,56 +29,46 @@ class Board:
         self.url = f"{server}/v1/sessions/{quote(session, safe='')}"
         self.agent = agent
 
-    def call(self, method, path, body=None, query=None, kind="application/json", tag=None):
-        """The answer's JSON and its tag."""
+    def call(self, method, path, body=None, query=None):
+        """The answer's JSON."""
         # Commas part the names of a list; written as %2C they would be part of a name.
         url = self.url + path + ("?" + urlencode(query, safe=",") if query else "")
         request = urllib.request.Request(url, method=method)
         request.add_header("X-Agent-ID", quote(self.agent, safe=""))
-        if tag is not None:
-            request.add_header("If-Match", tag)
         data = None
         if body is not None:
-            request.add_header("Content-Type", kind)
+            request.add_header("Content-Type", "application/json")
             data = json.dumps(body).encode()
         try:
             with urllib.request.urlopen(request, data) as answer:
-                return json.load(answer), answer.headers["ETag"]
+                return json.load(answer)
         except urllib.error.HTTPError as refusal:
             raise Refused(json.load(refusal)) from None
 
     def add(self, log, item):
         """Appends one item; its place in the log."""
-        answer, _ = self.call("POST", f"/{log}", item)
-        return answer["entries"][0]["seq"]
+        return self.call("POST", f"/{log}", item)["entries"][0]["seq"]
 
     def remember(self, item):
         """Appends to the agent's own memory."""
         return self.add(f"agents/{quote(self.agent, safe='')}/memory", item)
 
     def entries(self, log, **query):
-        answer, _ = self.call("GET", f"/{log}", query=query)
-        return answer["entries"]
+        return self.call("GET", f"/{log}", query=query)["entries"]
 
     def answer(self, seq, text):
         """Answers a question, unless somebody else was first."""
-        while True:
-            entry, tag = self.call("GET", f"/questions/{seq}")
-            if entry["item"].get("answer"):
-                return False
-            try:
-                patch = {"answer": text}
-                kind = "application/merge-patch+json"
-                self.call("PATCH", f"/questions/{seq}", patch, kind=kind, tag=tag)
-                return True
-            except Refused as refusal:
-                # The entry was changed since it was read: look again.
-                if refusal.code != "precondition-failed":
-                    raise
+        try:
+            self.call("PUT", f"/questions/{seq}/answer", {"answer": text})
+            return True
+        except Refused as refusal:
+            if refusal.code != "already-answered":
+                raise
+            return False
 
     def prompt(self, **query):
         """What to put into the content of a chat message."""
-        return self.call("GET", "/prompt", query=query)[0]
+        return self.call("GET", "/prompt", query=query)
 
 
 def main():
@@ -89,7 +79,7 @@ def main():
 
     host.call("PUT", "", {"settings": {"history_keys": ["step", "agent", "action", "status"]}})
     host.add("requests", "Print the quarterly report")
-    asked = host.add("questions", {"question": "Which printer?", "answer": ""})
+    asked = host.add("questions", {"question": "Which printer?"})
     host.remember({"step": 1, "thought": "The printer is not named.", "cost": 0.02})
 
     print("answered by AppAgent: ", app.answer(asked, "The one on floor 2"))
