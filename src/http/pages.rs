@@ -13,6 +13,7 @@ use super::no_route;
 use super::params::Params;
 use super::problem::Problem;
 use super::read::{Early, Reading};
+use super::routes::yaml;
 use crate::board::Code;
 
 /// The texts of the document, written once.
@@ -37,7 +38,7 @@ impl Document {
             .display_request_duration(true)
             .filter(true);
         Self(Arc::new(Texts {
-            yaml: document.to_yaml().unwrap_or_default(),
+            yaml: yaml(document).unwrap_or_default(),
             json: document.to_pretty_json().unwrap_or_default() + "\n",
             page: Arc::new(page),
         }))

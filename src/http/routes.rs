@@ -153,7 +153,14 @@ fn whole_state() -> MethodRouter<Handles> {
 ///
 /// Where it cannot be written, which is a fault of its parts.
 pub fn openapi_yaml() -> Result<String, impl std::error::Error + Send + Sync + 'static> {
-    whole().1.to_yaml()
+    yaml(&whole().1)
+}
+
+/// The document as YAML that readers of YAML 1.1 read too: they take a bare `on` for true.
+pub(super) fn yaml(
+    document: &Document,
+) -> Result<String, impl std::error::Error + Send + Sync + use<>> {
+    document.to_yaml().map(|yaml| yaml.replace("name: on\n", "name: 'on'\n"))
 }
 
 /// The routes that are described one by one, and the document of all routes.
