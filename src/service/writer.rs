@@ -252,14 +252,14 @@ impl Writer {
         staged: HashMap<SessionName, Staging>,
         mut answers: HashMap<SessionName, Answers>,
     ) -> bool {
-        let (mut written, mut runs) = (Vec::new(), Vec::new());
+        let (mut written, mut runs, mut idle) = (Vec::new(), Vec::new(), Vec::new());
         for (name, mut staging) in staged {
             match staging.take_run() {
                 Some(run) => {
                     runs.push(run);
                     written.push((name, staging));
                 }
-                None => answer(answers.remove(&name), None),
+                None => idle.push(name),
             }
         }
         let outcomes = self.append(&runs);
@@ -272,6 +272,8 @@ impl Writer {
         for ((name, _), outcome) in written.iter().zip(&outcomes) {
             answer(answers.remove(name), Some(*outcome));
         }
+        // They may have met what another session's part of the batch staged.
+        idle.iter().for_each(|name| answer(answers.remove(name), None));
         outcomes.iter().all(|outcome| *outcome == Outcome::Appended)
     }
 
