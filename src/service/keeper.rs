@@ -82,11 +82,11 @@ impl Keeper {
 
     /// Looks after every session that keeps a part of its history, once.
     fn look(&mut self) {
-        let names: Vec<SessionName> = self.limited.lock().iter().cloned().collect();
         self.rests.retain(|_, until| *until > Instant::now());
-        for name in
-            names.into_iter().filter(|name| !self.rests.contains_key(name)).collect::<Vec<_>>()
-        {
+        let rests = |name: &&SessionName| self.rests.contains_key(*name);
+        let names: Vec<SessionName> =
+            self.limited.lock().iter().filter(|name| !rests(name)).cloned().collect();
+        for name in names {
             let Some(published) = self.published(&name) else {
                 self.limited.lock().remove(&name);
                 continue;

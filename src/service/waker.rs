@@ -58,6 +58,11 @@ impl Bells {
         self.notices.receiver_count() > 0
     }
 
+    /// Whether somebody waits for a list or the inbox.
+    pub(super) fn are_listed(&self) -> bool {
+        self.lists.receiver_count() > 0 || self.inbox.receiver_count() > 0
+    }
+
     pub(super) fn notices(&self) -> broadcast::Receiver<Notice> {
         self.notices.subscribe()
     }

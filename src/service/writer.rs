@@ -297,8 +297,11 @@ impl Writer {
         let asked = commits.iter().any(|(commit, _)| commit.touches_questions());
         let session = self.directory.publish(name, published, commits, &self.recent_bytes);
         let session = session.is_watched().then_some(session);
-        // The waker ends after the writer.
-        self.wake_ups.send(WakeUp { session, notice: notice.flatten(), asked }).ok();
+        let notice = notice.flatten();
+        if session.is_some() || notice.is_some() || self.bells.are_listed() {
+            // The waker ends after the writer.
+            self.wake_ups.send(WakeUp { session, notice, asked }).ok();
+        }
         if let Some(session) = gone
             && let Err(error) = self.store.remove_blobs(session)
         {
