@@ -4,6 +4,11 @@ use std::process::ExitCode;
 
 use blackboard::{chain::Chain, cli::Cli};
 use clap::Parser;
+use mimalloc::MiMalloc;
+
+/// Requests come and go on all threads; the system's allocator makes them wait for one another.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
     match Cli::parse().run() {

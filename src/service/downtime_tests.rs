@@ -16,7 +16,8 @@ use crate::board::{
 };
 use crate::store::fault_tests::{SHORT_FILES, child_dir, run_child};
 use crate::store::{
-    Outcome, PageMax, Run, SqliteOptions, SqliteStore, StoreError, Stored, StoredBlob,
+    Outcome, PageMax, Record, Run, SqliteOptions, SqliteStore, StoreError, Stored, StoredBlob,
+    StoredSession, SummaryRow,
 };
 
 #[tokio::test]
@@ -165,6 +166,57 @@ impl Store for Cramped {
         visit: &mut dyn FnMut(Stored<'_>) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
         self.store.replay(visit)
+    }
+
+    fn sessions(&self) -> Vec<StoredSession> {
+        self.store.sessions()
+    }
+
+    fn summaries(
+        &self,
+        visit: &mut dyn FnMut(&SummaryRow) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        self.store.summaries(visit)
+    }
+
+    fn replay_unsettled(
+        &self,
+        visit: &mut dyn FnMut(Record<'_>) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        self.store.replay_unsettled(visit)
+    }
+
+    fn unsettled_bytes(&self) -> u64 {
+        self.store.unsettled_bytes()
+    }
+
+    fn settle(
+        &self,
+        summarize: &mut dyn FnMut(&[SessionId]) -> Vec<SummaryRow>,
+    ) -> Result<bool, StoreError> {
+        self.store.settle(summarize)
+    }
+
+    fn put_summaries(&self, summaries: &[SummaryRow]) -> Result<(), StoreError> {
+        self.store.put_summaries(summaries)
+    }
+
+    fn put_snapshot(
+        &self,
+        session: SessionId,
+        revision: Revision,
+        parts: &mut dyn Iterator<Item = Vec<u8>>,
+    ) -> Result<(), StoreError> {
+        self.store.put_snapshot(session, revision, parts)
+    }
+
+    fn read_snapshot(
+        &self,
+        session: SessionId,
+        up_to: Revision,
+        visit: &mut dyn FnMut(Revision, &[u8]) -> ControlFlow<()>,
+    ) -> Result<Option<Revision>, StoreError> {
+        self.store.read_snapshot(session, up_to, visit)
     }
 
     fn commits(

@@ -97,6 +97,7 @@ impl From<StoreError> for ServiceError {
             | StoreError::NoWriteAheadLog { .. }
             | StoreError::Full
             | StoreError::DamagedRow { .. }
+            | StoreError::DamagedSegment { .. }
             | StoreError::DamagedHistory
             | StoreError::DamagedBase { .. }
             | StoreError::NoHistory { .. }

@@ -122,7 +122,7 @@ impl Loaded {
         };
         let (journal_id, taken) = match stored {
             Stored::Base { frame, .. } => (None, loading.take_part(session, revision, frame)),
-            Stored::Commit(record) => (Some(record.journal_id), loading.follow(record)),
+            Stored::Commit(record) => (record.journal_id, loading.follow(record)),
         };
         if let Err(cause) = taken {
             let damage = loading.damage(journal_id, revision, cause);

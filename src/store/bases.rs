@@ -1,4 +1,4 @@
-//! The rows of bases: which session's history begins with which, and their parts.
+//! Which session's history begins with which base.
 //!
 //! A base is put in several transactions, and is part of a history only once its row in `history` says so.
 //! That row has a checksum: a changed bit in it must not move the beginning of a history.
@@ -6,11 +6,11 @@
 use std::ops::ControlFlow;
 
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, OptionalExtension as _, Row};
+use rusqlite::{Connection, Row};
 use uuid::Uuid;
 
 use super::histories::{Base, Beginning};
-use super::{JournalId, StoreError, Stored};
+use super::{JournalId, StoreError, Stored, parts};
 use crate::board::{Revision, SessionId};
 
 /// The row of a session whose history has a base, or is not its own.
@@ -89,76 +89,6 @@ pub(super) fn session_of(column: ValueRef<'_>) -> Option<SessionId> {
     Uuid::from_slice(session).ok().map(SessionId)
 }
 
-/// Stores these parts of a base, the first as number `from`.
-pub(super) fn write_parts(
-    connection: &Connection,
-    session: SessionId,
-    base: Revision,
-    from: u64,
-    parts: &[Vec<u8>],
-) -> rusqlite::Result<()> {
-    let mut insert = connection.prepare_cached("INSERT INTO base VALUES (?1, ?2, ?3, ?4)")?;
-    for (part, frame) in (from..).zip(parts) {
-        insert.execute((
-            session.0.as_bytes().as_slice(),
-            base.0.cast_signed(),
-            part.cast_signed(),
-            frame,
-        ))?;
-    }
-    Ok(())
-}
-
-/// Deletes the first part that is left of a base; how long it was, if there was one.
-pub(super) fn delete_part(
-    connection: &Connection,
-    session: SessionId,
-    base: Revision,
-) -> rusqlite::Result<Option<u64>> {
-    let first: Option<(i64, u64)> = connection
-        .prepare_cached(
-            "SELECT rowid, length(frame) FROM base
-             WHERE session = ?1 AND revision = ?2 ORDER BY part LIMIT 1",
-        )?
-        .query_one((session.0.as_bytes().as_slice(), base.0.cast_signed()), |row| {
-            Ok((row.get(0)?, row.get::<_, i64>(1)?.cast_unsigned()))
-        })
-        .optional()?;
-    let Some((row, bytes)) = first else { return Ok(None) };
-    connection.prepare_cached("DELETE FROM base WHERE rowid = ?1")?.execute([row])?;
-    Ok(Some(bytes))
-}
-
-/// Which bases there are parts of, in force or not. A row that does not say is left alone.
-pub(super) fn stored(connection: &Connection) -> rusqlite::Result<Vec<(SessionId, Revision)>> {
-    let mut select = connection.prepare("SELECT DISTINCT session, revision FROM base")?;
-    let mut rows = select.query([])?;
-    let mut stored = Vec::new();
-    while let Some(row) = rows.next()? {
-        let revision = Revision(row.get::<_, i64>(1)?.cast_unsigned());
-        stored.extend(session_of(row.get_ref(0)?).map(|session| (session, revision)));
-    }
-    Ok(stored)
-}
-
-/// The frame of a part, if it is there.
-pub(super) fn read_part(
-    connection: &Connection,
-    session: SessionId,
-    base: Revision,
-    part: u64,
-) -> rusqlite::Result<Option<Vec<u8>>> {
-    connection
-        .prepare_cached(
-            "SELECT frame FROM base WHERE session = ?1 AND revision = ?2 AND part = ?3",
-        )?
-        .query_one(
-            (session.0.as_bytes().as_slice(), base.0.cast_signed(), part.cast_signed()),
-            |row| row.get(0),
-        )
-        .optional()
-}
-
 /// Visits all parts of a history's base. One that is missing has no bytes, which no frame is.
 pub(super) fn visit(
     connection: &Connection,
@@ -170,7 +100,7 @@ pub(super) fn visit(
     };
     let session = row.session;
     for part in 0..parts {
-        let frame = read_part(connection, session, revision, part)?.unwrap_or_default();
+        let frame = parts::BASE.read(connection, session, revision, part)?.unwrap_or_default();
         if visit(Stored::Base { session, revision, frame: &frame }).is_break() {
             return Ok(ControlFlow::Break(()));
         }

@@ -206,7 +206,7 @@ fn the_reserve_takes_no_base_but_lets_one_be_set() {
 }
 
 /// Copies what a power cut would leave at this moment: all that was synced.
-fn image(dir: &TempDir) -> TempDir {
+pub(super) fn image(dir: &TempDir) -> TempDir {
     let copy = TempDir::new().unwrap();
     for file in ["blackboard.db", "blackboard.db-wal"] {
         fs::copy(dir.path().join(file), copy.path().join(file)).unwrap();
@@ -303,12 +303,15 @@ fn a_store_of_format_1_is_brought_to_the_present_one() {
     let dir = TempDir::new().unwrap();
     drop(five(&dir));
     database(&dir)
-        .execute_batch("DROP TABLE base; DROP TABLE history; PRAGMA user_version = 1")
+        .execute_batch(
+            "DROP TABLE base; DROP TABLE history; DROP TABLE segment; DROP TABLE session;
+             DROP TABLE snapshot; PRAGMA user_version = 1",
+        )
         .unwrap();
     let store = open(dir.path());
     assert_eq!(revisions(&store).len(), 7);
     put(&store, ANNA, 3, &["x"]).unwrap();
     assert_eq!(store.set_base(ANNA, Revision(3)), Outcome::Appended);
     let version = database(&dir).pragma_query_value(None, "user_version", |row| row.get(0));
-    assert_eq!(version, Ok(2));
+    assert_eq!(version, Ok(3));
 }

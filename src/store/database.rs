@@ -15,8 +15,16 @@ const IDLE_CHECKPOINT_WAL_BYTES: u64 = 1 << 20;
 /// 40 ms at four times as much, while the throughput stays: the journal hardly writes a page twice.
 const CHECKPOINT_WAL_BYTES: u64 = 4 << 20;
 
+/// What part of the file may be free: less would grow and shrink all the time.
+const FREE_PART: u64 = 16;
+
+/// How many pages one transaction gives back to the file system.
+const SHRINK_PAGES_MAX: u32 = 256;
+
+const PAGE_BYTES: u64 = 4096;
+
 /// What a transaction writes besides its frames: part of a page at either end, and a page above them.
-const TRANSACTION_WAL_BYTES: u64 = 3 * 4096;
+const TRANSACTION_WAL_BYTES: u64 = 3 * PAGE_BYTES;
 
 /// How long SQLite waits for another connection's lock. It is the default.
 const BUSY: Duration = Duration::from_secs(5);
@@ -122,6 +130,33 @@ impl Database {
         // Whatever comes of it, the next is due after as much again: a reader may pin the log for a while.
         self.wal_bytes = 0;
         self.checkpoint("PRAGMA wal_checkpoint(PASSIVE)").map(drop)
+    }
+
+    /// Gives some free pages back to the file system if much of the file is free; whether much still is.
+    pub(super) fn shrink(&mut self) -> Result<bool, Failure> {
+        let before = self.pages("PRAGMA freelist_count")?;
+        if before <= self.pages("PRAGMA page_count")? / FREE_PART {
+            return Ok(false);
+        }
+        self.transact(|connection| {
+            let pragma = format!("PRAGMA incremental_vacuum({SHRINK_PAGES_MAX})");
+            let mut shrink = connection.prepare_cached(&pragma)?;
+            let mut pages = shrink.query([])?;
+            while pages.next()?.is_some() {}
+            Ok(())
+        })?;
+        let after = self.pages("PRAGMA freelist_count")?;
+        self.note_written(before.saturating_sub(after).saturating_mul(2 * PAGE_BYTES));
+        // An old file that could not be made so cannot shrink.
+        Ok(after < before)
+    }
+
+    fn pages(&self, pragma: &str) -> Result<u64, Failure> {
+        self.connection
+            .prepare_cached(pragma)
+            .and_then(|mut pragma| pragma.query_one([], |row| row.get(0)))
+            .map(i64::cast_unsigned)
+            .map_err(Failure::Broken)
     }
 
     /// Empties the log if it may still have what was deleted and nobody reads.

@@ -70,6 +70,14 @@ pub enum StoreError {
         /// Which row.
         journal_id: JournalId,
     },
+    /// A row of settled commits is missing or not as it was written.
+    #[error("settled commits{} after revision {after} are damaged", whose(*session))]
+    DamagedSegment {
+        /// Whose they are, if the row says.
+        session: Option<SessionId>,
+        /// The last revision before them that could be read.
+        after: Revision,
+    },
     /// The row that says where a session's history begins was changed.
     #[error("the row of a session's history is damaged")]
     DamagedHistory,
@@ -141,6 +149,10 @@ pub enum StoreError {
     /// SQLite failed.
     #[error("SQLite failed")]
     Sqlite(#[source] rusqlite::Error),
+}
+
+fn whose(session: Option<SessionId>) -> String {
+    session.map_or_else(String::new, |session| format!(" of session {session}"))
 }
 
 impl From<rusqlite::Error> for StoreError {

@@ -1,11 +1,13 @@
-//! Where each session's history is: its base, its head, and the rows of the commits between them.
+//! Where each session's history is: its base, its head, up to where it is settled, and the rows in the journal
+//! of the commits after that.
 //!
 //! In memory only, since an index in the database costs more than the rows: built when the store is opened,
-//! kept by the writer, read by all. A commit costs eight bytes here.
+//! kept by the writer, read by all. A commit that is not settled costs eight bytes here, one that is nothing.
 
 use std::collections::HashMap;
 
-use super::{JournalId, StoreError};
+use super::rows::Rows;
+use super::{JournalId, StoreError, StoredSession};
 use crate::board::{Revision, SessionId};
 
 /// A base that is wholly stored.
@@ -44,26 +46,56 @@ pub(super) struct Beginning {
     pub(super) forgotten: JournalId,
 }
 
+/// Small, since there may be a hundred thousand.
 #[derive(Debug, Default)]
 struct History {
     standing: Standing,
     beginning: Beginning,
     /// A base that was put and is not in force.
-    put: Option<Base>,
-    rows: Rows,
+    put: Option<Box<Base>>,
+    /// The last commit that is settled, 0 if none is.
+    settled: Revision,
+    /// What is in the journal, after all that is settled.
+    rows: Option<Box<Rows>>,
+}
+
+/// How the first rows of a history stand to those that somebody has read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Front {
+    /// They are these.
+    Same,
+    /// The history begins later by now.
+    Advanced,
+    /// They are others, or nobody's: something is damaged, or on its way out.
+    Other,
 }
 
 /// All histories.
 #[derive(Debug, Default)]
-pub(super) struct Histories(HashMap<SessionId, History>);
+pub(super) struct Histories {
+    of: HashMap<SessionId, History>,
+    /// How many bytes of frames the journal has.
+    journal_bytes: u64,
+}
 
 impl Histories {
     pub(super) fn standing(&self, session: SessionId) -> Standing {
-        self.0.get(&session).map_or_else(Standing::default, |history| history.standing)
+        self.of.get(&session).map_or_else(Standing::default, |history| history.standing)
+    }
+
+    /// The sessions' own histories.
+    pub(super) fn sessions(&self) -> Vec<StoredSession> {
+        let own = self.of.iter().filter(|(_, history)| history.standing.owner == Owner::Session);
+        let stored = |(session, history): (&SessionId, &History)| StoredSession {
+            session: *session,
+            head: history.standing.head.unwrap_or_default(),
+            settled: history.settled.max(history.base_revision()),
+        };
+        own.map(stored).collect()
     }
 
     pub(super) fn is_known(&self, session: SessionId) -> bool {
-        self.0.contains_key(&session)
+        self.of.contains_key(&session)
     }
 
     /// The base in force.
@@ -77,7 +109,7 @@ impl Histories {
         Ok(history.beginning.base)
     }
 
-    /// The places of at most `max` commits after a revision.
+    /// The places of at most `max` commits after a revision that are in the journal.
     pub(super) fn page(
         &self,
         session: SessionId,
@@ -90,26 +122,83 @@ impl Histories {
             {
                 Err(StoreError::Forgotten { session, base: base.revision })
             }
-            Some(history) => Ok(history.rows.after(after).take(max).collect()),
+            Some(history) => Ok(history.rows_after(after).take(max).collect()),
             None => Ok(Vec::new()),
         }
     }
 
+    /// Whether the commit that follows a revision is settled.
+    pub(super) fn is_settled_after(&self, session: SessionId, after: Revision) -> bool {
+        self.standing_history(session).is_some_and(|history| history.settled > after)
+    }
+
+    /// How many bytes of frames the journal has.
+    pub(super) fn journal_bytes(&self) -> u64 {
+        self.journal_bytes
+    }
+
+    /// So many bytes of frames more are in the journal.
+    pub(super) fn add_journal_bytes(&mut self, bytes: u64) {
+        self.journal_bytes = self.journal_bytes.saturating_add(bytes);
+    }
+
+    /// So many bytes of frames are not in the journal any more.
+    pub(super) fn take_journal_bytes(&mut self, bytes: u64) {
+        self.journal_bytes = self.journal_bytes.saturating_sub(bytes);
+    }
+
     fn standing_history(&self, session: SessionId) -> Option<&History> {
-        self.0.get(&session).filter(|history| history.standing.owner != Owner::Discarded)
+        self.of.get(&session).filter(|history| history.standing.owner != Owner::Discarded)
     }
 
     /// A history whose row in the database says how it begins.
     pub(super) fn begin(&mut self, session: SessionId, owner: Owner, beginning: Beginning) {
         let standing = Standing { owner, head: beginning.base.map(|base| base.revision) };
-        self.0.insert(session, History { standing, beginning, ..History::default() });
+        self.of.insert(session, History { standing, beginning, ..History::default() });
+    }
+
+    /// The session has settled commits up to this one.
+    pub(super) fn find_settled(&mut self, session: SessionId, last: Revision) {
+        let history = self.of.entry(session).or_default();
+        history.settled = last;
+        history.standing.head = history.standing.head.max(Some(last));
+    }
+
+    /// Whether a row of the journal is forgotten.
+    pub(super) fn is_forgotten(&self, session: SessionId, id: JournalId) -> bool {
+        self.of.get(&session).is_some_and(|history| history.is_forgotten(id))
+    }
+
+    /// How the history's first rows in the journal, and its base, stand to these.
+    pub(super) fn front(
+        &self,
+        session: SessionId,
+        base: Revision,
+        rows: &[(Revision, JournalId)],
+    ) -> Front {
+        let Some(history) = self.standing_history(session) else { return Front::Other };
+        if history.base_revision() != base {
+            return Front::Advanced;
+        }
+        if history.rows_after(history.settled).take(rows.len()).eq(rows.iter().copied()) {
+            return Front::Same;
+        }
+        let first = history.rows_after(history.settled).next().map(|(_, id)| id);
+        let read = rows.first().map(|(_, id)| *id);
+        if first > read { Front::Advanced } else { Front::Other }
+    }
+
+    /// The history's rows in the journal up to this commit are settled.
+    pub(super) fn settle(&mut self, session: SessionId, last: Revision) {
+        let Some(history) = self.of.get_mut(&session) else { return };
+        history.settled = last;
+        history.forget_rows(last);
     }
 
     /// A row that was found in the database; whether it is part of a history.
     pub(super) fn find(&mut self, session: SessionId, revision: Revision, id: JournalId) -> bool {
-        let history = self.0.entry(session).or_default();
-        let forgotten = id <= history.beginning.forgotten;
-        if forgotten || history.standing.owner == Owner::Discarded {
+        let history = self.of.entry(session).or_default();
+        if history.is_forgotten(id) {
             return false;
         }
         history.append(revision, id);
@@ -118,14 +207,14 @@ impl Histories {
 
     /// A row that was written.
     pub(super) fn append(&mut self, session: SessionId, revision: Revision, id: JournalId) {
-        self.0.entry(session).or_default().append(revision, id);
+        self.of.entry(session).or_default().append(revision, id);
     }
 
     /// Takes note of a base that is wholly stored; a staged history goes on from it. The one that was
     /// put before it is not needed any more.
     pub(super) fn put(&mut self, session: SessionId, base: Base) {
-        let history = self.0.entry(session).or_default();
-        history.put = Some(base);
+        let history = self.of.entry(session).or_default();
+        history.put = Some(Box::new(base));
         let Standing { owner, head } = &mut history.standing;
         if *owner == Owner::Staged {
             *head = (*head).max(Some(base.revision));
@@ -134,19 +223,20 @@ impl Histories {
 
     /// The base that was put, from now on not there.
     pub(super) fn take_put(&mut self, session: SessionId) -> Option<Base> {
-        self.0.get_mut(&session).and_then(|history| history.put.take())
+        self.of.get_mut(&session).and_then(|history| history.put.take()).map(|put| *put)
     }
 
     /// The base that was put and is not in force.
     pub(super) fn put_base(&self, session: SessionId) -> Option<Base> {
-        self.0.get(&session).and_then(|history| history.put)
+        self.of.get(&session).and_then(|history| history.put.as_deref().copied())
     }
 
     /// How the history would begin if the base that was put came in force.
     pub(super) fn beginning(&self, session: SessionId) -> Beginning {
-        let Some(history) = self.0.get(&session) else { return Beginning::default() };
-        let Some(base) = history.put else { return history.beginning };
-        let forgotten = history.rows.last_up_to(base.revision);
+        let Some(history) = self.of.get(&session) else { return Beginning::default() };
+        let Some(base) = history.put.as_deref().copied() else { return history.beginning };
+        let rows = history.rows.as_deref();
+        let forgotten = rows.and_then(|rows| rows.last_up_to(base.revision));
         Beginning { base: Some(base), forgotten: forgotten.unwrap_or(history.beginning.forgotten) }
     }
 
@@ -154,113 +244,51 @@ impl Histories {
     /// forgotten.
     pub(super) fn set_beginning(&mut self, session: SessionId) -> (Vec<JournalId>, Option<Base>) {
         let beginning = self.beginning(session);
-        let history = self.0.entry(session).or_default();
+        let history = self.of.entry(session).or_default();
         history.standing.owner = Owner::Session;
         let Some(base) = history.put.take() else { return (Vec::new(), None) };
         let before = std::mem::replace(&mut history.beginning, beginning);
-        (history.rows.forget(base.revision), before.base)
+        (history.forget_rows(base.revision), before.base)
     }
 
     /// The history is nobody's any more. Its rows, and the base that was put.
     pub(super) fn discard(&mut self, session: SessionId) -> (Vec<JournalId>, Option<Base>) {
-        let history = self.0.entry(session).or_default();
+        let history = self.of.entry(session).or_default();
         history.standing.owner = Owner::Discarded;
-        (history.rows.forget(Revision(u64::MAX)), history.put.take())
+        let put = history.put.take().map(|put| *put);
+        (history.forget_rows(Revision(u64::MAX)), put)
     }
 
     /// Nothing of it is left.
     pub(super) fn remove(&mut self, session: SessionId) {
-        self.0.remove(&session);
+        self.of.remove(&session);
     }
 }
 
 impl History {
+    /// A row that does not ascend is damaged, and has no place; who replays finds it.
     fn append(&mut self, revision: Revision, id: JournalId) {
-        self.standing.head = Some(revision);
-        self.rows.push(revision, id);
-    }
-}
-
-/// A session's rows in the journal, by revision.
-#[derive(Debug, Default)]
-struct Rows {
-    ids: Vec<JournalId>,
-    /// Where the revisions do not follow one another, the beginning too: hardly more than one.
-    jumps: Vec<Jump>,
-}
-
-/// From this place on, revisions follow one another.
-#[derive(Clone, Copy, Debug)]
-struct Jump {
-    at: usize,
-    revision: u64,
-}
-
-impl Jump {
-    fn revision_at(self, place: usize) -> u64 {
-        let offset = place.saturating_sub(self.at);
-        self.revision.saturating_add(u64::try_from(offset).unwrap_or(u64::MAX))
-    }
-
-    /// The place of a revision that is not below this jump's.
-    fn place_of(self, revision: u64) -> usize {
-        let offset = revision.saturating_sub(self.revision);
-        self.at.saturating_add(usize::try_from(offset).unwrap_or(usize::MAX))
-    }
-}
-
-impl Rows {
-    /// A row that does not ascend is damaged; who replays finds it.
-    fn push(&mut self, Revision(revision): Revision, id: JournalId) {
-        let at = self.ids.len();
-        let next = self.jumps.last().map(|jump| jump.revision_at(at));
-        if next.is_some_and(|next| revision < next) {
-            return;
+        if revision > self.settled && self.rows.get_or_insert_default().push(revision, id) {
+            self.standing.head = Some(revision);
         }
-        if next != Some(revision) {
-            self.jumps.push(Jump { at, revision });
-        }
-        self.ids.push(id);
     }
 
-    /// The place of the first row after a revision, and how many jumps have come by then.
-    fn first_after(&self, Revision(revision): Revision) -> (usize, usize) {
-        let come = self.jumps.partition_point(|jump| jump.revision <= revision);
-        let end = self.jumps.get(come).map_or(self.ids.len(), |next| next.at);
-        let last = come.checked_sub(1).and_then(|last| self.jumps.get(last));
-        let place = last.map_or(0, |jump| jump.place_of(revision).saturating_add(1).min(end));
-        (place, come)
+    fn is_forgotten(&self, id: JournalId) -> bool {
+        id <= self.beginning.forgotten || self.standing.owner == Owner::Discarded
     }
 
-    fn after(&self, revision: Revision) -> impl Iterator<Item = (Revision, JournalId)> {
-        let (first, come) = self.first_after(revision);
-        let mut jumps = self.jumps.iter().skip(come.saturating_sub(1)).copied().peekable();
-        let mut jump = jumps.next();
-        self.ids.iter().enumerate().skip(first).filter_map(move |(place, id)| {
-            jump = jumps.next_if(|next| next.at <= place).or(jump);
-            jump.map(|jump| (Revision(jump.revision_at(place)), *id))
-        })
+    fn base_revision(&self) -> Revision {
+        self.beginning.base.map(|base| base.revision).unwrap_or_default()
     }
 
-    fn last_up_to(&self, revision: Revision) -> Option<JournalId> {
-        let (end, _) = self.first_after(revision);
-        end.checked_sub(1).and_then(|last| self.ids.get(last)).copied()
+    fn rows_after(&self, revision: Revision) -> impl Iterator<Item = (Revision, JournalId)> {
+        self.rows.iter().flat_map(move |rows| rows.after(revision))
     }
 
     /// Takes out the rows up to a revision.
-    fn forget(&mut self, revision: Revision) -> Vec<JournalId> {
-        let (end, come) = self.first_after(revision);
-        let forgotten = self.ids.drain(..end).collect();
-        self.ids.shrink_to_fit();
-        let first = come.checked_sub(1).and_then(|last| self.jumps.get(last)).copied();
-        self.jumps.drain(..come);
-        for jump in &mut self.jumps {
-            jump.at -= end;
-        }
-        let follows = self.jumps.first().is_none_or(|next| next.at > 0);
-        if let Some(jump) = first.filter(|_| follows && !self.ids.is_empty()) {
-            self.jumps.insert(0, Jump { at: 0, revision: jump.revision_at(end) });
-        }
+    fn forget_rows(&mut self, revision: Revision) -> Vec<JournalId> {
+        let forgotten = self.rows.as_mut().map(|rows| rows.forget(revision)).unwrap_or_default();
+        self.rows.take_if(|rows| rows.is_empty());
         forgotten
     }
 }

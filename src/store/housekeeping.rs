@@ -7,8 +7,10 @@ use std::collections::VecDeque;
 
 use rusqlite::{Connection, OptionalExtension as _};
 
-use super::bases::{self, HistoryRow};
+use super::bases::HistoryRow;
 use super::histories::{Base, Histories};
+use super::parts::{self, REVISION_END, Table};
+use super::segments;
 use super::{JournalId, StoreError};
 use crate::board::{Revision, SessionId};
 
@@ -26,15 +28,29 @@ const PAGE_BYTES: u64 = 4096;
 pub(super) struct Garbage {
     rows: VecDeque<JournalId>,
     bases: VecDeque<(SessionId, Revision)>,
+    pasts: VecDeque<Past>,
     /// Whose history rows go last, since they say that the others are nobody's.
     discarded: VecDeque<SessionId>,
+}
+
+/// What of a session is before its base, or of no use any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Past {
+    session: SessionId,
+    /// Settled commits up to this one.
+    settled: Revision,
+    /// Snapshots before this revision.
+    snapshots: Revision,
 }
 
 /// What one transaction has deleted, to be noted once it is durable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Swept {
     rows: usize,
+    /// How many bytes of frames these rows had.
+    pub(super) row_bytes: u64,
     bases: usize,
+    pasts: usize,
     discarded: usize,
     deleted: usize,
     bytes: u64,
@@ -43,26 +59,58 @@ pub(super) struct Swept {
 }
 
 impl Garbage {
-    /// What a store that is opened has left: rows that are in no history, and bases that are not in force.
+    /// What a store that is opened has left: rows that are in no history, bases that are not in force, and what
+    /// is before those that are. `settled` is where each session's settled commits begin.
     pub(super) fn find(
         connection: &Connection,
         histories: &Histories,
         rows: Vec<JournalId>,
+        settled: &[(SessionId, Revision)],
         discarded: Vec<SessionId>,
     ) -> Result<Self, StoreError> {
         let in_force = |session| histories.base(session).map(|base| base.revision);
-        let mut bases = bases::stored(connection)?;
+        let mut bases = parts::BASE.revisions(connection)?;
         bases.retain(|(session, revision)| in_force(*session) != Some(*revision));
-        Ok(Self { rows: rows.into(), bases: bases.into(), discarded: discarded.into() })
+        let mut garbage = Self { rows: rows.into(), bases: bases.into(), ..Self::default() };
+        for (session, first) in settled {
+            let base = in_force(*session).filter(|base| first <= base);
+            garbage.pasts.extend(base.map(|base| Past::before(*session, base)));
+        }
+        let mut newest: Option<(SessionId, Revision)> = None;
+        for (session, revision) in parts::SNAPSHOT.revisions(connection)? {
+            let older = newest.replace((session, revision)).is_some_and(|last| last.0 == session);
+            let base = in_force(session).unwrap_or_default();
+            if older || revision < base || !histories.is_known(session) {
+                let end =
+                    if histories.is_known(session) { revision.max(base) } else { REVISION_END };
+                garbage.add_snapshots(session, end);
+            }
+        }
+        garbage.pasts.extend(discarded.iter().map(|session| Past::before(*session, REVISION_END)));
+        garbage.discarded = discarded.into();
+        Ok(garbage)
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.rows.is_empty() && self.bases.is_empty() && self.discarded.is_empty()
+        self.rows.is_empty()
+            && self.bases.is_empty()
+            && self.pasts.is_empty()
+            && self.discarded.is_empty()
     }
 
     pub(super) fn add(&mut self, session: SessionId, rows: Vec<JournalId>, base: Option<Base>) {
         self.rows.extend(rows);
         self.bases.extend(base.map(|base| (session, base.revision)));
+    }
+
+    /// What is settled of the session up to a base is forgotten, and so are its snapshots before that.
+    pub(super) fn add_past(&mut self, session: SessionId, base: Revision) {
+        self.pasts.push_back(Past::before(session, base));
+    }
+
+    /// The session's snapshots before a revision are of no use any more.
+    pub(super) fn add_snapshots(&mut self, session: SessionId, before: Revision) {
+        self.pasts.push_back(Past { session, settled: Revision(0), snapshots: before });
     }
 
     /// A session whose history is nobody's any more, after what it had was added.
@@ -84,6 +132,12 @@ impl Garbage {
                 return Ok(swept);
             }
             swept.bases += 1;
+        }
+        for past in &self.pasts {
+            if !past.delete(connection, &mut swept)? {
+                return Ok(swept);
+            }
+            swept.pasts += 1;
         }
         for session in &self.discarded {
             if swept.is_enough() {
@@ -109,25 +163,32 @@ impl Garbage {
             let bytes: Option<i64> =
                 length.query_one([id.cast_signed()], |row| row.get(0)).optional()?;
             delete.execute([id.cast_signed()])?;
-            swept.count(bytes.unwrap_or(0).cast_unsigned());
+            let bytes = bytes.unwrap_or(0).cast_unsigned();
+            swept.row_bytes += bytes;
+            swept.count(bytes);
             swept.wal_bytes += if id == last.0 + 1 { 0 } else { PAGE_BYTES };
             swept.rows += 1;
             last = JournalId(id);
         }
         let mark = self.rows.iter().take(swept.rows).max();
-        let Some(JournalId(mark)) = mark else { return Ok(()) };
-        connection
-            .prepare_cached("UPDATE meta SET journal_mark = max(journal_mark, ?1) WHERE id = 1")?
-            .execute([mark.cast_signed()])
-            .map(drop)
+        mark.map_or(Ok(()), |mark| raise_mark(connection, *mark))
     }
 
     /// What was swept is durably gone. The sessions of which nothing is left.
     pub(super) fn forget(&mut self, swept: Swept) -> Vec<SessionId> {
         self.rows.drain(..swept.rows);
         self.bases.drain(..swept.bases);
+        self.pasts.drain(..swept.pasts);
         self.discarded.drain(..swept.discarded).collect()
     }
+}
+
+/// The ids up to this one are never used again, though no row tells of them.
+pub(super) fn raise_mark(connection: &Connection, mark: JournalId) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached("UPDATE meta SET journal_mark = max(journal_mark, ?1) WHERE id = 1")?
+        .execute([mark.0.cast_signed()])
+        .map(drop)
 }
 
 /// Deletes parts of a base that is not in force; whether none is left.
@@ -137,12 +198,46 @@ pub(super) fn delete_base(
     base: Revision,
     swept: &mut Swept,
 ) -> rusqlite::Result<bool> {
+    delete_parts(parts::BASE, connection, session, base, base.next(), swept)
+}
+
+/// Deletes parts of what is of these revisions; whether none is left.
+pub(super) fn delete_parts(
+    table: Table,
+    connection: &Connection,
+    session: SessionId,
+    from: Revision,
+    below: Revision,
+    swept: &mut Swept,
+) -> rusqlite::Result<bool> {
     while !swept.is_enough() {
-        let Some(bytes) = bases::delete_part(connection, session, base)? else { return Ok(true) };
+        let Some(bytes) = table.delete_first(connection, session, from, below)? else {
+            return Ok(true);
+        };
         swept.count(bytes);
         swept.wal_bytes += PAGE_BYTES;
     }
     Ok(false)
+}
+
+impl Past {
+    fn before(session: SessionId, base: Revision) -> Self {
+        Self { session, settled: base, snapshots: base }
+    }
+
+    /// Deletes some of it; whether none is left.
+    fn delete(self, connection: &Connection, swept: &mut Swept) -> rusqlite::Result<bool> {
+        let Self { session, settled, snapshots } = self;
+        while !swept.is_enough() {
+            let Some(bytes) = segments::forget_first(connection, session, settled)? else {
+                let (table, from) = (parts::SNAPSHOT, Revision(0));
+                return delete_parts(table, connection, session, from, snapshots, swept);
+            };
+            swept.count(bytes);
+            swept.wal_bytes += PAGE_BYTES;
+        }
+        Ok(false)
+    }
 }
 
 impl Swept {

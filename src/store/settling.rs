@@ -1,0 +1,254 @@
+//! Settling: a session's commits move from the journal, where they lie in the order of appends, into rows of their
+//! own. Packed beside the writer, then put in place of the journal's rows in one transaction, so that at any
+//! moment a commit is in one of the two.
+//!
+//! Nothing is locked while rows are read and packed. What changed meanwhile stays where it is for the next time.
+
+use std::collections::HashMap;
+
+use rusqlite::Connection;
+use rusqlite::types::ValueRef;
+
+use super::histories::{Histories, Owner};
+use super::packing::Packer;
+use super::segments::{self, Filling, Segment};
+use super::{JournalId, SqliteStore, Store as _, StoreError, SummaryRow, reading};
+use crate::board::{Revision, SessionId};
+
+/// How many bytes of frames are taken from the journal at once, the commit that reaches it being the last.
+const PIECE_BYTES: u64 = 4 << 20;
+
+/// How many bytes of short segments are written anew with them.
+const SHORT_BYTES_MAX: u64 = 4 * PIECE_BYTES;
+
+/// What deleting a row and indexing a segment write besides their bytes.
+const GROUP_WAL_BYTES: usize = 2 * 4096;
+
+/// The journal's oldest rows that are not settled, packed.
+#[derive(Debug)]
+pub(super) struct Piece {
+    /// It has rows after this one,
+    after: JournalId,
+    /// and up to this one.
+    pub(super) last: JournalId,
+    /// Rows among them that are not to be settled, since they do not say whose they are.
+    pub(super) left: Vec<JournalId>,
+    pub(super) left_bytes: u64,
+    /// How many bytes of frames it has in all.
+    pub(super) frame_bytes: u64,
+    pub(super) groups: Vec<Group>,
+}
+
+/// One session's commits among them.
+#[derive(Debug)]
+pub(super) struct Group {
+    pub(super) session: SessionId,
+    /// The session's base when this was packed.
+    pub(super) base: Revision,
+    pub(super) rows: Vec<(Revision, JournalId)>,
+    pub(super) frame_bytes: u64,
+    owner: Owner,
+    /// Where its rows are among all that were read.
+    places: Vec<usize>,
+    /// Segments whose last commit is of this revision or a later one are in `segments` too.
+    replaces: Option<Revision>,
+    segments: Vec<Segment>,
+}
+
+impl SqliteStore {
+    /// Settles a piece of the journal, or keeps house where nothing is left to settle; whether there is more.
+    pub(super) fn settle_piece(
+        &self,
+        summarize: &mut dyn FnMut(&[SessionId]) -> Vec<SummaryRow>,
+    ) -> Result<bool, StoreError> {
+        let _turn = self.settling.lock();
+        let (after, last) = self.write(|journal| Ok(journal.unsettled()))?;
+        if after == last {
+            return Ok(self.idle());
+        }
+        let piece = self.readers.read(|connection| self.pack(connection, after, last))?;
+        let own = |group: &&Group| group.owner == Owner::Session;
+        let sessions: Vec<_> = piece.groups.iter().filter(own).map(|group| group.session).collect();
+        let summaries = if sessions.is_empty() { Vec::new() } else { summarize(&sessions) };
+        let summary_bytes = summaries.iter().map(|summary| summary.frame.len()).sum();
+        self.claim_room(piece.wal_bytes().saturating_add(summary_bytes))?;
+        self.write(|journal| journal.settle(&piece, &summaries))
+    }
+
+    /// Reads and packs the oldest rows after one and up to another.
+    fn pack(
+        &self,
+        connection: &Connection,
+        after: JournalId,
+        last: JournalId,
+    ) -> Result<Piece, StoreError> {
+        let mut piece = Piece::after(after);
+        let rows = piece.read(connection, last)?;
+        piece.group(&self.histories.read(), &rows);
+        let (mut packer, mut short_bytes) = (Packer::new(), 0);
+        for group in &mut piece.groups {
+            short_bytes += group.pack(connection, &rows, &mut packer, short_bytes)?;
+        }
+        Ok(piece)
+    }
+}
+
+/// A row of the journal, with whose it says that it is.
+struct Row {
+    id: JournalId,
+    whose: Option<(SessionId, Revision)>,
+    frame: Vec<u8>,
+}
+
+impl Row {
+    fn bytes(&self) -> u64 {
+        u64::try_from(self.frame.len()).unwrap_or(u64::MAX)
+    }
+}
+
+impl Piece {
+    fn after(after: JournalId) -> Self {
+        Self {
+            after,
+            last: after,
+            left: Vec::new(),
+            left_bytes: 0,
+            frame_bytes: 0,
+            groups: Vec::new(),
+        }
+    }
+
+    fn read(&mut self, connection: &Connection, last: JournalId) -> Result<Vec<Row>, StoreError> {
+        let mut select = connection.prepare_cached(
+            "SELECT id, session, revision, frame FROM journal
+             WHERE id > ?1 AND id <= ?2 ORDER BY id",
+        )?;
+        let mut found = select.query((self.after.0.cast_signed(), last.0.cast_signed()))?;
+        let mut rows = Vec::new();
+        while self.frame_bytes < PIECE_BYTES {
+            let Some(row) = found.next()? else {
+                // There is no row after these, though there may have been one.
+                self.last = last;
+                break;
+            };
+            let id = reading::journal_id(row)?;
+            // One that is no blob is damaged, and stays so without bytes, which no frame is.
+            let frame = if let ValueRef::Blob(frame) = row.get_ref(3)? { frame } else { &[] };
+            let frame = frame.to_vec();
+            let row = Row { id, whose: reading::whose(row)?, frame };
+            self.frame_bytes += row.bytes();
+            self.last = id;
+            rows.push(row);
+        }
+        Ok(rows)
+    }
+
+    /// Sorts the rows by session; those that are forgotten only go.
+    fn group(&mut self, histories: &Histories, rows: &[Row]) {
+        let mut places: HashMap<SessionId, usize> = HashMap::new();
+        for (place, row) in rows.iter().enumerate() {
+            let Some((session, revision)) = row.whose.filter(|(id, _)| histories.is_known(*id))
+            else {
+                self.left.push(row.id);
+                self.left_bytes += row.bytes();
+                continue;
+            };
+            if histories.is_forgotten(session, row.id) {
+                continue;
+            }
+            let index = *places.entry(session).or_insert_with(|| {
+                self.groups.push(Group::of(session, histories));
+                self.groups.len() - 1
+            });
+            let Some(group) = self.groups.get_mut(index) else { continue };
+            group.places.push(place);
+            group.rows.push((revision, row.id));
+            group.frame_bytes += row.bytes();
+        }
+    }
+
+    /// Deletes its rows but for those that are to be left, in order.
+    pub(super) fn delete_rows(
+        &self,
+        connection: &Connection,
+        left: &[JournalId],
+    ) -> rusqlite::Result<()> {
+        let mut delete =
+            connection.prepare_cached("DELETE FROM journal WHERE id > ?1 AND id < ?2")?;
+        let mut after = self.after;
+        for end in left.iter().copied().chain([JournalId(self.last.0.saturating_add(1))]) {
+            delete.execute((after.0.cast_signed(), end.0.cast_signed()))?;
+            after = end;
+        }
+        Ok(())
+    }
+
+    /// How much longer the write-ahead log is with it, roughly.
+    pub(super) fn wal_bytes(&self) -> usize {
+        let group = |group: &Group| group.packed_bytes().saturating_add(GROUP_WAL_BYTES);
+        let groups: usize = self.groups.iter().map(group).sum();
+        groups.saturating_add(usize::try_from(self.frame_bytes).unwrap_or(usize::MAX))
+    }
+}
+
+impl Group {
+    fn of(session: SessionId, histories: &Histories) -> Self {
+        Self {
+            session,
+            owner: histories.standing(session).owner,
+            base: histories.base(session).map(|base| base.revision).unwrap_or_default(),
+            rows: Vec::new(),
+            frame_bytes: 0,
+            places: Vec::new(),
+            replaces: None,
+            segments: Vec::new(),
+        }
+    }
+
+    /// Packs its rows, with the segments before them that are short; how long those were.
+    fn pack(
+        &mut self,
+        connection: &Connection,
+        rows: &[Row],
+        packer: &mut Packer,
+        short_bytes: u64,
+    ) -> Result<u64, StoreError> {
+        let mut filling = Filling::new(packer, self.session);
+        let mut bytes = 0;
+        if short_bytes < SHORT_BYTES_MAX {
+            let short =
+                segments::read_short(connection, self.session, self.base, self.frame_bytes)?;
+            self.replaces = short.first().map(|(last, _)| *last);
+            for (revision, frame) in short.iter().flat_map(|(_, commits)| commits.iter()) {
+                if revision > self.base {
+                    filling.push(revision, frame);
+                    bytes += u64::try_from(frame.len()).unwrap_or(u64::MAX);
+                }
+            }
+        }
+        for ((revision, _), place) in self.rows.iter().zip(&self.places) {
+            filling.push(
+                *revision,
+                rows.get(*place).map(|row| row.frame.as_slice()).unwrap_or_default(),
+            );
+        }
+        self.segments = filling.end();
+        Ok(bytes)
+    }
+
+    pub(super) fn last(&self) -> Revision {
+        self.rows.last().map(|(revision, _)| *revision).unwrap_or_default()
+    }
+
+    /// Writes its segments, in the transaction that is open.
+    pub(super) fn write(&self, connection: &Connection) -> rusqlite::Result<()> {
+        if let Some(last) = self.replaces {
+            segments::delete_from(connection, self.session, last)?;
+        }
+        self.segments.iter().try_for_each(|segment| segment.write(connection))
+    }
+
+    fn packed_bytes(&self) -> usize {
+        self.segments.iter().map(Segment::packed_bytes).sum()
+    }
+}

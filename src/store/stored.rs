@@ -1,0 +1,90 @@
+//! What a store gives of what it has: commits, bases, sessions, summaries, blobs, and how it fares.
+
+use crate::board::{Digest, Revision, SessionId};
+
+/// A commit's place in the order in which the store took them all: it grows, and is never used again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct JournalId(pub u64);
+
+/// One stored commit, as it lies there: nothing has been checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record<'a> {
+    /// Its place in the journal; none once it is settled.
+    pub journal_id: Option<JournalId>,
+    /// The session that its row names.
+    pub session: SessionId,
+    /// The revision that its row names.
+    pub revision: Revision,
+    /// What [`Frame::decode`](crate::board::Frame::decode) reads, and finds damaged or whole.
+    pub frame: &'a [u8],
+}
+
+/// What a [replay](Store::replay) visits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stored<'a> {
+    /// A part of the base with which a session's history begins, as it lies there.
+    Base {
+        /// The session that its row names.
+        session: SessionId,
+        /// The revision of the whole base.
+        revision: Revision,
+        /// What [`Frame::decode`](crate::board::Frame::decode) reads; without bytes, which no frame is,
+        /// where the part is missing.
+        frame: &'a [u8],
+    },
+    /// A commit that follows.
+    Commit(Record<'a>),
+}
+
+/// A session that has a history of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoredSession {
+    /// Which one.
+    pub session: SessionId,
+    /// The revision of its last commit, or of its base where none follows.
+    pub head: Revision,
+    /// Up to where its history is settled, its base included; 0 where all of it is in the journal.
+    pub settled: Revision,
+}
+
+/// What is known of a session without its history. It is a cache: what it says, the history says too.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SummaryRow {
+    /// Whose it is.
+    pub session: SessionId,
+    /// The revision that it tells of.
+    pub revision: Revision,
+    /// One [`Frame`](crate::board::Frame) of the session and the revision.
+    pub frame: Vec<u8>,
+}
+
+/// How much of a history is read at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageMax {
+    /// So many commits.
+    pub commits: usize,
+    /// So many bytes of frames; the first frame is given however long it is.
+    pub bytes: usize,
+}
+
+/// One blob that a session keeps; its bytes were not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoredBlob {
+    /// Whose it is.
+    pub session: SessionId,
+    /// What its bytes should hash to.
+    pub digest: Digest,
+    /// How many bytes it has.
+    pub bytes: u64,
+}
+
+/// Whether the store takes writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Health {
+    /// It does.
+    Ready,
+    /// Only what frees space, as far as the last write or the free space tell.
+    Full,
+    /// None, until a restart: a write failed in a way that leaves its outcome unknown. Reads go on.
+    Poisoned,
+}

@@ -1,0 +1,61 @@
+//! What is known of a session without its history: one row each, a cache. Never put over a later one.
+
+use std::ops::ControlFlow;
+
+use rusqlite::Connection;
+
+use super::bases::session_of;
+use super::{StoreError, SummaryRow};
+use crate::board::{Revision, SessionId};
+
+/// Puts a summary of a session that has come to `head` in place of the one before it. A row that tells of what
+/// has not come yet is damaged, and must not stay for ever.
+pub(super) fn put(
+    connection: &Connection,
+    SummaryRow { session, revision, frame }: &SummaryRow,
+    head: Revision,
+) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached(
+            "INSERT INTO session VALUES (?1, ?2, ?3)
+             ON CONFLICT (session) DO UPDATE
+             SET revision = excluded.revision, frame = excluded.frame
+             WHERE revision <= excluded.revision OR revision > ?4",
+        )?
+        .execute((
+            session.0.as_bytes().as_slice(),
+            revision.0.cast_signed(),
+            frame,
+            head.0.cast_signed(),
+        ))
+        .map(drop)
+}
+
+/// Deletes the session's summary if it is of a revision below this one.
+pub(super) fn delete(
+    connection: &Connection,
+    session: SessionId,
+    below: Revision,
+) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached("DELETE FROM session WHERE session = ?1 AND revision < ?2")?
+        .execute((session.0.as_bytes().as_slice(), below.0.cast_signed()))
+        .map(drop)
+}
+
+/// Visits all of them. A row that does not say whose it is is none.
+pub(super) fn visit(
+    connection: &Connection,
+    visit: &mut dyn FnMut(&SummaryRow) -> ControlFlow<()>,
+) -> Result<(), StoreError> {
+    let mut select = connection.prepare("SELECT session, revision, frame FROM session")?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        let Some(session) = session_of(row.get_ref(0)?) else { continue };
+        let revision = Revision(row.get::<_, i64>(1)?.cast_unsigned());
+        if visit(&SummaryRow { session, revision, frame: row.get(2)? }).is_break() {
+            break;
+        }
+    }
+    Ok(())
+}
