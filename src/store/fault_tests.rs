@@ -188,12 +188,12 @@ fn assert_poisoned(store: &SqliteStore) {
 type Deed = fn(&SqliteStore, &Path);
 
 /// What fails on a disk on which no file may become long, after `five`.
-const FAULTS: [(&str, Deed); 4] = [
+const FAULTS: [(&str, Deed); 5] = [
     ("a base", |store, _| {
         let refused = put(store, ANNA, 5, &[vec![1; 6 << 20]]);
         assert!(matches!(refused, Err(StoreError::Poisoned)), "{refused:?}");
     }),
-    ("setting", |store, dir| {
+    ("a new base", |store, dir| {
         put(store, ANNA, 5, &["x"]).unwrap();
         lengthen_log(dir);
         assert_eq!(store.set_base(ANNA, Revision(5)), Outcome::Unknown);
@@ -205,6 +205,11 @@ const FAULTS: [(&str, Deed); 4] = [
         let adoption = Run { adopts: true, ..run(staged, 5, &[vec![1; 6 << 20]]) };
         assert_eq!(store.append(&[adoption]), [Outcome::Unknown]);
         assert_eq!(store.base(staged), None);
+    }),
+    ("settling", |store, dir| {
+        lengthen_log(dir);
+        let settled = store.settle(&mut |_| Vec::new());
+        assert!(matches!(settled, Err(StoreError::Poisoned)), "{settled:?}");
     }),
     ("housekeeping", |store, dir| {
         put(store, ANNA, 5, &["x"]).unwrap();
@@ -246,6 +251,44 @@ fn a_fault_while_a_history_is_changed_poisons_and_leaves_it_whole() {
         assert_eq!(replayed(&store), (parts, rows));
         assert_eq!(store.append(&[run(ANNA, 5, &["on"])]), [Outcome::Appended]);
     }
+}
+
+#[test]
+fn settling_that_finds_no_room_changes_nothing_and_goes_on_later() {
+    if let Some(dir) = child_dir() {
+        let ballast = dir.join("ballast");
+        fs::write(&ballast, vec![0; 8 << 20]).unwrap();
+        let store = five_in(&dir);
+        // Bytes of which packing can spare half at most.
+        let digest = |n: u64| Digest::of(&n.to_le_bytes()).to_string().into_bytes();
+        let mut head = 5;
+        let noise =
+            |head: u64| (0..3_000).flat_map(|n| digest(head << 32 | n)).collect::<Vec<u8>>();
+        let append = |head| {
+            let run = Run { grows: false, ..run(ANNA, head, &[noise(head)]) };
+            store.append(&[run]) == [Outcome::Appended]
+        };
+        while append(head) {
+            head += 1;
+        }
+        let before = replayed(&store);
+        let settled = store.settle(&mut |_| Vec::new());
+        assert!(matches!(settled, Err(StoreError::Full)), "{settled:?}");
+        assert_eq!(store.health(), Health::Full);
+        assert_eq!(replayed(&store), before);
+        assert!(store.unsettled_bytes() > 0);
+        fs::remove_file(&ballast).unwrap();
+        assert!(append(head));
+        while store.settle(&mut |_| Vec::new()).unwrap() {}
+        // A checkpoint may have met the end of the disk since; what follows does not.
+        assert!(append(head + 1));
+        assert_eq!(store.health(), Health::Ready);
+        let rows = stored(&store);
+        assert_eq!(rows.len(), before.1.len() + 2);
+        assert!(rows.iter().all(|row| row.3.is_ok()));
+        return;
+    }
+    run_child(&SMALL_DISK, TempDir::new().unwrap().path());
 }
 
 #[test]

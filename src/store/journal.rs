@@ -263,7 +263,9 @@ impl Journal {
 
     /// What is worth doing in an idle moment; whether there is more of it.
     pub(super) fn housekeep(&mut self) -> Result<bool, Failure> {
-        let more = self.sweep()? || self.database.shrink()?;
+        // What settling has left free is soon used again while others append.
+        let quiet = self.settled == self.last;
+        let more = self.sweep()? || (quiet && self.database.shrink()?);
         if !more {
             self.database.forget_deleted()?;
         }
@@ -335,8 +337,18 @@ impl Journal {
             histories.settle(group.session, group.last());
         }
         histories.take_journal_bytes(piece.frame_bytes.saturating_sub(left_bytes));
-        self.database.note_deleted(u64::try_from(piece.wal_bytes()).unwrap_or(u64::MAX));
+        let wal_bytes = u64::try_from(piece.wal_bytes()).unwrap_or(u64::MAX);
         self.settled = up_to;
+        if self.settled < self.last {
+            self.database.note_written(wal_bytes);
+        } else {
+            // A quiet store is short on the disk, too.
+            self.database.note_deleted(wal_bytes);
+            if left.is_empty() {
+                // What was forgotten and deleted by both counted twice.
+                histories.take_journal_bytes(u64::MAX);
+            }
+        }
         Ok(self.settled < self.last)
     }
 

@@ -61,11 +61,16 @@ pub trait Store: Send + Sync {
     fn append(&self, batch: &[Run]) -> Vec<Outcome>;
 
     /// Visits all bases first, in the order of the sessions' ids and each one's parts in order, then
-    /// every commit that follows a base or has none, until `visit` breaks: those that are settled by session, then
-    /// the others in journal order. It is all of one moment. Nothing of a staged history is visited, nor what is forgotten.
+    /// every commit that follows a base or has none, until `visit` breaks: those that are settled by session,
+    /// then the others in journal order. It is all of one moment. Nothing of a staged history is visited, nor
+    /// what is forgotten.
+    ///
+    /// Settled commits lie many together. Where such a row is damaged, it is visited as one commit of the
+    /// revision with which it should begin, without bytes, which no frame is.
     ///
     /// # Errors
-    /// [`StoreError::DamagedRow`] at a commit that does not even say whose it is.
+    /// [`StoreError::DamagedRow`] or [`StoreError::DamagedSegment`] at commits that do not even say whose
+    /// they are.
     fn replay(
         &self,
         visit: &mut dyn FnMut(Stored<'_>) -> ControlFlow<()>,
@@ -97,11 +102,15 @@ pub trait Store: Send + Sync {
     fn unsettled_bytes(&self) -> u64;
 
     /// Settles a piece of the journal, its oldest commits: packs them by session, in one durable step with
-    /// the sessions' summaries, for which `summarize` is asked while no lock is held. A summary may tell of a later
-    /// revision than those that are settled, of one that is durable; one that tells of an earlier one than the
-    /// stored one, or of a session that is not known, is left out. Whether more is left.
+    /// the sessions' summaries, for which `summarize` is asked while nobody who reads or appends waits. A
+    /// summary may tell of a later revision than those that are settled, of one that is durable; one that tells
+    /// of an earlier one than the stored one or the base, or of a session that is not known, is left out.
     ///
-    /// Who reads or appends meanwhile waits for one short transaction at most.
+    /// Where all is settled already it keeps house as [`idle`](Self::idle) does. Whether more is left to be
+    /// done. A history that changed otherwise meanwhile, by a base or an adoption, is settled the next time;
+    /// commits whose rows are damaged stay where they are.
+    ///
+    /// Who appends meanwhile waits for one short transaction at most. Who settles second waits for the first.
     ///
     /// # Errors
     /// [`StoreError::Full`] if there is no room besides the reserve: nothing changed then.
@@ -119,10 +128,10 @@ pub trait Store: Send + Sync {
 
     /// Stores the parts of a snapshot, each a frame of the session and the revision, in place of the one before
     /// it. It is a cache for reading a long history faster, and no part of the history: one that a crash
-    /// left incomplete is found so by whoever reads it.
+    /// left incomplete is found so by whoever reads it. One that comes to be below the base is forgotten.
     ///
     /// # Errors
-    /// As for [`put_base`](Self::put_base).
+    /// As for [`put_base`](Self::put_base); nothing is left of any snapshot then.
     fn put_snapshot(
         &self,
         session: SessionId,
@@ -130,8 +139,10 @@ pub trait Store: Send + Sync {
         parts: &mut dyn Iterator<Item = Vec<u8>>,
     ) -> Result<(), StoreError>;
 
-    /// Visits the frames of the session's last snapshot, in order, if it is of a revision up to this one and not
-    /// below the base; its revision, if there is one.
+    /// Visits the frames of the session's last snapshot of a revision up to this one, in order, unless it is
+    /// below the base; its revision, if there is one. A part that is damaged has no bytes, which no frame is.
+    /// If none is answered, what was visited is to be thrown away. It may be replaced meanwhile, and then
+    /// ends early.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -150,7 +161,8 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     /// [`StoreError::Forgotten`] if the session's base is above `after`, also if it came there while the
-    /// page was read; [`StoreError::DamagedRow`] at one that is not where it should be.
+    /// page was read; [`StoreError::DamagedRow`] or [`StoreError::DamagedSegment`] at one that is not where
+    /// it should be.
     fn commits(
         &self,
         session: SessionId,
@@ -277,6 +289,8 @@ mod bases_tests;
 #[cfg(test)]
 mod blobs_tests;
 #[cfg(test)]
+mod cost_tests;
+#[cfg(test)]
 pub(crate) mod fault_tests;
 #[cfg(test)]
 mod histories_tests;
@@ -284,6 +298,10 @@ mod histories_tests;
 mod housekeeping_tests;
 #[cfg(test)]
 mod reading_tests;
+#[cfg(test)]
+mod settled_damage_tests;
+#[cfg(test)]
+mod settling_model_tests;
 #[cfg(test)]
 mod settling_tests;
 #[cfg(test)]

@@ -14,11 +14,14 @@ use rusqlite::{Connection, Row};
 use super::bases::{self, HistoryRow};
 use super::parts::REVISION_END;
 use super::schema::open_to_read;
-use super::{JournalId, Record, StoreError, Stored, segments};
+use super::{JournalId, PageMax, Record, SqliteStore, StoreError, Stored, segments};
 use crate::board::{Revision, SessionId};
 
 /// How many read at once; whoever comes then waits for a page's time.
 const READERS_MAX: usize = 4;
+
+/// How many commits a page has at most, whatever its reader asks for: a page is one read transaction.
+const PAGE_COMMITS_MAX: usize = 10_000;
 
 /// The connections that read pages. One is opened when it is needed first.
 #[derive(Debug)]
@@ -80,6 +83,45 @@ impl Drop for Lent<'_> {
         pool.free.extend(self.connection.take());
         drop(pool);
         self.readers.returned.notify_one();
+    }
+}
+
+impl SqliteStore {
+    /// A page of a session's commits after a revision, from where they are.
+    pub(super) fn page(
+        &self,
+        session: SessionId,
+        after: Revision,
+        max: PageMax,
+    ) -> Result<Vec<(Revision, Vec<u8>)>, StoreError> {
+        let max = PageMax { commits: max.commits.clamp(1, PAGE_COMMITS_MAX), ..max };
+        let (settled, places) = {
+            let histories = self.histories.read();
+            let settled = histories.is_settled_after(session, after);
+            (settled, histories.page(session, after, max.commits)?)
+        };
+        let first = match places.first() {
+            None if !settled => return Ok(Vec::new()),
+            first => first.map(|(revision, _)| *revision),
+        };
+        let page = self.readers.read(|connection| {
+            if settled {
+                return segments::read_page(connection, session, after, max);
+            }
+            let found = read_commits(connection, session, &places, max.bytes);
+            // A commit that is not in the journal any more was settled meanwhile, or is damaged.
+            found.or_else(|damaged| match segments::read_page(connection, session, after, max) {
+                Ok(page) if page.first().map(|(revision, _)| *revision) == first => Ok(page),
+                Ok(_) | Err(_) => Err(damaged),
+            })
+        });
+        // It may have been forgotten meanwhile.
+        self.histories.read().page(session, after, 0)?;
+        let page = page?;
+        if page.is_empty() {
+            return Err(StoreError::DamagedSegment { session: Some(session), after });
+        }
+        Ok(page)
     }
 }
 

@@ -21,14 +21,11 @@ use super::reading::{self, Readers};
 use super::turns::Turns;
 use super::{
     Health, Outcome, PageMax, Record, Run, Store, StoreError, Stored, StoredBlob, StoredSession,
-    SummaryRow, epoch, parts, schema, segments, summaries,
+    SummaryRow, epoch, parts, schema, summaries,
 };
 use crate::board::{Digest, Epoch, Revision, SessionId};
 
 const DATABASE: &str = "blackboard.db";
-
-/// How many commits a page has at most, whatever its reader asks for: a page is one read transaction.
-const PAGE_COMMITS_MAX: usize = 10_000;
 
 /// How many summaries one transaction stores.
 const SUMMARIES_MAX: usize = 1_000;
@@ -281,34 +278,7 @@ impl Store for SqliteStore {
         after: Revision,
         max: PageMax,
     ) -> Result<Vec<(Revision, Vec<u8>)>, StoreError> {
-        let max = PageMax { commits: max.commits.clamp(1, PAGE_COMMITS_MAX), ..max };
-        let (settled, places) = {
-            let histories = self.histories.read();
-            let settled = histories.is_settled_after(session, after);
-            (settled, histories.page(session, after, max.commits)?)
-        };
-        let first = match places.first() {
-            None if !settled => return Ok(Vec::new()),
-            first => first.map(|(revision, _)| *revision),
-        };
-        let page = self.readers.read(|connection| {
-            if settled {
-                return segments::read_page(connection, session, after, max);
-            }
-            let found = reading::read_commits(connection, session, &places, max.bytes);
-            // A commit that is not in the journal any more was settled meanwhile, or is damaged.
-            found.or_else(|damaged| match segments::read_page(connection, session, after, max) {
-                Ok(page) if page.first().map(|(revision, _)| *revision) == first => Ok(page),
-                Ok(_) | Err(_) => Err(damaged),
-            })
-        });
-        // It may have been forgotten meanwhile.
-        self.histories.read().page(session, after, 0)?;
-        let page = page?;
-        if page.is_empty() {
-            return Err(StoreError::DamagedSegment { session: Some(session), after });
-        }
-        Ok(page)
+        self.page(session, after, max)
     }
 
     fn base(&self, session: SessionId) -> Option<Revision> {
