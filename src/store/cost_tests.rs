@@ -22,8 +22,8 @@ fn body(seed: u64) -> Vec<u8> {
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
-        body.push_str(["open ", "the ", "window ", "click "][(state >> 8) as usize % 4]);
-        body.push_str(&format!("{:x} ", state as u32 >> 12));
+        body.push_str(["open ", "the ", "window ", "click "][(state >> 8) as usize & 3]);
+        body.push_str(&format!("{:x} ", (state >> 12) & 0xf_ffff));
     }
     body.into_bytes()
 }

@@ -295,12 +295,12 @@ impl Journal {
     }
 
     /// Puts what was packed in place of its rows, and the summaries with it. What is not as it was when it was
-    /// read stays where it is. Whether more is left to be settled.
+    /// read stays where it is.
     pub(super) fn settle(
         &mut self,
         piece: &Piece,
         new_summaries: &[SummaryRow],
-    ) -> Result<bool, Failure> {
+    ) -> Result<(), Failure> {
         let (mut left, mut left_bytes, mut up_to) =
             (piece.left.clone(), piece.left_bytes, piece.last);
         let fits = {
@@ -349,7 +349,7 @@ impl Journal {
                 histories.take_journal_bytes(u64::MAX);
             }
         }
-        Ok(self.settled < self.last)
+        Ok(())
     }
 
     /// Those that tell of a session's history as far as it is durable and not forgotten, each with its head.

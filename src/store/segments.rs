@@ -9,7 +9,7 @@ use std::ops::{ControlFlow, Range};
 use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Row};
 
 use super::bases::session_of;
-use super::packing::{Packer, unpack};
+use super::packing::{Packer, Unpacker};
 use super::parts::REVISION_END;
 use super::{PageMax, Record, StoreError, Stored};
 use crate::board::{Revision, SessionId};
@@ -49,8 +49,8 @@ impl Commits {
         self.places.iter().map(move |(revision, place)| (*revision, frame(place)))
     }
 
-    fn unpack(body: &[u8]) -> Option<Self> {
-        let mut commits = Self { raw: unpack(body)?, places: Vec::new() };
+    fn unpack(body: &[u8], unpacker: &mut Unpacker) -> Option<Self> {
+        let mut commits = Self { raw: unpacker.unpack(body)?, places: Vec::new() };
         let mut at = 0;
         while at < commits.raw.len() {
             let header: &[u8; COMMIT_HEADER_BYTES] = commits.raw.get(at..)?.first_chunk()?;
@@ -66,8 +66,8 @@ impl Commits {
 }
 
 impl Segment {
-    pub(super) fn unpack(&self) -> Option<Commits> {
-        Commits::unpack(&self.body)
+    fn unpack(&self, unpacker: &mut Unpacker) -> Option<Commits> {
+        Commits::unpack(&self.body, unpacker)
     }
 
     pub(super) fn packed_bytes(&self) -> usize {
@@ -186,10 +186,11 @@ pub(super) fn read_page(
     let mut rows =
         select.query((session.0.as_bytes().as_slice(), after.min(REVISION_END).0.cast_signed()))?;
     let (mut page, mut bytes, mut read) = (Vec::new(), 0_usize, after);
+    let mut unpacker = Unpacker::new();
     while let Some(row) = rows.next()? {
         let damaged = StoreError::DamagedSegment { session: Some(session), after: read };
         let found = Segment::read(row)?.filter(|segment| segment.session == session);
-        let Some(commits) = found.and_then(|segment| segment.unpack()) else {
+        let Some(commits) = found.and_then(|segment| segment.unpack(&mut unpacker)) else {
             // What is before it is given; whoever asks for what comes then is told.
             return if page.is_empty() { Err(damaged) } else { Ok(page) };
         };
@@ -214,6 +215,7 @@ pub(super) fn read_short(
     session: SessionId,
     base: Revision,
     bytes: u64,
+    unpacker: &mut Unpacker,
 ) -> rusqlite::Result<Vec<(Revision, Commits)>> {
     let mut select = connection.prepare_cached(
         "SELECT session, first, last, commits, bytes, crc, body FROM segment
@@ -230,7 +232,7 @@ pub(super) fn read_short(
         }
         // A damaged one stays as it is, for who reads it to find.
         let Some(segment) = Segment::read(row)? else { break };
-        let Some(commits) = segment.unpack() else { break };
+        let Some(commits) = segment.unpack(unpacker) else { break };
         short.push((segment.last, commits));
         bytes = together;
     }
@@ -274,7 +276,7 @@ pub(super) fn forget_first(
         let mut select = select_after(connection)?;
         let mut rows = select.query((session.0.as_bytes().as_slice(), after.0.cast_signed()))?;
         let kept = rows.next()?.map(Segment::read).transpose()?.flatten();
-        let kept = kept.and_then(|segment| segment.unpack());
+        let kept = kept.and_then(|segment| segment.unpack(&mut Unpacker::new()));
         // Of a damaged one nobody can say what comes after.
         let Some(kept) = kept else { return Ok(None) };
         let mut packer = Packer::new();
@@ -319,6 +321,7 @@ pub(super) fn visit(
          ORDER BY session, last",
     )?;
     let mut rows = select.query([])?;
+    let mut unpacker = Unpacker::new();
     while let Some(row) = rows.next()? {
         let number = |column: usize| row.get::<_, i64>(column).map(i64::cast_unsigned);
         let Some(session) = session_of(row.get_ref(0)?) else {
@@ -331,7 +334,8 @@ pub(super) fn visit(
         let mut give = |revision, frame: &_| {
             visit(Stored::Commit(Record { journal_id: None, session, revision, frame }))
         };
-        let Some(commits) = Segment::read(row)?.and_then(|segment| segment.unpack()) else {
+        let Some(commits) = Segment::read(row)?.and_then(|segment| segment.unpack(&mut unpacker))
+        else {
             if give(Revision(number(1)?).max(after.next()), &[]).is_break() {
                 return Ok(ControlFlow::Break(()));
             }

@@ -10,7 +10,7 @@ use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 
 use super::histories::{Histories, Owner};
-use super::packing::Packer;
+use super::packing::{Packer, Unpacker};
 use super::segments::{self, Filling, Segment};
 use super::{JournalId, SqliteStore, Store as _, StoreError, SummaryRow, reading};
 use crate::board::{Revision, SessionId};
@@ -71,8 +71,11 @@ impl SqliteStore {
         let sessions: Vec<_> = piece.groups.iter().filter(own).map(|group| group.session).collect();
         let summaries = if sessions.is_empty() { Vec::new() } else { summarize(&sessions) };
         let summary_bytes = summaries.iter().map(|summary| summary.frame.len()).sum();
-        self.claim_room(piece.wal_bytes().saturating_add(summary_bytes))?;
-        self.write(|journal| journal.settle(&piece, &summaries))
+        // The log takes it first, and the file at the next checkpoint, before the log is free again.
+        self.claim_room(piece.wal_bytes().saturating_add(summary_bytes).saturating_mul(2))?;
+        self.write(|journal| journal.settle(&piece, &summaries))?;
+        // Where this was the last, there is house to keep.
+        Ok(true)
     }
 
     /// Reads and packs the oldest rows after one and up to another.
@@ -85,9 +88,10 @@ impl SqliteStore {
         let mut piece = Piece::after(after);
         let rows = piece.read(connection, last)?;
         piece.group(&self.histories.read(), &rows);
-        let (mut packer, mut short_bytes) = (Packer::new(), 0);
+        let (mut packer, mut unpacker, mut short_bytes) = (Packer::new(), Unpacker::new(), 0);
         for group in &mut piece.groups {
-            short_bytes += group.pack(connection, &rows, &mut packer, short_bytes)?;
+            short_bytes +=
+                group.pack(connection, &rows, (&mut packer, &mut unpacker), short_bytes)?;
         }
         Ok(piece)
     }
@@ -210,14 +214,19 @@ impl Group {
         &mut self,
         connection: &Connection,
         rows: &[Row],
-        packer: &mut Packer,
+        (packer, unpacker): (&mut Packer, &mut Unpacker),
         short_bytes: u64,
     ) -> Result<u64, StoreError> {
         let mut filling = Filling::new(packer, self.session);
         let mut bytes = 0;
         if short_bytes < SHORT_BYTES_MAX {
-            let short =
-                segments::read_short(connection, self.session, self.base, self.frame_bytes)?;
+            let short = segments::read_short(
+                connection,
+                self.session,
+                self.base,
+                self.frame_bytes,
+                unpacker,
+            )?;
             self.replaces = short.first().map(|(last, _)| *last);
             for (revision, frame) in short.iter().flat_map(|(_, commits)| commits.iter()) {
                 if revision > self.base {

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use super::packing::{Packer, unpack};
+use super::packing::{Packer, Unpacker};
 use super::parts::SNAPSHOT;
 use super::{SqliteStore, StoreError};
 use crate::board::{Revision, SessionId};
@@ -39,11 +39,12 @@ impl SqliteStore {
         if !self.is_kept(session, revision) {
             return Ok(None);
         }
+        let mut unpacker = Unpacker::new();
         for part in 0.. {
             let read = |connection: &_| Ok(SNAPSHOT.read(connection, session, revision, part)?);
             let Some(packed) = self.readers.read(read)? else { break };
             // What does not unpack is given without bytes, which no frame is.
-            if visit(revision, &unpack(&packed).unwrap_or_default()).is_break() {
+            if visit(revision, &unpacker.unpack(&packed).unwrap_or_default()).is_break() {
                 break;
             }
         }
