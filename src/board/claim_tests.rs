@@ -295,7 +295,7 @@ fn whatever_becomes_of_a_request_is_a_change_of_its_entry() {
         take(&mut board, &write_as(author, command), clock).unwrap();
         let entry = board.log(&Requests).unwrap().get(REQUEST).unwrap();
         let by = author.map(agent);
-        assert_eq!(entry.updated, Some(Updated { at: Timestamp(clock), by }));
+        assert_eq!(entry.updated, Some(Box::new(Updated { at: Timestamp(clock), by })));
         assert_eq!(
             (entry.revision, board.log_version(&Requests).changed.0),
             (Revision(revision), revision)

@@ -287,7 +287,10 @@ fn a_put_keeps_the_places_of_keys_and_the_envelope_of_the_append() {
     let entry = board.log(&Requests).unwrap().get(Seq(1)).unwrap();
     assert_eq!(entry.item.text(), r#"{"a":5,"c":4,"new":0}"#);
     assert_eq!((entry.at, &entry.agent, entry.revision), (Timestamp(1_000), &None, Revision(2)));
-    assert_eq!(entry.updated, Some(Updated { at: Timestamp(5_000), by: Some(agent("B")) }));
+    assert_eq!(
+        entry.updated,
+        Some(Box::new(Updated { at: Timestamp(5_000), by: Some(agent("B")) }))
+    );
 }
 
 #[test]

@@ -183,7 +183,7 @@ fn a_claim_that_ran_out_leaves_its_fence_and_nobody_as_its_author() {
     assert_eq!(lapse(&mut board, 5_000), ["claim 1"]);
     let entry = board.log(&Requests).unwrap().get(Seq(1)).unwrap();
     assert_eq!(entry.work.as_deref(), Some(&Work::Lapsed { fence: Revision(2) }));
-    assert_eq!(entry.updated, Some(Updated { at: Timestamp(5_000), by: None }));
+    assert_eq!(entry.updated, Some(Box::new(Updated { at: Timestamp(5_000), by: None })));
     assert_eq!(entry.revision, Revision(3));
     assert!(take(&mut board, &claim(1, "1s"), 5_000).is_ok());
 }

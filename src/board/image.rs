@@ -56,6 +56,12 @@ impl Image {
         is_base64_head(&self.head)
     }
 
+    /// How long its data URL is.
+    #[must_use]
+    pub fn data_url_bytes(&self) -> u64 {
+        self.head.len() as u64 + self.bytes.div_ceil(3) * 4
+    }
+
     /// Its data URL, made again from its bytes.
     #[must_use]
     pub fn data_url(&self, bytes: &[u8]) -> String {

@@ -65,8 +65,31 @@ impl InvalidItem {
 /// One JSON object as text.
 #[derive(Clone, Debug)]
 pub struct Item {
-    text: Arc<RawValue>,
+    text: Text,
     image: Option<Arc<Image>>,
+}
+
+/// Where an item's text is.
+#[derive(Clone, Debug)]
+enum Text {
+    Own(Arc<RawValue>),
+    InPage { page: Arc<Page>, start: u32, bytes: u32 },
+}
+
+/// The texts of several items, one after the other.
+#[derive(Debug)]
+pub(super) struct Page(Box<str>);
+
+impl<'a> FromIterator<&'a str> for Page {
+    fn from_iter<T: IntoIterator<Item = &'a str>>(texts: T) -> Self {
+        Self(texts.into_iter().collect::<String>().into())
+    }
+}
+
+impl From<Box<RawValue>> for Text {
+    fn from(text: Box<RawValue>) -> Self {
+        Self::Own(text.into())
+    }
 }
 
 impl Item {
@@ -122,13 +145,38 @@ impl Item {
     /// Its text; a stored image's place is the empty string.
     #[must_use]
     pub fn text(&self) -> &str {
-        self.text.get()
+        match &self.text {
+            Text::Own(text) => text.get(),
+            Text::InPage { page, start, bytes } => {
+                let start = usize::try_from(*start).unwrap_or(usize::MAX);
+                let end = start.saturating_add(usize::try_from(*bytes).unwrap_or(usize::MAX));
+                page.0.get(start..end).unwrap_or_default()
+            }
+        }
     }
 
     /// Its text, as a value that serde writes as it is.
     #[must_use]
     pub fn raw(&self) -> &RawValue {
-        &self.text
+        match &self.text {
+            Text::Own(text) => text,
+            // It was one before it came into its page.
+            Text::InPage { .. } => serde_json::from_str(self.text()).unwrap_or(RawValue::NULL),
+        }
+    }
+
+    /// The same item with its text in a page, where it begins at that byte.
+    pub(super) fn in_page(&self, page: &Arc<Page>, start: usize) -> Option<Self> {
+        let text = self.text();
+        page.0.get(start..)?.starts_with(text).then_some(())?;
+        let (start, bytes) = (u32::try_from(start).ok()?, u32::try_from(text.len()).ok()?);
+        let text = Text::InPage { page: Arc::clone(page), start, bytes };
+        Some(Self { text, image: self.image.clone() })
+    }
+
+    /// Whether its text is in a page.
+    pub(super) fn is_in_page(&self) -> bool {
+        matches!(self.text, Text::InPage { .. })
     }
 
     /// The image that was cut out of it.

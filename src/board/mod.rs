@@ -57,10 +57,13 @@ pub use decide::{Decision, decide, expire, patchable, permits};
 pub use foreign::{CLOCK_AHEAD_MS_MAX, FOREIGN_REVISION_MAX, Foreign};
 pub use frame::{COMMIT_BYTES_MAX, Frame, FrameError};
 pub use idempotency::{Forgotten, KEY_CHARS_MAX, Kept, Key, Keys, Remembered};
-pub use ids::{Digest, Epoch, Nonce, Revision, Seq, SessionId};
+pub use ids::{Digest, Epoch, Hashing, Nonce, Revision, Seq, SessionId};
 pub use image::{IMAGE_BYTES_MAX, IMAGE_MEMBER, IMAGE_TYPES, Image, Screenshot, recognise};
 pub use item::{ITEM_BYTES_MAX, ITEM_DEPTH_MAX, InvalidItem, Item};
-pub use log::{Entry, Log, LogName, SeqRange, Stamp, Updated};
+pub use log::{
+    CHUNK_BYTES, CHUNK_ENTRIES, Entry, Keys as TextKeys, Log, LogName, Run, RunText, SeqRange,
+    Stamp, Updated,
+};
 pub use names::{AgentName, CheckpointName, InvalidName, NAME_BYTES_MAX, SessionName};
 pub use rejected::{Branch, Current, Rejected};
 pub use restored::{Restored, RestoredLog};

@@ -126,7 +126,7 @@ impl From<StoredEntry<'_>> for Entry {
             revision: stored.revision,
             at: stored.at,
             agent: stored.agent,
-            updated: stored.updated_at.map(|at| Updated { at, by }),
+            updated: stored.updated_at.map(|at| Box::new(Updated { at, by })),
             work: stored.work.map(|work| Box::new(Work::from(work))),
             item: Item::restore(stored.item.into_owned(), stored.image.map(Cow::into_owned)),
         }

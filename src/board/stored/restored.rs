@@ -187,7 +187,7 @@ impl Returned<'_> {
             revision,
             at: self.at,
             agent: self.agent.map(Cow::into_owned),
-            updated: self.updated_at.map(|at| Updated { at, by }),
+            updated: self.updated_at.map(|at| Box::new(Updated { at, by })),
             work: self.done.map(|done| Box::new(Work::Done(Done::from(done)))),
             item: Item::restore(self.item.into_owned(), self.image.map(Cow::into_owned)),
         }

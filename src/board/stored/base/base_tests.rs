@@ -88,7 +88,7 @@ fn a_base_is_these_bytes_and_stays_so() {
     let questions = board.log(&LogName::Questions).unwrap();
     assert_eq!((questions.len(), questions.next_seq(), questions.bytes()), (3, Seq(10), items));
     let by = Some("B".parse().unwrap());
-    let updated = Some(Updated { at: Timestamp(2_000), by });
+    let updated = Some(Box::new(Updated { at: Timestamp(2_000), by }));
     assert_eq!(questions.get(Seq(4)).unwrap().updated, updated);
     assert_eq!((board.agents().len(), board.checkpoints().len()), (2, 2));
     assert!(board.asked().open().iter().eq(&[Seq(2), Seq(5)]), "told by the items");

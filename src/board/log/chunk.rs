@@ -1,0 +1,130 @@
+//! A chunk: neighbouring entries of a log that never change again, their items' texts in one page.
+
+use std::sync::Arc;
+
+use super::Entry;
+use super::texts::Texts;
+use crate::board::AgentName;
+use crate::board::item::Page;
+
+/// How much text of items is in a chunk, unless one of them is longer. A little less than a size that an
+/// allocator has blocks of.
+pub const CHUNK_BYTES: u64 = (64 << 10) - 64;
+
+/// How many entries are in a chunk.
+pub const CHUNK_ENTRIES: usize = 256;
+
+/// Up to this size a chunk may grow by changes of its entries before it is divided.
+const CHANGED_BYTES_MAX: u64 = 2 * CHUNK_BYTES;
+
+/// How many authors are looked through for the name of an entry's.
+const SHARED_NAMES_MAX: usize = 8;
+
+/// Neighbouring entries, at least one.
+#[derive(Debug)]
+pub(super) struct Chunk {
+    entries: Box<[Arc<Entry>]>,
+    bytes: u64,
+    texts: Texts,
+}
+
+impl Chunk {
+    /// A chunk of these entries, with the texts that are known of them.
+    pub(super) fn new(entries: Vec<Arc<Entry>>, texts: Texts) -> Self {
+        Self { bytes: bytes(&entries), entries: packed(entries).into(), texts }
+    }
+
+    /// As many chunks as these entries need. The texts are of the first of them.
+    pub(super) fn divide(entries: Vec<Arc<Entry>>, texts: Texts) -> impl Iterator<Item = Self> {
+        let (mut rest, mut texts) = (entries, Some(texts));
+        std::iter::from_fn(move || {
+            let mut sum = 0;
+            let fits = |entry: &&Arc<Entry>| {
+                sum += entry.item.bytes();
+                sum <= CHUNK_BYTES
+            };
+            let count = rest.iter().take(CHUNK_ENTRIES).take_while(fits).count().max(1);
+            let after = rest.split_off(count.min(rest.len()));
+            let own = std::mem::replace(&mut rest, after);
+            let texts = texts.take().map(|texts| texts.part(0..own.len())).unwrap_or_default();
+            (!own.is_empty()).then(|| Self::new(own, texts))
+        })
+    }
+
+    /// This chunk with another entry in the place of one: more than one where it got too large.
+    pub(super) fn with(&self, index: usize, entry: Arc<Entry>) -> Vec<Self> {
+        let same = self.entries.get(index).is_some_and(|old| old.item == entry.item);
+        let texts = self.texts.part(0..if same { self.entries.len() } else { index });
+        let mut entries = self.entries.to_vec();
+        if let Some(slot) = entries.get_mut(index) {
+            *slot = entry;
+        }
+        let bytes = bytes(&entries);
+        let loose = entries.iter().filter(|entry| !entry.item.is_in_page()).count();
+        if bytes > CHANGED_BYTES_MAX {
+            return Self::divide(entries, texts).collect();
+        }
+        // A page has the texts of those that were changed too, so it is written anew when many were.
+        if 2 * loose > entries.len() {
+            return vec![Self::new(entries, texts)];
+        }
+        vec![Self { entries: entries.into(), bytes, texts }]
+    }
+
+    /// Both in one, if that is not too large.
+    pub(super) fn joined(&self, next: &Self) -> Option<Self> {
+        let fits =
+            self.len() + next.len() <= CHUNK_ENTRIES && self.bytes + next.bytes <= CHUNK_BYTES;
+        let entries = || self.entries.iter().chain(&next.entries).cloned().collect();
+        fits.then(|| Self::new(entries(), self.texts.part(0..self.len())))
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub(super) fn entries(&self) -> &[Arc<Entry>] {
+        &self.entries
+    }
+
+    /// The seq of the first entry.
+    pub(super) fn first(&self) -> Option<super::Seq> {
+        self.entries.first().map(|entry| entry.seq)
+    }
+
+    pub(super) fn texts(&self) -> &Texts {
+        &self.texts
+    }
+}
+
+/// The bytes of these entries' items.
+pub(super) fn bytes<'a>(entries: impl IntoIterator<Item = &'a Arc<Entry>>) -> u64 {
+    entries.into_iter().map(|entry| entry.item.bytes()).sum()
+}
+
+/// The same entries with their texts in one page, which takes less memory than a block for each.
+fn packed(entries: Vec<Arc<Entry>>) -> Vec<Arc<Entry>> {
+    if entries.len() < 2 {
+        return entries;
+    }
+    let page = Arc::new(entries.iter().map(|entry| entry.item.text()).collect::<Page>());
+    let (mut at, mut names) = (0, Vec::new());
+    let pack = |entry: Arc<Entry>| {
+        let Some(item) = entry.item.in_page(&page, at) else { return entry };
+        at += item.text().len();
+        let agent = entry.agent.as_ref().map(|agent| shared(agent, &mut names));
+        Arc::new(Entry { item, agent, ..Entry::clone(&entry) })
+    };
+    entries.into_iter().map(pack).collect()
+}
+
+/// A name that is equal and may be in use already: most entries have few authors.
+fn shared(name: &AgentName, known: &mut Vec<AgentName>) -> AgentName {
+    if let Some(known) = known.iter().find(|known| *known == name) {
+        return known.clone();
+    }
+    if known.len() < SHARED_NAMES_MAX {
+        known.push(name.clone());
+    }
+    name.clone()
+}

@@ -1,0 +1,220 @@
+//! The changes of a log. Each costs what it changes, not what the log holds.
+
+use std::sync::Arc;
+
+use super::chunk::{self, CHUNK_BYTES, CHUNK_ENTRIES, Chunk};
+use super::tail::Tail;
+use super::texts::Texts;
+use super::{Entry, Log, Part, SeqRange, Stamp, Updated, distance};
+use crate::board::claim::Work;
+use crate::board::{Item, Revision, Seq};
+
+impl Log {
+    pub(in crate::board) fn append(&mut self, first: Seq, items: &[Item], stamp: Stamp<'_>) {
+        for (seq, item) in (first.0..).map(Seq).zip(items) {
+            self.last_seq = seq;
+            self.push(Arc::new(Entry {
+                seq,
+                revision: stamp.revision,
+                at: stamp.at,
+                agent: stamp.agent.cloned(),
+                updated: None,
+                work: None,
+                item: item.clone(),
+            }));
+        }
+        self.changed = stamp.revision;
+    }
+
+    pub(in crate::board) fn update(&mut self, seq: Seq, item: &Item, stamp: Stamp<'_>) {
+        self.change(seq, stamp, |entry| entry.item = item.clone());
+    }
+
+    /// Notes what has become of a request.
+    pub(in crate::board) fn mark(&mut self, seq: Seq, work: Option<Work>, stamp: Stamp<'_>) {
+        self.change(seq, stamp, |entry| entry.work = work.map(Box::new));
+    }
+
+    fn change(&mut self, seq: Seq, stamp: Stamp<'_>, change: impl FnOnce(&mut Entry)) {
+        let Some(entry) = self.get(seq) else { return };
+        let mut entry = Entry::clone(entry);
+        entry.revision = stamp.revision;
+        entry.updated = Some(Box::new(Updated { at: stamp.at, by: stamp.agent.cloned() }));
+        change(&mut entry);
+        self.set(self.ordinal(seq), Arc::new(entry));
+        self.changed = stamp.revision;
+    }
+
+    pub(in crate::board) fn clear(&mut self, revision: Revision) {
+        *self = Self { last_seq: self.last_seq, changed: revision, ..Self::default() };
+    }
+
+    pub(in crate::board) fn remove(&mut self, ranges: &[SeqRange], revision: Revision) {
+        self.changed = revision;
+        let (Some(first), Some(last)) = (ranges.first(), ranges.last()) else { return };
+        if ranges.len() == 1 && self.ordinal(first.first) == self.begin {
+            return self.remove_oldest(self.count_through(last.last));
+        }
+        let is_removed = |entry: &Arc<Entry>| {
+            let range = ranges.get(ranges.partition_point(|range| range.last < entry.seq));
+            range.is_some_and(|range| range.contains(entry.seq))
+        };
+        self.rebuild(first.first, last.last, |entries, _| {
+            let any = entries.iter().any(is_removed);
+            any.then(|| entries.iter().filter(|entry| !is_removed(entry)).cloned().collect())
+        });
+    }
+
+    /// Removes some entries and puts others in their places, or in the places of those that have their seqs.
+    pub(in crate::board) fn put_back(
+        &mut self,
+        removed: &[SeqRange],
+        entries: &[Arc<Entry>],
+        revision: Revision,
+    ) {
+        self.remove(removed, revision);
+        let (Some(first), Some(last)) = (entries.first(), entries.last()) else { return };
+        let mut back = entries.iter().peekable();
+        self.rebuild(first.seq, last.seq, |own, until| {
+            let is_here = |entry: &&Arc<Entry>| until.is_none_or(|until| entry.seq < until);
+            back.peek().filter(|entry| is_here(entry))?;
+            let mut merged = Vec::with_capacity(own.len() + 1);
+            for own in own {
+                merged.extend(std::iter::from_fn(|| back.next_if(|entry| entry.seq < own.seq)));
+                merged.push(back.next_if(|entry| entry.seq == own.seq).unwrap_or(own));
+            }
+            merged.extend(std::iter::from_fn(|| back.next_if(is_here)));
+            Some(merged.into_iter().cloned().collect())
+        });
+    }
+
+    /// Ends all claims on its entries, those that ran out too.
+    pub(in crate::board) fn end_claims(&mut self, revision: Revision) {
+        let is_open = |entry: &Entry| entry.work.as_deref().is_some_and(Work::is_open);
+        let open: Vec<_> = self.iter().filter(|entry| is_open(entry)).cloned().collect();
+        for entry in open {
+            let free = Entry { revision, work: None, ..Entry::clone(&entry) };
+            self.set(self.ordinal(entry.seq), Arc::new(free));
+            self.changed = revision;
+        }
+    }
+
+    /// A log as a base begins it: what was counted, and no entries yet.
+    pub(in crate::board) fn restore(last_seq: Seq, changed: Revision) -> Self {
+        Self { last_seq, changed, ..Self::default() }
+    }
+
+    /// Takes back the next entry; `false` where its seq is none that can follow.
+    pub(in crate::board) fn restore_entry(&mut self, entry: Entry) -> bool {
+        let before = self.end.checked_sub(1).and_then(|last| self.of_ordinal(last));
+        let before = before.map_or(Seq(0), |entry| entry.seq);
+        if entry.seq <= before || entry.seq > self.last_seq {
+            return false;
+        }
+        self.push(Arc::new(entry));
+        true
+    }
+
+    pub(super) fn push(&mut self, entry: Arc<Entry>) {
+        let bytes = entry.item.bytes();
+        let count = self.tail_places().len();
+        if count >= CHUNK_ENTRIES || (count > 0 && self.tail_bytes + bytes > CHUNK_BYTES) {
+            self.seal();
+        }
+        self.bytes += entry.bytes();
+        self.tail_bytes += bytes;
+        let place = distance(self.tail_begin, self.end);
+        let put = match &self.tail {
+            Some(tail) => tail.put(place, entry),
+            None => Err(entry),
+        };
+        if let Err(entry) = put {
+            let tail = self.own_tail();
+            let place = distance(self.tail_begin, self.end);
+            let put = tail.put(place, entry);
+            debug_assert!(put.is_ok(), "a new tail has room");
+            self.tail = Some(Arc::new(tail));
+        }
+        self.end += 1;
+    }
+
+    /// A tail with this log's entries only, and room.
+    fn own_tail(&mut self) -> Tail {
+        let places = self.tail_places();
+        self.tail_begin = self.tail_begin.max(self.begin);
+        match &self.tail {
+            Some(tail) => Tail::of(tail.entries(places.clone()), tail.texts().part(places)),
+            None => Tail::of(std::iter::empty(), Texts::default()),
+        }
+    }
+
+    /// Makes a chunk of the tail.
+    fn seal(&mut self) {
+        let places = self.tail_places();
+        if let Some(tail) = self.tail.take() {
+            let entries = tail.entries(places.clone()).cloned().collect();
+            let chunk = Arc::new(Chunk::new(entries, tail.texts().part(places)));
+            self.parts.push_back(Part { begin: self.tail_begin.max(self.begin), chunk });
+        }
+        (self.tail_begin, self.tail_bytes) = (self.end, 0);
+    }
+
+    /// Puts an entry in the place of one that has the same seq.
+    fn set(&mut self, ordinal: u64, entry: Arc<Entry>) {
+        let Some(old) = self.of_ordinal(ordinal) else { return };
+        let same = old.item == entry.item;
+        self.bytes = self.bytes - old.bytes() + entry.bytes();
+        if let Some(index) = self.part_of(ordinal) {
+            let Some(part) = self.parts.get(index).cloned() else { return };
+            let chunks = part.chunk.with(distance(part.begin, ordinal), entry);
+            self.parts.remove(index);
+            let (mut begin, mut index) = (part.begin, index);
+            for chunk in chunks {
+                let part = Part { begin, chunk: Arc::new(chunk) };
+                begin = part.end();
+                self.parts.insert(index, part);
+                index += 1;
+            }
+            return;
+        }
+        let mut entries = self.tail_entries();
+        let place = distance(self.tail_begin.max(self.begin), ordinal);
+        if let Some(slot) = entries.get_mut(place) {
+            *slot = entry;
+        }
+        let known = if same { entries.len() } else { place };
+        self.replace_tail(&entries, known);
+    }
+
+    pub(super) fn tail_entries(&self) -> Vec<Arc<Entry>> {
+        let tail = self.tail.iter();
+        tail.flat_map(|tail| tail.entries(self.tail_places())).cloned().collect()
+    }
+
+    /// Makes a tail of these entries, of which the texts of the first are those of the tail that was.
+    pub(super) fn replace_tail(&mut self, entries: &[Arc<Entry>], known: usize) {
+        let from = self.tail_places().start;
+        let texts = self.tail.as_ref().map(|tail| tail.texts().part(from..from + known));
+        self.tail_begin = self.tail_begin.max(self.begin);
+        self.tail_bytes = chunk::bytes(entries);
+        self.end = self.tail_begin + entries.len() as u64;
+        let tail = || Arc::new(Tail::of(entries.iter(), texts.unwrap_or_default()));
+        self.tail = (!entries.is_empty()).then(tail);
+    }
+
+    fn remove_oldest(&mut self, count: usize) {
+        let begin = self.begin + count as u64;
+        let removed = self.iter().take(count);
+        self.bytes -= removed.map(|entry| entry.bytes()).sum::<u64>();
+        let of_tail = distance(self.tail_begin.max(self.begin), begin);
+        let removed = self.tail.iter().flat_map(|tail| tail.entries(self.tail_places()));
+        self.tail_bytes -= chunk::bytes(removed.take(of_tail));
+        self.begin = begin;
+        while self.parts.front().is_some_and(|part| part.end() <= begin) {
+            self.parts.pop_front();
+        }
+        if self.tail_places().is_empty() {
+            (self.tail, self.tail_begin) = (None, self.end);
+        }
+    }
+}

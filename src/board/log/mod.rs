@@ -1,0 +1,358 @@
+//! A log: an ordered list of entries, each an item in its envelope. Cloning one is O(1).
+//!
+//! The entries lie in chunks that never change, and in an open tail. A change makes anew the chunk that it is in
+//! and no other, so that the rest stays what it was, with the texts that were made of it.
+
+mod chunk;
+mod edit;
+mod rebuild;
+mod run;
+mod tail;
+mod texts;
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use imbl::Vector;
+use serde::{Deserialize, Serialize};
+
+use self::chunk::Chunk;
+pub use self::chunk::{CHUNK_BYTES, CHUNK_ENTRIES};
+pub use self::run::{Run, RunText};
+use self::tail::Tail;
+pub use self::texts::Keys;
+use super::claim::Work;
+use super::{AgentName, Item, Revision, Seq, Timestamp};
+
+/// Which of a session's logs.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LogName {
+    /// What was asked of the user, with the answers.
+    Questions,
+    /// What the user wants.
+    Requests,
+    /// What was done, step by step.
+    Trajectories,
+    /// What was seen.
+    Screenshots,
+    /// What one agent remembers of its own steps.
+    Memory(AgentName),
+}
+
+impl LogName {
+    /// The four logs of the board itself, in the order in which it is shown.
+    pub const BOARD: [Self; 4] =
+        [Self::Questions, Self::Requests, Self::Trajectories, Self::Screenshots];
+
+    /// The log of the board that has this name.
+    #[must_use]
+    pub fn of_board(name: &str) -> Option<Self> {
+        Self::BOARD.into_iter().find(|log| log.to_string() == name)
+    }
+}
+
+impl fmt::Display for LogName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Questions => f.write_str("questions"),
+            Self::Requests => f.write_str("requests"),
+            Self::Trajectories => f.write_str("trajectories"),
+            Self::Screenshots => f.write_str("screenshots"),
+            Self::Memory(agent) => write!(f, "the memory of {agent}"),
+        }
+    }
+}
+
+/// An item in its envelope.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its place in the log.
+    pub seq: Seq,
+    /// The revision of its last change.
+    pub revision: Revision,
+    /// When it was appended.
+    pub at: Timestamp,
+    /// Who appended it.
+    pub agent: Option<AgentName>,
+    /// When and by whom it was last changed, if it ever was.
+    pub updated: Option<Box<Updated>>,
+    /// What has become of it, where it is a request that somebody claimed or finished.
+    pub work: Option<Box<Work>>,
+    /// What it holds.
+    pub item: Item,
+}
+
+impl Entry {
+    /// The bytes that it counts for: its item's text, and that of its result.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.item.bytes() + self.work.as_deref().map_or(0, Work::bytes)
+    }
+}
+
+/// The last change of an entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Updated {
+    /// When.
+    pub at: Timestamp,
+    /// By whom, where one was named.
+    pub by: Option<AgentName>,
+}
+
+/// Who wrote when, and in which commit: what an envelope takes from it.
+#[derive(Clone, Copy, Debug)]
+pub struct Stamp<'a> {
+    /// The commit's revision.
+    pub revision: Revision,
+    /// The commit's time.
+    pub at: Timestamp,
+    /// The commit's author.
+    pub agent: Option<&'a AgentName>,
+}
+
+/// An ordered list of entries.
+///
+/// Inside, each entry has an ordinal: its index, and besides how many went from the front before. So taking
+/// away the oldest changes no chunk.
+#[derive(Clone, Debug, Default)]
+pub struct Log {
+    /// The ordinal of the first entry.
+    begin: u64,
+    /// The ordinal after the last entry's.
+    end: u64,
+    /// The chunks one after the other; of the first one only what is not before the beginning is there.
+    parts: Vector<Part>,
+    /// Where the last entries are, if not all are in chunks.
+    tail: Option<Arc<Tail>>,
+    /// The ordinal of the tail's first place.
+    tail_begin: u64,
+    /// The bytes of the items in the tail.
+    tail_bytes: u64,
+    last_seq: Seq,
+    changed: Revision,
+    bytes: u64,
+}
+
+/// A chunk in its place.
+#[derive(Clone, Debug)]
+struct Part {
+    /// The ordinal of the chunk's first entry.
+    begin: u64,
+    chunk: Arc<Chunk>,
+}
+
+impl Part {
+    /// The ordinal after its last entry's.
+    fn end(&self) -> u64 {
+        self.begin + self.chunk.len() as u64
+    }
+
+    /// The places in the chunk of the entries whose ordinals are in this range.
+    fn places(&self, ordinals: &Range<u64>) -> Range<usize> {
+        let place = |ordinal: u64| distance(self.begin, ordinal).min(self.chunk.len());
+        place(ordinals.start)..place(ordinals.end)
+    }
+}
+
+/// How far the second is after the first; nothing where it is before.
+fn distance(from: u64, to: u64) -> usize {
+    usize::try_from(to.saturating_sub(from)).unwrap_or(usize::MAX)
+}
+
+impl Log {
+    /// How many entries it has.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        distance(self.begin, self.end)
+    }
+
+    /// Whether it has none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.begin == self.end
+    }
+
+    /// The seq given last, kept even when its entry is gone.
+    #[must_use]
+    pub fn last_seq(&self) -> Seq {
+        self.last_seq
+    }
+
+    /// The revision of its last change; 0 where there was none.
+    #[must_use]
+    pub fn changed(&self) -> Revision {
+        self.changed
+    }
+
+    /// The bytes of its items' text, images not counted.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The entry with this seq.
+    #[must_use]
+    pub fn get(&self, seq: Seq) -> Option<&Arc<Entry>> {
+        self.of_ordinal(self.ordinal(seq)).filter(|entry| entry.seq == seq)
+    }
+
+    /// The entry at this index, counted from the oldest.
+    #[must_use]
+    pub fn at(&self, index: usize) -> Option<&Arc<Entry>> {
+        self.of_ordinal(self.begin.saturating_add(index as u64))
+    }
+
+    /// How many entries have a seq up to and including this one.
+    #[must_use]
+    pub fn count_through(&self, seq: Seq) -> usize {
+        distance(self.begin, self.ordinal(Seq(seq.0.saturating_add(1))))
+    }
+
+    /// All entries, oldest first.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Arc<Entry>> {
+        let ordinals = self.begin..self.end;
+        let of_chunk = move |part: &'_ Part| part.places(&ordinals);
+        let chunks = self
+            .parts
+            .iter()
+            .flat_map(move |part| part.chunk.entries().get(of_chunk(part)).unwrap_or_default());
+        let tail = self.tail.iter();
+        chunks.chain(tail.flat_map(|tail| tail.entries(self.tail_places())))
+    }
+
+    /// The entries at these indexes in runs, of which each has a place for the texts that are made of it.
+    pub fn runs(&self, indexes: Range<usize>) -> impl Iterator<Item = Run> {
+        let ordinal = |index: usize| self.begin.saturating_add(index as u64).min(self.end);
+        let ordinals = ordinal(indexes.start)..ordinal(indexes.end);
+        let first = self.part_of(ordinals.start).unwrap_or_default();
+        let parts = (first..self.parts.len()).map_while(|index| self.parts.get(index));
+        let end = ordinals.end;
+        let tail = self.tail.as_ref().map(|tail| {
+            let place = |ordinal| distance(self.tail_begin, ordinal);
+            Run::of_tail(tail, place(ordinals.start)..place(ordinals.end))
+        });
+        let chunks = parts
+            .take_while(move |part| part.begin < end)
+            .map(move |part| Run::of_chunk(&part.chunk, part.places(&ordinals)));
+        chunks.chain(tail).filter(|run| !run.is_empty())
+    }
+
+    /// The seq that the next entry gets.
+    #[must_use]
+    pub fn next_seq(&self) -> Seq {
+        Seq(self.last_seq.0 + 1)
+    }
+
+    /// The bytes of the texts that are kept beside its entries.
+    #[must_use]
+    pub fn kept_text_bytes(&self) -> usize {
+        self.texts().map(texts::Texts::bytes).sum()
+    }
+
+    /// Gives up the texts that are kept beside its entries, also in the other boards that share them.
+    pub fn forget_texts(&self) {
+        self.texts().for_each(texts::Texts::forget);
+    }
+
+    fn texts(&self) -> impl Iterator<Item = &texts::Texts> {
+        let chunks = self.parts.iter().map(|part| part.chunk.texts());
+        chunks.chain(self.tail.iter().map(|tail| tail.texts()))
+    }
+
+    /// The entry with this ordinal.
+    fn of_ordinal(&self, ordinal: u64) -> Option<&Arc<Entry>> {
+        if !(self.begin..self.end).contains(&ordinal) {
+            return None;
+        }
+        match self.part_of(ordinal).and_then(|index| self.parts.get(index)) {
+            Some(part) => part.chunk.entries().get(distance(part.begin, ordinal)),
+            None => self.tail.as_ref()?.get(distance(self.tail_begin, ordinal)),
+        }
+    }
+
+    /// The part that has this ordinal; `None` where the tail has it.
+    fn part_of(&self, ordinal: u64) -> Option<usize> {
+        let found = self.parts.binary_search_by(|part| part.begin.cmp(&ordinal));
+        let index = found.or_else(|after| after.checked_sub(1).ok_or(())).ok()?;
+        self.parts.get(index).filter(|part| ordinal < part.end()).map(|_| index)
+    }
+
+    /// The ordinal of the first entry whose seq is not below this one; the end where there is none.
+    fn ordinal(&self, seq: Seq) -> u64 {
+        if let Some(tail) = &self.tail
+            && let places = self.tail_places()
+            && tail.get(places.start).is_some_and(|first| first.seq <= seq)
+        {
+            let place = tail.partition(places, |entry| entry.seq < seq);
+            return self.tail_begin + place as u64;
+        }
+        let found = self.parts.binary_search_by(|part| part.chunk.first().cmp(&Some(seq)));
+        let index = found.unwrap_or_else(|after| after.saturating_sub(1));
+        let Some(part) = self.parts.get(index) else { return self.begin };
+        let place = part.chunk.entries().partition_point(|entry| entry.seq < seq);
+        self.begin.max(part.begin + place as u64)
+    }
+
+    /// The places in the tail that this log's entries are in.
+    fn tail_places(&self) -> Range<usize> {
+        distance(self.tail_begin, self.begin)..distance(self.tail_begin, self.end)
+    }
+}
+
+/// Equal entries make equal logs, in whatever chunks they lie.
+impl PartialEq for Log {
+    fn eq(&self, other: &Self) -> bool {
+        (self.len(), self.last_seq, self.changed, self.bytes)
+            == (other.len(), other.last_seq, other.changed, other.bytes)
+            && self.iter().eq(other.iter())
+    }
+}
+
+/// All seqs from `first` through `last`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "(Seq, Seq)", into = "(Seq, Seq)")]
+pub struct SeqRange {
+    /// The first one.
+    pub first: Seq,
+    /// The last one, included.
+    pub last: Seq,
+}
+
+/// Ascending seqs of a log's entries as ranges without a kept entry between.
+pub(super) fn ranges(log: &Log, seqs: &[Seq]) -> Vec<SeqRange> {
+    let mut ranges: Vec<SeqRange> = Vec::new();
+    for &seq in seqs {
+        match ranges.last_mut() {
+            Some(range) if log.count_through(range.last) + 1 == log.count_through(seq) => {
+                range.last = seq;
+            }
+            Some(_) | None => ranges.push(SeqRange { first: seq, last: seq }),
+        }
+    }
+    ranges
+}
+
+impl SeqRange {
+    /// Whether this seq is in it.
+    #[must_use]
+    pub fn contains(&self, seq: Seq) -> bool {
+        (self.first..=self.last).contains(&seq)
+    }
+}
+
+impl From<(Seq, Seq)> for SeqRange {
+    fn from((first, last): (Seq, Seq)) -> Self {
+        Self { first, last }
+    }
+}
+
+impl From<SeqRange> for (Seq, Seq) {
+    fn from(range: SeqRange) -> Self {
+        (range.first, range.last)
+    }
+}
+
+#[cfg(test)]
+mod log_tests;

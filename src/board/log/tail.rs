@@ -1,0 +1,65 @@
+//! The open end of a log. The boards after each other share it, and each reads only as far as its own log goes.
+//!
+//! A place is filled once and for all. Where a board that was given up, or another branch, has filled it, whoever
+//! comes after takes a tail of its own.
+
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use super::Entry;
+use super::texts::Texts;
+
+/// How many places a tail has at least.
+const PLACES_MIN: usize = 4;
+
+#[derive(Debug)]
+pub(super) struct Tail {
+    places: Box<[OnceLock<Arc<Entry>>]>,
+    texts: Texts,
+}
+
+impl Tail {
+    /// A tail that begins with these entries, and has room for at least one more.
+    pub(super) fn of<'a>(entries: impl Iterator<Item = &'a Arc<Entry>>, texts: Texts) -> Self {
+        let mut places: Vec<OnceLock<_>> = entries.cloned().map(OnceLock::from).collect();
+        let room = (places.len() + 1).next_power_of_two().max(PLACES_MIN);
+        places.resize_with(room, OnceLock::new);
+        Self { places: places.into(), texts }
+    }
+
+    /// Fills a place; gives the entry back where it is filled already, or there is none.
+    pub(super) fn put(&self, place: usize, entry: Arc<Entry>) -> Result<(), Arc<Entry>> {
+        match self.places.get(place) {
+            Some(free) => free.set(entry),
+            None => Err(entry),
+        }
+    }
+
+    pub(super) fn get(&self, place: usize) -> Option<&Arc<Entry>> {
+        self.places.get(place)?.get()
+    }
+
+    /// The entries in these places.
+    pub(super) fn entries(
+        &self,
+        places: Range<usize>,
+    ) -> impl DoubleEndedIterator<Item = &Arc<Entry>> {
+        let places = self.places.get(places).unwrap_or_default();
+        places.iter().filter_map(OnceLock::get)
+    }
+
+    /// In which of these places the first entry is that is not before this; the end where none is.
+    pub(super) fn partition(
+        &self,
+        places: Range<usize>,
+        is_before: impl Fn(&Entry) -> bool,
+    ) -> usize {
+        let start = places.start;
+        let entries = self.places.get(places).unwrap_or_default();
+        start + entries.partition_point(|place| place.get().is_some_and(|entry| is_before(entry)))
+    }
+
+    pub(super) fn texts(&self) -> &Texts {
+        &self.texts
+    }
+}
