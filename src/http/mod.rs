@@ -44,6 +44,7 @@ mod read;
 mod repeat;
 mod routes;
 mod screenshots;
+mod segments;
 mod server;
 mod session_patch;
 mod sessions;

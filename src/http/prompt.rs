@@ -1,25 +1,30 @@
-//! The prompt: the board as a model reads it, written piece by piece from a snapshot.
+//! The prompt: the board as a model reads it, put together from a snapshot. What was made of its items before
+//! is sent again as it is.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::Arc;
-use std::vec::IntoIter;
 
+use axum::body::Bytes;
 use axum::response::Response;
 use utoipa::ToSchema;
 
 use super::answer::JSON;
+use super::body::work;
 use super::docs;
 use super::etag::{Rendering, Resource};
 use super::params::{Params, invalid};
 use super::path::{SessionPath, image_url};
 use super::problem::Problem;
 use super::read::{Early, Reading};
-use super::state_text::StateText;
-use super::stream::{self, PIECE_BYTES, Pieces};
+use super::segments::Segments;
 use super::view::{Images, keys_param};
-use crate::board::{Board, Entry, Log, LogName, Revision, Selection, Seq, SessionName, Walk};
-use crate::prompt::{ListPart, OPENING, image_part, metadata_part, state_part};
-use crate::service::{Service, ServiceError};
+use crate::board::{Board, Entry, Log, LogName, Revision, Run, RunText, SessionName, TextKeys};
+use crate::prompt::{
+    IMAGE_BEGIN, IMAGE_END, LIST_COMMA, LIST_END, OPENING, image_value, list_begin, list_items,
+    list_items_once, metadata_parts, state_part,
+};
+use crate::service::ServiceError;
 
 /// How many agents' memories one prompt may include.
 const MEMORIES_MAX: usize = 100;
@@ -119,8 +124,10 @@ pub(super) async fn get(
         Ok(Rendering::of(Resource::Prompt, version))
     };
     let (answer, board) = reading.of(&session, rendering).await?;
-    let pieces = PromptPieces::new(reading.service, board, session, query);
-    Ok(answer.body(JSON, stream::body(pieces).await?))
+    let prompt = Prompt::of(&board, &session, query);
+    let segments = prompt.segments().await?;
+    let body = segments.body(reading.service, board).await?;
+    Ok(answer.body(JSON, body))
 }
 
 /// The last change of anything that the prompt shows, the session's settings among it.
@@ -133,132 +140,124 @@ fn last_change(board: &Board, shown: &[Shown]) -> Revision {
     changed.fold(configured, Revision::max)
 }
 
-/// A prompt while it is being written.
-struct PromptPieces {
-    service: Service,
-    board: Arc<Board>,
-    session: SessionName,
-    shown: IntoIter<Shown>,
-    latest: Option<usize>,
-    keys: Option<Arc<[String]>>,
-    images: Images,
-    open: Option<Open>,
-    begun: bool,
+/// A prompt while it is put together.
+struct Prompt<'a> {
+    board: &'a Arc<Board>,
+    session: &'a SessionName,
+    query: PromptQuery,
+    keys: TextKeys,
+    /// Whether the keys are the session's own, so that others will ask for them too.
+    keeps: bool,
+    out: Segments,
 }
 
-/// A part while it is being written.
-enum Open {
-    List(Walk, ListPart),
-    Screenshots(Walk),
-    State(StateText),
-}
+impl<'a> Prompt<'a> {
+    fn of(board: &'a Arc<Board>, session: &'a SessionName, mut query: PromptQuery) -> Self {
+        let set = board.life().and_then(|life| life.settings.history_keys.as_deref());
+        let keeps = query.keys.is_none() || query.keys.as_deref() == set;
+        let keys = query.keys.take().or_else(|| set.map(Arc::from));
+        Self { board, session, query, keys, keeps, out: Segments::default() }
+    }
 
-impl PromptPieces {
-    fn new(service: Service, board: Arc<Board>, session: SessionName, query: PromptQuery) -> Self {
-        let set = board.life().and_then(|life| life.settings.history_keys.clone());
-        Self {
-            service,
-            session,
-            shown: query.shown.into_iter(),
-            latest: query.latest,
-            keys: query.keys.or_else(|| set.map(Arc::from)),
-            images: query.images,
-            open: None,
-            begun: false,
-            board,
+    /// What its body is made of. The texts of items that were not asked for before are made here.
+    async fn segments(mut self) -> Result<Segments, ServiceError> {
+        self.out.push_str("[");
+        self.out.push_str(OPENING);
+        for shown in std::mem::take(&mut self.query.shown) {
+            match shown {
+                Shown::Log(LogName::Screenshots) => self.screenshots().await,
+                Shown::Log(log) => self.list(&log).await,
+                Shown::State => {
+                    self.out.push_str(", ");
+                    self.out.push_bytes(state(self.board).await?);
+                }
+            }
+        }
+        self.out.push_str("]\n");
+        Ok(self.out)
+    }
+
+    async fn list(&mut self, name: &LogName) {
+        self.out.push_str(", ");
+        self.out.push_str(&list_begin(name));
+        let board = Arc::clone(self.board);
+        let keys = self.keys_of(name);
+        let keeps = keys.is_none() || self.keeps;
+        let runs = board.log(name).into_iter().flat_map(|log| log.runs(self.indexes(log)));
+        // A comma comes before each item but the first.
+        let mut comma = LIST_COMMA.len();
+        for run in runs.collect::<Vec<_>>() {
+            let skipped = std::mem::take(&mut comma);
+            if keeps {
+                let items = kept(&run, &keys, |run| list_items(run, &keys)).await;
+                self.out.push_bytes(items.whole().slice(skipped..));
+            } else {
+                let keys = keys.clone();
+                self.out.push_made(move || list_items_once(&run, &keys).split_off(skipped));
+            }
+        }
+        self.out.push_str(LIST_END);
+    }
+
+    async fn screenshots(&mut self) {
+        let board = Arc::clone(self.board);
+        let Some(log) = board.log(&LogName::Screenshots) else { return };
+        for run in log.runs(0..log.len()).collect::<Vec<_>>() {
+            let metadata = kept(&run, &None, metadata_parts).await;
+            if self.query.images == Images::None {
+                self.out.push_bytes(metadata.whole());
+                continue;
+            }
+            for (entry, metadata) in run.entries().zip(metadata.each()) {
+                self.out.push_bytes(metadata);
+                self.image(entry);
+            }
         }
     }
 
-    /// Begins the next part; `None` after the last one.
-    async fn begin(&mut self, out: &mut String) -> Result<Option<Open>, ServiceError> {
-        let Some(shown) = self.shown.next() else { return Ok(None) };
-        let log = match shown {
-            Shown::Log(log) => log,
-            Shown::State => {
-                out.push_str(", ");
-                let text = StateText::of(&self.board, |board| state_part(&board.state().text()));
-                return Ok(Some(Open::State(text.await?)));
+    fn image(&mut self, entry: &Entry) {
+        self.out.push_str(IMAGE_BEGIN);
+        match entry.item.image() {
+            Some(image) => {
+                self.out.push_str("\"");
+                if self.query.images == Images::Inline {
+                    self.out.push_image(image);
+                } else {
+                    self.out.push_str(&image_url(self.session, entry.seq));
+                }
+                self.out.push_str("\"");
             }
-        };
-        let selection = Selection { after: self.after(&log), ..Selection::default() };
-        let walk = selection.walk(&self.board, &log);
-        if log == LogName::Screenshots {
-            return Ok(Some(Open::Screenshots(walk)));
+            None => self.out.push_bytes(image_value(&entry.item).into()),
         }
-        out.push_str(", ");
-        Ok(Some(Open::List(walk, ListPart::open(&log, out))))
+        self.out.push_str(IMAGE_END);
     }
 
-    /// Writes some more of a part; `None` when it has come to its end.
-    async fn go_on(&self, open: Open, out: &mut String) -> Result<Option<Open>, ServiceError> {
-        Ok(match open {
-            Open::List(mut walk, mut part) => {
-                let Some(entry) = walk.next() else {
-                    part.close(out);
-                    return Ok(None);
-                };
-                part.item(&entry.item, self.keys_of(walk.log()).as_deref(), out);
-                Some(Open::List(walk, part))
-            }
-            Open::Screenshots(mut walk) => {
-                let Some(entry) = walk.next() else { return Ok(None) };
-                self.screenshot(&entry, out).await?;
-                Some(Open::Screenshots(walk))
-            }
-            Open::State(mut text) => text.write(out).then_some(Open::State(text)),
-        })
+    /// The last entries of a text log, if only those are wanted.
+    fn indexes(&self, log: &Log) -> Range<usize> {
+        let latest = self.query.latest.unwrap_or(log.len());
+        log.len().saturating_sub(latest)..log.len()
     }
 
-    /// Where the last items of a text log begin, if only those are wanted.
-    fn after(&self, log: &LogName) -> Option<Seq> {
-        let latest = self.latest.filter(|_| *log != LogName::Screenshots)?;
-        let entries = self.board.log(log)?;
-        let before = entries.len().checked_sub(latest)?.checked_sub(1)?;
-        entries.at(before).map(|entry| entry.seq)
-    }
-
-    fn keys_of(&self, log: &LogName) -> Option<Arc<[String]>> {
+    fn keys_of(&self, log: &LogName) -> TextKeys {
         let selects = matches!(log, LogName::Trajectories | LogName::Memory(_));
         self.keys.clone().filter(|_| selects)
     }
-
-    async fn screenshot(&self, entry: &Entry, out: &mut String) -> Result<(), ServiceError> {
-        out.push_str(", ");
-        metadata_part(&entry.item, out);
-        let url = match (self.images, entry.item.image()) {
-            (Images::None, _) => return Ok(()),
-            (Images::Url, Some(_)) => Some(image_url(&self.session, entry.seq)),
-            (Images::Inline, Some(image)) => {
-                Some(self.service.image_url(&self.board, image).await?)
-            }
-            (Images::Inline | Images::Url, None) => None,
-        };
-        out.push_str(", ");
-        image_part(&entry.item, url.as_deref(), out);
-        Ok(())
-    }
 }
 
-impl Pieces for PromptPieces {
-    async fn write(&mut self, out: &mut String) -> Result<bool, ServiceError> {
-        let start = out.len();
-        if !self.begun {
-            self.begun = true;
-            out.push('[');
-            out.push_str(OPENING);
-        }
-        while out.len() - start < PIECE_BYTES {
-            self.open = match self.open.take() {
-                Some(open) => self.go_on(open, out).await?,
-                None => match self.begin(out).await? {
-                    Some(open) => Some(open),
-                    None => {
-                        out.push_str("]\n");
-                        return Ok(false);
-                    }
-                },
-            };
-        }
-        Ok(true)
+/// The part of the state; made where it may block, if the state is large.
+async fn state(board: &Arc<Board>) -> Result<Bytes, ServiceError> {
+    let board = Arc::clone(board);
+    let bytes = usize::try_from(board.state().bytes()).unwrap_or(usize::MAX);
+    let part = work(bytes, move || Ok(state_part(&board.state().text()))).await;
+    Ok(part.map_err(|_| ServiceError::Fault)?.into())
+}
+
+/// The text of a run that is kept with it. Making one takes a while, after which others have their turn.
+async fn kept(run: &Run, keys: &TextKeys, make: impl FnOnce(&Run) -> RunText) -> RunText {
+    let is_new = !run.has_text(keys);
+    let text = make(run);
+    if is_new {
+        tokio::task::yield_now().await;
     }
+    text
 }

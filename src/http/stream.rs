@@ -10,7 +10,7 @@ use crate::service::ServiceError;
 pub(super) const PIECE_BYTES: usize = 64 << 10;
 
 /// Up to this size an answer is made whole before its first byte is sent.
-const WHOLE_BYTES_MAX: usize = 256 << 10;
+pub(super) const WHOLE_BYTES_MAX: usize = 256 << 10;
 
 /// Something that writes itself piece by piece.
 pub(super) trait Pieces: Send + 'static {

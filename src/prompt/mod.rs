@@ -6,7 +6,8 @@
 pub mod python;
 mod python_float;
 
-use crate::board::{IMAGE_MEMBER, Item, LogName, json};
+use self::python::Literal;
+use crate::board::{IMAGE_MEMBER, Item, LogName, Run, RunText, TextKeys, json};
 
 /// The part that opens every prompt.
 pub const OPENING: &str = "{\"type\": \"text\", \"text\": \"[Blackboard:]\"}";
@@ -23,84 +24,84 @@ pub fn heading(log: &LogName) -> String {
     }
 }
 
-/// A text part while it is being written: a heading, and a list of items as Python's `json.dumps`
-/// writes it.
-#[derive(Debug, Default)]
-pub struct ListPart {
-    begun: bool,
-    line: String,
+/// The beginning of the part of a text log: its heading, and a list as Python's `json.dumps` writes it.
+#[must_use]
+pub fn list_begin(log: &LogName) -> String {
+    format!("{}[", text_begin(&format!("{}\n ", heading(log))))
 }
 
-impl ListPart {
-    /// Writes the part's beginning.
-    pub fn open(log: &LogName, out: &mut String) -> Self {
-        open_text(&format!("{}\n [", heading(log)), out);
-        Self::default()
-    }
+/// The end of the part of a text log.
+pub const LIST_END: &str = "]\"}";
 
-    /// Writes one item, with these members only where some are named.
-    pub fn item(&mut self, item: &Item, keys: Option<&[String]>, out: &mut String) {
-        if self.begun {
-            out.push_str(", ");
-        }
-        self.begun = true;
-        self.line.clear();
-        match keys {
-            Some(keys) => {
-                let keep = |name: &str| keys.iter().any(|key| key == name);
-                python::dumps_members(item.text(), keep, &mut self.line);
-            }
-            None => python::dumps(item.text(), &mut self.line),
-        }
-        python::escape_into(&self.line, out);
-    }
+/// What stands between two items of a list, and begins the text of a run of them.
+pub const LIST_COMMA: &str = ", ";
 
-    /// Writes the part's end.
-    pub fn close(self, out: &mut String) {
-        out.push_str("]\"}");
+/// The items of a run as they stand in the list of their log's part, with the comma before each, and with these
+/// members only where some are named. It is kept with the run.
+#[must_use]
+pub fn list_items(run: &Run, keys: &TextKeys) -> RunText {
+    let mut literal = Literal::default();
+    run.text(keys, |entry, out| list_item(&entry.item, keys, &mut literal, out))
+}
+
+/// The same items, for keys that hardly anybody else asks for: it is not kept.
+#[must_use]
+pub fn list_items_once(run: &Run, keys: &TextKeys) -> String {
+    let (mut literal, mut out) = (Literal::default(), String::new());
+    run.entries().for_each(|entry| list_item(&entry.item, keys, &mut literal, &mut out));
+    out
+}
+
+fn list_item(item: &Item, keys: &TextKeys, literal: &mut Literal, out: &mut String) {
+    out.push_str(LIST_COMMA);
+    match keys {
+        Some(keys) => {
+            let keep = |name: &str| keys.iter().any(|key| key == name);
+            literal.dumps_members(item.text(), keep, out);
+        }
+        None => literal.dumps(item.text(), out),
     }
 }
 
-/// Writes a text part's beginning. Its string stays open.
-fn open_text(beginning: &str, out: &mut String) {
-    out.push_str("{\"type\": \"text\", \"text\": ");
-    let mut opening = String::new();
+/// A text part's beginning. Its string stays open.
+fn text_begin(beginning: &str) -> String {
+    let mut opening = String::from("{\"type\": \"text\", \"text\": ");
     json::quote(beginning, &mut opening);
-    out.push_str(opening.strip_suffix('"').unwrap_or(&opening));
+    opening.pop();
+    opening
 }
 
 /// The part of the state: a heading, and its document as Python's `json.dumps` writes it.
 #[must_use]
 pub fn state_part(document: &str) -> String {
-    let (mut part, mut dumped) = (String::new(), String::new());
-    open_text("[State:]\n ", &mut part);
-    python::dumps(document, &mut dumped);
-    python::escape_into(&dumped, &mut part);
+    let mut part = text_begin("[State:]\n ");
+    Literal::default().dumps(document, &mut part);
     part.push_str("\"}");
     part
 }
 
-/// Writes a screenshot's first part: its metadata as Python's `json.dumps` writes it.
-pub fn metadata_part(item: &Item, out: &mut String) {
-    let mut metadata = String::new();
-    python::dumps(item.get("metadata").unwrap_or("\"\""), &mut metadata);
-    out.push_str("{\"type\": \"text\", \"text\": \"");
-    python::escape_into(&metadata, out);
-    out.push_str("\"}");
+/// The first part of each screenshot of a run, with the comma before it: its metadata as Python's `json.dumps`
+/// writes it. It is kept with the run.
+#[must_use]
+pub fn metadata_parts(run: &Run) -> RunText {
+    let mut literal = Literal::default();
+    run.text(&None, |entry, out| {
+        out.push_str(", {\"type\": \"text\", \"text\": \"");
+        literal.dumps(entry.item.get("metadata").unwrap_or("\"\""), out);
+        out.push_str("\"}");
+    })
 }
 
-/// Writes a screenshot's second part: its image. `url` is the data URL or the address of a stored image,
-/// which needs no escape in a JSON string; without one it is what the item has as its image, of whatever
-/// kind.
-pub fn image_part(item: &Item, url: Option<&str>, out: &mut String) {
-    out.push_str("{\"type\": \"image_url\", \"image_url\": {\"url\": ");
-    match url {
-        Some(url) => {
-            out.push('"');
-            out.push_str(url);
-            out.push('"');
-        }
-        None => python::dumps(item.get(IMAGE_MEMBER).unwrap_or("\"\""), out),
-    }
-    out.push_str("}}");
+/// The beginning of a screenshot's second part, its image, with the comma before it.
+pub const IMAGE_BEGIN: &str = ", {\"type\": \"image_url\", \"image_url\": {\"url\": ";
+
+/// The end of a screenshot's second part.
+pub const IMAGE_END: &str = "}}";
+
+/// What a screenshot has as its image, of whatever kind, where none of it is stored.
+#[must_use]
+pub fn image_value(item: &Item) -> String {
+    let mut out = String::new();
+    python::dumps(item.get(IMAGE_MEMBER).unwrap_or("\"\""), &mut out);
+    out
 }

@@ -1,27 +1,31 @@
 //! JSON text as `CPython`'s `json.dumps(json.loads(text))` writes it, to the byte, in one pass over the text.
 //!
 //! The text has passed [`syntax`](crate::board::json::syntax) and [`check`](crate::board::json::check). Of a
-//! repeated name the last value stands at the place of the first; the object is put right when it closes.
+//! repeated name the last value stands at the place of the first; the object is put right when it closes. What
+//! is to stand in a string literal is written with that literal's escapes at once.
 
 use std::collections::HashMap;
 
-use crate::board::json::tokens::{Token, Tokens, run_before};
-use crate::board::json::{Piece, decode, members, pieces, short_escape};
+use crate::board::json::tokens::{is_space, run_before, scalar_end};
+use crate::board::json::{decode, members, short_escape};
 
 use super::python_float;
 
 /// Up to this many members, comparing each name with each other beats hashing them.
 const PAIRWISE_MAX: usize = 16;
 
+const DIGITS: &[u8; 16] = b"0123456789abcdef";
+
 /// Appends what Python writes for this JSON text.
 pub fn dumps(text: &str, out: &mut String) {
-    Writer::new(out).value(text);
+    Writer::<false>::new(&mut Open::default(), out).value(text);
 }
 
 /// Appends what Python writes for the list of these JSON texts.
 pub fn dumps_list<'a>(items: impl Iterator<Item = &'a str>, out: &mut String) {
-    let mut writer = Writer::new(out);
-    writer.open('[');
+    let mut open = Open::default();
+    let mut writer = Writer::<false>::new(&mut open, out);
+    writer.open('[', false);
     for item in items {
         writer.value(item);
     }
@@ -30,79 +34,118 @@ pub fn dumps_list<'a>(items: impl Iterator<Item = &'a str>, out: &mut String) {
 
 /// Appends what Python writes for this object with only the members whose decoded name is to be kept.
 pub fn dumps_members(object: &str, keep: impl Fn(&str) -> bool, out: &mut String) {
-    let mut writer = Writer::new(out);
-    writer.open_object();
-    for member in members(object) {
-        if keep(&decode(member.name)) {
-            writer.name(member.name);
-            writer.value(member.value);
-        }
-    }
-    writer.close_object();
+    Writer::<false>::new(&mut Open::default(), out).chosen(object, keep);
 }
 
-/// Appends printable ASCII, such as [`dumps`] writes, as the inside of a JSON string literal.
-pub fn escape_into(ascii_json: &str, out: &mut String) {
-    let mut rest = ascii_json;
-    loop {
-        let plain = run_before(rest.as_bytes(), |b| matches!(b, b'"' | b'\\'));
-        let (head, tail) = rest.split_at_checked(plain).unwrap_or((rest, ""));
-        out.push_str(head);
-        let mut chars = tail.chars();
-        let Some(special) = chars.next() else { break };
-        out.extend(['\\', special]);
-        rest = chars.as_str();
+/// Writes what [`dumps`] writes as the inside of a JSON string literal. Keep one for many texts.
+#[derive(Debug, Default)]
+pub struct Literal(Open);
+
+impl Literal {
+    /// Appends what Python writes for this JSON text.
+    pub fn dumps(&mut self, text: &str, out: &mut String) {
+        Writer::<true>::new(&mut self.0, out).value(text);
+    }
+
+    /// Appends what Python writes for this object with only the members whose decoded name is to be kept.
+    pub fn dumps_members(&mut self, object: &str, keep: impl Fn(&str) -> bool, out: &mut String) {
+        Writer::<true>::new(&mut self.0, out).chosen(object, keep);
     }
 }
 
-struct Writer<'o> {
-    out: &'o mut String,
-    /// Whether a value has ended in the container that is open, so that a comma comes before the next.
-    after_value: bool,
+/// The containers that are open.
+#[derive(Debug, Default)]
+struct Open {
     /// The members so far of every object that is open, the innermost object's last.
     members: Vec<Written>,
-    /// Where each open object's members begin in `members`, and its text in `out`.
-    objects: Vec<(usize, usize)>,
+    containers: Vec<Container>,
+}
+
+#[derive(Debug)]
+struct Container {
+    is_object: bool,
+    /// Where its members begin among all, and its text in the output.
+    first: usize,
+    start: usize,
+    /// A bit for each name so far; equal names have the same one.
+    names: [u64; 4],
+    /// Whether a name may be there twice.
+    may_repeat: bool,
 }
 
 /// Where a member lies in the output. Equal names are written equally.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Written {
     start: usize,
     name_end: usize,
     end: usize,
 }
 
-impl<'o> Writer<'o> {
-    const fn new(out: &'o mut String) -> Self {
-        Self { out, after_value: false, members: Vec::new(), objects: Vec::new() }
+/// Writes a text, with the escapes of a string literal around it where it is `IN_LITERAL`.
+struct Writer<'o, const IN_LITERAL: bool> {
+    out: &'o mut String,
+    open: &'o mut Open,
+    /// Whether a value has ended in the container that is open, so that a comma comes before the next.
+    after_value: bool,
+    /// Whether the next string is a member's name.
+    before_name: bool,
+}
+
+impl<'o, const IN_LITERAL: bool> Writer<'o, IN_LITERAL> {
+    const QUOTE: &'static str = if IN_LITERAL { "\\\"" } else { "\"" };
+    const BACKSLASH: &'static str = if IN_LITERAL { "\\\\" } else { "\\" };
+
+    fn new(open: &'o mut Open, out: &'o mut String) -> Self {
+        open.members.clear();
+        open.containers.clear();
+        Self { out, open, after_value: false, before_name: false }
     }
 
     fn value(&mut self, text: &str) {
-        for (_, token) in Tokens::new(text) {
-            match token {
-                Token::ObjectOpen => self.open_object(),
-                Token::ObjectClose => self.close_object(),
-                Token::ArrayOpen => self.open('['),
-                Token::ArrayClose => self.close(']'),
-                Token::Name(literal) => self.name(literal),
-                Token::String(literal) => {
+        let bytes = text.as_bytes();
+        let mut at = 0;
+        while let Some(&first) = bytes.get(at) {
+            at = match first {
+                b'"' if self.before_name => self.name(text, at + 1),
+                b'"' => {
                     self.separate();
-                    push_string(literal, self.out);
                     self.after_value = true;
+                    self.string(text, at + 1)
                 }
-                Token::Number(number) => {
-                    self.separate();
-                    push_number(number, self.out);
-                    self.after_value = true;
+                b',' => {
+                    self.before_name = self.open.containers.last().is_some_and(|c| c.is_object);
+                    at + 1
                 }
-                Token::Word(word) => {
-                    self.separate();
-                    self.out.push_str(word);
-                    self.after_value = true;
+                b'{' => {
+                    self.open('{', true);
+                    at + 1
                 }
-            }
+                b'[' => {
+                    self.open('[', false);
+                    at + 1
+                }
+                b'}' | b']' => {
+                    self.close(char::from(first));
+                    at + 1
+                }
+                b':' => at + 1,
+                space if is_space(space) => at + 1,
+                _ => {
+                    let end = scalar_end(bytes, at + 1);
+                    self.scalar(text.get(at..end).unwrap_or_default());
+                    end
+                }
+            };
         }
+    }
+
+    fn chosen(&mut self, object: &str, keep: impl Fn(&str) -> bool) {
+        self.open('{', true);
+        for member in members(object).filter(|member| keep(&decode(member.name))) {
+            self.name(member.name, 1);
+            self.value(member.value);
+        }
+        self.close('}');
     }
 
     fn separate(&mut self) {
@@ -111,53 +154,160 @@ impl<'o> Writer<'o> {
         }
     }
 
-    fn open(&mut self, bracket: char) {
+    fn open(&mut self, bracket: char, is_object: bool) {
         self.separate();
         self.out.push(bracket);
-        self.after_value = false;
+        (self.after_value, self.before_name) = (false, is_object);
+        let (first, start) = (self.open.members.len(), self.out.len());
+        let names = [0; 4];
+        self.open.containers.push(Container { is_object, first, start, names, may_repeat: false });
     }
 
     fn close(&mut self, bracket: char) {
+        self.end_member();
+        if let Some(container) = self.open.containers.pop() {
+            let members = self.open.members.get(container.first..).unwrap_or_default();
+            if container.may_repeat && repeats(members, self.out) {
+                let once = last_values(members, self.out);
+                self.out.truncate(container.start);
+                self.out.push_str(&once);
+            }
+            self.open.members.truncate(container.first);
+        }
         self.out.push(bracket);
-        self.after_value = true;
+        (self.after_value, self.before_name) = (true, false);
     }
 
-    fn open_object(&mut self) {
-        self.open('{');
-        self.objects.push((self.members.len(), self.out.len()));
-    }
-
-    fn name(&mut self, literal: &str) {
+    /// Writes a name whose inside begins there. Gives where it ends.
+    fn name(&mut self, text: &str, at: usize) -> usize {
         self.end_member();
         self.separate();
         let start = self.out.len();
-        push_string(literal, self.out);
+        let end = self.string(text, at);
         let name_end = self.out.len();
-        self.members.push(Written { start, name_end, end: name_end });
         self.out.push_str(": ");
-        self.after_value = false;
-    }
-
-    fn close_object(&mut self) {
-        self.end_member();
-        if let Some((first, start)) = self.objects.pop() {
-            let members = self.members.get(first..).unwrap_or_default();
-            if repeats(members, self.out) {
-                let once = last_values(members, self.out);
-                self.out.truncate(start);
-                self.out.push_str(&once);
-            }
-            self.members.truncate(first);
+        let member = Written { start, name_end, end: name_end };
+        if let Some(container) = self.open.containers.last_mut() {
+            let others = self.open.members.get(container.first..).unwrap_or_default();
+            container.note(&member, others, self.out);
         }
-        self.close('}');
+        self.open.members.push(member);
+        (self.after_value, self.before_name) = (false, false);
+        end
     }
 
     /// The member that was being written in the innermost object, if any, has its whole value.
     fn end_member(&mut self) {
-        let first = self.objects.last().map_or(0, |(first, _)| *first);
-        if let Some(member) = self.members.get_mut(first..).and_then(<[_]>::last_mut) {
+        let first = self.open.containers.last().map_or(0, |container| container.first);
+        if let Some(member) = self.open.members.get_mut(first..).and_then(<[_]>::last_mut) {
             member.end = self.out.len();
         }
+    }
+
+    fn scalar(&mut self, text: &str) {
+        self.separate();
+        match text.as_bytes().first() {
+            Some(b'-' | b'0'..=b'9') => push_number(text, self.out),
+            _ => self.out.push_str(text),
+        }
+        self.after_value = true;
+    }
+
+    /// Writes the string whose inside begins there. Gives where it ends, behind its quote.
+    fn string(&mut self, text: &str, mut at: usize) -> usize {
+        self.out.push_str(Self::QUOTE);
+        let bytes = text.as_bytes();
+        loop {
+            let rest = bytes.get(at..).unwrap_or_default();
+            let end =
+                at + run_before(rest, |b| !matches!(b, b' '..=b'~') || matches!(b, b'"' | b'\\'));
+            self.out.push_str(text.get(at..end).unwrap_or_default());
+            at = match bytes.get(end) {
+                Some(b'\\') => self.escape(bytes, end + 1),
+                Some(b'"') | None => {
+                    self.out.push_str(Self::QUOTE);
+                    return end + 1;
+                }
+                Some(_) => self.characters(text, end),
+            };
+        }
+    }
+
+    /// Writes the escape whose letter is there. Gives where it ends.
+    fn escape(&mut self, bytes: &[u8], at: usize) -> usize {
+        let unit = match bytes.get(at) {
+            Some(b'b') => 0x8,
+            Some(b'f') => 0xC,
+            Some(b'n') => 0xA,
+            Some(b'r') => 0xD,
+            Some(b't') => 0x9,
+            Some(b'u') => {
+                let digits = bytes.get(at + 1..at + 5).unwrap_or_default();
+                // Half of a pair stands for itself, as in Python, so that pairs need no care.
+                self.unit(digits.iter().fold(0, |unit, digit| unit << 4 | hex(*digit)));
+                return at + 5;
+            }
+            Some(itself) => u16::from(*itself),
+            None => return at,
+        };
+        self.unit(unit);
+        at + 1
+    }
+
+    /// Writes the characters from there on that Python escapes. Gives where others begin.
+    fn characters(&mut self, text: &str, at: usize) -> usize {
+        let rest = text.get(at..).unwrap_or_default();
+        let end = rest.find(|c| matches!(c, ' '..='~')).unwrap_or(rest.len());
+        for unit in rest.get(..end).unwrap_or_default().encode_utf16() {
+            self.unit(unit);
+        }
+        // At least one byte on, whatever the text is.
+        at + end.max(1)
+    }
+
+    fn unit(&mut self, unit: u16) {
+        let ascii = u8::try_from(unit).ok().filter(u8::is_ascii).map(char::from);
+        match ascii {
+            Some('"') => self.out.extend([Self::BACKSLASH, Self::QUOTE]),
+            Some('\\') => self.out.extend([Self::BACKSLASH; 2]),
+            Some(itself @ ' '..='~') => self.out.push(itself),
+            _ => {
+                self.out.push_str(Self::BACKSLASH);
+                match ascii.and_then(short_escape) {
+                    Some(letter) => self.out.push(letter),
+                    None => {
+                        let digit = |shift: u16| DIGITS.get(usize::from(unit >> shift & 0xF));
+                        let digits =
+                            [12, 8, 4, 0].map(|shift| digit(shift).copied().unwrap_or(b'0'));
+                        self.out.push('u');
+                        self.out.push_str(str::from_utf8(&digits).unwrap_or_default());
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn hex(digit: u8) -> u16 {
+    char::from(digit).to_digit(16).and_then(|digit| u16::try_from(digit).ok()).unwrap_or_default()
+}
+
+impl Container {
+    /// Notes whether a name may be one of those before it.
+    fn note(&mut self, member: &Written, others: &[Written], out: &str) {
+        let own = name(member, out).as_bytes();
+        let middle = own.get(own.len() / 2).copied().unwrap_or_default();
+        let last = own.iter().rev().find(|byte| !matches!(byte, b'"' | b'\\')).copied();
+        let mixed =
+            own.len() * 7 + usize::from(middle) * 31 + usize::from(last.unwrap_or_default());
+        let Some(bits) = self.names.get_mut(mixed / 64 % 4) else { return };
+        let bit = 1 << (mixed % 64);
+        if *bits & bit != 0 && !self.may_repeat {
+            let is_own =
+                |other: &Written| out.as_bytes().get(other.start..other.name_end) == Some(own);
+            self.may_repeat = others.len() > PAIRWISE_MAX || others.iter().any(is_own);
+        }
+        *bits |= bit;
     }
 }
 
@@ -211,51 +361,6 @@ fn push_number(number: &str, out: &mut String) {
         out.push('0');
     } else {
         out.push_str(number);
-    }
-}
-
-fn push_string(literal: &str, out: &mut String) {
-    out.push('"');
-    for piece in pieces(literal) {
-        match piece {
-            Piece::Plain(text) => push_plain(text, out),
-            // Half of a pair stands for itself, as in Python, so that pairs need no care.
-            Piece::Unit(unit) => push_unit(unit, out),
-        }
-    }
-    out.push('"');
-}
-
-fn push_plain(text: &str, out: &mut String) {
-    let mut rest = text;
-    while !rest.is_empty() {
-        let plain = run_before(rest.as_bytes(), |b| is_special(char::from(b)));
-        let (head, tail) = rest.split_at_checked(plain).unwrap_or((rest, ""));
-        out.push_str(head);
-        let end = tail.find(|c| !is_special(c)).unwrap_or(tail.len());
-        let (special, tail) = tail.split_at_checked(end).unwrap_or((tail, ""));
-        for unit in special.encode_utf16() {
-            push_unit(unit, out);
-        }
-        rest = tail;
-    }
-}
-
-/// Whether Python writes this character as an escape. So it does every byte of one beyond ASCII.
-const fn is_special(c: char) -> bool {
-    !matches!(c, ' '..='~') || matches!(c, '"' | '\\')
-}
-
-fn push_unit(unit: u16, out: &mut String) {
-    let ascii = char::from_u32(u32::from(unit)).filter(char::is_ascii);
-    if let Some(letter) = ascii.and_then(short_escape) {
-        out.extend(['\\', letter]);
-    } else if let Some(itself) = ascii.filter(|c| !c.is_ascii_control()) {
-        out.push(itself);
-    } else {
-        let digit = |shift: u32| char::from_digit(u32::from(unit) >> shift & 0xF, 16);
-        out.push_str("\\u");
-        out.extend([12, 8, 4, 0].into_iter().filter_map(digit));
     }
 }
 

@@ -100,21 +100,52 @@ fn only_the_members_to_be_kept_are_written() {
     assert_eq!(out, "{}");
 }
 
+fn in_literal(text: &str) -> String {
+    let mut out = String::new();
+    Literal::default().dumps(text, &mut out);
+    format!("\"{out}\"")
+}
+
 #[test]
 fn written_text_can_stand_in_a_string() {
-    let text = dumped(r#"{"a":"x\"y\\z\né","b":["0123456789abcdefghij"]}"#);
-    let mut literal = "\"".to_owned();
-    escape_into(&text, &mut literal);
-    literal.push('"');
-    assert_eq!(serde_json::from_str::<String>(&literal).unwrap(), text);
-    assert_eq!(decode(&literal), text);
+    let texts = [
+        r#"{"a":"x\"y\\z\né/\/\u0022\u005c\u0001","b":["0123456789abcdefghij"]}"#,
+        r#"{"a":1,"a":{"\"":2,"\u0022":"é🚀"},"b":"\\"}"#,
+        "[1.50,-0,true,null,[],{}]",
+    ];
+    for text in texts {
+        assert_eq!(in_literal(text), serde_json::to_string(&dumped(text)).unwrap());
+    }
+    let mut literal = Literal::default();
+    for text in texts.iter().take(2) {
+        let (mut inside, mut out) = (String::from("\""), String::new());
+        literal.dumps_members(text, |name| name == "a", &mut inside);
+        dumps_members(text, |name| name == "a", &mut out);
+        assert_eq!(inside + "\"", serde_json::to_string(&out).unwrap());
+    }
+}
+
+#[test]
+fn names_that_look_alike_are_not_one() {
+    for count in [3, 15, 16, 17, 18, 40, 400] {
+        let members: Vec<_> = (0..count).map(|i| format!("\"n{i}\": {i}")).collect();
+        let once = format!("{{{}}}", members.join(", "));
+        assert_eq!(dumped(&once), once);
+        for repeated in [0, count / 2, count - 1] {
+            let twice = format!("{{{}, \"n{repeated}\": {repeated}}}", members.join(", "));
+            assert_eq!(dumped(&twice), once, "{count} {repeated}");
+        }
+    }
 }
 
 proptest! {
     #[test]
     fn any_text_is_written_somehow(text in r#"[\[\]{}",:0-9a-fu\\eE.\-\n truén]{0,24}"#) {
         let written = dumped(&text);
-        prop_assert!(written.is_ascii() || crate::board::json::syntax(text.as_bytes()).is_err());
+        let is_json = crate::board::json::syntax(text.as_bytes()).is_ok();
+        prop_assert!(written.is_ascii() || !is_json);
+        let literal = in_literal(&text);
+        prop_assert!(!is_json || literal == serde_json::to_string(&written).unwrap());
         dumps_members(&text, |name| name.len() < 3, &mut String::new());
     }
 }

@@ -104,14 +104,21 @@ impl Service {
         let store = Arc::clone(&self.inner.store);
         let read = tokio::task::spawn_blocking(move || store.blob(session, sha256).map(make));
         let read = read.await.map_err(|_| ServiceError::Fault)?;
-        if let Err(StoreError::BlobMissing { .. }) = &read
-            && let Some(life) = board.life()
-            && !self.has(&life.name, session)
-        {
-            let rejected = Rejected::NoSession { session: life.name.clone() };
-            return Err(ServiceError::Rejected { rejected, revision: None });
+        read.map_err(|error| self.image_error(board, error))
+    }
+
+    /// Why an image of this board cannot be read: it may have gone with its session.
+    pub(super) fn image_error(&self, board: &Board, error: StoreError) -> ServiceError {
+        match board.life() {
+            Some(life)
+                if matches!(error, StoreError::BlobMissing { .. })
+                    && !self.has(&life.name, board.id()) =>
+            {
+                let rejected = Rejected::NoSession { session: life.name.clone() };
+                ServiceError::Rejected { rejected, revision: None }
+            }
+            Some(_) | None => error.into(),
         }
-        Ok(read?)
     }
 
     /// An item's text with its image in its place, exactly as it was sent.

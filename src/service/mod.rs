@@ -10,6 +10,7 @@ mod directory;
 mod elsewhere;
 mod error;
 mod fork;
+mod image_pieces;
 mod images;
 mod inbox;
 mod job;
@@ -56,6 +57,7 @@ use crate::board::{
 use crate::store::{Health, Store};
 use archive::Archives;
 use directory::Directory;
+pub use image_pieces::ImagePieces;
 pub use images::ImageBytes;
 use job::{Job, Order, WriterError};
 use keeper::{Keeper, Keeping};

@@ -84,6 +84,15 @@ impl Blobs {
         }
     }
 
+    /// Opens a blob to be read piece by piece; nothing is verified.
+    pub(super) fn open_one(&self, session: SessionId, digest: Digest) -> Result<File, StoreError> {
+        let path = self.path(session, digest);
+        File::open(&path).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => StoreError::BlobMissing { session, digest },
+            _ => StoreError::io(&path)(error),
+        })
+    }
+
     pub(super) fn remove(&self, session: SessionId) -> Result<(), StoreError> {
         remove_home(&self.home(session))?;
         self.homes.lock().remove(&session);

@@ -32,6 +32,7 @@ mod summaries;
 mod turns;
 
 use std::collections::HashSet;
+use std::io::{Cursor, Read};
 use std::ops::ControlFlow;
 
 use crate::board::{Digest, Epoch, Revision, SessionId};
@@ -238,6 +239,18 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// [`StoreError::BlobMissing`] or [`StoreError::BlobDamaged`].
     fn blob(&self, session: SessionId, digest: Digest) -> Result<Vec<u8>, StoreError>;
+
+    /// The bytes of a blob as they are read, which the caller is to verify.
+    ///
+    /// # Errors
+    /// [`StoreError::BlobMissing`].
+    fn open_blob(
+        &self,
+        session: SessionId,
+        digest: Digest,
+    ) -> Result<Box<dyn Read + Send>, StoreError> {
+        Ok(Box::new(Cursor::new(self.blob(session, digest)?)))
+    }
 
     /// Gives `to` the blob that `from` has; it is durable when it returns.
     ///

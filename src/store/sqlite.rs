@@ -4,6 +4,7 @@
 //! is no second try: the store is poisoned, and the next start reads from the disk what became of it.
 
 use std::collections::HashSet;
+use std::io::Read;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -344,6 +345,14 @@ impl Store for SqliteStore {
 
     fn blob(&self, session: SessionId, digest: Digest) -> Result<Vec<u8>, StoreError> {
         self.blobs.read(session, digest)
+    }
+
+    fn open_blob(
+        &self,
+        session: SessionId,
+        digest: Digest,
+    ) -> Result<Box<dyn Read + Send>, StoreError> {
+        Ok(Box::new(self.blobs.open_one(session, digest)?))
     }
 
     fn link_blob(&self, from: SessionId, to: SessionId, digest: Digest) -> Result<(), StoreError> {

@@ -52,6 +52,7 @@ mod past;
 mod past_reads;
 mod polling;
 mod prompt;
+mod prompt_length;
 mod python_value;
 mod questions;
 mod races;

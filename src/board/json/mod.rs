@@ -25,7 +25,7 @@ pub use merge::merge_patch;
 pub use number::{Exact, sum, to_f64, whole};
 pub use patch::{Fault, PatchError, json_patch};
 pub use scan::{Kind, Member, elements, get, kind, members, select};
-pub(crate) use string::{Piece, pieces, short_escape};
+pub(crate) use string::short_escape;
 pub use string::{decode, quote};
 pub use syntax::{Malformed, MalformedReason, syntax};
 pub(super) use tree::Tree;

@@ -119,7 +119,7 @@ fn container_end(bytes: &[u8], mut at: usize) -> usize {
 }
 
 /// Where the number or word ends that goes on at `at`.
-fn scalar_end(bytes: &[u8], at: usize) -> usize {
+pub(crate) fn scalar_end(bytes: &[u8], at: usize) -> usize {
     skip(bytes, at, |b| {
         !is_space(b) && !matches!(b, b',' | b':' | b'{' | b'}' | b'[' | b']' | b'"')
     })

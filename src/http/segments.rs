@@ -1,0 +1,189 @@
+//! A body of segments: texts that others hold too, sent without a copy; texts that are made when their turn
+//! comes; and images, read piece by piece. Where all lengths are known before, so is the body's.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use axum::body::{Body, Bytes};
+use futures_util::stream::{self, BoxStream, StreamExt as _};
+use http_body::{Frame, SizeHint};
+
+use super::stream::{PIECE_BYTES, WHOLE_BYTES_MAX};
+use crate::board::{Board, Image};
+use crate::service::{ImagePieces, Service, ServiceError};
+
+/// A text from this length on is sent as it is; shorter ones are copied together, since each frame has its
+/// price too.
+const ALONE_BYTES_MIN: usize = 16 << 10;
+
+/// Makes a text.
+type Make = Box<dyn FnOnce() -> String + Send>;
+
+enum Segment {
+    Text(Bytes),
+    Made(Make),
+    Image(Image),
+}
+
+/// A body while it is put together.
+#[derive(Default)]
+pub(super) struct Segments {
+    all: VecDeque<Segment>,
+    /// Short texts that have no segment yet.
+    short: String,
+    bytes: u64,
+    /// Whether the length of a segment is not known.
+    is_open: bool,
+}
+
+impl Segments {
+    /// Adds a text by copying it.
+    pub(super) fn push_str(&mut self, text: &str) {
+        self.short.push_str(text);
+        if self.short.len() >= PIECE_BYTES {
+            self.close_short();
+        }
+    }
+
+    /// Adds a text, without a copy where it is not short.
+    pub(super) fn push_bytes(&mut self, text: Bytes) {
+        match str::from_utf8(&text) {
+            Ok(short) if text.len() < ALONE_BYTES_MIN => self.push_str(short),
+            Ok(_) | Err(_) => {
+                self.close_short();
+                self.bytes += text.len() as u64;
+                self.all.push_back(Segment::Text(text));
+            }
+        }
+    }
+
+    /// Adds a text that is made when its turn comes.
+    pub(super) fn push_made(&mut self, make: impl FnOnce() -> String + Send + 'static) {
+        self.close_short();
+        self.is_open = true;
+        self.all.push_back(Segment::Made(Box::new(make)));
+    }
+
+    /// Adds the data URL of a stored image.
+    pub(super) fn push_image(&mut self, image: &Image) {
+        self.close_short();
+        self.bytes += image.data_url_bytes();
+        self.all.push_back(Segment::Image(image.clone()));
+    }
+
+    fn close_short(&mut self) {
+        if !self.short.is_empty() {
+            self.bytes += self.short.len() as u64;
+            self.all.push_back(Segment::Text(Bytes::from(std::mem::take(&mut self.short))));
+        }
+    }
+
+    /// The body. What fails early is an error; what fails later breaks it off.
+    pub(super) async fn body(
+        mut self,
+        service: Service,
+        board: Arc<Board>,
+    ) -> Result<Body, ServiceError> {
+        self.close_short();
+        let left = (!self.is_open).then_some(self.bytes);
+        let mut source = Source { service, board, segments: self.all, image: None };
+        let (mut ready, mut bytes) = (VecDeque::new(), 0);
+        while let Some(text) = source.ready() {
+            ready.push_back(text);
+        }
+        while bytes < WHOLE_BYTES_MAX {
+            let Some(frame) = source.next().await? else {
+                return Ok(Body::new(Frames { ready, rest: stream::empty().boxed(), left }));
+            };
+            bytes += frame.len();
+            ready.push_back(frame);
+        }
+        let rest = stream::unfold(source, async |mut source| {
+            let frame = source.next().await.transpose()?;
+            if let Err(error) = &frame {
+                tracing::error!(%error, "an answer broke off");
+            }
+            // A fast reader of a long answer must not keep a worker from all others.
+            tokio::task::yield_now().await;
+            Some((frame, source))
+        });
+        Ok(Body::new(Frames { ready, rest: rest.boxed(), left }))
+    }
+}
+
+/// The segments that are not sent yet.
+struct Source {
+    service: Service,
+    board: Arc<Board>,
+    segments: VecDeque<Segment>,
+    image: Option<ImagePieces>,
+}
+
+impl Source {
+    /// The next segment, if nothing has to be done for it.
+    fn ready(&mut self) -> Option<Bytes> {
+        match self.segments.pop_front()? {
+            Segment::Text(text) => Some(text),
+            other @ (Segment::Made(_) | Segment::Image(_)) => {
+                self.segments.push_front(other);
+                None
+            }
+        }
+    }
+
+    /// What is to be sent next; nothing after the last of it.
+    async fn next(&mut self) -> Result<Option<Bytes>, ServiceError> {
+        loop {
+            if let Some(image) = &mut self.image {
+                match image.next().await? {
+                    Some(piece) => return Ok(Some(piece)),
+                    None => self.image = None,
+                }
+            }
+            match self.segments.pop_front() {
+                None => return Ok(None),
+                Some(Segment::Text(text)) => return Ok(Some(text)),
+                Some(Segment::Made(make)) => return Ok(Some(Bytes::from(make()))),
+                Some(Segment::Image(image)) => {
+                    self.image = Some(self.service.image_pieces(&self.board, &image).await?);
+                }
+            }
+        }
+    }
+}
+
+/// The frames of a body that knows how long it is, if that is known.
+struct Frames {
+    ready: VecDeque<Bytes>,
+    rest: BoxStream<'static, Result<Bytes, ServiceError>>,
+    left: Option<u64>,
+}
+
+impl http_body::Body for Frames {
+    type Data = Bytes;
+    type Error = ServiceError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, ServiceError>>> {
+        let next = match self.ready.pop_front() {
+            Some(ready) => Poll::Ready(Some(Ok(ready))),
+            None => self.rest.poll_next_unpin(cx),
+        };
+        next.map_ok(|bytes| {
+            self.left = self.left.map(|left| left.saturating_sub(bytes.len() as u64));
+            Frame::data(bytes)
+        })
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.left == Some(0)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.left.map(SizeHint::with_exact).unwrap_or_default()
+    }
+}
