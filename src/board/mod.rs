@@ -36,6 +36,7 @@ mod state;
 pub mod stored;
 mod time;
 mod value;
+mod weight;
 
 pub use admit::{Misfit, REVISION_MAX, admit};
 pub use agent::{

@@ -256,6 +256,11 @@ impl Log {
         self.texts().for_each(texts::Texts::forget);
     }
 
+    /// How many entries are in no chunk.
+    pub(super) fn loose(&self) -> usize {
+        self.tail_places().len()
+    }
+
     fn texts(&self) -> impl Iterator<Item = &texts::Texts> {
         let chunks = self.parts.iter().map(|part| part.chunk.texts());
         chunks.chain(self.tail.iter().map(|tail| tail.texts()))
