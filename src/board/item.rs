@@ -80,9 +80,12 @@ enum Text {
 #[derive(Debug)]
 pub(super) struct Page(Box<str>);
 
-impl<'a> FromIterator<&'a str> for Page {
-    fn from_iter<T: IntoIterator<Item = &'a str>>(texts: T) -> Self {
-        Self(texts.into_iter().collect::<String>().into())
+impl Page {
+    /// These texts, which have so many bytes: a page that grows would stay longer than it is.
+    pub(super) fn of<'a>(texts: impl Iterator<Item = &'a str>, bytes: usize) -> Self {
+        let mut page = String::with_capacity(bytes);
+        page.extend(texts);
+        Self(page.into())
     }
 }
 

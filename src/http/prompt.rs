@@ -190,7 +190,9 @@ impl<'a> Prompt<'a> {
             let skipped = std::mem::take(&mut comma);
             if keeps {
                 let items = kept(&run, &keys, |run| list_items(run, &keys)).await;
-                self.out.push_bytes(items.whole().slice(skipped..));
+                let mut pieces = items.whole();
+                let first = pieces.next().map(|first| first.slice(skipped..));
+                first.into_iter().chain(pieces).for_each(|piece| self.out.push_bytes(piece));
             } else {
                 let keys = keys.clone();
                 self.out.push_made(move || list_items_once(&run, &keys).split_off(skipped));
@@ -205,7 +207,7 @@ impl<'a> Prompt<'a> {
         for run in log.runs(0..log.len()).collect::<Vec<_>>() {
             let metadata = kept(&run, &None, metadata_parts).await;
             if self.query.images == Images::None {
-                self.out.push_bytes(metadata.whole());
+                metadata.whole().for_each(|piece| self.out.push_bytes(piece));
                 continue;
             }
             for (entry, metadata) in run.entries().zip(metadata.each()) {

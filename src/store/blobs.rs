@@ -87,9 +87,12 @@ impl Blobs {
     /// Opens a blob to be read piece by piece; nothing is verified.
     pub(super) fn open_one(&self, session: SessionId, digest: Digest) -> Result<File, StoreError> {
         let path = self.path(session, digest);
-        File::open(&path).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => StoreError::BlobMissing { session, digest },
-            _ => StoreError::io(&path)(error),
+        File::open(&path).map_err(|error| {
+            if error.kind() == io::ErrorKind::NotFound {
+                StoreError::BlobMissing { session, digest }
+            } else {
+                StoreError::io(&path)(error)
+            }
         })
     }
 

@@ -107,7 +107,8 @@ fn packed(entries: Vec<Arc<Entry>>) -> Vec<Arc<Entry>> {
     if entries.len() < 2 {
         return entries;
     }
-    let page = Arc::new(entries.iter().map(|entry| entry.item.text()).collect::<Page>());
+    let bytes = usize::try_from(bytes(&entries)).unwrap_or_default();
+    let page = Arc::new(Page::of(entries.iter().map(|entry| entry.item.text()), bytes));
     let (mut at, mut names) = (0, Vec::new());
     let pack = |entry: Arc<Entry>| {
         let Some(item) = entry.item.in_page(&page, at) else { return entry };

@@ -11,13 +11,18 @@ use crate::board::{Item, Revision, Seq};
 
 impl Log {
     pub(in crate::board) fn append(&mut self, first: Seq, items: &[Item], stamp: Stamp<'_>) {
+        // Most entries have their author in common with those before.
+        let last = self.end.checked_sub(1).and_then(|last| self.of_ordinal(last));
+        let same =
+            last.and_then(|last| last.agent.clone()).filter(|same| Some(same) == stamp.agent);
+        let agent = same.or_else(|| stamp.agent.cloned());
         for (seq, item) in (first.0..).map(Seq).zip(items) {
             self.last_seq = seq;
             self.push(Arc::new(Entry {
                 seq,
                 revision: stamp.revision,
                 at: stamp.at,
-                agent: stamp.agent.cloned(),
+                agent: agent.clone(),
                 updated: None,
                 work: None,
                 item: item.clone(),

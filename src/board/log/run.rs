@@ -56,11 +56,7 @@ impl Run {
         let made = match known {
             Some(made) if made.count() >= self.range.end => made,
             known => {
-                let begun = known.as_ref().map_or(0, |known| known.count());
-                let new = (begun..self.range.end).filter_map(|index| self.entry(index));
-                let bytes: u64 = new.map(|entry| entry.item.bytes()).sum();
-                let bytes = usize::try_from(bytes).unwrap_or_default();
-                let made = Made::after(known.as_deref(), self.range.end, bytes, |index, text| {
+                let made = Made::after(known.as_deref(), self.range.end, |index, text| {
                     if let Some(entry) = self.entry(index) {
                         write(entry, text);
                     }
@@ -97,14 +93,13 @@ pub struct RunText {
 }
 
 impl RunText {
-    /// All of it.
-    #[must_use]
-    pub fn whole(&self) -> Bytes {
+    /// All of it, in as many pieces as it lies in.
+    pub fn whole(&self) -> impl Iterator<Item = Bytes> {
         self.made.of(self.range.clone())
     }
 
     /// That of each entry.
     pub fn each(&self) -> impl Iterator<Item = Bytes> {
-        self.range.clone().map(|index| self.made.of(index..index + 1))
+        self.range.clone().flat_map(|index| self.made.of(index..index + 1))
     }
 }

@@ -12,11 +12,21 @@ use parking_lot::Mutex;
 /// The members that a text shows; all of them where none are named.
 pub type Keys = Option<Arc<[String]>>;
 
+/// How long a block of text is, unless one entry's is longer: a size that an allocator has blocks of. What is
+/// a little longer than such a size takes up to a quarter more memory.
+const BLOCK_BYTES: usize = 64 << 10;
+
 /// What was made of the first entries of a run: their texts, one after the other.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Made {
+    blocks: Vec<Block>,
+    count: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Block {
     text: Bytes,
-    /// Where the text of each entry ends.
+    /// Where the text of each of its entries ends.
     ends: Box<[u32]>,
 }
 
@@ -25,42 +35,88 @@ impl Made {
     pub(super) fn after(
         known: Option<&Self>,
         count: usize,
-        bytes: usize,
         mut write: impl FnMut(usize, &mut String),
     ) -> Self {
-        let known_text = known.and_then(|known| str::from_utf8(&known.text).ok());
-        let known_ends =
-            known.filter(|_| known_text.is_some()).map_or(&[][..], |known| &known.ends);
-        let mut text = String::with_capacity(known_text.map_or(0, str::len) + bytes);
-        text.push_str(known_text.unwrap_or_default());
-        let mut ends = Vec::with_capacity(count);
-        ends.extend_from_slice(known_ends);
-        for index in ends.len()..count {
+        let mut made = known.cloned().unwrap_or_default();
+        // The last block goes on, if it has room.
+        let open = made.blocks.pop_if(|last| last.text.len() < BLOCK_BYTES);
+        let known = open.as_ref().and_then(|open| str::from_utf8(&open.text).ok());
+        let (mut text, mut ends) = (String::with_capacity(BLOCK_BYTES), Vec::new());
+        match (open.as_ref(), known) {
+            (Some(open), Some(known)) => {
+                text.push_str(known);
+                ends.extend_from_slice(&open.ends);
+            }
+            (Some(_) | None, _) => {}
+        }
+        for index in made.count..count {
+            let start = text.len();
             write(index, &mut text);
+            if text.len() > BLOCK_BYTES && start > 0 {
+                let next = text.split_off(start);
+                made.blocks.push(Block::new(&text, &ends));
+                (text, ends) = (next, Vec::new());
+            }
             // A chunk's text has some MiB at the most, its only item being as long as it may be.
             ends.push(u32::try_from(text.len()).unwrap_or(u32::MAX));
         }
-        Self { text: Bytes::from(text.into_boxed_str().into_boxed_bytes()), ends: ends.into() }
+        if !ends.is_empty() {
+            made.blocks.push(Block::new(&text, &ends));
+        }
+        Self { count, ..made }
     }
 
     /// Of how many entries it is.
-    pub(super) fn count(&self) -> usize {
-        self.ends.len()
+    pub(super) const fn count(&self) -> usize {
+        self.count
     }
 
-    /// The texts of these entries.
-    pub(super) fn of(&self, entries: Range<usize>) -> Bytes {
-        let (start, end) = (self.end(entries.start), self.end(entries.end));
-        self.text.slice(start.min(end)..end)
+    /// The texts of these entries, as they lie.
+    pub(super) fn of(&self, entries: Range<usize>) -> impl Iterator<Item = Bytes> {
+        self.within(entries).map(|(block, own)| block.of(own))
     }
 
     /// What was made of these entries, as far as it was.
     fn part(&self, entries: Range<usize>) -> Option<Self> {
-        let entries = entries.start..entries.end.min(self.count());
-        let ends = self.ends.get(entries.clone()).filter(|ends| !ends.is_empty())?;
+        let entries = entries.start..entries.end.min(self.count);
+        let blocks = self.within(entries.clone()).map(|(block, own)| block.part(own)).collect();
+        (!entries.is_empty()).then(|| Self { blocks, count: entries.len() })
+    }
+
+    /// The blocks that have some of these entries, each with which of its own.
+    fn within(&self, entries: Range<usize>) -> impl Iterator<Item = (&Block, Range<usize>)> {
+        let mut before = 0;
+        let own = move |block: &'_ Block| {
+            let count = block.ends.len();
+            let place = |entry: usize| entry.saturating_sub(before).min(count);
+            let own = place(entries.start)..place(entries.end);
+            before += count;
+            own
+        };
+        let blocks = self.blocks.iter().zip(self.blocks.iter().map(own));
+        blocks.filter(|(_, own)| !own.is_empty())
+    }
+
+    fn bytes(&self) -> usize {
+        self.blocks.iter().map(|block| block.text.len() + 4 * block.ends.len()).sum()
+    }
+}
+
+impl Block {
+    fn new(text: &str, ends: &[u32]) -> Self {
+        Self { text: Bytes::copy_from_slice(text.as_bytes()), ends: ends.into() }
+    }
+
+    fn of(&self, entries: Range<usize>) -> Bytes {
+        let (start, end) = (self.end(entries.start), self.end(entries.end));
+        self.text.slice(start.min(end)..end)
+    }
+
+    fn part(&self, entries: Range<usize>) -> Self {
         let start = u32::try_from(self.end(entries.start)).unwrap_or(u32::MAX);
+        let ends = self.ends.get(entries.clone()).unwrap_or_default();
         let ends = ends.iter().map(|end| end.saturating_sub(start)).collect();
-        Some(Self { text: self.of(entries), ends })
+        Self { text: self.of(entries), ends }
     }
 
     fn end(&self, count: usize) -> usize {
@@ -123,7 +179,7 @@ impl Texts {
     pub(super) fn bytes(&self) -> usize {
         let slots = self.0.lock();
         let chosen = slots.chosen.as_ref().map(|(_, made)| made);
-        slots.all.iter().chain(chosen).map(|made| made.text.len() + 4 * made.ends.len()).sum()
+        slots.all.iter().chain(chosen).map(|made| made.bytes()).sum()
     }
 
     /// Gives them up; who has one at hand keeps it.
