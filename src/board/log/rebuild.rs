@@ -34,9 +34,10 @@ impl Log {
             None if concerned > 0 => None,
             Some(_) | None => edit(&tail, None),
         };
-        self.join(start.saturating_sub(1)..index);
+        let from = start.saturating_sub(1);
+        let to = self.join(from..index);
         let dead = self.tail_places().start;
-        let end = self.number(start.saturating_sub(1));
+        let end = self.number(from..to);
         self.tail_begin = end - dead as u64;
         self.end = end + tail.len() as u64;
         if let Some(new) = edited {
@@ -92,8 +93,8 @@ impl Log {
     }
 
     /// Makes one of neighbouring parts of these where they fit into one: many removals must not leave many
-    /// small chunks.
-    fn join(&mut self, indexes: Range<usize>) {
+    /// small chunks. Gives the index of the first that is not one of these.
+    fn join(&mut self, indexes: Range<usize>) -> usize {
         let Range { start: mut index, mut end } = indexes;
         while index < end {
             let pair = self.parts.get(index).zip(self.parts.get(index + 1));
@@ -108,24 +109,33 @@ impl Log {
                 None => index += 1,
             }
         }
+        end
     }
 
-    /// Gives the parts from this index on the ordinals that follow from those before. Gives the ordinal after
-    /// the last one.
-    fn number(&mut self, from: usize) -> u64 {
+    /// Gives these parts the ordinals that follow from those before, and the parts behind them where theirs are
+    /// others now. Gives the ordinal after the last part.
+    fn number(&mut self, indexes: Range<usize>) -> u64 {
+        let Range { start: from, end: to } = indexes;
         let before = from.checked_sub(1).and_then(|before| self.parts.get(before));
         let first = self.parts.get(from).map_or(self.begin, |part| part.begin.min(self.begin));
         let mut begin = before.map_or(first, Part::end);
-        for index in from..self.parts.len() {
-            let Some(part) = self.parts.get(index) else { break };
-            let (is_right, chunk) = (part.begin == begin, Arc::clone(&part.chunk));
-            let end = begin + chunk.len() as u64;
-            if !is_right {
-                self.parts.set(index, Part { begin, chunk });
+        let concerned = match self.parts.get(to) {
+            Some(next) => {
+                let count = |part: &Part| part.chunk.len() as u64;
+                let own = (from..to).filter_map(|index| self.parts.get(index)).map(count);
+                if next.begin == begin + own.sum::<u64>() { to } else { self.parts.len() }
             }
-            begin = end;
+            None => self.parts.len(),
+        };
+        let behind = self.parts.split_off(concerned);
+        let mut concerned = self.parts.split_off(from.min(self.parts.len()));
+        for part in concerned.iter_mut() {
+            part.begin = begin;
+            begin = part.end();
         }
-        begin.max(self.begin)
+        self.parts.append(concerned);
+        self.parts.append(behind);
+        self.parts.back().map_or(self.begin, Part::end).max(self.begin)
     }
 }
 

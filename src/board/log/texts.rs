@@ -42,12 +42,9 @@ impl Made {
         let open = made.blocks.pop_if(|last| last.text.len() < BLOCK_BYTES);
         let known = open.as_ref().and_then(|open| str::from_utf8(&open.text).ok());
         let (mut text, mut ends) = (String::with_capacity(BLOCK_BYTES), Vec::new());
-        match (open.as_ref(), known) {
-            (Some(open), Some(known)) => {
-                text.push_str(known);
-                ends.extend_from_slice(&open.ends);
-            }
-            (Some(_) | None, _) => {}
+        if let Some((open, known)) = open.as_ref().zip(known) {
+            text.push_str(known);
+            ends.extend_from_slice(&open.ends);
         }
         for index in made.count..count {
             let start = text.len();
