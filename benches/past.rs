@@ -54,7 +54,7 @@ async fn run() -> Result<(), Failure> {
     let begin = Instant::now();
     let service = start(dir.path())?;
     tell("all of it loaded at a start", begin.elapsed());
-    let now = service.published(&session)?.ok_or("the session is gone")?;
+    let now = service.published_here(&session)?.ok_or("the session is gone")?;
     for revision in [1_000, COMMITS / 2, COMMITS / 2 + 100, COMMITS - 1] {
         let begin = Instant::now();
         let then = service.board_at(&now, &At::Revision(Revision(revision))).await?;

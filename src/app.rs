@@ -15,7 +15,7 @@ use crate::board::{InvalidItem, Item, Policy, json};
 use crate::config::{Config, SyncPolicy};
 use crate::descriptors::fit_connections;
 use crate::http::{ConnectionLimits, edge, router, serve};
-use crate::service::{Clock, LoadError, QaSession, Service};
+use crate::service::{Clock, LoadError, Options, QaSession, Service};
 use crate::store::{SqliteOptions, SqliteStore, StoreError, SyncLevel};
 use crate::telemetry::LISTENING;
 
@@ -118,8 +118,11 @@ fn start(config: &Config) -> Result<Service, Error> {
         session_blob_bytes_max: config.session_blob_bytes_max.0,
         qa_pairs: qa_pairs.unwrap_or_default(),
     };
-    let gathering = config.qa_session.clone().map(|name| QaSession { name, last });
-    let service = Service::start_gathering(Arc::new(store), policy, Clock::system(), gathering)?;
+    let options = Options {
+        qa_session: config.qa_session.clone().map(|name| QaSession { name, last }),
+        memory_budget: config.memory_budget.0,
+    };
+    let service = Service::start_with(Arc::new(store), policy, Clock::system(), options)?;
     for damage in service.damage() {
         tracing::error!(%damage, "a session is not served: its stored history is damaged");
     }

@@ -69,6 +69,10 @@ pub struct Config {
     )]
     pub session_blob_bytes_max: ByteSize,
 
+    /// About how much memory the sessions may take, in bytes or with KiB, MiB, GiB or TiB; beyond, those used longest ago are read from the disk again when they are asked for
+    #[arg(long, env = "BLACKBOARD_MEMORY_BUDGET", value_name = "SIZE", default_value = "1GiB")]
+    pub memory_budget: ByteSize,
+
     /// Most client connections at once; further ones wait until one is closed
     #[arg(long, env = "BLACKBOARD_CONNECTIONS_MAX", value_name = "N", default_value_t = 10_000,
           value_parser = clap::value_parser!(u32).range(1..))]

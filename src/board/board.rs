@@ -125,11 +125,7 @@ impl Board {
     /// to it was of this history.
     #[must_use]
     pub fn oldest_cursor(&self) -> Revision {
-        if self.floor == Revision::default() {
-            self.oldest
-        } else {
-            self.oldest.max(self.floor.next())
-        }
+        self.extent().oldest_cursor()
     }
 
     /// Its questions without an answer.

@@ -177,6 +177,11 @@ impl Item {
         Some(Self { text, image: self.image.clone() })
     }
 
+    /// The same item with a text of its own.
+    pub(super) fn detached(&self) -> Self {
+        Self { image: self.image.clone(), ..Self::trusted(self.text()) }
+    }
+
     /// Whether its text is in a page.
     pub(super) fn is_in_page(&self) -> bool {
         matches!(self.text, Text::InPage { .. })

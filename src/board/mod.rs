@@ -34,6 +34,7 @@ mod settings;
 mod size;
 mod state;
 pub mod stored;
+mod summary;
 mod time;
 mod value;
 mod weight;
@@ -75,6 +76,7 @@ pub use settings::{
 };
 pub use size::{ByteSize, InvalidSize};
 pub use state::{InvalidPath, NotAnObject, STATE_BYTES_MAX, State, StatePath, StateValue};
+pub use summary::{Extent, QUESTIONS_BYTES_MAX, Question, Questions, Summary};
 pub use time::{InvalidTimestamp, InvalidTtl, TTL_DAYS_MAX, Timestamp, Ttl};
 pub use value::Json;
 
@@ -124,5 +126,7 @@ mod select_tests;
 mod shared_plan_tests;
 #[cfg(test)]
 mod state_tests;
+#[cfg(test)]
+mod summary_tests;
 #[cfg(test)]
 mod transaction_tests;

@@ -144,7 +144,7 @@ impl AuditPieces {
     /// One look at the history.
     async fn read(&mut self, after: Revision) -> Result<Vec<Line>, ServiceError> {
         self.looks = self.looks.saturating_sub(1);
-        let commits = self.service.history(&self.board, after).await?;
+        let commits = self.service.history(self.board.extent(), after).await?;
         Ok(commits.iter().map(|commit| self.line(commit)).collect())
     }
 

@@ -23,7 +23,7 @@ use super::problem::Problem;
 use super::read::Early;
 use super::view::push;
 use super::wait::wait_param;
-use crate::board::{Code, Commit, Revision, SessionName};
+use crate::board::{Code, Commit, Extent, Revision, SessionName};
 use crate::service::{Commits, Service, ServiceError, Watch};
 
 /// The header in which a reader of events says where it was cut off.
@@ -109,7 +109,7 @@ pub(super) async fn get(
         return Err(invalid("wait", "goes with Accept: application/json").into());
     }
     let watch = service.watch(&session)?;
-    let cursor = after.unwrap_or_else(|| watch.published().board.revision());
+    let cursor = after.unwrap_or_else(|| watch.extent().revision);
     let mut events = Events { service, watch, session, wanted, cursor };
     if polls {
         return events.poll(wait.unwrap_or_default()).await?.respond(&events, &headers);
@@ -201,9 +201,8 @@ impl Events {
 
     /// Goes to the head, and says where that is.
     fn resync_text(&mut self) -> String {
-        let board = self.watch.published().board;
-        self.cursor = board.revision();
-        let (revision, oldest) = (board.revision(), board.oldest());
+        let Extent { revision, oldest, .. } = self.watch.extent();
+        self.cursor = revision;
         format!("{{\"revision\":{revision},\"oldest_revision\":{oldest}}}")
     }
 
@@ -285,7 +284,7 @@ enum Page {
 impl Page {
     fn respond(self, events: &Events, headers: &HeaderMap) -> Result<Response, Early> {
         let next = events.cursor;
-        let more = events.watch.published().board.revision() > next;
+        let more = events.watch.extent().revision > next;
         let found = match self {
             Self::Events(events) => format!("\"events\":[{events}]"),
             Self::Resync(resync) => format!("\"resync\":{resync}"),

@@ -70,11 +70,11 @@ pub(super) async fn fork(mut writing: Writing, body: Body) -> Result<Response, P
     let bytes = writing.body(body, BODY_BYTES_MAX).await?;
     only_json(&writing.headers)?;
     let (to, at) = new_fork(json_text(&bytes)?)?;
-    if let Some(answer) = writing.repeated(&Resource::Session)? {
+    if let Some(answer) = writing.repeated(&Resource::Session).await? {
         return Ok(answer);
     }
     let source = writing.elsewhere(to);
-    if let Some(answer) = writing.repeated(&Resource::Session)? {
+    if let Some(answer) = writing.repeated(&Resource::Session).await? {
         return Ok(answer);
     }
     let board = writing.board_at(&source, at.as_ref()).await?;
@@ -122,7 +122,7 @@ pub(super) async fn restore(mut writing: Writing, body: Body) -> Result<Response
     let bytes = writing.body(body, BODY_BYTES_MAX).await?;
     only_json(&writing.headers)?;
     let at = new_restore(json_text(&bytes)?)?;
-    if let Some(answer) = writing.repeated(&Resource::Session)? {
+    if let Some(answer) = writing.repeated(&Resource::Session).await? {
         return Ok(answer);
     }
     let then = writing.board_at(writing.session(), Some(&at)).await?;

@@ -19,11 +19,11 @@ use super::read::{Early, Reading};
 use super::sessions::{has, labels_param};
 use super::shaped::WrittenBody;
 use super::state::value_of;
-use super::view::{Images, View, push};
+use super::view::{push, write_asked};
 use super::wait::Listed;
 use super::write::Writing;
 use crate::board::json::{self, DEPTH_MAX, Kind};
-use crate::board::{Command, LogName, Seq, SessionName, Ttl};
+use crate::board::{Command, Life, LogName, Seq, SessionName, Ttl};
 use crate::service::{Asking, Service};
 
 /// How many questions a page of the inbox has, unless it is asked for more or fewer.
@@ -223,12 +223,13 @@ impl Listed for InboxQuery {
 /// A page of the inbox as it is now, as JSON.
 async fn page(service: &Service, query: &InboxQuery) -> Result<String, Problem> {
     let InboxQuery { limit, after, prefix, labels } = query;
-    let found = service.inbox(after.as_ref(), prefix, limit + 1, |board| has(board, labels));
+    let has = |life: &Life| has(life, labels);
+    let found = service.inbox(after.as_ref(), prefix, limit + 1, has).await;
     let (mut text, mut next, mut left) = (String::from("{\"questions\":["), after.clone(), *limit);
     let mut found = found.into_iter().peekable();
     while left > 0
         && text.len() < PAGE_BYTES
-        && let Some(Asking { session, board, entry }) = found.next()
+        && let Some(Asking { session, question }) = found.next()
     {
         if left < *limit {
             text.push(',');
@@ -236,10 +237,9 @@ async fn page(service: &Service, query: &InboxQuery) -> Result<String, Problem> 
         text.push_str("{\"session\":");
         json::quote(session.as_str(), &mut text);
         text.push(',');
-        let view = View { session: session.clone(), keys: None, images: Images::Url };
-        view.write_members(service, &board, &entry, &mut text).await?;
+        write_asked(&session, &question, &mut text);
         text.push('}');
-        (next, left) = (Some((session, entry.seq)), left - 1);
+        (next, left) = (Some((session, question.entry.seq)), left - 1);
     }
     text.push_str("],\"next\":");
     match &next {

@@ -38,9 +38,9 @@ pub(super) async fn name_revision(
     if !response.headers().contains_key(REVISION_HEADER)
         && let Some((_, name)) = path.iter().find(|(key, _)| *key == "session")
         && let Ok(session) = name.parse()
-        && let Ok(Some(published)) = service.published(&session)
+        && let Ok(Some(extent)) = service.extent(&session)
     {
-        let revision = revision_value(published.board.revision());
+        let revision = revision_value(extent.revision);
         response.headers_mut().insert(REVISION_HEADER, revision);
     }
     response
@@ -157,7 +157,7 @@ impl Reading {
         params.finish()?;
         let (mut watch, mut stopping) = (None, false);
         loop {
-            let now = self.service.published(session)?;
+            let now = self.service.published(session).await?;
             let deadline = patience.deadline(now.as_ref());
             let reached = patience.reached(now.as_ref());
             if stopping || Instant::now() >= deadline {

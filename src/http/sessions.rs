@@ -24,7 +24,7 @@ use super::shaped::{Written, WrittenBody};
 use super::until::{SoughtSession, Until};
 use super::wait::Listed;
 use super::write::Writing;
-use crate::board::{Board, Command, Log, SessionName};
+use crate::board::{Command, Extent, Life, SessionName, Summary};
 use crate::service::{Published, Service};
 
 /// How many sessions a list has, unless it is asked for more or fewer.
@@ -104,21 +104,20 @@ pub(super) struct SessionPatchBody {
 }
 
 impl SessionBody {
-    fn of(name: &SessionName, board: &Board, history_bytes: u64) -> Option<Self> {
-        let life = board.life()?;
-        let [questions, requests, trajectories, screenshots] =
-            board.logs().each_ref().map(Log::len);
+    fn of(summary: &Summary) -> Option<Self> {
+        let life = summary.life.as_ref()?;
+        let [questions, requests, trajectories, screenshots] = summary.counts;
         Some(Self {
-            session: name.to_string(),
-            revision: board.revision().0,
-            oldest_revision: board.oldest().0,
-            is_empty: board.is_empty(),
+            session: summary.name.to_string(),
+            revision: summary.extent.revision.0,
+            oldest_revision: summary.extent.oldest.0,
+            is_empty: summary.is_empty(),
             counts: Counts { questions, requests, trajectories, screenshots },
-            bytes: board.bytes(),
-            history_bytes,
-            agents: board.agents().len(),
+            bytes: summary.bytes,
+            history_bytes: summary.history_bytes,
+            agents: summary.agents,
             created_at: life.created_at.to_string(),
-            updated_at: board.updated_at().to_string(),
+            updated_at: summary.updated_at.to_string(),
             settings: SettingsBody::from(&*life.settings),
             labels: (*life.labels).clone(),
         })
@@ -162,15 +161,12 @@ impl SessionsQuery {
 
     fn page(&self, service: &Service) -> SessionPage {
         let Self { limit, after, prefix, labels } = self;
-        let mut found = service.list(after.clone(), prefix, limit + 1, |board| has(board, labels));
+        let mut found = service.list(after.clone(), prefix, limit + 1, |life| has(life, labels));
         let more = found.len() > *limit;
         found.truncate(*limit);
-        let next = found.last().map(|(name, _)| name).or(after.as_ref());
-        let describe = |(name, shown): &(SessionName, Published)| {
-            SessionBody::of(name, &shown.board, shown.history_bytes)
-        };
+        let next = found.last().map(|summary| &summary.name).or(after.as_ref());
         SessionPage {
-            sessions: found.iter().filter_map(describe).collect(),
+            sessions: found.iter().filter_map(|summary| SessionBody::of(summary)).collect(),
             next: next.map(ToString::to_string),
             more,
         }
@@ -198,8 +194,7 @@ pub(super) fn labels_param(params: &mut Params) -> Result<Vec<(String, String)>,
 }
 
 /// Whether a session has all these labels.
-pub(super) fn has(board: &Board, labels: &[(String, String)]) -> bool {
-    let Some(life) = board.life() else { return false };
+pub(super) fn has(life: &Life, labels: &[(String, String)]) -> bool {
     labels.iter().all(|(name, value)| life.labels.get(name) == Some(value))
 }
 
@@ -225,15 +220,14 @@ pub(super) async fn describe(
     let mut sought = SoughtSession { service: reading.service.clone(), session: &session, until };
     let (answer, shown) = reading.seek(&session, None, &mut sought).await?;
     let Published { board, history_bytes } = shown;
-    let body = SessionBody::of(&session, &board, history_bytes);
+    let body = SessionBody::of(&Summary::of(&board, &session, history_bytes, 0));
     Ok(answer.json(&body.ok_or_else(|| no_session(&session))?)?)
 }
 
 /// What a description shows of its history may change without a commit.
-pub(super) fn session_rendering(now: &Published) -> Rendering {
-    let Published { board, history_bytes } = now;
-    let history = format!("{} {history_bytes}", board.oldest());
-    Rendering::of(Resource::Session, board.version()).in_format(history)
+pub(super) fn session_rendering(now: Extent, history_bytes: u64) -> Rendering {
+    let history = format!("{} {history_bytes}", now.oldest);
+    Rendering::of(Resource::Session, now.version()).in_format(history)
 }
 
 /// Make a session, or change its settings and labels
@@ -262,7 +256,8 @@ pub(super) async fn put(mut writing: Writing, body: Body) -> Result<Response, Pr
             let Written { receipt, session, .. } = written;
             let tag = written.session_tag();
             let made = (!receipt.existed).then(|| session_url(session));
-            let body = SessionBody::of(session, &receipt.board, receipt.history_bytes);
+            let now = Summary::of(&receipt.board, session, receipt.history_bytes, 0);
+            let body = SessionBody::of(&now);
             let body =
                 body.ok_or_else(|| serde_json::Error::custom("it was put and is not there"))?;
             written.json(Some(tag), made, &body)

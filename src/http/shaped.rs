@@ -17,7 +17,7 @@ use super::etag::{Resource, Tag};
 use super::intake::{Skipped, SkippedLines};
 use super::sessions::session_rendering;
 use crate::board::{self, Epoch, Json, LogName, Revision, Seq, SessionName, Version};
-use crate::service::{Published, Receipt};
+use crate::service::Receipt;
 
 /// The header of an answer that was given before.
 const REPLAYED_HEADER: HeaderName = HeaderName::from_static("idempotency-replayed");
@@ -154,8 +154,7 @@ impl Written<'_> {
     /// The tag that a read of the session has, as the write left it.
     pub(super) fn session_tag(&self) -> Tag {
         let Receipt { board, history_bytes, .. } = self.receipt;
-        let (board, history_bytes) = (Arc::clone(board), *history_bytes);
-        Tag::of(self.epoch, &session_rendering(&Published { board, history_bytes }), "")
+        Tag::of(self.epoch, &session_rendering(board.extent(), *history_bytes), "")
     }
 
     /// The tag of a log as the write left it.

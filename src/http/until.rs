@@ -155,7 +155,7 @@ impl Sought for SoughtSession<'_> {
     fn at_last(&mut self, now: Option<&Published>) -> Result<Rendering, Early> {
         match (&self.until, now) {
             (None | Some(Until::Exists | Until::Equals(_)), Some(now)) => {
-                Ok(session_rendering(now))
+                Ok(session_rendering(now.board.extent(), now.history_bytes))
             }
             (None, None) => Err(no_session(self.session).into()),
             (Some(Until::Absent), None) => Err(gone(self.last_revision(now)?)),
@@ -174,7 +174,7 @@ fn last_revision(
 ) -> Result<Revision, Early> {
     match now {
         Some(now) => Ok(now.board.revision()),
-        None => Ok(service.watch(session)?.published().board.revision()),
+        None => Ok(service.watch(session)?.extent().revision),
     }
 }
 

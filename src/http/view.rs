@@ -7,7 +7,8 @@ use super::params::{Params, invalid};
 use super::path::image_url;
 use super::problem::Problem;
 use crate::board::{
-    Awaited, Board, Claim, Done, Entry, IMAGE_MEMBER, Image, Item, LogName, SessionName, Work, json,
+    Awaited, Board, Claim, Done, Entry, IMAGE_MEMBER, Image, Item, LogName, Question, SessionName,
+    Timestamp, Work, json,
 };
 use crate::service::{Service, ServiceError};
 
@@ -78,7 +79,7 @@ impl View {
         entry: &Entry,
         out: &mut String,
     ) -> Result<(), ServiceError> {
-        write_envelope(board, entry, out);
+        write_envelope(entry, awaited(board, entry).map(|until| until.expires_at), out);
         self.write_item(service, board, &entry.item, out).await?;
         if let (Images::Url, Some(image)) = (self.images, entry.item.image()) {
             write_image(&image_url(&self.session, entry.seq), image, out);
@@ -126,7 +127,17 @@ pub(super) fn write_imageless(item: &Item, out: &mut String) {
     }
 }
 
-fn write_envelope(board: &Board, entry: &Entry, out: &mut String) {
+/// Writes the members of an open question's envelope. No board is needed for that, and no image's bytes.
+pub(super) fn write_asked(session: &SessionName, question: &Question, out: &mut String) {
+    let Question { entry, expires_at } = question;
+    write_envelope(entry, *expires_at, out);
+    write_imageless(&entry.item, out);
+    if let Some(image) = entry.item.image() {
+        write_image(&image_url(session, entry.seq), image, out);
+    }
+}
+
+fn write_envelope(entry: &Entry, expires_at: Option<Timestamp>, out: &mut String) {
     let Entry { seq, revision, at, agent, updated, .. } = entry;
     push(out, format_args!("\"seq\":{seq},\"revision\":{revision},\"at\":\"{at}\""));
     if let Some(agent) = agent {
@@ -140,7 +151,7 @@ fn write_envelope(board: &Board, entry: &Entry, out: &mut String) {
             json::quote(by.as_str(), out);
         }
     }
-    if let Some(Awaited { expires_at, .. }) = awaited(board, entry) {
+    if let Some(expires_at) = expires_at {
         push(out, format_args!(",\"expires_at\":\"{expires_at}\""));
     }
     match entry.work.as_deref() {

@@ -27,10 +27,10 @@ use super::sessions::session_rendering;
 use super::shaped::{ShapeResult, Shaped, Written};
 use super::view::{Images, View};
 use crate::board::{
-    self, AgentName, Command, Current, Fence, Rejected, Revision, Seq, SessionName, Terms, Version,
-    Write,
+    self, AgentName, Command, Current, Extent, Fence, Rejected, Revision, Seq, SessionName, Terms,
+    Version, Write,
 };
-use crate::service::{ImageBytes, Keep, Patch, Published, Receipt, Reply, Service, ServiceError};
+use crate::service::{ImageBytes, Keep, Patch, Receipt, Reply, Service, ServiceError};
 
 /// Up to this size a refused condition shows the resource as it is.
 const CURRENT_BYTES_MAX: usize = 64 << 10;
@@ -142,8 +142,7 @@ impl Writing {
     }
 
     fn terms(&self, resource: &Resource) -> Result<Terms, Problem> {
-        let published = self.service.published(&self.session)?;
-        let session = published.map(|published| published.board.id());
+        let session = self.service.extent(&self.session)?.map(|extent| extent.session);
         Ok(Terms {
             session: self.session.clone(),
             condition: condition(&self.headers, self.service.epoch(), session, resource)?,
@@ -159,11 +158,9 @@ impl Writing {
         tag: &str,
         resource: &Resource,
     ) -> Result<Option<Version>, Problem> {
-        let published = self.service.published(&self.session)?;
-        let version = |shown: Published| {
-            version(tag, false, self.service.epoch(), shown.board.id(), resource)
-        };
-        Ok(published.and_then(version))
+        let version =
+            |now: Extent| version(tag, false, self.service.epoch(), now.session, resource);
+        Ok(self.service.extent(&self.session)?.and_then(version))
     }
 
     /// What is kept with the key, where there is one: the whole answer, shaped by the writer.
@@ -223,10 +220,11 @@ impl Writing {
     fn present_tag(&self, version: Version, resource: &Resource) -> Tag {
         let epoch = self.service.epoch();
         if matches!(resource, Resource::Session)
-            && let Ok(Some(now)) = self.service.published(&self.session)
-            && now.board.version() == version
+            && let Ok(Some(now)) = self.service.summary(&self.session)
+            && now.version() == version
         {
-            return Tag::of(epoch, &session_rendering(&now), "");
+            let rendering = session_rendering(now.extent, now.history_bytes);
+            return Tag::of(epoch, &rendering, "");
         }
         Tag::new(epoch, version, resource)
     }
@@ -236,7 +234,7 @@ impl Writing {
         match current {
             Current::Entry(entry) => {
                 let view = View { session: self.session.clone(), keys: None, images: Images::Url };
-                let published = self.service.published(&self.session).ok()??;
+                let published = self.service.published(&self.session).await.ok()??;
                 view.write_entry(&self.service, &published.board, entry, &mut text).await.ok()?;
             }
             Current::State(value) if value.bytes() <= CURRENT_BYTES_MAX as u64 => {

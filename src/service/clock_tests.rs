@@ -10,6 +10,7 @@ use tempfile::TempDir;
 use tokio::task::JoinHandle;
 use uuid::Uuid;
 
+use super::cramped_tests::start_unsettled_at;
 use super::service_tests::*;
 use super::*;
 use crate::board::{
@@ -60,6 +61,13 @@ pub(super) fn start_at(dir: &Path, hand: &Hand) -> Service {
 pub(super) fn started() -> (TempDir, Hand, Service) {
     let (dir, hand) = (TempDir::new().unwrap(), Hand::new());
     let service = start_at(dir.path(), &hand);
+    (dir, hand, service)
+}
+
+/// The same, whose commits stay in the order in which they were made.
+pub(super) fn started_unsettled() -> (TempDir, Hand, Service) {
+    let (dir, hand) = (TempDir::new().unwrap(), Hand::new());
+    let service = start_unsettled_at(dir.path(), hand.clock());
     (dir, hand, service)
 }
 

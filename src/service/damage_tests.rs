@@ -5,6 +5,7 @@ use std::path::Path;
 use rusqlite::Connection;
 use tempfile::TempDir;
 
+use super::cramped_tests::start_unsettled;
 use super::service_tests::*;
 use super::*;
 use crate::board::{LogName, Misfit, Revision};
@@ -27,7 +28,7 @@ fn flip_a_bit(dir: &Path, row: i64) {
 
 /// Three sessions; the rows 2 and 5 of the journal are of `hurt`.
 async fn three_sessions(dir: &Path) {
-    let service = start(dir);
+    let service = start_unsettled(dir);
     for session in ["well", "hurt", "fine", "well", "hurt", "fine"] {
         let (write, images) = screenshot(session, session.as_bytes().to_vec());
         service.receipt(write, images).await.unwrap();
@@ -44,7 +45,7 @@ async fn a_damaged_session_is_set_aside_and_the_others_are_served() {
     let dir = TempDir::new().unwrap();
     three_sessions(dir.path()).await;
     flip_a_bit(dir.path(), 5);
-    let service = start(dir.path());
+    let service = start_unsettled(dir.path());
     let [damage] = service.damage() else { panic!("{:?}", service.damage()) };
     assert_eq!((damage.journal_id.map(|id| id.0), damage.revision), (Some(5), Revision(2)));
     assert_eq!(damage.name, Some(name("hurt")));
@@ -53,7 +54,7 @@ async fn a_damaged_session_is_set_aside_and_the_others_are_served() {
     let refused = |result: Result<_, ServiceError>| {
         assert!(matches!(result, Err(ServiceError::Damaged)));
     };
-    refused(service.published(&name("hurt")).map(drop));
+    refused(service.published_here(&name("hurt")).map(drop));
     refused(service.receipt(request("hurt", "{}"), vec![]).await.map(drop));
     refused(service.receipt(write_to("hurt", Command::DeleteSession), vec![]).await.map(drop));
     let (write, images) = screenshot("hurt", b"more".to_vec());
@@ -84,11 +85,11 @@ async fn a_damaged_session_is_set_aside_and_the_others_are_served() {
 async fn a_lost_commit_is_damage_too() {
     let dir = TempDir::new().unwrap();
     three_sessions(dir.path()).await;
-    let service = start(dir.path());
+    let service = start_unsettled(dir.path());
     service.receipt(request("hurt", "{}"), vec![]).await.unwrap();
     stop(service).await;
     database(dir.path()).execute("DELETE FROM journal WHERE id = 5", []).unwrap();
-    let service = start(dir.path());
+    let service = start_unsettled(dir.path());
     let [damage] = service.damage() else { panic!("{:?}", service.damage()) };
     let (head, found) = (Revision(1), Revision(3));
     assert!(matches!(
@@ -112,7 +113,7 @@ async fn damage_that_hides_a_name_stops_the_start() {
 async fn a_lost_or_damaged_image_is_found_and_spoils_only_itself() {
     let dir = TempDir::new().unwrap();
     three_sessions(dir.path()).await;
-    let service = start(dir.path());
+    let service = start_unsettled(dir.path());
     let hurt = board(&service, "hurt");
     let entry = hurt.log(&LogName::Screenshots).unwrap().at(0).cloned().unwrap();
     let image = entry.item.image().unwrap();
@@ -137,7 +138,7 @@ fn a_poisoned_store_takes_no_writes_and_reads_go_on() {
     }
     let dir = TempDir::new().unwrap();
     run_child(&SHORT_FILES, dir.path());
-    let service = start(dir.path());
+    let service = start_unsettled(dir.path());
     assert_eq!(service.health(), Health::Ready);
     let board = board(&service, "s");
     assert_eq!((board.revision(), board.logs().len()), (Revision(1), 4));
@@ -162,7 +163,7 @@ async fn poison(dir: &Path) {
     assert!(matches!(later, ServiceError::Poisoned { outcome_unknown: true }));
     let made = service.receipt(request("new", "{}"), vec![]).await.unwrap_err();
     assert!(matches!(made, ServiceError::Poisoned { .. }));
-    assert!(service.published(&name("new")).unwrap().is_none());
+    assert!(service.published_here(&name("new")).unwrap().is_none());
     let (write, images) = screenshot("s", b"x".to_vec());
     assert_eq!(
         service.receipt(write, images).await.unwrap_err().code(),

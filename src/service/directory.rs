@@ -9,8 +9,9 @@ use parking_lot::RwLock;
 use std::sync::atomic::AtomicUsize;
 use tokio::sync::watch;
 
-use super::session::{Published, Session, Weighed};
-use crate::board::{Board, SessionName};
+use super::identities::Identities;
+use super::session::{Published, Session, Shown, Weighed};
+use crate::board::{Revision, SessionName};
 
 const SHARDS: usize = 64;
 
@@ -25,6 +26,8 @@ pub(super) struct Directory {
     names: RwLock<BTreeSet<SessionName>>,
     /// Those of them that have questions without an answer, for the inbox: it looks at no other session.
     asking: RwLock<BTreeSet<SessionName>>,
+    /// All of them by identity.
+    identities: Identities,
 }
 
 impl Directory {
@@ -34,7 +37,12 @@ impl Directory {
             hasher: RandomState::new(),
             names: RwLock::default(),
             asking: RwLock::default(),
+            identities: Identities::default(),
         }
+    }
+
+    pub(super) fn identities(&self) -> &Identities {
+        &self.identities
     }
 
     fn shard(&self, name: &SessionName) -> Option<&Shard> {
@@ -50,14 +58,15 @@ impl Directory {
     pub(super) fn watch(&self, name: &SessionName) -> (Arc<Session>, watch::Receiver<()>) {
         // Under the shard's lock, so that a placeholder does not go between the two.
         let watched = |session: &Arc<Session>| (Arc::clone(session), session.subscribe());
+        let nothing = || Shown::Hot(Published::nothing());
+        let placeholder = || Arc::new(Session::new(name.clone(), nothing()));
         let Some(shard) = self.shard(name) else {
-            return watched(&Arc::new(Session::new(Published::nothing())));
+            return watched(&placeholder());
         };
         if let Some(session) = shard.read().get(name) {
             return watched(session);
         }
         let mut sessions = shard.write();
-        let placeholder = || Arc::new(Session::new(Published::nothing()));
         watched(sessions.entry(name.clone()).or_insert_with(placeholder))
     }
 
@@ -83,7 +92,7 @@ impl Directory {
         held: &AtomicUsize,
     ) -> Arc<Session> {
         let exists = published.board.life().is_some();
-        let asks = exists && asks(&published.board);
+        let asks = exists && !published.board.asked().open().is_empty();
         let session = self.show(name, published, commits, held);
         self.list(name, exists);
         self.note_asking(name, asks);
@@ -97,31 +106,46 @@ impl Directory {
         commits: Vec<Weighed>,
         held: &AtomicUsize,
     ) -> Arc<Session> {
-        let Some(shard) = self.shard(name) else { return Arc::new(Session::new(published)) };
+        let id = published.board.id();
+        let new = |published| Arc::new(Session::new(name.clone(), Shown::Hot(published)));
+        let Some(shard) = self.shard(name) else { return new(published) };
+        let show = |session: &Arc<Session>, published| {
+            if let Some(former) = session.publish(published, commits, held) {
+                self.identities.follow(id, session, former);
+            }
+            Arc::clone(session)
+        };
         // Within the lock, so that a placeholder is not forgotten while it becomes a session.
         let sessions = shard.read();
         if let Some(session) = sessions.get(name) {
-            session.publish(published, commits, held);
-            return Arc::clone(session);
+            return show(session, published);
         }
         drop(sessions);
         let mut sessions = shard.write();
         if let Some(session) = sessions.get(name) {
-            session.publish(published, commits, held);
-            return Arc::clone(session);
+            return show(session, published);
         }
-        let session = Arc::new(Session::new(published));
+        let session = new(published);
+        self.identities.add(id, &session, Revision::default());
         sessions.insert(name.clone(), Arc::clone(&session));
         session
     }
 
     /// Adds a session, to be found by its name; one that exists is also listed.
-    pub(super) fn insert(&self, name: SessionName, session: Arc<Session>, exists: bool) {
-        let asks = exists && !session.is_damaged() && asks(&session.published().board);
+    pub(super) fn insert(&self, session: Arc<Session>, exists: bool) {
+        let name = session.name().clone();
+        let asks = exists && !session.is_damaged() && session.shown().asks();
         self.list(&name, exists);
         self.note_asking(&name, asks);
         if let Some(shard) = self.shard(&name) {
             shard.write().insert(name, session);
+        }
+    }
+
+    /// Visits every session. Whoever looks one up meanwhile may wait for the visits of a shard.
+    pub(super) fn visit(&self, mut visit: impl FnMut(&Arc<Session>)) {
+        for shard in &self.shards {
+            shard.read().values().for_each(&mut visit);
         }
     }
 
@@ -162,11 +186,6 @@ impl Directory {
         let start = if name < prefix { Bound::Included(prefix) } else { from };
         some(&self.asking, start, prefix, limit)
     }
-}
-
-/// Whether a board has questions without an answer.
-fn asks(board: &Board) -> bool {
-    !board.asked().open().is_empty()
 }
 
 /// Whoever only finds it noted already takes no lock that others would wait for.

@@ -21,7 +21,7 @@ fn lives(text: &str) -> Command {
 
 #[tokio::test]
 async fn a_path_goes_by_itself_and_is_seen_until_then() {
-    let (dir, hand, service) = started();
+    let (dir, hand, service) = started_unsettled();
     service.carry_out("s", put("a/b", "1", Some("10s"))).await.unwrap();
     service.carry_out("s", put("a/c", "2", None)).await.unwrap();
     hand.set(9_999);
@@ -141,7 +141,7 @@ async fn a_session_goes_so_long_after_its_last_write_and_its_name_goes_on() {
     assert_eq!(still.board.revision(), Revision(5));
     hand.set(23_999);
     service.reaches("s", 6).await;
-    assert!(service.published(&name("s")).unwrap().is_none());
+    assert!(service.published_here(&name("s")).unwrap().is_none());
     service.receipt(request("other", "{}"), vec![]).await.unwrap();
     assert_eq!((service.len(), service.list(None, "s", 9, |_| true).len()), (1, 0));
     let images = dir.path().join("blobs").join(made.board.id().to_string());

@@ -29,11 +29,11 @@ impl Service {
         let keeps_in = terms.key.clone().map(|key| (fork_of.clone(), key));
         let in_source = Terms { session: fork_of.clone(), ..terms.clone() };
         for terms in [&in_source, &terms] {
-            if let Some(answer) = self.recall(terms)? {
+            if let Some(answer) = self.recall(terms).await? {
                 return Ok(Reply::Before(answer));
             }
         }
-        if self.published(&terms.session)?.is_some() {
+        if self.extent(&terms.session)?.is_some() {
             let rejected = Rejected::SessionExists { session: terms.session };
             return Err(ServiceError::Rejected { rejected, revision: None });
         }

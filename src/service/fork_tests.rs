@@ -13,7 +13,7 @@ fn terms(session: &str) -> Terms {
 }
 
 async fn fork(service: &Service, from: &str, at: u64, to: &str) -> Result<Receipt, ServiceError> {
-    let published: Published = service.published(&name(from))?.unwrap();
+    let published: Published = service.published_here(&name(from))?.unwrap();
     let then = service.board_at(&published, &At::Revision(Revision(at))).await?;
     match service.fork(terms(to), then, name(from), None).await? {
         Reply::Now(receipt) => Ok(receipt),
@@ -116,7 +116,7 @@ async fn a_fork_goes_on_above_every_revision_that_its_name_ever_had() {
     let forked = fork(&service, "s", 1, "f").await.unwrap().board;
     assert_eq!((forked.revision(), forked.oldest_cursor()), (Revision(11), Revision(11)));
     service.receipt(request("f", "{}"), Vec::new()).await.unwrap();
-    let published = service.published(&name("f")).unwrap().unwrap();
+    let published = service.published_here(&name("f")).unwrap().unwrap();
     for (at, found) in [(1, true), (5, false), (10, false), (11, true), (12, true), (13, false)] {
         let then = service.board_at(&published, &At::Revision(Revision(at))).await;
         assert_eq!(then.is_ok(), found, "{at}");

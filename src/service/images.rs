@@ -44,8 +44,8 @@ impl Service {
         if images.is_empty() {
             return Ok(None);
         }
-        let images_in = match self.published(name)? {
-            Some(published) => ImagesIn::Present(published.board.id()),
+        let images_in = match self.extent(name)? {
+            Some(extent) => ImagesIn::Present(extent.session),
             None => ImagesIn::New(new_session_id()),
         };
         let session = images_in.session();
@@ -69,8 +69,7 @@ impl Service {
 
     /// Whether the name still belongs to this session.
     fn has(&self, name: &SessionName, session: SessionId) -> bool {
-        let published = self.published(name);
-        matches!(published, Ok(Some(published)) if published.board.id() == session)
+        matches!(self.extent(name), Ok(Some(extent)) if extent.session == session)
     }
 
     /// The bytes of a stored image, checked against its digest.

@@ -6,32 +6,30 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use super::Service;
-use crate::board::{Board, Entry, LogName, Seq, SessionName};
+use super::session::{Session, Shown};
+use crate::board::{Board, Life, Question, Questions, Seq, SessionName};
 
 /// How many sessions are looked up at once.
 const NAMES_AT_ONCE: usize = 256;
 
-/// A question without an answer, and the board that it was found on.
+/// A question without an answer.
 #[derive(Clone, Debug)]
 pub struct Asking {
     /// Its session.
     pub session: SessionName,
-    /// The session's board.
-    pub board: Arc<Board>,
     /// The question.
-    pub entry: Arc<Entry>,
+    pub question: Question,
 }
 
 impl Service {
     /// At most `limit` questions without an answer after one of them, by session, then by seq: of the
     /// sessions whose name begins with `prefix` and that `matches` lets through.
-    #[must_use]
-    pub fn inbox(
+    pub async fn inbox(
         &self,
         after: Option<&(SessionName, Seq)>,
         prefix: &str,
         limit: usize,
-        matches: impl Fn(&Board) -> bool,
+        matches: impl Fn(&Life) -> bool + Sync,
     ) -> Vec<Asking> {
         let (mut from, passed) = match after {
             // Further questions of the last session come first.
@@ -50,32 +48,49 @@ impl Service {
                 if left == 0 {
                     break;
                 }
-                if let Ok(Some(published)) = self.published(&name)
-                    && matches(&published.board)
+                if let Some(session) = self.inner.directory.get(&name)
+                    && !session.is_damaged()
                 {
-                    found.extend(open(&name, &published.board, passed, left));
+                    let questions = self.open_questions(&session, passed, left, &matches).await;
+                    let asking = |question| Asking { session: name.clone(), question };
+                    found.extend(questions.into_iter().map(asking));
                 }
             }
         }
         found
     }
-}
 
-/// At most `limit` questions of a session without an answer, after one of them.
-fn open(
-    session: &SessionName,
-    board: &Arc<Board>,
-    after: Option<Seq>,
-    limit: usize,
-) -> Vec<Asking> {
-    let start = after.map_or(Bound::Unbounded, Bound::Excluded);
-    let Some(questions) = board.log(&LogName::Questions) else { return Vec::new() };
-    let entries = board.asked().open().range((start, Bound::Unbounded));
-    let entries = entries.filter_map(|seq| questions.get(*seq)).take(limit);
-    let asking = |entry: &Arc<Entry>| Asking {
-        session: session.clone(),
-        board: Arc::clone(board),
-        entry: Arc::clone(entry),
-    };
-    entries.map(asking).collect()
+    /// At most `limit` questions of a session without an answer, after one of them. Only where they are too
+    /// large for its summary, its board is needed.
+    async fn open_questions(
+        &self,
+        session: &Arc<Session>,
+        after: Option<Seq>,
+        limit: usize,
+        matches: &(impl Fn(&Life) -> bool + Sync),
+    ) -> Vec<Question> {
+        let of_board = |board: &Board| match board.life() {
+            Some(life) if matches(life) => board.open_questions(after).take(limit).collect(),
+            Some(_) | None => Vec::new(),
+        };
+        match session.shown() {
+            Shown::Hot(published) => of_board(&published.board),
+            Shown::Cold(summary) => match (&summary.life, &summary.questions) {
+                (Some(life), _) if !matches(life) => Vec::new(),
+                (None, _) => Vec::new(),
+                (Some(_), Questions::All(questions)) => {
+                    let comes =
+                        |question: &&Question| after.is_none_or(|after| question.entry.seq > after);
+                    questions.iter().filter(comes).take(limit).cloned().collect()
+                }
+                (Some(_), Questions::TooLarge) => match self.inner.loads.published(session).await {
+                    Ok(published) => of_board(&published.board),
+                    Err(error) => {
+                        tracing::warn!(session = %session.name(), %error, "questions are left out");
+                        Vec::new()
+                    }
+                },
+            },
+        }
+    }
 }

@@ -4,6 +4,7 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::error::ServiceError;
 use super::images::ImagesIn;
+use super::session::Pin;
 use super::{Keep, Reply};
 use crate::board::{Key, Revision, SessionId, SessionName, Write};
 
@@ -21,7 +22,12 @@ pub(super) struct WriteJob {
     pub(super) reply: oneshot::Sender<Result<Reply, WriterError>>,
     /// Its share of the queue's bytes, given back when it is answered.
     pub(super) room: OwnedSemaphorePermit,
+    /// The sessions that it touches, so that their boards are in memory when the writer comes to it.
+    pub(super) pins: Pins,
 }
+
+/// At most: the session itself, the one that keeps its answer, the one that gathers questions.
+pub(super) type Pins = [Option<Pin>; 3];
 
 /// A write, with what its caller did for it already.
 pub(super) struct Order {

@@ -18,10 +18,11 @@ use super::clock::Clock;
 use super::directory::Directory;
 use super::error::ServiceError;
 use super::job::Job;
-use super::past::{REPLAY_PAGE, beginning, framed};
 use super::rebase::{put_base, rebase};
-use super::session::Published;
-use crate::board::{Board, Commit, History, Revision, SessionName, Timestamp, Ttl, apply};
+use super::replay::{REPLAY_PAGE, beginning, framed, go_on};
+use crate::board::{
+    Board, Commit, Extent, History, Revision, SessionName, Summary, Timestamp, Ttl,
+};
 use crate::store::{PageMax, Store};
 
 /// How often it looks.
@@ -87,11 +88,11 @@ impl Keeper {
         let names: Vec<SessionName> =
             self.limited.lock().iter().filter(|name| !rests(name)).cloned().collect();
         for name in names {
-            let Some(published) = self.published(&name) else {
+            let Some(summary) = self.summary(&name) else {
                 self.limited.lock().remove(&name);
                 continue;
             };
-            match self.cut(&name, &published) {
+            match self.cut(&name, &summary) {
                 Ok(rest) => _ = rest.map(|rest| self.rests.insert(name, Instant::now() + rest)),
                 Err(error) => {
                     tracing::warn!(session = %name, %error, "the history could not be cut");
@@ -101,37 +102,34 @@ impl Keeper {
         }
     }
 
-    fn published(&self, name: &SessionName) -> Option<Published> {
+    /// What is known of a session that keeps a part of its history; its board is not needed.
+    fn summary(&self, name: &SessionName) -> Option<Arc<Summary>> {
         let session = self.directory.get(name).filter(|session| !session.is_damaged())?;
-        let published = session.published();
-        let limited = published.board.life()?.settings.history.is_some();
-        limited.then_some(published)
+        let summary = session.summary();
+        let limited = summary.life.as_ref()?.settings.history.is_some();
+        limited.then_some(summary)
     }
 
     /// Lets go what is too much; how long the session is to be left alone then.
-    fn cut(
-        &self,
-        name: &SessionName,
-        published: &Published,
-    ) -> Result<Option<Duration>, ServiceError> {
-        let Some(history) = published.board.life().and_then(|life| life.settings.history) else {
+    fn cut(&self, name: &SessionName, now: &Summary) -> Result<Option<Duration>, ServiceError> {
+        let Some(history) = now.life.as_ref().and_then(|life| life.settings.history) else {
             return Ok(None);
         };
-        let limit = Limit::of(history, published, self.clock.now());
-        if !limit.is_worthwhile(published) {
+        let limit = Limit::of(history, now, self.clock.now());
+        if !limit.is_worthwhile(now) {
             return Ok(None);
         }
         let idle_rest = limit.idle_rest();
-        let (now, first) = (&published.board, PageMax { commits: 1, bytes: 1 });
+        let Extent { session, oldest: from, .. } = now.extent;
         // To look at one commit is cheaper than to read the base.
-        let oldest = framed(&*self.store, now.id(), now.oldest(), first)?;
+        let oldest = framed(&*self.store, session, from, PageMax { commits: 1, bytes: 1 })?;
         if !oldest.iter().all(|(commit, bytes)| limit.lets_go(commit, *bytes as u64)) {
             return Ok(Some(idle_rest));
         }
         // Of two bases only the last one put could be set: a purge or a fork comes first.
         let Ok(_turn) = self.bases.try_acquire() else { return Ok(None) };
-        let (board, dropped_bytes) = self.board_at_limit(published, &limit)?;
-        if board.revision() == published.board.oldest() {
+        let (board, dropped_bytes) = self.board_at_limit(now.extent, &limit)?;
+        if board.revision() == from {
             return Ok(Some(idle_rest));
         }
         put_base(&*self.store, &board)?;
@@ -143,25 +141,20 @@ impl Keeper {
     }
 
     /// The board at the revision where the history may begin, and the bytes of the commits up to it.
-    fn board_at_limit(
-        &self,
-        published: &Published,
-        limit: &Limit,
-    ) -> Result<(Board, u64), ServiceError> {
-        let now = &published.board;
-        let mut board = beginning(&*self.store, now.id(), now.oldest())?;
+    fn board_at_limit(&self, now: Extent, limit: &Limit) -> Result<(Board, u64), ServiceError> {
+        let mut board = beginning(&*self.store, now.session, now.oldest)?;
         let mut dropped = 0;
         loop {
-            let page = framed(&*self.store, now.id(), board.revision(), REPLAY_PAGE)?;
+            let page = framed(&*self.store, now.session, board.revision(), REPLAY_PAGE)?;
             if page.is_empty() {
                 return Ok((board, dropped));
             }
             for (commit, bytes) in page {
                 let bytes = bytes as u64;
-                if commit.revision > now.revision() || !limit.lets_go(&commit, dropped + bytes) {
+                if commit.revision > now.revision || !limit.lets_go(&commit, dropped + bytes) {
                     return Ok((board, dropped));
                 }
-                apply(&mut board, &commit);
+                go_on(&mut board, &commit)?;
                 dropped += bytes;
             }
         }
@@ -179,12 +172,12 @@ enum Limit {
 }
 
 impl Limit {
-    fn of(history: History, published: &Published, now: Timestamp) -> Self {
+    fn of(history: History, summary: &Summary, now: Timestamp) -> Self {
         match history {
             History::Revisions(kept) => {
-                Self::Revision(Revision(published.board.revision().0.saturating_sub(kept)))
+                Self::Revision(Revision(summary.extent.revision.0.saturating_sub(kept)))
             }
-            History::Bytes(kept) => Self::Bytes(published.history_bytes.saturating_sub(kept)),
+            History::Bytes(kept) => Self::Bytes(summary.history_bytes.saturating_sub(kept)),
             History::Age(ttl) => Self::Before(Timestamp(now.0.saturating_sub(ttl.ms())), ttl),
         }
     }
@@ -201,17 +194,16 @@ impl Limit {
     }
 
     /// Whether enough may go; of an age the commits themselves tell.
-    fn is_worthwhile(&self, published: &Published) -> bool {
-        let board = &published.board;
+    fn is_worthwhile(&self, summary: &Summary) -> bool {
+        let Extent { oldest, revision, .. } = summary.extent;
         let (excess, all) = match self {
-            Self::Revision(target) => (
-                target.0.saturating_sub(board.oldest().0),
-                board.revision().0.saturating_sub(board.oldest().0),
-            ),
-            Self::Bytes(excess) => (*excess, published.history_bytes),
+            Self::Revision(target) => {
+                (target.0.saturating_sub(oldest.0), revision.0.saturating_sub(oldest.0))
+            }
+            Self::Bytes(excess) => (*excess, summary.history_bytes),
             Self::Before(..) => (1, 1),
         };
-        excess > 0 && excess >= all / EXCESS_PART && board.oldest() < board.revision()
+        excess > 0 && excess >= all / EXCESS_PART && oldest < revision
     }
 
     fn lets_go(&self, commit: &Commit, dropped_bytes: u64) -> bool {

@@ -40,7 +40,7 @@ async fn the_last_revisions_are_kept_and_older_ones_are_gone() {
     let dir = TempDir::new().unwrap();
     let service = start(dir.path());
     fill(&service, 50).await;
-    let published = |service: &Service| service.published(&name("s")).unwrap().unwrap();
+    let published = |service: &Service| service.published_here(&name("s")).unwrap().unwrap();
     let bytes = published(&service).history_bytes;
     // A past board that is at hand is of no use once its commits are gone.
     service.board_at(&published(&service), &At::Revision(Revision(2))).await.unwrap();
@@ -68,7 +68,7 @@ async fn so_many_bytes_are_kept_and_what_is_younger() {
     set(&service, History::Bytes(4096)).await;
     fill(&service, 60).await;
     cut(&service, 0).await;
-    let kept = service.published(&name("s")).unwrap().unwrap().history_bytes;
+    let kept = service.published_here(&name("s")).unwrap().unwrap().history_bytes;
     assert!(kept >= 4096, "{kept}");
     stop(service).await;
 
@@ -87,7 +87,7 @@ async fn a_purge_leaves_the_board_and_nothing_of_its_past() {
     fill(&service, 20).await;
     let before = board(&service, "s");
     assert_eq!(service.purge(&name("s"), None).await.unwrap(), Revision(20));
-    let published = service.published(&name("s")).unwrap().unwrap();
+    let published = service.published_here(&name("s")).unwrap().unwrap();
     assert_eq!((published.board.oldest(), published.history_bytes), (Revision(20), 0));
     assert_eq!(published.board.version(), before.version());
     let then = service.board_at(&published, &At::Revision(Revision(19))).await;

@@ -4,45 +4,59 @@
 //! durable; a read takes the published board and holds no lock while it renders.
 
 mod archive;
+mod check;
 mod clock;
 mod deadlines;
 mod directory;
 mod elsewhere;
 mod error;
 mod fork;
+mod found;
+mod identities;
 mod image_pieces;
 mod images;
 mod inbox;
 mod job;
 mod keeper;
 mod load;
+mod loads;
+mod memory;
+mod options;
 mod past;
 mod patch;
+mod pieces;
 mod qa;
 mod queue;
 mod rebase;
 mod recent;
+mod replay;
 mod session;
+mod settler;
+mod snapshots;
 mod staging;
+mod start;
+mod sweep;
 mod waker;
 mod watch;
+mod watching;
 mod writer;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::thread;
 
 use parking_lot::Mutex;
 use std::sync::atomic::AtomicUsize;
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::mpsc::SyncSender;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 pub use archive::{Export, Import, Imported};
+pub use check::{Soundness, check};
 pub use clock::Clock;
 pub use error::ServiceError;
 pub use inbox::Asking;
-pub use load::{Damage, LoadError, Soundness, check};
+pub use load::{Damage, LoadError};
+pub use options::{MEMORY_BUDGET_DEFAULT, Options};
 pub use past::At;
 pub use patch::Patch;
 pub use qa::QaSession;
@@ -52,7 +66,7 @@ pub use waker::{NOTICES_MAX, Notice};
 pub use watch::{COMMITS_AT_ONCE_MAX, Commits, Watch};
 
 use crate::board::{
-    Answer, Board, Command, Epoch, Json, LogName, Policy, SessionName, Terms, Write,
+    Answer, Board, Command, Epoch, Extent, Json, Life, LogName, SessionName, Summary, Terms, Write,
 };
 use crate::store::{Health, Store};
 use archive::Archives;
@@ -60,12 +74,14 @@ use directory::Directory;
 pub use image_pieces::ImagePieces;
 pub use images::ImageBytes;
 use job::{Job, Order, WriterError};
-use keeper::{Keeper, Keeping};
+use keeper::Keeping;
+use loads::{Loading, Loads};
+use memory::{Evicting, Memory};
 use past::Past;
-use session::new_session_id;
+use session::{Session, new_session_id};
+use settler::Settling;
 use staging::recall;
-use waker::{Bells, Waker};
-use writer::Writer;
+use waker::Bells;
 
 /// How often a write whose session was deleted and made again meanwhile is tried.
 const MOVED_TRIES_MAX: usize = 8;
@@ -93,7 +109,19 @@ struct Inner {
     /// A base is made one at a time.
     bases: Arc<Semaphore>,
     archives: Archives,
-    keeping: Mutex<Option<Keeping>>,
+    memory: Arc<Memory>,
+    loads: Loads,
+    /// Where answered questions are gathered, if anywhere.
+    qa_session: Option<SessionName>,
+    tending: Mutex<Option<Tending>>,
+}
+
+/// The threads that look after the sessions.
+struct Tending {
+    keeping: Keeping,
+    evicting: Evicting,
+    loading: Loading,
+    settling: Settling,
 }
 
 /// What a write came to. It is durable, and visible to every later read.
@@ -126,82 +154,6 @@ pub enum Reply {
 pub type Keep = Arc<dyn Fn(&Receipt) -> Option<Json> + Send + Sync>;
 
 impl Service {
-    /// Loads every session from the store, takes note of what came to its end by time since, and
-    /// starts the writer.
-    ///
-    /// # Errors
-    ///
-    /// [`LoadError`] where the store cannot be read, or a damaged row does not tell whose it is.
-    pub fn start(store: Arc<dyn Store>, policy: Policy, clock: Clock) -> Result<Self, LoadError> {
-        Self::start_gathering(store, policy, clock, None)
-    }
-
-    /// The same, with a session that gathers the questions which people answered in all others.
-    ///
-    /// # Errors
-    ///
-    /// As for [`start`](Self::start).
-    pub fn start_gathering(
-        store: Arc<dyn Store>,
-        policy: Policy,
-        clock: Clock,
-        qa_session: Option<QaSession>,
-    ) -> Result<Self, LoadError> {
-        let directory = Arc::new(Directory::new());
-        let load::Found { damage, deadlines, limited } =
-            load::load(&*store, &directory, clock.now())?;
-        let limited = Arc::new(Mutex::new(limited));
-        let (jobs, queue) = sync_channel(QUEUE_WRITES_MAX);
-        let bells = Arc::new(Bells::new());
-        let recent_bytes = Arc::new(AtomicUsize::new(0));
-        let bases = Arc::new(Semaphore::new(1));
-        let (wake_ups, waker) = Waker::start(Arc::clone(&bells))?;
-        let mut writer = Writer {
-            jobs: queue,
-            directory: Arc::clone(&directory),
-            store: Arc::clone(&store),
-            policy,
-            clock: clock.clone(),
-            deadlines,
-            bells: Arc::clone(&bells),
-            wake_ups,
-            recent_bytes: Arc::clone(&recent_bytes),
-            limited: Arc::clone(&limited),
-            qa_session,
-            sweep_after: None,
-        };
-        // What came to its end while the server was down: before anybody can ask.
-        writer.sweep_all();
-        let writer = thread::Builder::new().name("writer".to_owned()).spawn(|| writer.run())?;
-        let keeper = Keeper {
-            limited,
-            directory: Arc::clone(&directory),
-            store: Arc::clone(&store),
-            clock: clock.clone(),
-            jobs: jobs.clone(),
-            bases: Arc::clone(&bases),
-            rests: HashMap::new(),
-        };
-        let inner = Inner {
-            directory,
-            store,
-            jobs: Mutex::new(Some(jobs)),
-            clock,
-            room: Arc::new(Semaphore::new(QUEUE_BYTES_MAX)),
-            writer: Mutex::new(Some(writer)),
-            waker: Mutex::new(Some(waker)),
-            damage,
-            stopping: CancellationToken::new(),
-            bells,
-            recent_bytes,
-            past: Past::new(),
-            bases,
-            archives: Archives::new(),
-            keeping: Mutex::new(Some(keeper.start()?)),
-        };
-        Ok(Self { inner: Arc::new(inner) })
-    }
-
     /// What the store's entity tags contain.
     #[must_use]
     pub fn epoch(&self) -> Epoch {
@@ -236,17 +188,55 @@ impl Service {
         self.len() == 0
     }
 
-    /// What is published of a session; `None` where there is none of this name.
+    /// What is published of a session; `None` where there is none of this name. A board that is not in memory
+    /// is read first.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::Damaged`], or where the board cannot be read now.
+    pub async fn published(&self, name: &SessionName) -> Result<Option<Published>, ServiceError> {
+        let Some(session) = self.existing(name)? else { return Ok(None) };
+        let published = self.inner.loads.published(&session).await?;
+        Ok(Some(published).filter(|published| published.board.life().is_some()))
+    }
+
+    /// The same for a thread that may block: it reads the board itself.
+    ///
+    /// # Errors
+    ///
+    /// As for [`published`](Self::published).
+    pub fn published_here(&self, name: &SessionName) -> Result<Option<Published>, ServiceError> {
+        let Some(session) = self.existing(name)? else { return Ok(None) };
+        let published = self.inner.loads.published_here(&session)?;
+        Ok(Some(published).filter(|published| published.board.life().is_some()))
+    }
+
+    /// From where to where a session's history goes; `None` where there is none of this name. No board is
+    /// needed for that.
     ///
     /// # Errors
     ///
     /// [`ServiceError::Damaged`].
-    pub fn published(&self, name: &SessionName) -> Result<Option<Published>, ServiceError> {
+    pub fn extent(&self, name: &SessionName) -> Result<Option<Extent>, ServiceError> {
+        Ok(self.existing(name)?.map(|session| session.extent()))
+    }
+
+    /// What is known of a session without its board; `None` where there is none of this name.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::Damaged`].
+    pub fn summary(&self, name: &SessionName) -> Result<Option<Arc<Summary>>, ServiceError> {
+        Ok(self.existing(name)?.map(|session| session.summary()))
+    }
+
+    fn existing(&self, name: &SessionName) -> Result<Option<Arc<Session>>, ServiceError> {
         let Some(session) = self.inner.directory.get(name) else { return Ok(None) };
         if session.is_damaged() {
             return Err(ServiceError::Damaged);
         }
-        Ok(Some(session.published()).filter(|published| published.board.life().is_some()))
+        let exists = session.exists();
+        Ok(exists.then_some(session))
     }
 
     /// At most `limit` sessions after a name, in the order of names: of those whose name begins with
@@ -257,8 +247,8 @@ impl Service {
         after: Option<SessionName>,
         prefix: &str,
         limit: usize,
-        matches: impl Fn(&Board) -> bool,
-    ) -> Vec<(SessionName, Published)> {
+        matches: impl Fn(&Life) -> bool,
+    ) -> Vec<Arc<Summary>> {
         const NAMES_AT_ONCE: usize = 1024;
         let (mut found, mut after) = (Vec::new(), after);
         while found.len() < limit {
@@ -266,14 +256,14 @@ impl Service {
             let Some(last) = names.last() else { break };
             after = Some(last.clone());
             for name in names {
-                if let Ok(Some(published)) = self.published(&name)
-                    && matches(&published.board)
+                if found.len() < limit
+                    && let Ok(Some(session)) = self.existing(&name)
+                    && session.shown().life().is_some_and(&matches)
                 {
-                    found.push((name, published));
+                    found.push(session.summary());
                 }
             }
         }
-        found.truncate(limit);
         found
     }
 
@@ -289,7 +279,7 @@ impl Service {
         images: Vec<ImageBytes>,
         keep: Option<Keep>,
     ) -> Result<Reply, ServiceError> {
-        if let Some(answer) = self.recall(&write.terms)? {
+        if let Some(answer) = self.recall(&write.terms).await? {
             return Ok(Reply::Before(answer));
         }
         let images: Arc<[ImageBytes]> = images.into();
@@ -323,13 +313,11 @@ impl Service {
     /// # Errors
     ///
     /// [`ServiceError`] where its key was that of another one.
-    pub fn recall(&self, terms: &Terms) -> Result<Option<Json>, ServiceError> {
+    pub async fn recall(&self, terms: &Terms) -> Result<Option<Json>, ServiceError> {
         let Some(key) = &terms.key else { return Ok(None) };
         let Some(session) = self.inner.directory.get(&terms.session) else { return Ok(None) };
-        if session.is_damaged() {
-            return Err(ServiceError::Damaged);
-        }
-        recall(&session.published().board, key, self.inner.clock.now())
+        let published = self.inner.loads.published(&session).await?;
+        recall(&published.board, key, self.inner.clock.now())
     }
 
     /// Whether the session is set to drop what this write brings.
@@ -337,17 +325,24 @@ impl Service {
         if !matches!(&write.command, Command::Append { log: LogName::Screenshots, .. }) {
             return Ok(false);
         }
-        let published = self.published(&write.terms.session)?;
-        let life = published.as_ref().and_then(|published| published.board.life());
-        Ok(life.is_some_and(|life| !life.settings.keeps_screenshots()))
+        let Some(session) = self.existing(&write.terms.session)? else { return Ok(false) };
+        let shown = session.shown();
+        Ok(shown.life().is_some_and(|life| !life.settings.keeps_screenshots()))
     }
 
     /// Takes no more writes, finishes those that wait, and closes the store. To be called from a
     /// thread that may block.
     pub fn stop(&self) {
         self.inner.stopping.cancel();
+        let tending = self.inner.tending.lock().take();
+        let (keeping, others) = match tending {
+            Some(Tending { keeping, evicting, loading, settling }) => {
+                (Some(keeping), Some((evicting, loading, settling)))
+            }
+            None => (None, None),
+        };
         // It has a way to the writer, which ends when nobody has.
-        if let Some(keeping) = self.inner.keeping.lock().take() {
+        if let Some(keeping) = keeping {
             keeping.stop();
         }
         drop(self.inner.jobs.lock().take());
@@ -358,6 +353,11 @@ impl Service {
                 tracing::error!("the {name} ended by a panic");
             }
         }
+        if let Some((evicting, loading, settling)) = others {
+            loading.stop();
+            evicting.stop();
+            settling.stop();
+        }
         if let Err(error) = self.inner.store.close() {
             tracing::error!(%error, "the store did not close cleanly");
         }
@@ -366,6 +366,10 @@ impl Service {
 
 #[cfg(test)]
 mod clock_tests;
+#[cfg(test)]
+mod cold_tests;
+#[cfg(test)]
+mod cramped_tests;
 #[cfg(test)]
 mod damage_tests;
 #[cfg(test)]

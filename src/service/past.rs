@@ -4,7 +4,6 @@
 //! are at hand for a while.
 
 use std::collections::VecDeque;
-use std::ops::ControlFlow;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -12,21 +11,18 @@ use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
 use super::error::ServiceError;
+use super::replay::{framed, replay};
 use super::session::Published;
 use super::watch::{COMMIT_BYTES_AT_ONCE_MAX, COMMITS_AT_ONCE_MAX};
 use super::{Keep, Reply, Service};
-use crate::board::stored::{self, BaseReader};
 use crate::board::{
-    Board, CheckpointName, Command, Commit, Frame, InvalidName, Rejected, Revision, SessionId,
-    Terms, Write, apply,
+    Board, CheckpointName, Command, Commit, Extent, InvalidName, Rejected, Revision, SessionId,
+    Terms, Write,
 };
-use crate::store::{PageMax, Store};
+use crate::store::PageMax;
 
 /// How many boards are replayed at once.
 const REPLAYS_MAX: usize = 2;
-
-/// How often a replay begins again because the history was cut meanwhile.
-const REPLAY_TRIES_MAX: usize = 8;
 
 /// How many pages of commits are read at once.
 const READS_MAX: usize = 4;
@@ -36,9 +32,6 @@ const KEPT_BOARDS_MAX: usize = 16;
 
 /// How many bytes past boards at hand may have together.
 const KEPT_BYTES_MAX: u64 = 64 << 20;
-
-/// What is read at once for a replay.
-pub(super) const REPLAY_PAGE: PageMax = PageMax { commits: 1024, bytes: 4 << 20 };
 
 /// What is read at once for a reader of commits.
 const HISTORY_PAGE: PageMax =
@@ -176,22 +169,22 @@ impl Service {
     /// [`ServiceError::Compacted`], or where the store cannot be read.
     pub async fn history(
         &self,
-        now: &Board,
+        now: Extent,
         after: Revision,
     ) -> Result<Vec<Arc<Commit>>, ServiceError> {
-        let oldest = now.oldest();
+        let Extent { session, oldest, revision, .. } = now;
         if after < oldest {
             return Err(ServiceError::Compacted { oldest });
         }
-        if after >= now.revision() {
+        if after >= revision {
             return Ok(Vec::new());
         }
         let _turn = self.inner.past.reads.acquire().await.map_err(|_| ServiceError::Stopping)?;
-        let (store, session) = (Arc::clone(&self.inner.store), now.id());
+        let store = Arc::clone(&self.inner.store);
         let commits = blocking(move || framed(&*store, session, after, HISTORY_PAGE)).await?;
         let commits = commits.into_iter().map(|(commit, _)| Arc::new(commit));
         // What was stored since is shown when it is published.
-        Ok(commits.take_while(|commit| commit.revision <= now.revision()).collect())
+        Ok(commits.take_while(|commit| commit.revision <= revision).collect())
     }
 
     /// Lets a session be as it was; `then` is one of its boards.
@@ -219,121 +212,4 @@ pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ServiceError> + Send + 'static,
 ) -> Result<T, ServiceError> {
     tokio::task::spawn_blocking(work).await.map_err(|_| ServiceError::Fault)?
-}
-
-/// The commits after a revision, each with the bytes of its frame. One that does not follow the one
-/// before it was forgotten meanwhile.
-pub(super) fn framed(
-    store: &dyn Store,
-    session: SessionId,
-    after: Revision,
-    max: PageMax,
-) -> Result<Vec<(Commit, usize)>, ServiceError> {
-    let mut commits = Vec::new();
-    let mut last = after;
-    for (revision, frame) in store.commits(session, after, max)? {
-        let commit = decode(session, revision, &frame)?;
-        if !commit.follows(last) {
-            return Err(ServiceError::Compacted { oldest: Revision(revision.0.saturating_sub(1)) });
-        }
-        last = revision;
-        commits.push((commit, frame.len()));
-    }
-    Ok(commits)
-}
-
-fn decode(session: SessionId, revision: Revision, frame: &[u8]) -> Result<Commit, ServiceError> {
-    let body = Frame::decode(session, revision, frame).map_err(|error| {
-        tracing::error!(%session, %revision, %error, "a stored commit is damaged");
-        ServiceError::Damaged
-    })?;
-    stored::decode_commit(body).map_err(|error| {
-        tracing::error!(%session, %revision, %error, "a stored commit cannot be read");
-        ServiceError::Damaged
-    })
-}
-
-/// The board at a revision, from an earlier one or from the beginning of what is kept. That may move while
-/// it is read; as long as it stays below the revision, the replay begins again there.
-fn replay(
-    store: &dyn Store,
-    session: SessionId,
-    start: Option<Arc<Board>>,
-    oldest: Revision,
-    revision: Revision,
-) -> Result<Board, ServiceError> {
-    let mut start = start;
-    for _ in 0..REPLAY_TRIES_MAX {
-        let first = match start.take() {
-            Some(board) => Ok(Board::clone(&board)),
-            None => beginning(store, session, oldest),
-        };
-        match first.and_then(|board| follow(store, session, board, revision)) {
-            Err(ServiceError::Compacted { oldest }) if oldest <= revision => {}
-            replayed => return replayed,
-        }
-    }
-    Err(ServiceError::Overloaded)
-}
-
-/// The board at a revision, after an earlier one.
-fn follow(
-    store: &dyn Store,
-    session: SessionId,
-    mut board: Board,
-    revision: Revision,
-) -> Result<Board, ServiceError> {
-    while board.revision() < revision {
-        let commits = framed(store, session, board.revision(), REPLAY_PAGE)?;
-        let wanted = commits.iter().take_while(|(commit, _)| commit.revision <= revision);
-        let before = board.revision();
-        wanted.for_each(|(commit, _)| apply(&mut board, commit));
-        if board.revision() == before {
-            break;
-        }
-    }
-    if board.revision() == revision {
-        return Ok(board);
-    }
-    // The numbers between a history and the name that it came to were never revisions of it.
-    let rejected = Rejected::NoRevision { revision };
-    Err(ServiceError::Rejected { rejected, revision: None })
-}
-
-/// The board at the beginning of what is kept of a session.
-pub(super) fn beginning(
-    store: &dyn Store,
-    session: SessionId,
-    oldest: Revision,
-) -> Result<Board, ServiceError> {
-    let Some(base) = store.base(session) else { return Ok(Board::absent(session, oldest)) };
-    read_base(store, session, base).map_err(|error| match store.base(session) {
-        // Another base took its place while it was read.
-        Some(now) if now != base => ServiceError::Compacted { oldest: now },
-        Some(_) | None => error,
-    })
-}
-
-fn read_base(store: &dyn Store, session: SessionId, base: Revision) -> Result<Board, ServiceError> {
-    let mut reader = BaseReader::new(session);
-    let mut damage = None;
-    store.read_base(session, &mut |frame| {
-        let part = Frame::decode(session, base, frame).map_err(|error| error.to_string());
-        let read = part.and_then(|part| reader.take(part).map_err(|error| error.to_string()));
-        match read {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => {
-                damage = Some(error);
-                ControlFlow::Break(())
-            }
-        }
-    })?;
-    let read = match damage {
-        Some(error) => Err(error),
-        None => reader.finish().map_err(|error| error.to_string()),
-    };
-    read.map_err(|error| {
-        tracing::error!(%session, %base, %error, "a stored base cannot be read");
-        ServiceError::Damaged
-    })
 }

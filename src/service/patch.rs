@@ -52,7 +52,7 @@ impl Service {
             let (write, images) = match self.patched_write(&terms, &log, seq, patch).await {
                 Ok(made) => made,
                 // The entry of a repeat may have changed or be gone, by its own first too.
-                Err(error) => return self.recall(&terms)?.map(Reply::Before).ok_or(error),
+                Err(error) => return self.recall(&terms).await?.map(Reply::Before).ok_or(error),
             };
             match self.write(write, images, keep.clone()).await {
                 Err(ServiceError::Rejected { rejected: Rejected::Stale, .. }) => {}
@@ -85,7 +85,7 @@ impl Service {
         seq: Seq,
     ) -> Result<(Arc<Board>, Revision, String), ServiceError> {
         let refuse = |rejected, revision| ServiceError::Rejected { rejected, revision };
-        let Some(published) = self.published(&terms.session)? else {
+        let Some(published) = self.published(&terms.session).await? else {
             return Err(refuse(Rejected::NoSession { session: terms.session.clone() }, None));
         };
         let board = published.board;

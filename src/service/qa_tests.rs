@@ -3,7 +3,7 @@
 use tempfile::TempDir;
 
 use super::super::service_tests::{POLICY, append, board, item, name, request, stop, write_to};
-use super::super::{Clock, Service};
+use super::super::{Clock, Options, Service};
 use super::*;
 use crate::store::{SqliteOptions, SqliteStore, SyncLevel};
 
@@ -11,7 +11,8 @@ fn start(dir: &std::path::Path, last: Option<usize>) -> Service {
     let options = SqliteOptions { sync: SyncLevel::Normal, free_bytes_min: 0 };
     let store = std::sync::Arc::new(SqliteStore::open(dir, options).unwrap());
     let qa = QaSession { name: name("qa"), last };
-    Service::start_gathering(store, POLICY, Clock::system(), Some(qa)).unwrap()
+    let options = Options { qa_session: Some(qa), ..Options::default() };
+    Service::start_with(store, POLICY, Clock::system(), options).unwrap()
 }
 
 fn questions(service: &Service, session: &str) -> Vec<String> {

@@ -5,7 +5,8 @@ use std::sync::mpsc::TrySendError;
 
 use tokio::sync::oneshot;
 
-use super::job::{Job, Order, WriteJob, WriterError};
+use super::job::{Job, Order, Pins, WriteJob, WriterError};
+use super::session::Pin;
 use super::{Inner, Reply, Service, ServiceError};
 use crate::board::{Command, Edit, Item, Json, Transaction};
 
@@ -24,10 +25,32 @@ impl Service {
         let bytes = u32::try_from(weight(&order.write.command)).unwrap_or(u32::MAX);
         let room = Arc::clone(&self.inner.room).try_acquire_many_owned(bytes);
         let room = room.map_err(|_| ServiceError::Overloaded)?;
+        let pins = self.pins(&order).await?;
         let (reply, answer) = oneshot::channel();
-        self.inner.send(Job::Write(Box::new(WriteJob { order, reply, room })))?;
+        self.inner.send(Job::Write(Box::new(WriteJob { order, reply, room, pins })))?;
         // The writer ended by a panic with this write in its hands.
         answer.await.map_err(|_| ServiceError::Poisoned { outcome_unknown: true })
+    }
+
+    /// Lets the boards that a write touches be in memory, and stay there.
+    async fn pins(&self, order: &Order) -> Result<Pins, ServiceError> {
+        let mut pins = Pins::default();
+        let kept_in = order.keeps_in.as_ref().map(|(name, _)| name);
+        let names = [Some(&order.write.terms.session), kept_in, self.inner.qa_session.as_ref()];
+        for (pin, name) in pins.iter_mut().zip(names) {
+            let session = name.and_then(|name| self.inner.directory.get(name));
+            // The writer says so to whom it concerns, where one is damaged.
+            let Some(session) = session.filter(|session| !session.is_damaged()) else { continue };
+            let session = pin.insert(Pin::new(&session)).session();
+            self.inner.memory.touch(session);
+            if !session.is_hot() {
+                match self.inner.loads.published(session).await {
+                    Ok(_) | Err(ServiceError::Damaged) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        Ok(pins)
     }
 }
 

@@ -62,7 +62,7 @@ async fn post_and_read(service: &Service, image: String) {
         match service.image(&receipt.board, entry.item.image().unwrap()).await {
             Ok(bytes) => assert!(!bytes.is_empty()),
             Err(ServiceError::Rejected { rejected: Rejected::NoSession { .. }, .. }) => {
-                let now = service.published(&name("s")).unwrap();
+                let now = service.published_here(&name("s")).unwrap();
                 assert!(now.is_none_or(|now| now.board.id() != receipt.board.id()));
             }
             Err(other) => panic!("{other:?}"),
@@ -89,7 +89,7 @@ async fn a_deleted_sessions_identity_never_comes_again() {
             assert!(known.insert(posted));
             service.receipt(write_to("s", Command::DeleteSession), vec![]).await.unwrap();
         }
-        assert!(service.published(&name("s")).unwrap().is_none());
+        assert!(service.published_here(&name("s")).unwrap().is_none());
     }
     stop(service).await;
 }

@@ -11,7 +11,7 @@ use super::error::ServiceError;
 use super::job::{Job, Rebase};
 use super::past::blocking;
 use crate::board::{AgentName, Board, Frame, Rejected, Revision, SessionName, stored};
-use crate::store::Store;
+use crate::store::{Store, StoreError};
 
 impl Service {
     /// Forgets all history of a session up to now; tells the revision at which it begins.
@@ -25,7 +25,7 @@ impl Service {
         author: Option<&AgentName>,
     ) -> Result<Revision, ServiceError> {
         let _turn = self.inner.bases.acquire().await.map_err(|_| ServiceError::Stopping)?;
-        let Some(published) = self.published(name)? else {
+        let Some(published) = self.published(name).await? else {
             let rejected = Rejected::NoSession { session: name.clone() };
             return Err(ServiceError::Rejected { rejected, revision: None });
         };
@@ -61,19 +61,28 @@ pub(super) fn rebase(
 /// Stores a board as the base that a history may begin with.
 pub(super) fn put_base(store: &dyn Store, board: &Board) -> Result<(), ServiceError> {
     let (session, base) = (board.id(), board.revision());
+    put_parts(board, |parts| store.put_base(session, base, parts))
+}
+
+/// Hands the framed parts of a board to what stores them.
+pub(super) fn put_parts(
+    board: &Board,
+    put: impl FnOnce(&mut dyn Iterator<Item = Vec<u8>>) -> Result<(), StoreError>,
+) -> Result<(), ServiceError> {
+    let (session, revision) = (board.id(), board.revision());
     let mut fault = None;
     let mut parts = stored::base_parts(board).map_while(|part| {
         let framed = part.map_err(|error| error.to_string()).and_then(|part| {
-            Frame::encode(session, base, &part).map_err(|error| error.to_string())
+            Frame::encode(session, revision, &part).map_err(|error| error.to_string())
         });
         framed.map_err(|error| fault = Some(error)).ok()
     });
-    store.put_base(session, base, &mut parts)?;
+    put(&mut parts)?;
     drop(parts);
     match fault {
         None => Ok(()),
         Some(error) => {
-            tracing::error!(%session, error, "a board could not be written as a base");
+            tracing::error!(%session, error, "a board could not be written");
             Err(ServiceError::Fault)
         }
     }

@@ -255,7 +255,7 @@ async fn a_deletion_is_repeated_until_its_name_is_used_again() {
     stop(service).await;
     let service = start_at(dir.path(), &hand);
     assert_eq!(came(service.keyed(&delete, "k").await), Came::Before(3));
-    assert!(service.published(&name("s")).unwrap().is_none());
+    assert!(service.published_here(&name("s")).unwrap().is_none());
     // Its other keys went with it, and a new session may use any.
     assert_eq!(came(service.keyed(&post, "k").await), Came::Now(4));
     assert_eq!(came(service.keyed(&post, "post").await), Came::Now(5));
@@ -302,7 +302,7 @@ async fn what_keeps_no_answer_fails_that_write_only() {
 
 #[tokio::test]
 async fn a_damaged_session_repeats_nothing() {
-    let (dir, hand, service) = started();
+    let (dir, hand, service) = started_unsettled();
     let write = request("s", "{}");
     assert_eq!(came(service.keyed(&write, "k").await), Came::Now(1));
     service.receipt(request("s", "{}"), vec![]).await.unwrap();

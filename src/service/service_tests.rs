@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use super::clock_tests::Held;
 use super::*;
-use crate::board::{Condition, Item, LogName, Rejected, Revision, Screenshot, Seq};
+use crate::board::{Condition, Item, LogName, Policy, Rejected, Revision, Screenshot, Seq};
 use crate::store::{SqliteOptions, SqliteStore, SyncLevel};
 
 pub(super) const POLICY: Policy = Policy {
@@ -59,7 +59,7 @@ impl Service {
         }
         let mut watch = self.watch(name)?;
         let reached = async {
-            while watch.published().board.revision() < wanted {
+            while watch.extent().revision < wanted {
                 if !watch.changed().await {
                     break;
                 }
@@ -67,7 +67,7 @@ impl Service {
         };
         // Late or not, what counts is where it is.
         tokio::time::timeout(wait_max, reached).await.ok();
-        let head = watch.published().board.revision();
+        let head = watch.extent().revision;
         if head >= wanted { Ok(()) } else { Err(ServiceError::RevisionNotReached { head, wanted }) }
     }
 
@@ -101,7 +101,16 @@ pub(super) fn screenshot(session: &str, bytes: Vec<u8>) -> (Write, Vec<ImageByte
 
 /// The board of a session that exists.
 pub(super) fn board(service: &Service, session: &str) -> Arc<Board> {
-    service.published(&name(session)).unwrap().unwrap().board
+    service.published_here(&name(session)).unwrap().unwrap().board
+}
+
+/// All sessions by name.
+pub(super) fn all_published(service: &Service) -> Vec<(SessionName, Published)> {
+    let published = |summary: &Arc<Summary>| {
+        let published = service.published_here(&summary.name).unwrap().unwrap();
+        (summary.name.clone(), published)
+    };
+    service.list(None, "", usize::MAX, |_| true).iter().map(published).collect()
 }
 
 pub(super) async fn stop(service: Service) {
@@ -163,12 +172,11 @@ async fn a_restart_gives_equal_boards() {
         service.receipt(write_to(session, Command::DeleteSession), vec![]).await.unwrap();
     }
     service.receipt(request("again", "{}"), vec![]).await.unwrap();
-    let all = |service: &Service| service.list(None, "", 10, |_| true);
-    let before = all(&service);
+    let before = all_published(&service);
     stop(service).await;
 
     let service = start(dir.path());
-    let after = all(&service);
+    let after = all_published(&service);
     let names: Vec<_> = after.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["a", "again", "b"]);
     for ((_, before), (name, after)) in before.iter().zip(&after) {
@@ -272,7 +280,7 @@ async fn a_list_goes_on_after_a_name_within_a_prefix() {
     service.receipt(write_to("b3", Command::DeleteSession), vec![]).await.unwrap();
     let list = |after: Option<&str>, prefix, limit| {
         let found = service.list(after.map(name), prefix, limit, |_| true);
-        found.into_iter().map(|(name, _)| String::from(name)).collect::<Vec<_>>()
+        found.iter().map(|summary| summary.name.to_string()).collect::<Vec<_>>()
     };
     assert_eq!(list(None, "", 9), ["a1", "b1", "b2", "b20", "c"]);
     assert_eq!(list(None, "b", 2), ["b1", "b2"]);
@@ -280,7 +288,7 @@ async fn a_list_goes_on_after_a_name_within_a_prefix() {
     assert_eq!(list(Some("a"), "b", 1), ["b1"]);
     assert_eq!(list(Some("c"), "b", 1), [""; 0]);
     assert_eq!(list(None, "", 0), [""; 0]);
-    let labelled = service.list(None, "", 9, |board| board.revision() > Revision(1));
+    let labelled = service.list(None, "", 9, |life| life.configured > Revision(1));
     assert!(labelled.is_empty());
     assert_eq!(service.len(), 5);
     stop(service).await;
@@ -300,7 +308,7 @@ async fn a_refusal_makes_nothing() {
     };
     let nothing = service.receipt(append("s", LogName::Requests, vec![]), vec![]).await.unwrap();
     assert!(!nothing.committed);
-    assert!(service.published(&name("s")).unwrap().is_none());
+    assert!(service.published_here(&name("s")).unwrap().is_none());
     assert!(service.is_empty());
     stop(service).await;
 }

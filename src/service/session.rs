@@ -1,15 +1,19 @@
-//! One running session: its published board, behind a lock that is held only to clone or swap it, and
-//! what its watchers are likely to ask for next.
+//! One running session: its published board or, where that has left the memory, its summary, behind a lock
+//! that is held only to clone or swap it; and those who watch it.
+//!
+//! A board comes back only as it left: of the revision that the summary tells of.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use parking_lot::{Mutex, RwLock};
+use parking_lot::RwLock;
 use tokio::sync::watch;
 use uuid::Uuid;
 
-use super::recent::Recent;
-use crate::board::{Board, Commit, Revision, SessionId};
+use super::watching::Watching;
+use crate::board::{
+    Board, Commit, Extent, Life, Revision, SessionId, SessionName, Summary, Timestamp,
+};
 
 /// What readers of a session see: durable, and never changed once published.
 #[derive(Clone, Debug)]
@@ -28,94 +32,300 @@ impl Published {
     }
 }
 
+/// What there is to see of a session.
+#[derive(Clone, Debug)]
+pub(super) enum Shown {
+    /// Its board is in memory.
+    Hot(Published),
+    /// It is not; this is what is known of it.
+    Cold(Arc<Summary>),
+}
+
+impl Shown {
+    /// From where to where its history goes.
+    pub(super) fn extent(&self) -> Extent {
+        match self {
+            Self::Hot(published) => published.board.extent(),
+            Self::Cold(summary) => summary.extent,
+        }
+    }
+
+    /// When its last commit was.
+    pub(super) fn updated_at(&self) -> Timestamp {
+        match self {
+            Self::Hot(published) => published.board.updated_at(),
+            Self::Cold(summary) => summary.updated_at,
+        }
+    }
+
+    /// When the next thing in it comes to its end by time.
+    pub(super) fn next_due(&self) -> Option<Timestamp> {
+        match self {
+            Self::Hot(published) => published.board.next_due(),
+            Self::Cold(summary) => summary.next_due,
+        }
+    }
+
+    /// Whether it has questions without an answer.
+    pub(super) fn asks(&self) -> bool {
+        match self {
+            Self::Hot(published) => !published.board.asked().open().is_empty(),
+            Self::Cold(summary) => !summary.questions.are_none(),
+        }
+    }
+
+    /// What it has only if it exists, and is not only a name.
+    pub(super) fn life(&self) -> Option<&Life> {
+        match self {
+            Self::Hot(published) => published.board.life(),
+            Self::Cold(summary) => summary.life.as_ref(),
+        }
+    }
+}
+
 /// A commit with the bytes of its frame.
 pub(super) type Weighed = (Arc<Commit>, usize);
 
 /// A running session. Only the writer publishes.
 #[derive(Debug)]
 pub(super) struct Session {
-    published: RwLock<Published>,
-    /// Wakes those who watch; what there is to see they look up.
-    ticks: watch::Sender<()>,
-    /// Its last commits, as long as somebody watches.
-    recent: Mutex<Recent>,
-    damaged: bool,
+    name: SessionName,
+    shown: RwLock<Shown>,
+    watching: Watching,
+    /// When it was used last, by the ticks of [`Memory`](super::memory::Memory).
+    used: AtomicU32,
+    /// How many need its board to stay.
+    pins: AtomicU32,
+    /// What it counts for in the memory.
+    weight: AtomicUsize,
+    /// The bytes of its board when it was noted that it changed by much.
+    weighed_bytes: AtomicU64,
+    /// The bytes of its history when its board was stored as a snapshot last.
+    snapshot_bytes: AtomicU64,
+    damaged: AtomicBool,
 }
 
 impl Session {
-    pub(super) fn new(published: Published) -> Self {
-        let (published, recent) = (RwLock::new(published), Mutex::default());
-        Self { published, ticks: watch::Sender::new(()), recent, damaged: false }
+    pub(super) fn new(name: SessionName, shown: Shown) -> Self {
+        Self {
+            name,
+            shown: RwLock::new(shown),
+            watching: Watching::default(),
+            used: AtomicU32::new(0),
+            pins: AtomicU32::new(0),
+            weight: AtomicUsize::new(0),
+            weighed_bytes: AtomicU64::new(0),
+            snapshot_bytes: AtomicU64::new(0),
+            damaged: AtomicBool::new(false),
+        }
     }
 
-    /// A session whose stored history cannot be read; it serves nothing and takes nothing.
-    pub(super) fn damaged(published: Published) -> Self {
-        Self { damaged: true, ..Self::new(published) }
+    pub(super) fn name(&self) -> &SessionName {
+        &self.name
+    }
+
+    /// Its stored history cannot be read; it serves nothing and takes nothing from now on.
+    pub(super) fn spoil(&self) {
+        self.damaged.store(true, Ordering::Release);
     }
 
     pub(super) fn is_damaged(&self) -> bool {
-        self.damaged
+        self.damaged.load(Ordering::Acquire)
     }
 
-    /// What is published now.
-    pub(super) fn published(&self) -> Published {
-        self.published.read().clone()
+    /// What there is to see now.
+    pub(super) fn shown(&self) -> Shown {
+        self.shown.read().clone()
     }
 
-    /// Shows a newer board to all later readers. Those who watch are woken by [`wake`](Self::wake).
-    pub(super) fn publish(&self, published: Published, commits: Vec<Weighed>, held: &AtomicUsize) {
-        let mut recent = self.recent.lock();
-        if self.is_watched() {
-            recent.add(commits, held);
-        } else {
-            recent.clear(held);
+    /// Whether its board is in memory.
+    pub(super) fn is_hot(&self) -> bool {
+        matches!(&*self.shown.read(), Shown::Hot(_))
+    }
+
+    /// Whether there is a session, and not only its name.
+    pub(super) fn exists(&self) -> bool {
+        self.shown.read().life().is_some()
+    }
+
+    /// From where to where its history goes now.
+    pub(super) fn extent(&self) -> Extent {
+        self.shown.read().extent()
+    }
+
+    /// What is known of it now.
+    pub(super) fn summary(&self) -> Arc<Summary> {
+        match self.shown() {
+            Shown::Hot(published) => Arc::new(self.summary_of(&published)),
+            Shown::Cold(summary) => summary,
         }
-        // Under the lock, so that the last commit in there is the head whenever somebody looks.
-        *self.published.write() = published;
+    }
+
+    fn summary_of(&self, published: &Published) -> Summary {
+        let Published { board, history_bytes } = published;
+        Summary::of(board, &self.name, *history_bytes, self.snapshot_bytes())
+    }
+
+    /// Shows a newer board to all later readers. Those who watch are woken by [`wake`](Self::wake). Where
+    /// it is another session's of the same name, what is known of the former one.
+    pub(super) fn publish(
+        &self,
+        published: Published,
+        commits: Vec<Weighed>,
+        held: &AtomicUsize,
+    ) -> Option<Arc<Summary>> {
+        // Within that lock, so that the last commit in there is the head whenever somebody looks.
+        self.watching.add(commits, held, || {
+            let former = (self.extent().session != published.board.id()).then(|| self.summary());
+            if former.is_some() {
+                self.note_snapshot(0);
+            }
+            *self.shown.write() = Shown::Hot(published);
+            former
+        })
     }
 
     /// Shows that the history begins later. What is at hand of what was forgotten goes too.
     pub(super) fn rebase(&self, oldest: Revision, dropped_bytes: u64, held: &AtomicUsize) {
-        let mut recent = self.recent.lock();
-        recent.clear(held);
-        let mut published = self.published.write();
-        let history_bytes = published.history_bytes.saturating_sub(dropped_bytes);
-        let board = Arc::new(published.board.beginning_at(oldest));
-        *published = Published { board, history_bytes };
+        self.watching.clear(held, || {
+            let mut shown = self.shown.write();
+            *shown = match &*shown {
+                Shown::Hot(published) => Shown::Hot(Published {
+                    board: Arc::new(published.board.beginning_at(oldest)),
+                    history_bytes: published.history_bytes.saturating_sub(dropped_bytes),
+                }),
+                Shown::Cold(summary) => {
+                    Shown::Cold(Arc::new(summary.beginning_at(oldest, dropped_bytes)))
+                }
+            };
+            self.note_snapshot(self.snapshot_bytes().saturating_sub(dropped_bytes));
+        });
+    }
+
+    /// Takes its board out of the memory, unless somebody needs it there; what it was.
+    pub(super) fn evict(&self) -> Option<Published> {
+        let mut shown = self.shown.write();
+        let Shown::Hot(published) = &*shown else { return None };
+        // Who pins looks whether it is there after that.
+        if self.pins.load(Ordering::Acquire) > 0 || self.is_placeholder(published) {
+            return None;
+        }
+        let summary = Arc::new(self.summary_of(published).detached());
+        match std::mem::replace(&mut *shown, Shown::Cold(summary)) {
+            Shown::Hot(published) => Some(published),
+            Shown::Cold(_) => None,
+        }
+    }
+
+    /// Lets its board be in memory again, if it is the one that the summary tells of; what is published now
+    /// in that case, or where another one is there already.
+    pub(super) fn install(&self, board: &Board) -> Option<Published> {
+        let mut shown = self.shown.write();
+        let summary = match &*shown {
+            Shown::Hot(published) => return Some(published.clone()),
+            Shown::Cold(summary) => summary,
+        };
+        let Extent { session, revision, oldest, .. } = summary.extent;
+        if (board.id(), board.revision()) != (session, revision) {
+            return None;
+        }
+        let published = Published {
+            board: Arc::new(board.beginning_at(oldest)),
+            history_bytes: summary.history_bytes,
+        };
+        *shown = Shown::Hot(published.clone());
+        Some(published)
+    }
+
+    /// The bytes of its history when its board was stored as a snapshot last.
+    pub(super) fn snapshot_bytes(&self) -> u64 {
+        self.snapshot_bytes.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn note_snapshot(&self, history_bytes: u64) {
+        self.snapshot_bytes.store(history_bytes, Ordering::Relaxed);
+    }
+
+    /// Notes that it is used; whoever only reads on meets no other's line of the cache.
+    pub(super) fn touch(&self, tick: u32) {
+        if self.used.load(Ordering::Relaxed) != tick {
+            self.used.store(tick, Ordering::Relaxed);
+        }
+    }
+
+    pub(super) fn used(&self) -> u32 {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// Notes what it counts for; what it counted for before.
+    pub(super) fn weigh(&self, weight: usize) -> usize {
+        self.weight.swap(weight, Ordering::Relaxed)
+    }
+
+    /// Whether its board has changed by so many bytes since that was so last, or was never weighed.
+    pub(super) fn has_changed_by(&self, bytes: u64, step: u64) -> bool {
+        let before = self.weighed_bytes.load(Ordering::Relaxed);
+        let has = bytes.abs_diff(before) >= step || self.weight.load(Ordering::Relaxed) == 0;
+        if has {
+            self.weighed_bytes.store(bytes, Ordering::Relaxed);
+        }
+        has
     }
 
     /// Whether somebody watches it.
     pub(super) fn is_watched(&self) -> bool {
-        self.ticks.receiver_count() > 0
+        self.watching.is_watched()
     }
 
     /// Begins to watch.
     pub(super) fn subscribe(&self) -> watch::Receiver<()> {
-        self.ticks.subscribe()
+        self.watching.subscribe()
     }
 
     /// Wakes those who watch; a wake-up carries no data, so none can be lost.
     pub(super) fn wake(&self) {
-        self.ticks.send_replace(());
+        self.watching.wake();
     }
 
-    /// The commits after a revision with the board that they lead to, if they are at hand.
+    /// The commits after a revision up to the head, if they are at hand.
     pub(super) fn recent(&self, after: Revision, bytes_max: usize) -> Option<Vec<Arc<Commit>>> {
-        self.recent.lock().after(after, bytes_max)
+        self.watching.recent(after, bytes_max)
     }
 
     /// Nobody watches any more.
     pub(super) fn forget_recent(&self, held: &AtomicUsize) {
-        let mut recent = self.recent.lock();
-        if !self.is_watched() {
-            recent.clear(held);
-        }
+        self.watching.forget(held);
     }
 
     /// Whether it stands for a name that never had a session, and nobody watches it.
     pub(super) fn is_idle_placeholder(&self) -> bool {
-        let never = self.published.read().board.revision() == Revision::default();
-        never && !self.damaged && !self.is_watched()
+        let never = self.extent().revision == Revision::default();
+        never && !self.is_damaged() && !self.is_watched()
+    }
+
+    fn is_placeholder(&self, published: &Published) -> bool {
+        published.board.revision() == Revision::default()
+    }
+}
+
+/// While it is there, its session's board stays in memory once it is there.
+#[derive(Debug)]
+pub(super) struct Pin(Arc<Session>);
+
+impl Pin {
+    pub(super) fn new(session: &Arc<Session>) -> Self {
+        session.pins.fetch_add(1, Ordering::AcqRel);
+        Self(Arc::clone(session))
+    }
+
+    pub(super) fn session(&self) -> &Arc<Session> {
+        &self.0
+    }
+}
+
+impl Drop for Pin {
+    fn drop(&mut self) {
+        self.0.pins.fetch_sub(1, Ordering::AcqRel);
     }
 }
 

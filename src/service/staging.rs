@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::error::ServiceError;
 use super::images::ImagesIn;
 use super::job::{Order, WriterError};
+use super::loads::Loads;
 use super::session::{Published, Session, Weighed};
 use super::{Receipt, Reply};
 use crate::board::{
@@ -16,6 +17,8 @@ use crate::store::Run;
 /// A session's part of a batch.
 pub(super) struct Staging {
     session: Option<Arc<Session>>,
+    /// Whether its board could not be read.
+    is_unread: bool,
     head: Revision,
     board: Arc<Board>,
     history_bytes: u64,
@@ -69,11 +72,16 @@ impl Verdict {
 }
 
 impl Staging {
-    /// Begins with what is published; a name without a session has an empty board.
-    pub(super) fn of(session: Option<Arc<Session>>) -> Self {
-        let published = session.as_ref().map_or_else(Published::nothing, |s| s.published());
+    /// Begins with what is published; a name without a session has an empty board. A board that is not in
+    /// memory, although it should be by now, is read here.
+    pub(super) fn of(session: Option<Arc<Session>>, loads: &Loads) -> Self {
+        let published = session.as_ref().map(|session| loads.published_here(session));
+        // One that cannot be read takes nothing; if that is for good, its session is set aside by now.
+        let is_unread = matches!(published, Some(Err(_)));
+        let published = published.and_then(Result::ok).unwrap_or_else(Published::nothing);
         Self {
             session,
+            is_unread,
             head: published.board.revision(),
             board: published.board,
             history_bytes: published.history_bytes,
@@ -88,6 +96,11 @@ impl Staging {
     /// Whether the session was deleted here, so that nothing more can be staged.
     pub(super) fn is_closed(&self) -> bool {
         self.closed
+    }
+
+    /// Whether its board could not be read, this time or for good.
+    pub(super) fn is_unread(&self) -> bool {
+        self.is_unread
     }
 
     /// Whether nothing was staged.
@@ -125,7 +138,7 @@ impl Staging {
         commits_max: usize,
     ) -> Result<(), ServiceError> {
         for _ in 0..commits_max {
-            if self.is_damaged() {
+            if self.is_unread || self.is_damaged() {
                 break;
             }
             let Some(commit) = expire(&self.board, now, nonce()) else { break };
@@ -136,7 +149,7 @@ impl Staging {
         Ok(())
     }
 
-    fn is_damaged(&self) -> bool {
+    pub(super) fn is_damaged(&self) -> bool {
         self.session.as_ref().is_some_and(|session| session.is_damaged())
     }
 
@@ -148,6 +161,9 @@ impl Staging {
     fn carry_out(&mut self, order: &Order, moment: Moment<'_>) -> Result<Verdict, WriterError> {
         if self.is_damaged() {
             return Err(ServiceError::Damaged.into());
+        }
+        if self.is_unread {
+            return Err(ServiceError::Fault.into());
         }
         if let Some(key) = &order.write.terms.key
             && let Some(answer) = recall(&self.board, key, moment.now)?

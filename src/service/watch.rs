@@ -9,9 +9,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::Service;
 use super::error::ServiceError;
-use super::session::{Published, Session};
+use super::session::Session;
 use super::waker::Notice;
-use crate::board::{Commit, Revision, SessionName};
+use crate::board::{Commit, Extent, Revision, SessionName};
 
 /// How many commits one look at a session's history takes at most.
 pub const COMMITS_AT_ONCE_MAX: usize = 256;
@@ -84,10 +84,10 @@ impl Service {
 }
 
 impl Watch {
-    /// What is published now; a board without life where there is no session of the name.
+    /// From where to where the session's history goes now; to 0 where its name never had one.
     #[must_use]
-    pub fn published(&self) -> Published {
-        self.session.published()
+    pub fn extent(&self) -> Extent {
+        self.session.extent()
     }
 
     /// Waits until something was committed since the last call, or since the watch began; false where the
@@ -109,16 +109,16 @@ impl Watch {
     ///
     /// [`ServiceError`] where the store cannot be read.
     pub async fn commits(&mut self, after: Revision) -> Result<Commits, ServiceError> {
-        let board = self.session.published().board;
+        let now = self.session.extent();
         // Who followed so far sees the end of a session, who comes later sees nothing of it.
-        let served = after >= board.oldest_cursor() || self.followed == Some(after);
+        let served = after >= now.oldest_cursor() || self.followed == Some(after);
         let commits = match self.session.recent(after, COMMIT_BYTES_AT_ONCE_MAX) {
             Some(commits) if served => commits,
-            Some(_) | None if after == board.revision() => Vec::new(),
-            Some(_) | None if after < board.oldest_cursor() || after > board.revision() => {
+            Some(_) | None if after == now.revision => Vec::new(),
+            Some(_) | None if after < now.oldest_cursor() || after > now.revision => {
                 return Ok(Commits::Gap);
             }
-            Some(_) | None => match self.service.history(&board, after).await {
+            Some(_) | None => match self.service.history(now, after).await {
                 Ok(commits) => commits,
                 Err(ServiceError::Compacted { .. }) => return Ok(Commits::Gap),
                 Err(error) => return Err(error),

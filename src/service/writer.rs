@@ -21,9 +21,13 @@ use super::deadlines::Deadlines;
 use super::directory::Directory;
 use super::error::ServiceError;
 use super::job::{Job, Order, Rebase, WriteJob, WriterError};
+use super::loads::Loads;
+use super::memory::Memory;
 use super::qa::QaSession;
-use super::session::{Published, Weighed};
+use super::session::{Pin, Published, Weighed};
+use super::settler::Activity;
 use super::staging::{Staging, Verdict};
+use super::sweep::Cold;
 use super::waker::{Bells, Notice, WakeUp};
 use crate::board::{Change, Item, Moment, Nonce, Policy, Rejected, SessionName, Timestamp};
 use crate::store::{Outcome, Run, Store};
@@ -34,12 +38,12 @@ const BATCH_COMMANDS_MAX: usize = 1024;
 /// How many bytes of commits one batch takes, unless its first commit alone has more.
 const BATCH_BYTES_MAX: usize = 4 << 20;
 
-/// How many sessions are swept at once, with one commit each; then those who wait get their turn.
-const SWEPT_AT_ONCE_MAX: usize = 64;
-
 /// How long the writer rests at most while something will come to its end by time: by that much later
 /// it is done, even where the clock jumped.
-const SWEEP_EVERY: Duration = Duration::from_millis(500);
+pub(super) const SWEEP_EVERY: Duration = Duration::from_millis(500);
+
+/// How long it rests while the boards are read in which something is due.
+const WARMING_REST: Duration = Duration::from_millis(10);
 
 /// The writer's own: what the thread works on.
 pub(super) struct Writer {
@@ -59,6 +63,12 @@ pub(super) struct Writer {
     pub(super) qa_session: Option<QaSession>,
     /// Until when nothing is swept, because it could not be stored.
     pub(super) sweep_after: Option<Instant>,
+    pub(super) memory: Arc<Memory>,
+    pub(super) loads: Loads,
+    /// What the settler sees of it.
+    pub(super) activity: Arc<Activity>,
+    /// The sessions whose boards are being read, since something in them is due.
+    pub(super) warming: HashMap<SessionName, Pin>,
 }
 
 /// What is to be told to whom, once the batch is durable.
@@ -78,7 +88,7 @@ impl Writer {
     pub(super) fn run(mut self) {
         let mut waiting: VecDeque<Job> = VecDeque::new();
         loop {
-            self.sweep();
+            self.sweep(Cold::Ask);
             let first = match waiting.pop_front() {
                 Some(job) => job,
                 None => match self.next() {
@@ -108,49 +118,14 @@ impl Writer {
         };
         let left = u64::try_from(deadline.0.saturating_sub(self.clock.now().0)).unwrap_or(0);
         let failed = self.sweep_after.map(|after| after.saturating_duration_since(Instant::now()));
+        let warming = if self.warming.is_empty() { Duration::ZERO } else { WARMING_REST };
         let rest = Duration::from_millis(left).min(SWEEP_EVERY).max(failed.unwrap_or_default());
+        let rest = rest.max(warming);
         match self.jobs.recv_timeout(rest) {
             Ok(job) => Next::Job(job),
             Err(RecvTimeoutError::Timeout) => Next::Sweep,
             Err(RecvTimeoutError::Disconnected) => Next::End,
         }
-    }
-
-    /// Sweeps until nothing is due any more, or it cannot be stored.
-    pub(super) fn sweep_all(&mut self) {
-        while self.sweep() {}
-    }
-
-    /// Takes note of what has come to its end by time, in one batch; whether there may be more.
-    fn sweep(&mut self) -> bool {
-        if self.sweep_after.is_some_and(|after| after > Instant::now()) {
-            return false;
-        }
-        self.sweep_after = None;
-        if self.deadlines.next().is_none() {
-            return false;
-        }
-        let now = self.clock.now();
-        let due = self.deadlines.due(now, SWEPT_AT_ONCE_MAX);
-        if due.is_empty() {
-            return false;
-        }
-        let mut staged = HashMap::new();
-        for name in due {
-            let mut staging = Staging::of(self.directory.get(&name));
-            if !expire(&mut staging, now, 1) {
-                self.sweep_after = Some(Instant::now() + SWEEP_EVERY);
-            } else if staging.is_idle() {
-                // Nothing was due after all: it is not to be looked at again and again.
-                self.deadlines.set(&name, staging.board().next_due());
-            } else {
-                staged.insert(name, staging);
-            }
-        }
-        if !self.commit(staged, HashMap::new()) {
-            self.sweep_after = Some(Instant::now() + SWEEP_EVERY);
-        }
-        self.sweep_after.is_none()
     }
 
     fn batch(&mut self, first: WriteJob, waiting: &mut VecDeque<Job>) {
@@ -180,6 +155,8 @@ impl Writer {
             count += 1;
             bytes += verdict.bytes();
             answers.entry(name).or_default().push((job.reply, verdict, job.room));
+            // Its board is staged, wherever the published one goes now.
+            drop(job.pins);
             if count < BATCH_COMMANDS_MAX && bytes < BATCH_BYTES_MAX {
                 match waiting.pop_front().or_else(|| self.jobs.try_recv().ok()) {
                     Some(Job::Write(job)) => next = Some(*job),
@@ -198,7 +175,7 @@ impl Writer {
         name: &SessionName,
         now: Timestamp,
     ) -> &'a mut Staging {
-        let begin = || Staging::of(self.directory.get(name));
+        let begin = || Staging::of(self.directory.get(name), &self.loads);
         let staging = staged.entry(name.clone()).or_insert_with(begin);
         expire(staging, now, usize::MAX);
         staging
@@ -221,8 +198,7 @@ impl Writer {
     fn rebase(&mut self, rebase: Rebase) {
         let Rebase { name, session, base, dropped_bytes, reply } = rebase;
         let found = self.directory.get(&name).filter(|found| {
-            let board = found.published().board;
-            board.id() == session && board.life().is_some() && !found.is_damaged()
+            found.extent().session == session && found.exists() && !found.is_damaged()
         });
         let answer = match found {
             None => {
@@ -232,6 +208,7 @@ impl Writer {
             Some(found) => match self.store.set_base(session, base) {
                 Outcome::Appended => {
                     found.rebase(base, dropped_bytes, &self.recent_bytes);
+                    self.directory.identities().outdate(session);
                     let wake_up = WakeUp { session: Some(found), notice: None, asked: false };
                     self.wake_ups.send(wake_up).ok();
                     Ok(())
@@ -247,7 +224,7 @@ impl Writer {
     }
 
     /// Stores what was staged, publishes it, and answers; whether all of it could be stored.
-    fn commit(
+    pub(super) fn commit(
         &mut self,
         staged: HashMap<SessionName, Staging>,
         mut answers: HashMap<SessionName, Answers>,
@@ -278,14 +255,19 @@ impl Writer {
     }
 
     fn append(&self, runs: &[Run]) -> Vec<Outcome> {
-        if runs.is_empty() { Vec::new() } else { self.store.append(runs) }
+        if runs.is_empty() {
+            return Vec::new();
+        }
+        self.activity.note();
+        self.store.append(runs)
     }
 
     fn publish(&mut self, name: &SessionName, staging: &mut Staging) {
         self.deadlines.set(name, staging.board().next_due());
+        let board = Arc::clone(staging.board());
         let gone = staging.is_closed().then(|| staging.board().id());
         let published = Published {
-            board: Arc::clone(staging.board()),
+            board: Arc::clone(&board),
             history_bytes: if gone.is_some() { 0 } else { staging.history_bytes() },
         };
         let commits = staging.take_commits();
@@ -296,6 +278,7 @@ impl Writer {
         let notice = self.bells.are_noticed().then(|| notice(name, &commits));
         let asked = commits.iter().any(|(commit, _)| commit.touches_questions());
         let session = self.directory.publish(name, published, commits, &self.recent_bytes);
+        self.memory.weigh_published(&session, &board);
         let session = session.is_watched().then_some(session);
         let notice = notice.flatten();
         if session.is_some() || notice.is_some() || self.bells.are_listed() {
@@ -333,7 +316,7 @@ fn answer(answers: Option<Answers>, outcome: Option<Outcome>) {
 }
 
 /// A panic takes nothing with it: what ended by time then ends later. Whether there was none.
-fn expire(staging: &mut Staging, now: Timestamp, commits_max: usize) -> bool {
+pub(super) fn expire(staging: &mut Staging, now: Timestamp, commits_max: usize) -> bool {
     let expired = catch_unwind(AssertUnwindSafe(|| staging.expire(now, nonce, commits_max)));
     matches!(expired, Ok(Ok(())))
 }

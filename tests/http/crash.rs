@@ -41,7 +41,16 @@ async fn shown(server: &Server, session: &str) -> (String, Vec<String>) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_kill_loses_nothing_that_was_acknowledged() {
-    let mut server = Server::start();
+    is_all_there_after_kills(Server::start()).await;
+}
+
+/// Every board leaves memory as soon as it can, and is read again at the next request.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kill_loses_nothing_where_no_board_fits_in_memory() {
+    is_all_there_after_kills(Server::start_with(&["--memory-budget", "1"])).await;
+}
+
+async fn is_all_there_after_kills(mut server: Server) {
     let mut kept: Vec<(Written, (String, Vec<String>))> = Vec::new();
     for round in 0..rounds() {
         let load = Load::start(&server, &format!("round {round}"));

@@ -10,9 +10,11 @@ mod change;
 mod commit;
 mod parts;
 mod restored;
+mod summary;
 
 pub use base::{BaseReader, Unsound, base_parts};
 pub use commit::{decode_commit, encode_commit};
+pub use summary::{decode_summary, encode_summary};
 
 /// Stored bytes that are not in this format.
 #[derive(Debug, thiserror::Error)]
@@ -34,6 +36,9 @@ pub enum Unreadable {
     /// The parts of a stored state do not belong together.
     #[error("the revisions of the state do not fit its document, or it is none")]
     State,
+    /// A summary has another version.
+    #[error("a summary of another version")]
+    Summary,
     /// The parts of a base make no board.
     #[error("not a sound base")]
     Base(#[from] Unsound),

@@ -28,11 +28,12 @@ impl Writing {
     }
 
     /// The answer to its first, where it is a repeat: that needs nothing of what was there then.
-    pub(in crate::http) fn repeated(
+    pub(in crate::http) async fn repeated(
         &self,
         resource: &Resource,
     ) -> Result<Option<Response>, Problem> {
-        let Some(kept) = self.service.recall(&self.terms(resource)?)? else { return Ok(None) };
+        let kept = self.service.recall(&self.terms(resource)?).await?;
+        let Some(kept) = kept else { return Ok(None) };
         Ok(Some(Shaped::again(&kept).map_err(unwritten)?.into_response()))
     }
 
@@ -42,7 +43,8 @@ impl Writing {
         session: &SessionName,
         at: Option<&At>,
     ) -> Result<Arc<Board>, Problem> {
-        let published = self.service.published(session)?.ok_or_else(|| no_session(session))?;
+        let published = self.service.published(session).await?;
+        let published = published.ok_or_else(|| no_session(session))?;
         let board = match at {
             Some(at) => self.service.board_at(&published, at).await?,
             None => published.board,
@@ -103,7 +105,7 @@ impl Writing {
         );
         if is_taken && self.repeat.is_some() {
             self.receive(&mut arriving, None).await?;
-            if let Some(answer) = self.repeated(&Resource::Session)? {
+            if let Some(answer) = self.repeated(&Resource::Session).await? {
                 return Ok(answer);
             }
         } else {
@@ -158,7 +160,7 @@ impl Writing {
         shape: impl Fn(&Written<'_>) -> ShapeResult + Send + Sync + 'static,
     ) -> Result<Response, Problem> {
         let resource = Resource::Session;
-        if let Some(answer) = self.repeated(&resource)? {
+        if let Some(answer) = self.repeated(&resource).await? {
             return Ok(answer);
         }
         let board = self.board_at(&self.session, None).await?;

@@ -96,7 +96,7 @@ pub(super) async fn rich(service: &Service, session: &str) {
     let keep: Keep = Arc::new(|_| Some(json("{\"status\" : 200}")));
     let write = keyed(request(session, "{\"keyed\":1}"), "key", "body");
     service.write(write, vec![], Some(keep)).await.unwrap();
-    let now = service.published(&name(session)).unwrap().unwrap();
+    let now = service.published_here(&name(session)).unwrap().unwrap();
     let then = At::Checkpoint("early".parse().unwrap());
     let then = service.board_at(&now, &then).await.unwrap();
     service.carry_out(session, Command::Restore { then }).await.unwrap();

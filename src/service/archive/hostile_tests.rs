@@ -5,6 +5,7 @@ use tempfile::TempDir;
 use super::archive_tests::*;
 use crate::board::*;
 use crate::service::clock_tests::open;
+use crate::service::cramped_tests::Cramped;
 use crate::service::service_tests::*;
 use crate::service::*;
 use crate::store::Store;
@@ -39,7 +40,7 @@ fn harmed(archive: &str) -> Vec<Vec<u8>> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_harmed_archive_changes_nothing() {
     let dir = TempDir::new().unwrap();
-    let store: Arc<dyn Store> = Arc::new(open(dir.path()));
+    let store: Arc<dyn Store> = Arc::new(Cramped::unsettled(dir.path()));
     let service = Service::start(Arc::clone(&store), POLICY, Clock::system()).unwrap();
     rich(&service, "s").await;
     let archive = out(&service, "s").await;

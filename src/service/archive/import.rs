@@ -108,7 +108,7 @@ impl Service {
         imported: Imported,
         keep: Option<Keep>,
     ) -> Result<Reply, ServiceError> {
-        if let Some(answer) = self.recall(&terms)? {
+        if let Some(answer) = self.recall(&terms).await? {
             return Ok(Reply::Before(answer));
         }
         let Imported { staged, board, bytes, turn } = imported;
@@ -127,9 +127,9 @@ impl Service {
     }
 
     fn has_none(&self, name: &SessionName) -> Result<(), ServiceError> {
-        let Some(published) = self.published(name)? else { return Ok(()) };
+        let Some(extent) = self.extent(name)? else { return Ok(()) };
         let rejected = Rejected::SessionExists { session: name.clone() };
-        Err(ServiceError::Rejected { rejected, revision: Some(published.board.revision()) })
+        Err(ServiceError::Rejected { rejected, revision: Some(extent.revision) })
     }
 }
 

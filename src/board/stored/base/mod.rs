@@ -73,7 +73,7 @@ struct Head {
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct StoredLife {
+pub(super) struct StoredLife {
     name: SessionName,
     created_at: Timestamp,
     settings: Settings,

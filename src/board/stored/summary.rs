@@ -1,0 +1,121 @@
+//! The stored shape of a summary: one JSON object.
+//!
+//! It is a cache of what the history says. One of another version, or of any other shape than this, is thrown
+//! away, and the history is read instead; so this form may change, with its version.
+
+use serde::{Deserialize, Serialize};
+
+use super::Unreadable;
+use super::base::StoredLife;
+use super::parts::StoredEntry;
+use crate::board::board::Life;
+use crate::board::{
+    Entry, Extent, Question, Questions, Revision, SessionId, SessionName, Summary, Timestamp,
+};
+
+/// The version of this form.
+const VERSION: u32 = 1;
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StoredSummary<'a> {
+    version: u32,
+    name: SessionName,
+    revision: Revision,
+    oldest: Revision,
+    floor: Revision,
+    updated_at: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    life: Option<StoredLife>,
+    counts: [usize; 4],
+    agents: usize,
+    bytes: u64,
+    image_bytes: u64,
+    history_bytes: u64,
+    snapshot_bytes: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    next_due: Option<Timestamp>,
+    /// All that are open; absent where they are too large.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    questions: Option<Vec<StoredQuestion<'a>>>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StoredQuestion<'a> {
+    #[serde(borrow)]
+    entry: StoredEntry<'a>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    expires_at: Option<Timestamp>,
+}
+
+/// The stored form of a summary; it says nothing of the session's identity.
+///
+/// # Errors
+///
+/// [`Unreadable`] where it cannot be written as JSON; none of ours is so.
+pub fn encode_summary(summary: &Summary) -> Result<Vec<u8>, Unreadable> {
+    let questions = match &summary.questions {
+        Questions::All(questions) => Some(questions.iter().map(StoredQuestion::from).collect()),
+        Questions::TooLarge => None,
+    };
+    Ok(serde_json::to_vec(&StoredSummary {
+        version: VERSION,
+        name: summary.name.clone(),
+        revision: summary.extent.revision,
+        oldest: summary.extent.oldest,
+        floor: summary.extent.floor,
+        updated_at: summary.updated_at,
+        life: summary.life.as_ref().map(StoredLife::from),
+        counts: summary.counts,
+        agents: summary.agents,
+        bytes: summary.bytes,
+        image_bytes: summary.image_bytes,
+        history_bytes: summary.history_bytes,
+        snapshot_bytes: summary.snapshot_bytes,
+        next_due: summary.next_due,
+        questions,
+    })?)
+}
+
+/// Reads what [`encode_summary`] wrote of this session.
+///
+/// # Errors
+///
+/// [`Unreadable`] where it did not.
+pub fn decode_summary(session: SessionId, bytes: &[u8]) -> Result<Summary, Unreadable> {
+    let stored: StoredSummary<'_> = serde_json::from_slice(bytes)?;
+    let StoredSummary { version: VERSION, name, revision, oldest, floor, .. } = stored else {
+        return Err(Unreadable::Summary);
+    };
+    let questions = match stored.questions {
+        Some(questions) => Questions::All(questions.into_iter().map(Question::from).collect()),
+        None => Questions::TooLarge,
+    };
+    Ok(Summary {
+        extent: Extent { session, oldest, floor, revision },
+        name,
+        updated_at: stored.updated_at,
+        life: stored.life.map(|life| Life::from(life).lean()),
+        counts: stored.counts,
+        agents: stored.agents,
+        bytes: stored.bytes,
+        image_bytes: stored.image_bytes,
+        history_bytes: stored.history_bytes,
+        snapshot_bytes: stored.snapshot_bytes,
+        next_due: stored.next_due,
+        questions,
+    })
+}
+
+impl<'a> From<&'a Question> for StoredQuestion<'a> {
+    fn from(question: &'a Question) -> Self {
+        Self { entry: StoredEntry::from(&*question.entry), expires_at: question.expires_at }
+    }
+}
+
+impl From<StoredQuestion<'_>> for Question {
+    fn from(stored: StoredQuestion<'_>) -> Self {
+        Self { entry: Entry::from(stored.entry).into(), expires_at: stored.expires_at }
+    }
+}

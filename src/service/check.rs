@@ -1,0 +1,187 @@
+//! Checking a store: all of it is read, every checksum, every commit, every image, and what is a cache of the
+//! history is compared with it.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
+use super::found::{is_of_history, summary};
+use super::load::{Damage, DamageCause, Loading};
+use crate::board::stored::BaseReader;
+use crate::board::{Board, Digest, Frame, Revision, SessionId, Summary};
+use crate::store::{Record, Store, StoreError, Stored, SummaryRow};
+
+/// What a check of a store found.
+#[derive(Debug)]
+pub struct Soundness {
+    /// How many commits there are.
+    pub commits: u64,
+    /// How many sessions exist.
+    pub sessions: usize,
+    /// How many images they have.
+    pub images: usize,
+    /// The rows that cannot be used.
+    pub damage: Vec<Damage>,
+    /// The images that are missing or damaged.
+    pub images_damaged: Vec<(SessionId, Digest, StoreError)>,
+}
+
+impl Soundness {
+    /// Whether all of it is sound.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        self.damage.is_empty() && self.images_damaged.is_empty()
+    }
+}
+
+/// Reads all of a store: every checksum, every commit, every image.
+///
+/// # Errors
+///
+/// [`StoreError`] where it cannot be read at all.
+pub fn check(store: &dyn Store) -> Result<Soundness, StoreError> {
+    let mut checked = Checked { caches: caches(store)?, ..Checked::default() };
+    store.replay(&mut |stored| {
+        checked.take(&stored);
+        ControlFlow::Continue(())
+    })?;
+    checked.end_bases();
+    let Checked { sessions, damage, commits, .. } = checked;
+    let (images, images_damaged) = (0, Vec::new());
+    let mut soundness = Soundness { commits, sessions: 0, images, damage, images_damaged };
+    for loading in sessions.iter().filter(|loading| loading.board.life().is_some()) {
+        soundness.sessions += 1;
+        let session = loading.board.id();
+        for (digest, _) in loading.board.images() {
+            soundness.images += 1;
+            if let Err(error) = store.blob(session, *digest) {
+                soundness.images_damaged.push((session, *digest, error));
+            }
+        }
+    }
+    Ok(soundness)
+}
+
+/// What is stored of a session besides its history, to be compared with it.
+#[derive(Default)]
+struct Caches {
+    /// Where its snapshot can be read.
+    snapshot: Option<Board>,
+    /// Where its summary can be read.
+    summary: Option<Summary>,
+    /// Those that cannot.
+    unreadable: Vec<(Revision, DamageCause)>,
+}
+
+fn caches(store: &dyn Store) -> Result<HashMap<SessionId, Caches>, StoreError> {
+    let mut caches: HashMap<SessionId, Caches> = HashMap::new();
+    store.summaries(&mut |row: &SummaryRow| {
+        let found = caches.entry(row.session).or_default();
+        // One from before the history was cut last tells of what is forgotten.
+        match summary(row) {
+            Some(summary) if is_of_history(&summary, store.base(row.session)) => {
+                found.summary = Some(summary);
+            }
+            Some(_) => {}
+            None => found.unreadable.push((row.revision, DamageCause::Summary)),
+        }
+        ControlFlow::Continue(())
+    })?;
+    for stored in store.sessions() {
+        let mut reader = BaseReader::new(stored.session);
+        let mut is_whole = true;
+        let found = store.read_snapshot(stored.session, stored.head, &mut |revision, frame| {
+            let part = Frame::decode(stored.session, revision, frame);
+            is_whole &= part.is_ok_and(|part| reader.take(part).is_ok());
+            ControlFlow::Continue(())
+        })?;
+        let Some(revision) = found else { continue };
+        let of_session = caches.entry(stored.session).or_default();
+        match reader.finish() {
+            Ok(board) if is_whole && board.revision() == revision => {
+                of_session.snapshot = Some(board);
+            }
+            Ok(_) | Err(_) => of_session.unreadable.push((revision, DamageCause::Snapshot)),
+        }
+    }
+    Ok(caches)
+}
+
+/// All sessions as the store has them.
+#[derive(Default)]
+struct Checked {
+    caches: HashMap<SessionId, Caches>,
+    /// In the order in which they came.
+    sessions: Vec<Loading>,
+    by_id: HashMap<SessionId, usize>,
+    damage: Vec<Damage>,
+    commits: u64,
+}
+
+impl Checked {
+    fn take(&mut self, stored: &Stored<'_>) {
+        let (session, revision, begins) = match stored {
+            Stored::Base { session, revision, .. } => (*session, *revision, true),
+            Stored::Commit(Record { session, revision, .. }) => (*session, *revision, false),
+        };
+        let index = *self.by_id.entry(session).or_insert_with(|| {
+            let before = Revision(revision.0.saturating_sub(1));
+            let mut loading = Loading::new(session, before);
+            loading.base = begins.then(|| BaseReader::new(session));
+            self.sessions.push(loading);
+            self.sessions.len() - 1
+        });
+        self.commits += u64::from(!begins);
+        let Some(loading) = self.sessions.get_mut(index).filter(|loading| !loading.damaged) else {
+            return;
+        };
+        let (journal_id, taken) = match stored {
+            Stored::Base { frame, .. } => (None, loading.take_part(session, revision, frame)),
+            Stored::Commit(record) => (record.journal_id, loading.follow(record)),
+        };
+        if let Err(cause) = taken {
+            self.damage.push(loading.damage(journal_id, revision, cause));
+        }
+        if let Some(caches) = self.caches.get_mut(&session) {
+            let unlike = caches.unlike(loading);
+            let whose = |(revision, cause)| Damage {
+                journal_id: None,
+                session,
+                name: loading.name.clone(),
+                revision,
+                cause,
+            };
+            self.damage.extend(unlike.into_iter().map(whose));
+        }
+    }
+
+    /// Bases without a commit after them end with what was read.
+    fn end_bases(&mut self) {
+        for loading in self.sessions.iter_mut().filter(|loading| !loading.damaged) {
+            if let Err(cause) = loading.end_base() {
+                self.damage.push(loading.damage(None, loading.board.revision(), cause));
+            }
+        }
+    }
+}
+
+impl Caches {
+    /// What of it is not what the history gives, once that is there; each is looked at once.
+    fn unlike(&mut self, loading: &Loading) -> Vec<(Revision, DamageCause)> {
+        let mut unlike = std::mem::take(&mut self.unreadable);
+        let (board, revision) = (&loading.board, loading.board.revision());
+        if let Some(stored) = self.summary.take_if(|stored| stored.extent.revision == revision) {
+            let snapshot_bytes = stored.snapshot_bytes;
+            let is_so =
+                loading.summary().is_some_and(|now| Summary { snapshot_bytes, ..now } == stored);
+            if !is_so {
+                unlike.push((revision, DamageCause::Summary));
+            }
+        }
+        if let Some(stored) = self.snapshot.take_if(|stored| stored.revision() == revision)
+            && stored.beginning_at(board.oldest()) != *board
+        {
+            unlike.push((revision, DamageCause::Snapshot));
+        }
+        unlike
+    }
+}

@@ -1,0 +1,219 @@
+//! A store whose disk has no room for one session, which counts what is read of it, and which may leave its
+//! commits where they were appended.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::sync::watch;
+
+use super::clock_tests::open;
+use super::service_tests::POLICY;
+use super::*;
+use crate::board::{Digest, Revision, SessionId};
+use crate::store::{
+    Outcome, PageMax, Record, Run, SqliteStore, StoreError, Stored, StoredBlob, StoredSession,
+    SummaryRow,
+};
+
+/// A store whose disk has no room for one session, until there is some.
+pub(super) struct Cramped {
+    store: SqliteStore,
+    pub(super) no_room_for: Mutex<Option<SessionId>>,
+    pub(super) refused: watch::Sender<usize>,
+    pages_read: AtomicUsize,
+    settles: bool,
+}
+
+impl Cramped {
+    /// A store with room for all.
+    pub(super) fn in_dir(dir: &Path) -> Self {
+        let (refused, pages_read) = (watch::Sender::new(0), AtomicUsize::new(0));
+        Self { store: open(dir), no_room_for: Mutex::new(None), refused, pages_read, settles: true }
+    }
+
+    /// One whose commits stay where they were appended.
+    pub(super) fn unsettled(dir: &Path) -> Self {
+        Self { settles: false, ..Self::in_dir(dir) }
+    }
+
+    /// How many pages of commits were read.
+    pub(super) fn pages_read(&self) -> usize {
+        self.pages_read.load(Ordering::SeqCst)
+    }
+}
+
+/// A service on such a store.
+pub(super) fn start_unsettled(dir: &Path) -> Service {
+    start_unsettled_at(dir, Clock::system())
+}
+
+pub(super) fn start_unsettled_at(dir: &Path, clock: Clock) -> Service {
+    Service::start(Arc::new(Cramped::unsettled(dir)), POLICY, clock).unwrap()
+}
+
+impl Store for Cramped {
+    fn append(&self, batch: &[Run]) -> Vec<Outcome> {
+        let no_room_for = *self.no_room_for.lock();
+        let (mut fitting, mut outcomes) = (Vec::new(), Vec::new());
+        for run in batch {
+            let fits = no_room_for != Some(run.session);
+            fitting.extend(fits.then(|| run.clone()));
+            outcomes.push(if fits { Outcome::Appended } else { Outcome::Full });
+        }
+        let stored = self.store.append(&fitting);
+        assert!(stored.iter().all(|outcome| *outcome == Outcome::Appended));
+        if fitting.len() < batch.len() {
+            self.refused.send_modify(|times| *times += 1);
+        }
+        outcomes
+    }
+
+    fn replay(
+        &self,
+        visit: &mut dyn FnMut(Stored<'_>) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        self.store.replay(visit)
+    }
+
+    fn sessions(&self) -> Vec<StoredSession> {
+        self.store.sessions()
+    }
+
+    fn summaries(
+        &self,
+        visit: &mut dyn FnMut(&SummaryRow) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        self.store.summaries(visit)
+    }
+
+    fn replay_unsettled(
+        &self,
+        visit: &mut dyn FnMut(Record<'_>) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        self.store.replay_unsettled(visit)
+    }
+
+    fn unsettled_bytes(&self) -> u64 {
+        if self.settles { self.store.unsettled_bytes() } else { 0 }
+    }
+
+    fn settle(
+        &self,
+        summarize: &mut dyn FnMut(&[SessionId]) -> Vec<SummaryRow>,
+    ) -> Result<bool, StoreError> {
+        if !self.settles {
+            return Ok(false);
+        }
+        self.store.settle(summarize)
+    }
+
+    fn put_summaries(&self, summaries: &[SummaryRow]) -> Result<(), StoreError> {
+        if self.settles { self.store.put_summaries(summaries) } else { Ok(()) }
+    }
+
+    fn put_snapshot(
+        &self,
+        session: SessionId,
+        revision: Revision,
+        parts: &mut dyn Iterator<Item = Vec<u8>>,
+    ) -> Result<(), StoreError> {
+        self.store.put_snapshot(session, revision, parts)
+    }
+
+    fn read_snapshot(
+        &self,
+        session: SessionId,
+        up_to: Revision,
+        visit: &mut dyn FnMut(Revision, &[u8]) -> ControlFlow<()>,
+    ) -> Result<Option<Revision>, StoreError> {
+        self.store.read_snapshot(session, up_to, visit)
+    }
+
+    fn commits(
+        &self,
+        session: SessionId,
+        after: Revision,
+        max: PageMax,
+    ) -> Result<Vec<(Revision, Vec<u8>)>, StoreError> {
+        self.pages_read.fetch_add(1, Ordering::SeqCst);
+        self.store.commits(session, after, max)
+    }
+
+    fn base(&self, session: SessionId) -> Option<Revision> {
+        self.store.base(session)
+    }
+
+    fn read_base(
+        &self,
+        session: SessionId,
+        visit: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        self.store.read_base(session, visit)
+    }
+
+    fn stage(&self, session: SessionId) -> Result<(), StoreError> {
+        self.store.stage(session)
+    }
+
+    fn put_base(
+        &self,
+        session: SessionId,
+        base: Revision,
+        parts: &mut dyn Iterator<Item = Vec<u8>>,
+    ) -> Result<(), StoreError> {
+        self.store.put_base(session, base, parts)
+    }
+
+    fn set_base(&self, session: SessionId, base: Revision) -> Outcome {
+        self.store.set_base(session, base)
+    }
+
+    fn discard(&self, session: SessionId) -> Result<(), StoreError> {
+        self.store.discard(session)
+    }
+
+    fn put_blob(&self, session: SessionId, digest: Digest, bytes: &[u8]) -> Result<(), StoreError> {
+        self.store.put_blob(session, digest, bytes)
+    }
+
+    fn blob(&self, session: SessionId, digest: Digest) -> Result<Vec<u8>, StoreError> {
+        self.store.blob(session, digest)
+    }
+
+    fn link_blob(&self, from: SessionId, to: SessionId, digest: Digest) -> Result<(), StoreError> {
+        self.store.link_blob(from, to, digest)
+    }
+
+    fn remove_blobs(&self, session: SessionId) -> Result<(), StoreError> {
+        self.store.remove_blobs(session)
+    }
+
+    fn keep_blobs_of(&self, live: &HashSet<SessionId>) -> Result<(), StoreError> {
+        self.store.keep_blobs_of(live)
+    }
+
+    fn blobs(
+        &self,
+        visit: &mut dyn FnMut(StoredBlob) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        self.store.blobs(visit)
+    }
+
+    fn epoch(&self) -> Epoch {
+        self.store.epoch()
+    }
+
+    fn health(&self) -> Health {
+        self.store.health()
+    }
+
+    fn idle(&self) -> bool {
+        self.store.idle()
+    }
+
+    fn close(&self) -> Result<(), StoreError> {
+        self.store.close()
+    }
+}

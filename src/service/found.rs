@@ -1,0 +1,257 @@
+//! What the store has of all sessions, found with as little reading as it takes.
+//!
+//! A session whose stored summary is of its head costs no board. What is not settled is read in one pass, piece
+//! by piece. Boards beyond the budget are given up for their summaries as soon as a piece is done.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use super::load::{Damage, DamageCause, Loading};
+use super::memory::board_bytes;
+use super::pieces::{Held, Piece, Slot, Task, spread};
+use super::session::{Published, Shown};
+use crate::board::{Frame, Misfit, Revision, SessionId, SessionName, Summary, stored};
+use crate::store::{Record, Store, StoreError, StoredSession, SummaryRow};
+
+/// How many bytes of commits are worked on at once.
+const PIECE_BYTES: usize = 16 << 20;
+
+/// How many sessions without such commits are read at once.
+const PIECE_SESSIONS: usize = 64;
+
+/// The boards that were read may take this part of the budget. What is given up leaves holes that the allocator
+/// keeps for a while, and summaries take their room too.
+const BOARDS_PART: usize = 2;
+
+/// A session as it was found.
+pub(super) struct Found {
+    pub(super) name: SessionName,
+    pub(super) shown: Shown,
+    /// The bytes of its history when its board was stored as a snapshot last.
+    pub(super) snapshot_bytes: u64,
+    /// Of which revision its stored summary is.
+    pub(super) stored: Revision,
+    pub(super) is_damaged: bool,
+}
+
+impl Found {
+    /// Whether it exists; a damaged one may.
+    pub(super) fn is_live(&self) -> bool {
+        self.is_damaged || self.shown.life().is_some()
+    }
+}
+
+/// All sessions on their way out of the store.
+struct Finding<'a> {
+    store: &'a dyn Store,
+    boards_max: usize,
+    /// What the boards that were read take of the memory.
+    held: usize,
+    heads: HashMap<SessionId, Revision>,
+    slots: HashMap<SessionId, Slot>,
+    piece: Piece,
+    damage: Vec<Damage>,
+}
+
+/// Finds all sessions, and what of them cannot be read.
+pub(super) fn find_all(
+    store: &dyn Store,
+    budget: usize,
+) -> Result<(Vec<Found>, Vec<Damage>), StoreError> {
+    let mut finding = Finding {
+        store,
+        boards_max: budget / BOARDS_PART,
+        held: 0,
+        heads: HashMap::new(),
+        slots: HashMap::new(),
+        piece: Piece::default(),
+        damage: Vec::new(),
+    };
+    finding.begin()?;
+    finding.read_unsettled()?;
+    finding.read_the_others()?;
+    finding.compare_heads();
+    let found = finding.slots.into_values().filter_map(found).collect();
+    Ok((found, finding.damage))
+}
+
+impl Finding<'_> {
+    /// Notes every session, with its stored summary where that tells of what is kept.
+    fn begin(&mut self) -> Result<(), StoreError> {
+        let sessions = self.store.sessions();
+        let known: HashMap<_, _> =
+            sessions.iter().map(|stored| (stored.session, *stored)).collect();
+        for StoredSession { session, head, settled } in sessions {
+            self.heads.insert(session, head);
+            self.slots.insert(session, Slot::Unread { name: None, settled });
+        }
+        let (store, slots) = (self.store, &mut self.slots);
+        store.summaries(&mut |row| {
+            if let Some(stored) = known.get(&row.session)
+                && let Some(summary) = summary(row)
+            {
+                let slot = slot_of(summary, stored, store.base(row.session));
+                slots.insert(row.session, slot);
+            }
+            ControlFlow::Continue(())
+        })
+    }
+
+    /// Reads what is not settled; what a summary tells of already is passed over.
+    fn read_unsettled(&mut self) -> Result<(), StoreError> {
+        let (store, mut failed) = (self.store, None);
+        store.replay_unsettled(&mut |record| match self.take(&record) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                failed = Some(error);
+                ControlFlow::Break(())
+            }
+        })?;
+        match failed {
+            None => self.work(),
+            Some(error) => Err(error),
+        }
+    }
+
+    fn take(&mut self, record: &Record<'_>) -> Result<(), StoreError> {
+        if let Some(Slot::Cold { summary, .. }) = self.slots.get(&record.session)
+            && record.revision <= summary.extent.revision
+        {
+            return Ok(());
+        }
+        if self.piece.add(record) < PIECE_BYTES { Ok(()) } else { self.work() }
+    }
+
+    /// Works on what was read.
+    fn work(&mut self) -> Result<(), StoreError> {
+        let Piece { frames, records } = std::mem::take(&mut self.piece);
+        let records = records.into_iter().collect();
+        self.work_on(records, &frames)
+    }
+
+    fn work_on(
+        &mut self,
+        records: Vec<(SessionId, Vec<Held>)>,
+        frames: &[u8],
+    ) -> Result<(), StoreError> {
+        let tasks = records.into_iter().map(|(session, records)| {
+            let unread = || Slot::Unread { name: None, settled: Revision::default() };
+            let slot = self.slots.remove(&session).unwrap_or_else(unread);
+            self.held -= held(&slot).min(self.held);
+            Task { session, slot, records }
+        });
+        let tasks = tasks.collect();
+        let store = self.store;
+        for done in spread(tasks, |task| task.work(store, frames)) {
+            let (session, slot, damage) = done?;
+            self.held += held(&slot);
+            self.slots.insert(session, slot);
+            self.damage.extend(damage);
+        }
+        self.make_room();
+        Ok(())
+    }
+
+    /// Gives up boards for their summaries until the others fit.
+    fn make_room(&mut self) {
+        if self.held <= self.boards_max {
+            return;
+        }
+        for slot in self.slots.values_mut() {
+            let bytes = held(slot);
+            if bytes > 0 && slot.cool() {
+                self.held -= bytes.min(self.held);
+            }
+            if self.held <= self.boards_max / 2 {
+                return;
+            }
+        }
+    }
+
+    /// Reads the sessions of which all is settled and nothing is known.
+    fn read_the_others(&mut self) -> Result<(), StoreError> {
+        let unread = self.slots.iter().filter(|(_, slot)| matches!(slot, Slot::Unread { .. }));
+        let unread: Vec<SessionId> = unread.map(|(session, _)| *session).collect();
+        for some in unread.chunks(PIECE_SESSIONS) {
+            let records = some.iter().map(|session| (*session, Vec::new())).collect();
+            self.work_on(records, &[])?;
+        }
+        Ok(())
+    }
+
+    /// A history that ends before its last commit has lost some.
+    fn compare_heads(&mut self) {
+        for (session, slot) in &mut self.slots {
+            let (Some(found), Some(revision)) = (self.heads.get(session), slot.sound_head()) else {
+                continue;
+            };
+            if revision != *found {
+                let misfit = Misfit::Revision { head: revision, found: *found };
+                self.damage.push(slot.spoil(*session, *found, DamageCause::Misfit(misfit)));
+            }
+        }
+    }
+}
+
+/// What is known of a session by its stored summary; one of before its base, or of before what is settled, tells
+/// its name only.
+fn slot_of(summary: Summary, stored: &StoredSession, base: Option<Revision>) -> Slot {
+    let extent = summary.extent;
+    if is_of_history(&summary, base) && (stored.settled..=stored.head).contains(&extent.revision) {
+        Slot::Cold { stored: extent.revision, summary: Arc::new(summary) }
+    } else {
+        Slot::Unread { name: Some(summary.name), settled: stored.settled }
+    }
+}
+
+/// Whether a summary was made since the history was cut last. One that is no more is not told from where.
+pub(super) fn is_of_history(summary: &Summary, base: Option<Revision>) -> bool {
+    summary.life.is_none() || base.is_none_or(|base| base == summary.extent.oldest)
+}
+
+/// What a stored summary says, if it can be read.
+pub(super) fn summary(row: &SummaryRow) -> Option<Summary> {
+    let body = Frame::decode(row.session, row.revision, &row.frame).map_err(|e| e.to_string());
+    let read = body.and_then(|body| {
+        stored::decode_summary(row.session, body).map_err(|error| error.to_string())
+    });
+    let summary = read.inspect_err(|error| {
+        let SummaryRow { session, revision, .. } = row;
+        tracing::warn!(%session, %revision, error, "a summary cannot be read; the history is");
+    });
+    summary.ok().filter(|summary| summary.extent.revision == row.revision)
+}
+
+/// What a session's board takes of the memory, where it has been read.
+fn held(slot: &Slot) -> usize {
+    match slot {
+        Slot::Open { loading, .. } if !loading.damaged => board_bytes(&loading.board),
+        Slot::Open { .. } | Slot::Cold { .. } | Slot::Unread { .. } => 0,
+    }
+}
+
+/// A session that has a name.
+fn found(slot: Slot) -> Option<Found> {
+    match slot {
+        Slot::Cold { summary, stored } => Some(Found {
+            name: summary.name.clone(),
+            snapshot_bytes: summary.snapshot_bytes,
+            shown: Shown::Cold(summary),
+            stored,
+            is_damaged: false,
+        }),
+        Slot::Open { loading, stored } if loading.damaged => {
+            let summary = loading.summary()?;
+            let (name, snapshot_bytes) = (summary.name.clone(), summary.snapshot_bytes);
+            let shown = Shown::Cold(Arc::new(summary));
+            Some(Found { name, shown, snapshot_bytes, stored, is_damaged: true })
+        }
+        Slot::Open { loading, stored } => {
+            let Loading { board, name, history_bytes, snapshot_bytes, .. } = *loading;
+            let shown = Shown::Hot(Published { board: Arc::new(board), history_bytes });
+            Some(Found { name: name?, shown, snapshot_bytes, stored, is_damaged: false })
+        }
+        Slot::Unread { .. } => None,
+    }
+}

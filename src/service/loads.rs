@@ -1,0 +1,251 @@
+//! Boards on their way back into memory: a few threads read them from the store, each once however many ask.
+//!
+//! A session that cannot be read is set aside as damaged; the others go on.
+
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::thread;
+
+use parking_lot::{Condvar, Mutex};
+use tokio::sync::oneshot;
+
+use super::error::ServiceError;
+use super::memory::Memory;
+use super::replay::{is_damage, replay_to_head};
+use super::session::{Published, Session, Shown};
+use crate::store::Store;
+
+/// How many boards are read at once.
+const LOADS_MAX: usize = 4;
+
+/// How many sessions may wait for that.
+const WAITING_MAX: usize = 16 << 10;
+
+/// How often a board that is of another revision by the time it is read is read again.
+const TRIES_MAX: usize = 8;
+
+/// Reads the boards of sessions that are not in memory. Cloning gives another handle.
+#[derive(Clone)]
+pub(super) struct Loads {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    store: Arc<dyn Store>,
+    memory: Arc<Memory>,
+    queue: Mutex<Queue>,
+    asked: Condvar,
+}
+
+#[derive(Default)]
+struct Queue {
+    waiting: VecDeque<Arc<Session>>,
+    /// Those that wait or are being read, by where they lie, with who asked.
+    under_way: HashMap<usize, Vec<Asked>>,
+    is_closed: bool,
+}
+
+/// Who waits for a board.
+type Asked = oneshot::Sender<Result<Published, Unloaded>>;
+
+/// Why a board could not be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unloaded {
+    /// What is stored of it is damaged.
+    Damaged,
+    /// It changed again and again, or too many wait.
+    Overloaded,
+    /// The server is about to end.
+    Stopping,
+    /// The store does not answer.
+    Failed,
+}
+
+impl From<Unloaded> for ServiceError {
+    fn from(unloaded: Unloaded) -> Self {
+        match unloaded {
+            Unloaded::Damaged => Self::Damaged,
+            Unloaded::Overloaded => Self::Overloaded,
+            Unloaded::Stopping => Self::Stopping,
+            Unloaded::Failed => Self::Fault,
+        }
+    }
+}
+
+/// The running threads.
+pub(super) struct Loading {
+    loads: Loads,
+    threads: Vec<thread::JoinHandle<()>>,
+}
+
+impl Loading {
+    /// Ends the threads; who waits is told so.
+    pub(super) fn stop(self) {
+        let mut queue = self.loads.shared.queue.lock();
+        queue.is_closed = true;
+        for session in std::mem::take(&mut queue.waiting) {
+            queue.answer(&session, &Err(Unloaded::Stopping));
+        }
+        drop(queue);
+        self.loads.shared.asked.notify_all();
+        for thread in self.threads {
+            if thread.join().is_err() {
+                tracing::error!("a thread that reads boards ended by a panic");
+            }
+        }
+    }
+}
+
+impl Queue {
+    fn answer(&mut self, session: &Arc<Session>, loaded: &Result<Published, Unloaded>) {
+        for asked in self.under_way.remove(&place(session)).into_iter().flatten() {
+            // Who asked may have gone away.
+            asked.send(loaded.clone()).ok();
+        }
+    }
+}
+
+impl Loads {
+    pub(super) fn new(store: Arc<dyn Store>, memory: Arc<Memory>) -> Self {
+        let (queue, asked) = (Mutex::default(), Condvar::new());
+        Self { shared: Arc::new(Shared { store, memory, queue, asked }) }
+    }
+
+    /// Starts the threads.
+    pub(super) fn start(&self) -> io::Result<Loading> {
+        let work = |_| {
+            let loads = self.clone();
+            thread::Builder::new().name("loader".to_owned()).spawn(move || loads.run())
+        };
+        let threads = (0..LOADS_MAX).map(work).collect::<io::Result<_>>()?;
+        Ok(Loading { loads: self.clone(), threads })
+    }
+
+    /// What is published of a session, once its board is in memory.
+    pub(super) async fn published(
+        &self,
+        session: &Arc<Session>,
+    ) -> Result<Published, ServiceError> {
+        for _ in 0..TRIES_MAX {
+            if session.is_damaged() {
+                return Err(ServiceError::Damaged);
+            }
+            self.shared.memory.touch(session);
+            if let Shown::Hot(published) = session.shown() {
+                return Ok(published);
+            }
+            let (asked, loaded) = oneshot::channel();
+            self.ask(session, Some(asked))?;
+            let published = loaded.await.map_err(|_| ServiceError::Fault)??;
+            // It may have changed or gone again since it was installed: this must be what is to be seen now.
+            match session.shown() {
+                Shown::Hot(published) => return Ok(published),
+                Shown::Cold(summary) if summary.extent == published.board.extent() => {
+                    return Ok(published);
+                }
+                Shown::Cold(_) => {}
+            }
+        }
+        Err(ServiceError::Overloaded)
+    }
+
+    /// The same for threads of ours, which do not wait for the others.
+    pub(super) fn published_here(&self, session: &Session) -> Result<Published, ServiceError> {
+        self.shared.memory.touch(session);
+        Ok(self.shared.load(session)?)
+    }
+
+    /// Lets a session's board be read, if it is not already under way; nobody waits for it.
+    pub(super) fn warm(&self, session: &Arc<Session>) -> Result<(), ServiceError> {
+        self.ask(session, None)
+    }
+
+    /// Whether a session's board is being read, or will be.
+    pub(super) fn is_under_way(&self, session: &Arc<Session>) -> bool {
+        self.shared.queue.lock().under_way.contains_key(&place(session))
+    }
+
+    fn ask(&self, session: &Arc<Session>, asked: Option<Asked>) -> Result<(), ServiceError> {
+        let mut queue = self.shared.queue.lock();
+        if queue.is_closed {
+            return Err(ServiceError::Stopping);
+        }
+        if let Some(others) = queue.under_way.get_mut(&place(session)) {
+            others.extend(asked);
+            return Ok(());
+        }
+        if queue.waiting.len() >= WAITING_MAX {
+            return Err(ServiceError::Overloaded);
+        }
+        queue.under_way.insert(place(session), asked.into_iter().collect());
+        queue.waiting.push_back(Arc::clone(session));
+        drop(queue);
+        self.shared.asked.notify_one();
+        Ok(())
+    }
+
+    fn run(&self) {
+        while let Some(session) = self.next() {
+            let load = catch_unwind(AssertUnwindSafe(|| self.shared.load(&session)));
+            let loaded = load.unwrap_or(Err(Unloaded::Failed));
+            self.shared.queue.lock().answer(&session, &loaded);
+        }
+    }
+
+    fn next(&self) -> Option<Arc<Session>> {
+        let mut queue = self.shared.queue.lock();
+        loop {
+            if queue.is_closed {
+                return None;
+            }
+            if let Some(session) = queue.waiting.pop_front() {
+                return Some(session);
+            }
+            self.shared.asked.wait(&mut queue);
+        }
+    }
+}
+
+impl Shared {
+    /// Reads a session's board, unless it is in memory.
+    fn load(&self, session: &Session) -> Result<Published, Unloaded> {
+        for _ in 0..TRIES_MAX {
+            if session.is_damaged() {
+                return Err(Unloaded::Damaged);
+            }
+            let summary = match session.shown() {
+                Shown::Hot(published) => return Ok(published),
+                Shown::Cold(summary) => summary,
+            };
+            match replay_to_head(&*self.store, &summary) {
+                Ok(board) => {
+                    if let Some(published) = session.install(&board) {
+                        self.memory.weigh(session);
+                        return Ok(published);
+                    }
+                }
+                // What was read may have been forgotten meanwhile, or been another session's.
+                Err(_) if session.extent() != summary.extent => {}
+                Err(error) => return Err(spoil(session, &error)),
+            }
+        }
+        Err(Unloaded::Overloaded)
+    }
+}
+
+/// Sets a session aside whose history is damaged.
+fn spoil(session: &Session, error: &ServiceError) -> Unloaded {
+    tracing::error!(session = %session.name(), %error, "a board could not be read");
+    if !is_damage(error) {
+        return Unloaded::Failed;
+    }
+    session.spoil();
+    Unloaded::Damaged
+}
+
+/// Where it lies, which tells it from all others while somebody has it.
+fn place(session: &Arc<Session>) -> usize {
+    Arc::as_ptr(session).addr()
+}

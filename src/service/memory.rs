@@ -1,0 +1,221 @@
+//! How much memory the sessions take, and how much they may: a budget, kept by a thread that takes out of it
+//! what was used longest ago.
+//!
+//! All counts are estimates of resident bytes. What readers hold of a board that left is theirs.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::directory::Directory;
+use super::session::{Published, Session, Shown, count};
+use super::snapshots::put_snapshot_if_due;
+use crate::board::Board;
+use crate::store::Store;
+
+/// How often it is looked whether the budget is kept, and by how much the ticks of use differ.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+
+/// After so many looks all is weighed again: what readers made is counted then.
+const WEIGHED_EVERY: u32 = 8;
+
+/// What was not used for so many ticks is idle.
+const IDLE_TICKS: u32 = 8;
+
+/// By how many bytes of text a board has changed when it is weighed again, at the latest when all are.
+const WEIGHED_STEP: u64 = 8 << 10;
+
+/// To which part of the budget it is cleared, in hundredths: a little room, so that not each write clears.
+const CLEARED_TO: usize = 90;
+
+/// What a session takes besides its summary: itself, its place by name and by identity, and what the store
+/// knows of it.
+const SESSION_ITSELF: usize = 512;
+
+/// What the sessions take of the memory.
+#[derive(Debug)]
+pub(super) struct Memory {
+    budget: usize,
+    held: AtomicUsize,
+    /// It grows by time; what is used notes it.
+    tick: AtomicU32,
+    hurry: SyncSender<()>,
+    is_ended: AtomicBool,
+}
+
+impl Memory {
+    /// A budget of so many bytes; what wakes the thread that keeps it.
+    pub(super) fn new(budget: u64) -> (Arc<Self>, Receiver<()>) {
+        let (hurry, hurried) = sync_channel(1);
+        let budget = usize::try_from(budget).unwrap_or(usize::MAX);
+        let memory = Self {
+            budget,
+            held: AtomicUsize::new(0),
+            tick: AtomicU32::new(0),
+            hurry,
+            is_ended: AtomicBool::new(false),
+        };
+        (Arc::new(memory), hurried)
+    }
+
+    /// How much may be held.
+    pub(super) fn budget(&self) -> usize {
+        self.budget
+    }
+
+    /// Notes that a session is used.
+    pub(super) fn touch(&self, session: &Session) {
+        session.touch(self.tick.load(Ordering::Relaxed));
+    }
+
+    /// Counts a session as it is now.
+    pub(super) fn weigh(&self, session: &Session) {
+        let weight = SESSION_ITSELF
+            + match session.shown() {
+                Shown::Hot(published) => board_bytes(&published.board),
+                Shown::Cold(summary) => summary.resident_bytes(),
+            };
+        count(&self.held, weight, session.weigh(weight));
+        if self.is_over() {
+            // One that waits is enough.
+            self.hurry.try_send(()).ok();
+        }
+    }
+
+    /// The same once it has changed by much: weighing a board takes a number for each agent.
+    pub(super) fn weigh_published(&self, session: &Session, board: &Board) {
+        if session.has_changed_by(board.bytes(), WEIGHED_STEP) {
+            self.weigh(session);
+        }
+    }
+
+    /// Whether more is held than may be.
+    pub(super) fn is_over(&self) -> bool {
+        self.held.load(Ordering::Relaxed) > self.budget
+    }
+
+    /// Whether as much was let go as is let go at once.
+    fn is_cleared(&self) -> bool {
+        self.held.load(Ordering::Relaxed) <= self.budget / 100 * CLEARED_TO
+    }
+
+    /// Takes a session's board out of the memory, unless it is needed there; what it was.
+    pub(super) fn evict(&self, session: &Session) -> Option<Published> {
+        let published = session.evict()?;
+        self.weigh(session);
+        Some(published)
+    }
+}
+
+/// What a board takes of the memory, roughly, with the texts that readers made of it. This is the one place that
+/// says so.
+pub(super) fn board_bytes(board: &Board) -> usize {
+    board.resident_bytes().saturating_add(board.rendered_bytes())
+}
+
+/// What keeps the budget.
+pub(super) struct Evictor {
+    pub(super) memory: Arc<Memory>,
+    pub(super) directory: Arc<Directory>,
+    pub(super) store: Arc<dyn Store>,
+    pub(super) hurried: Receiver<()>,
+}
+
+/// The running thread.
+#[derive(Debug)]
+pub(super) struct Evicting {
+    memory: Arc<Memory>,
+    thread: thread::JoinHandle<()>,
+}
+
+impl Evicting {
+    /// Ends the thread, after what it is at.
+    pub(super) fn stop(self) {
+        self.memory.is_ended.store(true, Ordering::Release);
+        self.memory.hurry.try_send(()).ok();
+        self.thread.thread().unpark();
+        if self.thread.join().is_err() {
+            tracing::error!("the thread that keeps the memory's budget ended by a panic");
+        }
+    }
+}
+
+impl Evictor {
+    pub(super) fn start(self) -> io::Result<Evicting> {
+        let memory = Arc::clone(&self.memory);
+        let run = move || self.run();
+        let thread = thread::Builder::new().name("evictor".to_owned()).spawn(run)?;
+        Ok(Evicting { memory, thread })
+    }
+
+    fn run(self) {
+        let (mut ticked, mut ticks) = (Instant::now(), 0);
+        loop {
+            // Hurried or not comes to the same: one more look.
+            self.hurried.recv_timeout(LOOK_EVERY).ok();
+            if self.memory.is_ended.load(Ordering::Acquire) {
+                return;
+            }
+            if ticked.elapsed() >= LOOK_EVERY {
+                ticked = Instant::now();
+                ticks += 1;
+                self.memory.tick.store(ticks, Ordering::Relaxed);
+                if ticks % WEIGHED_EVERY == 0 {
+                    self.weigh_all();
+                }
+            }
+            if self.memory.is_over() && !self.clear() {
+                // What is left is needed, or is no board: to look again at once would find the same.
+                thread::park_timeout(LOOK_EVERY);
+            }
+        }
+    }
+
+    /// Counts what was made of the boards since they were published, by whoever read them.
+    fn weigh_all(&self) {
+        self.directory.visit(|session| self.memory.weigh(session));
+    }
+
+    /// Takes out what was used longest ago, until there is room again; whether there is.
+    fn clear(&self) -> bool {
+        let mut hot = Vec::new();
+        self.directory.visit(|session| {
+            if session.is_hot() {
+                hot.push((session.used(), Arc::clone(session)));
+            }
+        });
+        hot.sort_by_key(|(used, _)| *used);
+        let now = self.memory.tick.load(Ordering::Relaxed);
+        let idle = hot.partition_point(|(used, _)| used.saturating_add(IDLE_TICKS) <= now);
+        let (idle, busy) = hot.split_at(idle);
+        // A text is made faster than a board is read, but not faster than an idle board is missed.
+        self.clear_of(idle) || self.clear_of(busy)
+    }
+
+    /// First the texts that readers made, then the boards.
+    fn clear_of(&self, hot: &[(u32, Arc<Session>)]) -> bool {
+        for (_, session) in hot {
+            if self.memory.is_cleared() {
+                return true;
+            }
+            if let Shown::Hot(published) = session.shown()
+                && published.board.rendered_bytes() > 0
+            {
+                published.board.forget_rendered();
+                self.memory.weigh(session);
+            }
+        }
+        for (_, session) in hot {
+            if self.memory.is_cleared() {
+                return true;
+            }
+            if let Some(published) = self.memory.evict(session) {
+                put_snapshot_if_due(&*self.store, session, &published);
+            }
+        }
+        self.memory.is_cleared()
+    }
+}

@@ -1,0 +1,197 @@
+//! Starting: every session found in the store, what came to its end by time since taken note of, and the
+//! threads set to work.
+
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::mpsc::sync_channel;
+use std::thread;
+
+use parking_lot::Mutex;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use super::archive::Archives;
+use super::deadlines::Deadlines;
+use super::directory::Directory;
+use super::found::{Found, find_all};
+use super::keeper::Keeper;
+use super::loads::Loads;
+use super::memory::{Evictor, Memory};
+use super::past::Past;
+use super::session::Session;
+use super::settler::{Activity, Settler};
+use super::waker::{Bells, Waker};
+use super::writer::Writer;
+use super::{
+    Clock, Damage, Inner, LoadError, Options, QUEUE_BYTES_MAX, QUEUE_WRITES_MAX, Service, Tending,
+};
+use crate::board::{Policy, SessionName, Timestamp};
+use crate::store::Store;
+
+/// How long the last revision of a deleted session's name is remembered.
+const TOMBSTONE_MS: i64 = 30 * 24 * 60 * 60 * 1000;
+
+/// What is known of the sessions besides what each of them is.
+#[derive(Default)]
+struct Known {
+    damage: Vec<Damage>,
+    /// When something in which session comes to its end by time.
+    deadlines: Deadlines,
+    /// The sessions that keep only a part of their history.
+    limited: HashSet<SessionName>,
+}
+
+impl Service {
+    /// Finds every session in the store, takes note of what came to its end by time since, and starts
+    /// the writer.
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError`] where the store cannot be read, or a damaged row does not tell whose it is.
+    pub fn start(store: Arc<dyn Store>, policy: Policy, clock: Clock) -> Result<Self, LoadError> {
+        Self::start_with(store, policy, clock, Options::default())
+    }
+
+    /// The same in another way than the default.
+    ///
+    /// # Errors
+    ///
+    /// As for [`start`](Self::start).
+    pub fn start_with(
+        store: Arc<dyn Store>,
+        policy: Policy,
+        clock: Clock,
+        options: Options,
+    ) -> Result<Self, LoadError> {
+        let Options { qa_session, memory_budget } = options;
+        let directory = Arc::new(Directory::new());
+        let (memory, hurried) = Memory::new(memory_budget);
+        let known = find(&*store, &directory, &memory, clock.now())?;
+        let limited = Arc::new(Mutex::new(known.limited));
+        let (jobs, queue) = sync_channel(QUEUE_WRITES_MAX);
+        let bells = Arc::new(Bells::new());
+        let recent_bytes = Arc::new(AtomicUsize::new(0));
+        let bases = Arc::new(Semaphore::new(1));
+        let activity = Arc::new(Activity::default());
+        let (wake_ups, waker) = Waker::start(Arc::clone(&bells))?;
+        let loads = Loads::new(Arc::clone(&store), Arc::clone(&memory));
+        let gathers = qa_session.as_ref().map(|qa| qa.name.clone());
+        let mut writer = Writer {
+            jobs: queue,
+            directory: Arc::clone(&directory),
+            store: Arc::clone(&store),
+            policy,
+            clock: clock.clone(),
+            deadlines: known.deadlines,
+            bells: Arc::clone(&bells),
+            wake_ups,
+            recent_bytes: Arc::clone(&recent_bytes),
+            limited: Arc::clone(&limited),
+            qa_session,
+            sweep_after: None,
+            memory: Arc::clone(&memory),
+            loads: loads.clone(),
+            activity: Arc::clone(&activity),
+            warming: HashMap::new(),
+        };
+        // What came to its end while the server was down: before anybody can ask.
+        writer.sweep_all();
+        let writer = thread::Builder::new().name("writer".to_owned()).spawn(|| writer.run())?;
+        let keeper = Keeper {
+            limited,
+            directory: Arc::clone(&directory),
+            store: Arc::clone(&store),
+            clock: clock.clone(),
+            jobs: jobs.clone(),
+            bases: Arc::clone(&bases),
+            rests: HashMap::new(),
+        };
+        let evictor = Evictor {
+            memory: Arc::clone(&memory),
+            directory: Arc::clone(&directory),
+            store: Arc::clone(&store),
+            hurried,
+        };
+        let settler =
+            Settler { directory: Arc::clone(&directory), store: Arc::clone(&store), activity };
+        let tending = Tending {
+            keeping: keeper.start()?,
+            evicting: evictor.start()?,
+            loading: loads.start()?,
+            settling: settler.start()?,
+        };
+        let inner = Inner {
+            directory,
+            store,
+            jobs: Mutex::new(Some(jobs)),
+            clock,
+            room: Arc::new(Semaphore::new(QUEUE_BYTES_MAX)),
+            writer: Mutex::new(Some(writer)),
+            waker: Mutex::new(Some(waker)),
+            damage: known.damage,
+            stopping: CancellationToken::new(),
+            bells,
+            recent_bytes,
+            past: Past::new(),
+            bases,
+            archives: Archives::new(),
+            memory,
+            loads,
+            qa_session: gathers,
+            tending: Mutex::new(Some(tending)),
+        };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+}
+
+/// Puts every session into the directory, and tells what else there is to know.
+fn find(
+    store: &dyn Store,
+    directory: &Directory,
+    memory: &Memory,
+    now: Timestamp,
+) -> Result<Known, LoadError> {
+    let (mut found, mut damage) = find_all(store, memory.budget())?;
+    if let Some(index) = damage.iter().position(|damage| damage.name.is_none()) {
+        return Err(LoadError::Nameless(damage.swap_remove(index)));
+    }
+    let (mut live, mut known) = (HashSet::new(), Known { damage, ..Known::default() });
+    // Of two sessions of one name the one that exists stands, else the last one.
+    found.sort_by_cached_key(|found| (!found.is_live(), Reverse(found.shown.extent().revision)));
+    for found in found {
+        if found.is_live() {
+            live.insert(found.shown.extent().session);
+        } else if found.shown.updated_at().0 < now.0 - TOMBSTONE_MS {
+            continue;
+        }
+        add(found, directory, memory, &mut known);
+    }
+    store.keep_blobs_of(&live)?;
+    Ok(known)
+}
+
+fn add(found: Found, directory: &Directory, memory: &Memory, known: &mut Known) {
+    let Found { name, shown, snapshot_bytes, stored, is_damaged } = found;
+    let (id, exists) = (shown.extent().session, shown.life().is_some());
+    if directory.get(&name).is_some() {
+        if !is_damaged {
+            let former = Session::new(name, shown).summary();
+            directory.identities().add_former(former, stored);
+        }
+        return;
+    }
+    if shown.life().is_some_and(|life| life.settings.history.is_some()) {
+        known.limited.insert(name.clone());
+    }
+    known.deadlines.set(&name, shown.next_due().filter(|_| !is_damaged));
+    let session = Arc::new(Session::new(name, shown));
+    session.note_snapshot(snapshot_bytes);
+    if is_damaged {
+        session.spoil();
+    }
+    memory.weigh(&session);
+    directory.identities().add(id, &session, stored);
+    directory.insert(session, exists);
+}
