@@ -62,7 +62,7 @@ fn step(board: usize, n: usize) -> String {
 
 fn write(number: usize, n: usize) -> Write {
     let item = Item::from_json(&step(number, n)).unwrap();
-    let log = if n % 10 == 0 { LogName::Requests } else { LogName::Trajectories };
+    let log = if n.is_multiple_of(10) { LogName::Requests } else { LogName::Trajectories };
     let session = format!("session {number}").parse().unwrap();
     let author = Some("AppAgent".parse().unwrap());
     let terms = Terms { session, condition: Condition::default(), fence: None, author, key: None };
@@ -128,6 +128,8 @@ fn measure(count: usize, items: usize) {
 }
 
 fn main() {
+    // As the server does.
+    rustix::thread::disable_transparent_huge_pages(true).ok();
     let sizes = [(200, 1_000), (10_000, 20), (20_000, 1)];
     let only = std::env::args().nth(1).and_then(|n| n.parse::<usize>().ok());
     match only.and_then(|n| sizes.get(n)) {

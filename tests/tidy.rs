@@ -242,7 +242,7 @@ fn the_commands_of_the_readme_exist() {
 
 #[test]
 fn the_files_of_the_readme_exist() {
-    let folders = ["tests/", "docker/", "openapi/", "src/", ".ci/"];
+    let folders = ["tests/", "docker/", "openapi/", "src/", ".ci/", "benches/"];
     for line in readme_code() {
         for word in line.split_whitespace() {
             let word = word.trim_start_matches("./").trim_end_matches([',', '.', ';', ':']);

@@ -1,0 +1,72 @@
+//! The baseline of `benches/http/run`: axum with no parsing, no board and no disk behind it.
+//!
+//! `POST /item` reads the body and answers as the server does, header for header and byte for byte of
+//! the same length; `GET /static` answers with the file that the command line names. The allocator,
+//! the runtime and `TCP_NODELAY` are the server's.
+
+use std::process::ExitCode;
+use std::{env, fs, io};
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::http::{HeaderName, StatusCode, header};
+use axum::routing::{get, post};
+use axum::serve::{ListenerExt, serve};
+use mimalloc::MiMalloc;
+use tokio::net::{TcpListener, TcpStream};
+
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
+
+const ADDRESS: &str = "127.0.0.1:0";
+
+/// What a write of one item is answered.
+const WRITTEN: &str =
+    "{\"revision\":12345,\"entries\":[{\"seq\":12345,\"at\":\"2026-11-21T22:48:00.008Z\"}]}\n";
+
+type Headers = [(HeaderName, &'static str); 7];
+
+const HEADERS: Headers = [
+    (HeaderName::from_static("blackboard-revision"), "12345"),
+    (header::ETAG, "\"12345.8414529336e6ed0a\""),
+    (header::LOCATION, "/v1/sessions/bench/trajectories/12345"),
+    (header::CONTENT_TYPE, "application/json"),
+    (header::VARY, "Accept, Accept-Encoding"),
+    (HeaderName::from_static("x-request-id"), "01a2004b-8908-763d-8147-b95c1eb06c28"),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+];
+
+fn main() -> ExitCode {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    match runtime.and_then(|runtime| runtime.block_on(run())) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run() -> io::Result<()> {
+    let path = env::args_os().nth(1);
+    let text = path.map(fs::read).transpose()?.unwrap_or_default();
+    let body = Bytes::from(text);
+    let router = Router::new()
+        .route("/item", post(item))
+        .route("/static", get(async move || ([(header::CONTENT_TYPE, "application/json")], body)));
+    let listener = TcpListener::bind(ADDRESS).await?;
+    eprintln!("listening on http://{}", listener.local_addr()?);
+    serve(listener.tap_io(send_at_once), router).await
+}
+
+/// The body is read whole and looked at no further.
+async fn item(body: Bytes) -> (StatusCode, Headers, &'static str) {
+    drop(body);
+    (StatusCode::CREATED, HEADERS, WRITTEN)
+}
+
+fn send_at_once(stream: &mut TcpStream) {
+    if let Err(error) = stream.set_nodelay(true) {
+        eprintln!("cannot set TCP_NODELAY: {error}");
+    }
+}

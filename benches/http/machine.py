@@ -1,0 +1,100 @@
+"""What the figures were measured on, and with which versions."""
+
+import os
+import platform
+import re
+import statistics
+import subprocess
+import time
+from pathlib import Path
+
+from contenders import ROOT, VENV
+
+SYNCS = 200
+SYNC_BYTES = 4096
+IN_MEMORY = {"tmpfs", "ramfs"}
+
+
+def output(*command) -> str:
+    """What a command says, or nothing if it cannot be asked."""
+    try:
+        done = subprocess.run(
+            [str(part) for part in command], capture_output=True, text=True, cwd=ROOT, check=True
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return done.stdout.strip()
+
+
+def found(pattern: str, text: str) -> str:
+    match = re.search(pattern, text, re.MULTILINE)
+    return match[1].strip() if match else "unknown"
+
+
+def file_system(folder: Path) -> tuple[str, str]:
+    """The type of the file system that a folder lies on, and its device."""
+    folder, best = folder.resolve(), ("", "unknown", "unknown")
+    for line in Path("/proc/mounts").read_text().splitlines():
+        device, mounted, kind = line.split()[:3]
+        if folder.is_relative_to(mounted) and len(mounted) >= len(best[0]):
+            best = (mounted, kind, device)
+    return best[1], best[2]
+
+
+def sync_microseconds(folder: Path) -> float:
+    """The median of an append of a page and its fdatasync: what a durable write waits for at least."""
+    path, times = folder / "sync", []
+    with open(path, "wb", buffering=0) as file:
+        for _ in range(SYNCS):
+            begin = time.perf_counter()
+            file.write(bytes(SYNC_BYTES))
+            os.fdatasync(file.fileno())
+            times.append(time.perf_counter() - begin)
+    path.unlink()
+    return statistics.median(times) * 1e6
+
+
+def facts(data: Path) -> list[tuple[str, str]]:
+    """The machine, line by line."""
+    kind, device = file_system(data)
+    memory = int(found(r"^MemTotal:\s+(\d+)", Path("/proc/meminfo").read_text()))
+    model = found(r"^model name\s*:\s*(.*)$", Path("/proc/cpuinfo").read_text())
+    sync = sync_microseconds(data)
+    return [
+        ("CPU", model),
+        ("cores", f"{os.cpu_count()}, which the contender and wrk share"),
+        ("memory", f"{memory / 2**20:.1f} GiB"),
+        ("kernel", f"{platform.system()} {platform.release()}"),
+        ("data on", f"{kind} ({device}), fdatasync of a page {sync:,.0f} µs in the median"),
+        ("load when it began", f"{os.getloadavg()[0]:.2f}"),
+    ]
+
+
+def versions() -> list[tuple[str, str]]:
+    """What ran, by name and version."""
+    lock = (ROOT / "Cargo.lock").read_text()
+    commit = output("git", "rev-parse", "--short", "HEAD")
+    changed = output("git", "status", "--porcelain", "--untracked-files=no", ":!README.md", ":!benches")
+    own = found(r'^name = "blackboard"\nversion = "(.*)"', lock)
+    axum = found(r'^name = "axum"\nversion = "(.*)"', lock)
+    redis = found(r"v=([\d.]+)", output("redis-server", "--version"))
+    webdis = output("dpkg-query", "--show", "--showformat=${Version}", "webdis") or "unknown"
+    pip = output(VENV / "bin/pip", "list", "--format", "freeze")
+    packages = ["fastapi", "uvicorn", "uvloop", "httptools"]
+    python = [f"{name} {found(rf'^{name}==(.*)$', pip)}" for name in packages]
+    return [
+        ("blackboard", f"{own}, commit {commit or 'unknown'}{' with changes' if changed else ''}"),
+        ("bare axum", f"axum {axum}"),
+        ("Redis + webdis", f"Redis {redis}, webdis {webdis}"),
+        ("Python", f"{output(VENV / 'bin/python', '--version') or 'unknown'}, {', '.join(python)}"),
+        ("built with", output("rustc", "--version") or "unknown"),
+        ("loaded with", found(r"^(wrk \S+)", wrk_version())),
+    ]
+
+
+def wrk_version() -> str:
+    """wrk tells its version and then exits as if it had been asked something wrong."""
+    try:
+        return subprocess.run(["wrk", "-v"], check=False, capture_output=True, text=True).stdout
+    except OSError:
+        return ""

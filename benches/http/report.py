@@ -1,0 +1,133 @@
+"""Writes RESULTS.md, the plot and the README's section, all from one run."""
+
+from pathlib import Path
+
+import figures
+import plot
+from figures import Figure, Results
+
+BEGIN, END = "<!-- figures -->", "<!-- /figures -->"
+
+METHOD = """\
+- A **turn** starts one contender as a fresh process over an empty folder, loads it with
+  [wrk](https://github.com/wg/wrk) over loopback for {seconds:g} s after {warm_up:g} s that do not count, and ends it.
+  Nothing else of the run is alive meanwhile but wrk, which uses the same cores. A round takes every turn once; every
+  second round takes them backwards.
+- A **ratio** is made within a round, of two turns of it. The table has the median of the {rounds} rounds' ratios.
+- The **item** is a step of an agent as UFO's trajectories have them, {item_bytes} bytes of JSON. wrk sends it again
+  and again; one log takes them all. After a turn of appends at least as many items must be there as were answered.
+- **blackboard** is the release binary with its defaults but for `--log warn`, since the others write no line for each
+  request either, plain Python excepted; with its default log there is a row of its own. The log goes to a file.
+- **bare axum** (`benches/http/bare-axum`) reads the body, looks at nothing, stores nothing, and answers with the
+  server's headers and a body of the same length: same axum, runtime, allocator and profile.
+- **Redis** has `appendonly yes` and `appendfsync always`, and no snapshots; webdis has a thread a core and its own
+  number of connections to Redis's Unix socket (others were no faster). An item is `PUT /RPUSH/…`.
+- **Python** (`benches/http/original.py`) is the original's lists and prompt behind FastAPI, in one process, as they
+  must share them. It stores nothing. Plain is what `pip install fastapi uvicorn` gives; tuned has uvloop and
+  httptools and no access log.
+- The **static body** is the prompt of the very board, byte for byte, served by bare axum from memory.
+- **p50 and p99** are wrk's, which waits for an answer before it asks again: they are of a full server. **CPU** is the
+  contender's processes in user and system mode, **resident** what they hold at the end of the turn, on average and
+  in the median like the rest.
+- What is not over HTTP is measured by `cargo bench` (`benches/*.rs`); each says in its head how.
+"""
+
+README = """\
+## How fast
+
+Measured on {date} on one machine ({machine}), all contenders
+taking turns; medians of {rounds} rounds. [benches/RESULTS.md](benches/RESULTS.md) has the absolute numbers and says
+how each figure is made; `benches/http/run --all` makes all of this anew.
+
+{table}
+
+![Requests a second of the contenders](benches/results.svg)
+"""
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("".join(f"| {cell} " if cell else "| " for cell in cells) + "|" for cells in lines)
+
+
+def listed(facts: list[tuple[str, str]]) -> str:
+    return "\n".join(f"- {name}: {value}" for name, value in facts)
+
+
+def results_md(results: Results, item_bytes: int) -> str:
+    everything = figures.ratios(results) + figures.scales(results)
+    method = METHOD.format(
+        seconds=results.seconds, warm_up=results.warm_up, rounds=results.rounds, item_bytes=item_bytes
+    )
+    parts = [
+        "# Results",
+        f"Made on {results.date} by `benches/http/run`. Do not edit: run it again.",
+        "## The machine and the versions",
+        listed(results.machine + results.versions),
+        "## The figures",
+        table(
+            ["figure", "bar", "measured", "holds", "each round"],
+            [[f.title, f.wanted(), f.measured(), f.holds(), f.each()] for f in everything],
+        ),
+        "![Requests a second of the contenders](results.svg)",
+        "## What they are made of",
+        "Medians of the rounds.",
+        table(
+            [
+                "contender",
+                "request",
+                "connections",
+                "requests/s",
+                "each round",
+                "p50 ms",
+                "p99 ms",
+                "CPU s a 1,000",
+                "resident MiB",
+            ],
+            figures.absolute(results),
+        ),
+        *others(figures.others(results)),
+        "## How they are made",
+        method,
+    ]
+    return "\n\n".join(part.strip("\n") for part in parts) + "\n"
+
+
+def others(found: list[Figure]) -> list[str]:
+    if not found:
+        return []
+    return [
+        "## What else the benches said",
+        table(["figure", "measured"], [[f.title, f.measured()] for f in found]),
+    ]
+
+
+def readme_section(results: Results) -> str:
+    facts = dict(results.machine)
+    everything = figures.ratios(results) + figures.scales(results)
+    shown = [f for f in everything if f.bar and f.value is not None]
+    cores = facts["cores"].partition(",")[0]
+    machine = f"{facts['CPU']}, {cores} cores, {facts['memory']}, {facts['data on'].partition(' ')[0]}"
+    rows = [[f.title, f.measured(), f.wanted()] for f in shown]
+    return README.format(
+        date=results.date,
+        machine=machine,
+        rounds=results.rounds,
+        table=table(["", "measured", "aim"], rows),
+    )
+
+
+def into_readme(text: str, section: str) -> str:
+    """The README with that section between its markers."""
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"the README has no {BEGIN} … {END}")
+    return f"{before}{BEGIN}\n{section}{END}{after}"
+
+
+def write(results: Results, folder: Path, readme: Path, into: Path, item_bytes: int):
+    """The two files into `folder`; `readme` with its section as `into`."""
+    folder.joinpath("RESULTS.md").write_text(results_md(results, item_bytes))
+    folder.joinpath("results.svg").write_text(plot.svg(results))
+    into.write_text(into_readme(readme.read_text(), readme_section(results)))

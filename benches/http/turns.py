@@ -1,0 +1,191 @@
+"""The turns of a round: which contender is loaded with what, and the ratios that are made of them."""
+
+from collections.abc import Callable
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import contenders
+import load
+from contenders import Running
+
+CONNECTIONS = 64
+CONNECTIONS_MANY = 256
+PROMPT = f"{contenders.SESSION}/prompt"
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One contender under one load. `ready` starts it and says with which request it is loaded."""
+
+    key: str
+    contender: str
+    does: str
+    connections: int
+    ready: Callable
+    # What must be there for it beyond what is built.
+    needs: str | None = None
+
+
+@dataclass(frozen=True)
+class Bar:
+    """What a figure must reach."""
+
+    limit: float
+    at_least: bool
+
+    def holds(self, value: float) -> bool:
+        return value >= self.limit if self.at_least else value <= self.limit
+
+    def text(self) -> str:
+        return f"{'at least' if self.at_least else 'at most'} {self.limit:,g}"
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A figure of a round: one turn's number over another's."""
+
+    title: str
+    over: str
+    under: str
+    bar: Bar | None
+    of: str = "per_second"
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A figure that the other benches print as `FIGURE key value unit`."""
+
+    title: str
+    unit: str
+    bar: Bar
+
+
+def appends(start: Callable) -> Callable:
+    """A contender that has begun with one item and is sent more."""
+
+    @contextmanager
+    def ready(folder: Path):
+        with start(folder) as running:
+            yield running, load.append(running, folder)
+
+    return ready
+
+
+def prompts(start: Callable) -> Callable:
+    """A board of PROMPT_ITEMS items whose prompt is read."""
+
+    @contextmanager
+    def ready(folder: Path):
+        with start(folder) as running:
+            load.fill(running)
+            expect(running, PROMPT, 200)
+            yield running, ["GET", PROMPT, "-"]
+
+    return ready
+
+
+@contextmanager
+def unchanged(folder: Path):
+    """The same board, read by somebody who has its prompt already."""
+    with contenders.blackboard(folder) as running:
+        load.fill(running)
+        headers, _ = expect(running, PROMPT, 200)
+        tag = {"If-None-Match": headers["ETag"]}
+        expect(running, PROMPT, 304, tag)
+        yield running, ["GET", PROMPT, "-", f"If-None-Match: {headers['ETag']}"]
+
+
+@contextmanager
+def static(folder: Path):
+    """A file of the very bytes that the prompt of the board has."""
+    with contenders.blackboard(folder) as running:
+        load.fill(running)
+        body = expect(running, PROMPT, 200)[1]
+    path = folder / "prompt.json"
+    path.write_bytes(body)
+    with contenders.bare_axum(folder, path) as running:
+        if expect(running, "/static", 200)[1] != body:
+            raise load.Failed("the static body is not the prompt")
+        yield running, ["GET", "/static", "-"]
+
+
+def expect(running: Running, path: str, status: int, headers=None):
+    got, answered, body = running.request("GET", path, headers=headers)
+    if got != status:
+        raise load.Failed(f"GET {path}: {got} instead of {status}, {body[:200]!r}")
+    return answered, body
+
+
+def logged(folder: Path):
+    return contenders.blackboard(folder, "info")
+
+
+def plain(folder: Path):
+    return contenders.original(folder, *contenders.PLAIN)
+
+
+def tuned(folder: Path):
+    return contenders.original(folder, *contenders.TUNED)
+
+
+OURS, BARE, REDIS = "blackboard", "bare axum", "Redis + webdis"
+PLAIN, TUNED = "Python, FastAPI on uvicorn", "Python, the same tuned"
+POST = f"POST an item of {load.ITEM_BYTES} B"
+GET = f"GET the prompt of {load.PROMPT_ITEMS:,} items"
+
+TURNS = [
+    Turn("post", OURS, POST, CONNECTIONS, appends(contenders.blackboard)),
+    Turn("bare", BARE, POST, CONNECTIONS, appends(contenders.bare_axum)),
+    Turn("post_logged", OURS, f"{POST}, a line in the log for each", CONNECTIONS, appends(logged)),
+    Turn("redis", REDIS, POST, CONNECTIONS, appends(contenders.redis_webdis), "redis"),
+    Turn("python", PLAIN, POST, CONNECTIONS, appends(plain), "python"),
+    Turn("python_tuned", TUNED, POST, CONNECTIONS, appends(tuned), "python"),
+    Turn("prompt", OURS, GET, CONNECTIONS, prompts(contenders.blackboard)),
+    Turn("static", BARE, "GET a static body of the same bytes", CONNECTIONS, static),
+    Turn("python_prompt", TUNED, GET, CONNECTIONS, prompts(tuned), "python"),
+    Turn("unchanged", OURS, f"{GET}, unchanged (304)", CONNECTIONS, unchanged),
+    Turn("post_many", OURS, POST, CONNECTIONS_MANY, appends(contenders.blackboard)),
+    Turn("bare_many", BARE, POST, CONNECTIONS_MANY, appends(contenders.bare_axum)),
+]
+
+RATIOS = [
+    Ratio("Durable POST of an 800 B item / bare axum POST", "post", "bare", Bar(0.5, True)),
+    Ratio("The same with a line in the log for each request, as is the default", "post_logged", "bare", None),
+    Ratio("Durable POST / Redis with `appendfsync always` behind webdis", "post", "redis", Bar(2, True)),
+    Ratio(
+        "Durable POST / Python lists behind FastAPI on uvicorn, not durable", "post", "python", Bar(15, True)
+    ),
+    Ratio("Durable POST / that Python with uvloop and httptools", "post", "python_tuned", None),
+    Ratio("GET prompt of 1,000 items / static body of the same bytes", "prompt", "static", Bar(0.95, True)),
+    Ratio(
+        "GET prompt of 1,000 items / from Python with uvloop and httptools", "prompt", "python_prompt", None
+    ),
+    Ratio("Unchanged prompt by `If-None-Match` / bare axum POST", "unchanged", "bare", Bar(0.8, True)),
+    Ratio(
+        "p99 of durable POST on 256 connections / bare axum's",
+        "post_many",
+        "bare_many",
+        Bar(8, False),
+        "p99_ms",
+    ),
+]
+
+SCALES = {
+    "prompt_vs_cpython": Scale(
+        "Prompt of 1,000 items in process / CPython's `json.dumps` twice", "times faster", Bar(200, True)
+    ),
+    "append_large_ratio": Scale("Append to a board of 1,000,000 items / to an empty one", "", Bar(0.9, True)),
+    "resident_ratio": Scale("Resident bytes a byte of item JSON, rendered once", "", Bar(2.4, False)),
+    "disk_ratio": Scale("Bytes on disk after settling / payload", "", Bar(1.25, False)),
+    "restart_settled_seconds": Scale(
+        "Restart with 1,000,000 settled commits in 10,000 sessions", "s", Bar(1, False)
+    ),
+    "restart_unsettled_commits_per_second": Scale(
+        "Restart with 200,000 unsettled commits", "commits/s", Bar(150_000, True)
+    ),
+    "budget_resident_mib": Scale(
+        "100,000 sessions of 20 items with `--memory-budget 256MiB`, resident", "MiB", Bar(400, False)
+    ),
+    "cold_read_ms_median": Scale("First read of a cold one of these sessions, median", "ms", Bar(10, False)),
+}
