@@ -3,6 +3,7 @@
 //! Key order, number text, escapes and unknown fields stay; only line breaks between tokens go, so
 //! that an item is always one line. A stored image is cut out of the text and put back exactly.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -109,6 +110,22 @@ impl Item {
                 Err(InvalidItem::NotAnItem { found })
             }
         }
+    }
+
+    /// The same of a value that is known to be JSON: an object on one line, as almost all are, is copied
+    /// as it is.
+    ///
+    /// # Errors
+    ///
+    /// As for [`from_json`](Self::from_json).
+    pub fn from_document(document: &RawValue) -> Result<Self, InvalidItem> {
+        let text = document.get();
+        let is_plain = json::kind(text) == Kind::Object && text.len() <= ITEM_BYTES_MAX;
+        if !is_plain || matches!(json::one_line(text), Cow::Owned(_)) {
+            return Self::from_json(text);
+        }
+        json::check(text, ITEM_DEPTH_MAX)?;
+        Ok(Self { text: document.to_owned().into(), image: None })
     }
 
     /// Takes the text of a JSON object, and the image that was cut out of it.

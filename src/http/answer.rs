@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use serde::Serialize;
 
 use super::error::{REVISION_HEADER, revision_value};
@@ -16,6 +16,10 @@ pub(super) const JSON: &str = "application/json";
 /// The media type of JSON lines.
 pub(super) const NDJSON: &str = "application/x-ndjson";
 
+/// As many headers as an answer has with those that the edge puts on it, so that they are not moved for
+/// want of room.
+const HEADERS: usize = 12;
+
 /// An answer about a session.
 pub(super) struct Answer {
     status: StatusCode,
@@ -25,13 +29,12 @@ pub(super) struct Answer {
 impl Answer {
     /// An answer that shows a revision.
     pub(super) fn of(revision: Revision) -> Self {
-        let headers = HeaderMap::from_iter([(REVISION_HEADER, revision_value(revision))]);
-        Self { status: StatusCode::OK, headers }
+        Self::plain().header(REVISION_HEADER, revision_value(revision))
     }
 
     /// An answer that shows no session.
     pub(super) fn plain() -> Self {
-        Self { status: StatusCode::OK, headers: HeaderMap::new() }
+        Self { status: StatusCode::OK, headers: HeaderMap::with_capacity(HEADERS) }
     }
 
     /// With the tag of what is shown, or of what was written.
@@ -66,8 +69,7 @@ impl Answer {
 
     /// With a body of this media type.
     pub(super) fn body(self, media_type: &'static str, body: Body) -> Response {
-        let answer = self.header(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
-        (answer.status, answer.headers, body).into_response()
+        self.header(header::CONTENT_TYPE, HeaderValue::from_static(media_type)).with(body)
     }
 
     /// With a JSON text as its body.
@@ -83,7 +85,14 @@ impl Answer {
 
     /// Without a body.
     pub(super) fn without_body(self) -> Response {
-        (self.status, self.headers).into_response()
+        self.with(Body::empty())
+    }
+
+    fn with(self, body: Body) -> Response {
+        let mut response = Response::new(body);
+        *response.status_mut() = self.status;
+        *response.headers_mut() = self.headers;
+        response
     }
 }
 

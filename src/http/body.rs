@@ -7,6 +7,7 @@ use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use http_body::Frame;
 use http_body_util::BodyExt as _;
+use serde_json::value::RawValue;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
@@ -31,7 +32,8 @@ pub(super) const ARCHIVE_BODY_BYTES_MAX: usize = 256 << 20;
 /// What the bodies of all requests may hold in memory together.
 const BODIES_BYTES_MAX: usize = 512 << 20;
 
-/// How long a whole body may take.
+/// How long a whole body may take. The edge lets none keep silent for long, so that it is enough to look
+/// at the clock with each piece.
 const BODY_TIME_MAX: Duration = Duration::from_secs(15 * 60);
 
 /// How much of a refused body is thrown away before the answer.
@@ -92,9 +94,19 @@ pub(super) async fn read(
     max: usize,
     room: &BodyRoom,
 ) -> Result<BodyBytes, Problem> {
-    let body = unless_too_large(headers, body, max).await?;
-    let reading = tokio::time::timeout(BODY_TIME_MAX, read_frames(body, max, room));
-    reading.await.map_err(|_| too_slow())?
+    let mut body = unless_too_large(headers, body, max).await?;
+    let until = Instant::now() + BODY_TIME_MAX;
+    let (mut bytes, mut held) = (Vec::new(), None);
+    while let Some(frame) = next_frame(&mut body, until).await? {
+        let Ok(data) = frame.into_data() else { continue };
+        if bytes.len() + data.len() > max {
+            linger(body).await;
+            return Err(too_large(max));
+        }
+        hold(room, data.len(), &mut held)?;
+        bytes.extend_from_slice(&data);
+    }
+    Ok(BodyBytes { bytes, _room: held })
 }
 
 /// Refuses a body whose announced length is too large, unread.
@@ -138,8 +150,8 @@ impl Arriving {
     /// The next piece; `None` at its end.
     pub(super) async fn next(&mut self) -> Result<Option<Bytes>, Problem> {
         loop {
-            let frame = tokio::time::timeout_at(self.until, next_frame(&mut self.body));
-            let Some(frame) = frame.await.map_err(|_| too_slow())?? else { return Ok(None) };
+            let frame = next_frame(&mut self.body, self.until).await?;
+            let Some(frame) = frame else { return Ok(None) };
             let Ok(data) = frame.into_data() else { continue };
             self.taken += data.len();
             if self.taken > self.max {
@@ -156,22 +168,12 @@ impl Arriving {
     }
 }
 
-async fn read_frames(body: Body, max: usize, room: &BodyRoom) -> Result<BodyBytes, Problem> {
-    let (mut body, mut bytes, mut held) = (body, Vec::new(), None);
-    while let Some(frame) = next_frame(&mut body).await? {
-        let Ok(data) = frame.into_data() else { continue };
-        if bytes.len() + data.len() > max {
-            linger(body).await;
-            return Err(too_large(max));
-        }
-        hold(room, data.len(), &mut held)?;
-        bytes.extend_from_slice(&data);
+async fn next_frame(body: &mut Body, until: Instant) -> Result<Option<Frame<Bytes>>, Problem> {
+    let frame = body.frame().await.transpose();
+    if Instant::now() > until {
+        return Err(too_slow());
     }
-    Ok(BodyBytes { bytes, _room: held })
-}
-
-async fn next_frame(body: &mut Body) -> Result<Option<Frame<Bytes>>, Problem> {
-    body.frame().await.transpose().map_err(|error| {
+    frame.map_err(|error| {
         if is_late(&error) {
             return Problem::new(Code::RequestTimeout, "the rest of the body did not come in time");
         }
@@ -233,7 +235,12 @@ pub(super) async fn work<T: Send + 'static>(
 
 /// A body as one JSON document.
 pub(super) fn json_text(bytes: &[u8]) -> Result<&str, Problem> {
-    json::syntax(bytes).map_err(|malformed| malformed_json(&malformed))
+    json_document(bytes).map(RawValue::get)
+}
+
+/// The same as a value that is known to be JSON.
+pub(super) fn json_document(bytes: &[u8]) -> Result<&RawValue, Problem> {
+    json::document(bytes).map_err(|malformed| malformed_json(&malformed))
 }
 
 fn malformed_json(malformed: &Malformed) -> Problem {

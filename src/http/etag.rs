@@ -18,6 +18,12 @@ use crate::board::{
 /// The parameters that say when a rendering is shown, and not what is shown.
 const OF_WAITING: [&str; 3] = ["min_revision=", "wait=", "until="];
 
+/// How many bytes of a tag are its quotes.
+const QUOTES: usize = 2;
+
+/// How long most tags are at most.
+const TAG_BYTES: usize = 48;
+
 /// How many tags a condition may name.
 const TAGS_MAX: usize = 64;
 
@@ -105,7 +111,11 @@ pub(super) struct Tag(String);
 impl Tag {
     /// The tag of a resource as `version` left it.
     pub(super) fn new(epoch: Epoch, version: Version, resource: &Resource) -> Self {
-        Self(format!("\"{}\"", state(epoch, version, resource)))
+        let mut text = String::with_capacity(TAG_BYTES);
+        text.push('"');
+        text.push_str(&state(epoch, version, resource));
+        text.push('"');
+        Self(text)
     }
 
     /// The tag of one rendering of it: `query` and `format` tell which. The plain one has neither.
@@ -144,9 +154,15 @@ impl Tag {
 
 /// The revision is in the hash too, so that no tag can be made from another one.
 fn state(epoch: Epoch, version: Version, resource: &Resource) -> String {
-    let (epoch, changed) = (epoch.0.to_be_bytes(), version.changed.0);
-    let (session, resource) = (version.session.0.as_bytes(), resource.key());
-    let hash = short_hash(&[&epoch, session, &changed.to_be_bytes(), resource.as_bytes()]);
+    let changed = version.changed.0;
+    // All but the last have one length, so that no two of these have the same bytes. As they are, they
+    // mostly fit into one block of the hash.
+    let mut hash = Sha256::new();
+    hash.update(epoch.0.to_be_bytes());
+    hash.update(version.session.0.as_bytes());
+    hash.update(changed.to_be_bytes());
+    hash.update(resource.key().as_bytes());
+    let hash = shortened(hash);
     format!("{changed:x}.{hash:016x}")
 }
 
@@ -156,6 +172,10 @@ fn short_hash(parts: &[&[u8]]) -> u64 {
         hash.update((part.len() as u64).to_be_bytes());
         hash.update(part);
     }
+    shortened(hash)
+}
+
+fn shortened(hash: Sha256) -> u64 {
     let [a, b, c, d, e, f, g, h, ..]: [u8; 32] = hash.finalize().into();
     u64::from_be_bytes([a, b, c, d, e, f, g, h])
 }
@@ -189,7 +209,7 @@ pub(super) fn condition(
         None => None,
         Some(Tags::Any) => Some(Matches::Any),
         Some(Tags::These(tags)) => {
-            let named = |tag: &Named| version(&tag.text, tag.weak, epoch, session?, resource);
+            let named = |tag: &Named<'_>| version(tag.text, tag.weak, epoch, session?, resource);
             Some(Matches::Versions(tags.iter().filter_map(named).collect()))
         }
     };
@@ -211,18 +231,19 @@ pub(super) fn version(
     (!weak && state(epoch, version, resource) == own).then_some(version)
 }
 
-struct Named {
+struct Named<'a> {
     weak: bool,
-    text: String,
+    /// With its quotes.
+    text: &'a str,
 }
 
-enum Tags {
+enum Tags<'a> {
     Any,
-    These(Vec<Named>),
+    These(Vec<Named<'a>>),
 }
 
 /// The tags of a condition (RFC 9110, section 13.1).
-fn tags(headers: &HeaderMap, name: &HeaderName) -> Result<Option<Tags>, Problem> {
+fn tags<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<Tags<'a>>, Problem> {
     let malformed = || {
         let detail = format!("{name} is * or a list of entity tags in double quotes");
         Problem::new(Code::InvalidParameter, detail)
@@ -253,11 +274,12 @@ fn tags(headers: &HeaderMap, name: &HeaderName) -> Result<Option<Tags>, Problem>
     Ok((!tags.is_empty()).then_some(Tags::These(tags)))
 }
 
-fn one_tag(text: &str) -> Option<(Named, &str)> {
-    let strong = text.strip_prefix("W/");
-    let quoted = strong.unwrap_or(text).strip_prefix('"')?;
-    let (inner, after) = quoted.split_once('"')?;
-    Some((Named { weak: strong.is_some(), text: format!("\"{inner}\"") }, after))
+fn one_tag(text: &str) -> Option<(Named<'_>, &str)> {
+    let weak = text.strip_prefix("W/");
+    let tag = weak.unwrap_or(text);
+    let inner = tag.strip_prefix('"')?.find('"')?;
+    let (text, after) = tag.split_at_checked(inner + QUOTES)?;
+    Some((Named { weak: weak.is_some(), text }, after))
 }
 
 #[cfg(test)]

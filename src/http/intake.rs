@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use axum::http::HeaderMap;
 use serde::Serialize;
+use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use super::body::{BodyBytes, json_text, media_type, only_json, unsupported, work};
+use super::body::{BodyBytes, json_document, json_text, media_type, only_json, unsupported, work};
 use super::error::{Place, array_required, invalid_item, refused as refused_by_rule};
 use super::form::multipart;
 use super::keyed::keyed;
@@ -104,6 +105,15 @@ impl Intake {
         Ok(())
     }
 
+    /// The same of a whole document.
+    fn take_document(&mut self, log: &LogName, document: &RawValue) -> Result<(), InvalidItem> {
+        if *log == LogName::Screenshots || self.key.is_some() {
+            return self.take(log, document.get());
+        }
+        self.items.push(Item::from_document(document)?);
+        Ok(())
+    }
+
     fn add(&mut self, screenshot: Screenshot) {
         let (item, images) = ImageBytes::split(screenshot);
         self.items.push(item);
@@ -129,11 +139,12 @@ impl Intake {
 
     /// Takes one JSON document: an item, or an array of items.
     fn take_json(&mut self, log: &LogName, bytes: &[u8]) -> Result<(), Problem> {
-        let text = json_text(bytes)?;
-        if json::kind(text) == Kind::Array {
-            return self.take_array(log, text, None);
+        let document = json_document(bytes)?;
+        if json::kind(document.get()) == Kind::Array {
+            return self.take_array(log, document.get(), None);
         }
-        self.take(log, text).map_err(|invalid| invalid_item(&invalid, Place::default()))
+        self.take_document(log, document)
+            .map_err(|invalid| invalid_item(&invalid, Place::default()))
     }
 
     /// Takes JSON lines. Where a line ends is as in a Python text file: `\n`, `\r\n` or `\r`.
@@ -173,14 +184,14 @@ impl Intake {
         lenient: bool,
     ) -> Result<(), Problem> {
         let line = if lenient { strip(line) } else { line };
-        let text = json::syntax(line.as_bytes()).map_err(|malformed| {
+        let document = json::document(line.as_bytes()).map_err(|malformed| {
             let why = malformed.reason.to_string();
             let detail = format!("line {number}, column {}: {why}", malformed.column);
             let fault = Fault { pointer: None, line: Some(number), detail: why };
             Problem::new(Code::InvalidJson, detail).fault(fault)
         })?;
         let place = Place { index: None, line: Some(number), member: None };
-        self.take(log, text).map_err(|invalid| invalid_item(&invalid, place))
+        self.take_document(log, document).map_err(|invalid| invalid_item(&invalid, place))
     }
 
     /// Takes an image that came as bytes.

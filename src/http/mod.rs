@@ -24,6 +24,7 @@ mod etag;
 mod event_stream;
 mod events;
 mod form;
+mod head_timer;
 mod health;
 mod intake;
 mod keyed;

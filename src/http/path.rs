@@ -79,6 +79,12 @@ impl Named {
     }
 }
 
+/// The session that a path names, if it names one.
+pub(super) fn session_of(path: &str) -> Option<SessionName> {
+    let name = path.strip_prefix("/v1/sessions/")?.split('/').next()?;
+    percent_decode(name.as_bytes())?.parse().ok()
+}
+
 fn board_log(name: &str) -> Result<LogName, Problem> {
     let log = LogName::of_board(name);
     log.ok_or_else(no_route)
@@ -207,14 +213,24 @@ impl<S: Sync> FromRequestParts<S> for Author {
 /// Everything but the unreserved characters of RFC 3986.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
+/// How long most addresses are at most.
+const URL_BYTES: usize = 96;
+
 /// The address of a session, as a path.
 pub(super) fn session_url(session: &SessionName) -> String {
-    format!("/v1/sessions/{}", utf8_percent_encode(session.as_str(), SEGMENT))
+    // Room for what follows in most cases: every append answers with such an address.
+    let mut url = String::with_capacity(URL_BYTES);
+    url.push_str("/v1/sessions/");
+    url.extend(utf8_percent_encode(session.as_str(), SEGMENT));
+    url
 }
 
 /// The address of a log, as a path.
 pub(super) fn log_url(session: &SessionName, log: &LogName) -> String {
-    format!("{}/{}", session_url(session), log_path(log))
+    let (mut url, path) = (session_url(session), log_path(log));
+    url.push('/');
+    url.push_str(&path);
+    url
 }
 
 /// The address of a log within its session.
@@ -263,7 +279,10 @@ pub(super) fn segment(name: &str) -> String {
 
 /// The address of an entry, as a path.
 pub(super) fn entry_url(session: &SessionName, log: &LogName, seq: Seq) -> String {
-    format!("{}/{seq}", log_url(session, log))
+    let mut url = log_url(session, log);
+    url.push('/');
+    url.push_str(&seq.to_string());
+    url
 }
 
 /// The address of a screenshot's image, as a path.

@@ -3,21 +3,24 @@
 //!
 //! A handler takes its own parameters, then makes one call, which waits as the query asks.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::extract::{FromRef, FromRequestParts, RawPathParams, Request, State};
+use axum::extract::{FromRef, FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
-use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use axum::routing::Route;
 use tokio::time::{Instant, sleep_until, timeout_at};
+use tower::Service as _;
 
 use super::answer::{Answer, JSON};
 use super::error::{REVISION_HEADER, no_session, revision_value};
 use super::etag::{Rendering, Tag, is_known};
 use super::params::{Params, invalid};
+use super::path::session_of;
 use super::problem::Problem;
 use super::wait::{Listed, Patience, Sought, wait_param};
 use crate::board::{Board, SessionName};
@@ -29,21 +32,20 @@ const LIST_EVERY: Duration = Duration::from_millis(100);
 /// Names the revision of the session in every answer about it, where the handler did not: a refusal that
 /// never came to look at the board has it too.
 pub(super) async fn name_revision(
-    State(service): State<Service>,
-    path: RawPathParams,
+    service: Service,
+    mut route: Route,
     request: Request,
-    next: Next,
-) -> Response {
-    let mut response = next.run(request).await;
+) -> Result<Response, Infallible> {
+    let uri = request.uri().clone();
+    let mut response = route.call(request).await?;
     if !response.headers().contains_key(REVISION_HEADER)
-        && let Some((_, name)) = path.iter().find(|(key, _)| *key == "session")
-        && let Ok(session) = name.parse()
+        && let Some(session) = session_of(uri.path())
         && let Ok(Some(extent)) = service.extent(&session)
     {
         let revision = revision_value(extent.revision);
         response.headers_mut().insert(REVISION_HEADER, revision);
     }
-    response
+    Ok(response)
 }
 
 /// How a read ends before there is anything to show.
@@ -99,10 +101,11 @@ where
 {
     type Rejection = Problem;
 
+    /// Takes the headers with it, so that it comes last.
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         Ok(Self {
             service: Service::from_ref(state),
-            headers: parts.headers.clone(),
+            headers: std::mem::take(&mut parts.headers),
             params: Params::from_request_parts(parts, state).await?,
             query: parts.uri.query().unwrap_or_default().to_owned(),
         })

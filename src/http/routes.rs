@@ -1,9 +1,12 @@
 //! The routes, and the document that describes them.
 
+use std::sync::Arc;
+
 use axum::Router;
 use axum::extract::FromRef;
-use axum::middleware::from_fn_with_state;
-use axum::routing::{MethodRouter, get};
+use axum::routing::{MethodRouter, Route, get};
+use tower::layer::layer_fn;
+use tower::service_fn;
 use utoipa::OpenApi;
 use utoipa::openapi::path::{Operation, PathItem};
 use utoipa::openapi::{OpenApi as Document, RefOr, Required};
@@ -63,7 +66,9 @@ struct Api;
 
 /// What the handlers may reach.
 #[derive(Clone)]
-struct Handles {
+struct Handles(Arc<Held>);
+
+struct Held {
     service: Service,
     bodies: BodyRoom,
     document: pages::Document,
@@ -71,19 +76,19 @@ struct Handles {
 
 impl FromRef<Handles> for Service {
     fn from_ref(handles: &Handles) -> Self {
-        handles.service.clone()
+        handles.0.service.clone()
     }
 }
 
 impl FromRef<Handles> for BodyRoom {
     fn from_ref(handles: &Handles) -> Self {
-        handles.bodies.clone()
+        handles.0.bodies.clone()
     }
 }
 
 impl FromRef<Handles> for pages::Document {
     fn from_ref(handles: &Handles) -> Self {
-        handles.document.clone()
+        handles.0.document.clone()
     }
 }
 
@@ -127,7 +132,14 @@ fn described() -> OpenApiRouter<Handles> {
 pub fn router(service: Service) -> Router {
     let (described, document) = whole();
     let document = pages::Document::new(&document);
-    let handles = Handles { service, bodies: BodyRoom::new(), document };
+    let named = {
+        let service = service.clone();
+        move |route: Route| {
+            let service = service.clone();
+            service_fn(move |request| name_revision(service.clone(), route.clone(), request))
+        }
+    };
+    let handles = Handles(Arc::new(Held { service, bodies: BodyRoom::new(), document }));
     described
         .route(STATE, whole_state())
         // No key is empty: the extractor refuses the path.
@@ -137,7 +149,7 @@ pub fn router(service: Service) -> Router {
             MEMORY_ENTRY,
             get(entries::get).put(entries::put).patch(entries::patch).delete(entries::delete),
         )
-        .route_layer(from_fn_with_state(handles.clone(), name_revision))
+        .route_layer(layer_fn(named))
         .route("/docs/{*file}", get(pages::docs_file))
         .with_state(handles)
 }

@@ -32,7 +32,7 @@ enum Segment {
 pub(super) struct Segments {
     all: VecDeque<Segment>,
     /// Short texts that have no segment yet.
-    short: String,
+    short: Vec<u8>,
     bytes: u64,
     /// Whether the length of a segment is not known.
     is_open: bool,
@@ -41,7 +41,11 @@ pub(super) struct Segments {
 impl Segments {
     /// Adds a text by copying it.
     pub(super) fn push_str(&mut self, text: &str) {
-        self.short.push_str(text);
+        self.push_short(text.as_bytes());
+    }
+
+    fn push_short(&mut self, text: &[u8]) {
+        self.short.extend_from_slice(text);
         if self.short.len() >= PIECE_BYTES {
             self.close_short();
         }
@@ -49,13 +53,12 @@ impl Segments {
 
     /// Adds a text, without a copy where it is not short.
     pub(super) fn push_bytes(&mut self, text: Bytes) {
-        match str::from_utf8(&text) {
-            Ok(short) if text.len() < ALONE_BYTES_MIN => self.push_str(short),
-            Ok(_) | Err(_) => {
-                self.close_short();
-                self.bytes += text.len() as u64;
-                self.all.push_back(Segment::Text(text));
-            }
+        if text.len() < ALONE_BYTES_MIN {
+            self.push_short(&text);
+        } else {
+            self.close_short();
+            self.bytes += text.len() as u64;
+            self.all.push_back(Segment::Text(text));
         }
     }
 

@@ -3,21 +3,23 @@
 //! `axum::serve` has no cap on connections, no timeout for a silent one, and waits for ever for a
 //! stream that does not end.
 
-use std::{io, pin::Pin, sync::Arc, time::Duration};
+use std::{io, iter, pin::Pin, sync::Arc, time::Duration};
 
 use axum::Router;
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
 use hyper::server::conn::http1;
-use hyper_util::{
-    rt::{TokioIo, TokioTimer},
-    service::TowerToHyperService,
-};
+use hyper_util::{rt::TokioIo, service::TowerToHyperService};
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::{OwnedSemaphorePermit, Semaphore},
     time::{sleep, timeout},
 };
 use tokio_io_timeout::TimeoutStream;
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+use tokio_util::task::TaskTracker;
+
+use super::head_timer::HeadTimer;
 
 /// How long to wait after the system refused to give a connection: for want of descriptors, mostly.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -105,11 +107,17 @@ impl Connections {
         let service = TowerToHyperService::new(self.router.clone());
         let mut stream = TimeoutStream::new(stream);
         stream.set_write_timeout(Some(WRITE_STALL_MAX));
-        let connection = self.http.serve_connection(TokioIo::new(Box::pin(stream)), service);
-        let shutdown = self.shutdown.clone();
-        let abort = self.abort.clone();
+        let mut http = self.http.clone();
+        http.timer(HeadTimer::default());
+        let connection = http.serve_connection(TokioIo::new(Box::pin(stream)), service);
+        let shutdown = End::of(&self.shutdown);
+        let mut abort = End::of(&self.abort);
         self.tasks.spawn(async move {
-            abort.run_until_cancelled(run(connection, shutdown)).await;
+            tokio::select! {
+                biased;
+                () = run(connection, shutdown) => {}
+                () = abort.reached() => {}
+            }
             drop(slot);
         });
     }
@@ -128,12 +136,27 @@ impl Connections {
 type Connection =
     http1::Connection<TokioIo<Pin<Box<TimeoutStream<TcpStream>>>>, TowerToHyperService<Router>>;
 
+/// The end of all connections, as one of them waits for it. A token alone takes the lock of all who wait
+/// for it whenever the connection has something to do; this looks at it only when it was cancelled.
+struct End(FuturesUnordered<WaitForCancellationFutureOwned>);
+
+impl End {
+    fn of(token: &CancellationToken) -> Self {
+        Self(iter::once(token.clone().cancelled_owned()).collect())
+    }
+
+    async fn reached(&mut self) {
+        self.0.next().await;
+    }
+}
+
 /// Runs one connection to its end; at the shutdown no further request is taken.
-async fn run(connection: Connection, shutdown: CancellationToken) {
+async fn run(connection: Connection, mut shutdown: End) {
     let mut connection = std::pin::pin!(connection);
     let ended = tokio::select! {
+        biased;
         ended = connection.as_mut() => ended,
-        () = shutdown.cancelled() => {
+        () = shutdown.reached() => {
             connection.as_mut().graceful_shutdown();
             connection.await
         }
@@ -149,7 +172,6 @@ fn http(limits: &ConnectionLimits) -> http1::Builder {
     // At most 100 headers is hyper's own bound.
     // A client that has said all it has to say still gets its answer.
     http.half_close(true)
-        .timer(TokioTimer::new())
         .header_read_timeout(limits.head_timeout)
         .max_header_size(limits.head_bytes_max);
     http

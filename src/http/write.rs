@@ -56,6 +56,7 @@ where
 {
     type Rejection = Problem;
 
+    /// Takes the headers with it, so that only the body comes after it.
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let SessionPath(session) = SessionPath::from_request_parts(parts, state).await?;
         let Author(author) = Author::from_request_parts(parts, state).await?;
@@ -66,7 +67,7 @@ where
             room: BodyRoom::from_ref(state),
             session,
             author,
-            headers: parts.headers.clone(),
+            headers: std::mem::take(&mut parts.headers),
             params,
             fence: None,
             repeat,

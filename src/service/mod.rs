@@ -44,7 +44,7 @@ mod writer;
 use std::sync::Arc;
 use std::thread;
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use std::sync::atomic::AtomicUsize;
 use std::sync::mpsc::SyncSender;
 use tokio::sync::Semaphore;
@@ -95,7 +95,7 @@ pub struct Service {
 struct Inner {
     directory: Arc<Directory>,
     store: Arc<dyn Store>,
-    jobs: Mutex<Option<SyncSender<Job>>>,
+    jobs: RwLock<Option<SyncSender<Job>>>,
     clock: Clock,
     room: Arc<Semaphore>,
     writer: Mutex<Option<thread::JoinHandle<()>>>,
@@ -345,7 +345,7 @@ impl Service {
         if let Some(keeping) = keeping {
             keeping.stop();
         }
-        drop(self.inner.jobs.lock().take());
+        drop(self.inner.jobs.write().take());
         // The waker ends once the writer has.
         for (name, thread) in [("writer", &self.inner.writer), ("waker", &self.inner.waker)] {
             let thread = thread.lock().take();

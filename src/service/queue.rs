@@ -57,8 +57,8 @@ impl Service {
 impl Inner {
     /// Puts a job into the writer's queue.
     pub(super) fn send(&self, job: Job) -> Result<(), ServiceError> {
-        let jobs = self.jobs.lock().clone().ok_or(ServiceError::Stopping)?;
-        jobs.try_send(job).map_err(|error| match error {
+        let jobs = self.jobs.read();
+        jobs.as_ref().ok_or(ServiceError::Stopping)?.try_send(job).map_err(|error| match error {
             TrySendError::Full(_) => ServiceError::Overloaded,
             TrySendError::Disconnected(_) => ServiceError::Stopping,
         })

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::mpsc::sync_channel;
 use std::thread;
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
@@ -125,7 +125,7 @@ impl Service {
         let inner = Inner {
             directory,
             store,
-            jobs: Mutex::new(Some(jobs)),
+            jobs: RwLock::new(Some(jobs)),
             clock,
             room: Arc::new(Semaphore::new(QUEUE_BYTES_MAX)),
             writer: Mutex::new(Some(writer)),

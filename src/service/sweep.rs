@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::session::{Pin, Session};
 use super::staging::Staging;
@@ -10,6 +10,9 @@ use super::writer::{SWEEP_EVERY, Writer, expire};
 
 /// How many sessions are swept at once, with one commit each; then those who wait get their turn.
 const SWEPT_AT_ONCE_MAX: usize = 64;
+
+/// How long it rests while the boards are read in which something is due.
+const WARMING_REST: Duration = Duration::from_millis(10);
 
 /// What becomes of a session whose board is not in memory.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -21,6 +24,15 @@ pub(super) enum Cold {
 }
 
 impl Writer {
+    /// How long until something comes to its end by time, or may be tried again.
+    pub(super) fn until_due(&self) -> Option<Duration> {
+        let deadline = self.deadlines.next()?;
+        let left = u64::try_from(deadline.0.saturating_sub(self.clock.now().0)).unwrap_or(0);
+        let failed = self.sweep_after.map(|after| after.saturating_duration_since(Instant::now()));
+        let warming = if self.warming.is_empty() { Duration::ZERO } else { WARMING_REST };
+        Some(Duration::from_millis(left).max(failed.unwrap_or_default()).max(warming))
+    }
+
     /// Sweeps until nothing is due any more, or it cannot be stored.
     pub(super) fn sweep_all(&mut self) {
         while self.sweep(Cold::Read) {}

@@ -6,10 +6,11 @@
 //! synced, the next one gathers. Between batches it sweeps what has come to its end by time.
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::hash::{BuildHasher as _, RandomState};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -42,8 +43,8 @@ const BATCH_BYTES_MAX: usize = 4 << 20;
 /// it is done, even where the clock jumped.
 pub(super) const SWEEP_EVERY: Duration = Duration::from_millis(500);
 
-/// How long it rests while the boards are read in which something is due.
-const WARMING_REST: Duration = Duration::from_millis(10);
+/// How long nothing is to be written before the store may use the moment for itself.
+const IDLE_AFTER: Duration = Duration::from_millis(20);
 
 /// The writer's own: what the thread works on.
 pub(super) struct Writer {
@@ -105,23 +106,20 @@ impl Writer {
     }
 
     fn next(&self) -> Next {
-        match self.jobs.try_recv() {
+        // Between two writes of a burst nobody is idle: what is done in such a moment keeps the next waiting.
+        let (begun, left) = (Instant::now(), self.until_due());
+        match self.jobs.recv_timeout(left.unwrap_or(IDLE_AFTER).min(IDLE_AFTER)) {
             Ok(job) => return Next::Job(job),
-            Err(TryRecvError::Disconnected) => return Next::End,
-            Err(TryRecvError::Empty) => {}
+            Err(RecvTimeoutError::Disconnected) => return Next::End,
+            Err(RecvTimeoutError::Timeout) => {}
         }
         if self.store.idle() {
             return Next::Sweep;
         }
-        let Some(deadline) = self.deadlines.next() else {
+        let Some(left) = left else {
             return self.jobs.recv().map_or(Next::End, Next::Job);
         };
-        let left = u64::try_from(deadline.0.saturating_sub(self.clock.now().0)).unwrap_or(0);
-        let failed = self.sweep_after.map(|after| after.saturating_duration_since(Instant::now()));
-        let warming = if self.warming.is_empty() { Duration::ZERO } else { WARMING_REST };
-        let rest = Duration::from_millis(left).min(SWEEP_EVERY).max(failed.unwrap_or_default());
-        let rest = rest.max(warming);
-        match self.jobs.recv_timeout(rest) {
+        match self.jobs.recv_timeout(left.saturating_sub(begun.elapsed()).min(SWEEP_EVERY)) {
             Ok(job) => Next::Job(job),
             Err(RecvTimeoutError::Timeout) => Next::Sweep,
             Err(RecvTimeoutError::Disconnected) => Next::End,
@@ -321,9 +319,10 @@ pub(super) fn expire(staging: &mut Staging, now: Timestamp, commits_max: usize) 
     matches!(expired, Ok(Ok(())))
 }
 
-/// Random enough to know one's own commit by: 64 of a version 4 UUID's random bits.
+/// Random enough to know one's own commit by: a keyed hash whose keys are drawn once a thread and differ
+/// each time. Asking the system for each is a call into the kernel a commit.
 fn nonce() -> Nonce {
-    Nonce(uuid::Uuid::new_v4().as_u64_pair().1)
+    Nonce(RandomState::new().hash_one(()))
 }
 
 /// What those who follow all sessions are told of these commits.

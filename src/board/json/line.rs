@@ -2,12 +2,16 @@
 
 use std::borrow::Cow;
 
+use super::tokens::run_before;
+
 /// The text without line breaks and the white space after each; borrowed where it is on one line already.
 ///
 /// Inside a string JSON has no line breaks, so none of its values changes.
 #[must_use]
 pub fn one_line(text: &str) -> Cow<'_, str> {
-    let Some((first, rest)) = text.split_once(['\n', '\r']) else {
+    let end = run_before(text.as_bytes(), |byte| matches!(byte, b'\n' | b'\r'));
+    let Some((first, rest)) = text.split_at_checked(end).filter(|(_, rest)| !rest.is_empty())
+    else {
         return Cow::Borrowed(text);
     };
     let mut line = String::with_capacity(text.len());

@@ -27,6 +27,6 @@ pub use patch::{Fault, PatchError, json_patch};
 pub use scan::{Kind, Member, elements, get, kind, members, select};
 pub(crate) use string::short_escape;
 pub use string::{decode, quote};
-pub use syntax::{Malformed, MalformedReason, syntax};
+pub use syntax::{Malformed, MalformedReason, document, syntax};
 pub(super) use tree::Tree;
 pub use tree::equal;

@@ -98,7 +98,7 @@ pub(super) fn is(literal: &str, text: &str) -> bool {
 
 /// Whether half of a surrogate pair stands alone in the literal.
 pub(super) fn has_lone_surrogate(literal: &str) -> bool {
-    if !literal.contains('\\') {
+    if run_before(literal.as_bytes(), |byte| byte == b'\\') == literal.len() {
         return false;
     }
     let mut high = false;

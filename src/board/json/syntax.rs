@@ -46,11 +46,17 @@ pub enum MalformedReason {
 /// # Errors
 /// [`Malformed`] says where the first byte is that breaks UTF-8 or the grammar.
 pub fn syntax(bytes: &[u8]) -> Result<&str, Malformed> {
+    document(bytes).map(RawValue::get)
+}
+
+/// The same as a value that is known to be JSON, so that nobody reads it through for that again.
+///
+/// # Errors
+/// As for [`syntax`].
+pub fn document(bytes: &[u8]) -> Result<&RawValue, Malformed> {
     let text = std::str::from_utf8(bytes)
         .map_err(|error| malformed(bytes, error.valid_up_to(), MalformedReason::NotUtf8))?;
-    serde_json::from_str::<&RawValue>(text)
-        .map(RawValue::get)
-        .map_err(|error| explain(text, &error))
+    serde_json::from_str::<&RawValue>(text).map_err(|error| explain(text, &error))
 }
 
 fn explain(text: &str, error: &serde_json::Error) -> Malformed {

@@ -42,7 +42,7 @@ impl Made {
         let open = made.blocks.pop_if(|last| last.text.len() < BLOCK_BYTES);
         let known = open.as_ref().and_then(|open| str::from_utf8(&open.text).ok());
         let (mut text, mut ends) = (String::with_capacity(BLOCK_BYTES), Vec::new());
-        if let Some((open, known)) = open.as_ref().zip(known) {
+        if let (Some(open), Some(known)) = (open.as_ref(), known) {
             text.push_str(known);
             ends.extend_from_slice(&open.ends);
         }

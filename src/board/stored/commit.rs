@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use super::Unreadable;
 use super::change::StoredChange;
 use crate::board::{
-    AgentName, Commit, Digest, Forgotten, Json, Kept, Key, Nonce, Revision, Timestamp,
+    AgentName, Change, Commit, Digest, Forgotten, Json, Kept, Key, Nonce, Revision, Timestamp,
 };
 
 #[derive(Serialize, Deserialize)]
@@ -53,7 +53,20 @@ pub fn encode_commit(commit: &Commit) -> Result<Vec<u8>, Unreadable> {
         idempotency: commit.kept.as_ref().map(StoredKept::from),
         changes: commit.changes.iter().map(StoredChange::from).collect(),
     };
-    Ok(serde_json::to_vec(&stored)?)
+    let mut body = Vec::with_capacity(expected_bytes(commit));
+    serde_json::to_writer(&mut body, &stored)?;
+    Ok(body)
+}
+
+/// About as long as a commit that appends will be, so that its body is not moved while it grows.
+fn expected_bytes(commit: &Commit) -> usize {
+    const ITSELF: usize = 256;
+    const ITEM_ITSELF: usize = 1;
+    let of = |change: &Change| {
+        let Change::Appended { items, .. } = change else { return 0 };
+        items.iter().map(|item| item.text().len() + ITEM_ITSELF).sum()
+    };
+    ITSELF + commit.changes.iter().map(of).sum::<usize>()
 }
 
 /// Reads the body of a commit.

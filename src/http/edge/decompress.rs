@@ -7,29 +7,29 @@ use async_compression::tokio::bufread::{GzipDecoder, ZstdDecoder};
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::header;
-use axum::middleware::Next;
-use axum::response::Response;
 use futures_util::TryStreamExt as _;
 use std::io;
 use tokio_util::io::{ReaderStream, StreamReader};
 
-/// Decompresses the body by its `Content-Encoding`, which is one of ours by now.
-pub(super) async fn decompress(request: Request, next: Next) -> Response {
-    let (mut head, body) = request.into_parts();
-    let Some(coding) = head.headers.remove(header::CONTENT_ENCODING) else {
-        return next.run(Request::from_parts(head, body)).await;
-    };
+use super::encoding::Coding;
+
+/// The same request with its body decompressed.
+pub(super) fn decompress(mut request: Request, coding: Coding) -> Request {
     // It is the length of what was sent, not of what comes out.
-    head.headers.remove(header::CONTENT_LENGTH);
-    let reader = StreamReader::new(body.into_data_stream().map_err(io::Error::other));
-    let body = if coding == "gzip" {
-        let mut decoder = GzipDecoder::new(reader);
-        decoder.multiple_members(true);
-        Body::from_stream(ReaderStream::new(decoder))
-    } else {
-        let mut decoder = ZstdDecoder::new(reader);
-        decoder.multiple_members(true);
-        Body::from_stream(ReaderStream::new(decoder))
-    };
-    next.run(Request::from_parts(head, body)).await
+    request.headers_mut().remove(header::CONTENT_LENGTH);
+    request.map(|body| {
+        let reader = StreamReader::new(body.into_data_stream().map_err(io::Error::other));
+        match coding {
+            Coding::Gzip => {
+                let mut decoder = GzipDecoder::new(reader);
+                decoder.multiple_members(true);
+                Body::from_stream(ReaderStream::new(decoder))
+            }
+            Coding::Zstd => {
+                let mut decoder = ZstdDecoder::new(reader);
+                decoder.multiple_members(true);
+                Body::from_stream(ReaderStream::new(decoder))
+            }
+        }
+    })
 }

@@ -17,7 +17,7 @@ pub(in crate::http) fn percent_decode(raw: &[u8]) -> Option<String> {
 
 /// Refuses a path that is no percent-encoded UTF-8.
 pub(super) fn check_path(path: &str) -> Result<(), Problem> {
-    if percent_decode(path.as_bytes()).is_some() {
+    if !path.contains('%') || percent_decode(path.as_bytes()).is_some() {
         return Ok(());
     }
     Err(Problem::new(
@@ -26,14 +26,24 @@ pub(super) fn check_path(path: &str) -> Result<(), Problem> {
     ))
 }
 
-/// Leaves at most one `Content-Encoding`, spelled as the decompression expects it.
-pub(super) fn normalize_content_encoding(headers: &mut HeaderMap) -> Result<(), Problem> {
+/// How a body is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Coding {
+    Gzip,
+    Zstd,
+}
+
+/// Takes the one `Content-Encoding` that a body may have.
+pub(super) fn take_content_coding(headers: &mut HeaderMap) -> Result<Option<Coding>, Problem> {
+    if !headers.contains_key(header::CONTENT_ENCODING) {
+        return Ok(None);
+    }
     let mut found = None;
     for coding in members(headers, header::CONTENT_ENCODING) {
         let known = match coding.to_ascii_lowercase().as_str() {
             "identity" | "" => continue,
-            "gzip" | "x-gzip" => "gzip",
-            "zstd" => "zstd",
+            "gzip" | "x-gzip" => Coding::Gzip,
+            "zstd" => Coding::Zstd,
             _ => return Err(unsupported()),
         };
         // Coded twice over: nobody sends that, except to make a small body very large.
@@ -42,19 +52,16 @@ pub(super) fn normalize_content_encoding(headers: &mut HeaderMap) -> Result<(), 
         }
     }
     headers.remove(header::CONTENT_ENCODING);
-    if let Some(coding) = found {
-        headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(coding));
-    }
-    Ok(())
+    Ok(found)
 }
 
-/// Leaves of `Accept-Encoding` what the compression can give.
+/// Takes of `Accept-Encoding` what the compression can give; `None` where that is nothing.
 ///
 /// Without it, a client that refuses `identity` and names nothing that we have would get a 406 in
 /// place of the answer to a write that was done.
-pub(super) fn normalize_accept_encoding(headers: &mut HeaderMap) {
+pub(super) fn take_accepted(headers: &mut HeaderMap) -> Option<HeaderValue> {
     if !headers.contains_key(header::ACCEPT_ENCODING) {
-        return;
+        return None;
     }
     let kept: Vec<_> = members(headers, header::ACCEPT_ENCODING)
         .filter(|member| {
@@ -63,11 +70,9 @@ pub(super) fn normalize_accept_encoding(headers: &mut HeaderMap) {
             known.iter().any(|known| coding.eq_ignore_ascii_case(known))
         })
         .collect();
-    let value = HeaderValue::from_str(&kept.join(","));
+    let accepted = (!kept.is_empty()).then(|| HeaderValue::from_str(&kept.join(",")).ok());
     headers.remove(header::ACCEPT_ENCODING);
-    if let Ok(value) = value {
-        headers.insert(header::ACCEPT_ENCODING, value);
-    }
+    accepted.flatten()
 }
 
 fn members(headers: &HeaderMap, name: header::HeaderName) -> impl Iterator<Item = &str> {

@@ -2,6 +2,7 @@
 
 use std::{io, sync::Arc};
 
+use axum::body::Body;
 use axum::routing::get;
 use parking_lot::Mutex;
 use serde_json::Value;

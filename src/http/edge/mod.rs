@@ -1,33 +1,36 @@
 //! What every request and every answer passes, whichever route it is for.
 //!
-//! The layers live behind the router's matching, so that they know the matched route, and around
-//! its fallback, so that an unknown route is treated like any other.
+//! It lives behind the router's matching, so that it knows the matched route, and around its fallback,
+//! so that an unknown route is treated like any other. It is one service and not a layer for each step:
+//! each layer would clone all below it, and box what it gives on, for every request.
 
 mod body;
+mod compress;
 mod decompress;
 mod encoding;
 mod hosts;
 mod observe;
 mod render;
 
+use std::convert::Infallible;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::time::Duration;
 
-use axum::{
-    Router,
-    body::Body,
-    extract::{Request, State},
-    middleware::{Next, from_fn, from_fn_with_state},
-    response::{IntoResponse, Response},
-};
-use tower_http::catch_panic::CatchPanicLayer;
-use tower_http::compression::CompressionLayer;
-use tower_http::map_request_body::MapRequestBodyLayer;
-use tower_http::timeout::RequestBodyTimeoutLayer;
+use axum::Router;
+use axum::extract::Request;
+use axum::response::{IntoResponse, Response};
+use axum::routing::Route;
+use futures_util::FutureExt as _;
+use tower::layer::layer_fn;
+use tower::{Service as _, service_fn};
 
+use super::problem::Problem;
 pub use body::{is_corrupt, is_late};
 pub(super) use encoding::percent_decode;
 pub use hosts::{AllowedHosts, InvalidHost};
 pub use observe::RequestId;
+use observe::{Line, dress};
 
 /// A body that sends nothing for so long fails, and its connection with it.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -38,30 +41,60 @@ pub fn edge(router: Router, hosts: AllowedHosts) -> Router {
 }
 
 fn layered(router: Router, hosts: AllowedHosts, body_timeout: Duration) -> Router {
-    // From the outside in. The line in the log tells the final status; compression sees rendered
-    // problems; rendering sees those of a panic and of the admission.
-    let layers = (
-        from_fn(observe::observe),
-        CompressionLayer::new(),
-        from_fn(render::render),
-        CatchPanicLayer::custom(render::panicked),
-        from_fn_with_state(hosts, admit),
-        RequestBodyTimeoutLayer::new(body_timeout),
-        MapRequestBodyLayer::new(Body::new),
-        from_fn(decompress::decompress),
-    );
-    router.fallback(render::route_not_found).layer(layers)
+    let gate = Arc::new(Gate { hosts, body_timeout });
+    let around = move |route: Route| {
+        let gate = Arc::clone(&gate);
+        service_fn(move |request| pass(Arc::clone(&gate), route.clone(), request))
+    };
+    router.fallback(render::route_not_found).layer(layer_fn(around))
 }
 
-/// Lets in what is addressed to us and well-formed.
-async fn admit(State(hosts): State<AllowedHosts>, mut request: Request, next: Next) -> Response {
-    let admitted = hosts
-        .check(request.uri(), request.headers())
-        .and_then(|()| encoding::check_path(request.uri().path()))
-        .and_then(|()| encoding::normalize_content_encoding(request.headers_mut()));
-    match admitted {
-        Ok(()) => next.run(request).await,
+/// What the edge goes by.
+struct Gate {
+    hosts: AllowedHosts,
+    body_timeout: Duration,
+}
+
+/// Takes a request in, and its answer out: an id and the line in the log around all; compression sees
+/// rendered problems; rendering sees those of a panic and of the admission.
+async fn pass(gate: Arc<Gate>, route: Route, mut request: Request) -> Result<Response, Infallible> {
+    let id = RequestId::new();
+    let line = Line::begin(&request, id);
+    let accepted = encoding::take_accepted(request.headers_mut());
+    let answered = match gate.admit(request) {
+        Ok(request) => answer(route, request).await,
         Err(problem) => problem.into_response(),
+    };
+    let rendered = render::render(answered, id).await;
+    let mut response = compress::compress(accepted, rendered).await;
+    if let Some(line) = line {
+        line.end(&response);
+    }
+    dress(response.headers_mut(), id);
+    Ok(response)
+}
+
+/// The route's answer; a panic of its handler is one too.
+async fn answer(mut route: Route, request: Request) -> Response {
+    let answering = AssertUnwindSafe(async move { route.call(request).await });
+    match answering.catch_unwind().await {
+        Ok(Ok(response)) => response,
+        Ok(Err(never)) => match never {},
+        Err(payload) => render::panicked(payload),
+    }
+}
+
+impl Gate {
+    /// Lets in what is addressed to us and well-formed, with a body that is watched and decompressed.
+    fn admit(&self, mut request: Request) -> Result<Request, Problem> {
+        self.hosts.check(request.uri(), request.headers())?;
+        encoding::check_path(request.uri().path())?;
+        let coding = encoding::take_content_coding(request.headers_mut())?;
+        let request = request.map(|body| body::watched(body, self.body_timeout));
+        Ok(match coding {
+            Some(coding) => decompress::decompress(request, coding),
+            None => request,
+        })
     }
 }
 

@@ -1,23 +1,25 @@
 //! What every exchange has: an id, one line in the log, and the headers that stand on every answer.
 
-use std::{fmt, time::Instant};
+use std::fmt;
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use axum::{
-    extract::{MatchedPath, Request},
-    http::{HeaderMap, HeaderName, HeaderValue, Method, header},
-    middleware::Next,
-    response::Response,
-};
+use axum::extract::{MatchedPath, Request};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
+use axum::response::Response;
 use uuid::Uuid;
 
-use super::encoding::normalize_accept_encoding;
 use crate::board::Code;
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const X_AGENT_ID: HeaderName = HeaderName::from_static("x-agent-id");
 
-/// The name of one exchange, in its answer, its problem and its log line. A request carries it
-/// among its extensions; a client's own `X-Request-Id` is not taken over.
+/// How many ids one millisecond has room for; those beyond are of the next one.
+const COUNT_BITS: u32 = 12;
+
+/// The name of one exchange, in its answer, its problem and its log line; a client's own `X-Request-Id`
+/// is not taken over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestId(Uuid);
 
@@ -29,7 +31,19 @@ impl RequestId {
     /// An id that nothing else has; later ones sort behind earlier ones.
     #[must_use]
     pub fn new() -> Self {
-        Self(Uuid::now_v7())
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        let now = u64::try_from(now).unwrap_or_default() << COUNT_BITS;
+        // At least one more than the last, so that later ones sort behind it within a millisecond, and
+        // where the clock was set back.
+        let next = |last: u64| now.max(last.saturating_add(1));
+        let last = LAST.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(next(last)));
+        let place = next(last.unwrap_or_else(|last| last));
+        // A UUID of version 7 (RFC 9562). Its random bits come from keys that are drawn once a thread:
+        // asking the system for each costs more than all else here.
+        let (ms, count) = (place >> COUNT_BITS, place & ((1 << COUNT_BITS) - 1));
+        let random = RandomState::new().hash_one(place) >> 2;
+        Self(Uuid::from_u64_pair(ms << 16 | 0x7000 | count, 1 << 63 | random))
     }
 }
 
@@ -39,19 +53,9 @@ impl fmt::Display for RequestId {
     }
 }
 
-/// The outermost layer.
-pub(super) async fn observe(mut request: Request, next: Next) -> Response {
-    let id = RequestId::new();
-    request.extensions_mut().insert(id);
-    normalize_accept_encoding(request.headers_mut());
-    let line = Line::begin(&request, id);
-    let mut response = next.run(request).await;
-    line.end(&response);
-    dress(response.headers_mut(), id);
-    response
-}
-
-fn dress(headers: &mut HeaderMap, id: RequestId) {
+/// Puts on an answer what stands on every one.
+pub(super) fn dress(headers: &mut HeaderMap, id: RequestId) {
+    headers.reserve(3);
     let mut text = [0; uuid::fmt::Hyphenated::LENGTH];
     if let Ok(value) = HeaderValue::from_str(id.0.hyphenated().encode_lower(&mut text)) {
         headers.insert(X_REQUEST_ID, value);
@@ -64,33 +68,35 @@ fn dress(headers: &mut HeaderMap, id: RequestId) {
 
 /// The log line of one exchange. Names stay percent-encoded, as they came, so that none can forge
 /// a line; the time is that to the head of the answer, since a stream may last for days.
-struct Line {
+pub(super) struct Line {
     begun: Instant,
     id: RequestId,
     method: Method,
     route: Option<MatchedPath>,
-    session: Option<String>,
-    agent: Option<String>,
+    uri: Uri,
+    agent: Option<HeaderValue>,
 }
 
 impl Line {
-    fn begin(request: &Request, id: RequestId) -> Self {
-        let agent = request.headers().get(X_AGENT_ID);
-        Self {
+    /// The line of this request; `None` where the log leaves it out.
+    pub(super) fn begin(request: &Request, id: RequestId) -> Option<Self> {
+        tracing::enabled!(tracing::Level::INFO).then(|| Self {
             begun: Instant::now(),
             id,
             method: request.method().clone(),
             route: request.extensions().get().cloned(),
-            session: session_of(request.uri().path()).map(str::to_owned),
-            agent: agent.and_then(|v| v.to_str().ok()).map(str::to_owned),
-        }
+            uri: request.uri().clone(),
+            agent: request.headers().get(X_AGENT_ID).cloned(),
+        })
     }
 
-    fn end(self, response: &Response) {
+    pub(super) fn end(&self, response: &Response) {
         let status = response.status();
         let code = response.extensions().get::<Code>().map(|code| code.as_str());
         let route = self.route.as_ref().map_or("none", MatchedPath::as_str);
         let ms = (self.begun.elapsed().as_secs_f64() * 1e6).round() / 1e3;
+        let session = session_of(self.uri.path());
+        let agent = self.agent.as_ref().and_then(|agent| agent.to_str().ok());
         macro_rules! line {
             ($level:ident) => {
                 tracing::$level!(
@@ -99,8 +105,8 @@ impl Line {
                     status = status.as_u16(),
                     code,
                     ms,
-                    session = self.session,
-                    agent = self.agent,
+                    session,
+                    agent,
                     request_id = %self.id,
                     "answered"
                 )

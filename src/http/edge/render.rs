@@ -4,9 +4,7 @@ use std::any::Any;
 
 use axum::{
     body::{Body, Bytes, to_bytes},
-    extract::Request,
     http::{HeaderValue, StatusCode, header},
-    middleware::Next,
     response::{IntoResponse, Response},
 };
 use http_body::Body as _;
@@ -23,16 +21,14 @@ const DETAIL_BYTES_MAX: u64 = 4096;
 
 /// Renders the problem among the answer's extensions, or what a layer said without one; its code
 /// stays there for the log.
-pub(super) async fn render(request: Request, next: Next) -> Response {
-    let id = request.extensions().get().copied();
-    let mut response = next.run(request).await;
+pub(super) async fn render(mut response: Response, id: RequestId) -> Response {
     let found = response.extensions_mut().remove::<Problem>();
     let problem = match found {
         Some(problem) => problem,
         None if is_bare_error(&response) => bare(&mut response).await,
         None => return response,
     };
-    fill(response, problem, id.unwrap_or_else(RequestId::new))
+    fill(response, problem, id)
 }
 
 fn fill(mut response: Response, mut problem: Problem, id: RequestId) -> Response {

@@ -1,0 +1,27 @@
+//! Answers as gzip or zstd, where a client takes one of them.
+
+use std::convert::Infallible;
+
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::{HeaderValue, header};
+use axum::response::Response;
+use tower::{ServiceExt as _, service_fn};
+use tower_http::compression::Compression;
+
+/// Compresses an answer as `Accept-Encoding` asks for, whose value this is. Most clients of ours send
+/// none, and nothing is done for them.
+pub(super) async fn compress(accepted: Option<HeaderValue>, response: Response) -> Response {
+    let Some(accepted) = accepted else { return response };
+    let mut request = Request::new(Body::empty());
+    request.headers_mut().insert(header::ACCEPT_ENCODING, accepted);
+    let mut answered = Some(response);
+    let answer = service_fn(move |_: Request| {
+        let response = answered.take().unwrap_or_default();
+        std::future::ready(Ok::<_, Infallible>(response))
+    });
+    match Compression::new(answer).oneshot(request).await {
+        Ok(response) => response.map(Body::new),
+        Err(never) => match never {},
+    }
+}
