@@ -174,12 +174,13 @@ async fn a_budget_is_kept_by_what_was_used_longest_ago() {
     for session in &sessions {
         fill(&service, session, 3).await;
     }
-    let all_left = async {
-        while sessions.iter().any(|session| is_hot(&service, session)) {
+    // The one that was used last stays, however small the budget is.
+    let others_left = async {
+        while sessions.iter().filter(|session| is_hot(&service, session)).count() > 1 {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(LONG, all_left).await.unwrap();
+    tokio::time::timeout(LONG, others_left).await.unwrap();
     for session in &sessions {
         assert_eq!(board(&service, session).revision(), Revision(3));
     }

@@ -8,7 +8,6 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use super::load::{Damage, DamageCause, Loading};
-use super::memory::board_bytes;
 use super::pieces::{Held, Piece, Slot, Task, spread};
 use super::session::{Published, Shown};
 use crate::board::{Frame, Misfit, Revision, SessionId, SessionName, Summary, stored};
@@ -226,7 +225,7 @@ pub(super) fn summary(row: &SummaryRow) -> Option<Summary> {
 /// What a session's board takes of the memory, where it has been read.
 fn held(slot: &Slot) -> usize {
     match slot {
-        Slot::Open { loading, .. } if !loading.damaged => board_bytes(&loading.board),
+        Slot::Open { loading, .. } if !loading.damaged => loading.board.resident_bytes(),
         Slot::Open { .. } | Slot::Cold { .. } | Slot::Unread { .. } => 0,
     }
 }

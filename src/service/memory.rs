@@ -73,11 +73,26 @@ impl Memory {
 
     /// Counts a session as it is now.
     pub(super) fn weigh(&self, session: &Session) {
-        let weight = SESSION_ITSELF
-            + match session.shown() {
-                Shown::Hot(published) => board_bytes(&published.board),
-                Shown::Cold(summary) => summary.resident_bytes(),
-            };
+        match session.shown() {
+            Shown::Hot(published) => {
+                session.note_rendered(published.board.rendered_bytes());
+                self.weigh_hot(session, &published.board);
+            }
+            Shown::Cold(summary) => {
+                session.note_rendered(0);
+                self.count(session, summary.resident_bytes());
+            }
+        }
+    }
+
+    /// Counts a board with the texts that were there when all was weighed: to look for them takes a step for each
+    /// chunk of the board.
+    fn weigh_hot(&self, session: &Session, board: &Board) {
+        self.count(session, board.resident_bytes().saturating_add(session.rendered()));
+    }
+
+    fn count(&self, session: &Session, bytes: usize) {
+        let weight = SESSION_ITSELF.saturating_add(bytes);
         count(&self.held, weight, session.weigh(weight));
         if self.is_over() {
             // One that waits is enough.
@@ -88,7 +103,7 @@ impl Memory {
     /// The same once it has changed by much: weighing a board takes a number for each agent.
     pub(super) fn weigh_published(&self, session: &Session, board: &Board) {
         if session.has_changed_by(board.bytes(), WEIGHED_STEP) {
-            self.weigh(session);
+            self.weigh_hot(session, board);
         }
     }
 
@@ -108,12 +123,6 @@ impl Memory {
         self.weigh(session);
         Some(published)
     }
-}
-
-/// What a board takes of the memory, roughly, with the texts that readers made of it. This is the one place that
-/// says so.
-pub(super) fn board_bytes(board: &Board) -> usize {
-    board.resident_bytes().saturating_add(board.rendered_bytes())
 }
 
 /// What keeps the budget.
@@ -188,6 +197,8 @@ impl Evictor {
             }
         });
         hot.sort_by_key(|(used, _)| *used);
+        // Who works on one board alone, and it larger than the budget, would wait for it again and again.
+        hot.pop();
         let now = self.memory.tick.load(Ordering::Relaxed);
         let idle = hot.partition_point(|(used, _)| used.saturating_add(IDLE_TICKS) <= now);
         let (idle, busy) = hot.split_at(idle);

@@ -98,6 +98,8 @@ pub(super) struct Session {
     pins: AtomicU32,
     /// What it counts for in the memory.
     weight: AtomicUsize,
+    /// What the texts that readers made of its board take of that.
+    rendered: AtomicUsize,
     /// The bytes of its board when it was noted that it changed by much.
     weighed_bytes: AtomicU64,
     /// The bytes of its history when its board was stored as a snapshot last.
@@ -114,6 +116,7 @@ impl Session {
             used: AtomicU32::new(0),
             pins: AtomicU32::new(0),
             weight: AtomicUsize::new(0),
+            rendered: AtomicUsize::new(0),
             weighed_bytes: AtomicU64::new(0),
             snapshot_bytes: AtomicU64::new(0),
             damaged: AtomicBool::new(false),
@@ -260,6 +263,16 @@ impl Session {
     /// Notes what it counts for; what it counted for before.
     pub(super) fn weigh(&self, weight: usize) -> usize {
         self.weight.swap(weight, Ordering::Relaxed)
+    }
+
+    /// Notes what the texts that readers made take.
+    pub(super) fn note_rendered(&self, bytes: usize) {
+        self.rendered.store(bytes, Ordering::Relaxed);
+    }
+
+    /// What they took when it was noted last.
+    pub(super) fn rendered(&self) -> usize {
+        self.rendered.load(Ordering::Relaxed)
     }
 
     /// Whether its board has changed by so many bytes since that was so last, or was never weighed.

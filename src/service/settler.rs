@@ -18,7 +18,7 @@ use crate::store::{Store, StoreError};
 const QUIET: Duration = Duration::from_millis(200);
 
 /// From so many bytes on it settles although others write.
-const UNSETTLED_BYTES_MAX: u64 = 128 << 20;
+const UNSETTLED_BYTES_MAX: u64 = 512 << 20;
 
 /// How many times as long as a piece took it rests then, so that writers have most of the time.
 const REST_TIMES: u32 = 2;

@@ -16,6 +16,7 @@ mod histories;
 mod housekeeping;
 mod journal;
 mod lock;
+mod options;
 mod packing;
 mod parts;
 mod putting;
@@ -39,8 +40,9 @@ use crate::board::{Digest, Epoch, Revision, SessionId};
 
 pub use disk::FREE_BYTES_MIN;
 pub use error::StoreError;
+pub use options::{SqliteOptions, SyncLevel};
 pub use run::{Outcome, Run};
-pub use sqlite::{SqliteOptions, SqliteStore, SyncLevel};
+pub use sqlite::SqliteStore;
 pub use stored::{
     Health, JournalId, PageMax, Record, Stored, StoredBlob, StoredSession, SummaryRow,
 };

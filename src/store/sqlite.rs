@@ -14,15 +14,15 @@ use parking_lot::{Mutex, RwLock};
 use super::blobs::Blobs;
 use super::condition::Condition;
 use super::database::Failure;
-use super::disk::{FREE_BYTES_MIN, Room, create_dir, sync_dir};
+use super::disk::{Room, create_dir, sync_dir};
 use super::histories::{Base, Histories};
 use super::journal::Journal;
 use super::lock::Lock;
 use super::reading::{self, Readers};
 use super::turns::Turns;
 use super::{
-    Health, Outcome, PageMax, Record, Run, Store, StoreError, Stored, StoredBlob, StoredSession,
-    SummaryRow, epoch, parts, schema, summaries,
+    Health, Outcome, PageMax, Record, Run, SqliteOptions, Store, StoreError, Stored, StoredBlob,
+    StoredSession, SummaryRow, SyncLevel, epoch, parts, schema, summaries,
 };
 use crate::board::{Digest, Epoch, Revision, SessionId};
 
@@ -30,40 +30,6 @@ const DATABASE: &str = "blackboard.db";
 
 /// How many summaries one transaction stores.
 const SUMMARIES_MAX: usize = 1_000;
-
-/// What an acknowledgement survives.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum SyncLevel {
-    /// A power cut.
-    #[default]
-    Full,
-    /// The end of the process; a power cut may take the last acknowledged commits, and changes the epoch.
-    Normal,
-}
-
-impl SyncLevel {
-    pub(super) const fn mark(self) -> &'static str {
-        match self {
-            Self::Full => "full",
-            Self::Normal => "normal",
-        }
-    }
-}
-
-/// How a [`SqliteStore`] runs.
-#[derive(Clone, Copy, Debug)]
-pub struct SqliteOptions {
-    /// What an acknowledgement survives.
-    pub sync: SyncLevel,
-    /// What commits that grow and blobs leave free on the disk, in bytes.
-    pub free_bytes_min: u64,
-}
-
-impl Default for SqliteOptions {
-    fn default() -> Self {
-        Self { sync: SyncLevel::default(), free_bytes_min: FREE_BYTES_MIN }
-    }
-}
 
 /// A store in a directory.
 #[derive(Debug)]

@@ -80,8 +80,10 @@ async fn check_finds_a_flipped_byte_in_the_database_and_in_a_blob() {
     let data = server.data();
     assert!(check(&data).status.success(), "{:?}", check(&data));
 
-    let mut flips = places(&data, b"needle-025");
-    assert!(!flips.is_empty(), "the item's text is in no file");
+    // What the server settled when it stopped is packed: a frame of zstd begins so (RFC 8878).
+    let mut flips = places(&data, &[0x28, 0xB5, 0x2F, 0xFD]);
+    assert!(!flips.is_empty(), "the commits are in no file");
+    flips.iter_mut().for_each(|(_, at)| *at += 100);
     let blobs = places(&data, &image);
     assert!(!blobs.is_empty(), "the image's bytes are in no file");
     flips.extend(blobs.into_iter().map(|(file, at)| (file, at + image.len() / 2)));
