@@ -16,7 +16,7 @@ use super::{JournalId, SqliteStore, Store as _, StoreError, SummaryRow, reading}
 use crate::board::{Revision, SessionId};
 
 /// How many bytes of frames are taken from the journal at once, the commit that reaches it being the last.
-const PIECE_BYTES: u64 = 2 << 20;
+const PIECE_BYTES: u64 = 4 << 20;
 
 /// How many bytes of short segments are written anew with them.
 const SHORT_BYTES_MAX: u64 = 4 * PIECE_BYTES;
