@@ -21,7 +21,7 @@ impl SyncLevel {
     }
 }
 
-/// How a [`SqliteStore`] runs.
+/// How a [`SqliteStore`](super::SqliteStore) runs.
 #[derive(Clone, Copy, Debug)]
 pub struct SqliteOptions {
     /// What an acknowledgement survives.

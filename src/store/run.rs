@@ -15,7 +15,7 @@ pub struct Run {
     pub frames: Vec<Vec<u8>>,
     /// Whether the session is larger afterwards. A run that frees space may use the reserve.
     pub grows: bool,
-    /// Whether it makes a [staged](Store::stage) history the session's own, in the same transaction.
+    /// Whether it makes a [staged](super::Store::stage) history the session's own, in the same transaction.
     /// `expected` may then be above that history's last revision too: the session's name may have had
     /// another session, whose revisions are not used again.
     pub adopts: bool,

@@ -19,7 +19,7 @@ pub struct Record<'a> {
     pub frame: &'a [u8],
 }
 
-/// What a [replay](Store::replay) visits.
+/// What a [replay](super::Store::replay) visits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stored<'a> {
     /// A part of the base with which a session's history begins, as it lies there.
