@@ -188,6 +188,25 @@ async fn a_budget_is_kept_by_what_was_used_longest_ago() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_files_shrink_once_all_is_settled_though_nobody_writes_any_more() {
+    let dir = TempDir::new().unwrap();
+    let service = Service::start(Arc::new(open(dir.path())), POLICY, Clock::system()).unwrap();
+    let text = "open the window ".repeat(30_000);
+    for n in 0..40 {
+        let item = format!("{{\"n\":{n},\"text\":\"{text}\"}}");
+        service.receipt(request("s", &item), vec![]).await.unwrap();
+    }
+    let bytes = |file: &str| dir.path().join(file).metadata().map_or(0, |file| file.len());
+    let shrunk = async {
+        while bytes("blackboard.db") + bytes("blackboard.db-wal") > 4 << 20 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(LONG, shrunk).await.unwrap();
+    stop(service).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_start_after_a_clean_stop_reads_no_board() {
     let (dir, hand, service) = started();
     for session in ["a", "b", "gone", "again"] {

@@ -85,6 +85,13 @@ impl Memory {
         }
     }
 
+    /// Counts a board once it has changed by much: weighing one takes a number for each agent.
+    pub(super) fn weigh_published(&self, session: &Session, board: &Board) {
+        if session.has_changed_by(board.bytes(), WEIGHED_STEP) {
+            self.weigh_hot(session, board);
+        }
+    }
+
     /// Counts a board with the texts that were there when all was weighed: to look for them takes a step for each
     /// chunk of the board.
     fn weigh_hot(&self, session: &Session, board: &Board) {
@@ -97,13 +104,6 @@ impl Memory {
         if self.is_over() {
             // One that waits is enough.
             self.hurry.try_send(()).ok();
-        }
-    }
-
-    /// The same once it has changed by much: weighing a board takes a number for each agent.
-    pub(super) fn weigh_published(&self, session: &Session, board: &Board) {
-        if session.has_changed_by(board.bytes(), WEIGHED_STEP) {
-            self.weigh_hot(session, board);
         }
     }
 

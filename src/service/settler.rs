@@ -83,17 +83,19 @@ impl Settler {
     }
 
     fn run(self, ended: &Receiver<()>) {
-        let (mut seen, mut rest) = (self.activity.seen(), QUIET);
+        let (mut seen, mut rest, mut more) = (self.activity.seen(), QUIET, false);
         while ended.recv_timeout(rest) == Err(RecvTimeoutError::Timeout) {
             let now = self.activity.seen();
             let is_quiet = std::mem::replace(&mut seen, now) == now;
             rest = QUIET;
             let unsettled = self.store.unsettled_bytes();
-            if unsettled == 0 || !(is_quiet || unsettled > UNSETTLED_BYTES_MAX) {
+            // After the last piece the files are still to shrink, and the writer may be asleep by then.
+            let is_due = unsettled > UNSETTLED_BYTES_MAX || is_quiet && (unsettled > 0 || more);
+            if !is_due {
                 continue;
             }
             let begun = Instant::now();
-            match self.settle() {
+            match self.settle().inspect(|left| more = *left) {
                 // In a quiet moment the next piece comes at once.
                 Ok(true) if is_quiet => rest = Duration::ZERO,
                 Ok(true) => rest = begun.elapsed() * REST_TIMES,
