@@ -13,7 +13,7 @@ use super::*;
 use crate::board::{LogName, Revision, Which};
 
 /// Takes a session's board out of memory.
-fn evict(service: &Service, session: &str) {
+pub(super) fn evict(service: &Service, session: &str) {
     let session = service.inner.directory.get(&name(session)).unwrap();
     service.inner.memory.evict(&session);
     assert!(!session.is_hot());
@@ -231,7 +231,7 @@ async fn a_start_after_a_clean_stop_reads_no_board() {
 }
 
 /// Changes the last byte of a column in every row.
-fn spoil(dir: &std::path::Path, table: &str, column: &str) {
+pub(super) fn spoil(dir: &std::path::Path, table: &str, column: &str) {
     let connection = Connection::open(dir.join("blackboard.db")).unwrap();
     let sql = format!(
         "UPDATE {table} SET {column} = CAST(substr({column}, 1, length({column}) - 1) || x'00' AS BLOB)"

@@ -382,3 +382,5 @@ mod race_tests;
 mod repeat_tests;
 #[cfg(test)]
 mod service_tests;
+#[cfg(test)]
+mod snapshot_tests;

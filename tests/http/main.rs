@@ -19,6 +19,7 @@ mod bad_paths;
 mod checkpoints;
 mod claims;
 mod clock;
+mod cold;
 mod concurrency;
 mod conditions;
 mod connections;
