@@ -32,7 +32,7 @@ impl Serve {
         if !self.config.insecure && !listen.ip().to_canonical().is_loopback() {
             return Err(Failure::usage(Exposed(listen)));
         }
-        telemetry::start(&self.config.log).map_err(Failure::usage)?;
+        let _log = telemetry::start(&self.config.log).map_err(Failure::usage)?;
         let runtime = Builder::new_multi_thread()
             .enable_all()
             .max_blocking_threads(BLOCKING_THREADS_MAX)

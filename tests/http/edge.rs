@@ -2,6 +2,7 @@
 
 use std::io::Read as _;
 
+use futures_util::future::join_all;
 use reqwest::Method;
 use serde_json::Value;
 
@@ -86,6 +87,27 @@ async fn where_it_listens_is_said_in_the_quietest_log() {
         // The harness knows the address from that line alone.
         let server = Server::start_with(&["--log", filter]);
         server.get("/healthz").await.is(200);
+    }
+}
+
+/// The log is written by a thread of its own, after the answers that it tells of.
+#[tokio::test]
+async fn a_server_that_ends_has_written_all_of_its_log() {
+    const REQUESTS: usize = 200;
+    let mut server = Server::start();
+    let board = server.board("s");
+    let ids: Vec<String> = join_all((0..REQUESTS).map(|_| board.get("")))
+        .await
+        .iter()
+        .map(|answer| answer.header("x-request-id").to_owned())
+        .collect();
+    assert!(server.stop().success());
+    let said = server.said("\"stopped\"");
+    let lines: Vec<Value> =
+        said.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    for id in ids {
+        let of_it = lines.iter().filter(|line| line["request_id"] == id.as_str());
+        assert_eq!(of_it.count(), 1, "{id}");
     }
 }
 

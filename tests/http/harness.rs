@@ -150,6 +150,19 @@ impl Server {
         self.child.wait().expect("wait");
     }
 
+    /// What it has written on standard output and error, once these words are among it.
+    pub(crate) fn said(&self, words: &str) -> String {
+        let start = Instant::now();
+        while start.elapsed() < DEADLINE {
+            let said = self.said.lock().unwrap().clone();
+            if said.contains(words) {
+                return said;
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        panic!("the server never said {words:?}");
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         let pid = Pid::from_child(&self.child);
         kill_process(pid, signal).expect("a signal");

@@ -15,6 +15,9 @@ use crate::board::Code;
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const X_AGENT_ID: HeaderName = HeaderName::from_static("x-agent-id");
 
+/// How long the text of an id is.
+const ID_BYTES: usize = uuid::fmt::Hyphenated::LENGTH;
+
 /// How many ids one millisecond has room for; those beyond are of the next one.
 const COUNT_BITS: u32 = 12;
 
@@ -45,6 +48,11 @@ impl RequestId {
         let random = RandomState::new().hash_one(place) >> 2;
         Self(Uuid::from_u64_pair(ms << 16 | 0x7000 | count, 1 << 63 | random))
     }
+
+    /// Its text, written into a buffer: neither a header nor a log line needs a string of its own.
+    fn write(self, text: &mut [u8; ID_BYTES]) -> &str {
+        self.0.hyphenated().encode_lower(text)
+    }
 }
 
 impl fmt::Display for RequestId {
@@ -56,8 +64,8 @@ impl fmt::Display for RequestId {
 /// Puts on an answer what stands on every one.
 pub(super) fn dress(headers: &mut HeaderMap, id: RequestId) {
     headers.reserve(3);
-    let mut text = [0; uuid::fmt::Hyphenated::LENGTH];
-    if let Ok(value) = HeaderValue::from_str(id.0.hyphenated().encode_lower(&mut text)) {
+    let mut text = [0; ID_BYTES];
+    if let Ok(value) = HeaderValue::from_str(id.write(&mut text)) {
         headers.insert(X_REQUEST_ID, value);
     }
     let vary = HeaderValue::from_static("Accept, Accept-Encoding");
@@ -97,17 +105,19 @@ impl Line {
         let ms = (self.begun.elapsed().as_secs_f64() * 1e6).round() / 1e3;
         let session = session_of(self.uri.path());
         let agent = self.agent.as_ref().and_then(|agent| agent.to_str().ok());
+        let mut text = [0; ID_BYTES];
+        let (method, request_id) = (self.method.as_str(), self.id.write(&mut text));
         macro_rules! line {
             ($level:ident) => {
                 tracing::$level!(
-                    method = %self.method,
+                    method,
                     route,
                     status = status.as_u16(),
                     code,
                     ms,
                     session,
                     agent,
-                    request_id = %self.id,
+                    request_id,
                     "answered"
                 )
             };

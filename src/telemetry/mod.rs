@@ -1,5 +1,7 @@
 //! The log: for a person on a terminal, JSON lines for everything else, always on standard output.
 
+mod lines;
+
 use std::io::{self, IsTerminal};
 
 use tracing_subscriber::{
@@ -7,34 +9,52 @@ use tracing_subscriber::{
     fmt::{format::Writer, time::FormatTime},
 };
 
+use lines::{Lines, Writing};
+
 /// The target of the one line that is always in the log.
 pub const LISTENING: &str = "blackboard::listening";
 
-/// The text is no filter.
+/// While it is there the log is written, by a thread of its own: a call into the kernel for each line held up
+/// the answer that it tells of. What waits when it goes is written first.
+#[must_use]
+#[derive(Debug)]
+pub struct Log {
+    _writing: Writing,
+}
+
+/// Why the log could not be started.
 #[derive(Debug, thiserror::Error)]
-#[error("{0:?} is no log filter such as info, or warn,blackboard=debug")]
-pub struct InvalidFilter(String);
+pub enum Error {
+    /// The text is no filter.
+    #[error("{0:?} is no log filter such as info, or warn,blackboard=debug")]
+    Filter(String),
+    /// The thread that writes it could not be made.
+    #[error("the log's thread could not be started")]
+    Thread(#[from] io::Error),
+}
 
 /// Starts the log; what `filter` leaves out is never formatted.
 ///
 /// # Errors
 ///
-/// The filter is none.
-pub fn start(filter: &str) -> Result<(), InvalidFilter> {
+/// The filter is none, or there is no room for another thread.
+pub fn start(filter: &str) -> Result<Log, Error> {
     let parsed = EnvFilter::builder().parse(filter);
-    let filter = parsed.map_err(|_| InvalidFilter(filter.to_owned()))?;
+    let filter = parsed.map_err(|_| Error::Filter(filter.to_owned()))?;
     // Where it listens is told whatever the filter is: without it nobody could use port 0.
     let filter = match format!("{LISTENING}=info").parse() {
         Ok(always) => filter.add_directive(always),
         Err(_) => filter,
     };
-    let log = tracing_subscriber::fmt().with_env_filter(filter);
+    let lines = Lines::default();
+    let writing = lines.begin(io::stdout())?;
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(move || lines.clone());
     if io::stdout().is_terminal() {
         log.compact().with_target(false).with_timer(ShortTime).init();
     } else {
         log.json().flatten_event(true).with_current_span(false).init();
     }
-    Ok(())
+    Ok(Log { _writing: writing })
 }
 
 /// The time of day in UTC.

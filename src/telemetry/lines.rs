@@ -1,0 +1,119 @@
+//! Lines on their way out: whoever has one leaves it here and goes on, and a thread of its own writes them.
+//!
+//! A reader that is slow, or has gone, holds up nobody: what finds no room is dropped, and told of.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
+
+/// How many bytes of lines may wait.
+const WAITING_BYTES_MAX: usize = 8 << 20;
+
+/// How much room is kept for the next ones.
+const KEPT_BYTES: usize = 64 << 10;
+
+/// How long lines are gathered after some were written: to wake a thread for each is what this saves.
+const GATHERING: Duration = Duration::from_millis(5);
+
+/// How long the end waits for a reader.
+const END_MAX: Duration = Duration::from_secs(1);
+
+/// Where lines are left, each by one write.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Lines(Arc<Waiting>);
+
+#[derive(Debug, Default)]
+struct Waiting {
+    lines: Mutex<Left>,
+    came: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Left {
+    bytes: Vec<u8>,
+    dropped: u64,
+    is_ended: bool,
+}
+
+/// While it is there, lines are written. When it goes, those that wait are written first, if somebody reads.
+#[derive(Debug)]
+pub(super) struct Writing {
+    waiting: Arc<Waiting>,
+    ended: Receiver<()>,
+}
+
+impl Lines {
+    /// Begins to write them.
+    pub(super) fn begin(&self, out: impl Write + Send + 'static) -> io::Result<Writing> {
+        let (end, ended) = sync_channel(0);
+        let waiting = Arc::clone(&self.0);
+        let run = move || waiting.write_all(out, end);
+        thread::Builder::new().name("log".to_owned()).spawn(run)?;
+        Ok(Writing { waiting: Arc::clone(&self.0), ended })
+    }
+}
+
+impl Write for Lines {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let mut left = self.0.lines.lock();
+        if left.bytes.len() + line.len() > WAITING_BYTES_MAX {
+            left.dropped += 1;
+        } else {
+            left.bytes.extend_from_slice(line);
+            self.0.came.notify_one();
+        }
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Waiting {
+    /// Writes what comes, until the end. Dropping `_end` tells that all of it is written.
+    fn write_all(&self, mut out: impl Write, _end: SyncSender<()>) {
+        let mut lines = Vec::new();
+        loop {
+            let (dropped, is_ended) = self.take(&mut lines);
+            // Where nobody reads any more there is nobody to tell.
+            out.write_all(&lines).and_then(|()| out.flush()).ok();
+            if is_ended {
+                return;
+            }
+            lines.clear();
+            lines.shrink_to(KEPT_BYTES);
+            if dropped > 0 {
+                tracing::warn!(lines = dropped, "the log was not read, and has lost lines");
+            }
+            thread::sleep(GATHERING);
+        }
+    }
+
+    /// Takes what there is, once there is something: how many lines found no room, and whether it is the last.
+    fn take(&self, lines: &mut Vec<u8>) -> (u64, bool) {
+        let mut left = self.lines.lock();
+        while left.bytes.is_empty() && !left.is_ended {
+            self.came.wait(&mut left);
+        }
+        std::mem::swap(&mut left.bytes, lines);
+        (std::mem::take(&mut left.dropped), left.is_ended)
+    }
+}
+
+impl Drop for Writing {
+    fn drop(&mut self) {
+        self.waiting.lines.lock().is_ended = true;
+        self.waiting.came.notify_one();
+        // Either it has ended, or nobody reads.
+        self.ended.recv_timeout(END_MAX).ok();
+    }
+}
+
+#[cfg(test)]
+#[path = "lines_tests.rs"]
+mod tests;
