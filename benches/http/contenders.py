@@ -18,6 +18,10 @@ ROOT = HERE.parent.parent
 RELEASE = ROOT / "target/release"
 VENV = ROOT / "target/bench/venv"
 
+# A file system in memory, and how much of it a turn may need.
+MEMORY = Path("/dev/shm")
+MEMORY_BYTES = 1 << 30
+
 START_SECONDS = 30
 STOP_SECONDS = 30
 COUNT_TRIES = 10

@@ -26,7 +26,9 @@ METHOD = """\
   must share them. It stores nothing. Plain is what `pip install fastapi uvicorn` gives; tuned has uvloop and
   httptools and no access log.
 - The **static body** is the prompt of the very board, byte for byte, served by bare axum from memory.
-- **p50 and p99** are wrk's, which waits for an answer before it asks again: they are of a full server. **CPU** is the
+- **p50 and p99** are wrk's, which waits for an answer before it asks again: they are of a full server. wrk counts a
+  stall once for each request that was to be sent meanwhile, so one sync that the disk stalls for 0.3 s is the p99 of
+  its whole turn; the row with the data in memory tells what is the server's own. **CPU** is the
   contender's processes in user and system mode, **resident** what they hold at the end of the turn, on average and
   in the median like the rest.
 - What is not over HTTP is measured by `cargo bench` (`benches/*.rs`); each says in its head how.

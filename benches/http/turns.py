@@ -1,5 +1,6 @@
 """The turns of a round: which contender is loaded with what, and the ratios that are made of them."""
 
+import tempfile
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -121,6 +122,16 @@ def logged(folder: Path):
     return contenders.blackboard(folder, "info")
 
 
+@contextmanager
+def in_memory(_: Path):
+    """The server with its data where no disk can stall it."""
+    with (
+        tempfile.TemporaryDirectory(dir=contenders.MEMORY, prefix="blackboard-") as folder,
+        contenders.blackboard(Path(folder)) as running,
+    ):
+        yield running
+
+
 def plain(folder: Path):
     return contenders.original(folder, *contenders.PLAIN)
 
@@ -137,6 +148,7 @@ GET = f"GET the prompt of {load.PROMPT_ITEMS:,} items"
 TURNS = [
     Turn("post", OURS, POST, CONNECTIONS, appends(contenders.blackboard)),
     Turn("bare", BARE, POST, CONNECTIONS, appends(contenders.bare_axum)),
+    Turn("unchanged", OURS, f"{GET}, unchanged (304)", CONNECTIONS, unchanged),
     Turn("post_logged", OURS, f"{POST}, a line in the log for each", CONNECTIONS, appends(logged)),
     Turn("redis", REDIS, POST, CONNECTIONS, appends(contenders.redis_webdis), "redis"),
     Turn("python", PLAIN, POST, CONNECTIONS, appends(plain), "python"),
@@ -144,9 +156,16 @@ TURNS = [
     Turn("prompt", OURS, GET, CONNECTIONS, prompts(contenders.blackboard)),
     Turn("static", BARE, "GET a static body of the same bytes", CONNECTIONS, static),
     Turn("python_prompt", TUNED, GET, CONNECTIONS, prompts(tuned), "python"),
-    Turn("unchanged", OURS, f"{GET}, unchanged (304)", CONNECTIONS, unchanged),
     Turn("post_many", OURS, POST, CONNECTIONS_MANY, appends(contenders.blackboard)),
     Turn("bare_many", BARE, POST, CONNECTIONS_MANY, appends(contenders.bare_axum)),
+    Turn(
+        "post_many_memory",
+        OURS,
+        f"{POST}, the data in memory",
+        CONNECTIONS_MANY,
+        appends(in_memory),
+        "memory",
+    ),
 ]
 
 RATIOS = [
@@ -167,6 +186,13 @@ RATIOS = [
         "post_many",
         "bare_many",
         Bar(8, False),
+        "p99_ms",
+    ),
+    Ratio(
+        "The same with the data in memory, where no disk stalls",
+        "post_many_memory",
+        "bare_many",
+        None,
         "p99_ms",
     ),
 ]
