@@ -1,5 +1,6 @@
 //! A body of segments: texts that others hold too, sent without a copy; texts that are made when their turn
-//! comes; and images, read piece by piece. Where all lengths are known before, so is the body's.
+//! comes; and images, read piece by piece. Where all lengths are known before, so is the body's; that of a short one
+//! always is, since it is made whole.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -98,6 +99,8 @@ impl Segments {
         }
         while bytes < WHOLE_BYTES_MAX {
             let Some(frame) = source.next().await? else {
+                // All of it is here, and so is its length.
+                let left = Some(ready.iter().map(|frame: &Bytes| frame.len() as u64).sum());
                 return Ok(Body::new(Frames { ready, rest: stream::empty().boxed(), left }));
             };
             bytes += frame.len();
@@ -112,7 +115,8 @@ impl Segments {
             tokio::task::yield_now().await;
             Some((frame, source))
         });
-        Ok(Body::new(Frames { ready, rest: rest.boxed(), left }))
+        // Compression asks once more after the end.
+        Ok(Body::new(Frames { ready, rest: rest.fuse().boxed(), left }))
     }
 }
 

@@ -2,8 +2,10 @@
 //! rather than show an image that is not what was stored.
 
 use std::fs;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use flate2::read::GzDecoder;
 use reqwest::Method;
 use serde_json::Value;
 
@@ -37,7 +39,8 @@ async fn a_prompt_has_its_length_with_images_and_without() {
     let server = Server::start();
     let board = filled(&server).await;
     let tails = ["prompt", "prompt?images=none", "prompt?images=url", "prompt?latest=300"];
-    for tail in tails.into_iter().chain(["prompt?include=requests", "prompt?include=state"]) {
+    let short = ["prompt?include=requests", "prompt?include=state", "prompt?keys=step&images=none"];
+    for tail in tails.into_iter().chain(short) {
         let answer = board.get(tail).await;
         assert_eq!(answer.is(200).header("content-length"), answer.body().len().to_string());
         assert!(answer.text().ends_with("]\n"), "{tail}");
@@ -96,14 +99,21 @@ async fn the_sessions_keys_and_those_of_the_query_give_one_text() {
 async fn a_prompt_is_compressed_for_who_wants_it() {
     let server = Server::start();
     let board = filled(&server).await;
-    let plain = board.get("prompt").await;
-    let zipped = board.to(Method::GET, "prompt").header("accept-encoding", "gzip");
-    let zipped = ask(zipped).await;
-    assert_eq!(zipped.is(200).header("content-encoding"), "gzip");
-    let mut text = Vec::new();
-    let mut decoder = flate2::read::GzDecoder::new(zipped.body());
-    std::io::Read::read_to_end(&mut decoder, &mut text).unwrap();
-    assert_eq!(text, plain.body());
+    // Short, of ready texts alone, and with an image that is read piece by piece.
+    for tail in ["prompt?latest=1&images=none", "prompt?images=none", "prompt"] {
+        let plain = board.get(tail).await;
+        for coding in ["gzip", "zstd"] {
+            let coded = ask(board.to(Method::GET, tail).header("accept-encoding", coding)).await;
+            assert_eq!(coded.is(200).header("content-encoding"), coding);
+            let mut text = Vec::new();
+            let read = match coding {
+                "gzip" => GzDecoder::new(coded.body()).read_to_end(&mut text),
+                _ => zstd::Decoder::new(coded.body()).unwrap().read_to_end(&mut text),
+            };
+            read.unwrap();
+            assert!(text == plain.body(), "{tail} as {coding}");
+        }
+    }
 }
 
 #[tokio::test]
