@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use super::clock_tests::{LONG, open, put, start_at, started};
+use super::clock_tests::{LONG, open, put, start_at, started, started_unsettled};
 use super::cramped_tests::Cramped;
 use super::service_tests::*;
 use super::*;
@@ -228,6 +228,23 @@ async fn a_start_after_a_clean_stop_reads_no_board() {
     assert_eq!(gone.board.revision(), Revision(5), "a name goes on");
     stop(service).await;
     assert!(check(&open(dir.path())).unwrap().is_sound());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_ended_before_a_kill_leaves_nothing_to_the_next_of_its_name() {
+    let (dir, hand, service) = started_unsettled();
+    fill(&service, "s", 3).await;
+    service.carry_out("s", Command::DeleteSession).await.unwrap();
+    stop(service).await;
+    for revision in [5, 6] {
+        let service = start_at(dir.path(), &hand);
+        let summary = service.inner.directory.get(&name("s")).unwrap().summary();
+        assert_eq!(summary.history_bytes == 0, summary.life.is_none());
+        let written = service.receipt(request("s", "{}"), vec![]).await.unwrap();
+        assert_eq!(written.board.revision(), Revision(revision));
+        stop(service).await;
+        assert!(check(&open(dir.path())).unwrap().is_sound());
+    }
 }
 
 /// Changes the last byte of a column in every row.

@@ -247,7 +247,8 @@ fn found(slot: Slot) -> Option<Found> {
             Some(Found { name, shown, snapshot_bytes, stored, is_damaged: true })
         }
         Slot::Open { loading, stored } => {
-            let Loading { board, name, history_bytes, snapshot_bytes, .. } = *loading;
+            let history_bytes = loading.history_bytes();
+            let Loading { board, name, snapshot_bytes, .. } = *loading;
             let shown = Shown::Hot(Published { board: Arc::new(board), history_bytes });
             Some(Found { name: name?, shown, snapshot_bytes, stored, is_damaged: false })
         }

@@ -15,9 +15,9 @@ use crate::store::{JournalId, Record, StoreError};
 
 /// A row of the store that cannot be used.
 #[derive(Debug, thiserror::Error)]
-#[error("{}, session {session}, revision {revision}: {cause}", place(*journal_id))]
+#[error("{}, session {session}, revision {revision}: {cause}", place(*journal_id, cause))]
 pub struct Damage {
-    /// Which row of the journal; a part of a base is in none.
+    /// Which row of the journal; what is settled, a base, a summary and a snapshot are in none.
     pub journal_id: Option<JournalId>,
     /// Whose it is.
     pub session: SessionId,
@@ -29,8 +29,19 @@ pub struct Damage {
     pub cause: DamageCause,
 }
 
-fn place(journal_id: Option<JournalId>) -> String {
-    journal_id.map_or_else(|| "a base".to_owned(), |id| format!("journal row {}", id.0))
+fn place(journal_id: Option<JournalId>, cause: &DamageCause) -> String {
+    match (journal_id, cause) {
+        (Some(id), _) => format!("journal row {}", id.0),
+        (None, DamageCause::Summary) => "a summary".to_owned(),
+        (None, DamageCause::Snapshot) => "a snapshot".to_owned(),
+        (
+            None,
+            DamageCause::Frame(_)
+            | DamageCause::Body(_)
+            | DamageCause::Misfit(_)
+            | DamageCause::Before,
+        ) => "settled commits or a base".to_owned(),
+    }
 }
 
 /// What is wrong with a row.
@@ -76,7 +87,7 @@ pub(super) struct Loading {
     /// Its base, until the last part was read.
     pub(super) base: Option<BaseReader>,
     pub(super) name: Option<SessionName>,
-    pub(super) history_bytes: u64,
+    history_bytes: u64,
     /// The same when a snapshot was stored last.
     pub(super) snapshot_bytes: u64,
     pub(super) damaged: bool,
@@ -144,8 +155,11 @@ impl Loading {
     /// What is known of it, once it has a name.
     pub(super) fn summary(&self) -> Option<Summary> {
         let name = self.name.as_ref()?;
-        // One that is no more keeps nothing that anybody could see.
-        let history_bytes = if self.board.life().is_some() { self.history_bytes } else { 0 };
-        Some(Summary::of(&self.board, name, history_bytes, self.snapshot_bytes).detached())
+        Some(Summary::of(&self.board, name, self.history_bytes(), self.snapshot_bytes).detached())
+    }
+
+    /// The bytes of its history; one that is no more keeps nothing that anybody could see, or go on from.
+    pub(super) fn history_bytes(&self) -> u64 {
+        if self.board.life().is_some() { self.history_bytes } else { 0 }
     }
 }
