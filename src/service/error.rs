@@ -103,6 +103,7 @@ impl From<StoreError> for ServiceError {
             | StoreError::NoHistory { .. }
             | StoreError::HistoryExists { .. }
             | StoreError::DamagedMeta
+            | StoreError::DamagedFile(_)
             | StoreError::BlobMissing { .. }
             | StoreError::BlobDamaged { .. }
             | StoreError::Io { .. }

@@ -15,6 +15,7 @@ use super::error::ServiceError;
 use super::memory::Memory;
 use super::replay::{is_damage, replay_to_head};
 use super::session::{Published, Session, Shown};
+use crate::chain::Chain;
 use crate::store::Store;
 
 /// How many boards are read at once.
@@ -237,7 +238,8 @@ impl Shared {
 
 /// Sets a session aside whose history is damaged.
 fn spoil(session: &Session, error: &ServiceError) -> Unloaded {
-    tracing::error!(session = %session.name(), %error, "a board could not be read");
+    let why = Chain(error);
+    tracing::error!(session = %session.name(), error = %why, "a board could not be read");
     if !is_damage(error) {
         return Unloaded::Failed;
     }

@@ -178,6 +178,7 @@ pub(super) fn is_damage(error: &ServiceError) -> bool {
                     | StoreError::DamagedSegment { .. }
                     | StoreError::DamagedHistory
                     | StoreError::DamagedBase { .. }
+                    | StoreError::DamagedFile(_)
                     | StoreError::NoHistory { .. }
             )
     )

@@ -146,6 +146,9 @@ pub enum StoreError {
         /// Why.
         source: io::Error,
     },
+    /// What was read of the database is not what SQLite wrote.
+    #[error("the database file is damaged")]
+    DamagedFile(#[source] rusqlite::Error),
     /// SQLite failed.
     #[error("SQLite failed")]
     Sqlite(#[source] rusqlite::Error),
@@ -157,10 +160,10 @@ fn whose(session: Option<SessionId>) -> String {
 
 impl From<rusqlite::Error> for StoreError {
     fn from(error: rusqlite::Error) -> Self {
-        if error.sqlite_error_code() == Some(ErrorCode::DiskFull) {
-            Self::Full
-        } else {
-            Self::Sqlite(error)
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DiskFull) => Self::Full,
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Self::DamagedFile(error),
+            Some(_) | None => Self::Sqlite(error),
         }
     }
 }
