@@ -57,6 +57,14 @@ impl Lines {
     }
 }
 
+#[cfg(test)]
+impl Lines {
+    /// What waits to be written.
+    pub(super) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.0.lines.lock().bytes).into_owned()
+    }
+}
+
 impl Write for Lines {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let mut left = self.0.lines.lock();

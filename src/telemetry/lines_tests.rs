@@ -46,6 +46,11 @@ fn a_reader_that_does_not_read_holds_up_nobody() {
     let mut lines = Lines::default();
     let writing = lines.begin(reader).unwrap();
     let line = [b'x'; 1 << 10];
+    lines.write_all(&line).unwrap();
+    // The first is on its way, and goes no further.
+    while !lines.text().is_empty() {
+        thread::yield_now();
+    }
     for _ in 0..3 * (WAITING_BYTES_MAX >> 10) {
         lines.write_all(&line).unwrap();
     }

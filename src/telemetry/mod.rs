@@ -3,6 +3,7 @@
 mod lines;
 
 use std::io::{self, IsTerminal};
+use std::{panic, thread};
 
 use tracing_subscriber::{
     EnvFilter,
@@ -54,7 +55,20 @@ pub fn start(filter: &str) -> Result<Log, Error> {
     } else {
         log.json().flatten_event(true).with_current_span(false).init();
     }
+    log_panics();
     Ok(Log { _writing: writing })
+}
+
+/// Lets every panic be in the log too, wherever it is caught: those of an answer's body end nowhere else.
+fn log_panics() {
+    let before = panic::take_hook();
+    panic::set_hook(Box::new(move |panicked| {
+        let why = panicked.payload_as_str().unwrap_or("something that is no text");
+        let place = panicked.location().map(tracing::field::display);
+        let thread = thread::current();
+        tracing::error!(why, place, thread = thread.name(), "a part of the server panicked");
+        before(panicked);
+    }));
 }
 
 /// The time of day in UTC.
@@ -65,3 +79,7 @@ impl FormatTime for ShortTime {
         write!(w, "{}", jiff::Timestamp::now().strftime("%H:%M:%S%.3f"))
     }
 }
+
+#[cfg(test)]
+#[path = "panics_tests.rs"]
+mod tests;
