@@ -6,8 +6,9 @@ use std::ops::ControlFlow;
 
 use super::found::{is_of_history, summary};
 use super::load::{Damage, DamageCause, Loading};
+use super::replay::Whole;
 use crate::board::stored::BaseReader;
-use crate::board::{Board, Digest, Frame, Revision, SessionId, Summary};
+use crate::board::{Board, Digest, Revision, SessionId, Summary};
 use crate::store::{Record, Store, StoreError, Stored, SummaryRow};
 
 /// What a check of a store found.
@@ -87,17 +88,13 @@ fn caches(store: &dyn Store) -> Result<HashMap<SessionId, Caches>, StoreError> {
         ControlFlow::Continue(())
     })?;
     for stored in store.sessions() {
-        let mut reader = BaseReader::new(stored.session);
-        let mut is_whole = true;
-        let found = store.read_snapshot(stored.session, stored.head, &mut |revision, frame| {
-            let part = Frame::decode(stored.session, revision, frame);
-            is_whole &= part.is_ok_and(|part| reader.take(part).is_ok());
-            ControlFlow::Continue(())
-        })?;
+        let mut whole = Whole::of(stored.session);
+        let take = &mut |revision, frame: &[u8]| whole.take(revision, frame);
+        let found = store.read_snapshot(stored.session, stored.head, take)?;
         let Some(revision) = found else { continue };
         let of_session = caches.entry(stored.session).or_default();
-        match reader.finish() {
-            Ok(board) if is_whole && board.revision() == revision => {
+        match whole.finish() {
+            Ok(board) if board.revision() == revision => {
                 of_session.snapshot = Some(board);
             }
             Ok(_) | Err(_) => of_session.unreadable.push((revision, DamageCause::Snapshot)),

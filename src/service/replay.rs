@@ -108,21 +108,12 @@ fn read_snapshot(
     oldest: Revision,
     up_to: Revision,
 ) -> Option<Board> {
-    let mut reader = BaseReader::new(session);
-    let mut unreadable = None;
-    let found = store.read_snapshot(session, up_to, &mut |revision, frame| {
-        let part = Frame::decode(session, revision, frame).map_err(|error| error.to_string());
-        let taken = part.and_then(|part| reader.take(part).map_err(|error| error.to_string()));
-        unreadable = taken.err();
-        if unreadable.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    });
+    let mut whole = Whole::of(session);
+    let found =
+        store.read_snapshot(session, up_to, &mut |revision, frame| whole.take(revision, frame));
     let revision =
         found.inspect_err(|error| tracing::warn!(%session, %error, "no snapshot")).ok()??;
-    let whole = match unreadable {
-        Some(error) => Err(error),
-        None => reader.finish().map_err(|error| error.to_string()),
-    };
-    let board = whole.inspect_err(|error| {
+    let board = whole.finish().inspect_err(|error| {
         tracing::warn!(%session, %revision, error, "a snapshot cannot be read, and is not used");
     });
     let board = board.ok().filter(|board| board.revision() == revision && revision >= oldest)?;
@@ -199,25 +190,39 @@ pub(super) fn beginning(
 }
 
 fn read_base(store: &dyn Store, session: SessionId, base: Revision) -> Result<Board, ServiceError> {
-    let mut reader = BaseReader::new(session);
-    let mut damage = None;
-    store.read_base(session, &mut |frame| {
-        let part = Frame::decode(session, base, frame).map_err(|error| error.to_string());
-        let read = part.and_then(|part| reader.take(part).map_err(|error| error.to_string()));
-        match read {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => {
-                damage = Some(error);
-                ControlFlow::Break(())
-            }
-        }
-    })?;
-    let read = match damage {
-        Some(error) => Err(error),
-        None => reader.finish().map_err(|error| error.to_string()),
-    };
-    read.map_err(|error| {
+    let mut whole = Whole::of(session);
+    store.read_base(session, &mut |frame| whole.take(base, frame))?;
+    whole.finish().map_err(|error| {
         tracing::error!(%session, %base, %error, "a stored base cannot be read");
         ServiceError::Damaged
     })
+}
+
+/// A whole board as its stored parts come, until one cannot be read.
+pub(super) struct Whole {
+    session: SessionId,
+    reader: BaseReader,
+    unreadable: Option<String>,
+}
+
+impl Whole {
+    pub(super) fn of(session: SessionId) -> Self {
+        Self { session, reader: BaseReader::new(session), unreadable: None }
+    }
+
+    /// Takes the next part; whether more are of use.
+    pub(super) fn take(&mut self, revision: Revision, frame: &[u8]) -> ControlFlow<()> {
+        let part = Frame::decode(self.session, revision, frame).map_err(|error| error.to_string());
+        let taken = part.and_then(|part| self.reader.take(part).map_err(|error| error.to_string()));
+        self.unreadable = taken.err();
+        if self.unreadable.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    /// The board of all its parts, or why there is none.
+    pub(super) fn finish(self) -> Result<Board, String> {
+        match self.unreadable {
+            Some(error) => Err(error),
+            None => self.reader.finish().map_err(|error| error.to_string()),
+        }
+    }
 }

@@ -77,23 +77,14 @@ impl Blobs {
         match fs::read(&path) {
             Ok(bytes) if Digest::of(&bytes) == digest => Ok(bytes),
             Ok(_) => Err(StoreError::BlobDamaged { session, digest }),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                Err(StoreError::BlobMissing { session, digest })
-            }
-            Err(error) => Err(StoreError::io(&path)(error)),
+            Err(error) => Err(unread(&path, session, digest, error)),
         }
     }
 
     /// Opens a blob to be read piece by piece; nothing is verified.
     pub(super) fn open_one(&self, session: SessionId, digest: Digest) -> Result<File, StoreError> {
         let path = self.path(session, digest);
-        File::open(&path).map_err(|error| {
-            if error.kind() == io::ErrorKind::NotFound {
-                StoreError::BlobMissing { session, digest }
-            } else {
-                StoreError::io(&path)(error)
-            }
-        })
+        File::open(&path).map_err(|error| unread(&path, session, digest, error))
     }
 
     pub(super) fn remove(&self, session: SessionId) -> Result<(), StoreError> {
@@ -199,6 +190,15 @@ impl Blobs {
 
     fn path(&self, session: SessionId, digest: Digest) -> PathBuf {
         self.home(session).join(digest.to_string())
+    }
+}
+
+/// Why a blob's file cannot be read: it is not there, or a fault.
+fn unread(path: &Path, session: SessionId, digest: Digest, error: io::Error) -> StoreError {
+    if error.kind() == io::ErrorKind::NotFound {
+        StoreError::BlobMissing { session, digest }
+    } else {
+        StoreError::io(path)(error)
     }
 }
 

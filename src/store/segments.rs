@@ -35,6 +35,13 @@ pub(super) struct Segment {
     body: Vec<u8>,
 }
 
+/// Selects segments with the columns that [`Segment::read`] takes.
+macro_rules! select {
+    ($which:literal) => {
+        concat!("SELECT session, first, last, commits, bytes, crc, body FROM segment ", $which)
+    };
+}
+
 /// Commits with their frames, in order.
 #[derive(Debug, Default)]
 pub(super) struct Commits {
@@ -169,10 +176,7 @@ impl<'a> Filling<'a> {
 
 /// The session's segments after a revision.
 fn select_after(connection: &Connection) -> rusqlite::Result<CachedStatement<'_>> {
-    connection.prepare_cached(
-        "SELECT session, first, last, commits, bytes, crc, body FROM segment
-         WHERE session = ?1 AND last > ?2 ORDER BY last",
-    )
+    connection.prepare_cached(select!("WHERE session = ?1 AND last > ?2 ORDER BY last"))
 }
 
 /// A page of settled commits after a revision, one at least if there is any.
@@ -217,10 +221,8 @@ pub(super) fn read_short(
     bytes: u64,
     unpacker: &mut Unpacker,
 ) -> rusqlite::Result<Vec<(Revision, Commits)>> {
-    let mut select = connection.prepare_cached(
-        "SELECT session, first, last, commits, bytes, crc, body FROM segment
-         WHERE session = ?1 AND last > ?2 ORDER BY last DESC",
-    )?;
+    let mut select = connection
+        .prepare_cached(select!("WHERE session = ?1 AND last > ?2 ORDER BY last DESC"))?;
     let mut rows = select.query((session.0.as_bytes().as_slice(), base.0.cast_signed()))?;
     let (mut short, mut bytes) = (Vec::new(), bytes);
     while let Some(row) = rows.next()? {
@@ -316,10 +318,7 @@ pub(super) fn visit(
     beginning: &dyn Fn(SessionId) -> Revision,
     visit: &mut dyn FnMut(Stored<'_>) -> ControlFlow<()>,
 ) -> Result<ControlFlow<()>, StoreError> {
-    let mut select = connection.prepare(
-        "SELECT session, first, last, commits, bytes, crc, body FROM segment
-         ORDER BY session, last",
-    )?;
+    let mut select = connection.prepare(select!("ORDER BY session, last"))?;
     let mut rows = select.query([])?;
     let mut unpacker = Unpacker::new();
     while let Some(row) = rows.next()? {
