@@ -26,6 +26,7 @@ mod item;
 pub mod json;
 mod log;
 mod names;
+mod profile;
 mod rejected;
 mod restore;
 mod restored;
@@ -67,6 +68,10 @@ pub use log::{
     Stamp, Updated,
 };
 pub use names::{AgentName, CheckpointName, InvalidName, NAME_BYTES_MAX, SessionName};
+pub use profile::{
+    HEADING_BYTES_MAX, Headings, ImagesShown, InvalidPart, PROFILES_MAX, PromptFormat, PromptPart,
+    PromptProfile, PromptProfiles,
+};
 pub use rejected::{Branch, Current, Rejected};
 pub use restored::{Restored, RestoredLog};
 pub use select::{Contains, Filter, Order, Selection, Walk};

@@ -1,0 +1,190 @@
+//! What a prompt may be asked for, and profiles: such wishes under a name, so that all devices ask alike.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::num::NonZeroU64;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::{AgentName, InvalidName, LogName};
+
+/// How many profiles a session may have.
+pub const PROFILES_MAX: usize = 64;
+
+/// The longest heading, in bytes.
+pub const HEADING_BYTES_MAX: usize = 256;
+
+/// A session's profiles, by name.
+pub type PromptProfiles = BTreeMap<String, PromptProfile>;
+
+/// For which models a prompt is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PromptFormat {
+    /// The original's: content parts of `OpenAI`'s Chat Completions.
+    #[default]
+    Parts,
+    /// Input items of `OpenAI`'s Responses.
+    Responses,
+    /// Content blocks of Anthropic's Messages.
+    Anthropic,
+    /// Parts of Google's Gemini.
+    Gemini,
+    /// Text for people, and for models without eyes.
+    Markdown,
+}
+
+impl PromptFormat {
+    /// All of them, by name.
+    pub const NAMED: [(&str, Self); 5] = [
+        ("parts", Self::Parts),
+        ("responses", Self::Responses),
+        ("anthropic", Self::Anthropic),
+        ("gemini", Self::Gemini),
+        ("markdown", Self::Markdown),
+    ];
+}
+
+/// What stands for a stored image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ImagesShown {
+    /// Its bytes.
+    Inline,
+    /// Its address.
+    Url,
+    /// Nothing.
+    None,
+}
+
+/// A part of the board that a prompt may show.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum PromptPart {
+    /// One of the four logs, or a memory.
+    Log(LogName),
+    /// The state.
+    State,
+}
+
+/// Why a text names no part of a prompt.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidPart {
+    /// There is no such part.
+    #[error(
+        "knows questions, requests, trajectories, screenshots, state and memory:{{agent}}, and no '{0}'"
+    )]
+    Unknown(String),
+    /// The agent of a memory has no name that an agent may have.
+    #[error("memory: {0}")]
+    Agent(#[from] InvalidName),
+}
+
+impl FromStr for PromptPart {
+    type Err = InvalidPart;
+
+    fn from_str(name: &str) -> Result<Self, InvalidPart> {
+        if let Some(agent) = name.strip_prefix("memory:") {
+            return Ok(Self::Log(LogName::Memory(agent.parse()?)));
+        }
+        if name == "state" {
+            return Ok(Self::State);
+        }
+        let log = LogName::of_board(name);
+        log.map(Self::Log).ok_or_else(|| InvalidPart::Unknown(name.to_owned()))
+    }
+}
+
+impl fmt::Display for PromptPart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Log(LogName::Memory(agent)) => write!(f, "memory:{agent}"),
+            Self::Log(log) => log.fmt(f),
+            Self::State => f.write_str("state"),
+        }
+    }
+}
+
+impl TryFrom<String> for PromptPart {
+    type Error = InvalidPart;
+
+    fn try_from(name: String) -> Result<Self, InvalidPart> {
+        name.parse()
+    }
+}
+
+impl From<PromptPart> for String {
+    fn from(part: PromptPart) -> Self {
+        part.to_string()
+    }
+}
+
+/// What a prompt is asked for; an absent member is not said. A query has the same members, and goes before it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PromptProfile {
+    /// For which models.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub format: Option<PromptFormat>,
+    /// Only these parts, in whatever order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub include: Option<Vec<PromptPart>>,
+    /// Only these members of trajectories and memories.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keys: Option<Vec<String>>,
+    /// Only the last so many items of each text log.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latest: Option<NonZeroU64>,
+    /// Only what this agent did, remembers and saw.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentName>,
+    /// Only steps with this status.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+    /// Only these steps: JSON numbers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steps: Option<Vec<String>>,
+    /// The last so many screenshots with their images.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub screenshots: Option<u64>,
+    /// What stands for an image.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub images: Option<ImagesShown>,
+    /// The longest side of an image, in pixels.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_px: Option<NonZeroU64>,
+    /// Whether to mark what a provider may cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_marks: Option<bool>,
+    /// How many tokens it may have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<NonZeroU64>,
+    /// The headings of its parts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub headings: Option<Headings>,
+}
+
+/// Headings of a prompt's parts in place of the original's; an absent one is the original's.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Headings {
+    /// What opens the prompt: `[Blackboard:]`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blackboard: Option<String>,
+    /// `[Questions & Answers:]`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub questions: Option<String>,
+    /// `[Request History:]`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requests: Option<String>,
+    /// `[Step Trajectories Completed Previously:]`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trajectories: Option<String>,
+    /// `[State:]`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
+    /// `[Memory of {agent}:]`, where `{agent}` stands for the agent's name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<String>,
+}
