@@ -58,6 +58,12 @@ pub enum ImagesShown {
     None,
 }
 
+impl ImagesShown {
+    /// All of them, by name.
+    pub const NAMED: [(&str, Self); 3] =
+        [("inline", Self::Inline), ("url", Self::Url), ("none", Self::None)];
+}
+
 /// A part of the board that a prompt may show.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]

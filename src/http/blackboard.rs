@@ -21,12 +21,12 @@ use super::shaped::{Written, WrittenBody};
 use super::state::value_of;
 use super::state_text::StateText;
 use super::stream::{self, PIECE_BYTES, Pieces};
-use super::view::{Images, View};
+use super::view::{View, images_param};
 use super::write::Writing;
 use crate::board::json::{self, DEPTH_MAX, Kind};
 use crate::board::{
-    Board, Command, Entry, Item, Json, LogName, Rejected, STATE_BYTES_MAX, Selection, SessionName,
-    Version, Walk,
+    Board, Command, Entry, ImagesShown, Item, Json, LogName, Rejected, STATE_BYTES_MAX, Selection,
+    SessionName, Version, Walk,
 };
 use crate::service::{ImageBytes, Service, ServiceError};
 
@@ -94,7 +94,7 @@ pub(super) async fn get(
     mut reading: Reading,
 ) -> Result<Response, Early> {
     let with_state = include_state(&mut reading.params)?;
-    let images = Images::param(&mut reading.params)?.unwrap_or(Images::Inline);
+    let images = images_param(&mut reading.params)?.unwrap_or(ImagesShown::Inline);
     let rendering =
         |board: &Board| Ok(Rendering::of(Resource::Blackboard, version(board, with_state)));
     let (answer, board) = reading.of(&session, rendering).await?;
@@ -129,7 +129,7 @@ impl BoardPieces {
         service: Service,
         board: Arc<Board>,
         session: SessionName,
-        images: Images,
+        images: ImagesShown,
         with_state: bool,
     ) -> Self {
         Self {
@@ -161,7 +161,7 @@ impl BoardPieces {
         }
         self.first_item = false;
         match (self.view.images, entry.item.image()) {
-            (Images::Url, Some(_)) => {
+            (ImagesShown::Url, Some(_)) => {
                 let url = image_url(&self.view.session, entry.seq);
                 out.push_str(&entry.item.with_image_text(&url));
                 Ok(())

@@ -15,10 +15,12 @@ use super::path::EntryPath;
 use super::problem::Problem;
 use super::read::{Early, Reading};
 use super::shaped::WrittenBody;
-use super::view::{Images, View, keys_param};
+use super::view::{View, images_param, keys_param};
 use super::write::Writing;
 use crate::board::json;
-use crate::board::{Board, Code, Command, Entry, ITEM_DEPTH_MAX, InvalidItem, LogName, Seq};
+use crate::board::{
+    Board, Code, Command, Entry, ITEM_DEPTH_MAX, ImagesShown, InvalidItem, LogName, Seq,
+};
 use crate::service::Patch;
 
 /// How deep a JSON Patch may be: an array of operations with an item's depth each.
@@ -43,7 +45,7 @@ pub(super) async fn get(
     let view = View {
         session: session.clone(),
         keys: keys_param(&mut reading.params)?,
-        images: Images::param(&mut reading.params)?.unwrap_or(Images::Url),
+        images: images_param(&mut reading.params)?.unwrap_or(ImagesShown::Url),
     };
     let rendering = |board: &Board| {
         let version = board.at_version(entry_of(board, &log, seq)?.revision);

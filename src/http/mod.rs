@@ -56,6 +56,7 @@ mod state_text;
 mod stream;
 mod transaction;
 mod transactions;
+mod turns;
 mod until;
 mod view;
 mod wait;

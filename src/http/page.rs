@@ -9,10 +9,12 @@ use super::answer::{NDJSON, prefers};
 use super::params::{Params, invalid};
 use super::problem::Problem;
 use super::stream::{PIECE_BYTES, Pieces};
-use super::view::{Images, View, keys_param, push};
+use super::turns::Turns;
+use super::view::{View, images_param, keys_param, push};
 use crate::board::json::Exact;
 use crate::board::{
-    Board, Contains, Entry, Filter, Log, LogName, Order, Revision, Selection, Seq, SessionName,
+    Board, Contains, Entry, Filter, ImagesShown, Log, LogName, Order, Revision, Selection, Seq,
+    SessionName,
 };
 use crate::service::{Service, ServiceError};
 
@@ -27,28 +29,6 @@ const STEPS_MAX: usize = 1000;
 
 /// How many entries one page examines at most, whether they match or not.
 const EXAMINED_MAX: usize = 100_000;
-
-/// After so many bytes of examined entries, others get their turn.
-const EXAMINED_BYTES_AT_ONCE: u64 = 64 << 10;
-
-/// What an entry costs to examine besides its text, in bytes of it.
-const ENTRY_BYTES: u64 = 256;
-
-/// Counts what was examined, and lets others have their turn.
-#[derive(Default)]
-struct Turns {
-    bytes: u64,
-}
-
-impl Turns {
-    async fn examined(&mut self, entry: &Entry) {
-        self.bytes += entry.bytes() + ENTRY_BYTES;
-        if self.bytes >= EXAMINED_BYTES_AT_ONCE {
-            self.bytes = 0;
-            tokio::task::yield_now().await;
-        }
-    }
-}
 
 /// What the query of a log asks for.
 pub(super) struct LogQuery {
@@ -87,7 +67,7 @@ impl LogQuery {
         let view = View {
             session: session.clone(),
             keys: keys_param(params)?,
-            images: Images::param(params)?.unwrap_or(Images::Url),
+            images: images_param(params)?.unwrap_or(ImagesShown::Url),
         };
         Ok(Self {
             selection,

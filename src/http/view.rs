@@ -7,28 +7,14 @@ use super::params::{Params, invalid};
 use super::path::image_url;
 use super::problem::Problem;
 use crate::board::{
-    Awaited, Board, Claim, Done, Entry, IMAGE_MEMBER, Image, Item, LogName, Question, SessionName,
-    Timestamp, Work, json,
+    Awaited, Board, Claim, Done, Entry, IMAGE_MEMBER, Image, ImagesShown, Item, LogName, Question,
+    SessionName, Timestamp, Work, json,
 };
 use crate::service::{Service, ServiceError};
 
-/// What stands for a stored image.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Images {
-    /// Its data URL, made again exactly.
-    Inline,
-    /// Its address.
-    Url,
-    /// Nothing.
-    None,
-}
-
-impl Images {
-    /// The parameter `images`.
-    pub(super) fn param(params: &mut Params) -> Result<Option<Self>, Problem> {
-        let choices = [("inline", Self::Inline), ("url", Self::Url), ("none", Self::None)];
-        params.choice("images", &choices)
-    }
+/// The parameter `images`.
+pub(super) fn images_param(params: &mut Params) -> Result<Option<ImagesShown>, Problem> {
+    params.choice("images", &ImagesShown::NAMED)
 }
 
 /// The parameter `keys`: the names of members.
@@ -49,7 +35,7 @@ pub(super) struct View {
     /// Only these members, where some are named.
     pub(super) keys: Option<Arc<[String]>>,
     /// What stands for a stored image.
-    pub(super) images: Images,
+    pub(super) images: ImagesShown,
 }
 
 impl View {
@@ -81,7 +67,7 @@ impl View {
     ) -> Result<(), ServiceError> {
         write_envelope(entry, awaited(board, entry).map(|until| until.expires_at), out);
         self.write_item(service, board, &entry.item, out).await?;
-        if let (Images::Url, Some(image)) = (self.images, entry.item.image()) {
+        if let (ImagesShown::Url, Some(image)) = (self.images, entry.item.image()) {
             write_image(&image_url(&self.session, entry.seq), image, out);
         }
         Ok(())
@@ -95,7 +81,7 @@ impl View {
         item: &Item,
         out: &mut String,
     ) -> Result<(), ServiceError> {
-        let inline = self.images == Images::Inline && self.shows(IMAGE_MEMBER);
+        let inline = self.images == ImagesShown::Inline && self.shows(IMAGE_MEMBER);
         match item.image() {
             Some(_) if inline && self.keys.is_none() => {
                 out.push_str(&service.whole_text(board, item).await?);

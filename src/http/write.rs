@@ -25,10 +25,10 @@ use super::problem::Problem;
 use super::repeat::Repeat;
 use super::sessions::session_rendering;
 use super::shaped::{ShapeResult, Shaped, Written};
-use super::view::{Images, View};
+use super::view::View;
 use crate::board::{
-    self, AgentName, Command, Current, Extent, Fence, Rejected, Revision, Seq, SessionName, Terms,
-    Version, Write,
+    self, AgentName, Command, Current, Extent, Fence, ImagesShown, Rejected, Revision, Seq,
+    SessionName, Terms, Version, Write,
 };
 use crate::service::{ImageBytes, Keep, Patch, Receipt, Reply, Service, ServiceError};
 
@@ -234,7 +234,8 @@ impl Writing {
         let mut text = String::new();
         match current {
             Current::Entry(entry) => {
-                let view = View { session: self.session.clone(), keys: None, images: Images::Url };
+                let view =
+                    View { session: self.session.clone(), keys: None, images: ImagesShown::Url };
                 let published = self.service.published(&self.session).await.ok()??;
                 view.write_entry(&self.service, &published.board, entry, &mut text).await.ok()?;
             }

@@ -9,17 +9,19 @@ use axum::body::Bytes;
 use axum::response::Response;
 use utoipa::ToSchema;
 
-use super::answer::JSON;
-use super::body::work;
-use super::docs;
-use super::etag::{Rendering, Resource};
-use super::params::{Params, invalid};
-use super::path::{SessionPath, image_url};
-use super::problem::Problem;
-use super::read::{Early, Reading};
-use super::segments::Segments;
-use super::view::{Images, keys_param};
-use crate::board::{Board, Entry, Log, LogName, Revision, Run, RunText, SessionName, TextKeys};
+use crate::board::{
+    Board, Entry, ImagesShown, Log, LogName, Revision, Run, RunText, SessionName, TextKeys,
+};
+use crate::http::answer::JSON;
+use crate::http::body::work;
+use crate::http::docs;
+use crate::http::etag::{Rendering, Resource};
+use crate::http::params::{Params, invalid};
+use crate::http::path::{SessionPath, image_url};
+use crate::http::problem::Problem;
+use crate::http::read::{Early, Reading};
+use crate::http::segments::Segments;
+use crate::http::view::{images_param, keys_param};
 use crate::prompt::{
     IMAGE_BEGIN, IMAGE_END, LIST_COMMA, LIST_END, OPENING, image_value, list_begin, list_items,
     list_items_once, metadata_parts, state_part,
@@ -35,7 +37,7 @@ const LATEST_MAX: u64 = 1_000_000;
 /// A part of a prompt, as `OpenAI`'s chat format has it.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "the document's form of what is written here")]
-pub(super) struct PartBody {
+pub(in crate::http) struct PartBody {
     /// `text` or `image_url`.
     #[schema(rename = "type", example = "text")]
     r#type: String,
@@ -59,7 +61,7 @@ struct PromptQuery {
     shown: Vec<Shown>,
     keys: Option<Arc<[String]>>,
     latest: Option<usize>,
-    images: Images,
+    images: ImagesShown,
 }
 
 impl PromptQuery {
@@ -68,7 +70,7 @@ impl PromptQuery {
             shown: include_param(params)?,
             keys: keys_param(params)?,
             latest: params.count("latest", 1, LATEST_MAX)?,
-            images: Images::param(params)?.unwrap_or(Images::Inline),
+            images: images_param(params)?.unwrap_or(ImagesShown::Inline),
         })
     }
 }
@@ -114,7 +116,7 @@ fn board_log(name: &str) -> Result<LogName, Problem> {
         docs::ReadRefusals,
     )
 )]
-pub(super) async fn get(
+pub(in crate::http) async fn get(
     SessionPath(session): SessionPath,
     mut reading: Reading,
 ) -> Result<Response, Early> {
@@ -206,7 +208,7 @@ impl<'a> Prompt<'a> {
         let Some(log) = board.log(&LogName::Screenshots) else { return };
         for run in log.runs(0..log.len()).collect::<Vec<_>>() {
             let metadata = kept(&run, &None, metadata_parts).await;
-            if self.query.images == Images::None {
+            if self.query.images == ImagesShown::None {
                 metadata.whole().for_each(|piece| self.out.push_bytes(piece));
                 continue;
             }
@@ -222,7 +224,7 @@ impl<'a> Prompt<'a> {
         match entry.item.image() {
             Some(image) => {
                 self.out.push_str("\"");
-                if self.query.images == Images::Inline {
+                if self.query.images == ImagesShown::Inline {
                     self.out.push_image(image);
                 } else {
                     self.out.push_str(&image_url(self.session, entry.seq));
