@@ -15,6 +15,7 @@ use super::idempotency::{KEY_CHARS_MAX, KEYS_MAX};
 use super::image::IMAGE_BYTES_MAX;
 use super::json::{self, DEPTH_MAX};
 use super::log::{Entry, LogName};
+use super::profile::are_profiles;
 use super::restored::Restored;
 use super::settings::{HISTORY_KEYS_MAX, LABEL_BYTES_MAX, LABELS_MAX, Labels, Settings};
 use super::state::STATE_BYTES_MAX;
@@ -179,7 +180,8 @@ fn check_settings(settings: &Settings, labels: &Labels) -> Result<(), Foreign> {
     let keys = settings.history_keys.as_ref();
     let named = keys.is_none_or(|keys| keys.len() <= HISTORY_KEYS_MAX && keys.iter().all(short));
     check(named, "a key of the history")?;
-    check(settings.agent_states.as_ref().is_none_or(are_states), "a status of the session's own")
+    check(settings.agent_states.as_ref().is_none_or(are_states), "a status of the session's own")?;
+    check(settings.profiles.as_ref().is_none_or(are_profiles), "a profile of its prompts")
 }
 
 fn are_states(states: &AgentStates) -> bool {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! offset  size  field
-//!      0     1  format version: 3; 1 and 2 are read too
+//!      0     1  format version: 4; 1 to 3 are read too
 //!      1     4  length of the body in bytes, u32, little-endian
 //!      5     4  CRC-32 (IEEE) of format ‖ session id (16 bytes) ‖ revision (u64) ‖ body, little-endian;
 //!              before format 3 without the format, of which no changed bit gave another one that is read
@@ -16,7 +16,7 @@ use crate::board::{Revision, SessionId};
 pub const COMMIT_BYTES_MAX: usize = 64 << 20;
 
 /// The format of the body, as it is written.
-const FORMAT: u8 = 3;
+const FORMAT: u8 = 4;
 
 /// The oldest format that is still read.
 const OLDEST_FORMAT: u8 = 1;
@@ -168,7 +168,7 @@ mod tests {
     fn the_format_is_these_bytes_and_stays_so() {
         let frame = Frame::encode(SESSION, Revision(0x0102_0304), b"{\"a\":1}").unwrap();
         let golden =
-            [3, 7, 0, 0, 0, 0xed, 0x7e, 0x33, 0x0c, b'{', b'"', b'a', b'"', b':', b'1', b'}'];
+            [4, 7, 0, 0, 0, 0x78, 0x6c, 0xa6, 0xb4, b'{', b'"', b'a', b'"', b':', b'1', b'}'];
         assert_eq!(frame, golden);
         assert_eq!(
             Frame::decode(SESSION, Revision(0x0102_0304), &golden),
@@ -178,11 +178,9 @@ mod tests {
 
     #[test]
     fn a_frame_of_an_earlier_format_is_still_read() {
-        for format in [1, 2] {
-            let golden = [
-                format, 7, 0, 0, 0, 0x4f, 0x8f, 0x2f, 0xb5, b'{', b'"', b'a', b'"', b':', b'1',
-                b'}',
-            ];
+        const OLD: [u8; 4] = [0x4f, 0x8f, 0x2f, 0xb5];
+        for (format, crc) in [(1, OLD), (2, OLD), (3, [0xed, 0x7e, 0x33, 0x0c])] {
+            let golden = [&[format, 7, 0, 0, 0], &crc[..], b"{\"a\":1}"].concat();
             let body = Frame::decode(SESSION, Revision(0x0102_0304), &golden);
             assert_eq!(body, Ok(b"{\"a\":1}".as_slice()));
         }
@@ -191,7 +189,7 @@ mod tests {
     #[test]
     fn a_frame_of_one_format_is_none_of_another() {
         let frame = Frame::encode(SESSION, Revision(1), b"body").unwrap();
-        for format in [1, 2] {
+        for format in [1, 2, 3] {
             let mut other = frame.clone();
             other[0] = format;
             let found = Frame::decode(SESSION, Revision(1), &other);
@@ -203,7 +201,7 @@ mod tests {
     fn a_frame_says_what_is_wrong_with_it() {
         let decode = |frame: &[u8]| Frame::decode(SESSION, Revision(1), frame).unwrap_err();
         let frame = Frame::encode(SESSION, Revision(1), b"body").unwrap();
-        for found in [0, 4, 255] {
+        for found in [0, 5, 255] {
             let mut other = frame.clone();
             other[0] = found;
             assert_eq!(decode(&other), FrameError::UnknownFormat { found });

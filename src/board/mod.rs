@@ -67,10 +67,12 @@ pub use log::{
     CHUNK_BYTES, CHUNK_ENTRIES, Entry, Keys as TextKeys, Log, LogName, Run, RunText, SeqRange,
     Stamp, Updated,
 };
-pub use names::{AgentName, CheckpointName, InvalidName, NAME_BYTES_MAX, SessionName};
+pub use names::{AgentName, CheckpointName, InvalidName, NAME_BYTES_MAX, ProfileName, SessionName};
 pub use profile::{
-    HEADING_BYTES_MAX, Headings, ImagesShown, InvalidPart, PROFILES_MAX, PromptFormat, PromptPart,
-    PromptProfile, PromptProfiles,
+    HEADING_BYTES_MAX, Headings, ImagesShown, InvalidPart, PROFILES_BYTES_MAX, PROFILES_MAX,
+    PROMPT_KEYS_MAX, PROMPT_LATEST_MAX, PROMPT_MEMORIES_MAX, PROMPT_PARTS_MAX, PROMPT_PX_MAX,
+    PROMPT_SCREENSHOTS_MAX, PROMPT_STEPS_MAX, PROMPT_TOKENS_MAX, PromptFormat, PromptPart,
+    PromptProfile, PromptProfiles, are_parts, is_heading, is_step, profiles_bytes,
 };
 pub use rejected::{Branch, Current, Rejected};
 pub use restored::{Restored, RestoredLog};

@@ -118,6 +118,11 @@ name! {
 }
 
 name! {
+    /// The name of a prompt profile, by the same rule as a session's.
+    ProfileName, check
+}
+
+name! {
     /// The name of an agent; the same rule as [`SessionName`].
     AgentName, check
 }

@@ -10,7 +10,7 @@ use proptest::sample::select;
 
 use super::board_tests::*;
 use super::json::Exact;
-use super::shared_plan_tests::{a_fence, agent_states, shared, standing};
+use super::shared_plan_tests::{a_fence, agent_states, profiles, shared, standing};
 use super::*;
 
 /// One write and the moment of its decision.
@@ -276,14 +276,17 @@ fn settings() -> impl Strategy<Value = Set<SettingsPatch>> {
         1 => Just(Set::Reset),
         1 => any::<bool>().prop_map(Set::To),
     ];
-    let patch = (keys, keeps, max_items(), ttls(), agent_states()).prop_map(
-        |(history_keys, screenshot_to_memory, max_items, ttl, agent_states)| SettingsPatch {
-            history_keys,
-            screenshot_to_memory,
-            max_items,
-            ttl,
-            history: Set::Keep,
-            agent_states,
+    let patch = (keys, keeps, max_items(), ttls(), agent_states(), profiles()).prop_map(
+        |(history_keys, screenshot_to_memory, max_items, ttl, agent_states, profiles)| {
+            SettingsPatch {
+                history_keys,
+                screenshot_to_memory,
+                max_items,
+                ttl,
+                history: Set::Keep,
+                agent_states,
+                profiles,
+            }
         },
     );
     prop_oneof![1 => Just(Set::Keep), 1 => Just(Set::Reset), 3 => patch.prop_map(Set::To)]

@@ -1,13 +1,15 @@
 //! What a prompt may be asked for, and profiles: such wishes under a name, so that all devices ask alike.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::num::NonZeroU64;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{AgentName, InvalidName, LogName};
+use super::json::{self, Exact};
+use super::settings::LABEL_BYTES_MAX;
+use super::{AgentName, InvalidName, LogName, ProfileName};
 
 /// How many profiles a session may have.
 pub const PROFILES_MAX: usize = 64;
@@ -15,8 +17,38 @@ pub const PROFILES_MAX: usize = 64;
 /// The longest heading, in bytes.
 pub const HEADING_BYTES_MAX: usize = 256;
 
+/// The most that all profiles of a session may take, in bytes of JSON: they are part of every description of it.
+pub const PROFILES_BYTES_MAX: usize = 256 << 10;
+
+/// How many members of trajectories and memories a prompt may name.
+pub const PROMPT_KEYS_MAX: usize = 1000;
+
+/// How many agents' memories a prompt may include.
+pub const PROMPT_MEMORIES_MAX: usize = 100;
+
+/// How many parts a prompt has besides the memories: the four logs, and the state.
+const PARTS: usize = 5;
+
+/// How many parts a prompt may include.
+pub const PROMPT_PARTS_MAX: usize = PARTS + PROMPT_MEMORIES_MAX;
+
+/// How many steps a prompt may name.
+pub const PROMPT_STEPS_MAX: usize = 1000;
+
+/// How many items of each text log a prompt may be asked for.
+pub const PROMPT_LATEST_MAX: u64 = 1_000_000;
+
+/// How many screenshots a prompt may be asked for with their images.
+pub const PROMPT_SCREENSHOTS_MAX: u64 = 1_000_000;
+
+/// The longest side that an image may be asked for with, in pixels.
+pub const PROMPT_PX_MAX: u64 = 16_384;
+
+/// How many tokens a prompt may be given.
+pub const PROMPT_TOKENS_MAX: u64 = 100_000_000;
+
 /// A session's profiles, by name.
-pub type PromptProfiles = BTreeMap<String, PromptProfile>;
+pub type PromptProfiles = BTreeMap<ProfileName, PromptProfile>;
 
 /// For which models a prompt is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -171,6 +203,63 @@ pub struct PromptProfile {
     pub headings: Option<Headings>,
 }
 
+impl PromptProfile {
+    /// Whether it keeps every bound of a profile that is set here: one that was stored elsewhere may not.
+    pub(super) fn is_sound(&self) -> bool {
+        let short = |text: &String| text.len() <= LABEL_BYTES_MAX;
+        let within = |number: Option<NonZeroU64>, max: u64| number.is_none_or(|n| n.get() <= max);
+        self.include.as_ref().is_none_or(|parts| are_parts(parts))
+            && self.keys.as_ref().is_none_or(|keys| {
+                (1..=PROMPT_KEYS_MAX).contains(&keys.len()) && keys.iter().all(short)
+            })
+            && within(self.latest, PROMPT_LATEST_MAX)
+            && self.status.as_ref().is_none_or(short)
+            && self.steps.as_ref().is_none_or(|steps| {
+                (1..=PROMPT_STEPS_MAX).contains(&steps.len()) && steps.iter().all(|s| is_step(s))
+            })
+            && self.screenshots.is_none_or(|count| count <= PROMPT_SCREENSHOTS_MAX)
+            && within(self.max_px, PROMPT_PX_MAX)
+            && within(self.max_tokens, PROMPT_TOKENS_MAX)
+            && self.headings.as_ref().is_none_or(Headings::are_sound)
+    }
+}
+
+/// Whether a prompt may be asked for these parts, each once.
+#[must_use]
+pub fn are_parts(parts: &[PromptPart]) -> bool {
+    let is_memory = |part: &&PromptPart| matches!(part, PromptPart::Log(LogName::Memory(_)));
+    let distinct: BTreeSet<_> = parts.iter().collect();
+    !parts.is_empty()
+        && distinct.len() == parts.len()
+        && parts.iter().filter(is_memory).count() <= PROMPT_MEMORIES_MAX
+}
+
+/// Whether a text is a JSON number that a step may be compared with.
+#[must_use]
+pub fn is_step(text: &str) -> bool {
+    Exact::parse(text).is_some() && json::check(text, 1).is_ok()
+}
+
+/// Whether a text may be a heading: one line that is not empty.
+#[must_use]
+pub fn is_heading(text: &str) -> bool {
+    (1..=HEADING_BYTES_MAX).contains(&text.len()) && !text.contains(char::is_control)
+}
+
+/// Whether a session may have these profiles.
+pub(super) fn are_profiles(profiles: &PromptProfiles) -> bool {
+    profiles.len() <= PROFILES_MAX
+        && profiles.values().all(PromptProfile::is_sound)
+        && profiles_bytes(profiles) <= PROFILES_BYTES_MAX
+}
+
+/// How many bytes these profiles take as JSON.
+#[must_use]
+pub fn profiles_bytes(profiles: &PromptProfiles) -> usize {
+    // Nothing in them has no JSON; if it had, they would be too large.
+    serde_json::to_string(profiles).map_or(usize::MAX, |text| text.len())
+}
+
 /// Headings of a prompt's parts in place of the original's; an absent one is the original's.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -193,4 +282,12 @@ pub struct Headings {
     /// `[Memory of {agent}:]`, where `{agent}` stands for the agent's name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<String>,
+}
+
+impl Headings {
+    fn are_sound(&self) -> bool {
+        let Self { blackboard, questions, requests, trajectories, state, memory } = self;
+        let all = [blackboard, questions, requests, trajectories, state, memory];
+        all.into_iter().flatten().all(|heading| is_heading(heading))
+    }
 }

@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use serde::{Deserialize, Serialize};
 
 use super::agent::AgentStates;
-use super::{LogName, Ttl};
+use super::{LogName, PromptProfiles, Ttl};
 
 /// How many keys `history_keys` may name.
 pub const HISTORY_KEYS_MAX: usize = 256;
@@ -42,6 +42,9 @@ pub struct Settings {
     /// The statuses that its agents may have besides the built-in ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_states: Option<AgentStates>,
+    /// What its prompts may be asked for by name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profiles: Option<PromptProfiles>,
 }
 
 /// How much of a session's history is kept; what is older is let go soon after.
@@ -151,6 +154,8 @@ pub struct SettingsPatch {
     pub history: Set<History>,
     /// Of `agent_states`, all of them together.
     pub agent_states: Set<AgentStates>,
+    /// Of `profiles`, all of them together.
+    pub profiles: Set<PromptProfiles>,
 }
 
 impl SettingsPatch {
@@ -164,6 +169,7 @@ impl SettingsPatch {
         self.ttl.onto(&mut settings.ttl);
         self.history.onto(&mut settings.history);
         self.agent_states.onto(&mut settings.agent_states);
+        self.profiles.onto(&mut settings.profiles);
         settings
     }
 }

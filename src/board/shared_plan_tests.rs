@@ -156,6 +156,18 @@ pub(super) fn agent_states() -> impl Strategy<Value = Set<AgentStates>> {
     prop_oneof![3 => Just(Set::Keep), 1 => Just(Set::Reset), 2 => wait]
 }
 
+pub(super) fn profiles() -> impl Strategy<Value = Set<PromptProfiles>> {
+    let steps = option::of(vec(select(vec!["1", "2.0", "-1E5"]), 1..3));
+    let headings = Headings { state: Some("[é:]".to_owned()), ..Default::default() };
+    let profile = (steps, option::of(Just(headings))).prop_map(|(steps, headings)| {
+        let steps = steps.map(|steps| steps.into_iter().map(str::to_owned).collect());
+        PromptProfile { steps, headings, ..Default::default() }
+    });
+    let named = profile
+        .prop_map(|profile| Set::To(PromptProfiles::from([("p \"1\"".parse().unwrap(), profile)])));
+    prop_oneof![3 => Just(Set::Keep), 1 => Just(Set::Reset), 2 => named]
+}
+
 fn test() -> impl Strategy<Value = Test> {
     let values = ["1.0", "{}", r#"{"b":2}"#, "[1,{\"q\":100}]"].map(json).to_vec();
     let version = option::of(Just(Version { session: ID, changed: Revision(99) }));

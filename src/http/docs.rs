@@ -4,6 +4,7 @@
 mod changes;
 mod kinds;
 mod params;
+mod profiles;
 mod refusals;
 mod schemas;
 mod settings;
@@ -27,6 +28,10 @@ pub(super) use params::{
     InboxParams, LifetimeQuery, ListQuery, ListWaitQuery, MinRevision, PageQuery, PageWaitQuery,
     PastQuery, PromptQuery, ReadingQuery, RemovalQuery, Removes, SeenQuery, SessionUntilQuery,
     ShownQuery, UntilQuery, WaitQuery, WaitingQuery, Writes,
+};
+pub(super) use profiles::{
+    profiles_patch, prompt_agent, prompt_format, prompt_headings, prompt_latest, prompt_parts,
+    prompt_px, prompt_screenshots, prompt_tokens,
 };
 pub(super) use refusals::{
     AnswerRefusals, AppendRefusals, AuditRefusals, CheckpointRefusals, ClaimRefusals,

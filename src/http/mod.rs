@@ -39,6 +39,7 @@ mod params;
 mod past;
 mod path;
 mod problem;
+mod profiles;
 mod prompt;
 mod questions;
 mod read;

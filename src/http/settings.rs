@@ -11,6 +11,7 @@ use super::claims::ttl_member;
 use super::docs;
 use super::error::{child, invalid_field, object_required, unknown_field};
 use super::problem::Problem;
+use super::profiles::{PromptProfilesBody, profiles};
 use crate::board::json::{self, Kind};
 use crate::board::{
     AGENT_STATES_MAX, AgentStates, ByteSize, HISTORY_KEYS_MAX, History, LABEL_BYTES_MAX, MaxItems,
@@ -50,6 +51,10 @@ pub(super) struct SettingsBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, value_type = Option<BTreeMap<String, MovesBody>>)]
     agent_states: Option<AgentStates>,
+    /// What its prompts may be asked for by name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    profiles: Option<PromptProfilesBody>,
 }
 
 /// How much of a history is kept: a number of revisions, or an age or a size with its unit.
@@ -105,6 +110,8 @@ pub(super) struct SettingsPatchBody {
     history: Option<String>,
     #[schema(required = false, schema_with = docs::agent_states_patch)]
     agent_states: Option<BTreeMap<String, MovesBody>>,
+    #[schema(required = false, schema_with = docs::profiles_patch)]
+    profiles: Option<PromptProfilesBody>,
 }
 
 impl From<&Settings> for SettingsBody {
@@ -116,6 +123,7 @@ impl From<&Settings> for SettingsBody {
             ttl: settings.ttl.map(String::from),
             history: settings.history.map(HistoryBody::from),
             agent_states: settings.agent_states.clone(),
+            profiles: settings.profiles.as_ref().map(PromptProfilesBody::from),
         }
     }
 }
@@ -131,6 +139,7 @@ pub(super) fn settings_patch(object: &str) -> Result<SettingsPatch, Problem> {
             "/settings/ttl" => patch.ttl = set(&at, value, ttl_member)?,
             "/settings/history" => patch.history = history(&at, value)?,
             "/settings/agent_states" => patch.agent_states = set(&at, value, agent_states)?,
+            "/settings/profiles" => patch.profiles = set(&at, value, profiles)?,
             _ => return Err(unknown_field(at)),
         }
     }
@@ -175,7 +184,7 @@ fn history_keys(at: &str, value: &str) -> Result<Vec<String>, Problem> {
 }
 
 /// An array of names, each with its place.
-fn names(at: &str, value: &str, max: usize) -> Result<Vec<String>, Problem> {
+pub(super) fn names(at: &str, value: &str, max: usize) -> Result<Vec<String>, Problem> {
     if json::kind(value) != Kind::Array {
         return Err(invalid_field(at.to_owned(), "an array of names is needed here"));
     }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::*;
-use crate::board::Code;
+use crate::board::{Code, PromptProfiles};
 use crate::http::RequestId;
 
 fn read(settings: &str) -> SettingsPatch {
@@ -31,9 +31,15 @@ fn states(text: &str) -> AgentStates {
 #[test]
 fn an_absent_setting_stays_and_null_resets_it() {
     assert_eq!(read("{}"), SettingsPatch::default());
-    for name in
-        ["history_keys", "screenshot_to_memory", "max_items", "ttl", "history", "agent_states"]
-    {
+    for name in [
+        "history_keys",
+        "screenshot_to_memory",
+        "max_items",
+        "ttl",
+        "history",
+        "agent_states",
+        "profiles",
+    ] {
         let settings = Settings {
             history_keys: Some(Vec::new()),
             screenshot_to_memory: Some(false),
@@ -41,10 +47,11 @@ fn an_absent_setting_stays_and_null_resets_it() {
             ttl: "30d".parse().ok(),
             history: Some(History::Revisions(1)),
             agent_states: Some(AgentStates::new()),
+            profiles: Some(PromptProfiles::new()),
         };
         let left = read(&format!("{{\"{name}\":null}}")).apply(&settings);
         let shown = serde_json::to_value(SettingsBody::from(&left)).unwrap();
-        assert_eq!((shown.as_object().unwrap().len(), shown.get(name)), (5, None), "{name}");
+        assert_eq!((shown.as_object().unwrap().len(), shown.get(name)), (6, None), "{name}");
     }
 }
 

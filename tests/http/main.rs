@@ -52,6 +52,7 @@ mod paging;
 mod past;
 mod past_reads;
 mod polling;
+mod profiles;
 mod prompt;
 mod prompt_length;
 mod python_value;

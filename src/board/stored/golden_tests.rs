@@ -1,4 +1,4 @@
-//! Format 3, and what was written in formats 1 and 2, as literal bytes: any later version reads them.
+//! Format 4, and what was written in formats 1 to 3, as literal bytes: any later version reads them.
 
 use crate::board::*;
 
@@ -68,6 +68,11 @@ const CHANGES_OF_FORMAT_3: [&str; 14] = [
     r#"{"adopted":{"name":"sess_2","after":0}}"#,
 ];
 
+const CHANGES_OF_FORMAT_4: [&str; 2] = [
+    r#"{"configured":{"settings":{"profiles":{"p \"é\"":{"format":"anthropic","include":["questions","memory:日本","state"],"keys":["a","é"],"latest":5,"agent":"A","status":"FAIL","steps":["1","2.0"],"screenshots":0,"images":"none","max_px":1024,"cache_marks":true,"max_tokens":8000,"headings":{"blackboard":"a","questions":"b","requests":"c","trajectories":"d","state":"e","memory":"{agent}"}}}},"labels":{}}}"#,
+    r#"{"configured":{"settings":{"profiles":{"a":{"format":"parts","images":"inline"},"b":{"format":"responses","images":"url"},"c":{"format":"gemini"},"d":{"format":"markdown","headings":{}}}},"labels":{}}}"#,
+];
+
 const RESTORED_LOGS: &str = concat!(
     r#"{"restored":{"to":7,"logs":[{"log":"questions","removed":[[5,6],[9,9]]},"#,
     r#"{"log":"requests","entries":["#,
@@ -97,6 +102,8 @@ fn commit_of_format_1() -> String {
 
 const FORMAT_1_CHECKSUM: [u8; 4] = 0x2159_b9f5_u32.to_le_bytes();
 
+const FORMAT_3_CHECKSUM: [u8; 4] = 0x3639_2cc7_u32.to_le_bytes();
+
 const FORMAT_2_CHECKSUM: [u8; 4] = 0xe418_427f_u32.to_le_bytes();
 
 const IDEMPOTENCY: &str = concat!(
@@ -110,8 +117,15 @@ fn commit_of_format_2() -> String {
     commit_of(IDEMPOTENCY, &changes.join(","))
 }
 
+fn commit_of_format_3() -> String {
+    let changes =
+        [changes_of_format_1(), CHANGES_OF_FORMAT_2.join(","), CHANGES_OF_FORMAT_3.join(",")];
+    commit_of(IDEMPOTENCY, &changes.join(","))
+}
+
 fn commit_text() -> String {
     let later = CHANGES_OF_FORMAT_2.into_iter().chain(CHANGES_OF_FORMAT_3);
+    let later = later.chain(CHANGES_OF_FORMAT_4);
     let changes: Vec<String> =
         std::iter::once(changes_of_format_1()).chain(later.map(str::to_owned)).collect();
     commit_of(IDEMPOTENCY, &changes.join(","))
@@ -130,7 +144,7 @@ fn a_commit_is_these_bytes_and_stays_so() {
     let commit = stored::decode_commit(commit_text().as_bytes()).unwrap();
     assert_eq!(text(stored::encode_commit(&commit).unwrap()), commit_text());
     assert_eq!((commit.revision, commit.at), (Revision(42), Timestamp(1_795_244_591_123)));
-    assert_eq!((commit.nonce, commit.changes.len()), (Nonce(u64::MAX), 42));
+    assert_eq!((commit.nonce, commit.changes.len()), (Nonce(u64::MAX), 44));
     let Change::Appended { items, .. } = &commit.changes[4] else { panic!("{commit:?}") };
     assert_eq!(items[0].image(), None);
     assert_eq!(items[1].image().unwrap().size, Some((5, 3)));
@@ -146,12 +160,13 @@ fn a_commit_is_these_bytes_and_stays_so() {
 }
 
 #[test]
-fn what_formats_1_and_2_wrote_is_still_read() {
+fn what_formats_1_to_3_wrote_is_still_read() {
     let whole = stored::decode_commit(commit_text().as_bytes()).unwrap();
     // The checksums of those formats are not ours, so the frames are literal too.
     for (format, body, crc, changes) in [
         (1, commit_of_format_1(), FORMAT_1_CHECKSUM, 10),
         (2, commit_of_format_2(), FORMAT_2_CHECKSUM, 28),
+        (3, commit_of_format_3(), FORMAT_3_CHECKSUM, 42),
     ] {
         let length = u32::try_from(body.len()).unwrap().to_le_bytes();
         let frame = [&[format][..], &length, &crc, body.as_bytes()].concat();
@@ -159,7 +174,7 @@ fn what_formats_1_and_2_wrote_is_still_read() {
         let read = Frame::decode(session, Revision(42), &frame).unwrap();
         let commit = stored::decode_commit(read).unwrap();
         assert_eq!(commit.changes, whole.changes[..changes]);
-        assert_eq!(commit.kept.is_some(), format == 2);
+        assert_eq!(commit.kept.is_some(), format > 1);
         assert_eq!(text(stored::encode_commit(&commit).unwrap()), body);
     }
 }
@@ -268,6 +283,9 @@ fn an_unknown_member_is_refused_in_each_object_of_ours() {
         r#"{"path":["a/b"],"value""#,
         r#"{"seq":4,"expires_at":64000"#,
         r#"{"profile":{"type" "#,
+        r#"{"profiles""#,
+        r#"{"format":"anthropic""#,
+        r#"{"blackboard":"a""#,
         r#"{"adopted""#,
         r#"{"name":"sess_2","after":41"#,
     ] {
@@ -324,6 +342,12 @@ fn a_missing_member_or_an_unknown_kind_is_refused() {
         (r#""requests":2"#, r#""requests":0"#),
         (r#""ttl":"30d""#, r#""ttl":"30""#),
         (r#""from":["CONTINUE"],"#, ""),
+        (r#""format":"anthropic""#, r#""format":"claude""#),
+        (r#""images":"none""#, r#""images":"no""#),
+        (r#""latest":5"#, r#""latest":0"#),
+        (r#""steps":["1","2.0"]"#, r#""steps":[1]"#),
+        (r#""memory:日本""#, r#""memory:a/b""#),
+        (r#""profiles":{"a""#, r#""profiles":{"a/b""#),
     ] {
         assert!(whole.contains(from), "{from}");
         assert!(!is_commit(&whole.replacen(from, to, 1)), "{from} -> {to}");

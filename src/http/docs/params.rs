@@ -7,10 +7,11 @@ use utoipa::openapi::schema::{ArrayBuilder, Object, ObjectBuilder, Schema, Type}
 use utoipa::openapi::{RefOr, Required};
 
 use super::schemas::{
-    ENCODED_NAME, INBOX_PLACE, LIST_MAX, NUMBER, PART, TTL, UNTIL_WAIT, WAIT, boolean,
+    ENCODED_NAME, INBOX_PLACE, LIST_MAX, NUMBER, PART, PROMPT_PART, TTL, UNTIL_WAIT, WAIT, boolean,
     checkpoint_name, json_text, last_k, member, moment, name, one_of, pattern,
     revision_or_checkpoint, schema_ref, tags, text, unsigned,
 };
+use crate::board::PROMPT_PARTS_MAX;
 use crate::http::changes::KINDS;
 
 macro_rules! params {
@@ -114,7 +115,7 @@ params! {
     /// What a prompt shows.
     PromptQuery = [
         list("include", "Only these parts; their order in the prompt is fixed, and at most 100 are memories",
-            pattern("^(questions|requests|trajectories|screenshots|state|memory:(?!\\.{1,2}$)[^/\\u0000-\\u001f\\u007f-\\u009f]+)$"), Some(105)),
+            pattern(PROMPT_PART), Some(PROMPT_PARTS_MAX)),
         list("keys", "Show only these members of trajectories and memories; else those of the session's \
             `history_keys`, else all", member(), Some(LIST_MAX)),
         query("latest", "Only the last N items of each text log", unsigned(1, 1_000_000)),

@@ -38,6 +38,9 @@ pub(super) const UNTIL_WAIT: &str = "With `until`, `If-None-Match` or `min_revis
 pub(super) const PART: &str =
     "^(questions|requests|trajectories|screenshots|agents(/[^/,]+(/memory)?)?|state(/[^/,]+)*)$";
 
+/// A part of a prompt.
+pub(super) const PROMPT_PART: &str = r"^(questions|requests|trajectories|screenshots|state|memory:(?!\.{1,2}$)[^/\u0000-\u001f\u007f-\u009f]+)$";
+
 /// A percent-encoded name.
 pub(super) const ENCODED_NAME: &str = r"^([!-$&-.0-~]|%[0-9A-Fa-f]{2})+$";
 

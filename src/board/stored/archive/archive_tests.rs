@@ -17,6 +17,11 @@ const IMAGES: [&[u8]; 3] = [b"one", b"two", b"three"];
 /// The SHA-256 of `abc`.
 const DIGEST: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
 
+/// The change of a session's settings to a profile.
+fn profiled(profile: &str) -> String {
+    format!(r#"{{"configured":{{"settings":{{"profiles":{{"p":{profile}}}}},"labels":{{}}}}}}"#)
+}
+
 fn created() -> String {
     r#"{"revision":6,"at":999,"nonce":1,"changes":[{"created":{"name":"s","settings":{},"labels":{}}},{"appended":{"log":"requests","first":1,"items":[{ "a" : 1E5 }]}}]}"#.to_owned()
 }
@@ -190,6 +195,7 @@ fn with_commit(changes: &str, at: i64, rest: &str) -> String {
 fn a_commit_beyond_what_is_written_here_is_refused_though_its_checksum_holds() {
     let fits = |changes: &str| read(with_commit(changes, 1000, "").as_bytes()).is_ok();
     assert!(fits(r#"{"cleared":{"log":"requests"}}"#));
+    assert!(fits(&profiled(r#"{"max_px":16384,"steps":["1"]}"#)));
     assert!(fits(r#"{"awaited":{"first":1,"last":1,"expires_at":1795244591123}}"#).eq(&false));
     for changes in [
         r#"{"deleted":{}}"#.to_owned(),
@@ -226,6 +232,15 @@ fn a_commit_beyond_what_is_written_here_is_refused_though_its_checksum_holds() {
         ),
         r#"{"configured":{"settings":{"agent_states":{"FAIL":{"from":[],"to":[]}}},"labels":{}}}"#
             .to_owned(),
+        profiled(r#"{"max_px":16385}"#),
+        profiled(r#"{"max_tokens":100000001}"#),
+        profiled(r#"{"latest":1000001}"#),
+        profiled(r#"{"screenshots":1000001}"#),
+        profiled(r#"{"keys":[]}"#),
+        profiled(r#"{"include":["state","state"]}"#),
+        profiled(r#"{"steps":["one"]}"#),
+        profiled(r#"{"headings":{"state":""}}"#),
+        profiled(&format!(r#"{{"status":"{}"}}"#, "x".repeat(LABEL_BYTES_MAX + 1))),
         r#"{"adopted":{"name":"t","after":9007199254740991}}"#.to_owned(),
         format!(
             r#"{{"appended":{{"log":"screenshots","first":1,"items":[{{"image_str":""}}],"images":[[0,{{"at":14,"head":"data:image/png;base64,","sha256":"{DIGEST}","bytes":99999999}}]]}}}}"#
