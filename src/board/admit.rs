@@ -5,7 +5,7 @@ use super::admit_restored::admit_restored;
 use super::asked::{AWAITED_AT_ONCE_MAX, Awaited, DEFAULT_BYTES_MAX};
 use super::checkpoint::CHECKPOINTS_MAX;
 use super::claim::{Claim, Work};
-use super::commit::{Change, Commit, Due};
+use super::commit::{Change, Commit, Due, IMAGES_FORGOTTEN_MAX};
 use super::json::{self, DEPTH_MAX, Kind};
 use super::state::{State, StatePath};
 use super::{
@@ -112,6 +112,12 @@ pub enum Misfit {
     /// A history comes to its name together with other changes.
     #[error("a history comes to a name by a commit that does nothing else")]
     NotAlone,
+    /// It forgets an image that is not known, comes out of order or is named by an entry, or too many.
+    #[error("the image {sha256} cannot be forgotten")]
+    ImageForgotten {
+        /// Which image.
+        sha256: Digest,
+    },
     /// More keys are forgotten than there are.
     #[error("{found} keys are to be forgotten, of {known}")]
     Keys {
@@ -223,6 +229,7 @@ fn admit_change(
             let known = board.checkpoints.contains_key(name);
             if known { Ok(()) } else { Err(Misfit::Checkpoint { checkpoint: name.clone() }) }
         }
+        Change::ImagesForgotten { images } => admit_forgotten(board, images),
         Change::Restored(restored) => admit_restored(board, commit.stamp(), restored),
         Change::Adopted { .. } => {
             if commit.changes.len() == 1 {
@@ -326,6 +333,26 @@ pub(super) fn admit_images<'a>(
         }
     }
     Ok(())
+}
+
+/// Images that are known, in order, and that no entry names.
+fn admit_forgotten(board: &Board, images: &[Digest]) -> Result<(), Misfit> {
+    let misfit = |sha256: &Digest| Err(Misfit::ImageForgotten { sha256: *sha256 });
+    if images.is_empty() {
+        return Err(Misfit::Nothing);
+    }
+    if let Some(beyond) = images.get(IMAGES_FORGOTTEN_MAX) {
+        return misfit(beyond);
+    }
+    let mut before = None;
+    for sha256 in images {
+        if before >= Some(sha256) || !board.has_image(sha256) {
+            return misfit(sha256);
+        }
+        before = Some(sha256);
+    }
+    let is_forgotten = |image: &&Image| images.binary_search(&image.sha256).is_ok();
+    board.named_images().find(is_forgotten).map_or(Ok(()), |image| misfit(&image.sha256))
 }
 
 /// An image goes between two quotes, and its data URL needs no escape there.

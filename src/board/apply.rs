@@ -15,7 +15,7 @@ use super::log::{SeqRange, Stamp};
 use super::restored::{end_claims, restore};
 use super::state::State;
 use super::{
-    AgentName, Board, CheckpointName, Item, Json, Log, LogName, Revision, Seq, SessionName,
+    AgentName, Board, CheckpointName, Digest, Item, Json, Log, LogName, Revision, Seq, SessionName,
 };
 
 /// Makes the board what it is after this commit.
@@ -30,7 +30,7 @@ pub fn apply(board: &mut Board, commit: &Commit) {
 pub(super) fn close(board: &mut Board, commit: &Commit) {
     board.revision = commit.revision;
     board.updated_at = commit.at;
-    if !commit.is_expiry() {
+    if !commit.is_nobodys() {
         board.written_at = commit.at;
     }
     if let Some(agent) = &commit.agent
@@ -115,6 +115,7 @@ pub(super) fn apply_change(board: &mut Board, change: &Change, stamp: Stamp<'_>)
         }
         Change::Restored(restored) => restore(board, restored, stamp),
         Change::Adopted { name, after, .. } => adopt(board, name, *after, stamp),
+        Change::ImagesForgotten { images } => forget_images(board, images),
     }
 }
 
@@ -123,6 +124,12 @@ pub(super) fn keep_images<'a>(board: &mut Board, items: impl IntoIterator<Item =
         if board.images.insert(image.sha256, image.bytes).is_none() {
             board.image_bytes += image.bytes;
         }
+    }
+}
+
+fn forget_images(board: &mut Board, images: &[Digest]) {
+    for sha256 in images {
+        board.image_bytes -= board.images.remove(sha256).unwrap_or_default();
     }
 }
 

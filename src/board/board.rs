@@ -13,7 +13,7 @@ use super::idempotency::{Kept, Keys};
 use super::settings::{Labels, Settings};
 use super::state::State;
 use super::{
-    AgentName, CheckpointName, Digest, Log, LogName, Revision, Seq, SessionId, SessionName,
+    AgentName, CheckpointName, Digest, Image, Log, LogName, Revision, Seq, SessionId, SessionName,
     Timestamp,
 };
 
@@ -156,8 +156,7 @@ impl Board {
     /// item is copied.
     #[must_use]
     pub fn forked(&self, id: SessionId) -> Self {
-        let entries = self.logs.iter().chain(self.memories.values()).flat_map(Log::iter);
-        let named = entries.filter_map(|entry| entry.item.image());
+        let named = self.named_images();
         let images: OrdMap<_, _> = named.map(|image| (image.sha256, image.bytes)).collect();
         let image_bytes = images.values().sum();
         let (oldest, keys) = (self.revision, Keys::default());
@@ -293,15 +292,28 @@ impl Board {
         self.bytes
     }
 
-    /// The bytes of all images that its history names, each counted once.
+    /// The bytes of all images that its history names and that are not forgotten, each counted once.
     #[must_use]
     pub fn image_bytes(&self) -> u64 {
         self.image_bytes
     }
 
-    /// The images that its history names, with their bytes.
+    /// The images that its history names and that are not forgotten, with their bytes. All that is kept of the
+    /// history names no other.
     pub fn images(&self) -> impl Iterator<Item = (&Digest, &u64)> {
         self.images.iter()
+    }
+
+    /// Whether an image is one of [`images`](Self::images).
+    #[must_use]
+    pub fn has_image(&self, sha256: &Digest) -> bool {
+        self.images.contains_key(sha256)
+    }
+
+    /// The images that its entries name, once for each entry.
+    pub fn named_images(&self) -> impl Iterator<Item = &Image> {
+        let entries = self.logs.iter().chain(self.memories.values()).flat_map(Log::iter);
+        entries.filter_map(|entry| entry.item.image())
     }
 
     /// The version of the whole session: any commit changes it.

@@ -1,5 +1,6 @@
 //! What may be asked of a board, and what is answered.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::agent::Status;
@@ -8,8 +9,8 @@ use super::idempotency::Key;
 use super::settings::{LabelsPatch, Set, SettingsPatch};
 use super::state::{StatePath, StateValue};
 use super::{
-    AgentName, Board, CheckpointName, Item, Json, LogName, Nonce, Revision, Seq, SessionName,
-    Timestamp, Ttl, Version,
+    AgentName, Board, CheckpointName, Digest, Item, Json, LogName, Nonce, Revision, Seq,
+    SessionName, Timestamp, Ttl, Version,
 };
 
 /// One write, as a caller wants it.
@@ -192,6 +193,13 @@ pub enum Command {
         board: Arc<Board>,
         /// The session that it was forked from.
         fork_of: Option<SessionName>,
+    },
+    /// Forget images that nothing of what is kept names. Only the server asks for that.
+    ForgetImages {
+        /// The version of the session up to which it has looked at what is kept.
+        seen: Version,
+        /// Their digests, at most [`IMAGES_FORGOTTEN_MAX`](super::IMAGES_FORGOTTEN_MAX).
+        images: BTreeSet<Digest>,
     },
     /// Do the one or the other, in one commit.
     Transact(Box<Transaction>),

@@ -10,12 +10,15 @@ use super::restored::Restored;
 use super::settings::{Labels, Settings};
 use super::state::StatePath;
 use super::{
-    AgentName, CheckpointName, Item, Json, LogName, Nonce, Revision, Seq, SeqRange, SessionName,
-    Timestamp,
+    AgentName, CheckpointName, Digest, Item, Json, LogName, Nonce, Revision, Seq, SeqRange,
+    SessionName, Timestamp,
 };
 
 /// The most items that one commit may bring.
 pub const COMMIT_ITEMS_MAX: usize = 500_000;
+
+/// The most images that one commit may forget.
+pub const IMAGES_FORGOTTEN_MAX: usize = 10_000;
 
 /// Everything that one write changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,7 +56,7 @@ impl Commit {
     /// too, though a question gets an answer by it: it must come to its end whatever room there is.
     #[must_use]
     pub fn only_removes(&self) -> bool {
-        self.is_expiry()
+        self.is_nobodys()
             || !self.changes.is_empty()
                 && self.changes.iter().all(|change| {
                     matches!(
@@ -76,10 +79,11 @@ impl Commit {
         self.revision == after.next() || (adopts && self.revision > after)
     }
 
-    /// Whether it only took note of what ran out, so that nobody wrote anything.
+    /// Whether it only took note of what ran out, or forgot what nothing names, so that nobody wrote anything.
     #[must_use]
-    pub fn is_expiry(&self) -> bool {
-        matches!(self.changes.first(), Some(Change::Expired(_)))
+    pub fn is_nobodys(&self) -> bool {
+        let first = self.changes.first();
+        matches!(first, Some(Change::Expired(_) | Change::ImagesForgotten { .. }))
     }
 
     /// What it is in one word: the kind of its changes, or `transaction` where they differ. One that changes
@@ -118,7 +122,8 @@ impl Commit {
             | Change::Finished { .. }
             | Change::Expired(_)
             | Change::CheckpointPut { .. }
-            | Change::CheckpointRemoved { .. } => false,
+            | Change::CheckpointRemoved { .. }
+            | Change::ImagesForgotten { .. } => false,
         })
     }
 
@@ -288,6 +293,12 @@ pub enum Change {
         /// The session that it was forked from.
         fork_of: Option<SessionName>,
     },
+    /// Images that no entry names any more do not count, and their bytes may go. What is kept of the history
+    /// before it does not name them either.
+    ImagesForgotten {
+        /// Their digests, in ascending order.
+        images: Vec<Digest>,
+    },
 }
 
 /// What may come to its end by time.
@@ -334,6 +345,7 @@ impl Change {
             Self::CheckpointRemoved { .. } => "checkpoint_removed",
             Self::Restored(_) => "restored",
             Self::Adopted { .. } => "adopted",
+            Self::ImagesForgotten { .. } => "images_forgotten",
         }
     }
 
@@ -373,7 +385,8 @@ impl Change {
             | Self::CheckpointPut { .. }
             | Self::CheckpointRemoved { .. }
             | Self::Restored(_)
-            | Self::Adopted { .. } => &[],
+            | Self::Adopted { .. }
+            | Self::ImagesForgotten { .. } => &[],
         }
     }
 }

@@ -9,7 +9,7 @@ use super::agent::{
     AGENT_STATES_MAX, AGENTS_MAX, Agent, AgentStates, PROFILE_BYTES_MAX, Profile, Status,
 };
 use super::claim::{Done, Work};
-use super::commit::{COMMIT_ITEMS_MAX, Change, Commit};
+use super::commit::{COMMIT_ITEMS_MAX, Change, Commit, IMAGES_FORGOTTEN_MAX};
 use super::decide::check_fields;
 use super::idempotency::{KEY_CHARS_MAX, KEYS_MAX};
 use super::image::IMAGE_BYTES_MAX;
@@ -242,6 +242,9 @@ impl Bounds {
             Change::Awaited { until, .. } => self.end(until.expires_at),
             Change::Finished { result, .. } => result.as_ref().map_or(Ok(()), check_json),
             Change::Restored(restored) => self.check_restored(restored),
+            Change::ImagesForgotten { images } => {
+                check(images.len() <= IMAGES_FORGOTTEN_MAX, "forgotten images")
+            }
             Change::Deleted
             | Change::Appended { .. }
             | Change::Cleared { .. }

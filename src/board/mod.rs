@@ -55,7 +55,7 @@ pub use command::{
     Answer, Command, Condition, Edit, Matches, Moment, Policy, Terms, Test, Transaction, Which,
     Write,
 };
-pub use commit::{COMMIT_ITEMS_MAX, Change, Commit, Due};
+pub use commit::{COMMIT_ITEMS_MAX, Change, Commit, Due, IMAGES_FORGOTTEN_MAX};
 pub use decide::{Decision, decide, expire, patchable, permits};
 pub use foreign::{CLOCK_AHEAD_MS_MAX, FOREIGN_REVISION_MAX, Foreign};
 pub use frame::{COMMIT_BYTES_MAX, Frame, FrameError};
@@ -111,6 +111,8 @@ mod condition_tests;
 mod decide_tests;
 #[cfg(test)]
 mod expiry_tests;
+#[cfg(test)]
+mod forgotten_tests;
 #[cfg(test)]
 mod image_tests;
 #[cfg(test)]

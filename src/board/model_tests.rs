@@ -101,7 +101,8 @@ impl Model {
             Command::Restore { then } => self.restore(then),
             Command::PutCheckpoint { .. }
             | Command::RemoveCheckpoint { .. }
-            | Command::Adopt { .. } => {}
+            | Command::Adopt { .. }
+            | Command::ForgetImages { .. } => {}
             Command::AnswerQuestion { question, answer } => {
                 let patch = serde_json::json!({ "answer": answer }).to_string();
                 let answered = |old: &Item| item(&json::merge_patch(old.text(), &patch));

@@ -63,6 +63,9 @@ impl Play {
     fn take(&mut self, step: &Step, nonce: u64) {
         let moment = step.moment(&mut self.clock, nonce);
         self.expire(moment.now);
+        if nonce.is_multiple_of(4) {
+            self.forget_images(moment);
+        }
         let fork = SessionId(Uuid::from_u128(1_000 + u128::from(nonce)));
         let write = in_time(step.write(&self.live), &self.past, &self.elders, fork);
         if let Some(key) = &write.terms.key {
@@ -123,7 +126,7 @@ impl Play {
     /// What is over goes first, as in the service.
     fn expire(&mut self, now: Timestamp) {
         while let Some(commit) = expire(&self.live, now, Nonce(0)) {
-            assert!(commit.is_expiry() && commit.only_removes());
+            assert!(commit.is_nobodys() && commit.only_removes());
             assert_eq!(Some(&commit), expire(&self.based, now, Nonce(0)).as_ref());
             self.check_commit(&commit);
             for change in &commit.changes {
@@ -142,6 +145,31 @@ impl Play {
         }
         assert!(self.live.next_due().is_none_or(|next| next > now));
         assert_eq!(self.live.due(now, usize::MAX), []);
+    }
+
+    /// All images that no entry names: what names them in the history does not count here.
+    fn forget_images(&mut self, moment: Moment<'_>) {
+        let images = self.images.keys().copied().chain([Digest::of(b"none")]).collect();
+        let write = write(Command::ForgetImages { seen: self.live.version(), images });
+        let Ok(decision) = decide(&self.live, &write, moment) else {
+            return assert!(self.live.life.is_none());
+        };
+        let named: BTreeSet<Digest> = self.live.named_images().map(|image| image.sha256).collect();
+        self.images.retain(|sha256, _| named.contains(sha256));
+        if let Some(commit) = &decision.commit {
+            assert!(commit.is_nobodys() && commit.only_removes());
+            self.commit(commit);
+        }
+        assert_eq!(self.live, decision.board);
+        self.check_boards();
+        let write = Write {
+            command: Command::ForgetImages {
+                seen: Version { changed: Revision(0), ..self.live.version() },
+                images: BTreeSet::new(),
+            },
+            ..write
+        };
+        assert_eq!(decide(&self.live, &write, moment), Err(Rejected::Stale));
     }
 
     /// A base decides as the board, and nothing is committed where nothing changes.

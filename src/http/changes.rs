@@ -6,15 +6,18 @@ use super::path::{agent_url, entry_url, image_url, log_path, log_url, place_path
 use super::settings::SettingsBody;
 use super::view::{push, write_image, write_imageless};
 use crate::board::{
-    AgentName, Change, Commit, Due, Item, Json, Labels, LogName, Restored, Seq, SeqRange,
+    AgentName, Change, Commit, Digest, Due, Item, Json, Labels, LogName, Restored, Seq, SeqRange,
     SessionName, Settings, StatePath, Timestamp, json,
 };
 
 /// From this size on an event shows its changes in brief.
 pub(super) const EVENT_BYTES_MAX: usize = 256 << 10;
 
+/// What a forgotten image takes of it: 64 digits, quotes, and what is between two.
+const FORGOTTEN_BYTES: usize = 67;
+
 /// What a commit can be, in one word: the kinds of changes, and two that no change has.
-pub(super) const KINDS: [&str; 28] = [
+pub(super) const KINDS: [&str; 29] = [
     "created",
     "configured",
     "deleted",
@@ -41,6 +44,7 @@ pub(super) const KINDS: [&str; 28] = [
     "checkpoint_removed",
     "restored",
     "adopted",
+    "images_forgotten",
     "transaction",
     "unchanged",
 ];
@@ -106,6 +110,7 @@ fn contents(change: &Change) -> usize {
         Change::StateAppended { elements, .. } => elements.iter().map(text).sum(),
         Change::AgentPut { profile, .. } => profile.item().text().len(),
         Change::Finished { result, .. } => result.as_ref().map_or(0, text),
+        Change::ImagesForgotten { images } => images.len() * FORGOTTEN_BYTES,
         Change::Created { .. }
         | Change::Configured { .. }
         | Change::Deleted
@@ -208,6 +213,7 @@ impl Writer<'_> {
                     self.text("fork_of", origin.as_str());
                 }
             }
+            Change::ImagesForgotten { images } => self.forgotten(images),
             Change::Deleted | Change::Expired(Due::Session) => {}
         }
         self.out.push('}');
@@ -299,6 +305,14 @@ impl Writer<'_> {
         write_list(&restored.state, self.out, |(path, _), out| json::quote(&place_path(path), out));
         self.name("agents");
         write_list(&restored.agents, self.out, |(agent, _), out| json::quote(agent.as_str(), out));
+    }
+
+    fn forgotten(&mut self, images: &[Digest]) {
+        if self.form == Form::Brief {
+            return self.number("count", images.len() as u64);
+        }
+        self.name("images");
+        write_list(images, self.out, |sha256, out| push(out, format_args!("\"{sha256}\"")));
     }
 
     fn name(&mut self, name: &str) {

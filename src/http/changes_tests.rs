@@ -196,6 +196,15 @@ fn questions_and_checkpoints_are_shown() {
         &Change::CheckpointRemoved { name: name() },
         r#"{"kind":"checkpoint_removed","name":"before \"it\""}"#,
     );
+    differs(
+        &Change::ImagesForgotten { images: vec![Digest([0; 32]), Digest([0xfe; 32])] },
+        &format!(
+            r#"{{"kind":"images_forgotten","images":["{}","{}"]}}"#,
+            "00".repeat(32),
+            "fe".repeat(32)
+        ),
+        r#"{"kind":"images_forgotten","count":2}"#,
+    );
 }
 
 #[test]

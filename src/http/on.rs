@@ -127,7 +127,8 @@ impl On {
             | Change::CheckpointPut { .. }
             | Change::CheckpointRemoved { .. }
             | Change::Restored(_)
-            | Change::Adopted { .. } => false,
+            | Change::Adopted { .. }
+            | Change::ImagesForgotten { .. } => false,
         }
     }
 

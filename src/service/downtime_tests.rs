@@ -48,7 +48,7 @@ async fn what_ended_while_the_server_was_down_is_a_commit_before_anything_is_ser
 
     let stored = commits(dir.path());
     assert_eq!(stored.len(), 7 + 3);
-    assert!(stored[7..].iter().all(|commit| commit.is_expiry() && commit.at == hand.now()));
+    assert!(stored[7..].iter().all(|commit| commit.is_nobodys() && commit.at == hand.now()));
     let service = start_unsettled_at(dir.path(), hand.clock());
     for ((_, before), (name, after)) in before.iter().zip(&all_published(&service)) {
         assert_eq!(before.board, after.board, "{name}");
@@ -173,7 +173,7 @@ async fn an_expiry_that_cannot_be_stored_is_tried_again_and_nothing_spins() {
     stop(service).await;
     drop(store);
     let stored = commits(dir.path());
-    let expiries = stored.iter().filter(|commit| commit.is_expiry());
+    let expiries = stored.iter().filter(|commit| commit.is_nobodys());
     let changes: Vec<_> = expiries.flat_map(|commit| &commit.changes).collect();
     assert_eq!(changes, [&Change::Expired(Due::State(path("a")))]);
 }

@@ -228,7 +228,7 @@ async fn a_session_that_ends_in_a_batch_is_made_again_by_what_follows() {
     assert_eq!(image, b"new");
     stop(service).await;
     let commits = commits(dir.path());
-    let expiries: Vec<_> = commits.iter().filter(|commit| commit.is_expiry()).collect();
+    let expiries: Vec<_> = commits.iter().filter(|commit| commit.is_nobodys()).collect();
     assert_eq!((expiries.len(), expiries[0].revision), (1, Revision(3)));
     assert_eq!(expiries[0].changes, [Change::Expired(Due::Session)]);
     let homes = std::fs::read_dir(dir.path().join("blobs")).unwrap().count();

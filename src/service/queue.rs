@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use super::job::{Job, Order, Pins, WriteJob, WriterError};
 use super::session::Pin;
 use super::{Inner, Reply, Service, ServiceError};
-use crate::board::{Command, Edit, Item, Json, Transaction};
+use crate::board::{Command, Digest, Edit, Item, Json, Transaction};
 
 /// How many writes may wait for the writer.
 pub const QUEUE_WRITES_MAX: usize = 8192;
@@ -99,6 +99,7 @@ fn brings(command: &Command) -> usize {
             let Transaction { tests, then, otherwise } = &**transaction;
             tests.len() * ITSELF + then.iter().chain(otherwise).map(brings).sum::<usize>()
         }
+        Command::ForgetImages { images, .. } => images.len() * size_of::<Digest>(),
         Command::DeleteSession
         | Command::RemoveEntries { .. }
         | Command::DeleteEntry { .. }

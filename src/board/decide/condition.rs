@@ -31,7 +31,8 @@ impl Target {
             | Command::DeleteSession
             | Command::Transact(_)
             | Command::Restore { .. }
-            | Command::Adopt { .. } => whole(board.version()),
+            | Command::Adopt { .. }
+            | Command::ForgetImages { .. } => whole(board.version()),
             // The tag is that of all of them; whether it exists is said of this one.
             Command::PutCheckpoint { name } => Self {
                 exists: board.checkpoints.contains_key(name),

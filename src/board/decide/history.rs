@@ -1,11 +1,14 @@
-//! The past's rules: names for revisions, going back to one, and a history that comes to a name.
+//! The past's rules: names for revisions, going back to one, a history that comes to a name, and images that
+//! nothing of it names.
+
+use std::collections::BTreeSet;
 
 use super::Draft;
 use crate::board::checkpoint::CHECKPOINTS_MAX;
 use crate::board::command::{Answer, Command, Write};
 use crate::board::commit::Change;
 use crate::board::rejected::Rejected;
-use crate::board::{Board, CheckpointName, SessionName};
+use crate::board::{Board, CheckpointName, Digest, SessionName, Version};
 
 impl Draft<'_> {
     pub(super) fn put_checkpoint(&mut self, name: &CheckpointName) -> Result<Answer, Rejected> {
@@ -29,9 +32,35 @@ impl Draft<'_> {
             return Err(Rejected::NoRevision { revision: then.revision });
         }
         if let Some(restored) = self.board.difference(then, self.stamp.revision) {
-            self.change(Change::Restored(Box::new(restored)));
+            let change = Change::Restored(Box::new(restored));
+            // Its history was cut since, and the bytes of an image may be gone.
+            if change.images().any(|image| !self.board.has_image(&image.sha256)) {
+                return Err(Rejected::NoRevision { revision: then.revision });
+            }
+            self.change(change);
         }
         Ok(Answer::Done)
+    }
+
+    /// What was committed since somebody looked may name any of them.
+    pub(super) fn forget_images(
+        &mut self,
+        seen: Version,
+        images: &BTreeSet<Digest>,
+    ) -> Result<Answer, Rejected> {
+        if seen != self.before.version() {
+            return Err(Rejected::Stale);
+        }
+        let mut images = images.clone();
+        images.retain(|sha256| self.board.has_image(sha256));
+        for image in self.board.named_images() {
+            images.remove(&image.sha256);
+        }
+        let count = images.len();
+        if count > 0 {
+            self.change(Change::ImagesForgotten { images: images.into_iter().collect() });
+        }
+        Ok(Answer::Removed { count })
     }
 
     /// The draft is of the history that comes; the name has none of its own.

@@ -142,6 +142,7 @@ impl<'a> Draft<'a> {
             Command::RemoveCheckpoint { name } => self.remove_checkpoint(name),
             Command::Restore { then } => self.restore(then),
             Command::Adopt { fork_of, .. } => Ok(self.adopt(fork_of.as_ref())),
+            Command::ForgetImages { seen, images } => self.forget_images(*seen, images),
             Command::Transact(transaction) => self.transact(transaction),
         }
     }
@@ -191,6 +192,7 @@ fn may_make_session(command: &Command, policy: &Policy) -> bool {
         | Command::PutCheckpoint { .. }
         | Command::RemoveCheckpoint { .. }
         | Command::Restore { .. }
-        | Command::Adopt { .. } => false,
+        | Command::Adopt { .. }
+        | Command::ForgetImages { .. } => false,
     }
 }

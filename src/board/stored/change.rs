@@ -10,8 +10,8 @@ use super::Unreadable;
 use super::restored::StoredRestored;
 use crate::board::settings::{Labels, Settings};
 use crate::board::{
-    AgentName, Awaited, Change, CheckpointName, Due, Image, Item, Json, LogName, Profile, Revision,
-    Seq, SeqRange, SessionName, StatePath, Timestamp,
+    AgentName, Awaited, Change, CheckpointName, Digest, Due, Image, Item, Json, LogName, Profile,
+    Revision, Seq, SeqRange, SessionName, StatePath, Timestamp,
 };
 
 #[derive(Serialize, Deserialize)]
@@ -127,6 +127,9 @@ pub(super) enum StoredChange<'a> {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         fork_of: Option<Cow<'a, SessionName>>,
     },
+    ImagesForgotten {
+        images: Cow<'a, [Digest]>,
+    },
 }
 
 impl<'a> From<&'a Change> for StoredChange<'a> {
@@ -211,6 +214,9 @@ impl<'a> From<&'a Change> for StoredChange<'a> {
                 after: *after,
                 fork_of: fork_of.as_ref().map(Cow::Borrowed),
             },
+            Change::ImagesForgotten { images } => {
+                Self::ImagesForgotten { images: Cow::Borrowed(images) }
+            }
         }
     }
 }
@@ -291,6 +297,9 @@ impl StoredChange<'_> {
                 after,
                 fork_of: fork_of.map(Cow::into_owned),
             },
+            Self::ImagesForgotten { images } => {
+                Change::ImagesForgotten { images: images.into_owned() }
+            }
         })
     }
 }

@@ -68,9 +68,10 @@ const CHANGES_OF_FORMAT_3: [&str; 14] = [
     r#"{"adopted":{"name":"sess_2","after":0}}"#,
 ];
 
-const CHANGES_OF_FORMAT_4: [&str; 2] = [
+const CHANGES_OF_FORMAT_4: [&str; 3] = [
     r#"{"configured":{"settings":{"profiles":{"p \"é\"":{"format":"anthropic","include":["questions","memory:日本","state"],"keys":["a","é"],"latest":5,"agent":"A","status":"FAIL","steps":["1","2.0"],"screenshots":0,"images":"none","max_px":1024,"cache_marks":true,"max_tokens":8000,"headings":{"blackboard":"a","questions":"b","requests":"c","trajectories":"d","state":"e","memory":"{agent}"}}}},"labels":{}}}"#,
     r#"{"configured":{"settings":{"profiles":{"a":{"format":"parts","images":"inline"},"b":{"format":"responses","images":"url"},"c":{"format":"gemini"},"d":{"format":"markdown","headings":{}}}},"labels":{}}}"#,
+    r#"{"images_forgotten":{"images":["2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"]}}"#,
 ];
 
 const RESTORED_LOGS: &str = concat!(
@@ -102,9 +103,9 @@ fn commit_of_format_1() -> String {
 
 const FORMAT_1_CHECKSUM: [u8; 4] = 0x2159_b9f5_u32.to_le_bytes();
 
-const FORMAT_3_CHECKSUM: [u8; 4] = 0x3639_2cc7_u32.to_le_bytes();
-
 const FORMAT_2_CHECKSUM: [u8; 4] = 0xe418_427f_u32.to_le_bytes();
+
+const FORMAT_3_CHECKSUM: [u8; 4] = 0x3639_2cc7_u32.to_le_bytes();
 
 const IDEMPOTENCY: &str = concat!(
     r#""idempotency":{"key":"k \"1\"","#,
@@ -144,7 +145,7 @@ fn a_commit_is_these_bytes_and_stays_so() {
     let commit = stored::decode_commit(commit_text().as_bytes()).unwrap();
     assert_eq!(text(stored::encode_commit(&commit).unwrap()), commit_text());
     assert_eq!((commit.revision, commit.at), (Revision(42), Timestamp(1_795_244_591_123)));
-    assert_eq!((commit.nonce, commit.changes.len()), (Nonce(u64::MAX), 44));
+    assert_eq!((commit.nonce, commit.changes.len()), (Nonce(u64::MAX), 45));
     let Change::Appended { items, .. } = &commit.changes[4] else { panic!("{commit:?}") };
     assert_eq!(items[0].image(), None);
     assert_eq!(items[1].image().unwrap().size, Some((5, 3)));
@@ -288,6 +289,8 @@ fn an_unknown_member_is_refused_in_each_object_of_ours() {
         r#"{"blackboard":"a""#,
         r#"{"adopted""#,
         r#"{"name":"sess_2","after":41"#,
+        r#"{"images_forgotten""#,
+        r#"{"images":["2d71"#,
     ] {
         assert!(commit.contains(object), "{object}");
         let more = object.replacen('{', r#"{"zz":1,"#, 1);
@@ -312,6 +315,8 @@ fn a_missing_member_or_an_unknown_kind_is_refused() {
         (r#""expires_at":-1"#, r#""expires":-1"#),
         (r#""name":"v 1""#, r#""name":"1""#),
         (r#""after":41,"#, ""),
+        (r#"{"images":["2d"#, r#"{"images":["#),
+        (r#""images_forgotten":{"images""#, r#""images_forgotten":{"image""#),
         (r#""fork_of":"sess_1""#, r#""fork_of":"a/b""#),
         (r#""profile":{"status":"CONTINUE"}"#, r#""profile":{"status":1}"#),
         (r#""to":7,"agents""#, r#""agents""#),

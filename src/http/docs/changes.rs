@@ -28,7 +28,7 @@ pub(in crate::http) struct EventChangeBody {
     /// Of questions that wait, the last.
     #[schema(required = false, nullable = false)]
     last: Option<u64>,
-    /// In brief, how many entries were appended.
+    /// In brief, how many entries were appended, or images forgotten.
     #[schema(required = false, nullable = false)]
     count: Option<u64>,
     /// The ranges of entries that were removed, each with both of its ends.
@@ -43,6 +43,9 @@ pub(in crate::http) struct EventChangeBody {
     /// Its stored image.
     #[schema(required = false, nullable = false)]
     image: Option<ImageBody>,
+    /// The digests of the images that were forgotten, since nothing of what is kept names them.
+    #[schema(required = false, nullable = false)]
+    images: Option<Vec<String>>,
     /// Where in the state; empty for all of it.
     #[schema(required = false, nullable = false, example = "tasks/t1")]
     path: Option<String>,

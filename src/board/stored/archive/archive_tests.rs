@@ -6,7 +6,7 @@ use proptest::sample::Index;
 use super::*;
 use crate::board::board_tests::ID;
 use crate::board::plan_tests::{Step, history, steps};
-use crate::board::stored::{BaseReader, base_parts, encode_commit};
+use crate::board::stored::{BaseReader, base_parts, decode_commit, encode_commit};
 use crate::board::*;
 
 const NOW: Timestamp = Timestamp(1_795_244_591_123);
@@ -189,6 +189,56 @@ fn with_commit(changes: &str, at: i64, rest: &str) -> String {
         end_line(Counts { images: 0, parts: 0, commits: 2 }),
     ]
     .concat()
+}
+
+/// The board of the small archive, its screenshot deleted, as a base; the image forgotten after it.
+fn forgetting(image: bool, again: &[&str]) -> String {
+    let board = read(small().as_bytes()).unwrap();
+    let mut base = board.clone();
+    let removed =
+        r#"{"revision":8,"at":1000,"nonce":3,"changes":[{"cleared":{"log":"screenshots"}}]}"#;
+    apply(&mut base, &decode_commit(removed.as_bytes()).unwrap());
+    let base = base.beginning_at(Revision(8));
+    let parts: Vec<_> =
+        base_parts(&base).map(|part| String::from_utf8(part.unwrap()).unwrap()).collect();
+    let forgotten = format!(r#"{{"images_forgotten":{{"images":["{DIGEST}"]}}}}"#);
+    let bodies =
+        again.iter().copied().chain([&*forgotten]).zip(9_u64..).map(|(change, revision)| {
+            (
+                revision,
+                format!(r#"{{"revision":{revision},"at":1000,"nonce":4,"changes":[{change}]}}"#),
+            )
+        });
+    let bodies: Vec<_> = bodies.collect();
+    let counts =
+        Counts { images: image.into(), parts: parts.len() as u64, commits: bodies.len() as u64 };
+    let head = Revision(8 + counts.commits);
+    let mut archive = header_line(Header { oldest: Revision(8), revision: head });
+    if image {
+        archive += &image_line(Digest::of(b"abc"), b"abc");
+    }
+    archive.extend(parts.iter().map(|part| part_line(Revision(8), part)));
+    archive.extend(bodies.iter().map(|(revision, body)| commit_line(Revision(*revision), body)));
+    archive + &end_line(counts)
+}
+
+#[test]
+fn an_archive_needs_no_image_that_is_forgotten_and_forgets_none_that_it_names() {
+    let board = read(forgetting(false, &[]).as_bytes()).unwrap();
+    assert_eq!((board.image_bytes(), board.revision()), (0, Revision(9)));
+    let refused = |archive: String| {
+        let fault = read(archive.as_bytes()).unwrap_err();
+        assert!(matches!(fault, Fault::Images { .. }), "{fault}");
+    };
+    // It was there for nothing.
+    refused(forgetting(true, &[]));
+    // A commit that is kept names it, so a read of the past would miss it.
+    let pictured = pictured();
+    let (_, appended) = pictured.split_once("\"changes\":[").unwrap();
+    let appended = appended.strip_suffix("]}").unwrap().replace("\"first\":1", "\"first\":2");
+    for image in [true, false] {
+        refused(forgetting(image, &[&appended, r#"{"cleared":{"log":"screenshots"}}"#]));
+    }
 }
 
 #[test]

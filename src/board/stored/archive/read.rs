@@ -10,7 +10,7 @@ use super::{Counts, Header};
 use crate::board::foreign::{Foreign, admit_foreign, check_foreign, check_size};
 use crate::board::json::Malformed;
 use crate::board::stored::{BaseReader, Unreadable, decode_commit};
-use crate::board::{Board, Code, Digest, Revision, SessionId, Timestamp, apply};
+use crate::board::{Board, Change, Code, Digest, Image, Revision, SessionId, Timestamp, apply};
 
 /// Why a line of an archive is refused.
 #[derive(Debug, thiserror::Error)]
@@ -240,7 +240,8 @@ impl ArchiveReader {
             return Err(Fault::Revision { expected, found });
         }
         check_foreign(&board, self.now)?;
-        self.check_images(&board)?;
+        // Those that it has besides are forgotten by a later commit, or missed at the end.
+        self.check_images(board.named_images())?;
         self.board = board.clone();
         Ok(Taken::Base(Box::new(board)))
     }
@@ -255,6 +256,7 @@ impl ArchiveReader {
             return Err(Fault::Order);
         }
         admit_foreign(&self.board, &commit, self.now)?;
+        self.check_images(commit.changes.iter().flat_map(Change::images))?;
         apply(&mut self.board, &commit);
         check_size(&self.board)?;
         self.counts.commits += 1;
@@ -276,8 +278,13 @@ impl ArchiveReader {
         if self.board.life().is_none() {
             return Err(Foreign::Over.into());
         }
-        self.check_images(&self.board)?;
-        let unnamed = self.images.keys().find(|sha256| !self.board.images.contains_key(*sha256));
+        if let Some((sha256, _)) =
+            self.board.images().find(|(sha256, bytes)| self.images.get(*sha256) != Some(*bytes))
+        {
+            return Err(Fault::Images { sha256: *sha256 });
+        }
+        // What was named before is here and has to be known still, so none of it was forgotten.
+        let unnamed = self.images.keys().find(|sha256| !self.board.has_image(sha256));
         if let Some(sha256) = unnamed {
             return Err(Fault::Images { sha256: *sha256 });
         }
@@ -285,12 +292,10 @@ impl ArchiveReader {
         Ok(())
     }
 
-    /// That all images which a board names are there.
-    fn check_images(&self, board: &Board) -> Result<(), Fault> {
-        let here = |(sha256, bytes): &(&Digest, &u64)| self.images.get(*sha256) == Some(*bytes);
-        match board.images().find(|image| !here(image)) {
-            Some((sha256, _)) => Err(Fault::Images { sha256: *sha256 }),
-            None => Ok(()),
-        }
+    /// That all images which the history names are there.
+    fn check_images<'a>(&self, named: impl Iterator<Item = &'a Image>) -> Result<(), Fault> {
+        let is_here = |image: &&Image| self.images.get(&image.sha256) == Some(&image.bytes);
+        let mut missing = named.filter(|image| !is_here(image));
+        missing.next().map_or(Ok(()), |image| Err(Fault::Images { sha256: image.sha256 }))
     }
 }
