@@ -186,12 +186,29 @@ impl Store for Cramped {
         self.store.link_blob(from, to, digest)
     }
 
+    fn remove_blob(
+        &self,
+        session: SessionId,
+        digest: Digest,
+        is_free: &dyn Fn() -> bool,
+    ) -> Result<bool, StoreError> {
+        self.store.remove_blob(session, digest, is_free)
+    }
+
     fn remove_blobs(&self, session: SessionId) -> Result<(), StoreError> {
         self.store.remove_blobs(session)
     }
 
     fn keep_blobs_of(&self, live: &HashSet<SessionId>) -> Result<(), StoreError> {
         self.store.keep_blobs_of(live)
+    }
+
+    fn blobs_of(
+        &self,
+        session: SessionId,
+        visit: &mut dyn FnMut(StoredBlob) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        self.store.blobs_of(session, visit)
     }
 
     fn blobs(

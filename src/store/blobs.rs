@@ -87,6 +87,29 @@ impl Blobs {
         File::open(&path).map_err(|error| unread(&path, session, digest, error))
     }
 
+    pub(super) fn remove_one(
+        &self,
+        session: SessionId,
+        digest: Digest,
+        is_free: &dyn Fn() -> bool,
+    ) -> Result<bool, StoreError> {
+        let _turn = self.turns.take((session, digest));
+        if !is_free() {
+            return Ok(false);
+        }
+        // Only then: what is poisoned while it answers may have stored a commit that it does not know.
+        if self.condition.is_poisoned() {
+            return Err(StoreError::Poisoned);
+        }
+        let path = self.path(session, digest);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(StoreError::io(&path)(error))
+            }
+            Ok(()) | Err(_) => Ok(true),
+        }
+    }
+
     pub(super) fn remove(&self, session: SessionId) -> Result<(), StoreError> {
         remove_home(&self.home(session))?;
         self.homes.lock().remove(&session);
@@ -112,22 +135,34 @@ impl Blobs {
             let Some(session) = session_of(&home) else {
                 continue;
             };
-            for path in list(&home)? {
-                let Some(digest) = digest_of(&path) else {
-                    continue;
-                };
-                let bytes = match fs::metadata(&path) {
-                    Ok(metadata) => metadata.len(),
-                    Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                    Err(error) => return Err(StoreError::io(&path)(error)),
-                };
-                let blob = StoredBlob { session, digest, bytes };
-                if visit(blob).is_break() {
-                    return Ok(());
-                }
+            if self.visit_home(session, visit)?.is_break() {
+                return Ok(());
             }
         }
         Ok(())
+    }
+
+    /// Visits the blobs of a session; whether it was broken off.
+    pub(super) fn visit_home(
+        &self,
+        session: SessionId,
+        visit: &mut dyn FnMut(StoredBlob) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>, StoreError> {
+        for path in list(&self.home(session))? {
+            let Some(digest) = digest_of(&path) else {
+                continue;
+            };
+            let found = fs::metadata(&path).and_then(|found| Ok((found.len(), found.modified()?)));
+            let (bytes, modified) = match found {
+                Ok(found) => found,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(StoreError::io(&path)(error)),
+            };
+            if visit(StoredBlob { session, digest, bytes, modified }).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
     }
 
     /// Makes a blob with `make` unless it is whole already, and makes its name durable.

@@ -262,6 +262,21 @@ pub trait Store: Send + Sync {
     /// [`StoreError::BlobMissing`] if `from` does not have it; otherwise as [`put_blob`](Self::put_blob).
     fn link_blob(&self, from: SessionId, to: SessionId, digest: Digest) -> Result<(), StoreError>;
 
+    /// Removes one blob of a session, unless `is_free` says that somebody needs it; whether it is gone. While it
+    /// is asked, and until the blob is gone, nobody puts or links the same one: a put that ended before
+    /// is to be known to it, and one that begins later stores the bytes again.
+    ///
+    /// A crash may leave the blob. A poisoned store removes none: it does not know what names it.
+    ///
+    /// # Errors
+    /// [`StoreError::Poisoned`], or why it could not be removed.
+    fn remove_blob(
+        &self,
+        session: SessionId,
+        digest: Digest,
+        is_free: &dyn Fn() -> bool,
+    ) -> Result<bool, StoreError>;
+
     /// Removes all blobs of a session that is no more.
     ///
     /// # Errors
@@ -274,6 +289,16 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// If some could not be removed.
     fn keep_blobs_of(&self, live: &HashSet<SessionId>) -> Result<(), StoreError>;
+
+    /// Visits the blobs of a session, in no order, until `visit` breaks.
+    ///
+    /// # Errors
+    /// If they cannot be listed.
+    fn blobs_of(
+        &self,
+        session: SessionId,
+        visit: &mut dyn FnMut(StoredBlob) -> ControlFlow<()>,
+    ) -> Result<(), StoreError>;
 
     /// Visits every blob, in no order, until `visit` breaks.
     ///

@@ -325,12 +325,29 @@ impl Store for SqliteStore {
         self.blobs.link(from, to, digest)
     }
 
+    fn remove_blob(
+        &self,
+        session: SessionId,
+        digest: Digest,
+        is_free: &dyn Fn() -> bool,
+    ) -> Result<bool, StoreError> {
+        self.blobs.remove_one(session, digest, is_free)
+    }
+
     fn remove_blobs(&self, session: SessionId) -> Result<(), StoreError> {
         self.blobs.remove(session)
     }
 
     fn keep_blobs_of(&self, live: &HashSet<SessionId>) -> Result<(), StoreError> {
         self.blobs.keep(live)
+    }
+
+    fn blobs_of(
+        &self,
+        session: SessionId,
+        visit: &mut dyn FnMut(StoredBlob) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        self.blobs.visit_home(session, visit).map(drop)
     }
 
     fn blobs(

@@ -1,5 +1,7 @@
 //! What a store gives of what it has: commits, bases, sessions, summaries, blobs, and how it fares.
 
+use std::time::SystemTime;
+
 use crate::board::{Digest, Revision, SessionId};
 
 /// A commit's place in the order in which the store took them all: it grows, and is never used again.
@@ -76,6 +78,8 @@ pub struct StoredBlob {
     pub digest: Digest,
     /// How many bytes it has.
     pub bytes: u64,
+    /// When it was put, by the clock of the file system; a link is as old as what it was made of.
+    pub modified: SystemTime,
 }
 
 /// Whether the store takes writes.
