@@ -9,7 +9,7 @@ use super::job::{Order, WriterError};
 use super::past::blocking;
 use super::rebase::put_base;
 use super::{Keep, Reply, Service, new_session_id};
-use crate::board::{Board, Command, Rejected, SessionId, SessionName, Terms, Write};
+use crate::board::{Board, Command, Extent, Rejected, SessionId, SessionName, Terms, Write};
 use crate::store::{Store, StoreError};
 
 impl Service {
@@ -38,9 +38,18 @@ impl Service {
             return Err(ServiceError::Rejected { rejected, revision: None });
         }
         let _turn = self.inner.bases.acquire().await.map_err(|_| ServiceError::Stopping)?;
+        // From here on none of its images goes. One from before what is kept may have lost some.
+        let hold = self.inner.holds.session(board.id());
+        if let Some(Extent { session, oldest, .. }) = self.extent(&fork_of)?
+            && session == board.id()
+            && oldest > board.revision()
+        {
+            return Err(ServiceError::Compacted { oldest });
+        }
         let (store, id) = (Arc::clone(&self.inner.store), new_session_id());
         let source = fork_of.clone();
         let staged = blocking(move || {
+            let _held = hold;
             let forked = stage(&*store, id, &board, &source);
             if forked.is_err() {
                 discard(&*store, id);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::holds::Hold;
 use super::job::WriterError;
 use super::{Service, ServiceError, new_session_id};
 use crate::board::{Board, Digest, Image, Item, Rejected, Screenshot, SessionId, SessionName};
@@ -34,13 +35,13 @@ impl ImagesIn {
 }
 
 impl Service {
-    /// Stores a write's images under the session that the name belongs to, or will belong to; `None`
-    /// where there are none.
+    /// Stores a write's images under the session that the name belongs to, or will belong to, and holds them
+    /// there; `None` where there are none.
     pub(super) async fn keep_images(
         &self,
         name: &SessionName,
         images: &Arc<[ImageBytes]>,
-    ) -> Result<Option<ImagesIn>, WriterError> {
+    ) -> Result<Option<(ImagesIn, Hold)>, WriterError> {
         if images.is_empty() {
             return Ok(None);
         }
@@ -49,13 +50,14 @@ impl Service {
             None => ImagesIn::New(new_session_id()),
         };
         let session = images_in.session();
+        let hold = self.inner.holds.images(session, images.iter().map(|image| image.sha256));
         let images = Arc::clone(images);
         let store = Arc::clone(&self.inner.store);
         let put = move || {
             images.iter().try_for_each(|image| store.put_blob(session, image.sha256, &image.bytes))
         };
         match tokio::task::spawn_blocking(put).await.map_err(|_| ServiceError::Fault)? {
-            Ok(()) => Ok(Some(images_in)),
+            Ok(()) => Ok(Some((images_in, hold))),
             Err(StoreError::Poisoned) => {
                 Err(ServiceError::Poisoned { outcome_unknown: false }.into())
             }
@@ -115,6 +117,15 @@ impl Service {
             {
                 let rejected = Rejected::NoSession { session: life.name.clone() };
                 ServiceError::Rejected { rejected, revision: None }
+            }
+            Some(life) if matches!(error, StoreError::BlobMissing { .. }) => {
+                // It may have gone with the history that named it.
+                match self.extent(&life.name) {
+                    Ok(Some(now)) if now.oldest > board.revision() => {
+                        ServiceError::Compacted { oldest: now.oldest }
+                    }
+                    Ok(_) | Err(_) => error.into(),
+                }
             }
             Some(_) | None => error.into(),
         }

@@ -3,6 +3,7 @@
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::error::ServiceError;
+use super::holds::Hold;
 use super::images::ImagesIn;
 use super::session::Pin;
 use super::{Keep, Reply};
@@ -34,6 +35,8 @@ pub(super) struct Order {
     pub(super) write: Write,
     /// The session under which its images were stored, where it has some.
     pub(super) images_in: Option<ImagesIn>,
+    /// Holds them there until it is decided, and what it made of them is to be seen.
+    pub(super) hold: Option<Hold>,
     /// Makes of its receipt what is kept with its key.
     pub(super) keep: Option<Keep>,
     /// The bytes of the commits of the staged history that it adopts.
@@ -71,6 +74,6 @@ impl From<ServiceError> for WriterError {
 impl Order {
     /// A write for which nothing was done.
     pub(super) fn of(write: Write) -> Self {
-        Self { write, images_in: None, keep: None, staged_bytes: 0, keeps_in: None }
+        Self { write, images_in: None, hold: None, keep: None, staged_bytes: 0, keeps_in: None }
     }
 }

@@ -18,6 +18,7 @@ use super::clock::Clock;
 use super::directory::Directory;
 use super::error::ServiceError;
 use super::job::Job;
+use super::looks::Looks;
 use super::rebase::{put_base, rebase};
 use super::replay::{REPLAY_PAGE, beginning, framed, go_on};
 use crate::board::{
@@ -46,6 +47,7 @@ pub(super) struct Keeper {
     pub(super) jobs: SyncSender<Job>,
     /// Whose turn it is to make a base.
     pub(super) bases: Arc<Semaphore>,
+    pub(super) looks: Arc<Looks>,
     /// When each session may be looked at again.
     pub(super) rests: HashMap<SessionName, Instant>,
 }
@@ -136,6 +138,7 @@ impl Keeper {
         let (rebase, answer) = rebase(name, &board, dropped_bytes);
         self.jobs.send(Job::Rebase(rebase)).map_err(|_| ServiceError::Stopping)?;
         answer.blocking_recv().map_err(|_| ServiceError::Stopping)??;
+        self.looks.after_cut(name);
         tracing::debug!(session = %name, oldest = %board.revision(), "cut the history");
         Ok(Some(REST))
     }

@@ -6,12 +6,14 @@
 mod archive;
 mod check;
 mod clock;
+mod collector;
 mod deadlines;
 mod directory;
 mod elsewhere;
 mod error;
 mod fork;
 mod found;
+mod holds;
 mod identities;
 mod image_pieces;
 mod images;
@@ -20,6 +22,7 @@ mod job;
 mod keeper;
 mod load;
 mod loads;
+mod looks;
 mod memory;
 mod options;
 mod past;
@@ -36,6 +39,7 @@ mod snapshots;
 mod staging;
 mod start;
 mod sweep;
+mod unkept;
 mod waker;
 mod watch;
 mod watching;
@@ -56,7 +60,7 @@ pub use clock::Clock;
 pub use error::ServiceError;
 pub use inbox::Asking;
 pub use load::{Damage, LoadError};
-pub use options::{MEMORY_BUDGET_DEFAULT, Options};
+pub use options::{Collection, MEMORY_BUDGET_DEFAULT, Options};
 pub use past::At;
 pub use patch::Patch;
 pub use qa::QaSession;
@@ -65,17 +69,18 @@ pub use session::Published;
 pub use waker::{NOTICES_MAX, Notice};
 pub use watch::{COMMITS_AT_ONCE_MAX, Commits, Watch};
 
-use crate::board::{
-    Answer, Board, Command, Epoch, Extent, Json, Life, LogName, SessionName, Summary, Terms, Write,
-};
+use crate::board::{Answer, Board, Epoch, Extent, Json, Life, SessionName, Summary, Terms, Write};
 use crate::store::{Health, Store};
 use archive::Archives;
+use collector::Collecting;
 use directory::Directory;
+use holds::Holds;
 pub use image_pieces::ImagePieces;
 pub use images::ImageBytes;
 use job::{Job, Order, WriterError};
 use keeper::Keeping;
 use loads::{Loading, Loads};
+use looks::Looks;
 use memory::{Evicting, Memory};
 use past::Past;
 use session::{Session, new_session_id};
@@ -109,6 +114,8 @@ struct Inner {
     /// A base is made one at a time.
     bases: Arc<Semaphore>,
     archives: Archives,
+    holds: Arc<Holds>,
+    looks: Arc<Looks>,
     memory: Arc<Memory>,
     loads: Loads,
     /// Where answered questions are gathered, if anywhere.
@@ -119,6 +126,7 @@ struct Inner {
 /// The threads that look after the sessions.
 struct Tending {
     keeping: Keeping,
+    collecting: Collecting,
     evicting: Evicting,
     loading: Loading,
     settling: Settling,
@@ -293,9 +301,14 @@ impl Service {
                 self.keep_images(&write.terms.session, &images).await
             };
             let written = match kept {
-                Ok(images_in) => {
+                Ok(kept) => {
+                    let (images_in, hold) = kept.unzip();
                     let (write, keep) = (write.clone(), keep.clone());
-                    self.enqueue(Order { images_in, keep, ..Order::of(write) }).await?
+                    let name = write.terms.session.clone();
+                    let order = Order { images_in, hold, keep, ..Order::of(write) };
+                    let written = self.enqueue(order).await.map_err(WriterError::Service).flatten();
+                    self.note_unkept(&name, images_in, &written);
+                    written
                 }
                 Err(error) => Err(error),
             };
@@ -320,30 +333,21 @@ impl Service {
         recall(&published.board, key, self.inner.clock.now())
     }
 
-    /// Whether the session is set to drop what this write brings.
-    fn drops(&self, write: &Write) -> Result<bool, ServiceError> {
-        if !matches!(&write.command, Command::Append { log: LogName::Screenshots, .. }) {
-            return Ok(false);
-        }
-        let Some(session) = self.existing(&write.terms.session)? else { return Ok(false) };
-        let shown = session.shown();
-        Ok(shown.life().is_some_and(|life| !life.settings.keeps_screenshots()))
-    }
-
     /// Takes no more writes, finishes those that wait, and closes the store. To be called from a
     /// thread that may block.
     pub fn stop(&self) {
         self.inner.stopping.cancel();
         let tending = self.inner.tending.lock().take();
-        let (keeping, others) = match tending {
-            Some(Tending { keeping, evicting, loading, settling }) => {
-                (Some(keeping), Some((evicting, loading, settling)))
+        let (writing, others) = match tending {
+            Some(Tending { keeping, collecting, evicting, loading, settling }) => {
+                (Some((keeping, collecting)), Some((evicting, loading, settling)))
             }
             None => (None, None),
         };
-        // It has a way to the writer, which ends when nobody has.
-        if let Some(keeping) = keeping {
+        // They have a way to the writer, which ends when nobody has.
+        if let Some((keeping, collecting)) = writing {
             keeping.stop();
+            collecting.stop();
         }
         drop(self.inner.jobs.write().take());
         // The waker ends once the writer has.

@@ -1,5 +1,7 @@
 //! How the running boards are kept, besides what each write may do.
 
+use std::time::Duration;
+
 use super::qa::QaSession;
 
 /// How much memory the sessions may take, unless it is said otherwise: what one session may have at most by
@@ -13,10 +15,37 @@ pub struct Options {
     pub qa_session: Option<QaSession>,
     /// How many bytes of memory the sessions may take; beyond, the boards that were used longest ago leave it.
     pub memory_budget: u64,
+    /// When images go that nothing of what is kept names.
+    pub collection: Collection,
+}
+
+/// When images go that nothing of what is kept names.
+#[derive(Clone, Copy, Debug)]
+pub struct Collection {
+    /// How old an image is at least.
+    pub age: Duration,
+    /// How long after its history was cut a session is looked at.
+    pub rest: Duration,
+    /// How long a session is left alone after that.
+    pub every: Duration,
+}
+
+impl Default for Collection {
+    fn default() -> Self {
+        Self {
+            age: Duration::from_secs(60 * 60),
+            rest: Duration::from_secs(5),
+            every: Duration::from_secs(10 * 60),
+        }
+    }
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { qa_session: None, memory_budget: MEMORY_BUDGET_DEFAULT }
+        Self {
+            qa_session: None,
+            memory_budget: MEMORY_BUDGET_DEFAULT,
+            collection: Collection::default(),
+        }
     }
 }

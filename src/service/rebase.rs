@@ -38,6 +38,7 @@ impl Service {
             let (rebase, answer) = rebase(name, &board, dropped_bytes);
             self.inner.send(Job::Rebase(rebase))?;
             answer.await.map_err(|_| ServiceError::Stopping)??;
+            self.inner.looks.after_cut(name);
             // It leaves no commit that would tell of it.
             let agent = author.map(AgentName::as_str);
             tracing::info!(session = %name, agent, oldest = %base, "purged the history");

@@ -11,7 +11,8 @@ use tempfile::TempDir;
 
 use super::clock_tests::Held;
 use super::*;
-use crate::board::{Condition, Item, LogName, Policy, Rejected, Revision, Screenshot, Seq};
+pub(super) use crate::board::{Command, LogName};
+use crate::board::{Condition, Item, Policy, Rejected, Revision, Screenshot, Seq};
 use crate::store::{SqliteOptions, SqliteStore, SyncLevel};
 
 pub(super) const POLICY: Policy = Policy {

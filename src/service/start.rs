@@ -13,11 +13,14 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use super::archive::Archives;
+use super::collector::Collector;
 use super::deadlines::Deadlines;
 use super::directory::Directory;
 use super::found::{Found, find_all};
+use super::holds::Holds;
 use super::keeper::Keeper;
 use super::loads::Loads;
+use super::looks::Looks;
 use super::memory::{Evictor, Memory};
 use super::past::Past;
 use super::session::Session;
@@ -65,7 +68,7 @@ impl Service {
         clock: Clock,
         options: Options,
     ) -> Result<Self, LoadError> {
-        let Options { qa_session, memory_budget } = options;
+        let Options { qa_session, memory_budget, collection } = options;
         let directory = Arc::new(Directory::new());
         let (memory, hurried) = Memory::new(memory_budget);
         let known = find(&*store, &directory, &memory, clock.now())?;
@@ -99,6 +102,7 @@ impl Service {
         // What came to its end while the server was down: before anybody can ask.
         writer.sweep_all();
         let writer = thread::Builder::new().name("writer".to_owned()).spawn(|| writer.run())?;
+        let (holds, looks) = (Arc::new(Holds::default()), Arc::new(Looks::new(collection)));
         let keeper = Keeper {
             limited,
             directory: Arc::clone(&directory),
@@ -106,7 +110,20 @@ impl Service {
             clock: clock.clone(),
             jobs: jobs.clone(),
             bases: Arc::clone(&bases),
+            looks: Arc::clone(&looks),
             rests: HashMap::new(),
+        };
+        let (room, stopping) =
+            (Arc::new(Semaphore::new(QUEUE_BYTES_MAX)), CancellationToken::new());
+        let collector = Collector {
+            looks: Arc::clone(&looks),
+            holds: Arc::clone(&holds),
+            directory: Arc::clone(&directory),
+            store: Arc::clone(&store),
+            loads: loads.clone(),
+            jobs: jobs.clone(),
+            room: Arc::clone(&room),
+            stopping: stopping.clone(),
         };
         let evictor = Evictor {
             memory: Arc::clone(&memory),
@@ -118,6 +135,7 @@ impl Service {
             Settler { directory: Arc::clone(&directory), store: Arc::clone(&store), activity };
         let tending = Tending {
             keeping: keeper.start()?,
+            collecting: collector.start()?,
             evicting: evictor.start()?,
             loading: loads.start()?,
             settling: settler.start()?,
@@ -127,16 +145,18 @@ impl Service {
             store,
             jobs: RwLock::new(Some(jobs)),
             clock,
-            room: Arc::new(Semaphore::new(QUEUE_BYTES_MAX)),
+            room,
             writer: Mutex::new(Some(writer)),
             waker: Mutex::new(Some(waker)),
             damage: known.damage,
-            stopping: CancellationToken::new(),
+            stopping,
             bells,
             recent_bytes,
             past: Past::new(),
             bases,
             archives: Archives::new(),
+            holds,
+            looks,
             memory,
             loads,
             qa_session: gathers,

@@ -21,6 +21,7 @@ use super::clock::Clock;
 use super::deadlines::Deadlines;
 use super::directory::Directory;
 use super::error::ServiceError;
+use super::holds::Hold;
 use super::job::{Job, Order, Rebase, WriteJob, WriterError};
 use super::loads::Loads;
 use super::memory::Memory;
@@ -73,7 +74,10 @@ pub(super) struct Writer {
 }
 
 /// What is to be told to whom, once the batch is durable.
-type Answers = Vec<(oneshot::Sender<Result<Reply, WriterError>>, Verdict, OwnedSemaphorePermit)>;
+type Answers = Vec<(oneshot::Sender<Result<Reply, WriterError>>, Verdict, Carried)>;
+
+/// What a write has until it is answered: its room in the queue, and its images.
+type Carried = (OwnedSemaphorePermit, Option<Hold>);
 
 /// What the writer waits for.
 enum Next {
@@ -152,7 +156,7 @@ impl Writer {
             self.echo(&mut staged, &job.order.write, &verdict, now);
             count += 1;
             bytes += verdict.bytes();
-            answers.entry(name).or_default().push((job.reply, verdict, job.room));
+            answers.entry(name).or_default().push((job.reply, verdict, (job.room, job.order.hold)));
             // Its board is staged, wherever the published one goes now.
             drop(job.pins);
             if count < BATCH_COMMANDS_MAX && bytes < BATCH_BYTES_MAX {
@@ -293,7 +297,7 @@ impl Writer {
 
 /// Answers everybody who waits for a session's part of the batch.
 fn answer(answers: Option<Answers>, outcome: Option<Outcome>) {
-    for (reply, verdict, room) in answers.into_iter().flatten() {
+    for (reply, verdict, carried) in answers.into_iter().flatten() {
         let answer = match (verdict, outcome) {
             (verdict, None | Some(Outcome::Appended)) => verdict.into_answer(),
             (_, Some(Outcome::Full)) => Err(WriterError::Service(ServiceError::StoreFull)),
@@ -306,7 +310,7 @@ fn answer(answers: Option<Answers>, outcome: Option<Outcome>) {
                 Err(WriterError::Service(ServiceError::Fault))
             }
         };
-        drop(room);
+        drop(carried);
         if reply.send(answer).is_err() {
             tracing::trace!("a caller went away before its answer; the write stands all the same");
         }

@@ -15,7 +15,7 @@ use crate::board::stored::archive::{
 };
 use crate::board::stored::decode_commit;
 use crate::board::{Board, Change, Commit, Digest, Frame, Revision, SessionId};
-use crate::service::{Service, ServiceError};
+use crate::service::{Published, Service, ServiceError};
 use crate::store::{PageMax, Store, StoreError};
 
 /// How long a reader may take nothing before its archive is broken off: it holds a thread.
@@ -72,14 +72,17 @@ impl Service {
     ///
     /// # Errors
     ///
-    /// [`ServiceError::Stopping`]; all else comes with the lines.
+    /// [`ServiceError::Stopping`], or [`ServiceError::Compacted`] where less is kept since; all else comes with the
+    /// lines.
     pub async fn export(&self, now: Arc<Board>) -> Result<Export, ServiceError> {
+        let hold = self.inner.holds.session(now.id());
+        self.has_its_images(&now).await?;
         let turn = Arc::clone(&self.inner.archives.exports).acquire_owned();
         let turn = turn.await.map_err(|_| ServiceError::Stopping)?;
         let (pieces, received) = mpsc::channel(1);
         let (store, runtime) = (Arc::clone(&self.inner.store), Handle::current());
         tokio::task::spawn_blocking(move || {
-            let _turn = turn;
+            let _held = (turn, hold);
             let mut out = Out { runtime, pieces, lines: String::new() };
             let last = match write(&*store, &now, &mut out) {
                 Ok(()) => Piece::End,
@@ -90,6 +93,19 @@ impl Service {
             out.hand(last).ok();
         });
         Ok(Export { pieces: received, ended: false })
+    }
+
+    /// Refuses a board of which images were forgotten since, all of them being held from now on.
+    async fn has_its_images(&self, now: &Board) -> Result<(), ServiceError> {
+        let Some(life) = now.life() else { return Ok(()) };
+        let Some(Published { board, .. }) = self.published(&life.name).await? else {
+            return Ok(());
+        };
+        let has_all = || now.images().all(|(sha256, _)| board.has_image(sha256));
+        if board.version() == now.version() || board.id() != now.id() || has_all() {
+            return Ok(());
+        }
+        Err(ServiceError::Compacted { oldest: board.oldest() })
     }
 }
 
