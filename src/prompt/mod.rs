@@ -5,6 +5,9 @@
 
 pub mod python;
 mod python_float;
+pub mod tokens;
+#[cfg(feature = "openai-tokens")]
+mod vocabulary;
 
 use self::python::Literal;
 use crate::board::{IMAGE_MEMBER, Item, LogName, Run, RunText, TextKeys, json};

@@ -1,0 +1,62 @@
+//! How many tokens a text has for `OpenAI`'s models, by their vocabulary `o200k_base`.
+//!
+//! It is compiled in, and made ready when it is first asked for: half a second, and it stays in memory.
+//! Tokens that mean something to the model, as `<|endoftext|>`, are plain text here, whoever wrote them.
+
+use std::borrow::Cow;
+
+use tiktoken_rs::o200k_base_singleton;
+
+use crate::board::json;
+
+/// The longest text that is counted at once, in bytes. The vocabulary's regular expression gives up on a mebibyte
+/// of spaces, and the time for a text without a place to split grows faster than the text. So cut, a mebibyte
+/// takes half a second at worst.
+const COUNTED_AT_ONCE_MAX: usize = 16 * 1024;
+
+/// How many tokens the text has by itself. Exact unless it goes on for 16 KiB without a space; then each cut may
+/// change the count by one or two.
+pub(super) fn count(text: &str) -> u64 {
+    let vocabulary = o200k_base_singleton();
+    let mut tokens = 0;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (piece, after) = rest.split_at_checked(cut(rest)).unwrap_or((rest, ""));
+        tokens += vocabulary.encode_ordinary(piece).len() as u64;
+        rest = after;
+    }
+    tokens
+}
+
+/// How many tokens has what the inside of a JSON string literal says.
+pub(super) fn count_literal(literal: &[u8]) -> u64 {
+    let text = String::from_utf8_lossy(literal);
+    if !text.contains('\\') {
+        return count(&text);
+    }
+    let quoted = format!("\"{text}\"");
+    count(match json::decode(&quoted) {
+        Cow::Borrowed(_) => &text,
+        Cow::Owned(ref said) => said,
+    })
+}
+
+/// Where the first piece of a text ends. No token goes over the place between a character that is no white space
+/// and a space, so a cut there changes nothing.
+fn cut(text: &str) -> usize {
+    if text.len() <= COUNTED_AT_ONCE_MAX {
+        return text.len();
+    }
+    let end = text.floor_char_boundary(COUNTED_AT_ONCE_MAX);
+    let head = text.get(..end).unwrap_or_default();
+    let mut spaces = head.rmatch_indices(' ').map(|(at, _)| at);
+    let harmless = |at: &usize| {
+        let before = head.get(..*at).and_then(|before| before.chars().next_back());
+        before.is_some_and(|character| !character.is_whitespace())
+    };
+    spaces.find(harmless).unwrap_or(end)
+}
+
+#[cfg(test)]
+#[path = "vocabulary_tests.rs"]
+mod tests;
