@@ -3,6 +3,8 @@
 //! Everything here is text in, text out. Which entries, and where an image's bytes come from, is the
 //! caller's.
 
+pub mod markdown;
+mod markdown_text;
 pub mod python;
 mod python_float;
 pub mod tokens;

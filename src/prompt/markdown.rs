@@ -1,0 +1,186 @@
+//! Items as Markdown, for people and for models that read text.
+//!
+//! Whatever an item says, it stays text inside its own list entry: no heading, no HTML, no link, no image, no
+//! other entry. What is shown is what was said, but for white space at the ends of a line, and for control
+//! characters, which are shown as U+FFFD.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use super::markdown_text::{line, plain};
+use super::python;
+use crate::board::TextKeys;
+use crate::board::json::{Kind, decode, kind, members};
+
+/// What begins a list entry, and what its further lines begin with.
+const BULLET: &str = "- ";
+const INDENT: &str = "  ";
+
+/// What ends a line after which the next is to begin a line where it is shown.
+const HARD_BREAK: &str = "  \n";
+
+/// The fewest backticks around a block of lines.
+const BLOCK_FENCE_MIN: usize = 3;
+
+/// Appends an object as a list entry of whole lines, a member a line, with only these members where some are named.
+/// Of a repeated name the last value stands at the first place.
+pub fn item(text: &str, keys: &TextKeys, out: &mut String) {
+    out.push_str(BULLET);
+    let members = shown(text, keys);
+    if members.is_empty() {
+        out.push_str("{}\n");
+    }
+    let mut rest = members.as_slice();
+    let mut indent = "";
+    while let Some(((name, value), others)) = rest.split_first() {
+        out.push_str(indent);
+        push_name(name, out);
+        let end = if others.is_empty() { "\n" } else { HARD_BREAK };
+        push_member(value, end, out);
+        (indent, rest) = (INDENT, others);
+    }
+}
+
+/// Appends a text as one line, wherever in a line it is to stand. Line breaks become spaces.
+pub fn text(text: &str, out: &mut String) {
+    line(text, out);
+}
+
+/// Appends a JSON value within a line: a string as its text or, where that has several lines, as JSON; an array or
+/// an object as JSON.
+pub fn value(json: &str, out: &mut String) {
+    let json = json.trim_ascii();
+    match kind(json) {
+        Kind::String => {
+            let said = decode(json);
+            if has_lines(&said) { push_code(json, out) } else { line(&said, out) }
+        }
+        Kind::Array | Kind::Object => push_code(json, out),
+        Kind::Number | Kind::Bool | Kind::Null => out.push_str(json),
+    }
+}
+
+/// The members to show with their names, each name once.
+fn shown<'t>(object: &'t str, keys: &TextKeys) -> Vec<(Cow<'t, str>, &'t str)> {
+    let mut places = HashMap::new();
+    let mut shown: Vec<(Cow<'t, str>, &'t str)> = Vec::new();
+    for member in members(object) {
+        let name = decode(member.name);
+        if keys.as_ref().is_some_and(|keys| !keys.iter().any(|key| *key == *name)) {
+            continue;
+        }
+        let place = *places.entry(name.clone()).or_insert(shown.len());
+        match shown.get_mut(place) {
+            Some((_, last)) => *last = member.value,
+            None => shown.push((name, member.value)),
+        }
+    }
+    shown
+}
+
+fn push_name(name: &str, out: &mut String) {
+    out.push_str("**");
+    // Asterisks beside white space of any kind would be shown themselves.
+    plain(name.trim(), out);
+    out.push_str(":**");
+}
+
+/// Appends a member's value behind its name, and the end of its last line.
+fn push_member(json: &str, end: &str, out: &mut String) {
+    if kind(json) == Kind::String {
+        let said = decode(json);
+        if has_lines(&said) {
+            out.push('\n');
+            push_block(&said, out);
+            return;
+        }
+        out.push(' ');
+        plain(&said, out);
+    } else {
+        out.push(' ');
+        value(json, out);
+    }
+    // Nothing may stand between a value and its end that adds to the spaces.
+    out.truncate(out.trim_end_matches(' ').len());
+    out.push_str(end);
+}
+
+fn has_lines(text: &str) -> bool {
+    text.contains(['\n', '\r'])
+}
+
+/// Appends lines as a block of an entry.
+fn push_block(lines: &str, out: &mut String) {
+    let fence = "`".repeat(BLOCK_FENCE_MIN.max(longest_run(lines) + 1));
+    let lines = lines.replace("\r\n", "\n").replace('\r', "\n");
+    let lines = lines.split('\n');
+    for line in std::iter::once(&*fence).chain(lines).chain(std::iter::once(&*fence)) {
+        if !line.is_empty() {
+            out.push_str(INDENT);
+        }
+        let shown =
+            |c: char| if c.is_control() && c != '\t' { char::REPLACEMENT_CHARACTER } else { c };
+        out.extend(line.chars().map(shown));
+        out.push('\n');
+    }
+}
+
+/// Appends JSON as code within a line.
+fn push_code(json: &str, out: &mut String) {
+    let mut ascii = String::with_capacity(json.len());
+    python::dumps(json, &mut ascii);
+    let code = with_characters(&ascii);
+    // It begins and ends with a bracket or a quote, so that there is no backtick beside the fence.
+    let fence = "`".repeat(longest_run(&code) + 1);
+    out.extend([&*fence, &*code, &*fence]);
+}
+
+/// Python's JSON with the characters that it escapes though they can be shown.
+fn with_characters(ascii: &str) -> Cow<'_, str> {
+    if !ascii.contains("\\u") {
+        return Cow::Borrowed(ascii);
+    }
+    let mut out = String::with_capacity(ascii.len());
+    let mut rest = ascii;
+    while let Some((plain, escape)) = rest.find('\\').and_then(|at| rest.split_at_checked(at)) {
+        out.push_str(plain);
+        let written = match character(escape) {
+            Some((character, written)) => {
+                out.push(character);
+                written
+            }
+            // The letter or the backslash goes with it, which would else begin an escape of its own.
+            None => {
+                out.push_str(escape.get(..2).unwrap_or(escape));
+                2
+            }
+        };
+        rest = escape.get(written..).unwrap_or_default();
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
+}
+
+/// The character that an escape or a pair of them says, where it can be shown, and how long they are.
+fn character(escape: &str) -> Option<(char, usize)> {
+    let unit = |at: usize| {
+        let digits = escape.get(at..at + 6)?.strip_prefix("\\u")?;
+        u16::from_str_radix(digits, 16).ok()
+    };
+    let first = unit(0)?;
+    let said = match first {
+        0xD800..=0xDBFF => char::decode_utf16([first, unit(6)?]).next()?.ok()?,
+        _ => char::from_u32(u32::from(first))?,
+    };
+    (!said.is_control()).then_some((said, if said.len_utf16() == 2 { 12 } else { 6 }))
+}
+
+/// How long the longest run of backticks is.
+fn longest_run(text: &str) -> usize {
+    let runs = text.split(|c| c != '`').map(str::len);
+    runs.max().unwrap_or_default()
+}
+
+#[cfg(test)]
+#[path = "markdown_tests.rs"]
+mod tests;
