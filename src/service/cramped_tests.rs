@@ -13,8 +13,8 @@ use super::service_tests::POLICY;
 use super::*;
 use crate::board::{Digest, Revision, SessionId};
 use crate::store::{
-    Outcome, PageMax, Record, Run, SqliteStore, StoreError, Stored, StoredBlob, StoredSession,
-    SummaryRow,
+    Outcome, PageMax, Record, Run, SigningKey, SqliteStore, StoreError, Stored, StoredBlob,
+    StoredSession, SummaryRow,
 };
 
 /// A store whose disk has no room for one session, until there is some.
@@ -220,6 +220,10 @@ impl Store for Cramped {
 
     fn epoch(&self) -> Epoch {
         self.store.epoch()
+    }
+
+    fn signing_key(&self) -> &SigningKey {
+        self.store.signing_key()
     }
 
     fn health(&self) -> Health {

@@ -35,6 +35,7 @@ mod recent;
 mod replay;
 mod session;
 mod settler;
+mod signing;
 mod snapshots;
 mod staging;
 mod start;

@@ -26,6 +26,7 @@ mod run;
 mod schema;
 mod segments;
 mod settling;
+mod signing;
 mod snapshots;
 mod sqlite;
 mod stored;
@@ -42,6 +43,7 @@ pub use disk::FREE_BYTES_MIN;
 pub use error::StoreError;
 pub use options::{SqliteOptions, SyncLevel};
 pub use run::{Outcome, Run};
+pub use signing::{SIGNATURE_BYTES, SigningKey};
 pub use sqlite::SqliteStore;
 pub use stored::{
     Health, JournalId, PageMax, Record, Stored, StoredBlob, StoredSession, SummaryRow,
@@ -309,6 +311,9 @@ pub trait Store: Send + Sync {
 
     /// The store's identity: another one after any stop that may have lost acknowledged commits.
     fn epoch(&self) -> Epoch;
+
+    /// The key with which this store's server signs; the same after every restart.
+    fn signing_key(&self) -> &SigningKey;
 
     /// Whether the store takes writes.
     fn health(&self) -> Health;

@@ -15,10 +15,10 @@ use super::StoreError;
 use super::disk::FILE_MODE;
 
 const APPLICATION_ID: i32 = i32::from_be_bytes(*b"bbrd");
-const FORMAT: i32 = 3;
+const FORMAT: i32 = 4;
 
 /// What each format has besides those before it.
-const STEPS: [&str; 3] = [JOURNAL, BASES, SETTLED];
+const STEPS: [&str; 4] = [JOURNAL, BASES, SETTLED, SIGNING];
 
 /// What SQLite calls the mode in which a file gives back its free pages when told to.
 const INCREMENTAL: i32 = 2;
@@ -97,6 +97,11 @@ const SETTLED: &str = "
         frame BLOB NOT NULL,
         UNIQUE (session, revision, part)
     ) STRICT;
+";
+
+/// `signing_key` is random and made when the store is opened; no row of a session depends on it.
+const SIGNING: &str = "
+    ALTER TABLE meta ADD COLUMN signing_key BLOB;
 ";
 
 /// The one connection that writes, to a database that is there and ours. It syncs fully.

@@ -21,8 +21,8 @@ use super::lock::Lock;
 use super::reading::{self, Readers};
 use super::turns::Turns;
 use super::{
-    Health, Outcome, PageMax, Record, Run, SqliteOptions, Store, StoreError, Stored, StoredBlob,
-    StoredSession, SummaryRow, SyncLevel, epoch, parts, schema, summaries,
+    Health, Outcome, PageMax, Record, Run, SigningKey, SqliteOptions, Store, StoreError, Stored,
+    StoredBlob, StoredSession, SummaryRow, SyncLevel, epoch, parts, schema, summaries,
 };
 use crate::board::{Digest, Epoch, Revision, SessionId};
 
@@ -36,6 +36,7 @@ const SUMMARIES_MAX: usize = 1_000;
 pub struct SqliteStore {
     path: PathBuf,
     epoch: Epoch,
+    signing_key: SigningKey,
     pub(super) condition: Arc<Condition>,
     pub(super) room: Arc<Room>,
     blobs: Blobs,
@@ -74,6 +75,7 @@ impl SqliteStore {
         let connection = schema::open(&path)?;
         sync_dir(dir)?;
         let epoch = epoch::begin(&connection, options.sync)?;
+        let signing_key = SigningKey::keep(&connection)?;
         if options.sync == SyncLevel::Normal {
             connection.execute_batch("PRAGMA synchronous = NORMAL")?;
         }
@@ -82,6 +84,7 @@ impl SqliteStore {
         let journal = Journal::open(connection, &path)?;
         Ok(Self {
             epoch,
+            signing_key,
             blobs: Blobs::open(dir, Arc::clone(&room), Arc::clone(&condition))?,
             histories: journal.histories(),
             journal: Mutex::new(Some(journal)),
@@ -359,6 +362,10 @@ impl Store for SqliteStore {
 
     fn epoch(&self) -> Epoch {
         self.epoch
+    }
+
+    fn signing_key(&self) -> &SigningKey {
+        &self.signing_key
     }
 
     fn health(&self) -> Health {

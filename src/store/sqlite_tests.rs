@@ -211,9 +211,26 @@ fn a_directory_has_one_store_at_a_time() {
 fn a_newer_format_is_refused() {
     let dir = TempDir::new().unwrap();
     open(dir.path()).close().unwrap();
-    database(&dir).execute_batch("PRAGMA user_version = 4").unwrap();
+    database(&dir).execute_batch("PRAGMA user_version = 5").unwrap();
     let refused = SqliteStore::open(dir.path(), OPTIONS).unwrap_err();
-    assert!(matches!(refused, StoreError::NewerFormat { found: 4, known: 3, .. }));
+    assert!(matches!(refused, StoreError::NewerFormat { found: 5, known: 4, .. }));
+}
+
+#[test]
+fn a_store_signs_with_a_key_of_its_own_that_stays_and_is_not_shown() {
+    let (dir, other) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let store = open(dir.path());
+    let signature = store.signing_key().sign(b"a");
+    assert!(store.signing_key().has_signed(b"a", &signature));
+    assert!(!store.signing_key().has_signed(b"b", &signature));
+    assert!(!store.signing_key().has_signed(b"a", &signature[..31]));
+    assert!(!open(other.path()).signing_key().has_signed(b"a", &signature));
+    assert_eq!(format!("{:?}", store.signing_key()), "SigningKey");
+    drop(store);
+    assert_eq!(open(dir.path()).signing_key().sign(b"a"), signature);
+    database(&dir).execute("UPDATE meta SET signing_key = x'00'", []).unwrap();
+    let damaged = SqliteStore::open(dir.path(), OPTIONS);
+    assert!(matches!(damaged, Err(StoreError::DamagedMeta)));
 }
 
 #[test]

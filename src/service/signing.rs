@@ -1,0 +1,25 @@
+//! What this server signs, and what time it is for what it signs. The key stays in the store.
+
+use super::Service;
+use crate::board::Timestamp;
+use crate::store::SIGNATURE_BYTES;
+
+impl Service {
+    /// What time it is by the server's clock.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        self.inner.clock.now()
+    }
+
+    /// This store's signature of a message.
+    #[must_use]
+    pub fn sign(&self, message: &[u8]) -> [u8; SIGNATURE_BYTES] {
+        self.inner.store.signing_key().sign(message)
+    }
+
+    /// Whether this is this store's signature of the message; how long that takes tells nothing of it.
+    #[must_use]
+    pub fn has_signed(&self, message: &[u8], signature: &[u8]) -> bool {
+        self.inner.store.signing_key().has_signed(message, signature)
+    }
+}
