@@ -73,7 +73,7 @@ pub async fn run(config: Config) -> Result<(), Error> {
     let start = tokio::task::spawn_blocking(move || start(&starting));
     let service = start.await.map_err(|_| Error::Panicked)??;
     let shutdown = service.stopping().clone();
-    let router = edge(router(service.clone()), config.allowed_hosts);
+    let router = edge(router(service.clone(), config.public_url), config.allowed_hosts);
     let limits = ConnectionLimits {
         connections_max: fit_connections(config.connections_max),
         drain_timeout: DRAIN_MAX,

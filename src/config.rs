@@ -5,7 +5,7 @@ use std::{net::SocketAddr, num::NonZeroU64, path::PathBuf};
 use clap::{ArgAction, Args, ValueEnum, builder::BoolishValueParser};
 
 use crate::board::{ByteSize, SessionName};
-use crate::http::AllowedHosts;
+use crate::http::{AllowedHosts, PublicUrl};
 
 /// Where the server listens unless told otherwise.
 pub const LISTEN_DEFAULT: &str = "127.0.0.1:8733";
@@ -30,6 +30,10 @@ pub struct Config {
         hide_default_value = true
     )]
     pub allowed_hosts: AllowedHosts,
+
+    /// Where this server is reached from outside, by http or https and perhaps with a path: addresses of images for a model's provider begin so, are signed, and open for one day to two
+    #[arg(long, env = "BLACKBOARD_PUBLIC_URL", value_name = "URL")]
+    pub public_url: Option<PublicUrl>,
 
     /// Allow --listen beyond loopback, although whoever reaches the port can then read and write everything
     #[arg(long, env = "BLACKBOARD_INSECURE", value_parser = BoolishValueParser::new())]

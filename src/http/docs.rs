@@ -27,7 +27,7 @@ pub(super) use params::{
     DiffQuery, EventsQuery, IfNoneMatch, InAgent, InCheckpoint, InLog, InMemory, InSession,
     InboxParams, LifetimeQuery, ListQuery, ListWaitQuery, MinRevision, PageQuery, PageWaitQuery,
     PastQuery, PromptQuery, ReadingQuery, RemovalQuery, Removes, SeenQuery, SessionUntilQuery,
-    ShownQuery, UntilQuery, WaitQuery, WaitingQuery, Writes,
+    ShownQuery, SignedQuery, UntilQuery, WaitQuery, WaitingQuery, Writes,
 };
 pub(super) use profiles::{
     profiles_patch, prompt_agent, prompt_format, prompt_headings, prompt_latest, prompt_parts,

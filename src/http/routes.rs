@@ -16,6 +16,7 @@ use utoipa_axum::routes;
 use super::body::BodyRoom;
 use super::docs::{self, MEMORY, MEMORY_ENTRY, STATE, STATE_SLASH, with_all_kinds};
 use super::problem::{Problem, ProblemBody};
+use super::public_url::PublicUrl;
 use super::read::name_revision;
 use super::transactions;
 use super::{
@@ -72,6 +73,7 @@ struct Held {
     service: Service,
     bodies: BodyRoom,
     document: pages::Document,
+    public_url: Option<PublicUrl>,
 }
 
 impl FromRef<Handles> for Service {
@@ -89,6 +91,12 @@ impl FromRef<Handles> for BodyRoom {
 impl FromRef<Handles> for pages::Document {
     fn from_ref(handles: &Handles) -> Self {
         handles.0.document.clone()
+    }
+}
+
+impl FromRef<Handles> for Option<PublicUrl> {
+    fn from_ref(handles: &Handles) -> Self {
+        handles.0.public_url.clone()
     }
 }
 
@@ -128,8 +136,8 @@ fn described() -> OpenApiRouter<Handles> {
         .routes(routes!(pages::docs))
 }
 
-/// All routes, with the service behind them.
-pub fn router(service: Service) -> Router {
+/// All routes, with the service behind them, and where others than clients reach them.
+pub fn router(service: Service, public_url: Option<PublicUrl>) -> Router {
     let (described, document) = whole();
     let document = pages::Document::new(&document);
     let named = {
@@ -139,7 +147,8 @@ pub fn router(service: Service) -> Router {
             service_fn(move |request| name_revision(service.clone(), route.clone(), request))
         }
     };
-    let handles = Handles(Arc::new(Held { service, bodies: BodyRoom::new(), document }));
+    let held = Held { service, bodies: BodyRoom::new(), document, public_url };
+    let handles = Handles(Arc::new(held));
     described
         .route(STATE, whole_state())
         // No key is empty: the extractor refuses the path.

@@ -82,7 +82,7 @@ impl Running {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = format!("http://{}", listener.local_addr().expect("an address"));
         let shutdown = CancellationToken::new();
-        let router = edge(router(service.clone()), AllowedHosts::default());
+        let router = edge(router(service.clone(), None), AllowedHosts::default());
         let limits = ConnectionLimits::default();
         let serving = tokio::spawn(serve(listener, router, limits, shutdown.clone()));
         Self { address, service, shutdown, serving }

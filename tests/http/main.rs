@@ -67,6 +67,7 @@ mod screenshots;
 mod sessions;
 mod settings;
 mod shutdown;
+mod signed;
 mod soundness;
 mod sse;
 mod stalled;

@@ -112,6 +112,13 @@ params! {
     ];
     /// What is cleared with the board.
     ClearingQuery = [list("include", "Clear the state too", one_of(["state"]), None)];
+    /// The signature of an address.
+    SignedQuery = [
+        query("expires", "Until when an address with a `signature` is valid, in seconds since 1970",
+            unsigned(0, usize::MAX)),
+        query("signature", "What makes an address with `expires` valid: 403 where it is not this image's; not \
+            with `at`, `min_revision` and `wait`", pattern("^[A-Za-z0-9_-]{43}$")),
+    ];
     /// What a prompt shows.
     PromptQuery = [
         list("include", "Only these parts; their order in the prompt is fixed, and at most 100 are memories",

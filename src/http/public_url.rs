@@ -1,0 +1,147 @@
+//! Where this server is reached from outside, for addresses that others than its clients open.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use axum::http::Uri;
+
+/// The longest public address, in bytes.
+pub const PUBLIC_URL_BYTES_MAX: usize = 2 << 10;
+
+/// An address such as `https://board.example.org/team`, without a slash at its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PublicUrl(Arc<str>);
+
+/// Why a text is no public address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidPublicUrl {
+    /// It is too long.
+    #[error("an address has at most {PUBLIC_URL_BYTES_MAX} bytes, this one has {bytes}")]
+    TooLong {
+        /// How long it is.
+        bytes: usize,
+    },
+    /// It is no URL at all, or none that needs no more encoding.
+    #[error("this is no URL such as https://board.example.org/team")]
+    Malformed,
+    /// It is not of HTTP.
+    #[error("the address begins with http:// or https://")]
+    Scheme,
+    /// It names no host, or a port that is none.
+    #[error("the address has a host, and a port from 1 to 65535 where it has one")]
+    Host,
+    /// It has a name or a password in it.
+    #[error("the address has no user and no password in it")]
+    UserInfo,
+    /// It has more than a path.
+    #[error("the address has neither a query nor a fragment")]
+    BeyondPath,
+    /// Whoever opens it would take another path.
+    #[error("no part of the address's path is empty, '.' or '..'")]
+    Path,
+}
+
+impl FromStr for PublicUrl {
+    type Err = InvalidPublicUrl;
+
+    fn from_str(text: &str) -> Result<Self, InvalidPublicUrl> {
+        if text.len() > PUBLIC_URL_BYTES_MAX {
+            return Err(InvalidPublicUrl::TooLong { bytes: text.len() });
+        }
+        if text.contains(['?', '#']) {
+            return Err(InvalidPublicUrl::BeyondPath);
+        }
+        let uri: Uri = text.parse().map_err(|_| InvalidPublicUrl::Malformed)?;
+        let scheme = uri.scheme_str().filter(|scheme| matches!(*scheme, "http" | "https"));
+        let scheme = scheme.ok_or(InvalidPublicUrl::Scheme)?;
+        let authority = uri.authority().ok_or(InvalidPublicUrl::Host)?;
+        if authority.as_str().contains('@') {
+            return Err(InvalidPublicUrl::UserInfo);
+        }
+        let (host, rest) = (authority.host(), authority.as_str().strip_prefix(authority.host()));
+        let port = rest.and_then(|rest| rest.strip_prefix(':'));
+        let is_port = |port: &str| {
+            port.bytes().all(|b| b.is_ascii_digit()) && port.parse().is_ok_and(|port: u16| port > 0)
+        };
+        if host.is_empty() || !port.map_or(rest == Some(""), is_port) {
+            return Err(InvalidPublicUrl::Host);
+        }
+        let path = uri.path().strip_suffix('/').unwrap_or(uri.path());
+        if !path.bytes().all(is_of_path) || !is_encoded(path) {
+            return Err(InvalidPublicUrl::Malformed);
+        }
+        let mut segments = path.split('/').skip(1);
+        if segments.any(|segment| matches!(segment, "" | "." | "..")) {
+            return Err(InvalidPublicUrl::Path);
+        }
+        Ok(Self(format!("{scheme}://{authority}{path}").into()))
+    }
+}
+
+/// What may stand in a path (RFC 3986).
+fn is_of_path(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"/-._~!$&'()*+,;=:@%".contains(&byte)
+}
+
+/// Whether each percent sign has its two digits.
+fn is_encoded(path: &str) -> bool {
+    path.split('%').skip(1).all(|after| {
+        let digits = after.as_bytes().first_chunk::<2>();
+        digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    })
+}
+
+impl fmt::Display for PublicUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_public_address_is_kept_without_the_slash_at_its_end() {
+        for (text, kept) in [
+            ("https://board.example.org/team", "https://board.example.org/team"),
+            ("https://board.example.org/", "https://board.example.org"),
+            ("http://127.0.0.1:8733", "http://127.0.0.1:8733"),
+            ("HTTPS://[::1]:1/a%20b/", "https://[::1]:1/a%20b"),
+        ] {
+            assert_eq!(text.parse::<PublicUrl>().map(|url| url.to_string()), Ok(kept.to_owned()));
+        }
+    }
+
+    #[test]
+    fn what_cannot_begin_the_address_of_an_image_is_refused_with_the_reason() {
+        let long = format!("https://a/{}", "x".repeat(PUBLIC_URL_BYTES_MAX));
+        for (text, why) in [
+            ("", InvalidPublicUrl::Malformed),
+            ("https://", InvalidPublicUrl::Malformed),
+            ("https://a b", InvalidPublicUrl::Malformed),
+            ("https://a/b c", InvalidPublicUrl::Malformed),
+            ("https://a/%2", InvalidPublicUrl::Malformed),
+            ("https://a/\"", InvalidPublicUrl::Malformed),
+            ("ftp://a", InvalidPublicUrl::Scheme),
+            ("/a", InvalidPublicUrl::Scheme),
+            ("board.example.org", InvalidPublicUrl::Scheme),
+            ("https://:80", InvalidPublicUrl::Host),
+            ("https://a:", InvalidPublicUrl::Host),
+            ("https://a:0", InvalidPublicUrl::Host),
+            ("https://me@a", InvalidPublicUrl::UserInfo),
+            ("https://a/?b", InvalidPublicUrl::BeyondPath),
+            ("https://a/#b", InvalidPublicUrl::BeyondPath),
+            ("https://a//b", InvalidPublicUrl::Path),
+            ("https://a/../b", InvalidPublicUrl::Path),
+            (&long, InvalidPublicUrl::TooLong { bytes: long.len() }),
+        ] {
+            assert_eq!(text.parse::<PublicUrl>(), Err(why), "{text}");
+        }
+        // The parser of URLs refuses some of them before we do.
+        for text in ["https://a:65536", "https://a:b", "https://[::1", "https://a\\b"] {
+            assert!(text.parse::<PublicUrl>().is_err(), "{text}");
+        }
+    }
+}
