@@ -12,3 +12,4 @@ pub mod prompt;
 pub mod service;
 pub mod store;
 pub mod telemetry;
+pub mod thumbnail;

@@ -19,7 +19,7 @@ const LAYERS: [&[&str]; 9] = [
     &["config", "telemetry", "descriptors"],
     &["http"],
     &["service"],
-    &["store", "prompt"],
+    &["store", "prompt", "thumbnail"],
     &["board"],
     // Knows none of our types; anybody may show an error with its sources.
     &["chain"],

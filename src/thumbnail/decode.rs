@@ -1,0 +1,59 @@
+//! Decoding within bounds: the header is judged first, then the decoder is given as much as it may take.
+
+use std::io::Cursor;
+
+use image::metadata::Orientation;
+use image::{ColorType, ImageDecoder, ImageFormat, ImageReader, Limits};
+
+use super::need::{DECODED_BYTES_MAX, PNG_BESIDES_MAX, SIDE_MAX, need};
+use super::{Probe, Undecodable, kind};
+
+/// An image's pixels as its decoder gives them.
+pub(super) struct Decoded {
+    /// Width and height.
+    pub(super) size: (u32, u32),
+    /// What a pixel is made of.
+    pub(super) color: ColorType,
+    /// Row after row.
+    pub(super) bytes: Vec<u8>,
+    /// How it is to be turned before it is shown.
+    pub(super) orientation: Orientation,
+}
+
+/// What the header says.
+pub(super) fn probe(bytes: &[u8]) -> Result<Probe, Undecodable> {
+    open(bytes).map(|(_, probe)| probe)
+}
+
+/// Decodes it.
+pub(super) fn decode(bytes: &[u8]) -> Result<Decoded, Undecodable> {
+    let (mut decoder, probe) = open(bytes)?;
+    // Other kinds have it so rarely that it is not worth what their decoders do to find it.
+    let orientation = match kind(bytes) {
+        Some(ImageFormat::Jpeg) => decoder.orientation().unwrap_or(Orientation::NoTransforms),
+        Some(_) | None => Orientation::NoTransforms,
+    };
+    let color = decoder.color_type();
+    let length = usize::try_from(decoder.total_bytes()).map_err(|_| Undecodable::Damaged)?;
+    let mut pixels = vec![0; length];
+    decoder.read_image(&mut pixels).map_err(|_| Undecodable::Damaged)?;
+    Ok(Decoded { size: probe.size, color, bytes: pixels, orientation })
+}
+
+fn open(bytes: &[u8]) -> Result<(impl ImageDecoder + '_, Probe), Undecodable> {
+    let kind = kind(bytes).ok_or(Undecodable::Unknown)?;
+    let mut reader = ImageReader::with_format(Cursor::new(bytes), kind);
+    let mut limits = Limits::default();
+    (limits.max_image_width, limits.max_image_height) = (Some(SIDE_MAX), Some(SIDE_MAX));
+    // A PNG's limit is for what is beside its pixels.
+    limits.max_alloc =
+        Some(if kind == ImageFormat::Png { PNG_BESIDES_MAX } else { DECODED_BYTES_MAX });
+    reader.limits(limits);
+    let decoder = reader.into_decoder().map_err(|_| Undecodable::Damaged)?;
+    let size = decoder.dimensions();
+    if size.0 == 0 || size.1 == 0 {
+        return Err(Undecodable::Damaged);
+    }
+    let need = need(kind, bytes, size, decoder.total_bytes())?;
+    Ok((decoder, Probe { size, need }))
+}

@@ -1,0 +1,32 @@
+//! Encoding: as a PNG, and as a JPEG where nothing is transparent; the shorter one is taken.
+
+use bytes::Bytes;
+use image::DynamicImage;
+use image::codecs::jpeg::JpegEncoder;
+use image::codecs::png::{CompressionType, FilterType, PngEncoder};
+
+use super::Thumbnail;
+
+/// How good a JPEG is, of 100.
+const JPEG_QUALITY: u8 = 85;
+
+/// Encodes it; `None` where the encoder refuses.
+pub(super) fn encode(picture: &DynamicImage) -> Option<Thumbnail> {
+    let size = (picture.width(), picture.height());
+    let mut png = Vec::new();
+    let encoder =
+        PngEncoder::new_with_quality(&mut png, CompressionType::Default, FilterType::Adaptive);
+    picture.write_with_encoder(encoder).ok()?;
+    let made = |media_type, bytes| Thumbnail { media_type, bytes: Bytes::from(bytes), size };
+    if picture.color().has_alpha() {
+        return Some(made("image/png", png));
+    }
+    let mut jpeg = Vec::new();
+    let encoder = JpegEncoder::new_with_quality(&mut jpeg, JPEG_QUALITY);
+    let encoded = picture.write_with_encoder(encoder);
+    Some(match encoded {
+        Ok(()) if jpeg.len() < png.len() => made("image/jpeg", jpeg),
+        // A side may be too long for it.
+        Ok(()) | Err(_) => made("image/png", png),
+    })
+}

@@ -1,0 +1,32 @@
+//! What a JPEG needs besides its pixels: one whose scans refine one another is kept as coefficients until the
+//! last one.
+
+/// A coefficient's bytes.
+const COEFFICIENT_BYTES: u64 = 2;
+/// Most have that many components; one with four is rare, and its coefficients are counted too.
+const COMPONENTS: u64 = 3;
+/// Blocks are of 8 x 8, and up to four of them side by side make a unit.
+const UNIT_SIDE: u64 = 32;
+
+/// The second byte of the marker of a progressive frame.
+const PROGRESSIVE: u8 = 0xc2;
+/// The second byte of the marker of a scan.
+const SCAN: u8 = 0xda;
+
+/// The bytes of the coefficients, where they are kept. Within a scan no such marker can stand; one in a
+/// thumbnail inside it makes the answer larger than it need be.
+pub(super) fn coefficient_bytes(bytes: &[u8], size: (u32, u32)) -> u64 {
+    let (mut scans, mut is_progressive) = (0, false);
+    for pair in bytes.windows(2) {
+        match pair {
+            [0xff, PROGRESSIVE] => is_progressive = true,
+            [0xff, SCAN] => scans += 1,
+            _ => {}
+        }
+    }
+    if scans < 2 && !is_progressive {
+        return 0;
+    }
+    let padded = |side: u32| u64::from(side).next_multiple_of(UNIT_SIDE);
+    padded(size.0) * padded(size.1) * COMPONENTS * COEFFICIENT_BYTES
+}

@@ -1,0 +1,127 @@
+//! Small pictures of images: decoded within bounds, scaled, and encoded again.
+//!
+//! Bytes go in and come out; nothing here knows sessions, files or requests. Whatever the bytes are, the
+//! answer is a thumbnail or [`Undecodable`], and the same bytes always give the same thumbnail: prompts that
+//! show it stay equal to the byte.
+
+mod decode;
+mod encode;
+mod jpeg;
+mod need;
+mod shrink;
+mod webp;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use bytes::Bytes;
+use image::ImageFormat;
+
+use crate::board::IMAGE_TYPES;
+
+pub use need::{DECODED_BYTES_MAX, DECODING_BYTES_MAX, SIDE_MAX};
+
+/// The longest side that a thumbnail may be asked to have.
+pub const MAX_PX_MAX: u32 = 16_384;
+
+/// How many bytes tell of which kind an image is.
+pub const SNIFFED_BYTES: usize = 16;
+
+/// An image made of another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Thumbnail {
+    /// `image/png` or `image/jpeg`.
+    pub media_type: &'static str,
+    /// The encoded image.
+    pub bytes: Bytes,
+    /// Its width and height.
+    pub size: (u32, u32),
+}
+
+/// Why no thumbnail can be made of these bytes, however often it is tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Undecodable {
+    /// Their beginning is that of no image.
+    #[error("it is no PNG, JPEG, WebP, GIF or BMP")]
+    Unknown,
+    /// Decoding would take more memory than it may.
+    #[error("decoding it takes more memory than it may; it says it has {width} x {height} pixels")]
+    TooLarge {
+        /// The width that it says it has.
+        width: u32,
+        /// The height.
+        height: u32,
+    },
+    /// They are not what their beginning says.
+    #[error("it cannot be decoded: it is damaged, or of a variant that is not supported")]
+    Damaged,
+}
+
+/// What the header of an image says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Probe {
+    /// Its width and height.
+    pub size: (u32, u32),
+    /// How many bytes a thumbnail takes at most while it is made, besides those of the image itself.
+    pub need: u64,
+}
+
+/// The media type of an image that begins so, if it is of a kind that can be decoded. What it is declared
+/// to be does not matter.
+#[must_use]
+pub fn media_type(beginning: &[u8]) -> Option<&'static str> {
+    let kind = kind(beginning)?;
+    IMAGE_TYPES.iter().find(|(_, known)| *known == kind).map(|(media_type, _)| *media_type)
+}
+
+fn kind(bytes: &[u8]) -> Option<ImageFormat> {
+    let beginning = bytes.get(..SNIFFED_BYTES).unwrap_or(bytes);
+    let kind = image::guess_format(beginning).ok()?;
+    IMAGE_TYPES.iter().any(|(_, known)| *known == kind).then_some(kind)
+}
+
+/// The size of an image that is scaled so that no side is longer than `max_px`. It keeps its shape, has at
+/// least a pixel, and is never larger than it was.
+#[must_use]
+pub fn scaled(size: (u32, u32), max_px: u32) -> (u32, u32) {
+    let (width, height) = size;
+    let longest = u64::from(width.max(height)).max(1);
+    let max = u64::from(max_px).clamp(1, longest);
+    let side = |side: u32| {
+        let side = (u64::from(side) * max + longest / 2) / longest;
+        u32::try_from(side.max(1)).unwrap_or(u32::MAX)
+    };
+    (side(width), side(height))
+}
+
+/// What the header says, and whether it may be decoded at all. Nothing is decoded.
+///
+/// # Errors
+///
+/// [`Undecodable`].
+pub fn probe(bytes: &[u8]) -> Result<Probe, Undecodable> {
+    caught(|| decode::probe(bytes))
+}
+
+/// Decodes an image, scales it where it is larger than `max_px`, and encodes it as a PNG or a JPEG.
+///
+/// # Errors
+///
+/// [`Undecodable`].
+pub fn make(bytes: &[u8], max_px: Option<u32>) -> Result<Thumbnail, Undecodable> {
+    caught(|| {
+        let decoded = decode::decode(bytes)?;
+        let size = max_px.map_or(decoded.size, |max_px| scaled(decoded.size, max_px));
+        let orientation = decoded.orientation;
+        let mut picture = shrink::shrink(decoded, size).ok_or(Undecodable::Damaged)?;
+        picture.apply_orientation(orientation);
+        encode::encode(&picture).ok_or(Undecodable::Damaged)
+    })
+}
+
+/// A decoder that panics found something that it did not expect: the image is damaged.
+fn caught<T>(work: impl FnOnce() -> Result<T, Undecodable>) -> Result<T, Undecodable> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or(Err(Undecodable::Damaged))
+}
+
+#[cfg(test)]
+mod thumbnail_tests;

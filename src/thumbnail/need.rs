@@ -1,0 +1,73 @@
+//! How much memory decoding takes, told from the header before anything is decoded.
+//!
+//! The decoders bound their output at best; what they need besides it is counted here, kind by kind, as the
+//! versions of them that are locked do it.
+
+use image::ImageFormat;
+
+use super::{Undecodable, jpeg, webp};
+
+/// The longest side of an image that is decoded: the longest that a JPEG or a GIF can say.
+pub const SIDE_MAX: u32 = 65_535;
+
+/// How many bytes an image may have when it is decoded: 7680 x 2160 pixels with transparency, or 64 MiB.
+pub const DECODED_BYTES_MAX: u64 = 64 << 20;
+
+/// How many bytes decoding may take, with what the decoder needs besides its output. A progressive JPEG of
+/// 7680 x 2160 pixels takes nearly that.
+pub const DECODING_BYTES_MAX: u64 = 160 << 20;
+
+/// How much of a PNG's colour profile and texts is taken; profiles that are longer are passed over.
+pub(super) const PNG_BESIDES_MAX: u64 = 8 << 20;
+
+/// Besides the output of a WebP whose transparency is not kept apart: its pixels before they are converted, and
+/// the images that transform them.
+const WEBP_BYTES_A_PIXEL: u64 = 5;
+/// Where it is: luma and chroma, and the transparency while it is decoded.
+const WEBP_ALPHA_BYTES_A_PIXEL: u64 = 8;
+/// Of an animation: a canvas, and the first frame while it is decoded.
+const WEBP_ANIMATED_BYTES_A_PIXEL: u64 = 11;
+
+/// The bytes that decoding takes.
+///
+/// # Errors
+///
+/// [`Undecodable::TooLarge`] beyond what it may.
+pub(super) fn need(
+    kind: ImageFormat,
+    bytes: &[u8],
+    size: (u32, u32),
+    decoded_bytes: u64,
+) -> Result<u64, Undecodable> {
+    let (width, height) = size;
+    let too_large = Undecodable::TooLarge { width, height };
+    if width > SIDE_MAX || height > SIDE_MAX || decoded_bytes > DECODED_BYTES_MAX {
+        return Err(too_large);
+    }
+    let (pixels, length) = (u64::from(width) * u64::from(height), bytes.len() as u64);
+    let besides = if kind == ImageFormat::Png {
+        PNG_BESIDES_MAX
+    } else if kind == ImageFormat::Gif {
+        // A first frame that does not fill the screen is decoded apart from it.
+        decoded_bytes
+    } else if kind == ImageFormat::Jpeg {
+        length + jpeg::coefficient_bytes(bytes, size)
+    } else if kind == ImageFormat::WebP {
+        let frames = webp::Frames::find(bytes, size);
+        if !frames.fit(size) {
+            return Err(Undecodable::Damaged);
+        }
+        let bytes_a_pixel = if frames.is_animated {
+            WEBP_ANIMATED_BYTES_A_PIXEL
+        } else if frames.has_alpha_apart {
+            WEBP_ALPHA_BYTES_A_PIXEL
+        } else {
+            WEBP_BYTES_A_PIXEL
+        };
+        pixels * bytes_a_pixel + frames.table_bytes + length
+    } else {
+        0
+    };
+    let need = decoded_bytes + besides;
+    if need > DECODING_BYTES_MAX { Err(too_large) } else { Ok(need) }
+}
