@@ -4,7 +4,7 @@ use std::io::Cursor;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use image::{ImageFormat, ImageReader};
+use image::{ImageFormat, ImageReader, Limits};
 use serde::{Deserialize, Serialize};
 
 use super::json;
@@ -12,6 +12,10 @@ use super::{Change, Digest, InvalidItem, Item};
 
 /// The largest image, in bytes.
 pub const IMAGE_BYTES_MAX: usize = 20 << 20;
+
+/// How much of a colour profile and of texts is unpacked on the way to an image's size: what is longer is
+/// passed over.
+const BESIDES_PIXELS_MAX: u64 = 8 << 20;
 
 /// The member of a screenshot that holds its image.
 pub const IMAGE_MEMBER: &str = "image_str";
@@ -144,7 +148,10 @@ impl Image {
 /// The kind and the size in pixels of an image, read from its first bytes without decoding it.
 #[must_use]
 pub fn recognise(bytes: &[u8]) -> Option<(ImageFormat, (u32, u32))> {
-    let reader = ImageReader::new(Cursor::new(bytes)).with_guessed_format().ok()?;
+    let mut reader = ImageReader::new(Cursor::new(bytes)).with_guessed_format().ok()?;
+    let mut limits = Limits::default();
+    limits.max_alloc = Some(BESIDES_PIXELS_MAX);
+    reader.limits(limits);
     let format = reader.format()?;
     let size = reader.into_dimensions().ok()?;
     (size.0 > 0 && size.1 > 0).then_some((format, size))
