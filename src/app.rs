@@ -121,6 +121,7 @@ fn start(config: &Config) -> Result<Service, Error> {
     let options = Options {
         qa_session: config.qa_session.clone().map(|name| QaSession { name, last }),
         memory_budget: config.memory_budget.0,
+        thumbnails: Some(config.data.join("cache").join("thumbnails")),
         ..Options::default()
     };
     let service = Service::start_with(Arc::new(store), policy, Clock::system(), options)?;

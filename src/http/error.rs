@@ -131,6 +131,7 @@ impl From<ServiceError> for Problem {
             | ServiceError::Poisoned { .. }
             | ServiceError::StoreFull
             | ServiceError::Damaged
+            | ServiceError::Undecodable(_)
             | ServiceError::Stopping
             | ServiceError::Fault => Self::new(code, detail),
         }

@@ -3,6 +3,7 @@
 use crate::board::stored::archive::Fault;
 use crate::board::{Code, InvalidItem, Rejected, Revision, json};
 use crate::store::StoreError;
+use crate::thumbnail::Undecodable;
 
 /// What went wrong.
 #[derive(Debug, thiserror::Error)]
@@ -56,8 +57,8 @@ pub enum ServiceError {
         /// Why not.
         fault: Box<Fault>,
     },
-    /// More is waiting to be written than may wait.
-    #[error("too many writes are waiting")]
+    /// More is waiting to be written, or to be made, than may wait.
+    #[error("too much is waiting to be done")]
     Overloaded,
     /// The store takes no writes until the server is started again. Where the outcome is unknown,
     /// this write may be there after that.
@@ -75,6 +76,9 @@ pub enum ServiceError {
     /// The server is about to end.
     #[error("the server is shutting down")]
     Stopping,
+    /// Nothing can be shown of an image.
+    #[error(transparent)]
+    Undecodable(#[from] Undecodable),
     /// A fault of our own.
     #[error("a fault inside the server")]
     Fault,
@@ -129,6 +133,7 @@ impl ServiceError {
             Self::Poisoned { .. } => Code::StorePoisoned,
             Self::StoreFull | Self::Store(StoreError::Full) => Code::StoreFull,
             Self::Damaged | Self::Stopping => Code::StoreUnavailable,
+            Self::Undecodable(_) => Code::NotAnImage,
             Self::Fault | Self::Store(_) => Code::Internal,
         }
     }

@@ -70,7 +70,7 @@ impl Service {
     }
 
     /// Whether the name still belongs to this session.
-    fn has(&self, name: &SessionName, session: SessionId) -> bool {
+    pub(super) fn has(&self, name: &SessionName, session: SessionId) -> bool {
         matches!(self.extent(name), Ok(Some(extent)) if extent.session == session)
     }
 

@@ -40,6 +40,7 @@ mod snapshots;
 mod staging;
 mod start;
 mod sweep;
+mod thumbnails;
 mod unkept;
 mod waker;
 mod watch;
@@ -67,6 +68,10 @@ pub use patch::Patch;
 pub use qa::QaSession;
 pub use queue::{QUEUE_BYTES_MAX, QUEUE_WRITES_MAX};
 pub use session::Published;
+pub use thumbnails::{
+    ShownImage, THUMBNAIL_CACHE_BYTES_MAX, THUMBNAIL_MEMORY_MAX, THUMBNAILS_AT_ONCE_MAX,
+    THUMBNAILS_WAITING_MAX,
+};
 pub use waker::{NOTICES_MAX, Notice};
 pub use watch::{COMMITS_AT_ONCE_MAX, Commits, Watch};
 
@@ -87,6 +92,7 @@ use past::Past;
 use session::{Session, new_session_id};
 use settler::Settling;
 use staging::recall;
+use thumbnails::Thumbnails;
 use waker::Bells;
 
 /// How often a write whose session was deleted and made again meanwhile is tried.
@@ -119,6 +125,7 @@ struct Inner {
     looks: Arc<Looks>,
     memory: Arc<Memory>,
     loads: Loads,
+    thumbnails: Arc<Thumbnails>,
     /// Where answered questions are gathered, if anywhere.
     qa_session: Option<SessionName>,
     tending: Mutex<Option<Tending>>,

@@ -1,5 +1,6 @@
 //! How the running boards are kept, besides what each write may do.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::qa::QaSession;
@@ -15,6 +16,8 @@ pub struct Options {
     pub qa_session: Option<QaSession>,
     /// How many bytes of memory the sessions may take; beyond, the boards that were used longest ago leave it.
     pub memory_budget: u64,
+    /// Where thumbnails are kept, if anywhere. It is the service's own, and may be thrown away.
+    pub thumbnails: Option<PathBuf>,
     /// When images go that nothing of what is kept names.
     pub collection: Collection,
 }
@@ -45,6 +48,7 @@ impl Default for Options {
         Self {
             qa_session: None,
             memory_budget: MEMORY_BUDGET_DEFAULT,
+            thumbnails: None,
             collection: Collection::default(),
         }
     }

@@ -25,12 +25,13 @@ use super::memory::{Evictor, Memory};
 use super::past::Past;
 use super::session::Session;
 use super::settler::{Activity, Settler};
+use super::thumbnails::Thumbnails;
 use super::waker::{Bells, Waker};
 use super::writer::Writer;
 use super::{
     Clock, Damage, Inner, LoadError, Options, QUEUE_BYTES_MAX, QUEUE_WRITES_MAX, Service, Tending,
 };
-use crate::board::{Policy, SessionName, Timestamp};
+use crate::board::{Policy, SessionId, SessionName, Timestamp};
 use crate::store::Store;
 
 /// How long the last revision of a deleted session's name is remembered.
@@ -44,6 +45,7 @@ struct Known {
     deadlines: Deadlines,
     /// The sessions that keep only a part of their history.
     limited: HashSet<SessionName>,
+    live: HashSet<SessionId>,
 }
 
 impl Service {
@@ -68,10 +70,11 @@ impl Service {
         clock: Clock,
         options: Options,
     ) -> Result<Self, LoadError> {
-        let Options { qa_session, memory_budget, collection } = options;
+        let Options { qa_session, memory_budget, thumbnails, collection } = options;
         let directory = Arc::new(Directory::new());
         let (memory, hurried) = Memory::new(memory_budget);
         let known = find(&*store, &directory, &memory, clock.now())?;
+        let thumbnails = Arc::new(Thumbnails::new(thumbnails, &known.live));
         let limited = Arc::new(Mutex::new(known.limited));
         let (jobs, queue) = sync_channel(QUEUE_WRITES_MAX);
         let bells = Arc::new(Bells::new());
@@ -96,6 +99,7 @@ impl Service {
             sweep_after: None,
             memory: Arc::clone(&memory),
             loads: loads.clone(),
+            thumbnails: Arc::clone(&thumbnails),
             activity: Arc::clone(&activity),
             warming: HashMap::new(),
         };
@@ -159,6 +163,7 @@ impl Service {
             looks,
             memory,
             loads,
+            thumbnails,
             qa_session: gathers,
             tending: Mutex::new(Some(tending)),
         };
@@ -177,18 +182,18 @@ fn find(
     if let Some(index) = damage.iter().position(|damage| damage.name.is_none()) {
         return Err(LoadError::Nameless(damage.swap_remove(index)));
     }
-    let (mut live, mut known) = (HashSet::new(), Known { damage, ..Known::default() });
+    let mut known = Known { damage, ..Known::default() };
     // Of two sessions of one name the one that exists stands, else the last one.
     found.sort_by_cached_key(|found| (!found.is_live(), Reverse(found.shown.extent().revision)));
     for found in found {
         if found.is_live() {
-            live.insert(found.shown.extent().session);
+            known.live.insert(found.shown.extent().session);
         } else if found.shown.updated_at().0 < now.0 - TOMBSTONE_MS {
             continue;
         }
         add(found, directory, memory, &mut known);
     }
-    store.keep_blobs_of(&live)?;
+    store.keep_blobs_of(&known.live)?;
     Ok(known)
 }
 

@@ -30,6 +30,7 @@ use super::session::{Pin, Published, Weighed};
 use super::settler::Activity;
 use super::staging::{Staging, Verdict};
 use super::sweep::Cold;
+use super::thumbnails::Thumbnails;
 use super::waker::{Bells, Notice, WakeUp};
 use crate::board::{Change, Item, Moment, Nonce, Policy, Rejected, SessionName, Timestamp};
 use crate::store::{Outcome, Run, Store};
@@ -67,6 +68,7 @@ pub(super) struct Writer {
     pub(super) sweep_after: Option<Instant>,
     pub(super) memory: Arc<Memory>,
     pub(super) loads: Loads,
+    pub(super) thumbnails: Arc<Thumbnails>,
     /// What the settler sees of it.
     pub(super) activity: Arc<Activity>,
     /// The sessions whose boards are being read, since something in them is due.
@@ -287,10 +289,11 @@ impl Writer {
             // The waker ends after the writer.
             self.wake_ups.send(WakeUp { session, notice, asked }).ok();
         }
-        if let Some(session) = gone
-            && let Err(error) = self.store.remove_blobs(session)
-        {
-            tracing::warn!(%session, %error, "the images of a deleted session were left behind");
+        if let Some(session) = gone {
+            if let Err(error) = self.store.remove_blobs(session) {
+                tracing::warn!(%session, %error, "the images of a deleted session were left behind");
+            }
+            self.thumbnails.forget(session);
         }
     }
 }

@@ -1,0 +1,285 @@
+//! Thumbnails on disk, `<root>/<session>/<sha256>-<max_px>`: bounded, the least recently used go, and nobody
+//! minds if all of it goes. It may be deleted while the server is down.
+//!
+//! A file is `bbthumb1`, the kind (0 is PNG, 1 is JPEG), width, height and a CRC-32 (little-endian) over the
+//! file's name, these three and the image; then the image. It is moved into place when it is whole and never
+//! synced: one that a crash damaged is found so when it is read, and made anew.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, Write as _};
+use std::num::NonZeroU32;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use uuid::Uuid;
+
+use super::Key;
+use crate::board::{Digest, SessionId};
+use crate::thumbnail::Thumbnail;
+
+/// How much of the disk it takes at most.
+pub const THUMBNAIL_CACHE_BYTES_MAX: u64 = 256 << 20;
+
+const MAGIC: &[u8; 8] = b"bbthumb1";
+const HEAD_BYTES: usize = MAGIC.len() + 1 + 4 + 4 + 4;
+/// The media types by their number in a file.
+const KINDS: [&str; 2] = ["image/png", "image/jpeg"];
+/// What the name of a file says in place of `max_px` where there is none.
+const OWN_SIZE: &str = "own";
+/// A file takes whole blocks of the disk; so the number of files is bounded too.
+const BLOCK_BYTES: u64 = 4096;
+const FILE_MODE: u32 = 0o600;
+const DIR_MODE: u32 = 0o700;
+
+pub(super) struct Cache {
+    root: PathBuf,
+    bytes_max: u64,
+    free_bytes_min: u64,
+    index: Mutex<Index>,
+    /// The next temporary file's number.
+    next: AtomicU64,
+}
+
+/// What is there, and in which order it was used.
+#[derive(Default)]
+struct Index {
+    files: BTreeMap<Key, (u64, u64)>,
+    by_use: BTreeMap<u64, Key>,
+    bytes: u64,
+    tick: u64,
+}
+
+impl Index {
+    fn use_it(&mut self, key: Key, bytes: u64) {
+        self.remove(key);
+        self.tick += 1;
+        self.files.insert(key, (self.tick, bytes));
+        self.by_use.insert(self.tick, key);
+        self.bytes += bytes;
+    }
+
+    fn remove(&mut self, key: Key) {
+        if let Some((used, bytes)) = self.files.remove(&key) {
+            self.by_use.remove(&used);
+            self.bytes -= bytes;
+        }
+    }
+
+    /// Takes out the least recently used ones, until the rest is within the bound.
+    fn surplus(&mut self, bytes_max: u64) -> Vec<Key> {
+        let mut surplus = Vec::new();
+        while self.bytes > bytes_max
+            && let Some((_, key)) = self.by_use.first_key_value()
+        {
+            let key = *key;
+            self.remove(key);
+            surplus.push(key);
+        }
+        surplus
+    }
+}
+
+impl Cache {
+    /// What an earlier run left in that directory; nothing of it if there is anything that is not ours.
+    pub(super) fn open(root: PathBuf, bytes_max: u64, free_bytes_min: u64) -> Self {
+        let index = found(&root).unwrap_or_else(|error| {
+            if error.kind() != io::ErrorKind::NotFound {
+                tracing::warn!(cache = %root.display(), %error, "the thumbnails are thrown away");
+                remove_all(&root);
+            }
+            Index::default()
+        });
+        let next = AtomicU64::new(0);
+        Self { root, bytes_max, free_bytes_min, index: Mutex::new(index), next }
+    }
+
+    /// Removes what is of other sessions than these.
+    pub(super) fn keep(&self, live: &HashSet<SessionId>) {
+        let sessions: HashSet<SessionId> =
+            self.index.lock().files.keys().map(|(session, ..)| *session).collect();
+        sessions.difference(live).for_each(|session| self.forget(*session));
+    }
+
+    /// Removes what is of a session.
+    pub(super) fn forget(&self, session: SessionId) {
+        let mut index = self.index.lock();
+        let first = (session, Digest([0; 32]), None);
+        let of_it =
+            index.files.range(first..).map(|(key, _)| *key).take_while(|key| key.0 == session);
+        let keys: Vec<Key> = of_it.collect();
+        keys.into_iter().for_each(|key| index.remove(key));
+        drop(index);
+        remove_all(&self.root.join(session.to_string()));
+    }
+
+    /// What was put, if it is still there as it was.
+    pub(super) fn get(&self, key: Key) -> Option<Thumbnail> {
+        if !self.index.lock().files.contains_key(&key) {
+            return None;
+        }
+        let path = self.path(key);
+        let read = fs::read(&path).ok().and_then(|file| read(&name(key), file));
+        match &read {
+            Some(made) => self.index.lock().use_it(key, charged(made)),
+            None => {
+                tracing::debug!(file = %path.display(), "a thumbnail is damaged, and made anew");
+                self.index.lock().remove(key);
+            }
+        }
+        read
+    }
+
+    /// Keeps it where there is room for it. That it cannot be kept is nobody's concern.
+    pub(super) fn put(&self, key: Key, made: &Thumbnail) {
+        let bytes = charged(made);
+        if bytes > self.bytes_max || !self.has_room(bytes) {
+            return;
+        }
+        if let Err(error) = self.write(key, made) {
+            tracing::debug!(cache = %self.root.display(), %error, "a thumbnail is not kept");
+            return;
+        }
+        let mut index = self.index.lock();
+        index.use_it(key, bytes);
+        let surplus = index.surplus(self.bytes_max);
+        drop(index);
+        for key in surplus {
+            remove_file(&self.path(key));
+        }
+    }
+
+    /// Whether the reserve of the disk stays whole.
+    fn has_room(&self, bytes: u64) -> bool {
+        let above = self.root.ancestors().find(|path| path.exists());
+        above.and_then(|above| rustix::fs::statvfs(above).ok()).is_some_and(|disk| {
+            disk.f_bavail.saturating_mul(disk.f_frsize) >= self.free_bytes_min.saturating_add(bytes)
+        })
+    }
+
+    fn write(&self, key: Key, made: &Thumbnail) -> io::Result<()> {
+        let home = self.root.join(key.0.to_string());
+        DirBuilder::new().recursive(true).mode(DIR_MODE).create(&home)?;
+        // Two who made the same each have a file of their own; the second one takes its place.
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let temporary = home.join(format!("{number}.tmp"));
+        let file = OpenOptions::new().create_new(true).write(true).mode(FILE_MODE).open(&temporary);
+        let written = file.and_then(|mut file| {
+            file.write_all(&head(&name(key), made))?;
+            file.write_all(&made.bytes)?;
+            fs::rename(&temporary, self.path(key))
+        });
+        if written.is_err() {
+            remove_file(&temporary);
+        }
+        written
+    }
+
+    fn path(&self, key: Key) -> PathBuf {
+        self.root.join(key.0.to_string()).join(name(key))
+    }
+}
+
+fn name((_, digest, max_px): Key) -> String {
+    match max_px {
+        Some(max_px) => format!("{digest}-{max_px}"),
+        None => format!("{digest}-{OWN_SIZE}"),
+    }
+}
+
+fn charged(made: &Thumbnail) -> u64 {
+    (HEAD_BYTES as u64 + made.bytes.len() as u64).next_multiple_of(BLOCK_BYTES)
+}
+
+fn head(name: &str, made: &Thumbnail) -> Vec<u8> {
+    let kind = u8::from(made.media_type == "image/jpeg");
+    let mut about = vec![kind];
+    about.extend(made.size.0.to_le_bytes());
+    about.extend(made.size.1.to_le_bytes());
+    let sum = checksum(name, &about, &made.bytes);
+    [MAGIC.as_slice(), &about, &sum.to_le_bytes()].concat()
+}
+
+fn checksum(name: &str, about: &[u8], image: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(name.as_bytes());
+    hasher.update(about);
+    hasher.update(image);
+    hasher.finalize()
+}
+
+fn read(name: &str, file: Vec<u8>) -> Option<Thumbnail> {
+    let file = Bytes::from(file);
+    let (head, image) = (file.get(..HEAD_BYTES)?, file.slice(HEAD_BYTES..));
+    let about = head.strip_prefix(MAGIC)?;
+    let (about, sum) = about.split_at_checked(9)?;
+    let &[kind, w0, w1, w2, w3, h0, h1, h2, h3] = about else { return None };
+    if checksum(name, about, &image).to_le_bytes().as_slice() != sum {
+        return None;
+    }
+    let media_type = KINDS.get(usize::from(kind)).copied()?;
+    let size = (u32::from_le_bytes([w0, w1, w2, w3]), u32::from_le_bytes([h0, h1, h2, h3]));
+    Some(Thumbnail { media_type, bytes: image, size })
+}
+
+/// What is in the directory, in the order in which it was written.
+fn found(root: &Path) -> io::Result<Index> {
+    let mut files: Vec<(SystemTime, Key, u64)> = Vec::new();
+    for home in fs::read_dir(root)? {
+        let home = home?.path();
+        let session = session_of(&home).ok_or(io::ErrorKind::InvalidData)?;
+        for file in fs::read_dir(&home)? {
+            let file = file?;
+            let key = key_of(session, &file.path()).ok_or(io::ErrorKind::InvalidData)?;
+            let about = file.metadata()?;
+            files.push((about.modified()?, key, about.len().next_multiple_of(BLOCK_BYTES)));
+        }
+    }
+    files.sort_by_key(|(written, ..)| *written);
+    let mut index = Index::default();
+    for (_, key, bytes) in files {
+        index.use_it(key, bytes);
+    }
+    Ok(index)
+}
+
+fn session_of(home: &Path) -> Option<SessionId> {
+    let name = home.file_name()?.to_str()?;
+    let session = SessionId(Uuid::try_parse(name).ok()?);
+    (session.to_string() == name).then_some(session)
+}
+
+fn key_of(session: SessionId, path: &Path) -> Option<Key> {
+    let text = path.file_name()?.to_str()?;
+    let (digest, max_px) = text.split_once('-')?;
+    let max_px = match max_px {
+        OWN_SIZE => None,
+        max_px => Some(max_px.parse::<NonZeroU32>().ok()?),
+    };
+    let key = (session, Digest::from_hex(digest)?, max_px);
+    (name(key) == text).then_some(key)
+}
+
+fn remove_all(dir: &Path) {
+    if let Err(error) = fs::remove_dir_all(dir)
+        && error.kind() != io::ErrorKind::NotFound
+    {
+        tracing::warn!(dir = %dir.display(), %error, "thumbnails were left behind");
+    }
+}
+
+fn remove_file(path: &Path) {
+    if let Err(error) = fs::remove_file(path)
+        && error.kind() != io::ErrorKind::NotFound
+    {
+        tracing::warn!(file = %path.display(), %error, "a thumbnail was left behind");
+    }
+}
+
+#[cfg(test)]
+#[path = "cache_tests.rs"]
+mod tests;

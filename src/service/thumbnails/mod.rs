@@ -1,0 +1,278 @@
+//! What is shown of images: as they are stored, or thumbnails of them, each made once for all who ask.
+//!
+//! Making one is bounded in number and memory (`pool`), what was made is kept on disk (`cache`), and what
+//! was found out about an image is remembered, so that one that cannot be decoded is not tried again.
+
+mod cache;
+mod making;
+mod pool;
+mod remembered;
+
+use std::collections::HashSet;
+use std::io::Read as _;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::{Service, ServiceError};
+use crate::board::{Board, Digest, Image, SessionId};
+use crate::store::{FREE_BYTES_MIN, Store, StoreError};
+use crate::thumbnail::{self, SNIFFED_BYTES, Thumbnail, Undecodable};
+use cache::Cache;
+use making::Makings;
+use pool::Pool;
+use remembered::Remembered;
+
+pub use cache::THUMBNAIL_CACHE_BYTES_MAX;
+pub use pool::{THUMBNAIL_MEMORY_MAX, THUMBNAILS_AT_ONCE_MAX, THUMBNAILS_WAITING_MAX};
+
+/// About how many images something is remembered.
+const REMEMBERED_MAX: usize = 16 << 10;
+
+/// What is sent of an image.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ShownImage {
+    /// It is sent as it is stored.
+    Stored {
+        /// The media type of its bytes, whatever it was declared to be.
+        media_type: String,
+    },
+    /// It is scaled or converted.
+    Made {
+        /// `image/png` or `image/jpeg`.
+        media_type: &'static str,
+        /// How long it is.
+        bytes: u64,
+        /// Its width and height.
+        size: (u32, u32),
+    },
+}
+
+/// Which thumbnail: of which image, and how large at most.
+type Key = (SessionId, Digest, Option<NonZeroU32>);
+
+/// What was made, without its bytes.
+#[derive(Clone, Copy)]
+struct Outline {
+    media_type: &'static str,
+    bytes: u64,
+    size: (u32, u32),
+}
+
+/// The thumbnails of all sessions.
+pub(super) struct Thumbnails {
+    cache: Option<Cache>,
+    pool: Pool,
+    makings: Makings<Key, Result<Thumbnail, Undecodable>>,
+    known: Mutex<Known>,
+}
+
+/// What was found out about images, by their digests.
+struct Known {
+    media_types: Remembered<Digest, Option<&'static str>>,
+    outlines: Remembered<(Digest, Option<NonZeroU32>), Outline>,
+    undecodable: Remembered<Digest, Undecodable>,
+}
+
+impl Thumbnails {
+    /// With a cache in this directory, of which only what is of these sessions is kept; or with none.
+    pub(super) fn new(cache: Option<PathBuf>, live: &HashSet<SessionId>) -> Self {
+        let cache = cache.map(|root| {
+            let cache = Cache::open(root, THUMBNAIL_CACHE_BYTES_MAX, FREE_BYTES_MIN);
+            cache.keep(live);
+            cache
+        });
+        let known = Mutex::new(Known {
+            media_types: Remembered::new(REMEMBERED_MAX),
+            outlines: Remembered::new(REMEMBERED_MAX),
+            undecodable: Remembered::new(REMEMBERED_MAX),
+        });
+        Self { cache, pool: Pool::default(), makings: Makings::default(), known }
+    }
+
+    /// Lets go of what is kept of a session that is no more.
+    pub(super) fn forget(&self, session: SessionId) {
+        if let Some(cache) = &self.cache {
+            cache.forget(session);
+        }
+    }
+
+    fn note(
+        &self,
+        digest: Digest,
+        max_px: Option<NonZeroU32>,
+        made: &Result<Thumbnail, Undecodable>,
+    ) {
+        let mut known = self.known.lock();
+        match made {
+            Ok(made) => {
+                let Thumbnail { media_type, bytes, size } = made;
+                let (media_type, bytes, size) = (*media_type, bytes.len() as u64, *size);
+                known.outlines.insert((digest, max_px), Outline { media_type, bytes, size });
+            }
+            Err(undecodable) => known.undecodable.insert(digest, *undecodable),
+        }
+    }
+}
+
+impl Service {
+    /// What can be shown of an image: not above `max_px` on its longest side, where that is given, and of one of
+    /// these media types, of which PNG and JPEG should be two; of any that can be decoded where there are
+    /// none. `None` where nothing can be.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Service::image`]; [`ServiceError::Overloaded`] where too many wait for thumbnails.
+    pub async fn shown_image(
+        &self,
+        board: &Board,
+        image: &Image,
+        max_px: Option<NonZeroU32>,
+        accepted: &[&str],
+    ) -> Result<Option<ShownImage>, ServiceError> {
+        match self.showable_image(board, image, max_px, accepted).await {
+            Ok(shown) => Ok(Some(shown)),
+            Err(ServiceError::Undecodable(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The same, and why nothing can be shown.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Service::shown_image`]; [`ServiceError::Undecodable`].
+    pub async fn showable_image(
+        &self,
+        board: &Board,
+        image: &Image,
+        max_px: Option<NonZeroU32>,
+        accepted: &[&str],
+    ) -> Result<ShownImage, ServiceError> {
+        let is_accepted = |media_type| accepted.is_empty() || accepted.contains(&media_type);
+        let media_type = self.recognised(board, image).await?.ok_or(Undecodable::Unknown)?;
+        let fits = max_px.is_none_or(|max| {
+            image.size.is_some_and(|(width, height)| width.max(height) <= max.get())
+        });
+        if fits && is_accepted(media_type) {
+            return Ok(ShownImage::Stored { media_type: media_type.to_owned() });
+        }
+        let known = self.inner.thumbnails.known.lock().outlines.get(&(image.sha256, max_px));
+        let Outline { media_type, bytes, size } = match known {
+            Some(outline) => outline,
+            None => {
+                let Thumbnail { media_type, bytes, size } =
+                    self.thumbnail(board, image, max_px).await?;
+                Outline { media_type, bytes: bytes.len() as u64, size }
+            }
+        };
+        if !is_accepted(media_type) {
+            return Err(Undecodable::Unknown.into());
+        }
+        Ok(ShownImage::Made { media_type, bytes, size })
+    }
+
+    /// An image scaled down to `max_px` on its longest side, or only converted, from the cache or made now.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Service::showable_image`].
+    pub async fn thumbnail(
+        &self,
+        board: &Board,
+        image: &Image,
+        max_px: Option<NonZeroU32>,
+    ) -> Result<Thumbnail, ServiceError> {
+        let thumbnails = &self.inner.thumbnails;
+        let undecodable = thumbnails.known.lock().undecodable.get(&image.sha256);
+        if let Some(undecodable) = undecodable {
+            return Err(undecodable.into());
+        }
+        let _place = thumbnails.pool.wait()?;
+        let key = (board.id(), image.sha256, max_px);
+        let making = thumbnails.makings.join(key);
+        let made = making.get_or_try_init(|| self.make_thumbnail(board, key)).await?;
+        Ok(made.clone()?)
+    }
+
+    async fn make_thumbnail(
+        &self,
+        board: &Board,
+        key: Key,
+    ) -> Result<Result<Thumbnail, Undecodable>, ServiceError> {
+        let (session, digest, max_px) = key;
+        let service = self.clone();
+        let cached = tokio::task::spawn_blocking(move || service.inner.thumbnails.cached(key));
+        if let Some(cached) = cached.await.map_err(|_| ServiceError::Fault)? {
+            self.inner.thumbnails.note(digest, max_px, &Ok(cached.clone()));
+            return Ok(Ok(cached));
+        }
+        let store = Arc::clone(&self.inner.store);
+        let read = move || store.blob(session, digest);
+        let max = max_px.map(NonZeroU32::get);
+        let made = self.inner.thumbnails.pool.make(read, max).await?;
+        let made = made.map_err(|error| self.image_error(board, error))?;
+        self.inner.thumbnails.note(digest, max_px, &made);
+        if let (Ok(made), Some(life)) = (&made, board.life()) {
+            let (service, name, made) = (self.clone(), life.name.clone(), made.clone());
+            let keep = tokio::task::spawn_blocking(move || {
+                service.inner.thumbnails.keep(key, &made);
+                // It may have been deleted meanwhile, and its files before this one came.
+                if !service.has(&name, session) {
+                    service.inner.thumbnails.forget(session);
+                }
+            });
+            keep.await.map_err(|_| ServiceError::Fault)?;
+        }
+        Ok(made)
+    }
+
+    /// The media type of a stored image by its first bytes.
+    async fn recognised(
+        &self,
+        board: &Board,
+        image: &Image,
+    ) -> Result<Option<&'static str>, ServiceError> {
+        let (session, sha256) = (board.id(), image.sha256);
+        let thumbnails = &self.inner.thumbnails;
+        let known = thumbnails.known.lock().media_types.get(&sha256);
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let store = Arc::clone(&self.inner.store);
+        let sniffed = tokio::task::spawn_blocking(move || sniff(&*store, session, sha256));
+        let sniffed = sniffed.await.map_err(|_| ServiceError::Fault)?;
+        let media_type = sniffed.map_err(|error| self.image_error(board, error))?;
+        thumbnails.known.lock().media_types.insert(sha256, media_type);
+        Ok(media_type)
+    }
+}
+
+impl Thumbnails {
+    fn cached(&self, key: Key) -> Option<Thumbnail> {
+        self.cache.as_ref()?.get(key)
+    }
+
+    fn keep(&self, key: Key, made: &Thumbnail) {
+        if let Some(cache) = &self.cache {
+            cache.put(key, made);
+        }
+    }
+}
+
+fn sniff(
+    store: &dyn Store,
+    session: SessionId,
+    digest: Digest,
+) -> Result<Option<&'static str>, StoreError> {
+    let mut beginning = Vec::with_capacity(SNIFFED_BYTES);
+    let source = store.open_blob(session, digest)?;
+    let read = source.take(SNIFFED_BYTES as u64).read_to_end(&mut beginning);
+    read.map_err(|_| StoreError::BlobDamaged { session, digest })?;
+    Ok(thumbnail::media_type(&beginning))
+}
+
+#[cfg(test)]
+mod thumbnails_tests;

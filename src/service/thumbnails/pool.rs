@@ -1,0 +1,83 @@
+//! How many thumbnails are made at once, and how much memory that takes. Permits go where the work goes: who
+//! asked may leave, what is under way ends, and only then makes room.
+
+use std::sync::Arc;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::super::ServiceError;
+use crate::store::StoreError;
+use crate::thumbnail::{self, Thumbnail, Undecodable};
+
+/// How many images are read and decoded at once.
+pub const THUMBNAILS_AT_ONCE_MAX: usize = 2;
+
+/// How much memory they may need together. One that needs more than all of it is alone.
+pub const THUMBNAIL_MEMORY_MAX: u64 = 64 << 20;
+
+/// How many thumbnails may be waited for.
+pub const THUMBNAILS_WAITING_MAX: usize = 1024;
+
+/// Memory is given out in pieces of so many bytes.
+const UNIT: u64 = 1 << 10;
+
+pub(super) struct Pool {
+    waiting: Arc<Semaphore>,
+    jobs: Arc<Semaphore>,
+    memory: Arc<Semaphore>,
+}
+
+impl Default for Pool {
+    fn default() -> Self {
+        let semaphore = |permits| Arc::new(Semaphore::new(permits));
+        Self {
+            waiting: semaphore(THUMBNAILS_WAITING_MAX),
+            jobs: semaphore(THUMBNAILS_AT_ONCE_MAX),
+            memory: semaphore(units(THUMBNAIL_MEMORY_MAX) as usize),
+        }
+    }
+}
+
+/// A thumbnail, or why there is none: the bytes could not be read, or not decoded.
+type Made = Result<Result<Thumbnail, Undecodable>, StoreError>;
+
+impl Pool {
+    /// A place among those who wait.
+    pub(super) fn wait(&self) -> Result<OwnedSemaphorePermit, ServiceError> {
+        Arc::clone(&self.waiting).try_acquire_owned().map_err(|_| ServiceError::Overloaded)
+    }
+
+    /// Makes a thumbnail of the bytes that `read` gives, once there is room for it.
+    pub(super) async fn make(
+        &self,
+        read: impl FnOnce() -> Result<Vec<u8>, StoreError> + Send + 'static,
+        max_px: Option<u32>,
+    ) -> Result<Made, ServiceError> {
+        let job =
+            Arc::clone(&self.jobs).acquire_owned().await.map_err(|_| ServiceError::Stopping)?;
+        let reading = tokio::task::spawn_blocking(move || {
+            let probed = read().map(|bytes| thumbnail::probe(&bytes).map(|probe| (probe, bytes)));
+            (probed, job)
+        });
+        let (probed, job) = reading.await.map_err(|_| ServiceError::Fault)?;
+        let (probe, bytes) = match probed {
+            Ok(Ok(probed)) => probed,
+            Ok(Err(undecodable)) => return Ok(Ok(Err(undecodable))),
+            Err(error) => return Ok(Err(error)),
+        };
+        // Who holds a part of the memory waits for nothing more, so that nobody waits for ever.
+        let units = units(probe.need.min(THUMBNAIL_MEMORY_MAX));
+        let memory = Arc::clone(&self.memory).acquire_many_owned(units).await;
+        let memory = memory.map_err(|_| ServiceError::Stopping)?;
+        let making = tokio::task::spawn_blocking(move || {
+            let made = thumbnail::make(&bytes, max_px);
+            drop((bytes, memory, job));
+            made
+        });
+        Ok(Ok(making.await.map_err(|_| ServiceError::Fault)?))
+    }
+}
+
+fn units(bytes: u64) -> u32 {
+    u32::try_from(bytes.div_ceil(UNIT)).unwrap_or(u32::MAX)
+}
