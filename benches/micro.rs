@@ -20,11 +20,11 @@ use std::time::Instant;
 
 use blackboard::board::stored::{decode_commit, encode_commit};
 use blackboard::board::{
-    Board, Command, Commit, Condition, Decision, Frame, Item, LogName, Moment, Nonce, Policy,
-    Revision, Run, SessionId, Terms, Timestamp, Write, apply, decide, json,
+    Board, Command, Commit, Condition, Decision, Frame, Headings, Item, LogName, Moment, Nonce,
+    Policy, PromptPart, Revision, Run, SessionId, Terms, Timestamp, Write, apply, decide, json,
 };
 use blackboard::prompt::{
-    LIST_COMMA, LIST_END, OPENING, list_begin, list_items, list_items_once, python,
+    LIST_COMMA, LIST_END, Syntax, heading, list_begin, list_items, list_items_once, opening, python,
 };
 use blackboard::service::{Clock, Service};
 use blackboard::store::{SqliteOptions, SqliteStore};
@@ -233,17 +233,20 @@ impl Prompt {
 
     /// What its body is made of, the items' texts being there already.
     fn segments(&self) -> Vec<Bytes> {
-        let mut all = vec![Bytes::from(format!("[{OPENING}"))];
+        let (syntax, headings) = (Syntax::Chat, Headings::default());
+        let (begin, end) = (syntax.text_begin(), syntax.text_end());
+        let mut all = vec![Bytes::from(format!("[{begin}{}{end}", opening(&headings)))];
         for name in LogName::BOARD.into_iter().take(3) {
             let mut comma = LIST_COMMA.len();
-            all.push(Bytes::from(format!(", {}", list_begin(&name))));
+            let heading = heading(&PromptPart::Log(name.clone()), &headings);
+            all.push(Bytes::from(format!(", {begin}{}", list_begin(&heading))));
             let log = self.board.log(&name).unwrap();
             for run in log.runs(0..log.len()) {
                 for piece in list_items(&run, &None).whole() {
                     all.push(piece.slice(mem::take(&mut comma)..));
                 }
             }
-            all.push(Bytes::from_static(LIST_END.as_bytes()));
+            all.push(Bytes::from(format!("{LIST_END}{end}")));
         }
         all.push(Bytes::from_static(b"]\n"));
         all

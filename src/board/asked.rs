@@ -119,7 +119,8 @@ impl Awaited {
 }
 
 /// Whether this is a question that anybody may answer.
-pub(super) fn is_open(item: &Item) -> bool {
+#[must_use]
+pub fn is_open(item: &Item) -> bool {
     let is_text = |name| item.get(name).is_some_and(|value| json::kind(value) == Kind::String);
     (is_text("question") || is_text("text")) && item.get("answer").is_none()
 }

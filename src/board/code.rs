@@ -68,6 +68,7 @@ codes! {
     InvalidField = "invalid-field",
     ArrayRequired = "array-required",
     IdempotencyKeyReused = "idempotency-key-reused",
+    BudgetTooSmall = "budget-too-small",
     Internal = "internal",
     Overloaded = "overloaded",
     StorePoisoned = "store-poisoned",

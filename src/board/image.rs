@@ -47,6 +47,18 @@ pub struct Image {
 }
 
 impl Image {
+    /// The beginning of the data URL of an image of this media type.
+    #[must_use]
+    pub fn head_of(media_type: &str) -> String {
+        format!("data:{media_type};base64,")
+    }
+
+    /// The same image with another beginning of its data URL; with an empty one there is but the base64.
+    #[must_use]
+    pub fn with_head(&self, head: String) -> Self {
+        Self { head, ..self.clone() }
+    }
+
     /// Its media type, as its data URL has it.
     #[must_use]
     pub fn media_type(&self) -> &str {
@@ -127,7 +139,7 @@ impl Screenshot {
         let mut text = format!("{{\"metadata\":{metadata},\"image_path\":");
         json::quote(image_path, &mut text);
         text.push_str(",\"image_str\":\"");
-        let image = Image::new(text.len(), format!("data:{media_type};base64,"), &bytes);
+        let image = Image::new(text.len(), Image::head_of(media_type), &bytes);
         text.push_str("\"}");
         Ok(Self { item: Item::from_object(&text, Some(image))?, bytes: Some(bytes) })
     }

@@ -46,7 +46,7 @@ pub use agent::{
     is_known,
 };
 pub use apply::apply;
-pub use asked::{AWAITED_AT_ONCE_MAX, Asked, Awaited, DEFAULT_BYTES_MAX};
+pub use asked::{AWAITED_AT_ONCE_MAX, Asked, Awaited, DEFAULT_BYTES_MAX, is_open};
 pub use board::{Board, Life, Version};
 pub use checkpoint::{CHECKPOINTS_MAX, Checkpoint};
 pub use claim::{Claim, Done, Fence, Work};

@@ -204,6 +204,26 @@ pub struct PromptProfile {
 }
 
 impl PromptProfile {
+    /// What it says, and where it says nothing what another one says.
+    #[must_use]
+    pub fn or(self, other: &Self) -> Self {
+        Self {
+            format: self.format.or(other.format),
+            include: self.include.or_else(|| other.include.clone()),
+            keys: self.keys.or_else(|| other.keys.clone()),
+            latest: self.latest.or(other.latest),
+            agent: self.agent.or_else(|| other.agent.clone()),
+            status: self.status.or_else(|| other.status.clone()),
+            steps: self.steps.or_else(|| other.steps.clone()),
+            screenshots: self.screenshots.or(other.screenshots),
+            images: self.images.or(other.images),
+            max_px: self.max_px.or(other.max_px),
+            cache_marks: self.cache_marks.or(other.cache_marks),
+            max_tokens: self.max_tokens.or(other.max_tokens),
+            headings: self.headings.or_else(|| other.headings.clone()),
+        }
+    }
+
     /// Whether it keeps every bound of a profile that is set here: one that was stored elsewhere may not.
     pub(super) fn is_sound(&self) -> bool {
         let short = |text: &String| text.len() <= LABEL_BYTES_MAX;

@@ -39,10 +39,10 @@ pub(super) use refusals::{
     PatchAgentRefusals, PatchEntryRefusals, PatchStateRefusals, PurgeRefusals, PutAgentRefusals,
     PutArchiveRefusals, PutEntryRefusals, PutRefusals, PutStateRefusals, ReadAgentRefusals,
     ReadArchiveRefusals, ReadEntryRefusals, ReadImageRefusals, ReadLogRefusals, ReadNowRefusals,
-    ReadRefusals, ReadStateRefusals, ReadinessRefusals, ReleaseRefusals, RemoveAgentRefusals,
-    RemoveCheckpointRefusals, RemoveEntriesRefusals, RemoveEntryRefusals, RemoveRefusals,
-    RemoveStateRefusals, ReplaceRefusals, RestoreRefusals, ServerRefusals, TransactRefusals,
-    components, required,
+    ReadPromptRefusals, ReadRefusals, ReadStateRefusals, ReadinessRefusals, ReleaseRefusals,
+    RemoveAgentRefusals, RemoveCheckpointRefusals, RemoveEntriesRefusals, RemoveEntryRefusals,
+    RemoveRefusals, RemoveStateRefusals, ReplaceRefusals, RestoreRefusals, ServerRefusals,
+    TransactRefusals, components, required,
 };
 pub(super) use schemas::{checkpoint_name, new_session_name, point, skip};
 pub(super) use settings::{agent_states_patch, history, history_patch, max_items, max_items_patch};

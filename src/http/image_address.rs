@@ -42,7 +42,6 @@ struct Outside {
     expires: u64,
 }
 
-#[cfg_attr(not(test), expect(dead_code, reason = "the prompt does not show them yet"))]
 impl ImageAddresses {
     /// Those of one session's images.
     pub(super) fn of(

@@ -170,14 +170,22 @@ fn filter(params: &mut Params) -> Result<Filter, Problem> {
 
 /// The parameter `steps`: JSON numbers.
 pub(super) fn steps_param(params: &mut Params) -> Result<Option<Vec<Exact>>, Problem> {
-    let Some(steps) = params.list("steps")? else { return Ok(None) };
-    if steps.len() > STEPS_MAX {
+    steps_texts(params)?.as_deref().map(exact_steps).transpose()
+}
+
+/// The same as the texts that they are in.
+pub(super) fn steps_texts(params: &mut Params) -> Result<Option<Vec<String>>, Problem> {
+    let steps = params.list("steps")?;
+    if steps.as_ref().is_some_and(|steps| steps.len() > STEPS_MAX) {
         return Err(invalid("steps", format!("names at most {STEPS_MAX} steps")));
     }
+    Ok(steps)
+}
+
+/// Steps as the numbers that they are.
+pub(super) fn exact_steps(steps: &[String]) -> Result<Vec<Exact>, Problem> {
     let numbers = steps.iter().map(|step| Exact::parse(step)).collect::<Option<Vec<_>>>();
-    numbers
-        .map(Some)
-        .ok_or_else(|| invalid("steps", "is a JSON number, or several separated by commas"))
+    numbers.ok_or_else(|| invalid("steps", "is a JSON number, or several separated by commas"))
 }
 
 /// The last entries that match, oldest first.

@@ -266,7 +266,8 @@ pub(super) fn status(code: Code) -> StatusCode {
         | Code::UnknownField
         | Code::InvalidField
         | Code::ArrayRequired
-        | Code::IdempotencyKeyReused => StatusCode::UNPROCESSABLE_ENTITY,
+        | Code::IdempotencyKeyReused
+        | Code::BudgetTooSmall => StatusCode::UNPROCESSABLE_ENTITY,
         Code::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         Code::Overloaded
         | Code::StorePoisoned
@@ -298,6 +299,7 @@ fn title(code: Code) -> &'static str {
         Code::UnsupportedMediaType => "Unsupported media type",
         Code::UnknownHost => "Unknown host",
         Code::AlreadyAnswered => "Already answered",
+        Code::BudgetTooSmall => "Budget too small",
         Code::AlreadyClaimed => "Already claimed",
         Code::StaleFence => "Stale fence",
         Code::NotAnObject => "Not an object",

@@ -3,11 +3,14 @@
 //! always is, since it is made whole.
 
 use std::collections::VecDeque;
+use std::num::NonZeroU32;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use axum::body::{Body, Bytes};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use futures_util::stream::{self, BoxStream, StreamExt as _};
 use http_body::{Frame, SizeHint};
 
@@ -26,6 +29,8 @@ enum Segment {
     Text(Bytes),
     Made(Make),
     Image(Image),
+    /// Of an image, not above so many pixels on its longest side.
+    Thumbnail(Image, Option<NonZeroU32>),
 }
 
 /// A body while it is put together.
@@ -75,6 +80,13 @@ impl Segments {
         self.close_short();
         self.bytes += image.data_url_bytes();
         self.all.push_back(Segment::Image(image.clone()));
+    }
+
+    /// Adds the base64 of what is made of a stored image, which has so many bytes.
+    pub(super) fn push_thumbnail(&mut self, image: &Image, max_px: Option<NonZeroU32>, bytes: u64) {
+        self.close_short();
+        self.bytes += bytes.div_ceil(3) * 4;
+        self.all.push_back(Segment::Thumbnail(image.clone(), max_px));
     }
 
     fn close_short(&mut self) {
@@ -133,7 +145,7 @@ impl Source {
     fn ready(&mut self) -> Option<Bytes> {
         match self.segments.pop_front()? {
             Segment::Text(text) => Some(text),
-            other @ (Segment::Made(_) | Segment::Image(_)) => {
+            other @ (Segment::Made(_) | Segment::Image(_) | Segment::Thumbnail(..)) => {
                 self.segments.push_front(other);
                 None
             }
@@ -153,6 +165,10 @@ impl Source {
                 None => return Ok(None),
                 Some(Segment::Text(text)) => return Ok(Some(text)),
                 Some(Segment::Made(make)) => return Ok(Some(Bytes::from(make()))),
+                Some(Segment::Thumbnail(image, max_px)) => {
+                    let made = self.service.thumbnail(&self.board, &image, max_px).await?;
+                    return Ok(Some(Bytes::from(STANDARD.encode(made.bytes))));
+                }
                 Some(Segment::Image(image)) => {
                     self.image = Some(self.service.image_pieces(&self.board, &image).await?);
                 }

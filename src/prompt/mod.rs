@@ -1,42 +1,69 @@
-//! A board as a model reads it: the original's `blackboard_to_prompt`, part by part.
+//! A board as a model reads it: the original's `blackboard_to_prompt`, text by text, in the forms of several providers.
 //!
 //! Everything here is text in, text out. Which entries, and where an image's bytes come from, is the
-//! caller's.
+//! caller's. Texts of the JSON formats are the insides of string literals: what stands around them is [`Syntax`].
 
+mod budget;
 pub mod markdown;
 mod markdown_text;
 pub mod python;
 mod python_float;
-pub mod tokens;
+mod syntax;
+mod tokens;
 #[cfg(feature = "openai-tokens")]
 mod vocabulary;
 
 use self::python::Literal;
-use crate::board::{IMAGE_MEMBER, Item, LogName, Run, RunText, TextKeys, json};
+use crate::board::{
+    Headings, IMAGE_MEMBER, Item, LogName, PromptPart, Run, RunText, TextKeys, json,
+};
 
-/// The part that opens every prompt.
-pub const OPENING: &str = "{\"type\": \"text\", \"text\": \"[Blackboard:]\"}";
+pub use budget::{Cut, Kind, LeftOut, Step, TooSmall, fit};
+pub use syntax::{Source, Syntax};
+pub use tokens::{Cost, Estimator};
 
-/// The heading of a log's part.
+/// The text that opens every prompt.
 #[must_use]
-pub fn heading(log: &LogName) -> String {
-    match log {
-        LogName::Questions => "[Questions & Answers:]".to_owned(),
-        LogName::Requests => "[Request History:]".to_owned(),
-        LogName::Trajectories => "[Step Trajectories Completed Previously:]".to_owned(),
-        LogName::Screenshots => "[Screenshots:]".to_owned(),
-        LogName::Memory(agent) => format!("[Memory of {agent}:]"),
-    }
+pub fn opening(headings: &Headings) -> &str {
+    headings.blackboard.as_deref().unwrap_or("[Blackboard:]")
 }
 
-/// The beginning of the part of a text log: its heading, and a list as Python's `json.dumps` writes it.
+/// The heading of a part.
 #[must_use]
-pub fn list_begin(log: &LogName) -> String {
-    format!("{}[", text_begin(&format!("{}\n ", heading(log))))
+pub fn heading(part: &PromptPart, headings: &Headings) -> String {
+    let (chosen, original) = match part {
+        PromptPart::Log(LogName::Questions) => (&headings.questions, "[Questions & Answers:]"),
+        PromptPart::Log(LogName::Requests) => (&headings.requests, "[Request History:]"),
+        PromptPart::Log(LogName::Trajectories) => {
+            (&headings.trajectories, "[Step Trajectories Completed Previously:]")
+        }
+        PromptPart::Log(LogName::Screenshots) => (&None, "[Screenshots:]"),
+        PromptPart::State => (&headings.state, "[State:]"),
+        PromptPart::Log(LogName::Memory(agent)) => {
+            let heading = headings.memory.as_deref().unwrap_or("[Memory of {agent}:]");
+            return heading.replace("{agent}", agent.as_str());
+        }
+    };
+    chosen.as_deref().unwrap_or(original).to_owned()
 }
 
-/// The end of the part of a text log.
-pub const LIST_END: &str = "]\"}";
+/// The inside of the string literal that is this text.
+#[must_use]
+pub fn literal(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len() + 2);
+    json::quote(text, &mut quoted);
+    quoted.pop();
+    quoted.split_off(1)
+}
+
+/// The beginning of the text of a text log: its heading, and a list as Python's `json.dumps` writes it.
+#[must_use]
+pub fn list_begin(heading: &str) -> String {
+    literal(&format!("{heading}\n ["))
+}
+
+/// The end of the text of a text log.
+pub const LIST_END: &str = "]";
 
 /// What stands between two items of a list, and begins the text of a run of them.
 pub const LIST_COMMA: &str = ", ";
@@ -57,7 +84,8 @@ pub fn list_items_once(run: &Run, keys: &TextKeys) -> String {
     out
 }
 
-fn list_item(item: &Item, keys: &TextKeys, literal: &mut Literal, out: &mut String) {
+/// An item as it stands in such a list, with the comma before it.
+pub fn list_item(item: &Item, keys: &TextKeys, literal: &mut Literal, out: &mut String) {
     out.push_str(LIST_COMMA);
     match keys {
         Some(keys) => {
@@ -68,40 +96,36 @@ fn list_item(item: &Item, keys: &TextKeys, literal: &mut Literal, out: &mut Stri
     }
 }
 
-/// A text part's beginning. Its string stays open.
-fn text_begin(beginning: &str) -> String {
-    let mut opening = String::from("{\"type\": \"text\", \"text\": ");
-    json::quote(beginning, &mut opening);
-    opening.pop();
-    opening
+/// The text of the state: a heading, and its document as Python's `json.dumps` writes it.
+#[must_use]
+pub fn state_text(heading: &str, document: &str) -> String {
+    let mut text = literal(&format!("{heading}\n "));
+    Literal::default().dumps(document, &mut text);
+    text
 }
 
-/// The part of the state: a heading, and its document as Python's `json.dumps` writes it.
+/// The metadata of each screenshot of a run as Python's `json.dumps` writes it. It is kept with the run.
 #[must_use]
-pub fn state_part(document: &str) -> String {
-    let mut part = text_begin("[State:]\n ");
-    Literal::default().dumps(document, &mut part);
-    part.push_str("\"}");
-    part
-}
-
-/// The first part of each screenshot of a run, with the comma before it: its metadata as Python's `json.dumps`
-/// writes it. It is kept with the run.
-#[must_use]
-pub fn metadata_parts(run: &Run) -> RunText {
+pub fn metadata(run: &Run) -> RunText {
     let mut literal = Literal::default();
-    run.text(&None, |entry, out| {
-        out.push_str(", {\"type\": \"text\", \"text\": \"");
-        literal.dumps(entry.item.get("metadata").unwrap_or("\"\""), out);
-        out.push_str("\"}");
-    })
+    run.text(&None, |entry, out| literal.dumps(metadata_of(&entry.item), out))
 }
 
-/// The beginning of a screenshot's second part, its image, with the comma before it.
-pub const IMAGE_BEGIN: &str = ", {\"type\": \"image_url\", \"image_url\": {\"url\": ";
+/// The metadata of a screenshot, as JSON.
+#[must_use]
+pub fn metadata_of(item: &Item) -> &str {
+    item.get("metadata").unwrap_or("\"\"")
+}
 
-/// The end of a screenshot's second part.
-pub const IMAGE_END: &str = "}}";
+/// What follows a screenshot's metadata, in the same line, where its image is not shown: the image's address, if
+/// it has one.
+#[must_use]
+pub fn instead_of_image(address: Option<&str>) -> String {
+    match address {
+        Some(address) => format!(" [image not shown: {address}]"),
+        None => " [no image]".to_owned(),
+    }
+}
 
 /// What a screenshot has as its image, of whatever kind, where none of it is stored.
 #[must_use]

@@ -27,7 +27,8 @@ impl Cost {
     }
 
     /// The estimate of so many bytes of text.
-    const fn of_bytes(bytes: usize) -> Self {
+    #[must_use]
+    pub const fn of_bytes(bytes: usize) -> Self {
         Self(bytes as u64)
     }
 

@@ -46,6 +46,12 @@ impl LogName {
     pub const BOARD: [Self; 4] =
         [Self::Questions, Self::Requests, Self::Trajectories, Self::Screenshots];
 
+    /// Whether its items are steps that somebody took.
+    #[must_use]
+    pub const fn has_steps(&self) -> bool {
+        matches!(self, Self::Trajectories | Self::Memory(_))
+    }
+
     /// The log of the board that has this name.
     #[must_use]
     pub fn of_board(name: &str) -> Option<Self> {

@@ -121,13 +121,32 @@ params! {
     ];
     /// What a prompt shows.
     PromptQuery = [
+        query("format", "For which models: `parts`, which is the original's and OpenAI's Chat Completions; `responses`, \
+            OpenAI's Responses; `anthropic`, its Messages; `gemini`; or `markdown`, which `Accept: text/markdown` \
+            asks for too", one_of(["parts", "responses", "anthropic", "gemini", "markdown"])),
         list("include", "Only these parts; their order in the prompt is fixed, and at most 100 are memories",
             pattern(PROMPT_PART), Some(PROMPT_PARTS_MAX)),
         list("keys", "Show only these members of trajectories and memories; else those of the session's \
             `history_keys`, else all", member(), Some(LIST_MAX)),
         query("latest", "Only the last N items of each text log", unsigned(1, 1_000_000)),
-        images("How a stored image is shown: `inline` as its data URL, which is the default; `url` by its \
-            address; with `none` there is no image part"),
+        query("agent", "Only the steps and screenshots of this agent: those that it appended, and where nobody \
+            was named, those whose item has this `agent`", name()),
+        query("status", "Only steps with this `status`, or with one of `results` that has it", text()),
+        list("steps", "Only steps whose `step` is one of these JSON numbers, by value", pattern(NUMBER),
+            Some(LIST_MAX)),
+        query("screenshots", "Only the last K screenshots with their images; of the others a line each, with \
+            metadata and address", unsigned(0, 1_000_000)),
+        images("How a stored image is shown: `inline`, which is the default but for `markdown`; `url` by its \
+            address, for which the server is told its `--public-url`; with `none` there is no image"),
+        query("max_px", "Images of at most so many pixels on the longest side; larger ones are made smaller, as \
+            PNG or JPEG", unsigned(1, 16_384)),
+        query("max_tokens", "Leave out what is beyond so many tokens: first the images of the oldest screenshots, then \
+            the oldest trajectories, memory items, requests and answered questions, then screenshots. A last \
+            line says how many, as `Blackboard-Truncated` does; `Blackboard-Tokens` is the estimate. A text takes a \
+            token for every four bytes, an image what its provider says", unsigned(1, 100_000_000)),
+        query("cache_marks", "With `anthropic`: mark the last part that stays the same while steps are added, for \
+            the provider to cache. No effect on the other formats", boolean()),
+        query("profile", "One of the session's saved `profiles`: what holds where the query says nothing", text()),
     ];
     /// Which entries a page has.
     PageQuery = [

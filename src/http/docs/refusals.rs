@@ -88,6 +88,8 @@ refusals! {
     Fault = [Internal];
     NotReady = [StorePoisoned];
     NotReadable = [StoreUnavailable, RevisionNotReached];
+    NotShowable = [Overloaded, StoreUnavailable, RevisionNotReached];
+    OverBudget = [BudgetTooSmall];
     NotWritable = [Overloaded, StorePoisoned, StoreUnavailable];
     Full = [SessionFull, StoreFull];
 }
@@ -139,6 +141,8 @@ sets! {
     ReadNowRefusals(NOT_MODIFIED) = [InvalidRequest, NoSession, NotReadable];
     /// Of reading something of a session.
     ReadRefusals(NOT_MODIFIED) = [InvalidRequest, NoPoint, Compacted, NotReadable];
+    /// Of reading a prompt.
+    ReadPromptRefusals(NOT_MODIFIED) = [InvalidRequest, NoPoint, Compacted, OverBudget, NotShowable];
     /// Of following a session.
     FollowRefusals(NOT_MODIFIED) = [InvalidRequest, Unreadable];
     /// Of reading who wrote what.

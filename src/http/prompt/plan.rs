@@ -1,0 +1,195 @@
+//! What a prompt shows of a board: which entries of each log and in which form, within its budget.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tokio::task::yield_now;
+
+use super::picked::Picked;
+use super::texts::Texts;
+use super::weighing::Weighing;
+use crate::board::{Board, Entry, Image, ImagesShown, LogName, PromptPart, RunText};
+use crate::prompt::{Cost, LeftOut, TooSmall, fit, metadata};
+use crate::service::{Service, ServiceError, ShownImage};
+
+/// What a prompt shows.
+pub(super) struct Plan {
+    pub(super) parts: Vec<Planned>,
+    /// What a budget left of it, where there is one.
+    pub(super) budgeted: Option<Budgeted>,
+}
+
+/// What a budget left of a prompt.
+pub(super) struct Budgeted {
+    pub(super) cost: Cost,
+    pub(super) left_out: LeftOut,
+}
+
+/// A part of a prompt.
+pub(super) enum Planned {
+    List(LogName, Picked),
+    Screenshots(Vec<Shot>),
+    State,
+}
+
+/// A screenshot.
+pub(super) struct Shot {
+    pub(super) entry: Arc<Entry>,
+    /// Its metadata as it was made before, where the format keeps it.
+    pub(super) metadata: Option<Bytes>,
+    pub(super) shows: Shows,
+}
+
+/// What is shown of a screenshot besides its metadata.
+#[derive(Clone, Debug)]
+pub(super) enum Shows {
+    /// Nothing.
+    Nothing,
+    /// A few words in the place of its image.
+    Instead,
+    /// What it has as its image, of whatever kind, since it is none that is stored.
+    Value,
+    /// Its image, exactly as it was sent.
+    Original,
+    /// Its image as the model takes it.
+    Image(ShownImage),
+    /// Its image's address, at which the model finds an image of this media type.
+    Address { media_type: String },
+    /// Its image, of which it is not known yet how.
+    Undecided,
+}
+
+impl Plan {
+    pub(super) async fn of(board: &Arc<Board>, texts: &Texts<'_>) -> Self {
+        let wishes = texts.wishes;
+        let mut parts = Vec::with_capacity(wishes.parts.len());
+        for part in &wishes.parts {
+            match part {
+                PromptPart::Log(LogName::Screenshots) => {
+                    parts.push(Planned::Screenshots(shots(board, texts).await));
+                }
+                PromptPart::Log(log) => {
+                    let picked = match board.log(log) {
+                        Some(entries) => Picked::of(entries, log, &wishes.filter_of(log)).await,
+                        None => Picked::default(),
+                    };
+                    let latest = wishes.latest.unwrap_or(usize::MAX);
+                    parts.push(Planned::List(log.clone(), picked.last(latest)));
+                }
+                PromptPart::State => parts.push(Planned::State),
+            }
+        }
+        Self { parts, budgeted: None }
+    }
+
+    /// Leaves out what is beyond the budget.
+    pub(super) async fn keep_within(
+        &mut self,
+        board: &Arc<Board>,
+        texts: &Texts<'_>,
+        max_tokens: u64,
+    ) -> Result<(), TooSmall> {
+        let weighing = Weighing::of(self, board, texts).await;
+        let line = |left_out: &LeftOut| texts.cost(texts.left_out(left_out).as_bytes());
+        let cut = fit(weighing.cost, &weighing.steps, max_tokens, line)?;
+        weighing.leave_out(self, cut.steps);
+        self.budgeted = Some(Budgeted { cost: cut.cost, left_out: cut.left_out });
+        Ok(())
+    }
+
+    /// Finds out how each image that is left is shown.
+    pub(super) async fn decide_images(
+        &mut self,
+        service: &Service,
+        board: &Board,
+        texts: &Texts<'_>,
+    ) -> Result<(), ServiceError> {
+        for part in &mut self.parts {
+            let Planned::Screenshots(shots) = part else { continue };
+            for shot in shots {
+                let (Shows::Undecided, Some(image)) = (&shot.shows, shot.entry.item.image()) else {
+                    continue;
+                };
+                let estimate = texts.image_cost(shot);
+                shot.shows = decide(service, board, image, texts).await?;
+                if let Some(budgeted) = &mut self.budgeted {
+                    budgeted.cost = budgeted.cost - estimate + texts.image_cost(shot);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The screenshots, the older ones without their images if only some are wanted with theirs.
+async fn shots(board: &Arc<Board>, texts: &Texts<'_>) -> Vec<Shot> {
+    let wishes = texts.wishes;
+    let name = LogName::Screenshots;
+    let Some(log) = board.log(&name) else { return Vec::new() };
+    let picked = Picked::of(log, &name, &wishes.filter_of(&name)).await;
+    let older = picked.len().saturating_sub(wishes.screenshots.unwrap_or(usize::MAX));
+    let mut shots = Vec::with_capacity(picked.len());
+    for run in picked.runs(log) {
+        let kept = texts.syntax.map(|_| metadata(&run));
+        let mut kept = kept.iter().flat_map(RunText::each);
+        for entry in run.entries() {
+            let (metadata, is_older) = (kept.next(), shots.len() < older);
+            let shows = wanted(entry, is_older, texts);
+            shots.push(Shot { entry: Arc::clone(entry), metadata, shows });
+        }
+        drop(kept);
+        // Others have their turn.
+        yield_now().await;
+    }
+    shots
+}
+
+fn wanted(entry: &Entry, is_older: bool, texts: &Texts<'_>) -> Shows {
+    let wishes = texts.wishes;
+    let is_stored = entry.item.image().is_some();
+    match wishes.images {
+        ImagesShown::None => Shows::Nothing,
+        _ if is_older => Shows::Instead,
+        _ if !is_stored && texts.is_original() => Shows::Value,
+        _ if !is_stored => Shows::Instead,
+        ImagesShown::Inline if texts.is_original() && wishes.max_px.is_none() => Shows::Original,
+        ImagesShown::Inline | ImagesShown::Url => Shows::Undecided,
+    }
+}
+
+/// How an image is shown.
+async fn decide(
+    service: &Service,
+    board: &Board,
+    image: &Image,
+    texts: &Texts<'_>,
+) -> Result<Shows, ServiceError> {
+    let wishes = texts.wishes;
+    let accepted = texts.syntax.map_or(&[][..], |syntax| syntax.media_types());
+    let address = |media_type: &str| Shows::Address { media_type: media_type.to_owned() };
+    if wishes.images == ImagesShown::Url && (texts.is_original() || texts.syntax.is_none()) {
+        return Ok(address(image.media_type()));
+    }
+    let shown = service.shown_image(board, image, wishes.max_px, accepted).await?;
+    Ok(match (shown, wishes.images) {
+        (None, _) => Shows::Instead,
+        (Some(ShownImage::Stored { media_type }), ImagesShown::Url) => {
+            Shows::Address { media_type }
+        }
+        // What is found there is of the type that was sent, unless it is made smaller.
+        (Some(ShownImage::Made { media_type, .. }), ImagesShown::Url) => {
+            if wishes.max_px.is_some_and(|max_px| is_larger(image, max_px)) {
+                address(media_type)
+            } else {
+                Shows::Instead
+            }
+        }
+        (Some(ShownImage::Stored { .. }), _) if texts.is_original() => Shows::Original,
+        (Some(shown), _) => Shows::Image(shown),
+    })
+}
+
+fn is_larger(image: &Image, max_px: NonZeroU32) -> bool {
+    image.size.is_some_and(|(width, height)| width.max(height) > max_px.get())
+}

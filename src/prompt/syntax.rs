@@ -1,0 +1,121 @@
+//! What stands around the texts and the images of a prompt, in each format that is JSON.
+//!
+//! The forms are those of the providers' own client types: `ChatCompletionContentPartParam` and
+//! `ResponseInputContentParam` of `OpenAI`, `ContentBlockParam` of Anthropic, `Part` of Google.
+
+use crate::board::{Image, PromptFormat};
+
+/// How a format that is JSON writes its parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Syntax {
+    /// Of `OpenAI`'s Chat Completions, and of the original.
+    Chat,
+    /// Of `OpenAI`'s Responses.
+    Responses,
+    /// Of Anthropic's Messages.
+    Messages,
+    /// Of Google's Gemini.
+    Gemini,
+}
+
+/// How the model gets an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// With the prompt, as base64.
+    Inline,
+    /// It fetches it.
+    Address,
+}
+
+impl Syntax {
+    /// That of a format; Markdown is no JSON.
+    #[must_use]
+    pub const fn of(format: PromptFormat) -> Option<Self> {
+        match format {
+            PromptFormat::Parts => Some(Self::Chat),
+            PromptFormat::Responses => Some(Self::Responses),
+            PromptFormat::Anthropic => Some(Self::Messages),
+            PromptFormat::Gemini => Some(Self::Gemini),
+            PromptFormat::Markdown => None,
+        }
+    }
+
+    /// What comes before a text.
+    #[must_use]
+    pub const fn text_begin(self) -> &'static str {
+        match self {
+            Self::Chat | Self::Messages => "{\"type\": \"text\", \"text\": \"",
+            Self::Responses => "{\"type\": \"input_text\", \"text\": \"",
+            Self::Gemini => "{\"text\": \"",
+        }
+    }
+
+    /// What comes after a text.
+    #[must_use]
+    pub const fn text_end(self) -> &'static str {
+        "\"}"
+    }
+
+    /// What comes after a text up to which the provider is to cache; nothing where it takes no such mark.
+    #[must_use]
+    pub const fn marked_text_end(self) -> Option<&'static str> {
+        match self {
+            Self::Messages => Some("\", \"cache_control\": {\"type\": \"ephemeral\"}}"),
+            Self::Chat | Self::Responses | Self::Gemini => None,
+        }
+    }
+
+    /// What comes before the base64 of an image, or before its address.
+    #[must_use]
+    pub fn image_begin(self, media_type: &str, source: Source) -> String {
+        let begin = match (self, source) {
+            (Self::Chat, _) => self.url_begin().to_owned(),
+            (Self::Responses, _) => {
+                "{\"type\": \"input_image\", \"detail\": \"auto\", \"image_url\": \"".to_owned()
+            }
+            (Self::Messages, Source::Inline) => format!(
+                "{{\"type\": \"image\", \"source\": {{\"type\": \"base64\", \"media_type\": \"{media_type}\", \"data\": \""
+            ),
+            (Self::Messages, Source::Address) => {
+                "{\"type\": \"image\", \"source\": {\"type\": \"url\", \"url\": \"".to_owned()
+            }
+            (Self::Gemini, Source::Inline) => {
+                format!("{{\"inlineData\": {{\"mimeType\": \"{media_type}\", \"data\": \"")
+            }
+            (Self::Gemini, Source::Address) => {
+                format!("{{\"fileData\": {{\"mimeType\": \"{media_type}\", \"fileUri\": \"")
+            }
+        };
+        match (self, source) {
+            (Self::Chat | Self::Responses, Source::Inline) => begin + &Image::head_of(media_type),
+            (Self::Messages | Self::Gemini, _) | (_, Source::Address) => begin,
+        }
+    }
+
+    /// What comes after it.
+    #[must_use]
+    pub const fn image_end(self) -> &'static str {
+        match self {
+            Self::Responses => "\"}",
+            Self::Chat | Self::Messages | Self::Gemini => "\"}}",
+        }
+    }
+
+    /// What comes before the data URL of an image, in the original's form.
+    #[must_use]
+    pub const fn url_begin(self) -> &'static str {
+        "{\"type\": \"image_url\", \"image_url\": {\"url\": \""
+    }
+
+    /// The media types that the provider takes; all of them where none is named.
+    #[must_use]
+    pub const fn media_types(self) -> &'static [&'static str] {
+        match self {
+            Self::Chat => &[],
+            Self::Responses | Self::Messages => {
+                &["image/png", "image/jpeg", "image/webp", "image/gif"]
+            }
+            Self::Gemini => &["image/png", "image/jpeg", "image/webp"],
+        }
+    }
+}
