@@ -54,6 +54,8 @@ mod past_reads;
 mod polling;
 mod profiles;
 mod prompt;
+mod prompt_budget;
+mod prompt_formats;
 mod prompt_length;
 mod python_value;
 mod questions;

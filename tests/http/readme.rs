@@ -13,7 +13,7 @@ fn sessions() -> Vec<String> {
     let blocks = readme.split("```sh\n").skip(1);
     let blocks = blocks.filter_map(|rest| rest.split_once("\n```").map(|(block, _)| block));
     let asked: Vec<&str> = blocks.filter(|block| block.contains("$B")).collect();
-    assert_eq!(asked.len(), 3, "the README has three curl sessions");
+    assert_eq!(asked.len(), 4, "the README has four curl sessions");
     let mut commands: Vec<String> = Vec::new();
     for line in asked.join("\n").replace("\\\n", " ").lines() {
         match commands.last_mut() {
