@@ -20,6 +20,7 @@ mod checkpoints;
 mod claims;
 mod clock;
 mod cold;
+mod collection;
 mod concurrency;
 mod conditions;
 mod connections;

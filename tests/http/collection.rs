@@ -1,0 +1,152 @@
+//! Images that nothing of what is kept names: they count no more and leave the disk, and no other one does.
+//!
+//! They are an hour old at least, so their files are made older here.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::PathBuf;
+use std::time::{Duration, Instant, SystemTime};
+
+use reqwest::Method;
+
+use crate::answer::{Answer, ask};
+use crate::crash::{check_is_sound, rounds};
+use crate::harness::{Board, DEADLINE, Server};
+use crate::images::png;
+
+fn image(shade: u8) -> Vec<u8> {
+    png(8, 8, shade)
+}
+
+async fn post(board: &Board, shade: u8) -> Answer {
+    ask(board.typed(Method::POST, "screenshots", "image/png", image(shade))).await
+}
+
+async fn purge(board: &Board) {
+    ask(board.to(Method::POST, "purge")).await.is(200);
+}
+
+/// The files of all images.
+fn files(server: &Server) -> Vec<PathBuf> {
+    let homes = server.data().join("blobs").read_dir().unwrap();
+    let files = homes.flat_map(|home| home.unwrap().path().read_dir().unwrap());
+    files.map(|file| file.unwrap().path()).collect()
+}
+
+/// Lets all files be two hours old.
+fn age(server: &Server) {
+    let then = SystemTime::now() - Duration::from_secs(2 * 60 * 60);
+    for path in files(server) {
+        File::options().write(true).open(path).unwrap().set_modified(then).unwrap();
+    }
+}
+
+async fn until_there_are(server: &Server, count: usize) {
+    let begin = Instant::now();
+    while files(server).len() != count {
+        assert!(begin.elapsed() < DEADLINE, "{:?}", files(server));
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_full_session_has_room_again_once_its_deleted_screenshots_are_no_past() {
+    // They are not all of one length.
+    let max = (2 * image(1).len() + 10).to_string();
+    let mut server = Server::start_with(&["--session-blob-bytes-max", &max]);
+    let board = server.board("s");
+    for shade in [1, 2] {
+        post(&board, shade).await.is(201);
+    }
+    post(&board, 3).await.problem(507, "session-full");
+    board.delete("screenshots/2").await.is(200);
+    // What was before can still be read.
+    post(&board, 3).await.problem(507, "session-full");
+    board.get("screenshots/2/image?at=2").await.is(200);
+    age(&server);
+    purge(&board).await;
+    until_there_are(&server, 1).await;
+    let tag = board.get("trajectories").await.etag();
+    let audit = board.get("audit?order=desc&limit=1").await;
+    assert!(audit.is(200).text().contains("\"images_forgotten\""), "{}", audit.text());
+    post(&board, 3).await.is(201);
+    for (seq, shade) in [(1, 1), (3, 3)] {
+        assert_eq!(
+            board.get(&format!("screenshots/{seq}/image")).await.is(200).body(),
+            image(shade)
+        );
+    }
+    assert_eq!(board.get("trajectories").await.etag(), tag);
+    let archive = board.get("archive").await.is(200).text().to_owned();
+    let copy = server.board("copy");
+    let ndjson = "application/x-ndjson";
+    ask(copy.typed(Method::PUT, "archive", ndjson, archive.clone())).await.is(201);
+    assert_eq!(copy.get("archive").await.text(), archive);
+    assert!(server.stop().success());
+    check_is_sound(&server);
+}
+
+#[tokio::test]
+async fn what_the_kept_past_shows_stays_over_a_restart() {
+    let mut server = Server::start();
+    let board = server.board("s");
+    for shade in [1, 2] {
+        post(&board, shade).await.is(201);
+    }
+    board.delete("screenshots/1").await.is(200);
+    purge(&board).await;
+    post(&board, 3).await.is(201);
+    board.post("checkpoints", r#"{"name":"before"}"#).await.succeeded();
+    ask(board.to(Method::DELETE, "screenshots")).await.is(200);
+    age(&server);
+    assert!(server.stop().success());
+    server.start_again();
+    until_there_are(&server, 2).await;
+    let board = server.board("s");
+    for (seq, shade) in [(2, 2), (3, 3)] {
+        let then = board.get(&format!("screenshots/{seq}/image?at=before")).await;
+        assert_eq!(then.is(200).body(), image(shade));
+    }
+    assert!(server.stop().success());
+    check_is_sound(&server);
+}
+
+/// Posts the same few images again and again, deletes most and cuts the history, while what an earlier round
+/// left is collected; then the server is killed.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_kill_takes_the_image_of_an_acknowledged_screenshot() {
+    let mut server = Server::start();
+    let mut kept: BTreeMap<u64, u8> = BTreeMap::new();
+    for round in 0..rounds() {
+        let board = server.board("s");
+        for n in 0..30_u8 {
+            let posted = post(&board, n % 4).await;
+            let seq = posted.is(201).seqs()[0];
+            if n % 7 == 0 {
+                kept.insert(seq, n % 4);
+            } else {
+                board.delete(&format!("screenshots/{seq}")).await.is(200);
+            }
+            if n == 20 {
+                kept.retain(|seq, _| seq % 2 == 0);
+                for entry in board.get("screenshots?limit=1000").await.seqs() {
+                    if !kept.contains_key(&entry) {
+                        board.delete(&format!("screenshots/{entry}")).await.is(200);
+                    }
+                }
+                purge(&board).await;
+            }
+        }
+        server.kill();
+        check_is_sound(&server);
+        age(&server);
+        server.start_again();
+        let board = server.board("s");
+        for (seq, shade) in &kept {
+            let shown = board.get(&format!("screenshots/{seq}/image")).await;
+            assert_eq!(shown.is(200).body(), image(*shade), "round {round}, {seq}");
+        }
+    }
+    server.kill();
+    check_is_sound(&server);
+}
