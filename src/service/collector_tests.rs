@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use super::super::clock_tests::{LONG, open};
+use super::super::clock_tests::{Held, LONG, open};
 use super::super::service_tests::*;
 use super::super::{At, Clock, Collection, ImageBytes, Options, Service, check};
 use super::*;
@@ -192,6 +192,30 @@ async fn an_archive_has_its_images_though_they_are_forgotten_while_it_goes_out()
     drop(hold);
     purge(&service).await;
     until("they stay", || many.iter().all(|bytes| !file(dir.path(), &now, bytes).exists())).await;
+    stop(service).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_image_whose_commit_still_waits_is_left_alone() {
+    let dir = TempDir::new().unwrap();
+    let service = start_collecting(dir.path(), AT_ONCE);
+    post(&service, b"first").await;
+    let now = board(&service, "s");
+    // Files are removed in the order of their digests: once this one is gone, the other was looked at.
+    let uploaded = Digest::of(b"uploaded");
+    let later = (0_u64..).map(u64::to_le_bytes).find(|n| Digest::of(n) > uploaded).unwrap();
+    let held = Held::new(&service).await;
+    let posting = {
+        let service = service.clone();
+        tokio::spawn(async move { post(&service, b"uploaded").await })
+    };
+    until("it is not stored", || file(dir.path(), &now, b"uploaded").exists()).await;
+    service.inner.store.put_blob(now.id(), Digest::of(&later), &later).unwrap();
+    service.inner.looks.ask(&name("s"), Duration::ZERO);
+    until("nobody looks", || !file(dir.path(), &now, &later).exists()).await;
+    held.release().await;
+    let seq = posting.await.unwrap();
+    assert!(is_shown(&service, &board(&service, "s"), seq, b"uploaded").await);
     stop(service).await;
 }
 
