@@ -46,6 +46,7 @@ codes! {
     MethodNotAllowed = "method-not-allowed",
     RequestTimeout = "request-timeout",
     UnsupportedMediaType = "unsupported-media-type",
+    RangeNotSatisfiable = "range-not-satisfiable",
     UnknownHost = "unknown-host",
     AlreadyAnswered = "already-answered",
     AlreadyClaimed = "already-claimed",

@@ -24,10 +24,10 @@ pub(super) use changes::EventChangeBody;
 pub(super) use kinds::{MEMORY, MEMORY_ENTRY, STATE, STATE_SLASH, with_all_kinds};
 pub(super) use params::{
     AgentsQuery, AtPath, AtSeq, AuditQuery, CheckpointsQuery, ClearingQuery, DictionaryQuery,
-    DiffQuery, EventsQuery, IfNoneMatch, InAgent, InCheckpoint, InLog, InMemory, InSession,
-    InboxParams, LifetimeQuery, ListQuery, ListWaitQuery, MinRevision, PageQuery, PageWaitQuery,
-    PastQuery, PromptQuery, ReadingQuery, RemovalQuery, Removes, SeenQuery, SessionUntilQuery,
-    ShownQuery, SignedQuery, UntilQuery, WaitQuery, WaitingQuery, Writes,
+    DiffQuery, EventsQuery, IfNoneMatch, ImageQuery, InAgent, InCheckpoint, InLog, InMemory,
+    InSession, InboxParams, LifetimeQuery, ListQuery, ListWaitQuery, MinRevision, PageQuery,
+    PageWaitQuery, PastQuery, PromptQuery, RangeOf, ReadingQuery, RemovalQuery, Removes, SeenQuery,
+    SessionUntilQuery, ShownQuery, SignedQuery, UntilQuery, WaitQuery, WaitingQuery, Writes,
 };
 pub(super) use profiles::{
     profiles_patch, prompt_agent, prompt_format, prompt_headings, prompt_latest, prompt_parts,

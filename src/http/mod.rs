@@ -44,6 +44,7 @@ mod profiles;
 mod prompt;
 mod public_url;
 mod questions;
+mod range;
 mod read;
 mod repeat;
 mod routes;

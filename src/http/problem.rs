@@ -246,6 +246,7 @@ pub(super) fn status(code: Code) -> StatusCode {
         Code::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
         Code::RequestTimeout => StatusCode::REQUEST_TIMEOUT,
         Code::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        Code::RangeNotSatisfiable => StatusCode::RANGE_NOT_SATISFIABLE,
         Code::UnknownHost => StatusCode::MISDIRECTED_REQUEST,
         Code::AlreadyAnswered
         | Code::AlreadyClaimed
@@ -297,6 +298,7 @@ fn title(code: Code) -> &'static str {
         Code::MethodNotAllowed => "Method not allowed",
         Code::RequestTimeout => "Request timeout",
         Code::UnsupportedMediaType => "Unsupported media type",
+        Code::RangeNotSatisfiable => "Range not satisfiable",
         Code::UnknownHost => "Unknown host",
         Code::AlreadyAnswered => "Already answered",
         Code::BudgetTooSmall => "Budget too small",
@@ -348,6 +350,7 @@ fn code_of(status: StatusCode) -> Code {
         412 => Code::PreconditionFailed,
         413 => Code::BodyTooLarge,
         415 => Code::UnsupportedMediaType,
+        416 => Code::RangeNotSatisfiable,
         421 => Code::UnknownHost,
         422 => Code::InvalidField,
         503 => Code::Overloaded,

@@ -13,6 +13,7 @@ use super::schemas::{
 };
 use crate::board::PROMPT_PARTS_MAX;
 use crate::http::changes::KINDS;
+use crate::thumbnail::MAX_PX_MAX;
 
 macro_rules! params {
     ($($(#[$doc:meta])* $group:ident = [$($parameter:expr),* $(,)?];)+) => {$(
@@ -45,6 +46,19 @@ params! {
     /// The tag that a reader has already.
     IfNoneMatch = [header("If-None-Match", "The tags of the copies that the client has: the answer is \
         304 where one of them is the present one", tags())];
+    /// Which part of a body is sent.
+    RangeOf = [
+        header("Range", "One range of bytes, as `bytes=0-1023`: the answer is 206 with these alone, or 416 where \
+            there are none of them. Several ranges, and what is no range, are passed over", text()),
+        header("If-Range", "The tag of the copy that the client has a part of: the range holds only where that is \
+            the present one", text()),
+    ];
+    /// Which image is sent, and how large.
+    ImageQuery = [
+        query("max_px", "Scale the image down, so that no side is longer than this", unsigned(1, MAX_PX_MAX as usize)),
+        query("sha256", "Only this image: 404 where the entry has another one now. Without `at` the answer is never \
+            another one, and may be kept for ever", pattern("^[0-9a-f]{64}$")),
+    ];
     /// What a write is made on condition of, and who makes it.
     Writes = [
         if_match(),

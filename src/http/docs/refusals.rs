@@ -73,6 +73,8 @@ refusals! {
     TooLarge = [BodyTooLarge, ItemTooLarge, CommitTooLarge];
     TooLargeToCommit = [CommitTooLarge];
     MediaType = [UnsupportedMediaType];
+    NoSuchRange = [RangeNotSatisfiable];
+    NotShowable = [NotAnImage];
     ForeignHost = [UnknownHost];
     InvalidItem = [UnsupportedItem, UnsupportedValue, TooDeep, IdempotencyKeyReused];
     InvalidItems = [UnsupportedItem, UnsupportedValue, TooDeep, NotAnImage, UnknownField, InvalidField, IdempotencyKeyReused];
@@ -88,8 +90,8 @@ refusals! {
     Fault = [Internal];
     NotReady = [StorePoisoned];
     NotReadable = [StoreUnavailable, RevisionNotReached];
-    NotShowable = [Overloaded, StoreUnavailable, RevisionNotReached];
     OverBudget = [BudgetTooSmall];
+    NotReadableNow = [Overloaded, StoreUnavailable, RevisionNotReached];
     NotWritable = [Overloaded, StorePoisoned, StoreUnavailable];
     Full = [SessionFull, StoreFull];
 }
@@ -142,7 +144,7 @@ sets! {
     /// Of reading something of a session.
     ReadRefusals(NOT_MODIFIED) = [InvalidRequest, NoPoint, Compacted, NotReadable];
     /// Of reading a prompt.
-    ReadPromptRefusals(NOT_MODIFIED) = [InvalidRequest, NoPoint, Compacted, OverBudget, NotShowable];
+    ReadPromptRefusals(NOT_MODIFIED) = [InvalidRequest, NoPoint, Compacted, OverBudget, NotReadableNow];
     /// Of following a session.
     FollowRefusals(NOT_MODIFIED) = [InvalidRequest, Unreadable];
     /// Of reading who wrote what.
@@ -154,7 +156,7 @@ sets! {
     /// Of reading an entry.
     ReadEntryRefusals(NOT_MODIFIED) = [InvalidRequest, NoPastLogEntry, Compacted, NotReadable];
     /// Of reading an image.
-    ReadImageRefusals(NOT_MODIFIED) = [InvalidRequest, NoPastImage, Compacted, NotReadable];
+    ReadImageRefusals(NOT_MODIFIED) = [InvalidRequest, NoPastImage, Compacted, NoSuchRange, NotShowable, NotReadableNow];
     /// Of reading the state.
     ReadStateRefusals(NOT_MODIFIED) = [InvalidRequest, NoPastState, Compacted, NotMet, TooDeepPath, NotReadable];
     /// Of reading an agent.
@@ -322,6 +324,9 @@ impl Refusal {
                 ("Accept-Patch", text_header("The media types that a patch may have here")),
                 ("Accept-Encoding", text_header("The codings that a body may have")),
             ]),
+            StatusCode::RANGE_NOT_SATISFIABLE => {
+                headers.push(("Content-Range", text_header("How many bytes there are")));
+            }
             StatusCode::SERVICE_UNAVAILABLE => {
                 let seconds = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1));
                 let told = "When to come back, in seconds";

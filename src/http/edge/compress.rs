@@ -13,6 +13,10 @@ use tower_http::compression::Compression;
 /// none, and nothing is done for them.
 pub(super) async fn compress(accepted: Option<HeaderValue>, response: Response) -> Response {
     let Some(accepted) = accepted else { return response };
+    // What can be had in parts stands as it is: its tag and its places are those of these very bytes.
+    if response.headers().contains_key(header::ACCEPT_RANGES) {
+        return response;
+    }
     let mut request = Request::new(Body::empty());
     request.headers_mut().insert(header::ACCEPT_ENCODING, accepted);
     let mut answered = Some(response);
