@@ -16,6 +16,7 @@ mod archive;
 mod audit;
 mod bad_input;
 mod bad_paths;
+mod bombs;
 mod checkpoints;
 mod claims;
 mod clock;

@@ -135,7 +135,7 @@ async fn the_same_thumbnail_comes_from_the_cache_from_a_damaged_one_and_from_non
         }
         let again = server.board("s").get(tail).await;
         assert_eq!(again.is(200).body(), first);
-        assert_eq!(cached(&server.data()), [file.clone()], "change {change}");
+        assert_eq!(cached(&server.data()), std::slice::from_ref(&file), "change {change}");
     }
     server.kill();
     server.start_again();
