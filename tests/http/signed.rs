@@ -188,3 +188,33 @@ fn a_public_address_that_is_none_is_refused_at_the_start() {
         assert!(!refused.status.success() && said.contains(why), "{said}");
     }
 }
+
+#[tokio::test]
+async fn a_prompts_addresses_open_its_images_in_the_size_that_was_asked_for() {
+    let server = Server::start_with(&["--public-url", "https://board.example.org/team/"]);
+    let board = server.board("ä s");
+    post(&board, &png(600, 300, 1)).await;
+    for (format, place) in [
+        ("parts", "/2/image_url/url"),
+        ("responses", "/2/image_url"),
+        ("anthropic", "/2/source/url"),
+        ("gemini", "/2/fileData/fileUri"),
+    ] {
+        let tail = format!("prompt?include=screenshots&images=url&max_px=200&format={format}");
+        let answer = board.get(&tail).await;
+        let parts = answer.is(200).json();
+        let url =
+            parts.pointer(place).and_then(|url| url.as_str()).unwrap_or_else(|| panic!("{parts}"));
+        let path = url.strip_prefix("https://board.example.org/team/v1/sessions/%C3%A4%20s/");
+        let path = path.unwrap_or_else(|| panic!("{url}"));
+        let opened = board.get(path).await;
+        assert!(opened.is(200).header("cache-control").contains("immutable"), "{opened}");
+        assert!(opened.body().len() < 2000 && opened.header("content-type") == "image/png");
+        for (part, other) in [("max_px=200", "max_px=201"), ("max_px=200&", "")] {
+            board.get(&path.replace(part, other)).await.problem(403, "forbidden");
+        }
+        assert_eq!(board.get(&tail).await.body(), answer.body());
+        let known = board.to(Method::GET, &tail).header("If-None-Match", answer.etag());
+        ask(known).await.is(304);
+    }
+}

@@ -124,8 +124,11 @@ fn too_small(error: &TooSmall) -> Problem {
 
 /// What the prompt depends on besides its board and the query.
 fn form(wishes: &Wishes, addresses: &ImageAddresses) -> String {
-    let by_default = wishes.format == PromptFormat::default() && !wishes.shows_addresses();
-    if by_default { String::new() } else { format!("{:?} {}", wishes.format, addresses.version()) }
+    let addresses = if wishes.shows_addresses() { addresses.version() } else { String::new() };
+    match wishes.format {
+        PromptFormat::Parts => addresses,
+        other => format!("{other:?} {addresses}"),
+    }
 }
 
 /// The last change of anything that the prompt shows, the session's settings among it.
