@@ -275,4 +275,6 @@ fn sniff(
 }
 
 #[cfg(test)]
+mod shown_tests;
+#[cfg(test)]
 mod thumbnails_tests;
