@@ -48,12 +48,17 @@ fn open(bytes: &[u8]) -> Result<(impl ImageDecoder + '_, Probe), Undecodable> {
     // A PNG's limit is for what is beside its pixels.
     limits.max_alloc =
         Some(if kind == ImageFormat::Png { PNG_BESIDES_MAX } else { DECODED_BYTES_MAX });
-    reader.limits(limits);
-    let decoder = reader.into_decoder().map_err(|_| Undecodable::Damaged)?;
+    reader.limits(limits.clone());
+    let mut decoder = reader.into_decoder().map_err(|_| Undecodable::Damaged)?;
     let size = decoder.dimensions();
     if size.0 == 0 || size.1 == 0 {
         return Err(Undecodable::Damaged);
     }
     let need = need(kind, bytes, size, decoder.total_bytes())?;
+    if kind == ImageFormat::Gif {
+        // A frame may say that it is larger than the screen; room is made for it apart.
+        limits.max_alloc = Some(decoder.total_bytes());
+        decoder.set_limits(limits).map_err(|_| Undecodable::Damaged)?;
+    }
     Ok((decoder, Probe { size, need }))
 }

@@ -108,14 +108,16 @@ pub fn probe(bytes: &[u8]) -> Result<Probe, Undecodable> {
 ///
 /// [`Undecodable`].
 pub fn make(bytes: &[u8], max_px: Option<u32>) -> Result<Thumbnail, Undecodable> {
-    caught(|| {
-        let decoded = decode::decode(bytes)?;
-        let size = max_px.map_or(decoded.size, |max_px| scaled(decoded.size, max_px));
-        let orientation = decoded.orientation;
-        let mut picture = shrink::shrink(decoded, size).ok_or(Undecodable::Damaged)?;
-        picture.apply_orientation(orientation);
-        encode::encode(&picture).ok_or(Undecodable::Damaged)
-    })
+    caught(|| made(bytes, max_px))
+}
+
+fn made(bytes: &[u8], max_px: Option<u32>) -> Result<Thumbnail, Undecodable> {
+    let decoded = decode::decode(bytes)?;
+    let size = max_px.map_or(decoded.size, |max_px| scaled(decoded.size, max_px));
+    let orientation = decoded.orientation;
+    let mut picture = shrink::shrink(decoded, size).ok_or(Undecodable::Damaged)?;
+    picture.apply_orientation(orientation);
+    encode::encode(&picture).ok_or(Undecodable::Damaged)
 }
 
 /// A decoder that panics found something that it did not expect: the image is damaged.
@@ -123,5 +125,7 @@ fn caught<T>(work: impl FnOnce() -> Result<T, Undecodable>) -> Result<T, Undecod
     catch_unwind(AssertUnwindSafe(work)).unwrap_or(Err(Undecodable::Damaged))
 }
 
+#[cfg(test)]
+mod corpus_tests;
 #[cfg(test)]
 mod thumbnail_tests;
