@@ -306,7 +306,7 @@ impl Files {
 }
 
 /// Whether the board that is published has this image. One that is not there, or another's, is taken to have it.
-fn is_known(session: &Session, id: SessionId, sha256: &Digest) -> bool {
+pub(super) fn is_known(session: &Session, id: SessionId, sha256: &Digest) -> bool {
     match session.shown() {
         Shown::Hot(published) if published.board.id() == id => published.board.has_image(sha256),
         Shown::Hot(_) | Shown::Cold(_) => true,

@@ -8,6 +8,9 @@ use parking_lot::Mutex;
 use super::options::Collection;
 use crate::board::SessionName;
 
+/// How many rests come between two looks at a session whose history is cut again and again.
+const RESTS_BETWEEN_CUTS: u32 = 4;
+
 /// The sessions that are to be looked at.
 #[derive(Debug)]
 pub(super) struct Looks {
@@ -41,7 +44,8 @@ impl Looks {
     /// A session's history begins later now. Who still reads a board from before has a moment to end.
     pub(super) fn after_cut(&self, name: &SessionName) {
         let mut times = self.times.lock();
-        let due = times.due_in(name, self.collection.rest, self.collection.every);
+        let rest = self.collection.rest;
+        let due = times.due_in(name, rest, rest * RESTS_BETWEEN_CUTS);
         times.due.insert(name.clone(), due);
     }
 
@@ -68,5 +72,23 @@ impl Looks {
         times.due.remove(&name);
         times.looked.insert(name.clone(), now);
         Some(name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_that_is_cut_again_does_not_wait_for_its_next_turn() {
+        let (rest, every) = (Duration::ZERO, Duration::from_secs(600));
+        let looks = Looks::new(Collection { age: Duration::ZERO, rest, every });
+        let name: SessionName = "s".parse().unwrap();
+        for _ in 0..2 {
+            looks.after_cut(&name);
+            assert_eq!(looks.next(), Some(name.clone()));
+        }
+        looks.after_refusal(&name);
+        assert_eq!(looks.next(), None);
     }
 }

@@ -315,7 +315,7 @@ impl Service {
                     let name = write.terms.session.clone();
                     let order = Order { images_in, hold, keep, ..Order::of(write) };
                     let written = self.enqueue(order).await.map_err(WriterError::Service).flatten();
-                    self.note_unkept(&name, images_in, &written);
+                    self.note_unkept(&name, images_in, &images, &written);
                     written
                 }
                 Err(error) => Err(error),

@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
-use super::images::ImagesIn;
+use super::collector::is_known;
+use super::images::{ImageBytes, ImagesIn};
 use super::job::WriterError;
 use super::{Reply, Service, ServiceError};
-use crate::board::{Command, LogName, SessionName, Write};
+use crate::board::{Command, LogName, SessionId, SessionName, Write};
 
 impl Service {
     /// Whether the session is set to drop what this write brings.
@@ -24,6 +25,7 @@ impl Service {
         &self,
         name: &SessionName,
         images_in: Option<ImagesIn>,
+        images: &Arc<[ImageBytes]>,
         written: &Result<Reply, WriterError>,
     ) {
         let is_refused = match written {
@@ -38,6 +40,9 @@ impl Service {
             ),
         };
         match images_in {
+            Some(ImagesIn::Present(session)) if is_refused => {
+                self.remove_unkept(name, session, images);
+            }
             Some(ImagesIn::Present(_)) => self.inner.looks.after_refusal(name),
             // Nobody else will make this session. After a fault it may be there; the next start knows.
             Some(ImagesIn::New(session)) if is_refused => {
@@ -50,5 +55,22 @@ impl Service {
             }
             Some(ImagesIn::New(_)) | None => {}
         }
+    }
+
+    /// Removes images of a refused write at once, but those that the session has, or that another write brings too:
+    /// else refusals could fill the disk.
+    fn remove_unkept(&self, name: &SessionName, id: SessionId, images: &Arc<[ImageBytes]>) {
+        let Some(session) = self.inner.directory.get(name) else { return };
+        self.inner.looks.after_refusal(name);
+        let (inner, images, name) = (Arc::clone(&self.inner), Arc::clone(images), name.clone());
+        tokio::task::spawn_blocking(move || {
+            for sha256 in images.iter().map(|image| image.sha256) {
+                let is_free =
+                    || !inner.holds.are_on(id, sha256) && !is_known(&session, id, &sha256);
+                if let Err(error) = inner.store.remove_blob(id, sha256, &is_free) {
+                    tracing::warn!(session = %name, %error, "an image of a refused write was left behind");
+                }
+            }
+        });
     }
 }

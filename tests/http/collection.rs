@@ -50,6 +50,27 @@ async fn until_there_are(server: &Server, count: usize) {
 }
 
 #[tokio::test]
+async fn refused_screenshots_leave_nothing_on_the_disk() {
+    let max = (2 * image(1).len()).to_string();
+    let server = Server::start_with(&["--session-blob-bytes-max", &max]);
+    let board = server.board("s");
+    post(&board, 1).await.is(201);
+    for shade in 2..20 {
+        let large = png(64, 64 + shade, 7);
+        ask(board.typed(Method::POST, "screenshots", "image/png", large))
+            .await
+            .problem(507, "session-full");
+    }
+    let stale = board.typed(Method::POST, "screenshots", "image/png", image(3));
+    ask(stale.header("If-Match", "\"no\"")).await.problem(412, "precondition-failed");
+    // One that the session has is not theirs to take.
+    let stale = board.typed(Method::POST, "screenshots", "image/png", image(1));
+    ask(stale.header("If-Match", "\"no\"")).await.problem(412, "precondition-failed");
+    until_there_are(&server, 1).await;
+    assert_eq!(board.get("screenshots/1/image").await.is(200).body(), image(1));
+}
+
+#[tokio::test]
 async fn a_full_session_has_room_again_once_its_deleted_screenshots_are_no_past() {
     // They are not all of one length.
     let max = (2 * image(1).len() + 10).to_string();
