@@ -13,9 +13,9 @@ pub const SIDE_MAX: u32 = 65_535;
 /// How many bytes an image may have when it is decoded: 7680 x 2160 pixels with transparency, or 64 MiB.
 pub const DECODED_BYTES_MAX: u64 = 64 << 20;
 
-/// How many bytes decoding may take, with what the decoder needs besides its output. A progressive JPEG of
-/// 7680 x 2160 pixels takes nearly that.
-pub const DECODING_BYTES_MAX: u64 = 160 << 20;
+/// How many bytes decoding may take, with what the decoder needs besides its output: a progressive JPEG of
+/// 3840 x 2160 pixels takes nearly that.
+pub const DECODING_BYTES_MAX: u64 = 80 << 20;
 
 /// How much of a PNG's colour profile and texts is taken; profiles that are longer are passed over.
 pub(super) const PNG_BESIDES_MAX: u64 = 8 << 20;

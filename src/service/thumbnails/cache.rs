@@ -119,11 +119,9 @@ impl Cache {
 
     /// What was put, if it is still there as it was.
     pub(super) fn get(&self, key: Key) -> Option<Thumbnail> {
-        if !self.index.lock().files.contains_key(&key) {
-            return None;
-        }
+        let (_, bytes) = self.index.lock().files.get(&key).copied()?;
         let path = self.path(key);
-        let read = fs::read(&path).ok().and_then(|file| read(&name(key), file));
+        let read = whole(&path, bytes).and_then(|file| read(&name(key), file));
         match &read {
             Some(made) => self.index.lock().use_it(key, charged(made)),
             None => {
@@ -210,6 +208,13 @@ fn checksum(name: &str, about: &[u8], image: &[u8]) -> u32 {
     hasher.update(about);
     hasher.update(image);
     hasher.finalize()
+}
+
+/// A file, if it is one and takes as much as was put there: anything else is not worth reading.
+fn whole(path: &Path, bytes: u64) -> Option<Vec<u8>> {
+    let about = fs::symlink_metadata(path).ok()?;
+    let is_as_put = about.is_file() && about.len().next_multiple_of(BLOCK_BYTES) == bytes;
+    is_as_put.then(|| fs::read(path).ok()).flatten()
 }
 
 fn read(name: &str, file: Vec<u8>) -> Option<Thumbnail> {
