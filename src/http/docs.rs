@@ -44,7 +44,7 @@ pub(super) use refusals::{
     RemoveRefusals, RemoveStateRefusals, ReplaceRefusals, RestoreRefusals, ServerRefusals,
     TransactRefusals, components, required,
 };
-pub(super) use schemas::{checkpoint_name, new_session_name, point, skip};
+pub(super) use schemas::{checkpoint_name, image_url, new_session_name, point, skip};
 pub(super) use settings::{agent_states_patch, history, history_patch, max_items, max_items_patch};
 pub(super) use transactions::{OperationBody, ResultBody, TestBody, TtlText};
 

@@ -208,12 +208,17 @@ fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
     [get, put, post, patch, delete].into_iter().flatten()
 }
 
+/// Headers that an answer has only where it was asked for them.
+const ON_DEMAND: [&str; 2] = ["Blackboard-Tokens", "Blackboard-Truncated"];
+
 /// What a success lists among its headers is on every such answer.
 fn always_have_their_headers(operation: &mut Operation) {
     for response in operation.responses.responses.values_mut() {
         let RefOr::T(response) = response else { continue };
-        for header in response.headers.values_mut() {
-            if let RefOr::T(header) = header {
+        for (name, header) in &mut response.headers {
+            if let RefOr::T(header) = header
+                && !ON_DEMAND.contains(&name.as_str())
+            {
                 *header = docs::required(header.clone());
             }
         }

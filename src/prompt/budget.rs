@@ -109,7 +109,7 @@ pub struct Cut {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("what must stay takes {needed} tokens, and the budget is {max_tokens}")]
 pub struct TooSmall {
-    /// What is left when all has gone that may.
+    /// The least that it takes.
     pub needed: u64,
     /// What there would be.
     pub max_tokens: u64,
@@ -127,11 +127,11 @@ pub fn fit(
     line: impl Fn(&LeftOut) -> Cost,
 ) -> Result<Cut, TooSmall> {
     let (mut cut, mut left) = (Cut { cost, ..Cut::default() }, cost);
-    let mut steps = steps.iter();
+    let all = steps;
+    let mut steps = all.iter();
     while cut.cost.tokens() > max_tokens {
         let Some(step) = steps.next() else {
-            let needed = (left + line(&cut.left_out)).tokens();
-            return Err(TooSmall { needed, max_tokens });
+            return Err(TooSmall { needed: least(cost, all, line), max_tokens });
         };
         cut.steps += 1;
         cut.left_out.add(step);
@@ -140,6 +140,19 @@ pub fn fit(
         cut.cost = if left.tokens() > max_tokens { left } else { left + line(&cut.left_out) };
     }
     Ok(cut)
+}
+
+/// The least that a prompt takes, however much is left out of it.
+fn least(cost: Cost, steps: &[Step], line: impl Fn(&LeftOut) -> Cost) -> u64 {
+    let (mut left, mut left_out, mut least) = (cost, LeftOut::default(), cost.tokens());
+    for step in steps {
+        left_out.add(step);
+        left = left - step.saves + step.instead;
+        if left.tokens() < least {
+            least = least.min((left + line(&left_out)).tokens());
+        }
+    }
+    least
 }
 
 #[cfg(test)]

@@ -20,6 +20,13 @@ fn what_fits_stays_whole() {
 }
 
 #[test]
+fn what_is_needed_is_the_least_that_it_takes() {
+    // The line is longer than all that could go.
+    let refused = fit(Cost::of_tokens(10), &[step(Kind::Request, 5)], 9, line).unwrap_err();
+    assert_eq!(refused, TooSmall { needed: 10, max_tokens: 9 });
+}
+
+#[test]
 fn the_line_that_tells_of_it_is_part_of_the_prompt() {
     let steps = [step(Kind::Image, 10), step(Kind::Request, 10), step(Kind::Request, 80)];
     let cut = fit(Cost::of_tokens(200), &steps, 190, line).unwrap();

@@ -12,9 +12,6 @@ const ALL: &str = "include=questions,requests,trajectories,screenshots,state,mem
 
 const FORMATS: [&str; 5] = ["parts", "responses", "anthropic", "gemini", "markdown"];
 
-/// What the line of an image takes at most, with the names that are used here.
-const LINE_TOKENS_MAX: u64 = 20;
-
 /// What a random board has: for each thing its log, how long its text is, and whether it is a question with an
 /// answer or a screenshot with an image.
 type Things = Vec<(u8, usize, bool)>;
@@ -138,8 +135,7 @@ fn is_part_of(some: &[usize], all: &[usize]) -> bool {
 /// Whatever the board and the budgets: never above the budget, always in order, never less of a larger one.
 async fn check(board: &Board, things: &Things, mut budgets: Vec<u64>, format: &str) {
     let whole = seen(board, format, "").await.unwrap();
-    let lines = LINE_TOKENS_MAX * whole.images as u64;
-    budgets.extend([whole.tokens + lines, whole.tokens, whole.tokens.saturating_sub(1).max(1)]);
+    budgets.extend([whole.tokens, whole.tokens.saturating_sub(1).max(1)]);
     budgets.sort_unstable();
     let stays = |id: &usize| *id == 1000 || matches!(things.get(*id), Some((0, _, false)));
     let mut before: Option<Seen> = None;
@@ -162,8 +158,7 @@ async fn check(board: &Board, things: &Things, mut budgets: Vec<u64>, format: &s
             assert!(is_part_of(&before.ids, &shown.ids), "{before:?} {shown:?}");
             assert!(before.images <= shown.images && before.truncated >= shown.truncated);
         }
-        // A small image is weighed as the line that might have to stand in its place.
-        if budget >= whole.tokens + lines {
+        if budget >= whole.tokens {
             assert_eq!((shown.truncated, &shown.ids, shown.images), (0, &whole.ids, whole.images));
         }
         before = Some(shown);

@@ -118,6 +118,11 @@ async fn older_screenshots_are_lines() {
 async fn no_format_but_the_originals_has_an_image_without_an_image() {
     let server = Server::start();
     let board = rich(&server).await;
+    // It begins as a PNG, and that is all of it.
+    let begun = json!({"metadata":"begun","image_str":"data:image/png;base64,iVBORw0KGgo="});
+    board.post("screenshots", &begun.to_string()).await.is(201);
+    let markdown = board.get("prompt?include=screenshots&format=markdown").await;
+    assert!(markdown.is(200).text().contains("- begun [image not shown](</v1/"), "{markdown}");
     for (format, image) in [("responses", "input_image"), ("anthropic", "image")] {
         let tail = format!("prompt?include=screenshots&format={format}");
         let parts = board.get(&tail).await.is(200).json();

@@ -82,6 +82,14 @@ pub(in crate::http) fn point() -> Schema {
     any.item(unsigned(0, usize::MAX)).item(name()).into()
 }
 
+/// The image of a part: an object with its URL, or its URL alone.
+pub(in crate::http) fn image_url() -> Schema {
+    let told =
+        "The image of an image part: of `parts` an object with its `url`, of `responses` its URL";
+    let any = utoipa::openapi::schema::OneOfBuilder::new().description(Some(told));
+    any.item(ObjectBuilder::new().schema_type(Type::Object)).item(text()).into()
+}
+
 /// That a question is skipped: true, and nothing else.
 pub(in crate::http) fn skip() -> Object {
     let only_true = ObjectBuilder::new().schema_type(Type::Boolean).enum_values(Some([true]));

@@ -11,6 +11,7 @@ mod weighing;
 mod wishes;
 mod writing;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use axum::extract::State;
@@ -22,7 +23,7 @@ use self::plan::Plan;
 use self::texts::Texts;
 use self::wishes::{Asked, Wishes};
 use self::writing::Writing;
-use crate::board::{Board, Code, Log, PromptFormat, PromptPart, Revision};
+use crate::board::{Board, Log, PromptFormat, PromptPart, Revision};
 use crate::http::answer::JSON;
 use crate::http::docs;
 use crate::http::etag::{Rendering, Resource};
@@ -31,7 +32,6 @@ use crate::http::path::SessionPath;
 use crate::http::problem::Problem;
 use crate::http::public_url::PublicUrl;
 use crate::http::read::{Early, Reading};
-use crate::prompt::TooSmall;
 use crate::service::Service;
 
 const MARKDOWN: &str = "text/markdown; charset=utf-8";
@@ -40,19 +40,35 @@ const TRUNCATED: HeaderName = HeaderName::from_static("blackboard-truncated");
 
 const TOKENS: HeaderName = HeaderName::from_static("blackboard-tokens");
 
-/// A part of a prompt, as `OpenAI`'s chat format has it.
+/// A part of a prompt; which members it has is its format's.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "the document's form of what is written here")]
+#[expect(non_snake_case, reason = "the names are the providers'")]
 pub(in crate::http) struct PartBody {
-    /// `text` or `image_url`.
-    #[schema(rename = "type", example = "text")]
-    r#type: String,
+    /// `text` or `image_url`; of `responses` `input_text` or `input_image`, of `anthropic` `text` or `image`; not of
+    /// `gemini`.
+    #[schema(rename = "type", required = false, nullable = false, example = "text")]
+    r#type: Option<String>,
     /// The text of a text part.
     #[schema(required = false, nullable = false)]
     text: Option<String>,
-    /// The image of an image part.
-    #[schema(required = false, nullable = false, value_type = Object)]
+    #[schema(required = false, schema_with = docs::image_url)]
     image_url: Option<String>,
+    /// Of `responses`: how closely to look.
+    #[schema(required = false, nullable = false, example = "auto")]
+    detail: Option<String>,
+    /// Of `anthropic`: the image.
+    #[schema(required = false, nullable = false, value_type = Object)]
+    source: Option<String>,
+    /// Of `anthropic` with `cache_marks`: up to here it is to be cached.
+    #[schema(required = false, nullable = false, value_type = Object)]
+    cache_control: Option<String>,
+    /// Of `gemini`: the image.
+    #[schema(required = false, nullable = false, value_type = Object)]
+    inlineData: Option<String>,
+    /// Of `gemini`: where the image is.
+    #[schema(required = false, nullable = false, value_type = Object)]
+    fileData: Option<String>,
 }
 
 /// Read the board as a prompt
@@ -65,7 +81,9 @@ pub(in crate::http) struct PartBody {
     responses(
         (status = 200, description = "The parts in the format that was asked for, in OpenAI's chat format by default",
             content((Vec<PartBody> = "application/json"), (String = "text/markdown")),
-            headers(("ETag" = String, description = "Changes with what the prompt shows"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
+            headers(("ETag" = String, description = "Changes with what the prompt shows"), ("Blackboard-Revision" = u64, description = "The revision shown"),
+                ("Blackboard-Tokens" = Option<u64>, description = "With `max_tokens`: how many tokens it takes, by estimate"),
+                ("Blackboard-Truncated" = Option<u64>, description = "With `max_tokens`: how many items and images were left out"))),
         docs::ReadPromptRefusals,
     )
 )]
@@ -106,20 +124,11 @@ async fn planned(
     texts: &Texts<'_>,
 ) -> Result<Plan, Problem> {
     let mut plan = Plan::of(board, texts).await;
-    // An image in a text takes as many tokens as its text, so it is to be known before; else only those are
-    // made that are shown.
-    if texts.syntax.is_none() {
-        plan.decide_images(service, board, texts).await?;
+    match texts.wishes.max_tokens {
+        Some(max_tokens) => plan.keep_within(service, board, texts, max_tokens).await?,
+        None => _ = plan.decide_images(service, board, texts, &BTreeSet::new()).await?,
     }
-    if let Some(max_tokens) = texts.wishes.max_tokens {
-        plan.keep_within(board, texts, max_tokens).await.map_err(|error| too_small(&error))?;
-    }
-    plan.decide_images(service, board, texts).await?;
     Ok(plan)
-}
-
-fn too_small(error: &TooSmall) -> Problem {
-    Problem::new(Code::BudgetTooSmall, error.to_string())
 }
 
 /// What the prompt depends on besides its board and the query.
@@ -127,7 +136,10 @@ fn form(wishes: &Wishes, addresses: &ImageAddresses) -> String {
     let addresses = if wishes.shows_addresses() { addresses.version() } else { String::new() };
     match wishes.format {
         PromptFormat::Parts => addresses,
-        other => format!("{other:?} {addresses}"),
+        other @ (PromptFormat::Responses
+        | PromptFormat::Anthropic
+        | PromptFormat::Gemini
+        | PromptFormat::Markdown) => format!("{other:?} {addresses}"),
     }
 }
 

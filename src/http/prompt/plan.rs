@@ -1,5 +1,6 @@
 //! What a prompt shows of a board: which entries of each log and in which form, within its budget.
 
+use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
@@ -8,10 +9,14 @@ use tokio::task::yield_now;
 
 use super::picked::Picked;
 use super::texts::Texts;
-use super::weighing::Weighing;
-use crate::board::{Board, Entry, Image, ImagesShown, LogName, PromptPart, RunText};
+use super::weighing::{Place, Weighing};
+use crate::board::{Board, Code, Entry, Image, ImagesShown, LogName, PromptPart, RunText};
+use crate::http::problem::Problem;
 use crate::prompt::{Cost, LeftOut, TooSmall, fit, metadata};
 use crate::service::{Service, ServiceError, ShownImage};
+
+/// How often a plan is fitted into a budget while images turn out to be none; then all of them are looked at.
+const ROUNDS_MAX: usize = 8;
 
 /// What a prompt shows.
 pub(super) struct Plan {
@@ -83,43 +88,58 @@ impl Plan {
         Self { parts, budgeted: None }
     }
 
-    /// Leaves out what is beyond the budget.
+    /// Leaves out what is beyond the budget. Only those images are made that are shown then.
     pub(super) async fn keep_within(
         &mut self,
+        service: &Service,
         board: &Arc<Board>,
         texts: &Texts<'_>,
         max_tokens: u64,
-    ) -> Result<(), TooSmall> {
-        let weighing = Weighing::of(self, board, texts).await;
+    ) -> Result<(), Problem> {
         let line = |left_out: &LeftOut| texts.cost(texts.left_out(left_out).as_bytes());
-        let cut = fit(weighing.cost, &weighing.steps, max_tokens, line)?;
-        weighing.leave_out(self, cut.steps);
-        self.budgeted = Some(Budgeted { cost: cut.cost, left_out: cut.left_out });
+        for round in 1.. {
+            let weighing = Weighing::of(self, board, texts).await;
+            let cut = fit(weighing.cost, &weighing.steps, max_tokens, line).map_err(too_small)?;
+            // An image that is part of a text takes as much as that, which only making it tells.
+            let is_lazy = texts.syntax.is_some() && round < ROUNDS_MAX;
+            let gone = if is_lazy { weighing.places(cut.steps) } else { BTreeSet::new() };
+            // One that turns out to be none takes less or more than it was weighed.
+            if !self.decide_images(service, board, texts, &gone).await? {
+                weighing.leave_out(self, cut.steps);
+                self.budgeted = Some(Budgeted { cost: cut.cost, left_out: cut.left_out });
+                break;
+            }
+        }
         Ok(())
     }
 
-    /// Finds out how each image that is left is shown.
+    /// Finds out how each image is shown that is not gone; whether there was any of which it was not known.
     pub(super) async fn decide_images(
         &mut self,
         service: &Service,
         board: &Board,
         texts: &Texts<'_>,
-    ) -> Result<(), ServiceError> {
-        for part in &mut self.parts {
-            let Planned::Screenshots(shots) = part else { continue };
-            for shot in shots {
+        gone: &BTreeSet<Place>,
+    ) -> Result<bool, ServiceError> {
+        let mut decided = false;
+        for (part, planned) in self.parts.iter_mut().enumerate() {
+            let Planned::Screenshots(shots) = planned else { continue };
+            for (index, shot) in shots.iter_mut().enumerate() {
                 let (Shows::Undecided, Some(image)) = (&shot.shows, shot.entry.item.image()) else {
                     continue;
                 };
-                let estimate = texts.image_cost(shot);
-                shot.shows = decide(service, board, image, texts).await?;
-                if let Some(budgeted) = &mut self.budgeted {
-                    budgeted.cost = budgeted.cost - estimate + texts.image_cost(shot);
+                if !gone.contains(&Place { part, index }) {
+                    shot.shows = decide(service, board, image, texts).await?;
+                    decided = true;
                 }
             }
         }
-        Ok(())
+        Ok(decided)
     }
+}
+
+fn too_small(error: TooSmall) -> Problem {
+    Problem::new(Code::BudgetTooSmall, error.to_string())
 }
 
 /// The screenshots, the older ones without their images if only some are wanted with theirs.
@@ -168,7 +188,15 @@ async fn decide(
     let wishes = texts.wishes;
     let accepted = texts.syntax.map_or(&[][..], |syntax| syntax.media_types());
     let address = |media_type: &str| Shows::Address { media_type: media_type.to_owned() };
-    if wishes.images == ImagesShown::Url && (texts.is_original() || texts.syntax.is_none()) {
+    let is_address = wishes.images == ImagesShown::Url;
+    if is_address && texts.is_original() {
+        return Ok(address(image.media_type()));
+    }
+    // Bytes whose size cannot be told are no image, whatever they begin with.
+    if image.size.is_none() {
+        return Ok(Shows::Instead);
+    }
+    if is_address && texts.syntax.is_none() {
         return Ok(address(image.media_type()));
     }
     let shown = service.shown_image(board, image, wishes.max_px, accepted).await?;

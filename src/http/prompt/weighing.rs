@@ -3,7 +3,7 @@
 //! First screenshots lose their images, then the oldest steps of the trajectories go, those of the memories, requests
 //! and answered questions; at last whole screenshots. The state and open questions never go.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tokio::task::yield_now;
@@ -26,10 +26,10 @@ pub(super) struct Weighing {
 }
 
 /// Something that may go: which part it is in, and which entry of the log, or which screenshot of those planned.
-#[derive(Clone, Copy)]
-struct Place {
-    part: usize,
-    index: usize,
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place {
+    pub(super) part: usize,
+    pub(super) index: usize,
 }
 
 /// Something that may go, with what orders it.
@@ -65,6 +65,11 @@ impl Weighing {
         };
         let steps = droppable.iter().map(step).collect();
         Self { cost, steps, places: droppable.iter().map(|dropped| dropped.place).collect() }
+    }
+
+    /// What the first so many of the steps are.
+    pub(super) fn places(&self, count: usize) -> BTreeSet<Place> {
+        self.places.iter().take(count).copied().collect()
     }
 
     /// Leaves the first so many of the steps out of a plan.
@@ -172,14 +177,16 @@ fn screenshots(
         let metadata = texts.cost(&texts.metadata(&shot.entry, shot.metadata.clone()));
         let metadata = metadata + texts.cost(texts.screenshot_end().as_bytes());
         let (shown, mut saves) = (texts.image_cost(shot), metadata + texts.image_cost(shot));
-        let is_image = shot.is_image();
-        if is_image {
-            let (kind, instead) = (Kind::Image, texts.cost(texts.instead(&shot.entry).as_bytes()));
+        let instead = texts.cost(texts.instead(&shot.entry).as_bytes());
+        // A line that takes as much as a small image is no gain.
+        let is_replaced = shot.is_image() && instead < shown;
+        if is_replaced {
+            let kind = Kind::Image;
             droppable.push(Droppable { kind, at, place, saves: shown, instead, again: false });
             saves = metadata + instead;
         }
         let (kind, instead) = (Kind::Screenshot, Cost::default());
-        droppable.push(Droppable { kind, at, place, saves, instead, again: is_image });
+        droppable.push(Droppable { kind, at, place, saves, instead, again: is_replaced });
         metadata + shown
     });
     begin + cost.sum()
@@ -216,8 +223,7 @@ impl Texts<'_> {
                     Some(max_px) => size.map(|size| scaled(size, max_px.get())),
                     None => size,
                 };
-                let instead = self.cost(self.instead(&shot.entry).as_bytes());
-                self.estimator.image(size).max(instead)
+                self.estimator.image(size)
             }
         }
     }
