@@ -14,17 +14,17 @@ const FORMATS: [&str; 5] = ["parts", "responses", "anthropic", "gemini", "markdo
 
 /// What a random board has: for each thing its log, how long its text is, and whether it is a question with an
 /// answer or a screenshot with an image.
-type Things = Vec<(u8, usize, bool)>;
+type Things = Vec<(u8, u16, bool)>;
 
 fn things() -> impl Strategy<Value = Things> {
-    prop::collection::vec((0_u8..6, 0_usize..400, any::<bool>()), 0..40)
+    prop::collection::vec((0_u8..6, 0_u16..400, any::<bool>()), 0..40)
 }
 
 /// Fills a board; each item has a number of its own.
 async fn fill(board: &Board, things: &Things) {
     board.put("state", r#"{"id":"i1000.","é":"ü"}"#).await.succeeded();
     for (id, (log, length, with)) in things.iter().enumerate() {
-        let text = format!("i{id}. {}", "x\"é\n".repeat(length / 4));
+        let text = format!("i{id}. {}", "x\"é\n".repeat(usize::from(length / 4)));
         let (log, item) = match log {
             0 if *with => ("questions", json!({"question":text,"answer":"yes"})),
             0 => ("questions", json!({"question":text})),
@@ -33,7 +33,7 @@ async fn fill(board: &Board, things: &Things) {
             3 => ("agents/A/memory", json!({"step":id,"x":text})),
             4 => ("agents/B/memory", json!({"step":id,"x":text})),
             _ if *with => {
-                let (width, height) = (1 + 3 * *length as u32, 1 + *length as u32);
+                let (width, height) = (1 + 3 * u32::from(*length), 1 + u32::from(*length));
                 let image = data_url("image/png", &png(width, height, 1));
                 ("screenshots", json!({"metadata":text,"image_str":image}))
             }
@@ -113,17 +113,14 @@ fn image_cost(format: &str, part: &Value) -> Option<u64> {
         _ => part["inlineData"]["data"].as_str().map(str::to_owned),
     };
     let bytes = base64::engine::general_purpose::STANDARD.decode(data?).unwrap();
-    let side = |at: usize| f64::from(u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap()));
+    let side = |at: usize| u64::from(u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap()));
     let (width, height) = (side(16), side(20));
+    // None is so large that a provider would make it smaller.
+    assert!(width <= 2048 && height <= 768);
     Some(match format {
-        "anthropic" => ((width / 28.0).ceil() * (height / 28.0).ceil()) as u64,
+        "anthropic" => width.div_ceil(28) * height.div_ceil(28),
         "gemini" => 1120,
-        _ => {
-            let fit = (2048.0 / width.max(height)).min(1.0);
-            let fit = fit.min(768.0 / width.min(height));
-            let tiles = |side: f64| (side * fit / 512.0).ceil();
-            85 + 170 * (tiles(width) * tiles(height)) as u64
-        }
+        _ => 85 + 170 * width.div_ceil(512) * height.div_ceil(512),
     })
 }
 
