@@ -220,13 +220,13 @@ async fn a_named_host_may_be_allowed() {
 }
 
 #[tokio::test]
-async fn parameters_of_later_versions_are_refused_and_not_ignored() {
+async fn misspelt_parameters_and_values_are_refused_and_not_ignored() {
     let board = Unmoved::new().await;
     for tail in [
         "questions?pending=1",
-        "prompt?max_tokens=5",
-        "prompt?format=markdown",
-        "screenshots/1/image?max_px=5",
+        "prompt?max_token=5",
+        "prompt?format=Markdown",
+        "screenshots/1/image?max_px=0",
     ] {
         board.board.get(tail).await.is(400);
     }
