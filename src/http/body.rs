@@ -104,9 +104,20 @@ pub(super) async fn read(
             return Err(too_large(max));
         }
         hold(room, data.len(), &mut held)?;
+        grow(&mut bytes, data.len(), max);
         bytes.extend_from_slice(&data);
     }
     Ok(BodyBytes { bytes, _room: held })
+}
+
+/// Makes room for `more` bytes of at most `max`: twice as much as there was, as a vector does, but never beyond
+/// what the body may have. The last doubling would take as much again for nothing.
+fn grow(bytes: &mut Vec<u8>, more: usize, max: usize) {
+    let needed = bytes.len() + more;
+    if needed > bytes.capacity() {
+        let wanted = bytes.capacity().saturating_mul(2).clamp(needed, max.max(needed));
+        bytes.reserve_exact(wanted - bytes.len());
+    }
 }
 
 /// Refuses a body whose announced length is too large, unread.
