@@ -15,7 +15,8 @@ WAIT = re.compile("0*([0-9]{1,4}ms|[1-5][0-9]{4}ms|60000ms|[0-9]s|[1-5][0-9]s|60
 @schemathesis.hook
 def map_query(context, query):
     """A claim goes with its fence: one without the other is refused. A wait needs something to wait for,
-    and nothing that was is waited for; tests/http waits. A default goes with the end that it is for."""
+    and nothing that was is waited for; tests/http waits. A default goes with the end that it is for. A signature
+    is of one image and goes with its end: tests/http signs."""
     if not query:
         return query
     left_out = set()
@@ -25,6 +26,8 @@ def map_query(context, query):
         left_out.add("wait")
     if "at" in query:
         left_out.add("until")
+    if "signature" in query:
+        left_out |= {"signature", "expires"}
     if ("default" in query) != ("expires" in query):
         left_out |= {"default", "expires"}
     return {name: value for name, value in query.items() if name not in left_out}
