@@ -24,7 +24,7 @@ use blackboard::board::{
     Policy, PromptPart, Revision, Run, SessionId, Terms, Timestamp, Write, apply, decide, json,
 };
 use blackboard::prompt::{
-    LIST_COMMA, LIST_END, Syntax, heading, list_begin, list_items, list_items_once, opening, python,
+    LIST_COMMA, LIST_END, Syntax, heading, list_begin, list_item, list_items, opening, python,
 };
 use blackboard::service::{Clock, Service};
 use blackboard::store::{SqliteOptions, SqliteStore};
@@ -141,7 +141,12 @@ fn transcode_list(bencher: Bencher<'_, '_>, count: usize) {
 fn prompt_first(bencher: Bencher<'_, '_>) {
     let prompt = Prompt::of(ITEMS);
     let runs: Vec<Run> = prompt.runs().collect();
-    bencher.bench(|| runs.iter().map(|run| list_items_once(run, &None).len()).sum::<usize>());
+    bencher.bench(|| {
+        let (mut literal, mut out) = (python::Literal::default(), String::new());
+        let entries = runs.iter().flat_map(Run::entries);
+        entries.for_each(|entry| list_item(&entry.item, &None, &mut literal, &mut out));
+        out.len()
+    });
 }
 
 /// A prompt again, as a body has it.

@@ -134,6 +134,14 @@ impl FromStr for PromptPart {
     }
 }
 
+impl PromptPart {
+    /// Whether it is what an agent remembers.
+    #[must_use]
+    pub const fn is_memory(&self) -> bool {
+        matches!(self, Self::Log(LogName::Memory(_)))
+    }
+}
+
 impl fmt::Display for PromptPart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -247,11 +255,10 @@ impl PromptProfile {
 /// Whether a prompt may be asked for these parts, each once.
 #[must_use]
 pub fn are_parts(parts: &[PromptPart]) -> bool {
-    let is_memory = |part: &&PromptPart| matches!(part, PromptPart::Log(LogName::Memory(_)));
     let distinct: BTreeSet<_> = parts.iter().collect();
     !parts.is_empty()
         && distinct.len() == parts.len()
-        && parts.iter().filter(is_memory).count() <= PROMPT_MEMORIES_MAX
+        && parts.iter().filter(|part| part.is_memory()).count() <= PROMPT_MEMORIES_MAX
 }
 
 /// Whether a text is a JSON number that a step may be compared with.

@@ -19,7 +19,7 @@ use crate::board::{
 };
 
 pub use budget::{Cut, Kind, LeftOut, Step, TooSmall, fit};
-pub use syntax::{Source, Syntax};
+pub use syntax::{IMAGE_URL_BEGIN, IMAGE_URL_END, Source, Syntax};
 pub use tokens::{Cost, Estimator};
 
 /// The text that opens every prompt.
@@ -74,14 +74,6 @@ pub const LIST_COMMA: &str = ", ";
 pub fn list_items(run: &Run, keys: &TextKeys) -> RunText {
     let mut literal = Literal::default();
     run.text(keys, |entry, out| list_item(&entry.item, keys, &mut literal, out))
-}
-
-/// The same items, for keys that hardly anybody else asks for: it is not kept.
-#[must_use]
-pub fn list_items_once(run: &Run, keys: &TextKeys) -> String {
-    let (mut literal, mut out) = (Literal::default(), String::new());
-    run.entries().for_each(|entry| list_item(&entry.item, keys, &mut literal, &mut out));
-    out
 }
 
 /// An item as it stands in such a list, with the comma before it.

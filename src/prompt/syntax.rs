@@ -5,6 +5,12 @@
 
 use crate::board::{Image, PromptFormat};
 
+/// What comes before what the original has as an image, of whatever kind.
+pub const IMAGE_URL_BEGIN: &str = "{\"type\": \"image_url\", \"image_url\": {\"url\": ";
+
+/// What comes after it.
+pub const IMAGE_URL_END: &str = "}}";
+
 /// How a format that is JSON writes its parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Syntax {
@@ -69,7 +75,7 @@ impl Syntax {
     #[must_use]
     pub fn image_begin(self, media_type: &str, source: Source) -> String {
         let begin = match (self, source) {
-            (Self::Chat, _) => self.url_begin().to_owned(),
+            (Self::Chat, _) => format!("{IMAGE_URL_BEGIN}\""),
             (Self::Responses, _) => {
                 "{\"type\": \"input_image\", \"detail\": \"auto\", \"image_url\": \"".to_owned()
             }
@@ -99,12 +105,6 @@ impl Syntax {
             Self::Responses => "\"}",
             Self::Chat | Self::Messages | Self::Gemini => "\"}}",
         }
-    }
-
-    /// What comes before the data URL of an image, in the original's form.
-    #[must_use]
-    pub const fn url_begin(self) -> &'static str {
-        "{\"type\": \"image_url\", \"image_url\": {\"url\": \""
     }
 
     /// The media types that the provider takes; all of them where none is named.

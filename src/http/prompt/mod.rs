@@ -101,7 +101,7 @@ pub(in crate::http) async fn get(
     let rendering = |board: &Board| {
         let wishes = asked.of(board)?;
         let version = board.at_version(last_change(board, &wishes.parts));
-        Ok(Rendering::of(Resource::Prompt, version).in_format(form(&wishes, &addresses(board))))
+        Ok(Rendering::of(Resource::Prompt, version).in_format(form(&wishes, || addresses(board))))
     };
     let (mut answer, board) = reading.of(&session, rendering).await?;
     let (wishes, addresses) = (asked.of(&board)?, addresses(&board));
@@ -132,8 +132,8 @@ async fn planned(
 }
 
 /// What the prompt depends on besides its board and the query.
-fn form(wishes: &Wishes, addresses: &ImageAddresses) -> String {
-    let addresses = if wishes.shows_addresses() { addresses.version() } else { String::new() };
+fn form(wishes: &Wishes, addresses: impl Fn() -> ImageAddresses) -> String {
+    let addresses = if wishes.shows_addresses() { addresses().version() } else { String::new() };
     match wishes.format {
         PromptFormat::Parts => addresses,
         other @ (PromptFormat::Responses

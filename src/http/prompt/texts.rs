@@ -78,13 +78,15 @@ impl<'a> Texts<'a> {
         }
     }
 
-    /// What writes an entry in the list of its log.
-    pub(super) fn item_writer(&self) -> fn(&Entry, &TextKeys, &mut String) {
-        match self.syntax {
-            Some(_) => |entry, keys, out| {
-                prompt::list_item(&entry.item, keys, &mut Literal::default(), out);
-            },
-            None => |entry, keys, out| markdown::item(entry.item.text(), keys, out),
+    /// What writes entries in the list of their log, one after the other.
+    pub(super) fn item_writer(&self) -> impl FnMut(&Entry, &TextKeys, &mut String) + use<> {
+        let (is_json, mut literal) = (self.syntax.is_some(), Literal::default());
+        move |entry, keys, out| {
+            if is_json {
+                prompt::list_item(&entry.item, keys, &mut literal, out);
+            } else {
+                markdown::item(entry.item.text(), keys, out);
+            }
         }
     }
 

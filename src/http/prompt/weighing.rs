@@ -176,7 +176,8 @@ fn screenshots(
         let (place, at) = (Place { part, index }, shot.entry.at);
         let metadata = texts.cost(&texts.metadata(&shot.entry, shot.metadata.clone()));
         let metadata = metadata + texts.cost(texts.screenshot_end().as_bytes());
-        let (shown, mut saves) = (texts.image_cost(shot), metadata + texts.image_cost(shot));
+        let shown = texts.image_cost(shot);
+        let mut saves = metadata + shown;
         let instead = texts.cost(texts.instead(&shot.entry).as_bytes());
         // A line that takes as much as a small image is no gain.
         let is_replaced = shot.is_image() && instead < shown;
@@ -230,7 +231,7 @@ impl Texts<'_> {
 
     /// What the items of a run cost.
     fn costs_of_made(&self, run: &Run, keys: &TextKeys) -> Vec<Cost> {
-        let (item, mut text) = (self.item_writer(), String::new());
+        let (mut item, mut text) = (self.item_writer(), String::new());
         let cost = |entry: &Arc<Entry>| {
             text.clear();
             item(entry, keys, &mut text);

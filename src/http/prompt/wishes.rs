@@ -157,8 +157,7 @@ fn include_param(params: &mut Params) -> Result<Option<Vec<PromptPart>>, Problem
     let Some(names) = params.list("include")? else { return Ok(None) };
     let parts = names.iter().map(|name| name.parse().map_err(|why| invalid("include", why)));
     let parts = parts.collect::<Result<BTreeSet<PromptPart>, Problem>>()?;
-    let is_memory = |part: &&PromptPart| matches!(part, PromptPart::Log(LogName::Memory(_)));
-    if parts.iter().filter(is_memory).count() > PROMPT_MEMORIES_MAX {
+    if parts.iter().filter(|part| part.is_memory()).count() > PROMPT_MEMORIES_MAX {
         return Err(invalid("include", format!("names at most {PROMPT_MEMORIES_MAX} memories")));
     }
     Ok(Some(parts.into_iter().collect()))
@@ -167,7 +166,6 @@ fn include_param(params: &mut Params) -> Result<Option<Vec<PromptPart>>, Problem
 /// The order of the parts is fixed: the logs of the board, the state, the memories by name.
 fn in_order(parts: Vec<PromptPart>) -> Vec<PromptPart> {
     let parts: BTreeSet<_> = parts.into_iter().collect();
-    let is_memory = |part: &PromptPart| matches!(part, PromptPart::Log(LogName::Memory(_)));
-    let (memories, others): (Vec<_>, Vec<_>) = parts.into_iter().partition(is_memory);
+    let (memories, others): (Vec<_>, Vec<_>) = parts.into_iter().partition(PromptPart::is_memory);
     others.into_iter().chain(memories).collect()
 }

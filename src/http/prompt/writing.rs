@@ -10,7 +10,7 @@ use super::texts::Texts;
 use crate::board::{Board, Image, Log, LogName};
 use crate::http::body::work;
 use crate::http::segments::Segments;
-use crate::prompt::{Source, Syntax, image_value};
+use crate::prompt::{IMAGE_URL_BEGIN, IMAGE_URL_END, Source, Syntax, image_value};
 use crate::service::{ServiceError, ShownImage};
 
 /// How many items of a list stand in one text, where texts are marked up to which a provider is to cache: a text
@@ -122,7 +122,7 @@ impl<'a> Writing<'a> {
                     tokio::task::yield_now().await;
                 }
             } else {
-                let (item, keys) = (self.texts.item_writer(), keys.clone());
+                let (mut item, keys) = (self.texts.item_writer(), keys.clone());
                 self.out.push_made(move || {
                     let mut made = String::new();
                     run.entries().for_each(|entry| item(entry, &keys, &mut made));
@@ -152,9 +152,9 @@ impl<'a> Writing<'a> {
             (Shows::Nothing | Shows::Instead | Shows::Undecided, _) => {}
             (Shows::Value, _) | (_, None) => {
                 self.begin();
-                self.out.push_str("{\"type\": \"image_url\", \"image_url\": {\"url\": ");
+                self.out.push_str(IMAGE_URL_BEGIN);
                 self.out.push_bytes(image_value(&shot.entry.item).into());
-                self.out.push_str("}}");
+                self.out.push_str(IMAGE_URL_END);
             }
             (Shows::Address { media_type }, Some(image)) => {
                 self.image_begin(shot, media_type, Source::Address);
