@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::watch;
+use uuid::Uuid;
 
 use super::clock_tests::open;
 use super::service_tests::POLICY;
@@ -14,7 +15,7 @@ use super::*;
 use crate::board::{Digest, Revision, SessionId};
 use crate::store::{
     Outcome, PageMax, Record, Run, SigningKey, SqliteStore, StoreError, Stored, StoredBlob,
-    StoredSession, SummaryRow,
+    StoredSession, SummaryRow, TokenRow,
 };
 
 /// A store whose disk has no room for one session, until there is some.
@@ -216,6 +217,18 @@ impl Store for Cramped {
         visit: &mut dyn FnMut(StoredBlob) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
         self.store.blobs(visit)
+    }
+
+    fn tokens(&self) -> Result<Vec<TokenRow>, StoreError> {
+        self.store.tokens()
+    }
+
+    fn put_token(&self, id: Uuid, body: &[u8]) -> Result<(), StoreError> {
+        self.store.put_token(id, body)
+    }
+
+    fn remove_tokens(&self, ids: &[Uuid]) -> Result<(), StoreError> {
+        self.store.remove_tokens(ids)
     }
 
     fn epoch(&self) -> Epoch {

@@ -305,7 +305,7 @@ fn a_store_of_format_1_is_brought_to_the_present_one() {
     database(&dir)
         .execute_batch(
             "DROP TABLE base; DROP TABLE history; DROP TABLE segment; DROP TABLE session;
-             DROP TABLE snapshot; ALTER TABLE meta DROP COLUMN signing_key; PRAGMA user_version = 1",
+             DROP TABLE snapshot; DROP TABLE token; ALTER TABLE meta DROP COLUMN signing_key; PRAGMA user_version = 1",
         )
         .unwrap();
     let store = open(dir.path());
@@ -313,5 +313,5 @@ fn a_store_of_format_1_is_brought_to_the_present_one() {
     put(&store, ANNA, 3, &["x"]).unwrap();
     assert_eq!(store.set_base(ANNA, Revision(3)), Outcome::Appended);
     let version = database(&dir).pragma_query_value(None, "user_version", |row| row.get(0));
-    assert_eq!(version, Ok(4));
+    assert_eq!(version, Ok(5));
 }

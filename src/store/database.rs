@@ -23,6 +23,9 @@ const SHRINK_PAGES_MAX: u32 = 256;
 
 const PAGE_BYTES: u64 = 4096;
 
+/// What SQLite calls the sync level at which each commit is synced.
+const SYNCHRONOUS_FULL: i64 = 2;
+
 /// What a transaction writes besides its frames: part of a page at either end, and a page above them.
 const TRANSACTION_WAL_BYTES: u64 = 3 * PAGE_BYTES;
 
@@ -96,6 +99,25 @@ impl Database {
         });
         self.wal_bytes += TRANSACTION_WAL_BYTES;
         written.map_err(|error| self.undo(error))
+    }
+
+    /// The same, synced whatever the sync level is: for what must not come back, or be gone, after a power cut.
+    pub(super) fn transact_synced<T>(
+        &mut self,
+        write: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, Failure> {
+        let level: i64 = self
+            .connection
+            .pragma_query_value(None, "synchronous", |row| row.get(0))
+            .map_err(Failure::Broken)?;
+        self.set_synchronous(SYNCHRONOUS_FULL)?;
+        let written = self.transact(write);
+        self.set_synchronous(level)?;
+        written
+    }
+
+    fn set_synchronous(&self, level: i64) -> Result<(), Failure> {
+        self.connection.pragma_update(None, "synchronous", level).map_err(Failure::Broken)
     }
 
     /// A full disk is no damage if the transaction is gone. `SQLITE_FULL` comes only from writing to the log,

@@ -23,7 +23,7 @@ const BATCHES_PER_SWEEP: u32 = 16;
 /// The only writer.
 #[derive(Debug)]
 pub(super) struct Journal {
-    database: Database,
+    pub(super) database: Database,
     /// Read by all, written only here.
     histories: Arc<RwLock<Histories>>,
     garbage: Garbage,

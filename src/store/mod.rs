@@ -31,6 +31,7 @@ mod snapshots;
 mod sqlite;
 mod stored;
 mod summaries;
+mod tokens;
 mod turns;
 
 use std::collections::HashSet;
@@ -46,7 +47,7 @@ pub use run::{Outcome, Run};
 pub use signing::{SIGNATURE_BYTES, SigningKey};
 pub use sqlite::SqliteStore;
 pub use stored::{
-    Health, JournalId, PageMax, Record, Stored, StoredBlob, StoredSession, SummaryRow,
+    Health, JournalId, PageMax, Record, Stored, StoredBlob, StoredSession, SummaryRow, TokenRow,
 };
 
 /// An engine that keeps histories and blobs.
@@ -308,6 +309,25 @@ pub trait Store: Send + Sync {
     /// If they cannot be listed.
     fn blobs(&self, visit: &mut dyn FnMut(StoredBlob) -> ControlFlow<()>)
     -> Result<(), StoreError>;
+
+    /// All tokens, in no order.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    fn tokens(&self) -> Result<Vec<TokenRow>, StoreError>;
+
+    /// Keeps a token, in place of the one with its id. It is synced, whatever the sync level is. It may use the
+    /// reserve: a token must be revocable when the disk is full.
+    ///
+    /// # Errors
+    /// [`StoreError::Poisoned`], [`StoreError::Closed`], or [`StoreError::Full`] if not even the reserve is left.
+    fn put_token(&self, id: uuid::Uuid, body: &[u8]) -> Result<(), StoreError>;
+
+    /// Forgets these tokens.
+    ///
+    /// # Errors
+    /// As for [`put_token`](Self::put_token).
+    fn remove_tokens(&self, ids: &[uuid::Uuid]) -> Result<(), StoreError>;
 
     /// The store's identity: another one after any stop that may have lost acknowledged commits.
     fn epoch(&self) -> Epoch;

@@ -15,10 +15,10 @@ use super::StoreError;
 use super::disk::FILE_MODE;
 
 const APPLICATION_ID: i32 = i32::from_be_bytes(*b"bbrd");
-const FORMAT: i32 = 4;
+const FORMAT: i32 = 5;
 
 /// What each format has besides those before it.
-const STEPS: [&str; 4] = [JOURNAL, BASES, SETTLED, SIGNING];
+const STEPS: [&str; 5] = [JOURNAL, BASES, SETTLED, SIGNING, TOKENS];
 
 /// What SQLite calls the mode in which a file gives back its free pages when told to.
 const INCREMENTAL: i32 = 2;
@@ -102,6 +102,15 @@ const SETTLED: &str = "
 /// `signing_key` is random and made when the store is opened; no row of a session depends on it.
 const SIGNING: &str = "
     ALTER TABLE meta ADD COLUMN signing_key BLOB;
+";
+
+/// `body` says what a token may do and how it is known again; `crc` is over the id and the body.
+const TOKENS: &str = "
+    CREATE TABLE token (
+        id BLOB PRIMARY KEY,
+        crc INTEGER NOT NULL,
+        body BLOB NOT NULL
+    ) STRICT, WITHOUT ROWID;
 ";
 
 /// The one connection that writes, to a database that is there and ours. It syncs fully.

@@ -221,7 +221,7 @@ fn a_store_of_format_2_is_brought_to_the_present_one() {
     drop(five(&dir));
     database(&dir)
         .execute_batch(
-            "DROP TABLE segment; DROP TABLE session; DROP TABLE snapshot;
+            "DROP TABLE segment; DROP TABLE session; DROP TABLE snapshot; DROP TABLE token;
              ALTER TABLE meta DROP COLUMN signing_key; PRAGMA user_version = 2;
              PRAGMA auto_vacuum = NONE; VACUUM",
         )

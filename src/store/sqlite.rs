@@ -9,8 +9,6 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use parking_lot::{Mutex, RwLock};
-
 use super::blobs::Blobs;
 use super::condition::Condition;
 use super::database::Failure;
@@ -22,9 +20,11 @@ use super::reading::{self, Readers};
 use super::turns::Turns;
 use super::{
     Health, Outcome, PageMax, Record, Run, SigningKey, SqliteOptions, Store, StoreError, Stored,
-    StoredBlob, StoredSession, SummaryRow, SyncLevel, epoch, parts, schema, summaries,
+    StoredBlob, StoredSession, SummaryRow, SyncLevel, TokenRow, epoch, parts, schema, summaries,
+    tokens,
 };
 use crate::board::{Digest, Epoch, Revision, SessionId};
+use parking_lot::{Mutex, RwLock};
 
 const DATABASE: &str = "blackboard.db";
 
@@ -358,6 +358,18 @@ impl Store for SqliteStore {
         visit: &mut dyn FnMut(StoredBlob) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
         self.blobs.visit(visit)
+    }
+
+    fn tokens(&self) -> Result<Vec<TokenRow>, StoreError> {
+        self.readers.read(tokens::all)
+    }
+
+    fn put_token(&self, id: uuid::Uuid, body: &[u8]) -> Result<(), StoreError> {
+        self.write(|journal| tokens::put(journal, id, body))
+    }
+
+    fn remove_tokens(&self, ids: &[uuid::Uuid]) -> Result<(), StoreError> {
+        self.write(|journal| tokens::remove(journal, ids))
     }
 
     fn epoch(&self) -> Epoch {

@@ -211,9 +211,9 @@ fn a_directory_has_one_store_at_a_time() {
 fn a_newer_format_is_refused() {
     let dir = TempDir::new().unwrap();
     open(dir.path()).close().unwrap();
-    database(&dir).execute_batch("PRAGMA user_version = 5").unwrap();
+    database(&dir).execute_batch("PRAGMA user_version = 6").unwrap();
     let refused = SqliteStore::open(dir.path(), OPTIONS).unwrap_err();
-    assert!(matches!(refused, StoreError::NewerFormat { found: 5, known: 4, .. }));
+    assert!(matches!(refused, StoreError::NewerFormat { found: 6, known: 5, .. }));
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 use std::time::SystemTime;
 
+use uuid::Uuid;
+
 use crate::board::{Digest, Revision, SessionId};
 
 /// A commit's place in the order in which the store took them all: it grows, and is never used again.
@@ -58,6 +60,15 @@ pub struct SummaryRow {
     pub revision: Revision,
     /// One [`Frame`](crate::board::Frame) of the session and the revision.
     pub frame: Vec<u8>,
+}
+
+/// A token that the store keeps: what it means is not the store's affair.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TokenRow {
+    /// Which one.
+    pub id: Uuid,
+    /// What was put; `None` where it is damaged.
+    pub body: Option<Vec<u8>>,
 }
 
 /// How much of a history is read at once.
