@@ -2,6 +2,7 @@
 #![doc = include_str!("ARCHITECTURE.md")]
 
 pub mod app;
+pub mod auth;
 pub mod board;
 pub mod chain;
 pub mod cli;

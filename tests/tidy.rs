@@ -12,12 +12,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// From the top down; a module may use those below it, never one beside it.
-const LAYERS: [&[&str]; 9] = [
+const LAYERS: [&[&str]; 10] = [
     &["main"],
     &["cli"],
     &["app"],
     &["config", "telemetry", "descriptors"],
     &["http"],
+    &["auth"],
     &["service"],
     &["store", "prompt", "thumbnail"],
     &["board"],

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use imbl::{OrdMap, OrdSet};
 
 use super::agent::Agent;
+use super::apply::edit;
 use super::asked::Asked;
 use super::checkpoint::Checkpoint;
 use super::claim::Work;
@@ -161,6 +162,16 @@ impl Board {
         let image_bytes = images.values().sum();
         let (oldest, keys) = (self.revision, Keys::default());
         Self { id, oldest, keys, images, image_bytes, ..self.clone() }
+    }
+
+    /// This board without what other agents remember: their memories are empty.
+    #[must_use]
+    pub fn remembering_only(&self, own: &AgentName) -> Self {
+        let mut board = self.clone();
+        for agent in self.memories.keys().filter(|agent| *agent != own) {
+            edit(&mut board, &LogName::Memory(agent.clone()), |log| log.clear(self.revision));
+        }
+        board
     }
 
     /// When its last commit was.

@@ -67,7 +67,9 @@ pub use log::{
     CHUNK_BYTES, CHUNK_ENTRIES, Entry, Keys as TextKeys, Log, LogName, Run, RunText, SeqRange,
     Stamp, Updated,
 };
-pub use names::{AgentName, CheckpointName, InvalidName, NAME_BYTES_MAX, ProfileName, SessionName};
+pub use names::{
+    AgentName, CheckpointName, InvalidName, NAME_BYTES_MAX, ProfileName, SessionName, TokenName,
+};
 pub use profile::{
     HEADING_BYTES_MAX, Headings, ImagesShown, InvalidPart, PROFILES_BYTES_MAX, PROFILES_MAX,
     PROMPT_KEYS_MAX, PROMPT_LATEST_MAX, PROMPT_MEMORIES_MAX, PROMPT_PARTS_MAX, PROMPT_PX_MAX,

@@ -132,6 +132,11 @@ name! {
     CheckpointName, check_checkpoint
 }
 
+name! {
+    /// The name of a token; the same rule as [`SessionName`].
+    TokenName, check
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,0 +1,131 @@
+//! What a caller may see and do, by its token.
+
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::*;
+use crate::auth::{Token, TokenId, TokenLimits};
+use crate::board::{Item, Nonce, Revision, Seq, Transaction, Which};
+
+fn bearer(agent: Option<&str>, scopes: &[Scope], sessions: &str) -> Caller {
+    let token = Token {
+        id: TokenId(Uuid::nil()),
+        name: "t".parse().unwrap(),
+        scopes: scopes.iter().copied().collect(),
+        sessions: vec![sessions.parse().unwrap()],
+        agent: agent.map(|agent| agent.parse().unwrap()),
+        created_at: Timestamp(0),
+        expires_at: None,
+        revoked_at: None,
+    };
+    let limits = TokenLimits { rate: None, streams_max: 1 };
+    Caller::with(Arc::new(Grant::new(token, limits)))
+}
+
+fn memory(agent: &str) -> LogName {
+    LogName::Memory(agent.parse().unwrap())
+}
+
+fn appended(log: LogName) -> Change {
+    let items = vec![Item::from_json("{}").unwrap()];
+    Change::Appended { log, first: Seq(1), items }
+}
+
+fn commit(changes: Vec<Change>) -> Commit {
+    let agent = Some("B".parse().unwrap());
+    let (revision, at) = (Revision(7), Timestamp(1));
+    Commit { revision, at, agent, nonce: Nonce(1), kept: None, changes }
+}
+
+#[test]
+fn an_agents_token_sees_its_own_memory_and_others_by_a_scope_only() {
+    let own = bearer(Some("A"), &[Scope::Read], "*");
+    assert!(own.sees(&memory("A")) && own.sees(&LogName::Requests));
+    assert!(!own.sees(&memory("B")) && own.sees_all_memories().is_err());
+    for caller in [
+        bearer(Some("A"), &[Scope::Read, Scope::MemoryRead], "*"),
+        bearer(Some("A"), &[Scope::Admin], "*"),
+        bearer(None, &[Scope::Read], "*"),
+        Caller::anyone(CancellationToken::new()),
+    ] {
+        assert!(caller.sees(&memory("B")) && caller.sees_all_memories().is_ok(), "{caller}");
+    }
+}
+
+#[test]
+fn an_agents_token_writes_no_memory_but_its_own() {
+    let scopes = [Scope::Read, Scope::Write, Scope::MemoryRead];
+    let own = bearer(Some("A"), &scopes, "*");
+    let append = |agent| Command::Append { log: memory(agent), items: Vec::new() };
+    let remove = |agent: &str| Command::RemoveAgent { agent: agent.parse().unwrap() };
+    let within = |command| {
+        Command::Transact(Box::new(Transaction { then: vec![command], ..Transaction::default() }))
+    };
+    let clear = Command::RemoveEntries { log: memory("B"), which: Which::All };
+    for allowed in [append("A"), remove("A"), within(append("A"))] {
+        assert_eq!(own.permits(&allowed), Ok(()), "{allowed:?}");
+    }
+    let all = [Command::RemoveAgents, Command::DeleteSession];
+    let others =
+        [append("B"), remove("B"), within(append("B")), within(within(remove("B"))), clear];
+    for refused in all.into_iter().chain(others) {
+        let forbidden = own.permits(&refused);
+        assert!(matches!(forbidden, Err(Forbidden::ForeignWrite { .. })), "{refused:?}");
+        assert_eq!(bearer(None, &scopes, "*").permits(&refused), Ok(()), "{refused:?}");
+    }
+}
+
+#[test]
+fn a_test_is_a_read() {
+    let count = |agent| {
+        Command::Transact(Box::new(Transaction {
+            tests: vec![Test::Count(memory(agent), 1)],
+            ..Transaction::default()
+        }))
+    };
+    let writer = bearer(None, &[Scope::Write], "*");
+    assert_eq!(writer.permits(&count("A")), Err(Forbidden::Scope(Scope::Read)));
+    let own = bearer(Some("A"), &[Scope::Read, Scope::Write], "*");
+    assert_eq!(own.permits(&count("A")), Ok(()));
+    assert!(matches!(own.permits(&count("B")), Err(Forbidden::ForeignMemory { .. })));
+}
+
+#[test]
+fn what_another_agent_remembers_is_an_empty_commit() {
+    let own = bearer(Some("A"), &[Scope::Read], "*");
+    let foreign = commit(vec![appended(memory("B"))]);
+    let seen = own.visible(&foreign);
+    assert_eq!((seen.changes.len(), seen.kind(), seen.revision), (0, "unchanged", Revision(7)));
+    let both =
+        commit(vec![appended(memory("B")), appended(memory("A")), appended(LogName::Requests)]);
+    assert_eq!(own.visible(&both).changes, both.changes[1..]);
+    assert!(matches!(own.visible(&commit(vec![appended(memory("A"))])), Cow::Borrowed(_)));
+    let logs = vec![(memory("A"), Default::default()), (memory("B"), Default::default())];
+    let restored = Restored { logs, ..Restored::default() };
+    let restore = commit(vec![Change::Restored(restored.into())]);
+    let Change::Restored(seen) = &own.visible(&restore).changes[0] else { panic!("no restore") };
+    assert_eq!(seen.logs.len(), 1);
+    assert_eq!(seen.logs[0].0, memory("A"));
+}
+
+#[test]
+fn where_a_fork_came_from_is_told_to_those_who_reach_it() {
+    let (name, fork_of) = ("demo-2".parse().unwrap(), Some("secret".parse().unwrap()));
+    let adopted = commit(vec![Change::Adopted { name, after: Revision(0), fork_of }]);
+    let limited = bearer(None, &[Scope::Read], "demo-*");
+    assert!(matches!(&limited.visible(&adopted).changes[0], Change::Adopted { fork_of: None, .. }));
+    let all = bearer(None, &[Scope::Read], "*");
+    assert!(matches!(all.visible(&adopted), Cow::Borrowed(_)));
+}
+
+#[test]
+fn a_token_reaches_the_sessions_of_its_patterns() {
+    let caller = bearer(None, &[Scope::Read], "demo-*");
+    assert!(
+        caller.reaches(&"demo-1".parse().unwrap()) && !caller.reaches(&"other".parse().unwrap())
+    );
+    assert!(!caller.reaches_all() && bearer(None, &[Scope::Read], "*").reaches_all());
+    assert!(
+        !Caller::nobody().reaches(&"demo-1".parse().unwrap()) && !Caller::nobody().may(Scope::Read)
+    );
+}

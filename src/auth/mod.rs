@@ -1,0 +1,26 @@
+//! Who may do what: tokens, and the rights that a request has by one.
+//!
+//! A server without any token asks nobody for one. From the first token on every request needs one, also after
+//! the last was revoked. A token is shown once, when it is made; what is kept is its hash.
+//!
+//! [`Caller`] is the only place that decides what somebody may see or do. A door takes it with the request, and
+//! asks it; nothing here knows HTTP.
+
+mod caller;
+mod first;
+mod grant;
+mod pattern;
+mod scope;
+mod secret;
+mod stored;
+mod token;
+mod tokens;
+
+pub use caller::{Caller, Forbidden};
+pub use first::{ADMIN_TOKEN_FILE, FirstTokenError, first_token, given_token};
+pub use grant::{Grant, TokenLimits};
+pub use pattern::{InvalidPattern, SessionPattern};
+pub use scope::{InvalidScope, Scope, Scopes};
+pub use secret::{InvalidSecret, SECRET_CHARS, Secret};
+pub use token::{NewToken, PATTERNS_MAX, Token, TokenId};
+pub use tokens::{AuthError, TOKENS_MAX, Tokens, Unauthorized};

@@ -1,0 +1,124 @@
+//! Which sessions a token reaches: names in which `*` stands for any characters.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::board::{NAME_BYTES_MAX, SessionName};
+
+/// A pattern of sessions' names: `*` stands for any characters, also for none; all else for itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionPattern(String);
+
+/// The text is no pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "a pattern of sessions is 1 to {NAME_BYTES_MAX} bytes without control characters and '/', with * for any characters"
+)]
+pub struct InvalidPattern;
+
+impl SessionPattern {
+    /// The pattern as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether every name matches.
+    #[must_use]
+    pub fn is_all(&self) -> bool {
+        self.0.bytes().all(|byte| byte == b'*')
+    }
+
+    /// Whether this name matches.
+    #[must_use]
+    pub fn matches(&self, session: &SessionName) -> bool {
+        matches(self.0.as_bytes(), session.as_str().as_bytes())
+    }
+}
+
+/// A star that took too little takes one byte more, and only the last one needs that: the time is the product of
+/// the lengths at most. Bytes will do, since a star may end only where the pattern goes on with a whole character.
+fn matches(pattern: &[u8], name: &[u8]) -> bool {
+    let (mut at, mut from, mut star) = (0, 0, None);
+    while from < name.len() {
+        match pattern.get(at) {
+            Some(b'*') => {
+                star = Some((at + 1, from));
+                at += 1;
+            }
+            Some(byte) if name.get(from) == Some(byte) => (at, from) = (at + 1, from + 1),
+            Some(_) | None => match star {
+                Some((after, taken)) => {
+                    star = Some((after, taken + 1));
+                    (at, from) = (after, taken + 1);
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern.iter().skip(at).all(|byte| *byte == b'*')
+}
+
+impl fmt::Display for SessionPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl FromStr for SessionPattern {
+    type Err = InvalidPattern;
+
+    fn from_str(text: &str) -> Result<Self, InvalidPattern> {
+        let fits = (1..=NAME_BYTES_MAX).contains(&text.len());
+        let plain = !text.chars().any(|c| c.is_control() || c == '/');
+        (fits && plain).then(|| Self(text.to_owned())).ok_or(InvalidPattern)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(pattern: &str, name: &str, expected: bool) {
+        let pattern: SessionPattern = pattern.parse().unwrap();
+        assert_eq!(pattern.matches(&name.parse().unwrap()), expected, "{pattern} {name}");
+    }
+
+    #[test]
+    fn a_star_stands_for_any_characters_and_all_else_for_itself() {
+        for (pattern, name, expected) in [
+            ("*", "a", true),
+            ("demo", "demo", true),
+            ("demo", "demo-1", false),
+            ("demo", "Demo", false),
+            ("demo-*", "demo-1", true),
+            ("demo-*", "demo-", true),
+            ("demo-*", "demo", false),
+            ("*-1", "a-1-1", true),
+            ("*-1", "a-1-2", false),
+            ("a*b*c", "abbbc", true),
+            ("a*b*c", "acb", false),
+            ("a.c", "abc", false),
+            ("[a]?", "a", false),
+            ("日*語", "日本語", true),
+            ("**", "x", true),
+        ] {
+            check(pattern, name, expected);
+        }
+    }
+
+    #[test]
+    fn many_stars_take_no_long_time() {
+        let pattern = "*a".repeat(128);
+        check(&pattern, &"a".repeat(255), true);
+        check(&pattern, &"b".repeat(256), false);
+    }
+
+    #[test]
+    fn what_no_name_can_match_is_no_pattern() {
+        for text in ["", "a/b", "a\nb", &"*".repeat(257)] {
+            assert_eq!(text.parse::<SessionPattern>(), Err(InvalidPattern), "{text:?}");
+        }
+    }
+}

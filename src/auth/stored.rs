@@ -1,0 +1,120 @@
+//! A token as the store keeps it: JSON of a form of its own, which has a number.
+//!
+//! Who meets a form that it does not know, or a member, does not guess: such a token opens nothing.
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::secret::SecretHash;
+use super::{InvalidPattern, InvalidScope, PATTERNS_MAX, Token, TokenId};
+use crate::board::{AgentName, Digest, Timestamp, TokenName};
+
+/// The form that is written, and the only one that is read.
+const FORM: u32 = 1;
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StoredToken {
+    form: u32,
+    name: TokenName,
+    /// SHA-256 of the token, in hexadecimal digits.
+    hash: String,
+    scopes: Vec<String>,
+    sessions: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    agent: Option<AgentName>,
+    created_at: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    expires_at: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    revoked_at: Option<Timestamp>,
+}
+
+/// Why a stored token cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Unreadable {
+    #[error("it is not of the form that this version knows")]
+    Json(#[from] serde_json::Error),
+    #[error("it has form {0}, this version knows {FORM}")]
+    Form(u32),
+    #[error("it has no hash")]
+    Hash,
+    #[error("it has {0} patterns of sessions")]
+    Patterns(usize),
+    #[error(transparent)]
+    Scope(#[from] InvalidScope),
+    #[error(transparent)]
+    Pattern(#[from] InvalidPattern),
+}
+
+/// The bytes of a token with its hash.
+pub(super) fn encode(token: &Token, hash: &SecretHash) -> Result<Vec<u8>, serde_json::Error> {
+    serde_json::to_vec(&StoredToken {
+        form: FORM,
+        name: token.name.clone(),
+        hash: Digest(hash.0).to_string(),
+        scopes: token.scopes.iter().map(|scope| scope.to_string()).collect(),
+        sessions: token.sessions.iter().map(ToString::to_string).collect(),
+        agent: token.agent.clone(),
+        created_at: token.created_at,
+        expires_at: token.expires_at,
+        revoked_at: token.revoked_at,
+    })
+}
+
+/// A token with its hash, of its bytes.
+pub(super) fn decode(id: Uuid, bytes: &[u8]) -> Result<(Token, SecretHash), Unreadable> {
+    let stored: StoredToken = serde_json::from_slice(bytes)?;
+    if stored.form != FORM {
+        return Err(Unreadable::Form(stored.form));
+    }
+    if !(1..=PATTERNS_MAX).contains(&stored.sessions.len()) {
+        return Err(Unreadable::Patterns(stored.sessions.len()));
+    }
+    let hash = Digest::from_hex(&stored.hash).ok_or(Unreadable::Hash)?;
+    let scopes = stored.scopes.iter().map(|scope| scope.parse()).collect::<Result<_, _>>()?;
+    let sessions = stored.sessions.iter().map(|text| text.parse()).collect::<Result<_, _>>()?;
+    let token = Token {
+        id: TokenId(id),
+        name: stored.name,
+        scopes,
+        sessions,
+        agent: stored.agent,
+        created_at: stored.created_at,
+        expires_at: stored.expires_at,
+        revoked_at: stored.revoked_at,
+    };
+    Ok((token, SecretHash(hash.0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auth::Scope;
+
+    #[test]
+    fn a_token_is_these_bytes_and_stays_so() {
+        let text = r#"{"form":1,"name":"a","hash":"0707070707070707070707070707070707070707070707070707070707070707","scopes":["read","memory:read"],"sessions":["demo-*","x"],"agent":"A","created_at":1,"expires_at":2,"revoked_at":3}"#;
+        let (token, hash) = decode(Uuid::nil(), text.as_bytes()).unwrap();
+        assert_eq!(token.scopes, [Scope::Read, Scope::MemoryRead].into_iter().collect());
+        assert_eq!(hash.0, [7; 32]);
+        assert_eq!(String::from_utf8(encode(&token, &hash).unwrap()).unwrap(), text);
+    }
+
+    #[test]
+    fn what_is_not_known_is_refused() {
+        let good = r#"{"form":1,"name":"a","hash":"0707070707070707070707070707070707070707070707070707070707070707","scopes":["read"],"sessions":["*"],"created_at":1}"#;
+        assert!(decode(Uuid::nil(), good.as_bytes()).is_ok());
+        for (from, to) in [
+            ("\"form\":1", "\"form\":2"),
+            ("\"read\"", "\"root\""),
+            ("[\"*\"]", "[]"),
+            ("[\"*\"]", "[\"a/b\"]"),
+            ("\"created_at\":1", "\"created_at\":1,\"more\":1"),
+            ("0707", "07"),
+        ] {
+            let bad = good.replacen(from, to, 1);
+            assert!(decode(Uuid::nil(), bad.as_bytes()).is_err(), "{bad}");
+        }
+    }
+}
