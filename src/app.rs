@@ -1,5 +1,6 @@
 //! The only wiring: from a configuration to a running server, and from a signal to its end.
 
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,13 +12,14 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
+use crate::auth::{FirstTokenError, TokenLimits, Tokens, first_token, given_token};
 use crate::board::{InvalidItem, Item, Policy, json};
 use crate::config::{Config, SyncPolicy};
 use crate::descriptors::fit_connections;
 use crate::http::{ConnectionLimits, edge, router, serve};
 use crate::service::{Clock, LoadError, Options, QaSession, Service};
-use crate::store::{SqliteOptions, SqliteStore, StoreError, SyncLevel};
-use crate::telemetry::LISTENING;
+use crate::store::{SqliteOptions, SqliteStore, Store, StoreError, SyncLevel};
+use crate::telemetry::{FIRST_TOKEN, LISTENING};
 
 /// How long open requests may take once the server is to end: with what the writer and the store then
 /// need, the end comes within 10 s.
@@ -53,6 +55,19 @@ pub enum Error {
         /// Why.
         source: io::Error,
     },
+    /// There is no first token.
+    #[error("cannot give the server its first token")]
+    FirstToken(#[from] FirstTokenError),
+    /// Whoever reaches the address could read and write everything.
+    #[error(
+        "{listen} can be reached from other machines, and this server has no tokens: add --require-token, or make \
+         one with 'blackboard token create'; listen on a loopback address such as 127.0.0.1; or add --insecure if \
+         only a trusted network reaches it"
+    )]
+    Exposed {
+        /// What was asked for.
+        listen: SocketAddr,
+    },
     /// A thread of ours panicked.
     #[error("a part of the server panicked while it started or stopped")]
     Panicked,
@@ -71,9 +86,10 @@ pub async fn run(config: Config) -> Result<(), Error> {
     let signals = Signals::listen().map_err(Error::Signals)?;
     let starting = config.clone();
     let start = tokio::task::spawn_blocking(move || start(&starting));
-    let service = start.await.map_err(|_| Error::Panicked)??;
+    let (service, tokens) = start.await.map_err(|_| Error::Panicked)??;
     let shutdown = service.stopping().clone();
-    let router = edge(router(service.clone(), config.public_url), config.allowed_hosts);
+    let router =
+        edge(router(service.clone(), tokens.clone(), config.public_url), config.allowed_hosts);
     let limits = ConnectionLimits {
         connections_max: fit_connections(config.connections_max),
         drain_timeout: DRAIN_MAX,
@@ -89,7 +105,7 @@ pub async fn run(config: Config) -> Result<(), Error> {
         url = %format_args!("http://{address}"),
         store = %config.data.display(),
         sessions = service.len(),
-        tokens = "not required",
+        tokens = if tokens.are_required() { "required" } else { "not required" },
         "listening"
     );
     let serving = serve(listener, router, limits, shutdown.clone());
@@ -102,14 +118,19 @@ pub async fn run(config: Config) -> Result<(), Error> {
 }
 
 /// Opens the store and loads the sessions.
-fn start(config: &Config) -> Result<Service, Error> {
+fn start(config: &Config) -> Result<(Service, Tokens), Error> {
     let sync = match config.sync {
         SyncPolicy::Full => SyncLevel::Full,
         SyncPolicy::Normal => SyncLevel::Normal,
     };
+    // Nothing is made where nothing is to be served.
+    let has_tokens = config.require_token || config.admin_token_file.is_some();
+    refuse_exposure(config, has_tokens || SqliteStore::is_in(&config.data))?;
     let options = SqliteOptions { sync, ..SqliteOptions::default() };
     let store = SqliteStore::open(&config.data, options)
         .map_err(|source| Error::Store { data: config.data.clone(), source })?;
+    let store: Arc<dyn Store> = Arc::new(store);
+    let tokens = tokens(config, &store)?;
     let last = config.qa_last.and_then(|last| usize::try_from(last.get()).ok());
     let qa_pairs = config.qa_file.as_deref().map(|path| qa_pairs(path, last)).transpose()?;
     let policy = Policy {
@@ -124,11 +145,43 @@ fn start(config: &Config) -> Result<Service, Error> {
         thumbnails: Some(config.data.join("cache").join("thumbnails")),
         ..Options::default()
     };
-    let service = Service::start_with(Arc::new(store), policy, Clock::system(), options)?;
+    let service = Service::start_with(store, policy, Clock::system(), options)?;
     for damage in service.damage() {
         tracing::error!(%damage, "a session is not served: its stored history is damaged");
     }
-    Ok(service)
+    Ok((service, tokens))
+}
+
+/// Opens the tokens, with a first one where one is asked for.
+fn tokens(config: &Config, store: &Arc<dyn Store>) -> Result<Tokens, Error> {
+    let limits = TokenLimits {
+        rate: NonZeroU32::new(config.token_rate),
+        streams_max: config.token_streams_max,
+    };
+    let tokens = Tokens::open(Arc::clone(store), Clock::system(), limits)
+        .map_err(|source| Error::Store { data: config.data.clone(), source })?;
+    if let Some(path) = &config.admin_token_file {
+        given_token(&tokens, path)?;
+    } else if config.require_token
+        && let Some(path) = first_token(&tokens, &config.data)?
+    {
+        tracing::info!(
+            target: FIRST_TOKEN,
+            path = %path.display(),
+            "made the first token: it may do everything; keep it, and delete the file"
+        );
+    }
+    refuse_exposure(config, tokens.are_required())?;
+    Ok(tokens)
+}
+
+/// Without tokens, only this machine may reach the server.
+fn refuse_exposure(config: &Config, has_tokens: bool) -> Result<(), Error> {
+    let listen = config.listen;
+    if has_tokens || config.insecure || listen.ip().to_canonical().is_loopback() {
+        return Ok(());
+    }
+    Err(Error::Exposed { listen })
 }
 
 /// The last lines of a JSONL file as items. A line that is none is passed over, as in the original.

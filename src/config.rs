@@ -39,6 +39,22 @@ pub struct Config {
     #[arg(long, env = "BLACKBOARD_INSECURE", value_parser = BoolishValueParser::new())]
     pub insecure: bool,
 
+    /// Ask every request for a token; a data directory that never had one gets its first, in the file admin-token
+    #[arg(long, env = "BLACKBOARD_REQUIRE_TOKEN", value_parser = BoolishValueParser::new())]
+    pub require_token: bool,
+
+    /// File that holds a token, such as a docker secret: it may do everything, and every request needs a token
+    #[arg(long, env = "BLACKBOARD_ADMIN_TOKEN_FILE", value_name = "PATH")]
+    pub admin_token_file: Option<PathBuf>,
+
+    /// Requests a second that one token may send, and as many at once; 0 for any number
+    #[arg(long, env = "BLACKBOARD_TOKEN_RATE", value_name = "N", default_value_t = 100)]
+    pub token_rate: u32,
+
+    /// Event streams that one token may have open at a time
+    #[arg(long, env = "BLACKBOARD_TOKEN_STREAMS_MAX", value_name = "N", default_value_t = 1_000)]
+    pub token_streams_max: u32,
+
     /// When a write is acknowledged: with full, once it is on disk; normal is faster, but an OS crash or power cut may lose the last acknowledged writes
     #[arg(long, env = "BLACKBOARD_SYNC", value_enum, default_value_t = SyncPolicy::Full)]
     pub sync: SyncPolicy,

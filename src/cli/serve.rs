@@ -1,7 +1,5 @@
 //! `blackboard serve`
 
-use std::net::SocketAddr;
-
 use clap::Args;
 use tokio::runtime::Builder;
 
@@ -18,26 +16,17 @@ pub(super) struct Serve {
     config: Config,
 }
 
-/// Nothing is asked of clients yet, so the address must be one that only this machine reaches.
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "{0} can be reached from other machines, and clients need no token: listen on a loopback \
-     address such as 127.0.0.1, or add --insecure if only a trusted network reaches this one"
-)]
-struct Exposed(SocketAddr);
-
 impl Serve {
     pub(super) fn run(self) -> Result<(), Failure> {
-        let listen = self.config.listen;
-        if !self.config.insecure && !listen.ip().to_canonical().is_loopback() {
-            return Err(Failure::usage(Exposed(listen)));
-        }
         let _log = telemetry::start(&self.config.log).map_err(Failure::usage)?;
         let runtime = Builder::new_multi_thread()
             .enable_all()
             .max_blocking_threads(BLOCKING_THREADS_MAX)
             .build()
             .map_err(Failure::failed)?;
-        runtime.block_on(app::run(self.config)).map_err(Failure::failed)
+        runtime.block_on(app::run(self.config)).map_err(|error| match error {
+            app::Error::Exposed { .. } => Failure::usage(error),
+            other => Failure::failed(other),
+        })
     }
 }

@@ -32,6 +32,7 @@ pub(super) async fn get(
     SessionPath(session): SessionPath,
     mut reading: Reading,
 ) -> Result<Response, Early> {
+    reading.caller.sees_all_memories()?;
     // It is another one where less of the past is kept.
     let rendering = |now: &Published| {
         let rendering = Rendering::of(Resource::Session, now.board.version());

@@ -75,7 +75,7 @@ pub(super) async fn get(
     };
     let (answer, Published { board, .. }) = reading.published(&session, rendering).await?;
     let span = Span::new(&board, after, before, order);
-    let pieces = AuditPieces::new(reading.service, board, session, chosen, span, limit, lines);
+    let pieces = AuditPieces::new(reading, board, session, chosen, span, limit, lines);
     let media_type = if lines { NDJSON } else { JSON };
     Ok(answer.body(media_type, stream::body(pieces).await?))
 }

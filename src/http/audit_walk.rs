@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use super::changes::{Form, write_commit};
+use super::read::Reading;
 use super::stream::Pieces;
 use super::view::push;
+use crate::auth::Caller;
 use crate::board::{AgentName, Board, Commit, Order, Revision, SessionName, Timestamp};
 use crate::service::{Service, ServiceError};
 
@@ -81,6 +83,7 @@ impl Span {
 /// The audit's answer while it is being written.
 pub(super) struct AuditPieces {
     service: Service,
+    caller: Caller,
     board: Arc<Board>,
     session: SessionName,
     chosen: Chosen,
@@ -105,7 +108,7 @@ struct Line {
 impl AuditPieces {
     /// The answer about this span: a page, or lines.
     pub(super) fn new(
-        service: Service,
+        reading: Reading,
         board: Arc<Board>,
         session: SessionName,
         chosen: Chosen,
@@ -113,8 +116,10 @@ impl AuditPieces {
         limit: Option<usize>,
         lines: bool,
     ) -> Self {
+        let Reading { service, caller, .. } = reading;
         Self {
             service,
+            caller,
             board,
             session,
             chosen,
@@ -199,6 +204,7 @@ impl AuditPieces {
     }
 
     fn line(&self, commit: &Commit) -> Line {
+        let commit = &*self.caller.visible(commit);
         let text = self.chosen.has(commit).then(|| {
             let changes: Vec<_> = commit.changes.iter().collect();
             let mut text = String::new();

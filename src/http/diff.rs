@@ -22,6 +22,7 @@ use super::problem::Problem;
 use super::read::{Early, Reading};
 use super::stream::{self, PIECE_BYTES, Pieces};
 use super::view::{push, write_claim, write_done, write_image, write_imageless};
+use crate::auth::Caller;
 use crate::board::{Board, Entry, LogName, Revision, SessionName, StateValue, Work, json};
 use crate::service::{At, Published, ServiceError};
 
@@ -116,7 +117,8 @@ pub(super) async fn get(
     let (first, last) = ends(&now.board)?;
     let before = service.board_at(&now, &At::Revision(first)).await?;
     let after = service.board_at(&now, &At::Revision(last)).await?;
-    let page = compared(before, after, skip, limit).await?;
+    let caller = reading.caller.clone();
+    let page = compared(caller, before, after, skip, limit).await?;
     let pieces = DiffPieces::new(session, (first, last), skip, page);
     let answer = answer.header(REVISION_HEADER, revision_value(last));
     Ok(answer.body(JSON, stream::body(pieces).await?))
@@ -124,13 +126,14 @@ pub(super) async fn get(
 
 /// Compares on another thread where there is much to compare.
 async fn compared(
+    caller: Caller,
     before: Arc<Board>,
     after: Arc<Board>,
     skip: usize,
     limit: usize,
 ) -> Result<Differences, Problem> {
     let bytes = usize::try_from(before.bytes().saturating_add(after.bytes()));
-    let compare = move || Ok(Differences::between(&before, &after, skip, limit));
+    let compare = move || Ok(Differences::between(&caller, &before, &after, skip, limit));
     work(bytes.unwrap_or(usize::MAX), compare).await
 }
 

@@ -6,6 +6,7 @@ use std::iter::Peekable;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use crate::auth::Caller;
 use crate::board::json::Kind;
 use crate::board::{
     AgentName, Board, Entry, Item, Labels, Life, Log, LogName, Settings, StatePath, StateValue,
@@ -87,10 +88,16 @@ impl Difference {
 }
 
 impl Differences {
-    /// At most `limit` differences between two boards, without the first `skip`.
-    pub(super) fn between(before: &Board, after: &Board, skip: usize, limit: usize) -> Self {
+    /// At most `limit` differences between two boards that this caller may see, without the first `skip`.
+    pub(super) fn between(
+        caller: &Caller,
+        before: &Board,
+        after: &Board,
+        skip: usize,
+        limit: usize,
+    ) -> Self {
         let mut page = Self { skip, limit, ..Self::default() };
-        page.more = page.boards(before, after).is_break();
+        page.more = page.boards(caller, before, after).is_break();
         page
     }
 
@@ -105,11 +112,12 @@ impl Differences {
         ControlFlow::Continue(())
     }
 
-    fn boards(&mut self, before: &Board, after: &Board) -> ControlFlow<()> {
+    fn boards(&mut self, caller: &Caller, before: &Board, after: &Board) -> ControlFlow<()> {
         for (name, (a, b)) in LogName::BOARD.iter().zip(before.logs().iter().zip(after.logs())) {
             self.logs(name, Some(a), Some(b))?;
         }
-        for (agent, a, b) in both(before.memories().iter(), after.memories().iter()) {
+        let memories = both(before.memories().iter(), after.memories().iter());
+        for (agent, a, b) in memories.filter(|(agent, ..)| caller.sees_memory_of(agent)) {
             self.logs(&LogName::Memory(agent.clone()), a, b)?;
         }
         let root = |board: &Board| board.state().value(&StatePath::root());

@@ -42,7 +42,7 @@ pub(super) use refusals::{
     ReadPromptRefusals, ReadRefusals, ReadStateRefusals, ReadinessRefusals, ReleaseRefusals,
     RemoveAgentRefusals, RemoveCheckpointRefusals, RemoveEntriesRefusals, RemoveEntryRefusals,
     RemoveRefusals, RemoveStateRefusals, ReplaceRefusals, RestoreRefusals, ServerRefusals,
-    TransactRefusals, components, required,
+    TransactRefusals, components, guarded, required,
 };
 pub(super) use schemas::{checkpoint_name, image_url, new_session_name, point, skip};
 pub(super) use settings::{agent_states_patch, history, history_patch, max_items, max_items_patch};

@@ -23,6 +23,7 @@ use super::problem::Problem;
 use super::read::Early;
 use super::view::push;
 use super::wait::wait_param;
+use crate::auth::Caller;
 use crate::board::{Code, Commit, Extent, Revision, SessionName};
 use crate::service::{Commits, Service, ServiceError, Watch};
 
@@ -96,6 +97,7 @@ pub(super) struct ResyncBody {
 pub(super) async fn get(
     State(service): State<Service>,
     SessionPath(session): SessionPath,
+    caller: Caller,
     headers: HeaderMap,
     mut params: Params,
 ) -> Result<Response, Early> {
@@ -110,7 +112,7 @@ pub(super) async fn get(
     }
     let watch = service.watch(&session)?;
     let cursor = after.unwrap_or_else(|| watch.extent().revision);
-    let mut events = Events { service, watch, session, wanted, cursor };
+    let mut events = Events { service, caller, watch, session, wanted, cursor };
     if polls {
         return events.poll(wait.unwrap_or_default()).await?.respond(&events, &headers);
     }
@@ -136,6 +138,7 @@ fn last_event(headers: &HeaderMap) -> Result<Option<Revision>, Problem> {
 /// A session's commits on their way to one reader.
 struct Events {
     service: Service,
+    caller: Caller,
     watch: Watch,
     session: SessionName,
     wanted: Wanted,
@@ -154,7 +157,7 @@ impl Events {
         let Some(last) = commits.last() else { return Ok(Look::Nothing) };
         let last = last.revision;
         for commit in &commits {
-            write(commit, self);
+            write(&self.caller.visible(commit), self);
         }
         self.cursor = last;
         Ok(Look::Examined(commits.len()))

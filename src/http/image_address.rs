@@ -1,8 +1,7 @@
 //! Addresses of images for those who are not our clients: a model's provider fetches what a prompt names.
 //!
 //! Without `--public-url` an address is a path for whoever asked. With it, it is whole and signed, and opens one
-//! image of one entry in one size until its end. There are no tokens yet, so until then every such address
-//! is signed, and whoever reaches the server can read without a signature too.
+//! image of one entry in one size until its end, also where the server asks for tokens: who was given it has none.
 
 use std::num::NonZeroU32;
 
@@ -123,6 +122,12 @@ impl Grant {
     }
 }
 
+/// The refusal of a signed address. The same for each reason: it is for those who were given the address, not for
+/// who makes one.
+pub(super) fn not_signed() -> Problem {
+    Problem::new(Code::Forbidden, "this address of an image is not valid, or no more")
+}
+
 /// The end and the signature of an address that was opened.
 pub(super) struct SignedQuery {
     expires: u64,
@@ -144,8 +149,8 @@ impl SignedQuery {
         }
     }
 
-    /// Refuses an address that was not given out for this image, or that is over. With tokens, one that passes
-    /// stands in for a token that may read this image and nothing else.
+    /// Refuses an address that was not given out for this image, or that is over. One that passes stands in for a
+    /// token that may read this image and nothing else.
     pub(super) fn check(
         &self,
         service: &Service,
@@ -173,8 +178,7 @@ impl SignedQuery {
         if service.has_signed(&grant.message(), &signature) && (1..=LIFE_S_MAX).contains(&left) {
             return Ok(());
         }
-        // The same for each reason: it is for those who were given the address, not for who makes one.
-        Err(Problem::new(Code::Forbidden, "this address of an image is not valid, or no more"))
+        Err(not_signed())
     }
 
     /// How long the image may be kept by who opened it: as long as the address is valid.

@@ -1,5 +1,7 @@
 //! Notices of all sessions: which one changed, for those who list or follow many.
 
+use std::collections::BTreeSet;
+
 use axum::extract::State;
 use axum::response::Response;
 use serde::Serialize;
@@ -13,7 +15,8 @@ use super::event_stream::{Frames, respond};
 use super::params::Params;
 use super::problem::Problem;
 use super::view::push;
-use crate::board::json;
+use crate::auth::Caller;
+use crate::board::{AgentName, json};
 use crate::service::{Notice, Service};
 
 /// How many notices are sent at once.
@@ -46,39 +49,29 @@ pub(super) struct NoticeBody {
 )]
 pub(super) async fn get(
     State(service): State<Service>,
+    caller: Caller,
     params: Params,
 ) -> Result<Response, Problem> {
     params.finish()?;
     let notices = service.notices();
-    Ok(respond(Answer::plain(), String::new(), Notices { service, notices }))
+    Ok(respond(Answer::plain(), String::new(), Notices { service, caller, notices }))
 }
 
 struct Notices {
     service: Service,
+    caller: Caller,
     notices: Receiver<Notice>,
 }
 
 impl Frames for Notices {
     async fn next(&mut self) -> Option<String> {
-        let received = tokio::select! {
-            biased;
-            () = self.service.stopping().cancelled() => return None,
-            received = self.notices.recv() => received,
-        };
-        let mut out = String::new();
-        match received {
-            Ok(notice) => write(&notice, &mut out),
-            Err(RecvError::Lagged(_)) => out.push_str(RESYNC),
-            Err(RecvError::Closed) => return None,
-        }
-        for _ in 1..NOTICES_AT_ONCE_MAX {
-            match self.notices.try_recv() {
-                Ok(notice) => write(&notice, &mut out),
-                Err(TryRecvError::Lagged(_)) => out.push_str(RESYNC),
-                Err(TryRecvError::Empty | TryRecvError::Closed) => break,
+        loop {
+            let out = self.look().await?;
+            // What is of sessions that the caller does not reach is nothing.
+            if !out.is_empty() {
+                return Some(out);
             }
         }
-        Some(out)
     }
 
     fn keep_alive(&self) -> String {
@@ -86,13 +79,45 @@ impl Frames for Notices {
     }
 }
 
-fn write(notice: &Notice, out: &mut String) {
-    out.push_str("event: notice\ndata: {\"session\":");
-    json::quote(notice.session.as_str(), out);
-    push(out, format_args!(",\"revision\":{},\"kinds\":[", notice.revision));
-    for (index, kind) in notice.kinds.iter().enumerate() {
-        let comma = if index > 0 { "," } else { "" };
-        push(out, format_args!("{comma}\"{kind}\""));
+impl Notices {
+    /// The notices that there are, once there is one.
+    async fn look(&mut self) -> Option<String> {
+        let received = tokio::select! {
+            biased;
+            () = self.service.stopping().cancelled() => return None,
+            received = self.notices.recv() => received,
+        };
+        let mut out = String::new();
+        match received {
+            Ok(notice) => self.write(&notice, &mut out),
+            Err(RecvError::Lagged(_)) => out.push_str(RESYNC),
+            Err(RecvError::Closed) => return None,
+        }
+        for _ in 1..NOTICES_AT_ONCE_MAX {
+            match self.notices.try_recv() {
+                Ok(notice) => self.write(&notice, &mut out),
+                Err(TryRecvError::Lagged(_)) => out.push_str(RESYNC),
+                Err(TryRecvError::Empty | TryRecvError::Closed) => break,
+            }
+        }
+        Some(out)
     }
-    out.push_str("]}\n\n");
+
+    fn write(&self, notice: &Notice, out: &mut String) {
+        if !self.caller.reaches(&notice.session) {
+            return;
+        }
+        out.push_str("event: notice\ndata: {\"session\":");
+        json::quote(notice.session.as_str(), out);
+        push(out, format_args!(",\"revision\":{},\"kinds\":[", notice.revision));
+        let seen = |(_, agent): &&(_, Option<AgentName>)| {
+            agent.as_ref().is_none_or(|agent| self.caller.sees_memory_of(agent))
+        };
+        let kinds: BTreeSet<_> = notice.kinds.iter().filter(seen).map(|(kind, _)| kind).collect();
+        for (index, kind) in kinds.into_iter().enumerate() {
+            let comma = if index > 0 { "," } else { "" };
+            push(out, format_args!("{comma}\"{kind}\""));
+        }
+        out.push_str("]}\n\n");
+    }
 }

@@ -5,6 +5,8 @@ use axum::http::request::Parts;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::edge::percent_decode;
+use super::error::no_session;
+use super::guard::{caller_of, is_read};
 use super::no_route;
 use super::problem::Problem;
 use crate::board::{
@@ -45,7 +47,7 @@ pub(super) struct StateAt {
     pub(super) path: StatePath,
 }
 
-/// The agent in whose name a request is made, if any.
+/// The agent in whose name a request is made, if any: that of its token, else that of a header.
 pub(super) struct Author(pub(super) Option<AgentName>);
 
 struct Named {
@@ -64,6 +66,11 @@ impl Named {
         let param = |name: &str| params.iter().find(|(key, _)| *key == name).map(|(_, text)| text);
         let session = param("session").unwrap_or_default();
         let session = session.parse().map_err(|why| invalid_name("session", why))?;
+        // A session that is not for this caller is none.
+        let caller = caller_of(parts)?;
+        if !caller.reaches(&session) {
+            return Err(no_session(&session));
+        }
         let log = match (param("log"), param("agent")) {
             (_, Some(agent)) => {
                 let agent = agent.parse().map_err(|why| invalid_name("agent", why))?;
@@ -76,6 +83,18 @@ impl Named {
         let checkpoint = param("checkpoint").map(str::parse).transpose();
         let checkpoint = checkpoint.map_err(|why| invalid_name("checkpoint", why))?;
         Ok(Self { session, log, seq, checkpoint })
+    }
+
+    /// The log that is read or written, if that is for this caller.
+    fn log(&self, parts: &Parts) -> Result<LogName, Problem> {
+        let log = self.log.clone().unwrap_or(LogName::Screenshots);
+        let caller = caller_of(parts)?;
+        if is_read(&parts.method) {
+            caller.sees_log(&log)?
+        } else {
+            caller.writes_log(&log)?
+        }
+        Ok(log)
     }
 }
 
@@ -118,9 +137,9 @@ impl<S: Send + Sync> FromRequestParts<S> for LogPath {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        let Named { session, log, .. } = Named::read(parts, state).await?;
-        let log = log.unwrap_or(LogName::Screenshots);
-        Ok(Self { session, log })
+        let named = Named::read(parts, state).await?;
+        let log = named.log(parts)?;
+        Ok(Self { session: named.session, log })
     }
 }
 
@@ -128,9 +147,9 @@ impl<S: Send + Sync> FromRequestParts<S> for EntryPath {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        let Named { session, log, seq, .. } = Named::read(parts, state).await?;
-        let log = log.unwrap_or(LogName::Screenshots);
-        Ok(Self { session, log, seq: seq.unwrap_or_default() })
+        let named = Named::read(parts, state).await?;
+        let log = named.log(parts)?;
+        Ok(Self { session: named.session, log, seq: named.seq.unwrap_or_default() })
     }
 }
 
@@ -197,6 +216,9 @@ impl<S: Sync> FromRequestParts<S> for Author {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        if let Some(agent) = caller_of(parts)?.agent() {
+            return Ok(Self(Some(agent.clone())));
+        }
         let mut values = parts.headers.get_all(AGENT_HEADER).into_iter();
         let Some(value) = values.next() else { return Ok(Self(None)) };
         if values.next().is_some() {

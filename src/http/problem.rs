@@ -234,6 +234,7 @@ pub(super) fn status(code: Code) -> StatusCode {
         | Code::InvalidName
         | Code::InvalidEncoding
         | Code::AgentRequired => StatusCode::BAD_REQUEST,
+        Code::Unauthorized => StatusCode::UNAUTHORIZED,
         Code::Forbidden => StatusCode::FORBIDDEN,
         Code::RouteNotFound
         | Code::SessionNotFound
@@ -269,6 +270,7 @@ pub(super) fn status(code: Code) -> StatusCode {
         | Code::ArrayRequired
         | Code::IdempotencyKeyReused
         | Code::BudgetTooSmall => StatusCode::UNPROCESSABLE_ENTITY,
+        Code::RateLimited => StatusCode::TOO_MANY_REQUESTS,
         Code::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         Code::Overloaded
         | Code::StorePoisoned
@@ -286,6 +288,7 @@ fn title(code: Code) -> &'static str {
         Code::InvalidName => "Invalid name",
         Code::InvalidEncoding => "Invalid encoding",
         Code::AgentRequired => "Agent required",
+        Code::Unauthorized => "Unauthorized",
         Code::Forbidden => "Forbidden",
         Code::RouteNotFound => "Route not found",
         Code::SessionNotFound => "Session not found",
@@ -322,6 +325,7 @@ fn title(code: Code) -> &'static str {
         Code::InvalidField => "Invalid field",
         Code::ArrayRequired => "Array required",
         Code::IdempotencyKeyReused => "Idempotency key reused",
+        Code::RateLimited => "Rate limited",
         Code::Internal => "Internal error",
         Code::Overloaded => "Overloaded",
         Code::StorePoisoned => "Store poisoned",
@@ -343,6 +347,7 @@ fn retry_after_seconds(code: Code) -> Option<u64> {
 
 fn code_of(status: StatusCode) -> Code {
     match status.as_u16() {
+        401 => Code::Unauthorized,
         403 => Code::Forbidden,
         404 => Code::RouteNotFound,
         405 => Code::MethodNotAllowed,
@@ -353,6 +358,7 @@ fn code_of(status: StatusCode) -> Code {
         416 => Code::RangeNotSatisfiable,
         421 => Code::UnknownHost,
         422 => Code::InvalidField,
+        429 => Code::RateLimited,
         503 => Code::Overloaded,
         500.. => Code::Internal,
         _ => Code::InvalidParameter,

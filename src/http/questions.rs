@@ -22,6 +22,7 @@ use super::state::value_of;
 use super::view::{push, write_asked};
 use super::wait::Listed;
 use super::write::Writing;
+use crate::auth::Caller;
 use crate::board::json::{self, DEPTH_MAX, Kind};
 use crate::board::{Command, Life, LogName, Seq, SessionName, Ttl};
 use crate::service::{Asking, Service};
@@ -215,15 +216,15 @@ impl Listed for InboxQuery {
         service.inbox_ticks()
     }
 
-    async fn text(&self, service: &Service) -> Result<String, Problem> {
-        page(service, self).await
+    async fn text(&self, service: &Service, caller: &Caller) -> Result<String, Problem> {
+        page(service, caller, self).await
     }
 }
 
 /// A page of the inbox as it is now, as JSON.
-async fn page(service: &Service, query: &InboxQuery) -> Result<String, Problem> {
+async fn page(service: &Service, caller: &Caller, query: &InboxQuery) -> Result<String, Problem> {
     let InboxQuery { limit, after, prefix, labels } = query;
-    let has = |life: &Life| has(life, labels);
+    let has = |name: &SessionName, life: &Life| caller.reaches(name) && has(life, labels);
     let found = service.inbox(after.as_ref(), prefix, limit + 1, has).await;
     let (mut text, mut next, mut left) = (String::from("{\"questions\":["), after.clone(), *limit);
     let mut found = found.into_iter().peekable();

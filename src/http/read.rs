@@ -3,50 +3,30 @@
 //!
 //! A handler takes its own parameters, then makes one call, which waits as the query asks.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::extract::{FromRef, FromRequestParts, Request};
+use axum::extract::{FromRef, FromRequestParts};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use axum::routing::Route;
 use tokio::time::{Instant, sleep_until, timeout_at};
-use tower::Service as _;
 
 use super::answer::{Answer, JSON};
-use super::error::{REVISION_HEADER, no_session, revision_value};
+use super::error::no_session;
+
 use super::etag::{Rendering, Tag, is_known};
+use super::guard::caller_of;
 use super::params::{Params, invalid};
-use super::path::session_of;
 use super::problem::Problem;
 use super::wait::{Listed, Patience, Sought, wait_param};
+use crate::auth::{Caller, Forbidden};
 use crate::board::{Board, SessionName};
 use crate::service::{At, Published, Service, ServiceError};
 
 /// How often a list that is waited for is looked at again, however often its sessions change.
 const LIST_EVERY: Duration = Duration::from_millis(100);
-
-/// Names the revision of the session in every answer about it, where the handler did not: a refusal that
-/// never came to look at the board has it too.
-pub(super) async fn name_revision(
-    service: Service,
-    mut route: Route,
-    request: Request,
-) -> Result<Response, Infallible> {
-    let uri = request.uri().clone();
-    let mut response = route.call(request).await?;
-    if !response.headers().contains_key(REVISION_HEADER)
-        && let Some(session) = session_of(uri.path())
-        && let Ok(Some(extent)) = service.extent(&session)
-    {
-        let revision = revision_value(extent.revision);
-        response.headers_mut().insert(REVISION_HEADER, revision);
-    }
-    Ok(response)
-}
 
 /// How a read ends before there is anything to show.
 #[derive(Debug)]
@@ -79,6 +59,12 @@ impl From<Problem> for Early {
     }
 }
 
+impl From<Forbidden> for Early {
+    fn from(forbidden: Forbidden) -> Self {
+        Self::Refused(forbidden.into())
+    }
+}
+
 impl From<ServiceError> for Early {
     fn from(error: ServiceError) -> Self {
         Self::Refused(error.into())
@@ -88,6 +74,8 @@ impl From<ServiceError> for Early {
 /// A read on its way from its request to what is published.
 pub(super) struct Reading {
     pub(super) service: Service,
+    /// Who reads.
+    pub(super) caller: Caller,
     pub(super) headers: HeaderMap,
     /// What is left of the query: the handler takes its own of it first.
     pub(super) params: Params,
@@ -105,6 +93,7 @@ where
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         Ok(Self {
             service: Service::from_ref(state),
+            caller: caller_of(parts)?,
             headers: std::mem::take(&mut parts.headers),
             params: Params::from_request_parts(parts, state).await?,
             query: parts.uri.query().unwrap_or_default().to_owned(),
@@ -243,7 +232,7 @@ impl Reading {
         loop {
             ticks.mark_unchanged();
             let next = Instant::now() + LIST_EVERY;
-            let text = listed.text(&self.service).await?;
+            let text = listed.text(&self.service, &self.caller).await?;
             let tag = Tag::of_bytes(self.service.epoch(), text.as_bytes());
             let over = stopping.is_cancelled() || Instant::now() >= deadline;
             if over || !is_known(&self.headers, &tag)? {

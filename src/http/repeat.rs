@@ -51,10 +51,12 @@ impl Repeat {
     }
 
     /// The key, once all of the request is known, with the hash of it and its author.
-    pub(super) fn key(&self, author: Option<&AgentName>) -> Key {
+    /// `identity` tells apart callers who may write in one name.
+    pub(super) fn key(&self, author: Option<&AgentName>, identity: Option<[u8; 16]>) -> Key {
         let mut all = self.clone();
         all.say(&[u8::from(author.is_some())]);
         all.say(author.map_or("", AgentName::as_str).as_bytes());
+        identity.iter().for_each(|identity| all.say(identity));
         Key { key: self.key.as_str().into(), fingerprint: Digest(all.said.finalize().into()) }
     }
 

@@ -9,20 +9,24 @@ use tower::layer::layer_fn;
 use tower::service_fn;
 use utoipa::OpenApi;
 use utoipa::openapi::path::{Operation, PathItem};
+use utoipa::openapi::security::{
+    ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme,
+};
 use utoipa::openapi::{OpenApi as Document, RefOr, Required};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::body::BodyRoom;
 use super::docs::{self, MEMORY, MEMORY_ENTRY, STATE, STATE_SLASH, with_all_kinds};
+use super::guard::{Guard, is_public};
 use super::problem::{Problem, ProblemBody};
 use super::public_url::PublicUrl;
-use super::read::name_revision;
 use super::transactions;
 use super::{
     agents, archive, audit, blackboard, checkpoints, claims, diff, entries, events, health, logs,
 };
 use super::{memory, notices, pages, past, prompt, questions, screenshots, sessions, state};
+use crate::auth::Tokens;
 use crate::board::Code;
 use crate::service::Service;
 
@@ -136,16 +140,14 @@ fn described() -> OpenApiRouter<Handles> {
         .routes(routes!(pages::docs))
 }
 
-/// All routes, with the service behind them, and where others than clients reach them.
-pub fn router(service: Service, public_url: Option<PublicUrl>) -> Router {
+/// All routes, with the service behind them, who may use them, and where others than clients reach them.
+pub fn router(service: Service, tokens: Tokens, public_url: Option<PublicUrl>) -> Router {
     let (described, document) = whole();
     let document = pages::Document::new(&document);
-    let named = {
-        let service = service.clone();
-        move |route: Route| {
-            let service = service.clone();
-            service_fn(move |request| name_revision(service.clone(), route.clone(), request))
-        }
+    let guard = Guard { tokens, service: service.clone() };
+    let guarded = move |route: Route| {
+        let guard = guard.clone();
+        service_fn(move |request| guard.clone().pass(route.clone(), request))
     };
     let held = Held { service, bodies: BodyRoom::new(), document, public_url };
     let handles = Handles(Arc::new(held));
@@ -158,7 +160,7 @@ pub fn router(service: Service, public_url: Option<PublicUrl>) -> Router {
             MEMORY_ENTRY,
             get(entries::get).put(entries::put).patch(entries::patch).delete(entries::delete),
         )
-        .route_layer(layer_fn(named))
+        .route_layer(layer_fn(guarded))
         .route("/docs/{*file}", get(pages::docs_file))
         .with_state(handles)
 }
@@ -191,6 +193,23 @@ fn whole() -> (Router<Handles>, Document) {
     if let Some(components) = &mut document.components {
         components.responses.extend(docs::components());
     }
+    if let Some(components) = &mut document.components {
+        components.security_schemes.extend(security_schemes());
+    }
+    for (path, item) in &mut document.paths.paths {
+        if !is_public(path) {
+            let in_session = path.contains("{session}");
+            operations(item).for_each(|operation| docs::guarded(operation, in_session));
+        } else {
+            // Everybody may ask.
+            operations(item).for_each(|operation| operation.security = Some(Vec::new()));
+        }
+    }
+    document.security = Some(vec![
+        SecurityRequirement::new("bearer", [""; 0]),
+        SecurityRequirement::new("api_key", [""; 0]),
+        SecurityRequirement::default(),
+    ]);
     for operation in document.paths.paths.values_mut().flat_map(operations) {
         always_have_their_headers(operation);
         let takes_no_body_too = operation.operation_id.as_deref() == Some("put_session");
@@ -201,6 +220,16 @@ fn whole() -> (Router<Handles>, Document) {
         }
     }
     (described, document)
+}
+
+/// How a token comes. A server without tokens asks for none.
+fn security_schemes() -> [(String, RefOr<SecurityScheme>); 2] {
+    let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).bearer_format("bb_…").build();
+    let key = ApiKeyValue::new("X-API-Key");
+    [
+        ("bearer".to_owned(), SecurityScheme::Http(bearer).into()),
+        ("api_key".to_owned(), SecurityScheme::ApiKey(ApiKey::Header(key)).into()),
+    ]
 }
 
 fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {

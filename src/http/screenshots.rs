@@ -11,7 +11,7 @@ use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use super::docs;
 use super::entries::entry_of;
 use super::etag::{Rendering, Resource};
-use super::image_address::SignedQuery;
+use super::image_address::{SignedQuery, not_signed};
 use super::params::{Params, invalid};
 use super::path::EntryPath;
 use super::problem::Problem;
@@ -53,6 +53,9 @@ pub(super) async fn image(
     mut reading: Reading,
 ) -> Result<Response, Early> {
     let signed = SignedQuery::params(&mut reading.params)?;
+    if reading.caller.is_signed() && signed.is_none() {
+        return Err(not_signed().into());
+    }
     let max_px = max_px_param(&mut reading.params)?;
     let wanted = sha256_param(&mut reading.params)?;
     let service = reading.service.clone();

@@ -24,6 +24,7 @@ use super::shaped::{Written, WrittenBody};
 use super::until::{SoughtSession, Until};
 use super::wait::Listed;
 use super::write::Writing;
+use crate::auth::Caller;
 use crate::board::{Command, Extent, Life, SessionName, Summary};
 use crate::service::{Published, Service};
 
@@ -159,9 +160,10 @@ impl SessionsQuery {
         })
     }
 
-    fn page(&self, service: &Service) -> SessionPage {
+    fn page(&self, service: &Service, caller: &Caller) -> SessionPage {
         let Self { limit, after, prefix, labels } = self;
-        let mut found = service.list(after.clone(), prefix, limit + 1, |life| has(life, labels));
+        let shown = |name: &SessionName, life: &Life| caller.reaches(name) && has(life, labels);
+        let mut found = service.list(after.clone(), prefix, limit + 1, shown);
         let more = found.len() > *limit;
         found.truncate(*limit);
         let next = found.last().map(|summary| &summary.name).or(after.as_ref());
@@ -178,8 +180,8 @@ impl Listed for SessionsQuery {
         service.lists()
     }
 
-    async fn text(&self, service: &Service) -> Result<String, Problem> {
-        Ok(serde_json::to_string(&self.page(service)).map_err(unwritten)? + "\n")
+    async fn text(&self, service: &Service, caller: &Caller) -> Result<String, Problem> {
+        Ok(serde_json::to_string(&self.page(service, caller)).map_err(unwritten)? + "\n")
     }
 }
 

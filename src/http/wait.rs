@@ -14,6 +14,7 @@ use super::etag::Rendering;
 use super::params::{Params, invalid};
 use super::problem::Problem;
 use super::read::Early;
+use crate::auth::Caller;
 use crate::board::Revision;
 use crate::service::{Published, Service, ServiceError};
 
@@ -45,8 +46,12 @@ pub(super) trait Listed: Sync {
     /// Ticks when it may have changed.
     fn ticks(&self, service: &Service) -> watch::Receiver<u64>;
 
-    /// The list as it is now, as the whole body of an answer.
-    fn text(&self, service: &Service) -> impl Future<Output = Result<String, Problem>> + Send;
+    /// The list as it is now for this caller, as the whole body of an answer.
+    fn text(
+        &self,
+        service: &Service,
+        caller: &Caller,
+    ) -> impl Future<Output = Result<String, Problem>> + Send;
 }
 
 /// How long a read waits.

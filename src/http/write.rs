@@ -19,6 +19,7 @@ use super::answer::unwritten;
 use super::body::{BodyBytes, BodyRoom, read, work};
 use super::error::refused;
 use super::etag::{Resource, Tag, condition, version};
+use super::guard::caller_of;
 use super::params::{Params, invalid};
 use super::path::{Author, SessionPath};
 use super::problem::Problem;
@@ -26,6 +27,7 @@ use super::repeat::Repeat;
 use super::sessions::session_rendering;
 use super::shaped::{ShapeResult, Shaped, Written};
 use super::view::View;
+use crate::auth::{Caller, Scope};
 use crate::board::{
     self, AgentName, Command, Current, Extent, Fence, ImagesShown, Rejected, Revision, Seq,
     SessionName, Terms, Version, Write,
@@ -41,6 +43,7 @@ pub(super) struct Writing {
     room: BodyRoom,
     session: SessionName,
     author: Option<AgentName>,
+    caller: Caller,
     pub(super) headers: HeaderMap,
     /// What is left of the query: the handler takes its own of it before it takes the body.
     pub(super) params: Params,
@@ -60,6 +63,7 @@ where
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let SessionPath(session) = SessionPath::from_request_parts(parts, state).await?;
         let Author(author) = Author::from_request_parts(parts, state).await?;
+        let caller = caller_of(parts)?;
         let params = Params::from_request_parts(parts, state).await?;
         let repeat = Repeat::of(parts)?;
         Ok(Self {
@@ -67,6 +71,7 @@ where
             room: BodyRoom::from_ref(state),
             session,
             author,
+            caller,
             headers: std::mem::take(&mut parts.headers),
             params,
             fence: None,
@@ -121,6 +126,7 @@ impl Writing {
         images: Vec<ImageBytes>,
         shape: impl Fn(&Written<'_>) -> ShapeResult + Send + Sync + 'static,
     ) -> Result<Response, Problem> {
+        self.caller.permits(&command)?;
         let (terms, shape) = (self.terms(&resource)?, Arc::new(shape));
         let keep = self.keep(&terms, &shape);
         let reply = self.service.write(Write { terms, command }, images, keep).await;
@@ -149,7 +155,10 @@ impl Writing {
             condition: condition(&self.headers, self.service.epoch(), session, resource)?,
             fence: self.fence,
             author: self.author.clone(),
-            key: self.repeat.as_ref().map(|repeat| repeat.key(self.author.as_ref())),
+            key: self
+                .repeat
+                .as_ref()
+                .map(|repeat| repeat.key(self.author.as_ref(), self.caller.identity())),
         })
     }
 
@@ -210,6 +219,7 @@ impl Writing {
             problem = problem.header(header::ETAG, tag.value());
         }
         if let Some(current) = current
+            && self.caller.may(Scope::Read)
             && let Some(text) = self.shown(&current).await
         {
             problem = problem.member("current", &text);

@@ -29,7 +29,7 @@ impl Service {
         after: Option<&(SessionName, Seq)>,
         prefix: &str,
         limit: usize,
-        matches: impl Fn(&Life) -> bool + Sync,
+        matches: impl Fn(&SessionName, &Life) -> bool + Sync,
     ) -> Vec<Asking> {
         let (mut from, passed) = match after {
             // Further questions of the last session come first.
@@ -51,7 +51,8 @@ impl Service {
                 if let Some(session) = self.inner.directory.get(&name)
                     && !session.is_damaged()
                 {
-                    let questions = self.open_questions(&session, passed, left, &matches).await;
+                    let of_it = |life: &Life| matches(&name, life);
+                    let questions = self.open_questions(&session, passed, left, &of_it).await;
                     let asking = |question| Asking { session: name.clone(), question };
                     found.extend(questions.into_iter().map(asking));
                 }

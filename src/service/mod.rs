@@ -263,7 +263,7 @@ impl Service {
         after: Option<SessionName>,
         prefix: &str,
         limit: usize,
-        matches: impl Fn(&Life) -> bool,
+        matches: impl Fn(&SessionName, &Life) -> bool,
     ) -> Vec<Arc<Summary>> {
         const NAMES_AT_ONCE: usize = 1024;
         let (mut found, mut after) = (Vec::new(), after);
@@ -274,7 +274,7 @@ impl Service {
             for name in names {
                 if found.len() < limit
                     && let Ok(Some(session)) = self.existing(&name)
-                    && session.shown().life().is_some_and(&matches)
+                    && session.shown().life().is_some_and(|life| matches(&name, life))
                 {
                     found.push(session.summary());
                 }

@@ -10,7 +10,7 @@ use std::thread;
 use tokio::sync::{broadcast, watch};
 
 use super::session::Session;
-use crate::board::{Revision, SessionName};
+use crate::board::{AgentName, Revision, SessionName};
 
 /// How many wake-ups may wait; beyond, the writer waits for the waker.
 const WAKE_UPS_MAX: usize = 64 << 10;
@@ -25,8 +25,8 @@ pub struct Notice {
     pub session: SessionName,
     /// The revision that it came to.
     pub revision: Revision,
-    /// What happened, each kind once.
-    pub kinds: Arc<[&'static str]>,
+    /// What happened, each kind once, and once more for each memory where it happened.
+    pub kinds: Arc<[(&'static str, Option<AgentName>)]>,
 }
 
 /// What the writer asks of the waker.

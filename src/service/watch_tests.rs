@@ -99,7 +99,7 @@ async fn who_follows_all_sessions_is_told_what_happened_where() {
     service.receipt(request("s", "{}"), Vec::new()).await.unwrap();
     let notice = tokio::time::timeout(DEADLINE, notices.recv()).await.unwrap().unwrap();
     assert_eq!((notice.session, notice.revision), (name("s"), Revision(1)));
-    assert_eq!(*notice.kinds, ["appended", "created"]);
+    assert_eq!(*notice.kinds, [("appended", None), ("created", None)]);
     tokio::time::timeout(DEADLINE, lists.changed()).await.unwrap().unwrap();
     stop(service).await;
 }

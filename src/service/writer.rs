@@ -32,7 +32,7 @@ use super::staging::{Staging, Verdict};
 use super::sweep::Cold;
 use super::thumbnails::Thumbnails;
 use super::waker::{Bells, Notice, WakeUp};
-use crate::board::{Change, Item, Moment, Nonce, Policy, Rejected, SessionName, Timestamp};
+use crate::board::{Item, Moment, Nonce, Policy, Rejected, SessionName, Timestamp};
 use crate::store::{Outcome, Run, Store};
 
 /// How many commands one batch takes.
@@ -336,7 +336,8 @@ fn nonce() -> Nonce {
 fn notice(session: &SessionName, commits: &[Weighed]) -> Option<Notice> {
     let (last, _) = commits.last()?;
     let changes = commits.iter().flat_map(|(commit, _)| &commit.changes);
-    let kinds: BTreeSet<&'static str> = changes.map(Change::kind).collect();
-    let (session, kinds) = (session.clone(), kinds.into_iter().collect());
+    let kinds: BTreeSet<_> = changes.map(|change| (change.kind(), change.memory_of())).collect();
+    let kinds = kinds.into_iter().map(|(kind, agent)| (kind, agent.cloned())).collect();
+    let session = session.clone();
     Some(Notice { session, revision: last.revision, kinds })
 }

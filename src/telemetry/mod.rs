@@ -12,8 +12,11 @@ use tracing_subscriber::{
 
 use lines::{Lines, Writing};
 
-/// The target of the one line that is always in the log.
+/// The target of the line that says where the server listens. It is always in the log.
 pub const LISTENING: &str = "blackboard::listening";
+
+/// The target of the line that says where the first token lies. It is always in the log too.
+pub const FIRST_TOKEN: &str = "blackboard::token";
 
 /// While it is there the log is written, by a thread of its own: a call into the kernel for each line held up
 /// the answer that it tells of. What waits when it goes is written first.
@@ -42,11 +45,13 @@ pub enum Error {
 pub fn start(filter: &str) -> Result<Log, Error> {
     let parsed = EnvFilter::builder().parse(filter);
     let filter = parsed.map_err(|_| Error::Filter(filter.to_owned()))?;
-    // Where it listens is told whatever the filter is: without it nobody could use port 0.
-    let filter = match format!("{LISTENING}=info").parse() {
-        Ok(always) => filter.add_directive(always),
-        Err(_) => filter,
-    };
+    // These are told whatever the filter is: without them nobody could use port 0, or get in.
+    let filter = [LISTENING, FIRST_TOKEN].iter().fold(filter, |filter, target| {
+        match format!("{target}=info").parse() {
+            Ok(always) => filter.add_directive(always),
+            Err(_) => filter,
+        }
+    });
     let lines = Lines::default();
     let writing = lines.begin(io::stdout())?;
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(move || lines.clone());

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use blackboard::auth::{TokenLimits, Tokens};
 use blackboard::board::{Policy, Timestamp};
 use blackboard::http::{AllowedHosts, ConnectionLimits, edge, router, serve};
 use blackboard::service::{Clock, Service};
-use blackboard::store::{SqliteOptions, SqliteStore, SyncLevel};
+use blackboard::store::{SqliteOptions, SqliteStore, Store, SyncLevel};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -78,11 +79,14 @@ impl Running {
         let store = SqliteStore::open(home.path(), options).expect("a store");
         let hand = Arc::clone(hand);
         let clock = Clock::new(move || Timestamp(hand.load(Ordering::SeqCst)));
-        let service = Service::start(Arc::new(store), POLICY, clock).expect("a service");
+        let store: Arc<dyn Store> = Arc::new(store);
+        let limits = TokenLimits { rate: None, streams_max: 100 };
+        let tokens = Tokens::open(Arc::clone(&store), clock.clone(), limits).expect("tokens");
+        let service = Service::start(store, POLICY, clock).expect("a service");
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = format!("http://{}", listener.local_addr().expect("an address"));
         let shutdown = CancellationToken::new();
-        let router = edge(router(service.clone(), None), AllowedHosts::default());
+        let router = edge(router(service.clone(), tokens, None), AllowedHosts::default());
         let limits = ConnectionLimits::default();
         let serving = tokio::spawn(serve(listener, router, limits, shutdown.clone()));
         Self { address, service, shutdown, serving }

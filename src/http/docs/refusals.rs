@@ -9,6 +9,7 @@ use axum::http::StatusCode;
 use serde_json::json;
 use utoipa::IntoResponses;
 use utoipa::openapi::header::{Header, HeaderBuilder};
+use utoipa::openapi::path::Operation;
 use utoipa::openapi::response::{Response, ResponseBuilder};
 use utoipa::openapi::schema::{AllOfBuilder, ObjectBuilder, Schema, SchemaType, Type};
 use utoipa::openapi::{ContentBuilder, Ref, RefOr};
@@ -37,7 +38,9 @@ refusals! {
     InvalidQuery = [InvalidParameter, UnknownParameter, InvalidEncoding];
     InvalidRequest = [InvalidName, InvalidParameter, UnknownParameter, InvalidEncoding];
     InvalidBody = [InvalidJson, InvalidName, InvalidParameter, UnknownParameter, InvalidEncoding];
-    ForeignOrigin = [Forbidden];
+    NotAllowed = [Forbidden];
+    NoToken = [Unauthorized];
+    TooManyRequests = [RateLimited];
     NoSession = [SessionNotFound];
     NoLog = [SessionNotFound, RouteNotFound];
     NoEntry = [SessionNotFound, EntryNotFound];
@@ -97,7 +100,10 @@ refusals! {
 }
 
 /// What the edge refuses, whatever the route. An unknown `Content-Encoding` is among it.
-const EDGE: [&Refusal; 4] = [&ForeignOrigin, &MediaType, &ForeignHost, &Fault];
+const EDGE: [&Refusal; 4] = [&NotAllowed, &MediaType, &ForeignHost, &Fault];
+
+/// What every route may meet that is not for everybody.
+const GUARDED: [&Refusal; 3] = [&NoToken, &NotAllowed, &TooManyRequests];
 
 /// What every write may meet.
 const WRITE: [&Refusal; 2] = [&NotWritable, &Full];
@@ -215,6 +221,16 @@ sets! {
     TransactRefusals = [AnonymousBody, NoPart, Conflict, BodyTimeout, TooLarge, Precondition, InvalidItems] + WRITE;
 }
 
+/// Adds what a route refuses that is not for everybody, with a session in its path or not.
+pub(in crate::http) fn guarded(operation: &mut Operation, in_session: bool) {
+    let session = in_session.then_some(&NoSession);
+    let responses = &mut operation.responses.responses;
+    for refusal in GUARDED.into_iter().chain(session) {
+        let status = refusal.status().as_u16().to_string();
+        responses.entry(status).or_insert_with(|| reference(refusal));
+    }
+}
+
 /// The same refusal where the path names no log, so that it is always a route.
 pub(super) fn without_names(response: &mut RefOr<Response>) {
     let reads = [(&NoPastLog, &NoPoint), (&NoPastLogEntry, &NoPastEntry)];
@@ -327,7 +343,15 @@ impl Refusal {
             StatusCode::RANGE_NOT_SATISFIABLE => {
                 headers.push(("Content-Range", text_header("How many bytes there are")));
             }
-            StatusCode::SERVICE_UNAVAILABLE => {
+            StatusCode::UNAUTHORIZED => {
+                let challenge = text_header("`Bearer` (RFC 6750), with why a token is not taken");
+                headers.push(("WWW-Authenticate", required(challenge)));
+            }
+            StatusCode::FORBIDDEN => {
+                let challenge = text_header("The scope that the token has not, where that is why");
+                headers.push(("WWW-Authenticate", challenge));
+            }
+            StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => {
                 let seconds = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1));
                 let told = "When to come back, in seconds";
                 let header = HeaderBuilder::new().schema(Some(seconds)).description(Some(told));

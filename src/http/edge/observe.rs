@@ -11,6 +11,8 @@ use axum::response::Response;
 use uuid::Uuid;
 
 use crate::board::Code;
+use crate::http::guard::Who;
+use crate::http::path::segment;
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const X_AGENT_ID: HeaderName = HeaderName::from_static("x-agent-id");
@@ -104,7 +106,9 @@ impl Line {
         let route = self.route.as_ref().map_or("none", MatchedPath::as_str);
         let ms = (self.begun.elapsed().as_secs_f64() * 1e6).round() / 1e3;
         let session = session_of(self.uri.path());
-        let agent = self.agent.as_ref().and_then(|agent| agent.to_str().ok());
+        let of_token = response.extensions().get::<Who>().map(|Who(agent)| segment(agent.as_str()));
+        let of_header = self.agent.as_ref().and_then(|agent| agent.to_str().ok());
+        let agent = of_token.as_deref().or(of_header);
         let mut text = [0; ID_BYTES];
         let (method, request_id) = (self.method.as_str(), self.id.write(&mut text));
         macro_rules! line {

@@ -98,8 +98,10 @@ pub(in crate::http) async fn get(
         let (service, session) = (service.clone(), session.clone());
         move |board: &Board| ImageAddresses::of(&service, public.as_ref(), board, &session)
     };
+    let caller = reading.caller.clone();
     let rendering = |board: &Board| {
         let wishes = asked.of(board)?;
+        wishes.logs().try_for_each(|log| caller.sees_log(log))?;
         let version = board.at_version(last_change(board, &wishes.parts));
         Ok(Rendering::of(Resource::Prompt, version).in_format(form(&wishes, || addresses(board))))
     };

@@ -133,6 +133,14 @@ impl Wishes {
         (keys, keeps)
     }
 
+    /// The logs that it shows.
+    pub(super) fn logs(&self) -> impl Iterator<Item = &LogName> {
+        self.parts.iter().filter_map(|part| match part {
+            PromptPart::Log(log) => Some(log),
+            PromptPart::State => None,
+        })
+    }
+
     /// Whether addresses of images may be in it.
     pub(super) fn shows_addresses(&self) -> bool {
         self.images == ImagesShown::Url

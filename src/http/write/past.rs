@@ -23,8 +23,14 @@ impl Writing {
     }
 
     /// Lets it write this session in place of the one in its path, and tells the latter.
-    pub(in crate::http) fn elsewhere(&mut self, session: SessionName) -> SessionName {
-        std::mem::replace(&mut self.session, session)
+    pub(in crate::http) fn elsewhere(
+        &mut self,
+        session: SessionName,
+    ) -> Result<SessionName, Problem> {
+        if !self.caller.reaches(&session) {
+            return Err(no_session(&session));
+        }
+        Ok(std::mem::replace(&mut self.session, session))
     }
 
     /// The answer to its first, where it is a repeat: that needs nothing of what was there then.
@@ -64,6 +70,10 @@ impl Writing {
         fork_of: SessionName,
         shape: impl Fn(&Written<'_>) -> ShapeResult + Send + Sync + 'static,
     ) -> Result<Response, Problem> {
+        let board = match self.caller.limited_to() {
+            Some(own) => Arc::new(board.remembering_only(own)),
+            None => board,
+        };
         let (terms, shape) = (self.terms(&Resource::Session)?, Arc::new(shape));
         let keep = self.keep(&terms, &shape);
         let reply = self.service.fork(terms, board, fork_of, keep).await;
@@ -147,6 +157,7 @@ impl Writing {
         then: Arc<Board>,
         shape: impl Fn(&Written<'_>) -> ShapeResult + Send + Sync + 'static,
     ) -> Result<Response, Problem> {
+        self.caller.permits(&Command::Restore { then: Arc::clone(&then) })?;
         let (terms, shape) = (self.terms(&Resource::Session)?, Arc::new(shape));
         let keep = self.keep(&terms, &shape);
         let reply = self.service.restore(terms, then, keep).await;

@@ -1,0 +1,78 @@
+//! Answers that go on for long: they end with the rights of whoever reads them.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use axum::body::{Body, Bytes, HttpBody as _};
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use http_body::Frame;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::{Sleep, sleep};
+use tokio_util::sync::WaitForCancellationFutureOwned;
+
+use super::event_stream::EVENT_STREAM;
+use super::problem::Problem;
+use crate::auth::Caller;
+use crate::board::{Code, Timestamp};
+
+/// Lets a streamed answer end with its caller's rights: events between two of them, anything else by breaking off,
+/// so that nobody takes it for the whole. Of events a token has only so many streams at a time.
+pub(super) fn end_with(caller: &Caller, now: Timestamp, response: Response) -> Response {
+    let (Some(ended), None) = (caller.ended(), response.body().size_hint().exact()) else {
+        return response;
+    };
+    let ended = Box::pin(ended.clone().cancelled_owned());
+    let expires = caller.left(now).map(|left| Box::pin(sleep(left)));
+    let media_type = response.headers().get(CONTENT_TYPE);
+    let is_events = media_type.is_some_and(|found| found.as_bytes() == EVENT_STREAM.as_bytes());
+    let slot = match caller.grant().filter(|_| is_events).map(|grant| grant.stream()) {
+        Some(None) => return too_many_streams().into_response(),
+        Some(Some(slot)) => Some(slot),
+        None => None,
+    };
+    response.map(|body| Body::new(Ending { body, ended, expires, is_events, _slot: slot }))
+}
+
+fn too_many_streams() -> Problem {
+    let detail = "this token has as many event streams open as --token-streams-max allows";
+    Problem::new(Code::RateLimited, detail).retry_after(1)
+}
+
+/// A body until its reader's rights end.
+struct Ending {
+    body: Body,
+    ended: Pin<Box<WaitForCancellationFutureOwned>>,
+    expires: Option<Pin<Box<Sleep>>>,
+    is_events: bool,
+    /// Given back with the body.
+    _slot: Option<OwnedSemaphorePermit>,
+}
+
+/// The reader may read no more.
+#[derive(Debug, thiserror::Error)]
+#[error("the token has ended")]
+struct Ended;
+
+impl http_body::Body for Ending {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let expired = |expires: &mut Pin<Box<Sleep>>| expires.as_mut().poll(context).is_ready();
+        let is_over = self.expires.as_mut().is_some_and(expired);
+        if is_over || self.ended.as_mut().poll(context).is_ready() {
+            let end = (!self.is_events).then(|| Err(axum::Error::new(Ended)));
+            self.is_events = true;
+            return Poll::Ready(end);
+        }
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+}
