@@ -14,7 +14,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::auth::{FirstTokenError, TokenLimits, Tokens, first_token, given_token};
 use crate::board::{InvalidItem, Item, Policy, json};
+use crate::chain::Chain;
 use crate::config::{Config, SyncPolicy};
+use crate::control::{self, Socket};
 use crate::descriptors::fit_connections;
 use crate::http::{ConnectionLimits, edge, router, serve};
 use crate::service::{Clock, LoadError, Options, QaSession, Service};
@@ -100,6 +102,8 @@ pub async fn run(config: Config) -> Result<(), Error> {
     let failed = |source| Error::Listen { listen, source };
     let listener = TcpListener::bind(listen).await.map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
+    // Whoever reads that it listens may use it.
+    let socket = control_socket(&config.data);
     tracing::info!(
         target: LISTENING,
         url = %format_args!("http://{address}"),
@@ -109,12 +113,29 @@ pub async fn run(config: Config) -> Result<(), Error> {
         "listening"
     );
     let serving = serve(listener, router, limits, shutdown.clone());
-    tokio::join!(serving, signals.cancel(shutdown));
+    let controlled = answer_commands(socket, &service, shutdown.clone());
+    tokio::join!(serving, controlled, signals.cancel(shutdown));
     // Every connection is gone; what still waits in the queue is written before the store closes.
     let stop = tokio::task::spawn_blocking(move || service.stop());
     stop.await.map_err(|_| Error::Panicked)?;
     tracing::info!("stopped");
     Ok(())
+}
+
+/// The socket for commands. Where there can be none the server runs all the same.
+fn control_socket(data: &Path) -> Option<Socket> {
+    let bound = Socket::bind(data);
+    let told = bound.inspect_err(|error| {
+        let error = Chain(error);
+        tracing::warn!(%error, "no control socket: commands like export work only while no server runs");
+    });
+    told.ok()
+}
+
+async fn answer_commands(socket: Option<Socket>, service: &Service, shutdown: CancellationToken) {
+    if let Some(socket) = socket {
+        control::serve(socket, service.clone(), shutdown).await;
+    }
 }
 
 /// Opens the store and loads the sessions.

@@ -7,6 +7,7 @@ pub mod board;
 pub mod chain;
 pub mod cli;
 pub mod config;
+pub mod control;
 pub mod descriptors;
 pub mod http;
 pub mod prompt;

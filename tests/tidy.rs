@@ -17,7 +17,7 @@ const LAYERS: [&[&str]; 10] = [
     &["cli"],
     &["app"],
     &["config", "telemetry", "descriptors"],
-    &["http"],
+    &["http", "control"],
     &["auth"],
     &["service"],
     &["store", "prompt", "thumbnail"],

@@ -1,0 +1,89 @@
+//! Sessions out as archives, and in again.
+
+use std::io;
+
+use serde::Serialize;
+use tokio::io::{AsyncReadExt as _, BufReader};
+use tokio::net::unix::OwnedReadHalf;
+use tokio::time::timeout;
+
+use super::answer::{Answer, Done, Refusal, SILENCE_MAX, done};
+use super::request::Sought;
+use crate::board::{Condition, Revision, SessionName, Terms};
+use crate::service::{Reply, Service, ServiceError};
+
+/// How many names are looked up at once.
+const NAMES_AT_ONCE: usize = 1_000;
+
+/// What is read of an archive at once.
+const PIECE_BYTES: usize = 64 << 10;
+
+/// What the last line tells of archives.
+#[derive(Serialize)]
+struct Told {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sessions: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revision: Option<Revision>,
+}
+
+pub(super) async fn sessions(service: &Service, answer: &mut Answer) -> Done {
+    let (mut after, mut count): (Option<SessionName>, usize) = (None, 0);
+    loop {
+        let page = service.list(after.take(), "", NAMES_AT_ONCE, |_| true);
+        let Some(last) = page.last() else { break };
+        after = Some(last.name.clone());
+        count += page.len();
+        let mut lines = String::new();
+        for summary in &page {
+            let sought = Sought { session: summary.name.clone() };
+            lines.push_str(&serde_json::to_string(&sought).map_err(Refusal::Unwritten)?);
+            lines.push('\n');
+        }
+        answer.lines(&lines).await?;
+    }
+    done(&Told { sessions: Some(count), revision: None })
+}
+
+pub(super) async fn export(service: &Service, session: &SessionName, answer: &mut Answer) -> Done {
+    let published = service.published(session).await?;
+    let board = published.ok_or_else(|| Refusal::NoSession(session.clone()))?.board;
+    let revision = Some(board.revision());
+    let mut export = service.export(board).await?;
+    while let Some(lines) = export.next().await? {
+        answer.lines(&lines).await?;
+    }
+    done(&Told { sessions: None, revision })
+}
+
+pub(super) async fn import(
+    service: &Service,
+    session: &SessionName,
+    input: &mut BufReader<OwnedReadHalf>,
+) -> Done {
+    let mut import = service.import(session).await?;
+    loop {
+        let mut piece = Vec::with_capacity(PIECE_BYTES);
+        let read = timeout(SILENCE_MAX, input.read_buf(&mut piece)).await;
+        let read = read.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
+        // What is not taken any more has its reason at the end.
+        if read == 0 || !import.push(piece).await {
+            break;
+        }
+    }
+    let imported = import.finish().await?;
+    let terms = Terms {
+        session: session.clone(),
+        condition: Condition::default(),
+        fence: None,
+        author: None,
+        key: None,
+    };
+    match service.adopt_import(terms, imported, None).await? {
+        Reply::Now(receipt) => {
+            done(&Told { sessions: None, revision: Some(receipt.board.revision()) })
+        }
+        // Only a write with a key can be one that was answered before.
+        Reply::Before(_) => Err(ServiceError::Fault.into()),
+    }
+}

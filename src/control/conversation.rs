@@ -1,0 +1,51 @@
+//! One connection: a request is read, carried out, and answered.
+
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
+use tokio::net::UnixStream;
+use tokio::net::unix::OwnedReadHalf;
+use tokio::time::timeout;
+
+use super::answer::{Answer, Done, Refusal, SILENCE_MAX};
+use super::archives;
+use super::request::Request;
+use crate::service::Service;
+
+/// A longer request is none.
+const REQUEST_BYTES_MAX: u64 = 64 << 10;
+
+/// Carries out the one request of a connection.
+pub async fn converse(stream: UnixStream, service: &Service) {
+    let (input, output) = stream.into_split();
+    let (mut input, mut answer) = (BufReader::new(input), Answer::to(output));
+    match read(&mut input).await {
+        Ok(request) => {
+            let done = carry_out(&request, service, &mut input, &mut answer).await;
+            answer.end(Some(&request), done).await;
+        }
+        Err(refusal) => answer.end(None, Err(refusal)).await,
+    }
+}
+
+async fn read(input: &mut BufReader<OwnedReadHalf>) -> Result<Request, Refusal> {
+    let mut line = Vec::new();
+    let mut bounded = input.take(REQUEST_BYTES_MAX);
+    let read = timeout(SILENCE_MAX, bounded.read_until(b'\n', &mut line)).await;
+    let is_whole = read.is_ok_and(|read| read.is_ok()) && line.ends_with(b"\n");
+    if !is_whole {
+        return Err(Refusal::NoRequest { max: REQUEST_BYTES_MAX });
+    }
+    serde_json::from_slice(&line).map_err(Refusal::Unknown)
+}
+
+async fn carry_out(
+    request: &Request,
+    service: &Service,
+    input: &mut BufReader<OwnedReadHalf>,
+    answer: &mut Answer,
+) -> Done {
+    match request {
+        Request::Sessions {} => archives::sessions(service, answer).await,
+        Request::Export { session } => archives::export(service, session, answer).await,
+        Request::Import { session } => archives::import(service, session, input).await,
+    }
+}

@@ -1,0 +1,22 @@
+//! The door for whoever owns the data directory: a socket in it, by which commands speak to the running server.
+//!
+//! ```text
+//! {"export":{"session":"demo"}}       one request a connection: a line of JSON, and for an import the archive
+//! {"format":…}, {"commit":…}, …       what was asked for, if it has lines
+//! {"done":{"revision":17}}            or {"failed":{"code":"session-not-found","detail":"…"}}
+//! ```
+//! An answer without such a last line broke off. Whoever reaches the socket may do everything: its mode is 0600.
+
+mod answer;
+mod archives;
+mod asking;
+mod conversation;
+mod request;
+mod server;
+mod socket;
+
+pub use asking::{AskError, Asking, Line};
+pub use conversation::converse;
+pub use request::{Request, Sought};
+pub use server::serve;
+pub use socket::{SOCKET, Socket, connect};

@@ -1,0 +1,100 @@
+//! Where the control socket is, and how it comes there: at no moment can another user reach it.
+//!
+//! It is made in a directory of its own that only its owner may enter, and then moved to its place, where it takes
+//! that of one which a crash left. The directory's lock is ours meanwhile, so nobody answers there.
+
+use std::fs::{self, DirBuilder, File, Permissions};
+use std::io;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::os::unix::net;
+use std::path::{Path, PathBuf};
+
+use tokio::net::{UnixListener, UnixStream};
+
+/// Its name in the data directory.
+pub const SOCKET: &str = "control.sock";
+
+/// Where it is made.
+const NURSERY: &str = "control.new";
+
+const MODE: u32 = 0o600;
+const NURSERY_MODE: u32 = 0o700;
+
+/// A longer path does not fit into a socket's address on every system; the shortest has room for 104 bytes.
+const ADDRESS_BYTES_MAX: usize = 100;
+
+/// The socket of a running server. Dropped, it is gone.
+#[derive(Debug)]
+pub struct Socket {
+    listener: UnixListener,
+    path: PathBuf,
+}
+
+impl Socket {
+    /// Makes the socket of a data directory whose lock is held. Needs a runtime.
+    ///
+    /// # Errors
+    ///
+    /// Where the file system has no sockets, or the directory's path is too long and there is no `/proc`.
+    pub fn bind(data: &Path) -> io::Result<Self> {
+        let nursery = data.join(NURSERY);
+        remove_nursery(&nursery)?;
+        DirBuilder::new().mode(NURSERY_MODE).create(&nursery)?;
+        let bound = bind_in(data, &nursery);
+        remove_nursery(&nursery)?;
+        Ok(Self { listener: UnixListener::from_std(bound?)?, path: data.join(SOCKET) })
+    }
+
+    /// The next who asks.
+    pub(super) async fn accept(&self) -> io::Result<UnixStream> {
+        self.listener.accept().await.map(|(stream, _)| stream)
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_file(&self.path) {
+            tracing::debug!(%error, "the control socket is left behind; the next start replaces it");
+        }
+    }
+}
+
+/// Speaks to the server that has a data directory.
+///
+/// # Errors
+///
+/// If none answers there.
+pub fn connect(data: &Path) -> io::Result<net::UnixStream> {
+    reach(data, SOCKET, |address| net::UnixStream::connect(address))
+}
+
+fn bind_in(data: &Path, nursery: &Path) -> io::Result<net::UnixListener> {
+    let listener = reach(nursery, SOCKET, |address| net::UnixListener::bind(address))?;
+    let made = nursery.join(SOCKET);
+    fs::set_permissions(&made, Permissions::from_mode(MODE))?;
+    listener.set_nonblocking(true)?;
+    fs::rename(&made, data.join(SOCKET))?;
+    Ok(listener)
+}
+
+fn remove_nursery(nursery: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(nursery) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// Uses the address of a name in a directory, by way of the open directory where its path is too long.
+fn reach<T>(dir: &Path, name: &str, using: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T> {
+    let path = dir.join(name);
+    if path.as_os_str().len() <= ADDRESS_BYTES_MAX {
+        return using(&path);
+    }
+    let open = File::open(dir)?;
+    using(&PathBuf::from(format!("/proc/self/fd/{}/{name}", open.as_raw_fd())))
+}
+
+#[cfg(test)]
+#[path = "socket_tests.rs"]
+mod tests;
