@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::Failure;
+use super::directory::Directory;
 use crate::service::{Soundness, check};
 use crate::store::{SqliteOptions, SqliteStore};
 
@@ -15,9 +16,8 @@ use crate::store::{SqliteOptions, SqliteStore};
 /// be running.
 #[derive(Args, Debug)]
 pub(super) struct Check {
-    /// Directory that holds the store
-    #[arg(long, env = "BLACKBOARD_DATA", value_name = "DIR", default_value = "./data")]
-    data: PathBuf,
+    #[command(flatten)]
+    directory: Directory,
 }
 
 /// What is wrong was told line by line.
@@ -28,23 +28,17 @@ struct Damaged {
     places: usize,
 }
 
-#[derive(Debug, thiserror::Error)]
-#[error("{} is no data directory: there is no blackboard.db in it", .0.display())]
-struct Absent(PathBuf);
-
 impl Check {
     pub(super) fn run(self) -> Result<(), Failure> {
-        if !SqliteStore::is_in(&self.data) {
-            return Err(Failure::failed(Absent(self.data)));
-        }
-        let store = SqliteStore::open(&self.data, SqliteOptions::default());
+        let data = self.directory.present().map_err(Failure::failed)?;
+        let store = SqliteStore::open(data, SqliteOptions::default());
         let soundness = check(&store.map_err(Failure::failed)?).map_err(Failure::failed)?;
         report(&soundness, &mut io::stdout().lock()).map_err(Failure::failed)?;
         if soundness.is_sound() {
             return Ok(());
         }
         let places = soundness.damage.len() + soundness.images_damaged.len();
-        Err(Failure::failed(Damaged { data: self.data, places }))
+        Err(Failure::failed(Damaged { data: data.to_owned(), places }))
     }
 }
 

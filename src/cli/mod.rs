@@ -1,7 +1,10 @@
 //! The command line: one file a command, all alike.
 
 mod check;
+mod directory;
+mod export;
 mod healthcheck;
+mod import;
 mod openapi;
 mod serve;
 
@@ -21,6 +24,8 @@ pub struct Cli {
 enum Command {
     Serve(serve::Serve),
     Check(check::Check),
+    Export(export::Export),
+    Import(import::Import),
     Healthcheck(healthcheck::Healthcheck),
     Openapi(openapi::Openapi),
 }
@@ -65,6 +70,8 @@ impl Cli {
         match self.command {
             Command::Serve(serve) => serve.run(),
             Command::Check(check) => check.run(),
+            Command::Export(export) => export.run(),
+            Command::Import(import) => import.run(),
             Command::Healthcheck(healthcheck) => healthcheck.run(),
             Command::Openapi(openapi) => openapi.run(),
         }

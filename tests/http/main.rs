@@ -38,6 +38,7 @@ mod entries;
 mod events;
 mod expiry;
 mod exports;
+mod exports;
 mod fences;
 mod filters;
 mod follower;

@@ -1,0 +1,132 @@
+//! The data directory that a command works on, and who answers for it: the server that has it, or this process
+//! where nobody has it. Either way the request and the answer are the same.
+
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Args;
+use tokio::runtime::{Builder, Runtime};
+
+use crate::board::Policy;
+use crate::control::{self, AskError, Asking, Request, converse};
+use crate::service::{Clock, LoadError, Options, Service};
+use crate::store::{SqliteOptions, SqliteStore, StoreError};
+
+#[derive(Args, Clone, Debug)]
+pub(super) struct Directory {
+    /// Directory that holds the store; if a server has it, that server is asked
+    #[arg(long, env = "BLACKBOARD_DATA", value_name = "DIR", default_value = "./data")]
+    pub(super) data: PathBuf,
+}
+
+/// Why nobody answers for a data directory.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Unanswered {
+    #[error("{} is no data directory: there is no blackboard.db in it", .0.display())]
+    Absent(PathBuf),
+    #[error(
+        "{} is in use, and nobody answers at its control socket: a server that starts or ends does not, nor \
+         one that could not make it; its log says so",
+        data.display()
+    )]
+    Unreachable { data: PathBuf, source: io::Error },
+    #[error("cannot open the data directory {}", data.display())]
+    Store { data: PathBuf, source: StoreError },
+    #[error("cannot load the sessions; 'blackboard check' tells more")]
+    Load(#[from] LoadError),
+    #[error("cannot begin")]
+    Io(#[from] io::Error),
+    #[error(transparent)]
+    Ask(#[from] AskError),
+}
+
+/// Who answers.
+pub(super) enum Answering {
+    /// The server that has the directory.
+    Server(PathBuf),
+    /// This process, which has it meanwhile.
+    Here(Box<Here>),
+}
+
+/// A server's service without its doors.
+pub(super) struct Here {
+    runtime: Runtime,
+    service: Service,
+}
+
+impl Directory {
+    /// The directory, if there is a store in it.
+    pub(super) fn present(&self) -> Result<&Path, Unanswered> {
+        if SqliteStore::is_in(&self.data) {
+            Ok(&self.data)
+        } else {
+            Err(Unanswered::Absent(self.data.clone()))
+        }
+    }
+
+    /// The store, if nobody has it.
+    pub(super) fn open(&self, options: SqliteOptions) -> Result<Option<SqliteStore>, Unanswered> {
+        match SqliteStore::open(&self.data, options) {
+            Ok(store) => Ok(Some(store)),
+            Err(StoreError::InUse { .. }) => Ok(None),
+            Err(source) => Err(Unanswered::Store { data: self.data.clone(), source }),
+        }
+    }
+
+    /// Who answers for its sessions.
+    pub(super) fn answering(&self) -> Result<Answering, Unanswered> {
+        let Some(store) = self.open(SqliteOptions::default())? else {
+            return Ok(Answering::Server(self.data.clone()));
+        };
+        // Whoever has the directory is its master: the bounds are the server's for its clients.
+        let policy = Policy {
+            auto_create: true,
+            session_bytes_max: u64::MAX,
+            session_blob_bytes_max: u64::MAX,
+            qa_pairs: Vec::new(),
+        };
+        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+        let (clock, options) = (Clock::system(), Options::default());
+        let service = Service::start_with(Arc::new(store), policy, clock, options)?;
+        Ok(Answering::Here(Box::new(Here { runtime, service })))
+    }
+}
+
+impl Answering {
+    /// Asks for something.
+    pub(super) fn ask(&self, request: &Request) -> Result<Asking, Unanswered> {
+        match self {
+            Self::Server(data) => ask_server(data, request),
+            Self::Here(here) => here.ask(request),
+        }
+    }
+}
+
+fn ask_server(data: &Path, request: &Request) -> Result<Asking, Unanswered> {
+    let unreachable = |source| Unanswered::Unreachable { data: data.to_owned(), source };
+    Ok(Asking::ask(control::connect(data).map_err(unreachable)?, request)?)
+}
+
+impl Here {
+    fn ask(&self, request: &Request) -> Result<Asking, Unanswered> {
+        let (asking, answering) = UnixStream::pair()?;
+        answering.set_nonblocking(true)?;
+        let service = self.service.clone();
+        self.runtime.spawn(async move {
+            match tokio::net::UnixStream::from_std(answering) {
+                Ok(stream) => converse(stream, &service).await,
+                Err(error) => tracing::error!(%error, "a pair of sockets cannot be used"),
+            }
+        });
+        Ok(Asking::ask(asking, request)?)
+    }
+}
+
+impl Drop for Here {
+    fn drop(&mut self) {
+        // The store is closed as a server closes it.
+        self.service.stop();
+    }
+}

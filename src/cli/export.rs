@@ -1,0 +1,170 @@
+//! `blackboard export`
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process;
+
+use clap::Args;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+use super::Failure;
+use super::directory::{Answering, Directory, Unanswered};
+use crate::board::SessionName;
+use crate::chain::Chain;
+use crate::control::{AskError, Line, Request, Sought};
+
+/// What the files of `--all` end with.
+pub(super) const SUFFIX: &str = ".ndjson";
+
+/// Most file systems have no longer names.
+const FILE_NAME_BYTES_MAX: usize = 255;
+
+/// What may stand in a file's name as it is.
+const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// Write a session's archive, as GET …/archive gives it: all that is kept of it at one moment
+///
+/// Without --to it goes to standard output. A file is there only when it is whole. Where no server has the
+/// directory it is opened as a server opens it: what came to its end by time meanwhile ends first.
+#[derive(Args, Debug)]
+pub(super) struct Export {
+    /// The session
+    #[arg(required_unless_present = "all", conflicts_with = "all")]
+    session: Option<SessionName>,
+
+    /// Every session, each to a file of its own in the directory --to
+    #[arg(long, env = "BLACKBOARD_EXPORT_ALL", requires = "to")]
+    all: bool,
+
+    /// File to write; with --all a directory, which is made if absent
+    #[arg(long, env = "BLACKBOARD_EXPORT_TO", value_name = "PATH")]
+    to: Option<PathBuf>,
+
+    #[command(flatten)]
+    directory: Directory,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum Unexported {
+    #[error(transparent)]
+    Unanswered(#[from] Unanswered),
+    #[error(transparent)]
+    Ask(#[from] AskError),
+    #[error("cannot write {}", path.display())]
+    Write { path: PathBuf, source: io::Error },
+    #[error("cannot write the archive")]
+    Output(#[source] io::Error),
+    #[error("no file can have that name; export the session by itself")]
+    LongName,
+    #[error("a line of the answer cannot be read: is the server of another version?")]
+    Unreadable(#[source] serde_json::Error),
+    #[error("{0} of the sessions were not exported")]
+    Some(usize),
+}
+
+impl Export {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        self.export().map_err(Failure::failed)
+    }
+
+    fn export(self) -> Result<(), Unexported> {
+        self.directory.present()?;
+        let answering = self.directory.answering()?;
+        match (self.session, self.to) {
+            (Some(session), Some(to)) => to_file(&answering, session, &to),
+            (Some(session), None) => {
+                let mut out = io::stdout().lock();
+                copy(&answering, session, &mut out)?;
+                out.flush().map_err(Unexported::Output)
+            }
+            (None, to) => all(&answering, &to.unwrap_or_default()),
+        }
+    }
+}
+
+/// Each session to its file; one that fails holds up no other.
+fn all(answering: &Answering, dir: &Path) -> Result<(), Unexported> {
+    let unwritten = |source| Unexported::Write { path: dir.to_owned(), source };
+    fs::create_dir_all(dir).map_err(unwritten)?;
+    let mut failed = 0;
+    for session in names(answering)? {
+        let name = file_name(&session);
+        let exported = match name {
+            Some(name) => to_file(answering, session.clone(), &dir.join(name)),
+            None => Err(Unexported::LongName),
+        };
+        match exported {
+            Ok(()) => eprintln!("exported {session}"),
+            Err(Unexported::Ask(AskError::Failed { code, .. })) if code == "session-not-found" => {
+                eprintln!("passed over {session}: it was deleted meanwhile");
+            }
+            Err(error) => {
+                eprintln!("error: {session}: {}", Chain(&error));
+                failed += 1;
+            }
+        }
+    }
+    if failed == 0 { Ok(()) } else { Err(Unexported::Some(failed)) }
+}
+
+fn names(answering: &Answering) -> Result<Vec<SessionName>, Unexported> {
+    let mut asking = answering.ask(&Request::Sessions {})?;
+    let mut names = Vec::new();
+    while let Line::Part(line) = asking.line()? {
+        let sought: Sought = serde_json::from_slice(&line).map_err(Unexported::Unreadable)?;
+        names.push(sought.session);
+    }
+    Ok(names)
+}
+
+fn file_name(session: &SessionName) -> Option<String> {
+    let name = format!("{}{SUFFIX}", utf8_percent_encode(session.as_str(), PLAIN));
+    (name.len() <= FILE_NAME_BYTES_MAX).then_some(name)
+}
+
+/// The file has its name only once all of it is on the disk.
+fn to_file(answering: &Answering, session: SessionName, to: &Path) -> Result<(), Unexported> {
+    let mut temporary = to.as_os_str().to_owned();
+    temporary.push(format!(".{}", process::id()));
+    let temporary = PathBuf::from(temporary);
+    let unwritten = |source| Unexported::Write { path: to.to_owned(), source };
+    let mut options = OpenOptions::new();
+    options.create(true).truncate(true).write(true).mode(0o600);
+    let file = options.open(&temporary).map_err(unwritten)?;
+    let written = write_synced(answering, session, &file)
+        .and_then(|()| fs::rename(&temporary, to).map_err(unwritten))
+        .and_then(|()| sync_parent(to).map_err(unwritten));
+    if written.is_err() {
+        fs::remove_file(&temporary).ok();
+    }
+    written
+}
+
+fn write_synced(
+    answering: &Answering,
+    session: SessionName,
+    file: &File,
+) -> Result<(), Unexported> {
+    let mut out = BufWriter::new(file);
+    copy(answering, session, &mut out)?;
+    out.flush().and_then(|()| file.sync_all()).map_err(Unexported::Output)
+}
+
+fn sync_parent(path: &Path) -> io::Result<()> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
+}
+
+fn copy(
+    answering: &Answering,
+    session: SessionName,
+    out: &mut impl Write,
+) -> Result<(), Unexported> {
+    let mut asking = answering.ask(&Request::Export { session })?;
+    while let Line::Part(line) = asking.line()? {
+        out.write_all(&line).map_err(Unexported::Output)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,141 @@
+//! `blackboard import`
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use percent_encoding::percent_decode_str;
+use serde::Deserialize;
+
+use super::Failure;
+use super::directory::{Answering, Directory, Unanswered};
+use super::export::SUFFIX;
+use crate::board::SessionName;
+use crate::chain::Chain;
+use crate::control::{AskError, Line, Request};
+
+/// What is read at once.
+const PIECE_BYTES: usize = 64 << 10;
+
+/// Make a session of an archive, under a name that has none; all of it or nothing
+///
+/// Without --from it is read from standard input. Claims are over in it, and keys forgotten. A data directory
+/// that is absent is made.
+#[derive(Args, Debug)]
+pub(super) struct Import {
+    /// The session
+    #[arg(required_unless_present = "all", conflicts_with = "all")]
+    session: Option<SessionName>,
+
+    /// Every file of the directory --from that 'export --all' wrote
+    #[arg(long, env = "BLACKBOARD_IMPORT_ALL", requires = "from")]
+    all: bool,
+
+    /// File to read; with --all a directory
+    #[arg(long, env = "BLACKBOARD_IMPORT_FROM", value_name = "PATH")]
+    from: Option<PathBuf>,
+
+    #[command(flatten)]
+    directory: Directory,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum Unimported {
+    #[error(transparent)]
+    Unanswered(#[from] Unanswered),
+    #[error(transparent)]
+    Ask(#[from] AskError),
+    #[error("cannot read {}", path.display())]
+    Read { path: PathBuf, source: io::Error },
+    #[error("cannot read the archive")]
+    Input(#[source] io::Error),
+    #[error("{0:?} is not the name of a file that 'export --all' writes")]
+    Name(String),
+    #[error("the answer cannot be read: is the server of another version?")]
+    Unreadable(#[source] serde_json::Error),
+    #[error("{0} of the files were not imported")]
+    Some(usize),
+}
+
+/// What is told of a session that was made.
+#[derive(Deserialize)]
+struct Made {
+    revision: u64,
+}
+
+impl Import {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        self.import().map_err(Failure::failed)
+    }
+
+    fn import(self) -> Result<(), Unimported> {
+        let answering = self.directory.answering()?;
+        match (self.session, self.from) {
+            (Some(session), Some(from)) => from_file(&answering, &session, &from),
+            (Some(session), None) => take_in(&answering, &session, &mut io::stdin().lock()),
+            (None, from) => all(&answering, &from.unwrap_or_default()),
+        }
+    }
+}
+
+/// Each file to its session; one that fails holds up no other.
+fn all(answering: &Answering, dir: &Path) -> Result<(), Unimported> {
+    let mut failed = 0;
+    for path in files(dir).map_err(|source| Unimported::Read { path: dir.to_owned(), source })? {
+        let imported = session_of(&path).and_then(|name| from_file(answering, &name, &path));
+        if let Err(error) = imported {
+            eprintln!("error: {}: {}", path.display(), Chain(&error));
+            failed += 1;
+        }
+    }
+    if failed == 0 { Ok(()) } else { Err(Unimported::Some(failed)) }
+}
+
+fn files(dir: &Path) -> io::Result<Vec<PathBuf>> {
+    let paths: io::Result<Vec<PathBuf>> =
+        fs::read_dir(dir)?.map(|entry| Ok(entry?.path())).collect();
+    let mut paths = paths?;
+    paths.retain(|path| path.to_string_lossy().ends_with(SUFFIX));
+    paths.sort();
+    Ok(paths)
+}
+
+fn session_of(path: &Path) -> Result<SessionName, Unimported> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let plain = name.strip_suffix(SUFFIX).and_then(|encoded| {
+        let decoded = percent_decode_str(encoded).decode_utf8().ok()?;
+        decoded.parse().ok()
+    });
+    plain.ok_or(Unimported::Name(name))
+}
+
+fn from_file(answering: &Answering, session: &SessionName, from: &Path) -> Result<(), Unimported> {
+    let mut file =
+        File::open(from).map_err(|source| Unimported::Read { path: from.to_owned(), source })?;
+    take_in(answering, session, &mut file)
+}
+
+fn take_in(
+    answering: &Answering,
+    session: &SessionName,
+    archive: &mut impl Read,
+) -> Result<(), Unimported> {
+    let mut asking = answering.ask(&Request::Import { session: session.clone() })?;
+    let mut piece = vec![0; PIECE_BYTES];
+    loop {
+        let length = archive.read(&mut piece).map_err(Unimported::Input)?;
+        let bytes = piece.get(..length).unwrap_or_default();
+        if bytes.is_empty() || !asking.send(bytes)? {
+            break;
+        }
+    }
+    asking.end()?;
+    loop {
+        if let Line::Done(told) = asking.line()? {
+            let made: Made = serde_json::from_str(&told).map_err(Unimported::Unreadable)?;
+            eprintln!("imported {session} at revision {}", made.revision);
+            return Ok(());
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! `export` and `import`: a session out and in again, by the running server or without one.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Output, Stdio};
+
+use crate::harness::{Board, Server, blackboard, finished};
+
+fn run(data: &Path, arguments: &[&str]) -> Output {
+    let data = data.to_str().expect("a path");
+    finished(&[arguments, &["--data", data]].concat())
+}
+
+fn done(output: &Output) -> String {
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}");
+    said
+}
+
+/// What a command that is to fail says, which is one line for a person.
+fn failed(output: &Output) -> String {
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.starts_with("error: ") && !said.contains("panicked"), "{said}");
+    said
+}
+
+/// A session with a bit of everything, and its archive by HTTP.
+async fn archived(board: &Board) -> String {
+    board.post("requests", r#"[{"n":1E5},{"text" : "é"}]"#).await.is(201);
+    board.post("screenshots", r#"{"image_str":"data:image/png;base64,YWJj"}"#).await.is(201);
+    board.post("agents/A/memory", r#"{"cost":0.5}"#).await.is(201);
+    board.get("archive").await.is(200).text().to_owned()
+}
+
+#[tokio::test]
+async fn a_session_goes_out_and_in_by_the_running_server() {
+    let server = Server::start();
+    let archive = archived(&server.board("a é")).await;
+    let output = run(&server.data(), &["export", "a é"]);
+    done(&output);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), archive);
+
+    let file = server.data().with_file_name("a.ndjson");
+    let to = file.to_str().expect("a path");
+    assert!(run(&server.data(), &["export", "a é", "--to", to]).stdout.is_empty());
+    assert_eq!(fs::read_to_string(&file).expect("a file"), archive);
+    let said = done(&run(&server.data(), &["import", "copy", "--from", to]));
+    assert_eq!(said, "imported copy at revision 4\n");
+    let copy = server.board("copy");
+    assert_eq!(copy.get("archive").await.is(200).text(), archive);
+    copy.get("screenshots/1/image").await.is(200);
+}
+
+#[tokio::test]
+async fn a_session_goes_out_and_in_without_a_server() {
+    let mut server = Server::start();
+    let archive = archived(&server.board("s")).await;
+    assert!(server.stop().success());
+    let output = run(&server.data(), &["export", "s"]);
+    done(&output);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), archive);
+
+    let elsewhere = server.data().with_file_name("elsewhere");
+    let mut import = blackboard(&["import", "s", "--data", elsewhere.to_str().expect("a path")])
+        .stdin(Stdio::piped())
+        .spawn()
+        .expect("the binary runs");
+    import.stdin.take().expect("its input").write_all(archive.as_bytes()).expect("written");
+    assert!(import.wait().expect("an end").success());
+    let output = run(&elsewhere, &["export", "s"]);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), archive);
+    done(&run(&elsewhere, &["check"]));
+}
+
+#[tokio::test]
+async fn all_sessions_go_out_and_in() {
+    let server = Server::start();
+    let names = ["a é", ".hidden", "100%", "demo"];
+    for name in names {
+        server.board(name).post("requests", "{}").await.is(201);
+    }
+    let dir = server.data().with_file_name("archives");
+    let dir = dir.to_str().expect("a path");
+    done(&run(&server.data(), &["export", "--all", "--to", dir]));
+    let mut files: Vec<String> = fs::read_dir(dir)
+        .expect("a directory")
+        .map(|entry| entry.expect("an entry").file_name().into_string().expect("a name"))
+        .collect();
+    files.sort();
+    assert_eq!(files, [".hidden.ndjson", "100%25.ndjson", "a%20%C3%A9.ndjson", "demo.ndjson"]);
+
+    let other = Server::start();
+    done(&run(&other.data(), &["import", "--all", "--from", dir]));
+    for name in names {
+        let (one, two) = (server.board(name), other.board(name));
+        assert_eq!(one.get("archive").await.text(), two.get("archive").await.is(200).text());
+    }
+    // They are there already: each is told, and nothing changed.
+    let said = failed(&run(&other.data(), &["import", "--all", "--from", dir]));
+    assert_eq!(said.lines().count(), names.len() + 1, "{said}");
+    assert!(said.ends_with("error: 4 of the files were not imported\n"), "{said}");
+}
+
+#[tokio::test]
+async fn what_cannot_be_done_is_one_line_and_leaves_nothing() {
+    let server = Server::start();
+    let archive = archived(&server.board("s")).await;
+    let dir = server.data().with_file_name("out");
+    fs::create_dir(&dir).expect("made");
+    let file = dir.join("x.ndjson");
+    let path = file.to_str().expect("a path");
+
+    let said = failed(&run(&server.data(), &["export", "absent", "--to", path]));
+    assert_eq!(said, "error: there is no session 'absent'\n");
+    assert_eq!(fs::read_dir(&dir).expect("a directory").count(), 0, "something is left");
+
+    fs::write(&file, archive.replacen("\"n\":1E5", "\"n\":1E6", 1)).expect("written");
+    let said = failed(&run(&server.data(), &["import", "t", "--from", path]));
+    assert!(said.starts_with("error: line 3: the checksum is "), "{said}");
+    let (cut, _) = archive.trim_end().rsplit_once('\n').expect("lines");
+    fs::write(&file, cut).expect("written");
+    let said = failed(&run(&server.data(), &["import", "t", "--from", path]));
+    assert!(said.ends_with(": the archive was cut off\n"), "{said}");
+    server.board("t").get("").await.problem(404, "session-not-found");
+
+    fs::write(&file, &archive).expect("written");
+    let said = failed(&run(&server.data(), &["import", "s", "--from", path]));
+    assert_eq!(said, "error: there is a session 's' already\n");
+    let nowhere = dir.join("nowhere");
+    let said = failed(&run(&nowhere, &["export", "s"]));
+    assert!(said.contains("is no data directory"), "{said}");
+    assert!(!nowhere.exists());
+}
