@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::{fs, io, net::SocketAddr};
 
+use futures_util::future::OptionFuture;
 use tokio::{
     net::TcpListener,
     signal::unix::{Signal, SignalKind, signal},
@@ -18,7 +19,7 @@ use crate::chain::Chain;
 use crate::config::{Config, SyncPolicy};
 use crate::control::{self, Socket};
 use crate::descriptors::fit_connections;
-use crate::http::{ConnectionLimits, edge, router, serve};
+use crate::http::{ConnectionLimits, edge, observation, router, serve};
 use crate::service::{Clock, LoadError, Options, QaSession, Service};
 use crate::store::{SqliteOptions, SqliteStore, Store, StoreError, SyncLevel};
 use crate::telemetry::{FIRST_TOKEN, LISTENING};
@@ -26,6 +27,14 @@ use crate::telemetry::{FIRST_TOKEN, LISTENING};
 /// How long open requests may take once the server is to end: with what the writer and the store then
 /// need, the end comes within 10 s.
 const DRAIN_MAX: Duration = Duration::from_secs(8);
+
+/// What those who watch the server may take of it: a few scrapers and probes.
+const OBSERVERS: ConnectionLimits = ConnectionLimits {
+    connections_max: 64,
+    head_timeout: Duration::from_secs(10),
+    head_bytes_max: 8 << 10,
+    drain_timeout: DRAIN_MAX,
+};
 
 /// Why the server did not start.
 #[derive(Debug, thiserror::Error)]
@@ -90,6 +99,7 @@ pub async fn run(config: Config) -> Result<(), Error> {
     let start = tokio::task::spawn_blocking(move || start(&starting));
     let (service, tokens) = start.await.map_err(|_| Error::Panicked)??;
     let shutdown = service.stopping().clone();
+    let observed = edge(observation(service.clone()), config.allowed_hosts.clone());
     let router =
         edge(router(service.clone(), tokens.clone(), config.public_url), config.allowed_hosts);
     let limits = ConnectionLimits {
@@ -98,10 +108,11 @@ pub async fn run(config: Config) -> Result<(), Error> {
         ..ConnectionLimits::default()
     };
 
-    let listen = config.listen;
-    let failed = |source| Error::Listen { listen, source };
-    let listener = TcpListener::bind(listen).await.map_err(failed)?;
-    let address = listener.local_addr().map_err(failed)?;
+    let (listener, address) = listen(config.listen).await?;
+    let metrics = match config.metrics_listen {
+        Some(metrics) => Some(listen(metrics).await?),
+        None => None,
+    };
     // Whoever reads that it listens may use it.
     let socket = control_socket(&config.data);
     tracing::info!(
@@ -112,9 +123,15 @@ pub async fn run(config: Config) -> Result<(), Error> {
         tokens = if tokens.are_required() { "required" } else { "not required" },
         "listening"
     );
+    if let Some((_, address)) = &metrics {
+        tracing::info!(target: LISTENING, url = %format_args!("http://{address}/metrics"), "serving metrics");
+    }
     let serving = serve(listener, router, limits, shutdown.clone());
     let controlled = answer_commands(socket, &service, shutdown.clone());
-    tokio::join!(serving, controlled, signals.cancel(shutdown));
+    let observing = OptionFuture::from(
+        metrics.map(|(listener, _)| serve(listener, observed, OBSERVERS, shutdown.clone())),
+    );
+    tokio::join!(serving, controlled, observing, signals.cancel(shutdown));
     // Every connection is gone; what still waits in the queue is written before the store closes.
     let stop = tokio::task::spawn_blocking(move || service.stop());
     stop.await.map_err(|_| Error::Panicked)?;
@@ -136,6 +153,14 @@ async fn answer_commands(socket: Option<Socket>, service: &Service, shutdown: Ca
     if let Some(socket) = socket {
         control::serve(socket, service.clone(), shutdown).await;
     }
+}
+
+/// Takes an address; the one it is where any port was asked for.
+async fn listen(listen: SocketAddr) -> Result<(TcpListener, SocketAddr), Error> {
+    let failed = |source| Error::Listen { listen, source };
+    let listener = TcpListener::bind(listen).await.map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    Ok((listener, address))
 }
 
 /// Opens the store and loads the sessions.

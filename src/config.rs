@@ -98,6 +98,10 @@ pub struct Config {
           value_parser = clap::value_parser!(u32).range(1..))]
     pub connections_max: u32,
 
+    /// Another address and port that serves only /metrics, /healthz and /readyz, to whoever reaches it: nothing of any session can be read there, so it may be beyond loopback
+    #[arg(long, env = "BLACKBOARD_METRICS_LISTEN", value_name = "ADDR:PORT")]
+    pub metrics_listen: Option<SocketAddr>,
+
     /// What to log: error, warn, info, debug or trace, also by target as in warn,blackboard=debug
     #[arg(long, env = "BLACKBOARD_LOG", value_name = "FILTER", default_value = "info")]
     pub log: String,

@@ -10,6 +10,7 @@ pub mod config;
 pub mod control;
 pub mod descriptors;
 pub mod http;
+pub mod metrics;
 pub mod prompt;
 pub mod service;
 pub mod store;

@@ -30,7 +30,7 @@ struct Told {
 pub(super) async fn sessions(service: &Service, answer: &mut Answer) -> Done {
     let (mut after, mut count): (Option<SessionName>, usize) = (None, 0);
     loop {
-        let page = service.list(after.take(), "", NAMES_AT_ONCE, |_| true);
+        let page = service.list(after.take(), "", NAMES_AT_ONCE, |_, _| true);
         let Some(last) = page.last() else { break };
         after = Some(last.name.clone());
         count += page.len();

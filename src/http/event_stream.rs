@@ -12,6 +12,7 @@ use futures_util::stream::{self, StreamExt as _};
 use tokio::time::{Instant, timeout_at};
 
 use super::answer::Answer;
+use crate::metrics;
 
 /// The media type of server-sent events.
 pub(super) const EVENT_STREAM: &str = "text/event-stream";
@@ -33,13 +34,13 @@ pub(super) trait Frames: Send + 'static {
 
 /// The answer that begins with this text, and goes on with these frames.
 pub(super) fn respond(answer: Answer, first: String, frames: impl Frames) -> Response {
-    let begun = (frames, Instant::now());
-    let rest = stream::unfold(begun, async |(mut frames, last)| {
+    let begun = (frames, Instant::now(), metrics::STREAMS.count());
+    let rest = stream::unfold(begun, async |(mut frames, last, counted)| {
         let next = match timeout_at(last + KEEP_ALIVE, frames.next()).await {
             Ok(next) => next?,
             Err(_) => frames.keep_alive(),
         };
-        Some((Bytes::from(next), (frames, Instant::now())))
+        Some((Bytes::from(next), (frames, Instant::now(), counted)))
     });
     let first = (!first.is_empty()).then(|| Bytes::from(first));
     let all = stream::iter(first).chain(rest).map(Ok::<_, Infallible>);

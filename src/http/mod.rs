@@ -33,6 +33,7 @@ mod intake;
 mod keyed;
 mod logs;
 mod memory;
+mod metrics;
 mod notices;
 mod on;
 mod page;
@@ -68,7 +69,8 @@ mod view;
 mod wait;
 mod write;
 
-pub use edge::{AllowedHosts, InvalidHost, RequestId, edge, is_corrupt, is_late};
+pub use edge::{ANSWERED, AllowedHosts, InvalidHost, RequestId, edge, is_corrupt, is_late};
+pub use metrics::observation;
 pub use problem::{Fault, Problem, ProblemBody};
 pub use public_url::{InvalidPublicUrl, PUBLIC_URL_BYTES_MAX, PublicUrl};
 use routes::no_route;

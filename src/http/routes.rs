@@ -25,7 +25,9 @@ use super::transactions;
 use super::{
     agents, archive, audit, blackboard, checkpoints, claims, diff, entries, events, health, logs,
 };
-use super::{memory, notices, pages, past, prompt, questions, screenshots, sessions, state};
+use super::{
+    memory, metrics, notices, pages, past, prompt, questions, screenshots, sessions, state,
+};
 use crate::auth::Tokens;
 use crate::board::Code;
 use crate::service::Service;
@@ -134,6 +136,7 @@ fn described() -> OpenApiRouter<Handles> {
         .routes(routes!(diff::get))
         .routes(routes!(health::healthz))
         .routes(routes!(health::readyz))
+        .routes(routes!(metrics::metrics))
         .routes(routes!(pages::openapi_yaml))
         .routes(routes!(pages::openapi_json))
         .routes(routes!(pages::find_docs))
@@ -142,6 +145,7 @@ fn described() -> OpenApiRouter<Handles> {
 
 /// All routes, with the service behind them, who may use them, and where others than clients reach them.
 pub fn router(service: Service, tokens: Tokens, public_url: Option<PublicUrl>) -> Router {
+    metrics::begin();
     let (described, document) = whole();
     let document = pages::Document::new(&document);
     let guard = Guard { tokens, service: service.clone() };

@@ -20,6 +20,7 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tokio_util::task::TaskTracker;
 
 use super::head_timer::HeadTimer;
+use crate::metrics;
 
 /// How long to wait after the system refused to give a connection: for want of descriptors, mostly.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -112,13 +113,14 @@ impl Connections {
         let connection = http.serve_connection(TokioIo::new(Box::pin(stream)), service);
         let shutdown = End::of(&self.shutdown);
         let mut abort = End::of(&self.abort);
+        let counted = metrics::CONNECTIONS.count();
         self.tasks.spawn(async move {
             tokio::select! {
                 biased;
                 () = run(connection, shutdown) => {}
                 () = abort.reached() => {}
             }
-            drop(slot);
+            drop((slot, counted));
         });
     }
 

@@ -27,6 +27,7 @@ use crate::board::{
     Board, Change, Command, Condition, Digest, IMAGES_FORGOTTEN_MAX, Rejected, Revision, SessionId,
     Terms, Version, Write,
 };
+use crate::metrics;
 use crate::store::{Store, StoreError, StoredBlob};
 
 /// How often it asks whether a session is to be looked at.
@@ -261,6 +262,7 @@ impl Collector {
         };
         let room = Arc::clone(&self.room).try_acquire_owned();
         let room = room.map_err(|_| ServiceError::Overloaded)?;
+        let room = (room, metrics::WRITES_WAITING.count());
         let (reply, answer) = oneshot::channel();
         let order = Order::of(Write { terms, command });
         let pins: Pins = [Some(Pin::new(session)), None, None];

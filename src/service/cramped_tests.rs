@@ -14,8 +14,8 @@ use super::service_tests::POLICY;
 use super::*;
 use crate::board::{Digest, Revision, SessionId};
 use crate::store::{
-    Outcome, PageMax, Record, Run, SigningKey, SqliteStore, StoreError, Stored, StoredBlob,
-    StoredSession, SummaryRow, TokenRow,
+    FileBytes, Health, Outcome, PageMax, Record, Run, SigningKey, SqliteStore, StoreError, Stored,
+    StoredBlob, StoredSession, SummaryRow, TokenRow,
 };
 
 /// A store whose disk has no room for one session, until there is some.
@@ -98,6 +98,10 @@ impl Store for Cramped {
 
     fn unsettled_bytes(&self) -> u64 {
         if self.settles { self.store.unsettled_bytes() } else { 0 }
+    }
+
+    fn file_bytes(&self) -> FileBytes {
+        self.store.file_bytes()
     }
 
     fn settle(

@@ -9,8 +9,8 @@ use super::cramped_tests::start_unsettled;
 use super::service_tests::*;
 use super::*;
 use crate::board::{LogName, Misfit, Revision};
-use crate::store::SqliteStore;
 use crate::store::fault_tests::{SHORT_FILES, child_dir, run_child};
+use crate::store::{Health, SqliteStore};
 
 fn database(dir: &Path) -> Connection {
     Connection::open(dir.join("blackboard.db")).unwrap()

@@ -8,6 +8,7 @@ use super::images::ImagesIn;
 use super::session::Pin;
 use super::{Keep, Reply};
 use crate::board::{Key, Revision, SessionId, SessionName, Write};
+use crate::metrics::Counted;
 
 /// What the writer is asked to do.
 pub(super) enum Job {
@@ -21,11 +22,14 @@ pub(super) enum Job {
 pub(super) struct WriteJob {
     pub(super) order: Order,
     pub(super) reply: oneshot::Sender<Result<Reply, WriterError>>,
-    /// Its share of the queue's bytes, given back when it is answered.
-    pub(super) room: OwnedSemaphorePermit,
+    /// Its share of the queue, given back when it is answered.
+    pub(super) room: Room,
     /// The sessions that it touches, so that their boards are in memory when the writer comes to it.
     pub(super) pins: Pins,
 }
+
+/// A write's share of the queue's bytes, and its place among those that wait.
+pub(super) type Room = (OwnedSemaphorePermit, Counted);
 
 /// At most: the session itself, the one that keeps its answer, the one that gathers questions.
 pub(super) type Pins = [Option<Pin>; 3];

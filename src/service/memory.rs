@@ -66,6 +66,11 @@ impl Memory {
         self.budget
     }
 
+    /// How much is held.
+    pub(super) fn held(&self) -> usize {
+        self.held.load(Ordering::Relaxed)
+    }
+
     /// Notes that a session is used.
     pub(super) fn touch(&self, session: &Session) {
         session.touch(self.tick.load(Ordering::Relaxed));
@@ -109,12 +114,12 @@ impl Memory {
 
     /// Whether more is held than may be.
     pub(super) fn is_over(&self) -> bool {
-        self.held.load(Ordering::Relaxed) > self.budget
+        self.held() > self.budget
     }
 
     /// Whether as much was let go as is let go at once.
     fn is_cleared(&self) -> bool {
-        self.held.load(Ordering::Relaxed) <= self.budget / 100 * CLEARED_TO
+        self.held() <= self.budget / 100 * CLEARED_TO
     }
 
     /// Takes a session's board out of the memory, unless it is needed there; what it was.

@@ -11,6 +11,7 @@ mod deadlines;
 mod directory;
 mod elsewhere;
 mod error;
+mod figures;
 mod fork;
 mod found;
 mod holds;
@@ -60,6 +61,7 @@ pub use archive::{Export, Import, Imported};
 pub use check::{Soundness, check};
 pub use clock::Clock;
 pub use error::ServiceError;
+pub use figures::Figures;
 pub use inbox::Asking;
 pub use load::{Damage, LoadError};
 pub use options::{Collection, MEMORY_BUDGET_DEFAULT, Options};
@@ -76,7 +78,7 @@ pub use waker::{NOTICES_MAX, Notice};
 pub use watch::{COMMITS_AT_ONCE_MAX, Commits, Watch};
 
 use crate::board::{Answer, Board, Epoch, Extent, Json, Life, SessionName, Summary, Terms, Write};
-use crate::store::{Health, Store};
+use crate::store::Store;
 use archive::Archives;
 use collector::Collecting;
 use directory::Directory;
@@ -174,22 +176,6 @@ impl Service {
     #[must_use]
     pub fn epoch(&self) -> Epoch {
         self.inner.store.epoch()
-    }
-
-    /// Whether the store takes writes.
-    #[must_use]
-    pub fn health(&self) -> Health {
-        let writer = self.inner.writer.lock();
-        if writer.as_ref().is_some_and(thread::JoinHandle::is_finished) {
-            return Health::Poisoned;
-        }
-        self.inner.store.health()
-    }
-
-    /// The sessions whose stored history could not be read; they are not served.
-    #[must_use]
-    pub fn damage(&self) -> &[Damage] {
-        &self.inner.damage
     }
 
     /// How many sessions there are.

@@ -9,6 +9,7 @@ use super::job::{Job, Order, Pins, WriteJob, WriterError};
 use super::session::Pin;
 use super::{Inner, Reply, Service, ServiceError};
 use crate::board::{Command, Digest, Edit, Item, Json, Transaction};
+use crate::metrics;
 
 /// How many writes may wait for the writer.
 pub const QUEUE_WRITES_MAX: usize = 8192;
@@ -25,6 +26,7 @@ impl Service {
         let bytes = u32::try_from(weight(&order.write.command)).unwrap_or(u32::MAX);
         let room = Arc::clone(&self.inner.room).try_acquire_many_owned(bytes);
         let room = room.map_err(|_| ServiceError::Overloaded)?;
+        let room = (room, metrics::WRITES_WAITING.count());
         let pins = self.pins(&order).await?;
         let (reply, answer) = oneshot::channel();
         self.inner.send(Job::Write(Box::new(WriteJob { order, reply, room, pins })))?;

@@ -12,6 +12,7 @@ use super::error::ServiceError;
 use super::session::Session;
 use super::waker::Notice;
 use crate::board::{Commit, Extent, Revision, SessionName};
+use crate::metrics::{self, Counted};
 
 /// How many commits one look at a session's history takes at most.
 pub const COMMITS_AT_ONCE_MAX: usize = 256;
@@ -27,6 +28,7 @@ pub struct Watch {
     ticks: Option<watch::Receiver<()>>,
     /// Up to where its commits were given.
     followed: Option<Revision>,
+    _counted: Counted,
 }
 
 /// The commits after a revision, as far as one look goes.
@@ -55,6 +57,7 @@ impl Service {
             session,
             ticks: Some(ticks),
             followed: None,
+            _counted: metrics::WATCHERS.count(),
         })
     }
 

@@ -14,7 +14,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use tokio::sync::{OwnedSemaphorePermit, oneshot};
+use tokio::sync::oneshot;
 
 use super::Reply;
 use super::clock::Clock;
@@ -22,7 +22,7 @@ use super::deadlines::Deadlines;
 use super::directory::Directory;
 use super::error::ServiceError;
 use super::holds::Hold;
-use super::job::{Job, Order, Rebase, WriteJob, WriterError};
+use super::job::{Job, Order, Rebase, Room, WriteJob, WriterError};
 use super::loads::Loads;
 use super::memory::Memory;
 use super::qa::QaSession;
@@ -33,6 +33,7 @@ use super::sweep::Cold;
 use super::thumbnails::Thumbnails;
 use super::waker::{Bells, Notice, WakeUp};
 use crate::board::{Item, Moment, Nonce, Policy, Rejected, SessionName, Timestamp};
+use crate::metrics;
 use crate::store::{Outcome, Run, Store};
 
 /// How many commands one batch takes.
@@ -79,7 +80,7 @@ pub(super) struct Writer {
 type Answers = Vec<(oneshot::Sender<Result<Reply, WriterError>>, Verdict, Carried)>;
 
 /// What a write has until it is answered: its room in the queue, and its images.
-type Carried = (OwnedSemaphorePermit, Option<Hold>);
+type Carried = (Room, Option<Hold>);
 
 /// What the writer waits for.
 enum Next {
@@ -136,6 +137,7 @@ impl Writer {
         let mut staged: HashMap<SessionName, Staging> = HashMap::new();
         let mut answers: HashMap<SessionName, Answers> = HashMap::new();
         let (mut next, mut count, mut bytes) = (Some(first), 0, 0);
+        let begun = Instant::now();
         while let Some(job) = next.take() {
             let name = job.order.write.terms.session.clone();
             // One look at the clock for both, or something could end between the two.
@@ -170,6 +172,8 @@ impl Writer {
             }
         }
         self.commit(staged, answers);
+        metrics::BATCH_WRITES.observe_number(count);
+        metrics::BATCH_TIMES.observe(begun.elapsed());
     }
 
     /// A session's part of the batch, without what has come to its end by now.

@@ -10,6 +10,7 @@ use std::ops::ControlFlow;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 
 use parking_lot::Mutex;
 use uuid::Uuid;
@@ -19,6 +20,7 @@ use super::disk::{FILE_MODE, Room, create_dir, sync_dir};
 use super::turns::Turns;
 use super::{StoreError, StoredBlob};
 use crate::board::{Digest, SessionId};
+use crate::metrics;
 
 const TEMPORARY: &str = "tmp";
 
@@ -241,7 +243,10 @@ fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file =
         OpenOptions::new().create(true).truncate(true).write(true).mode(FILE_MODE).open(path)?;
     file.write_all(bytes)?;
-    File::sync_data(&file)
+    let begun = Instant::now();
+    File::sync_data(&file)?;
+    metrics::BLOB_SYNC_TIMES.observe(begun.elapsed());
+    Ok(())
 }
 
 /// What is in a directory; nothing, if its session has just gone.

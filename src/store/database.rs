@@ -2,11 +2,12 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode};
 
 use super::StoreError;
+use crate::metrics;
 
 /// An idle moment is used for a checkpoint from here on: two syncs for less would cost more than they save.
 const IDLE_CHECKPOINT_WAL_BYTES: u64 = 1 << 20;
@@ -94,7 +95,9 @@ impl Database {
     ) -> Result<T, Failure> {
         let written = self.execute("BEGIN IMMEDIATE").and_then(|()| {
             let written = write(&self.connection)?;
+            let begun = Instant::now();
             self.execute("COMMIT")?;
+            metrics::SYNC_TIMES.observe(begun.elapsed());
             Ok(written)
         });
         self.wal_bytes += TRANSACTION_WAL_BYTES;
@@ -199,10 +202,12 @@ impl Database {
 
     /// Whether no other connection was in its way.
     fn checkpoint(&self, pragma: &str) -> Result<bool, Failure> {
+        let begun = Instant::now();
         self.connection
             .prepare_cached(pragma)
             .and_then(|mut pragma| pragma.query_one([], |row| row.get(0)))
             .map(|busy: i64| busy == 0)
+            .inspect(|_| metrics::CHECKPOINT_TIMES.observe(begun.elapsed()))
             .map_err(|error| self.undo(error))
     }
 

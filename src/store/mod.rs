@@ -47,7 +47,8 @@ pub use run::{Outcome, Run};
 pub use signing::{SIGNATURE_BYTES, SigningKey};
 pub use sqlite::SqliteStore;
 pub use stored::{
-    Health, JournalId, PageMax, Record, Stored, StoredBlob, StoredSession, SummaryRow, TokenRow,
+    FileBytes, Health, JournalId, PageMax, Record, Stored, StoredBlob, StoredSession, SummaryRow,
+    TokenRow,
 };
 
 /// An engine that keeps histories and blobs.
@@ -106,6 +107,9 @@ pub trait Store: Send + Sync {
 
     /// How many bytes of frames are not settled.
     fn unsettled_bytes(&self) -> u64;
+
+    /// How long its files are, blobs aside.
+    fn file_bytes(&self) -> FileBytes;
 
     /// Settles a piece of the journal, its oldest commits: packs them by session, in one durable step with
     /// the sessions' summaries, for which `summarize` is asked while nobody who reads or appends waits. A

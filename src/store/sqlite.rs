@@ -19,9 +19,9 @@ use super::lock::Lock;
 use super::reading::{self, Readers};
 use super::turns::Turns;
 use super::{
-    Health, Outcome, PageMax, Record, Run, SigningKey, SqliteOptions, Store, StoreError, Stored,
-    StoredBlob, StoredSession, SummaryRow, SyncLevel, TokenRow, epoch, parts, schema, summaries,
-    tokens,
+    FileBytes, Health, Outcome, PageMax, Record, Run, SigningKey, SqliteOptions, Store, StoreError,
+    Stored, StoredBlob, StoredSession, SummaryRow, SyncLevel, TokenRow, epoch, parts, schema,
+    summaries, tokens,
 };
 use crate::board::{Digest, Epoch, Revision, SessionId};
 use parking_lot::{Mutex, RwLock};
@@ -206,6 +206,10 @@ impl Store for SqliteStore {
 
     fn unsettled_bytes(&self) -> u64 {
         self.histories.read().journal_bytes()
+    }
+
+    fn file_bytes(&self) -> FileBytes {
+        FileBytes::of(&self.path)
     }
 
     fn settle(

@@ -1,5 +1,7 @@
 //! What a store gives of what it has: commits, bases, sessions, summaries, blobs, and how it fares.
 
+use std::fs;
+use std::path::Path;
 use std::time::SystemTime;
 
 use uuid::Uuid;
@@ -91,6 +93,22 @@ pub struct StoredBlob {
     pub bytes: u64,
     /// When it was put, by the clock of the file system; a link is as old as what it was made of.
     pub modified: SystemTime,
+}
+
+/// How long the store's files are; 0 where that cannot be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileBytes {
+    /// The database's.
+    pub database: u64,
+    /// That of its write-ahead log.
+    pub log: u64,
+}
+
+impl FileBytes {
+    pub(super) fn of(database: &Path) -> Self {
+        let length = |path: &Path| fs::metadata(path).map_or(0, |found| found.len());
+        Self { database: length(database), log: length(&database.with_extension("db-wal")) }
+    }
 }
 
 /// Whether the store takes writes.

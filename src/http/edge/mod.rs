@@ -29,8 +29,8 @@ use super::problem::Problem;
 pub use body::{is_corrupt, is_late};
 pub(super) use encoding::percent_decode;
 pub use hosts::{AllowedHosts, InvalidHost};
-pub use observe::RequestId;
-use observe::{Line, dress};
+use observe::Exchange;
+pub use observe::{ANSWERED, RequestId};
 
 /// A body that sends nothing for so long fails, and its connection with it.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -59,7 +59,7 @@ struct Gate {
 /// rendered problems; rendering sees those of a panic and of the admission.
 async fn pass(gate: Arc<Gate>, route: Route, mut request: Request) -> Result<Response, Infallible> {
     let id = RequestId::new();
-    let line = Line::begin(&request, id);
+    let exchange = Exchange::begin(&request, id);
     let accepted = encoding::take_accepted(request.headers_mut());
     let answered = match gate.admit(request) {
         Ok(request) => answer(route, request).await,
@@ -67,10 +67,7 @@ async fn pass(gate: Arc<Gate>, route: Route, mut request: Request) -> Result<Res
     };
     let rendered = render::render(answered, id).await;
     let mut response = compress::compress(accepted, rendered).await;
-    if let Some(line) = line {
-        line.end(&response);
-    }
-    dress(response.headers_mut(), id);
+    exchange.end(&mut response);
     Ok(response)
 }
 

@@ -3,16 +3,21 @@
 use std::fmt;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use axum::extract::{MatchedPath, Request};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
 use axum::response::Response;
+use tracing::Level;
 use uuid::Uuid;
 
 use crate::board::Code;
 use crate::http::guard::Who;
 use crate::http::path::segment;
+use crate::metrics::{self, Counted};
+
+/// The target of the line that tells of an exchange.
+pub const ANSWERED: &str = "blackboard::answered";
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const X_AGENT_ID: HeaderName = HeaderName::from_static("x-agent-id");
@@ -63,60 +68,91 @@ impl fmt::Display for RequestId {
     }
 }
 
-/// Puts on an answer what stands on every one.
-pub(super) fn dress(headers: &mut HeaderMap, id: RequestId) {
-    headers.reserve(3);
-    let mut text = [0; ID_BYTES];
-    if let Ok(value) = HeaderValue::from_str(id.write(&mut text)) {
-        headers.insert(X_REQUEST_ID, value);
-    }
-    let vary = HeaderValue::from_static("Accept, Accept-Encoding");
-    headers.insert(header::VARY, vary);
-    let nosniff = HeaderValue::from_static("nosniff");
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, nosniff);
-}
-
-/// The log line of one exchange. Names stay percent-encoded, as they came, so that none can forge
-/// a line; the time is that to the head of the answer, since a stream may last for days.
-pub(super) struct Line {
+/// One exchange, from its request to the head of its answer: a stream may last for days.
+pub(super) struct Exchange {
     begun: Instant,
     id: RequestId,
     method: Method,
     route: Option<MatchedPath>,
+    /// What only the log tells; `None` where the log leaves the line out.
+    named: Option<Named>,
+    _counted: Counted,
+}
+
+/// Who asks, and of whom. Names stay percent-encoded, as they came, so that none can forge a line.
+struct Named {
     uri: Uri,
     agent: Option<HeaderValue>,
 }
 
-impl Line {
-    /// The line of this request; `None` where the log leaves it out.
-    pub(super) fn begin(request: &Request, id: RequestId) -> Option<Self> {
-        tracing::enabled!(tracing::Level::INFO).then(|| Self {
+impl Named {
+    fn of(request: &Request) -> Self {
+        Self { uri: request.uri().clone(), agent: request.headers().get(X_AGENT_ID).cloned() }
+    }
+
+    fn session(&self) -> Option<&str> {
+        session_of(self.uri.path())
+    }
+
+    fn agent(&self) -> Option<&str> {
+        self.agent.as_ref().and_then(|agent| agent.to_str().ok())
+    }
+}
+
+impl Exchange {
+    /// The exchange that begins with this request.
+    pub(super) fn begin(request: &Request, id: RequestId) -> Self {
+        Self {
             begun: Instant::now(),
             id,
             method: request.method().clone(),
             route: request.extensions().get().cloned(),
-            uri: request.uri().clone(),
-            agent: request.headers().get(X_AGENT_ID).cloned(),
-        })
+            named: tracing::enabled!(target: ANSWERED, Level::INFO).then(|| Named::of(request)),
+            _counted: metrics::REQUESTS_IN_PROGRESS.count(),
+        }
     }
 
-    pub(super) fn end(&self, response: &Response) {
-        let status = response.status();
+    /// Counts and tells what came of it, and puts on the answer what stands on every one.
+    pub(super) fn end(self, response: &mut Response) {
+        let took = self.begun.elapsed();
+        let status = response.status().as_u16();
         let code = response.extensions().get::<Code>().map(|code| code.as_str());
-        let route = self.route.as_ref().map_or("none", MatchedPath::as_str);
-        let ms = (self.begun.elapsed().as_secs_f64() * 1e6).round() / 1e3;
-        let session = session_of(self.uri.path());
-        let of_token = response.extensions().get::<Who>().map(|Who(agent)| segment(agent.as_str()));
-        let of_header = self.agent.as_ref().and_then(|agent| agent.to_str().ok());
-        let agent = of_token.as_deref().or(of_header);
+        let who = response.extensions().get::<Who>().map(|Who(agent)| segment(agent.as_str()));
+        metrics::REQUESTS.note(self.method.as_str(), self.route(), status, took);
+        if let Some(code) = code {
+            metrics::REFUSALS.add_one(code);
+        }
+        if let Some(named) = &self.named {
+            self.tell(named, who.as_deref(), status, code, took);
+        }
+        self.dress(response.headers_mut());
+    }
+
+    /// The template of its route; a path never leaves this file.
+    fn route(&self) -> &str {
+        self.route.as_ref().map_or("none", MatchedPath::as_str)
+    }
+
+    fn tell(
+        &self,
+        named: &Named,
+        who: Option<&str>,
+        status: u16,
+        code: Option<&str>,
+        took: Duration,
+    ) {
+        let (method, route) = (self.method.as_str(), self.route());
+        let ms = (took.as_secs_f64() * 1e6).round() / 1e3;
+        let (session, agent) = (named.session(), who.or(named.agent()));
         let mut text = [0; ID_BYTES];
-        let (method, request_id) = (self.method.as_str(), self.id.write(&mut text));
+        let request_id = self.id.write(&mut text);
         macro_rules! line {
             ($level:ident) => {
                 tracing::$level!(
+                    target: ANSWERED,
                     method,
                     route,
-                    status = status.as_u16(),
+                    status,
                     code,
                     ms,
                     session,
@@ -128,9 +164,21 @@ impl Line {
         }
         // Probes come every few seconds and say nothing while all is well.
         match route {
-            "/healthz" | "/readyz" | "/metrics" if status.is_success() => line!(debug),
+            "/healthz" | "/readyz" | "/metrics" if status < 400 => line!(debug),
             _ => line!(info),
         }
+    }
+
+    fn dress(&self, headers: &mut HeaderMap) {
+        headers.reserve(3);
+        let mut text = [0; ID_BYTES];
+        if let Ok(value) = HeaderValue::from_str(self.id.write(&mut text)) {
+            headers.insert(X_REQUEST_ID, value);
+        }
+        let vary = HeaderValue::from_static("Accept, Accept-Encoding");
+        headers.insert(header::VARY, vary);
+        let nosniff = HeaderValue::from_static("nosniff");
+        headers.insert(header::X_CONTENT_TYPE_OPTIONS, nosniff);
     }
 }
 

@@ -1,0 +1,85 @@
+//! How the service fares, and how much there is of everything.
+
+use std::thread;
+
+use super::session::Shown;
+use super::{Damage, QUEUE_BYTES_MAX, Service};
+use crate::store::{FileBytes, Health};
+
+/// How much there is of everything, at one look.
+#[derive(Clone, Copy, Debug)]
+pub struct Figures {
+    /// How many sessions have their board in memory.
+    pub hot: usize,
+    /// How many have not.
+    pub cold: usize,
+    /// How many are not served, because their stored history is damaged.
+    pub damaged: usize,
+    /// About how many bytes of memory the sessions take.
+    pub resident_bytes: usize,
+    /// How many they may take.
+    pub budget_bytes: usize,
+    /// The bytes of the images that the sessions' histories name, each counted in every session that has it.
+    pub image_bytes: u64,
+    /// The bytes of the writes that wait for the writer.
+    pub waiting_bytes: usize,
+    /// The bytes of commits that are not settled.
+    pub unsettled_bytes: u64,
+    /// How long the store's files are.
+    pub files: FileBytes,
+    /// Whether the store takes writes.
+    pub health: Health,
+}
+
+impl Service {
+    /// Whether the store takes writes.
+    #[must_use]
+    pub fn health(&self) -> Health {
+        let writer = self.inner.writer.lock();
+        if writer.as_ref().is_some_and(thread::JoinHandle::is_finished) {
+            return Health::Poisoned;
+        }
+        self.inner.store.health()
+    }
+
+    /// The sessions whose stored history could not be read; they are not served.
+    #[must_use]
+    pub fn damage(&self) -> &[Damage] {
+        &self.inner.damage
+    }
+
+    /// Looks how much there is of everything. It visits each session, and asks for the files' length: for a
+    /// thread that may block.
+    #[must_use]
+    pub fn figures(&self) -> Figures {
+        let (mut hot, mut cold, mut damaged, mut image_bytes) = (0, 0, 0, 0);
+        self.inner.directory.visit(|session| {
+            if session.is_damaged() {
+                damaged += 1;
+            } else if session.exists() {
+                match session.shown() {
+                    Shown::Hot(published) => {
+                        hot += 1;
+                        image_bytes += published.board.image_bytes();
+                    }
+                    Shown::Cold(summary) => {
+                        cold += 1;
+                        image_bytes += summary.image_bytes;
+                    }
+                }
+            }
+        });
+        Figures {
+            hot,
+            cold,
+            damaged,
+            resident_bytes: self.inner.memory.held(),
+            budget_bytes: self.inner.memory.budget(),
+            image_bytes,
+            waiting_bytes: QUEUE_BYTES_MAX.saturating_sub(self.inner.room.available_permits()),
+            unsettled_bytes: self.inner.store.unsettled_bytes(),
+            files: self.inner.store.file_bytes(),
+            health: self.health(),
+        }
+    }
+}

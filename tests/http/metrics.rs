@@ -1,0 +1,187 @@
+//! What `/metrics` tells, what it never tells, and the door of its own that it may have.
+
+use std::collections::BTreeSet;
+
+use reqwest::Method;
+
+use crate::answer::ask;
+use crate::harness::{Server, client};
+use crate::sse::Stream;
+
+/// The value of a series, by all that stands before it.
+fn value(text: &str, series: &str) -> Option<f64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
+    line.map(|value| value.parse().unwrap_or_else(|_| panic!("{series} is {value}")))
+}
+
+async fn metrics(server: &Server) -> String {
+    let answer = server.get("/metrics").await;
+    assert_eq!(answer.is(200).header("content-type"), "text/plain; version=0.0.4");
+    answer.text().to_owned()
+}
+
+/// The metrics once this series has a value of which that holds.
+async fn once(server: &Server, series: &str, holds: impl Fn(f64) -> bool) -> String {
+    for _ in 0..3000 {
+        let text = metrics(server).await;
+        if value(&text, series).is_some_and(&holds) {
+            return text;
+        }
+    }
+    panic!("{series} does not come to it:\n{}", metrics(server).await)
+}
+
+#[tokio::test]
+async fn requests_are_counted_by_method_route_and_status() {
+    let server = Server::start();
+    let board = server.board("s");
+    for _ in 0..3 {
+        board.post("requests", r#"{"a":1}"#).await.is(201);
+    }
+    board.get("requests/99").await.problem(404, "entry-not-found");
+    server.get("/no/such/route").await.problem(404, "route-not-found");
+    let text = metrics(&server).await;
+    let of = |method: &str, route: &str| format!("method=\"{method}\",route=\"{route}\"");
+    let posts = of("POST", "/v1/sessions/{session}/{log}");
+    let total = |labels: &str, status| {
+        value(&text, &format!("blackboard_http_requests_total{{{labels},status=\"{status}\"}}"))
+    };
+    assert_eq!(total(&posts, 201), Some(3.0), "{text}");
+    assert_eq!(total(&of("GET", "/v1/sessions/{session}/{log}/{seq}"), 404), Some(1.0), "{text}");
+    assert_eq!(total(&of("GET", "none"), 404), Some(1.0), "{text}");
+    let times = "blackboard_http_request_duration_seconds";
+    assert_eq!(value(&text, &format!("{times}_count{{{posts}}}")), Some(3.0), "{text}");
+    assert_eq!(value(&text, &format!("{times}_bucket{{{posts},le=\"+Inf\"}}")), Some(3.0));
+    for (code, count) in [("entry-not-found", 1.0), ("route-not-found", 1.0)] {
+        let series = format!("blackboard_http_refusals_total{{code=\"{code}\"}}");
+        assert_eq!(value(&text, &series), Some(count), "{text}");
+    }
+    // Itself.
+    assert_eq!(value(&text, "blackboard_http_requests_in_progress"), Some(1.0), "{text}");
+}
+
+#[tokio::test]
+async fn what_the_store_and_the_writer_do_is_counted_and_timed() {
+    let server = Server::start();
+    let board = server.board("s");
+    board.post("requests", r#"{"a":1}"#).await.is(201);
+    let png = include_bytes!("../corpus/images/rgb.png");
+    ask(board.typed(Method::POST, "screenshots", "image/png", png.to_vec())).await.is(201);
+    let text = metrics(&server).await;
+    for series in [
+        "blackboard_commit_batch_writes_count",
+        "blackboard_commit_batch_duration_seconds_count",
+        "blackboard_store_commit_duration_seconds_count",
+        "blackboard_blob_sync_duration_seconds_count",
+        "blackboard_boards{place=\"hot\"}",
+        "blackboard_resident_bytes",
+        "blackboard_store_file_bytes{file=\"database\"}",
+        "blackboard_store_file_bytes{file=\"log\"}",
+        "blackboard_http_connections_open",
+        "blackboard_start_time_seconds",
+    ] {
+        assert!(value(&text, series).is_some_and(|value| value > 0.0), "{series}:\n{text}");
+    }
+    for (series, is) in [
+        ("blackboard_sessions", 1.0),
+        ("blackboard_sessions_damaged", 0.0),
+        ("blackboard_boards{place=\"cold\"}", 0.0),
+        ("blackboard_image_bytes", f64::from(u32::try_from(png.len()).unwrap())),
+        ("blackboard_store_state{state=\"ready\"}", 1.0),
+        ("blackboard_store_state{state=\"full\"}", 0.0),
+        ("blackboard_store_state{state=\"poisoned\"}", 0.0),
+        ("blackboard_writer_queue_writes", 0.0),
+        ("blackboard_writer_queue_bytes", 0.0),
+        ("blackboard_watchers", 0.0),
+        ("blackboard_memory_budget_bytes", f64::from(1 << 30)),
+        (concat!("blackboard_build_info{version=\"", env!("CARGO_PKG_VERSION"), "\"}"), 1.0),
+    ] {
+        assert_eq!(value(&text, series), Some(is), "{series}:\n{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_stream_and_a_wait_are_counted_while_they_last() {
+    let server = Server::start();
+    let board = server.made("s").await;
+    let stream = Stream::open(board.to(Method::GET, "events")).await;
+    let text = once(&server, "blackboard_http_streams_open", |open| open == 1.0).await;
+    assert_eq!(value(&text, "blackboard_watchers"), Some(1.0), "{text}");
+    let tag = board.get("requests").await.etag();
+    let poll = board.to(Method::GET, "requests?wait=60s").header("if-none-match", tag);
+    let polling = tokio::spawn(poll.send());
+    once(&server, "blackboard_watchers", |watchers| watchers == 2.0).await;
+    drop(stream);
+    // A client that is gone is found so when something is sent to it.
+    for _ in 0..1000 {
+        board.post("requests", r#"{"a":1}"#).await.is(201);
+        let text = metrics(&server).await;
+        let left = ["blackboard_watchers", "blackboard_http_streams_open"];
+        if left.iter().all(|series| value(&text, series) == Some(0.0)) {
+            polling.await.unwrap().unwrap();
+            return;
+        }
+    }
+    panic!("who is gone is counted still:\n{}", metrics(&server).await)
+}
+
+#[tokio::test]
+async fn every_metric_has_its_help_its_type_and_its_prefix() {
+    let server = Server::start();
+    server.board("s").post("requests", r#"{"a":1}"#).await.is(201);
+    let text = metrics(&server).await;
+    let mut told = BTreeSet::new();
+    let mut name = "";
+    for line in text.lines() {
+        if let Some(help) = line.strip_prefix("# HELP ") {
+            let (of, words) = help.split_once(' ').unwrap();
+            assert!(told.insert(of) && words.ends_with('.'), "{line}");
+            name = of;
+        } else if let Some(kind) = line.strip_prefix("# TYPE ") {
+            let (of, kind) = kind.split_once(' ').unwrap();
+            assert!(of == name && ["counter", "gauge", "histogram"].contains(&kind), "{line}");
+        } else {
+            assert!(line.starts_with(name) && name.starts_with("blackboard_"), "{line}");
+            value(line, line.rsplit_once(' ').unwrap().0);
+        }
+    }
+}
+
+#[tokio::test]
+async fn nothing_that_a_client_chose_is_in_a_metric() {
+    let server = Server::start();
+    let board = server.board("secret-session");
+    ask(board.by("secret-agent", Method::POST, "requests", r#"{"secret":1}"#)).await.is(201);
+    board.get("state/secret-key?secret-parameter=1").await.refused();
+    server.get("/secret-route").await.is(404);
+    ask(server.to(Method::from_bytes(b"SECRET").unwrap(), "/secret-route")).await.refused();
+    let text = metrics(&server).await;
+    assert!(!text.to_lowercase().contains("secret"), "{text}");
+    assert!(text.contains("method=\"other\",route=\"none\""), "{text}");
+}
+
+#[tokio::test]
+async fn a_door_of_its_own_serves_metrics_and_health_alone() {
+    let mut server = Server::start_with(&["--metrics-listen", "127.0.0.1:0"]);
+    server.board("s").post("requests", r#"{"a":1}"#).await.is(201);
+    let said = server.said("serving metrics");
+    let line = said.lines().find(|line| line.contains("serving metrics")).unwrap();
+    let url = &line[line.find("http://").unwrap()..];
+    let address = &url[..url.find("/metrics").unwrap()];
+    let http = client();
+    let get = |path: &str| ask(http.get(format!("{address}{path}")));
+    let text = get("/metrics").await;
+    assert!(text.is(200).text().contains("\nblackboard_sessions 1\n"), "{text}");
+    for path in ["/healthz", "/readyz"] {
+        get(path).await.is(200);
+    }
+    for path in ["/v1/sessions", "/v1/sessions/s/requests", "/openapi.json", "/docs", "/"] {
+        get(path).await.problem(404, "route-not-found");
+    }
+    ask(http.get(format!("{address}/metrics")).header("host", "elsewhere.example"))
+        .await
+        .problem(421, "unknown-host");
+    // The main door has it still.
+    metrics(&server).await;
+    assert!(server.stop().success());
+}
