@@ -11,6 +11,7 @@ mod encoding;
 mod hosts;
 mod observe;
 mod render;
+mod trace;
 
 use std::convert::Infallible;
 use std::panic::AssertUnwindSafe;

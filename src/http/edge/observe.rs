@@ -11,6 +11,7 @@ use axum::response::Response;
 use tracing::Level;
 use uuid::Uuid;
 
+use super::trace::{TRACEPARENT, Trace};
 use crate::board::Code;
 use crate::http::guard::Who;
 use crate::http::path::segment;
@@ -74,6 +75,7 @@ pub(super) struct Exchange {
     id: RequestId,
     method: Method,
     route: Option<MatchedPath>,
+    trace: Option<Trace>,
     /// What only the log tells; `None` where the log leaves the line out.
     named: Option<Named>,
     _counted: Counted,
@@ -107,6 +109,7 @@ impl Exchange {
             id,
             method: request.method().clone(),
             route: request.extensions().get().cloned(),
+            trace: Trace::of(request.headers()),
             named: tracing::enabled!(target: ANSWERED, Level::INFO).then(|| Named::of(request)),
             _counted: metrics::REQUESTS_IN_PROGRESS.count(),
         }
@@ -144,6 +147,9 @@ impl Exchange {
         let (method, route) = (self.method.as_str(), self.route());
         let ms = (took.as_secs_f64() * 1e6).round() / 1e3;
         let (session, agent) = (named.session(), who.or(named.agent()));
+        let trace = self.trace.as_ref();
+        let (trace_id, span_id) = (trace.map(Trace::id), trace.map(Trace::span));
+        let (parent_id, sampled) = (trace.map(Trace::parent), trace.map(Trace::is_sampled));
         let mut text = [0; ID_BYTES];
         let request_id = self.id.write(&mut text);
         macro_rules! line {
@@ -158,6 +164,10 @@ impl Exchange {
                     session,
                     agent,
                     request_id,
+                    trace_id,
+                    span_id,
+                    parent_id,
+                    sampled,
                     "answered"
                 )
             };
@@ -170,7 +180,7 @@ impl Exchange {
     }
 
     fn dress(&self, headers: &mut HeaderMap) {
-        headers.reserve(3);
+        headers.reserve(4);
         let mut text = [0; ID_BYTES];
         if let Ok(value) = HeaderValue::from_str(self.id.write(&mut text)) {
             headers.insert(X_REQUEST_ID, value);
@@ -179,6 +189,9 @@ impl Exchange {
         headers.insert(header::VARY, vary);
         let nosniff = HeaderValue::from_static("nosniff");
         headers.insert(header::X_CONTENT_TYPE_OPTIONS, nosniff);
+        if let Some(value) = self.trace.as_ref().and_then(Trace::value) {
+            headers.insert(TRACEPARENT, value);
+        }
     }
 }
 
