@@ -3,7 +3,7 @@
 //! `axum::serve` has no cap on connections, no timeout for a silent one, and waits for ever for a
 //! stream that does not end.
 
-use std::{io, iter, pin::Pin, sync::Arc, time::Duration};
+use std::{io, iter, sync::Arc, time::Duration};
 
 use axum::Router;
 use futures_util::StreamExt as _;
@@ -15,27 +15,37 @@ use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     time::{sleep, timeout},
 };
-use tokio_io_timeout::TimeoutStream;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tokio_util::task::TaskTracker;
 
+use super::client_stream::ClientStream;
 use super::head_timer::HeadTimer;
 use crate::metrics;
 
 /// How long to wait after the system refused to give a connection: for want of descriptors, mostly.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
+/// The first head is there within so long of the connection's opening, and each other one of its first byte.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// So long a connection may rest between two requests.
+const IDLE_MAX: Duration = Duration::from_secs(60);
+
 /// A client that takes nothing of its answer for so long is cut off; it would keep a board in memory.
-const WRITE_STALL_MAX: Duration = Duration::from_secs(60);
+const WRITE_STALL_MAX: Duration = Duration::from_secs(10);
 
 /// What one client, and all of them together, may take of the server.
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectionLimits {
     /// So many connections at once; more wait in the system's queue.
     pub connections_max: usize,
-    /// A connection that sends no complete head for so long is closed: a new one, one that dawdles
-    /// within a head, and an idle one between two requests.
+    /// A connection that sends no complete head for so long is closed: a new one, and one that dawdles
+    /// within a head.
     pub head_timeout: Duration,
+    /// So is one that rests between two requests for so long.
+    pub idle_max: Duration,
+    /// One that takes nothing of its answer for so long is cut off.
+    pub write_stall_max: Duration,
     /// A longer head is refused with 431.
     pub head_bytes_max: usize,
     /// What still runs so long after the shutdown began is cut off.
@@ -46,7 +56,9 @@ impl Default for ConnectionLimits {
     fn default() -> Self {
         Self {
             connections_max: 10_000,
-            head_timeout: Duration::from_secs(30),
+            head_timeout: HEAD_TIMEOUT,
+            idle_max: IDLE_MAX,
+            write_stall_max: WRITE_STALL_MAX,
             head_bytes_max: 32 * 1024,
             drain_timeout: Duration::from_secs(10),
         }
@@ -66,6 +78,7 @@ pub async fn serve(
 ) {
     let connections = Connections {
         http: http(&limits),
+        limits,
         router,
         tasks: TaskTracker::new(),
         shutdown: shutdown.clone(),
@@ -94,6 +107,7 @@ async fn accept(listener: &TcpListener, connections: &Connections, connections_m
 
 struct Connections {
     http: http1::Builder,
+    limits: ConnectionLimits,
     router: Router,
     tasks: TaskTracker,
     shutdown: CancellationToken,
@@ -102,15 +116,12 @@ struct Connections {
 
 impl Connections {
     fn open(&self, stream: TcpStream, slot: OwnedSemaphorePermit) {
-        if let Err(error) = stream.set_nodelay(true) {
-            tracing::debug!(%error, "cannot set TCP_NODELAY");
-        }
         let service = TowerToHyperService::new(self.router.clone());
-        let mut stream = TimeoutStream::new(stream);
-        stream.set_write_timeout(Some(WRITE_STALL_MAX));
+        let heads = HeadTimer::new(self.limits.head_timeout);
+        let stream = ClientStream::new(stream, heads.hearing(), self.limits.write_stall_max);
         let mut http = self.http.clone();
-        http.timer(HeadTimer::default());
-        let connection = http.serve_connection(TokioIo::new(Box::pin(stream)), service);
+        http.timer(heads);
+        let connection = http.serve_connection(TokioIo::new(stream), service);
         let shutdown = End::of(&self.shutdown);
         let mut abort = End::of(&self.abort);
         let counted = metrics::CONNECTIONS.count();
@@ -135,8 +146,7 @@ impl Connections {
     }
 }
 
-type Connection =
-    http1::Connection<TokioIo<Pin<Box<TimeoutStream<TcpStream>>>>, TowerToHyperService<Router>>;
+type Connection = http1::Connection<TokioIo<ClientStream>, TowerToHyperService<Router>>;
 
 /// The end of all connections, as one of them waits for it. A token alone takes the lock of all who wait
 /// for it whenever the connection has something to do; this looks at it only when it was cancelled.
@@ -173,8 +183,9 @@ fn http(limits: &ConnectionLimits) -> http1::Builder {
     let mut http = http1::Builder::new();
     // At most 100 headers is hyper's own bound.
     // A client that has said all it has to say still gets its answer.
+    // The timer of each connection knows which waits are shorter.
     http.half_close(true)
-        .header_read_timeout(limits.head_timeout)
+        .header_read_timeout(limits.idle_max.max(limits.head_timeout))
         .max_header_size(limits.head_bytes_max);
     http
 }

@@ -25,9 +25,13 @@ async fn start(router: Router, limits: ConnectionLimits) -> Server {
     Server { addr, shutdown, task }
 }
 
+const SHORT: Duration = Duration::from_millis(200);
+
 fn hasty() -> ConnectionLimits {
     ConnectionLimits {
-        head_timeout: Duration::from_millis(200),
+        head_timeout: SHORT,
+        idle_max: SHORT,
+        write_stall_max: SHORT,
         drain_timeout: Duration::from_millis(300),
         ..ConnectionLimits::default()
     }
@@ -104,6 +108,101 @@ async fn an_idle_connection_is_closed_between_requests() {
     assert_eq!(said, "");
     assert!(after >= Duration::from_millis(150), "{after:?}");
     assert!(after < Duration::from_secs(5), "{after:?}");
+}
+
+#[tokio::test]
+async fn between_two_requests_a_connection_may_rest_longer_than_a_head_may_take() {
+    let limits = ConnectionLimits { idle_max: Duration::from_secs(3600), ..hasty() };
+    let server = start(hello(), limits).await;
+    let mut kept = TcpStream::connect(server.addr).await.expect("connect");
+    kept.write_all(GET).await.expect("write");
+    read_hello(&mut kept).await;
+    // A silent connection, opened later, measures the time that a head has.
+    let silent = TcpStream::connect(server.addr).await.expect("connect");
+    until_closed(silent).await;
+    kept.write_all(GET).await.expect("write");
+    read_hello(&mut kept).await;
+    // Once it has begun, its next head has no more time than a first one.
+    kept.write_all(b"GET / HTTP/1.1\r\n").await.expect("write");
+    assert_eq!(until_closed(kept).await.0, "");
+}
+
+/// A body without an end, which says when it is given up.
+fn endless() -> (Router, Arc<Notify>) {
+    struct Given(Arc<Notify>);
+    impl Drop for Given {
+        fn drop(&mut self) {
+            self.0.notify_one();
+        }
+    }
+    let given_up = Arc::new(Notify::new());
+    let handler = {
+        let given_up = Arc::clone(&given_up);
+        async move || {
+            let given = Given(Arc::clone(&given_up));
+            let pieces = futures_util::stream::repeat_with(move || {
+                let _held = &given;
+                Ok::<_, io::Error>("hello".repeat(1000))
+            });
+            Body::from_stream(pieces)
+        }
+    };
+    (Router::new().route("/", get(handler)), given_up)
+}
+
+#[tokio::test]
+async fn a_client_that_takes_nothing_of_its_answer_is_cut_off() {
+    let (router, given_up) = endless();
+    let server = start(router, hasty()).await;
+    let mut stalled = TcpStream::connect(server.addr).await.expect("connect");
+    stalled.write_all(GET).await.expect("write");
+    given_up.notified().await;
+    // It is not even offered what was written already.
+    let mut read = Vec::new();
+    let ended = stalled.read_to_end(&mut read).await;
+    assert_eq!(ended.map_err(|error| error.kind()), Err(io::ErrorKind::ConnectionReset));
+}
+
+#[tokio::test]
+async fn a_client_that_takes_its_answer_in_drips_is_cut_off() {
+    let (router, given_up) = endless();
+    let server = start(router, hasty()).await;
+    let mut dripping = TcpStream::connect(server.addr).await.expect("connect");
+    dripping.write_all(GET).await.expect("write");
+    let mut ticks = tokio::time::interval(Duration::from_millis(20));
+    let drip = async {
+        while dripping.read_u8().await.is_ok() {
+            ticks.tick().await;
+        }
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        () = given_up.notified() => {}
+        () = drip => {}
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_waits_for_more_is_not_cut_off() {
+    let more = Arc::new(Notify::new());
+    let handler = {
+        let more = Arc::clone(&more);
+        async move || {
+            let first = futures_util::stream::once(async { Ok::<_, io::Error>("first") });
+            let rest = futures_util::stream::once(async move {
+                more.notified().await;
+                Ok("hello")
+            });
+            Body::from_stream(futures_util::StreamExt::chain(first, rest))
+        }
+    };
+    let server = start(Router::new().route("/", get(handler)), hasty()).await;
+    let mut waiting = TcpStream::connect(server.addr).await.expect("connect");
+    waiting.write_all(b"GET / HTTP/1.0\r\nHost: localhost\r\n\r\n").await.expect("write");
+    let silent = TcpStream::connect(server.addr).await.expect("connect");
+    until_closed(silent).await;
+    more.notify_one();
+    read_hello(&mut waiting).await;
 }
 
 #[tokio::test]

@@ -1,5 +1,5 @@
-//! Bodies that must not keep silent, and why the reading of one failed, which the handlers turn into
-//! different codes.
+//! Bodies that must neither keep silent nor dawdle, and why the reading of one failed, which the handlers turn
+//! into different codes.
 
 use std::error::Error;
 use std::iter::successors;
@@ -10,35 +10,28 @@ use std::time::Duration;
 use axum::body::{Body, Bytes};
 use http_body::{Body as _, Frame, SizeHint};
 use http_body_util::LengthLimitError;
-use tokio::time::{Sleep, sleep};
 
-/// The body sent nothing for too long.
+use crate::http::patience::Patience;
+
+/// The body was waited for too long.
 #[derive(Debug, thiserror::Error)]
-#[error("the body sent nothing for too long")]
-struct Silent;
+#[error("the body did not come, or came too slowly")]
+struct Late;
 
-/// The same body, which fails where it sends nothing for so long.
+/// The same body, which fails where it sends nothing for so long, or too little.
 pub(super) fn watched(body: Body, silence_max: Duration) -> Body {
     if body.is_end_stream() {
         return body;
     }
-    Body::new(Watched { body, silence_max, silence: Silence::NotYet })
+    Body::new(Watched { body, patience: Patience::new(silence_max), is_asked: false })
 }
 
 struct Watched {
     body: Body,
-    silence_max: Duration,
-    silence: Silence,
-}
-
-/// What is done about a body that has nothing to give.
-enum Silence {
-    /// It was never asked. A small body lies in the connection's buffer already and is only to be asked
-    /// for: the connection has it before the next look, and no timer need be set.
-    NotYet,
-    /// It is looked at again: the next time a timer is set.
-    Looked,
-    Timed(Pin<Box<Sleep>>),
+    patience: Patience,
+    /// Whether it was asked for before. A small body lies in the connection's buffer already and is only to
+    /// be asked for: the connection has it before the next look, and no timer need be set.
+    is_asked: bool,
 }
 
 impl http_body::Body for Watched {
@@ -49,22 +42,17 @@ impl http_body::Body for Watched {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let asked = std::mem::replace(&mut self.is_asked, true);
         if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(cx) {
-            self.silence = Silence::Looked;
+            let data = frame.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref());
+            self.patience.moved(data.map_or(0, Bytes::len));
             return Poll::Ready(frame);
         }
-        let silence_max = self.silence_max;
-        match &mut self.silence {
-            silence @ Silence::NotYet => {
-                *silence = Silence::Looked;
-                cx.waker().wake_by_ref();
-                return Poll::Pending;
-            }
-            silence @ Silence::Looked => *silence = Silence::Timed(Box::pin(sleep(silence_max))),
-            Silence::Timed(_) => {}
+        if !asked {
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
         }
-        let Silence::Timed(timer) = &mut self.silence else { return Poll::Pending };
-        timer.as_mut().poll(cx).map(|()| Some(Err(axum::Error::new(Silent))))
+        self.patience.poll_end(cx).map(|()| Some(Err(axum::Error::new(Late))))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -86,10 +74,10 @@ pub fn is_corrupt(error: &(dyn Error + 'static)) -> bool {
     is_body && !is_late(error) && !sources(error).any(|e| e.is::<hyper::Error>() || is_limit(e))
 }
 
-/// Whether a body stopped coming: `request-timeout`. Takes what [`is_corrupt`] takes.
+/// Whether a body stopped coming, or came too slowly: `request-timeout`. Takes what [`is_corrupt`] takes.
 #[must_use]
 pub fn is_late(error: &(dyn Error + 'static)) -> bool {
-    sources(error).any(<dyn Error>::is::<Silent>)
+    sources(error).any(<dyn Error>::is::<Late>)
 }
 
 fn is_limit(error: &(dyn Error + 'static)) -> bool {

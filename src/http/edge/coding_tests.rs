@@ -1,9 +1,11 @@
 //! Compression both ways, through the whole edge.
 
 use std::io::{self, Write};
+use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderValue, header};
 use reqwest::Method;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::{
     encoding,
@@ -109,6 +111,28 @@ async fn a_body_that_stops_coming_is_not_waited_for() {
         assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
         assert!(answer.contains(r#""retryable":true"#), "{answer}");
     }
+}
+
+#[tokio::test]
+async fn a_body_that_dawdles_is_not_waited_for() {
+    let edge = Edge::start().await;
+    let mut stream = edge.connect().await;
+    let head = "POST /read HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n";
+    stream.write_all(head.as_bytes()).await.expect("write");
+    let (mut reads, mut writes) = stream.split();
+    let mut ticks = tokio::time::interval(Duration::from_millis(10));
+    let drip = async {
+        while writes.write_all(b"x").await.is_ok() {
+            ticks.tick().await;
+        }
+        std::future::pending::<()>().await;
+    };
+    let mut answer = [0; 13];
+    tokio::select! {
+        read = reads.read_exact(&mut answer) => assert!(read.is_ok(), "no answer"),
+        () = drip => {}
+    }
+    assert_eq!(&answer, b"HTTP/1.1 408 ");
 }
 
 #[test]

@@ -103,9 +103,13 @@ impl Edge {
         send(request.header(header::CONTENT_ENCODING, coding)).await
     }
 
+    pub(super) async fn connect(&self) -> TcpStream {
+        TcpStream::connect(self.addr).await.expect("connect")
+    }
+
     /// Sends these very bytes and reads to the end; they must ask for `Connection: close`.
     pub(super) async fn raw(&self, request: &str) -> String {
-        let mut stream = TcpStream::connect(self.addr).await.expect("connect");
+        let mut stream = self.connect().await;
         stream.write_all(request.as_bytes()).await.expect("write");
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).await.expect("an answer");

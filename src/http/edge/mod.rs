@@ -34,15 +34,15 @@ use observe::Exchange;
 pub use observe::{ANSWERED, RequestId};
 
 /// A body that sends nothing for so long fails, and its connection with it.
-const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+const BODY_SILENCE_MAX: Duration = Duration::from_secs(10);
 
 /// Puts the edge around a complete router; routes added afterwards would stand outside it.
 pub fn edge(router: Router, hosts: AllowedHosts) -> Router {
-    layered(router, hosts, BODY_TIMEOUT)
+    layered(router, hosts, BODY_SILENCE_MAX)
 }
 
-fn layered(router: Router, hosts: AllowedHosts, body_timeout: Duration) -> Router {
-    let gate = Arc::new(Gate { hosts, body_timeout });
+fn layered(router: Router, hosts: AllowedHosts, body_silence_max: Duration) -> Router {
+    let gate = Arc::new(Gate { hosts, body_silence_max });
     let around = move |route: Route| {
         let gate = Arc::clone(&gate);
         service_fn(move |request| pass(Arc::clone(&gate), route.clone(), request))
@@ -53,7 +53,7 @@ fn layered(router: Router, hosts: AllowedHosts, body_timeout: Duration) -> Route
 /// What the edge goes by.
 struct Gate {
     hosts: AllowedHosts,
-    body_timeout: Duration,
+    body_silence_max: Duration,
 }
 
 /// Takes a request in, and its answer out: an id and the line in the log around all; compression sees
@@ -88,7 +88,7 @@ impl Gate {
         self.hosts.check(request.uri(), request.headers())?;
         encoding::check_path(request.uri().path())?;
         let coding = encoding::take_content_coding(request.headers_mut())?;
-        let request = request.map(|body| body::watched(body, self.body_timeout));
+        let request = request.map(|body| body::watched(body, self.body_silence_max));
         Ok(match coding {
             Some(coding) => decompress::decompress(request, coding),
             None => request,
