@@ -34,6 +34,8 @@ const OBSERVERS: ConnectionLimits = ConnectionLimits {
     head_timeout: Duration::from_secs(10),
     head_bytes_max: 8 << 10,
     drain_timeout: DRAIN_MAX,
+    idle_max: Duration::from_secs(60),
+    write_stall_max: Duration::from_secs(10),
 };
 
 /// Why the server did not start.
@@ -99,9 +101,13 @@ pub async fn run(config: Config) -> Result<(), Error> {
     let start = tokio::task::spawn_blocking(move || start(&starting));
     let (service, tokens) = start.await.map_err(|_| Error::Panicked)??;
     let shutdown = service.stopping().clone();
-    let observed = edge(observation(service.clone()), config.allowed_hosts.clone());
-    let router =
-        edge(router(service.clone(), tokens.clone(), config.public_url), config.allowed_hosts);
+    let observed = edge(
+        observation(service.clone()),
+        config.allowed_hosts.clone(),
+        config.cors_origins.clone(),
+    );
+    let router = router(service.clone(), tokens.clone(), config.public_url);
+    let router = edge(router, config.allowed_hosts, config.cors_origins);
     let limits = ConnectionLimits {
         connections_max: fit_connections(config.connections_max),
         drain_timeout: DRAIN_MAX,

@@ -5,7 +5,7 @@ use std::{net::SocketAddr, num::NonZeroU64, path::PathBuf};
 use clap::{ArgAction, Args, ValueEnum, builder::BoolishValueParser};
 
 use crate::board::{ByteSize, SessionName};
-use crate::http::{AllowedHosts, PublicUrl};
+use crate::http::{AllowedHosts, CorsOrigins, PublicUrl};
 
 /// Where the server listens unless told otherwise.
 pub const LISTEN_DEFAULT: &str = "127.0.0.1:8733";
@@ -101,6 +101,15 @@ pub struct Config {
     /// Another address and port that serves only /metrics, /healthz and /readyz, to whoever reaches it: nothing of any session can be read there, so it may be beyond loopback
     #[arg(long, env = "BLACKBOARD_METRICS_LISTEN", value_name = "ADDR:PORT")]
     pub metrics_listen: Option<SocketAddr>,
+    /// Sites as a browser names them, with scheme and host and perhaps a port, separated by commas, whose pages may use this server; without any, none but its own
+    #[arg(
+        long,
+        env = "BLACKBOARD_CORS_ORIGINS",
+        value_name = "ORIGIN,…",
+        default_value = "",
+        hide_default_value = true
+    )]
+    pub cors_origins: CorsOrigins,
 
     /// What to log: error, warn, info, debug or trace, also by target as in warn,blackboard=debug
     #[arg(long, env = "BLACKBOARD_LOG", value_name = "FILTER", default_value = "info")]

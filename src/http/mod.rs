@@ -71,7 +71,10 @@ mod view;
 mod wait;
 mod write;
 
-pub use edge::{ANSWERED, AllowedHosts, InvalidHost, RequestId, edge, is_corrupt, is_late};
+pub use edge::{
+    ANSWERED, AllowedHosts, CorsOrigins, InvalidHost, InvalidOrigin, RequestId, edge, is_corrupt,
+    is_late,
+};
 pub use metrics::observation;
 pub use problem::{Fault, Problem, ProblemBody};
 pub use public_url::{InvalidPublicUrl, PUBLIC_URL_BYTES_MAX, PublicUrl};

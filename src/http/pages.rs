@@ -16,6 +16,13 @@ use super::read::{Early, Reading};
 use super::routes::yaml;
 use crate::board::Code;
 
+/// What the page may load: its own files, and answers of this server. Swagger UI styles as it goes, and has its
+/// icons as `data:` in its style.
+const PAGE: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; \
+     connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+);
+
 /// The texts of the document, written once.
 #[derive(Clone)]
 pub(super) struct Document(Arc<Texts>);
@@ -108,5 +115,6 @@ fn page_file(document: &Document, name: &str) -> Result<Response, Problem> {
     };
     let media_type = HeaderValue::from_str(&file.content_type)
         .map_err(|error| Problem::new(Code::Internal, "the file has no type").cause(error))?;
-    Ok(([(header::CONTENT_TYPE, media_type)], bytes).into_response())
+    let headers = [(header::CONTENT_TYPE, media_type), (header::CONTENT_SECURITY_POLICY, PAGE)];
+    Ok((headers, bytes).into_response())
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use blackboard::auth::{TokenLimits, Tokens};
 use blackboard::board::{Policy, Timestamp};
-use blackboard::http::{AllowedHosts, ConnectionLimits, edge, router, serve};
+use blackboard::http::{AllowedHosts, ConnectionLimits, CorsOrigins, edge, router, serve};
 use blackboard::service::{Clock, Service};
 use blackboard::store::{SqliteOptions, SqliteStore, Store, SyncLevel};
 use tempfile::TempDir;
@@ -86,7 +86,8 @@ impl Running {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = format!("http://{}", listener.local_addr().expect("an address"));
         let shutdown = CancellationToken::new();
-        let router = edge(router(service.clone(), tokens, None), AllowedHosts::default());
+        let router = router(service.clone(), tokens, None);
+        let router = edge(router, AllowedHosts::default(), CorsOrigins::default());
         let limits = ConnectionLimits::default();
         let serving = tokio::spawn(serve(listener, router, limits, shutdown.clone()));
         Self { address, service, shutdown, serving }

@@ -26,6 +26,13 @@ use crate::{
 pub(super) const LONG: &str =
     "one two three four five six seven eight nine ten one two three four five six";
 
+/// Headers that a handler chose.
+const OWN: [(&str, &str); 3] = [
+    ("content-security-policy", "sandbox"),
+    ("cache-control", "no-store"),
+    ("cross-origin-resource-policy", "same-site"),
+];
+
 fn router() -> Router {
     Router::new()
         .route("/long", get(async || LONG))
@@ -37,6 +44,7 @@ fn router() -> Router {
         .route("/image", get(async || typed("image/png")))
         .route("/events", get(async || typed("text/event-stream")))
         .route("/failed", get(failed))
+        .route("/v1/own", get(async || OWN))
         .route("/v1/sessions/{session}", get(missing))
         .layer(DefaultBodyLimit::max(1000))
 }
@@ -80,9 +88,19 @@ pub(super) struct Edge {
 
 impl Edge {
     pub(super) async fn start() -> Self {
+        Self::start_for("").await
+    }
+
+    /// One that these sites may use.
+    pub(super) async fn start_for(sites: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let addr = listener.local_addr().expect("an address");
-        let router = layered(router(), AllowedHosts::default(), Duration::from_millis(200));
+        let gate = Gate {
+            hosts: AllowedHosts::default(),
+            cors: sites.parse().expect("sites"),
+            body_silence_max: Duration::from_millis(200),
+        };
+        let router = layered(router(), gate);
         let limits = ConnectionLimits::default();
         tokio::spawn(serve(listener, router, limits, CancellationToken::new()));
         let client = Client::new();

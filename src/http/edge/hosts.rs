@@ -10,6 +10,7 @@ use std::{
 
 use axum::http::{HeaderMap, Uri, header};
 
+use super::cors::CorsOrigins;
 use crate::{board::Code, http::Problem};
 
 /// A host name, in lower case and without its port.
@@ -51,14 +52,21 @@ impl FromStr for AllowedHosts {
 
 impl AllowedHosts {
     /// Refuses a request for a foreign host, or one that a page of a foreign origin sent.
-    pub(super) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
+    pub(super) fn check(
+        &self,
+        uri: &Uri,
+        headers: &HeaderMap,
+        listed: &CorsOrigins,
+    ) -> Result<(), Problem> {
         let host = self.addressed(uri, headers)?;
         for origin in headers.get_all(header::ORIGIN) {
             let from = origin.to_str().ok().and_then(host_of_origin);
-            if !from.is_some_and(|from| self.is_origin_allowed(&from, &host)) {
+            let is_own = from.is_some_and(|from| self.is_origin_allowed(&from, &host));
+            if !is_own && !listed.has(origin) {
                 return Err(Problem::new(
                     Code::Forbidden,
-                    "the request's Origin is not one of this server's hosts (--allowed-hosts)",
+                    "the request's Origin is not one of this server's hosts (--allowed-hosts), and no site \
+                     that may use it (--cors-origins)",
                 ));
             }
         }
@@ -128,6 +136,11 @@ impl Host {
     }
 }
 
+/// Whether this is a host, perhaps with a port.
+pub(super) fn is_authority(text: &str) -> bool {
+    Host::parse(text).is_some()
+}
+
 fn is_port(text: &str) -> bool {
     text.len() <= 5 && text.bytes().all(|b| b.is_ascii_digit())
 }
@@ -161,7 +174,7 @@ mod tests {
             }
         }
         let uri: Uri = uri.parse().expect("a URI");
-        hosts.check(&uri, &headers).err().map(|p| p.code())
+        hosts.check(&uri, &headers, &CorsOrigins::default()).err().map(|p| p.code())
     }
 
     #[test]

@@ -44,7 +44,7 @@ async fn logged(path: &str) -> Vec<Value> {
         .expect("a request");
     {
         let _guard = tracing::subscriber::set_default(log);
-        let edge = edge(router, AllowedHosts::default());
+        let edge = edge(router, AllowedHosts::default(), CorsOrigins::default());
         edge.oneshot(request).await.expect("an answer");
     }
     let text = String::from_utf8(lines.0.lock().clone()).expect("UTF-8");

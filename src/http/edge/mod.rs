@@ -6,7 +6,9 @@
 
 mod body;
 mod compress;
+mod cors;
 mod decompress;
+mod dress;
 mod encoding;
 mod hosts;
 mod observe;
@@ -28,6 +30,8 @@ use tower::{Service as _, service_fn};
 
 use super::problem::Problem;
 pub use body::{is_corrupt, is_late};
+pub use cors::{CorsOrigins, InvalidOrigin};
+use dress::Dress;
 pub(super) use encoding::percent_decode;
 pub use hosts::{AllowedHosts, InvalidHost};
 use observe::Exchange;
@@ -37,12 +41,12 @@ pub use observe::{ANSWERED, RequestId};
 const BODY_SILENCE_MAX: Duration = Duration::from_secs(10);
 
 /// Puts the edge around a complete router; routes added afterwards would stand outside it.
-pub fn edge(router: Router, hosts: AllowedHosts) -> Router {
-    layered(router, hosts, BODY_SILENCE_MAX)
+pub fn edge(router: Router, hosts: AllowedHosts, cors: CorsOrigins) -> Router {
+    layered(router, Gate { hosts, cors, body_silence_max: BODY_SILENCE_MAX })
 }
 
-fn layered(router: Router, hosts: AllowedHosts, body_silence_max: Duration) -> Router {
-    let gate = Arc::new(Gate { hosts, body_silence_max });
+fn layered(router: Router, gate: Gate) -> Router {
+    let gate = Arc::new(gate);
     let around = move |route: Route| {
         let gate = Arc::clone(&gate);
         service_fn(move |request| pass(Arc::clone(&gate), route.clone(), request))
@@ -53,6 +57,7 @@ fn layered(router: Router, hosts: AllowedHosts, body_silence_max: Duration) -> R
 /// What the edge goes by.
 struct Gate {
     hosts: AllowedHosts,
+    cors: CorsOrigins,
     body_silence_max: Duration,
 }
 
@@ -61,14 +66,16 @@ struct Gate {
 async fn pass(gate: Arc<Gate>, route: Route, mut request: Request) -> Result<Response, Infallible> {
     let id = RequestId::new();
     let exchange = Exchange::begin(&request, id);
+    let dress = Dress::of(&request, &gate);
     let accepted = encoding::take_accepted(request.headers_mut());
     let answered = match gate.admit(request) {
         Ok(request) => answer(route, request).await,
-        Err(problem) => problem.into_response(),
+        Err(refused) => refused.into_response(),
     };
     let rendered = render::render(answered, id).await;
     let mut response = compress::compress(accepted, rendered).await;
     exchange.end(&mut response);
+    dress.put_on(response.headers_mut(), id);
     Ok(response)
 }
 
@@ -82,10 +89,36 @@ async fn answer(mut route: Route, request: Request) -> Response {
     }
 }
 
+/// Why a request goes to no route.
+enum Turned {
+    /// It is refused.
+    Away(Problem),
+    /// It is a browser's question, with its answer.
+    Back(Box<Response>),
+}
+
+impl From<Problem> for Turned {
+    fn from(problem: Problem) -> Self {
+        Self::Away(problem)
+    }
+}
+
+impl IntoResponse for Turned {
+    fn into_response(self) -> Response {
+        match self {
+            Self::Away(problem) => problem.into_response(),
+            Self::Back(answer) => *answer,
+        }
+    }
+}
+
 impl Gate {
     /// Lets in what is addressed to us and well-formed, with a body that is watched and decompressed.
-    fn admit(&self, mut request: Request) -> Result<Request, Problem> {
-        self.hosts.check(request.uri(), request.headers())?;
+    fn admit(&self, mut request: Request) -> Result<Request, Turned> {
+        self.hosts.check(request.uri(), request.headers(), &self.cors)?;
+        if let Some(answer) = self.cors.preflight(&request) {
+            return Err(Turned::Back(Box::new(answer)));
+        }
         encoding::check_path(request.uri().path())?;
         let coding = encoding::take_content_coding(request.headers_mut())?;
         let request = request.map(|body| body::watched(body, self.body_silence_max));
@@ -102,6 +135,12 @@ mod tests;
 
 #[cfg(test)]
 mod coding_tests;
+
+#[cfg(test)]
+mod cors_tests;
+
+#[cfg(test)]
+mod dress_tests;
 
 #[cfg(test)]
 mod log_tests;

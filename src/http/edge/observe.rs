@@ -1,4 +1,4 @@
-//! What every exchange has: an id, one line in the log, and the headers that stand on every answer.
+//! What every exchange has: an id, and one line in the log.
 
 use std::fmt;
 use std::hash::{BuildHasher as _, RandomState};
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use axum::extract::{MatchedPath, Request};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 use axum::response::Response;
 use tracing::Level;
 use uuid::Uuid;
@@ -55,6 +55,14 @@ impl RequestId {
         let (ms, count) = (place >> COUNT_BITS, place & ((1 << COUNT_BITS) - 1));
         let random = RandomState::new().hash_one(place) >> 2;
         Self(Uuid::from_u64_pair(ms << 16 | 0x7000 | count, 1 << 63 | random))
+    }
+
+    /// Puts it on an answer.
+    pub(super) fn put_on(self, headers: &mut HeaderMap) {
+        let mut text = [0; ID_BYTES];
+        if let Ok(value) = HeaderValue::from_str(self.write(&mut text)) {
+            headers.insert(X_REQUEST_ID, value);
+        }
     }
 
     /// Its text, written into a buffer: neither a header nor a log line needs a string of its own.
@@ -115,7 +123,7 @@ impl Exchange {
         }
     }
 
-    /// Counts and tells what came of it, and puts on the answer what stands on every one.
+    /// Counts and tells what came of it, and lets the answer name the trace.
     pub(super) fn end(self, response: &mut Response) {
         let took = self.begun.elapsed();
         let status = response.status().as_u16();
@@ -128,7 +136,9 @@ impl Exchange {
         if let Some(named) = &self.named {
             self.tell(named, who.as_deref(), status, code, took);
         }
-        self.dress(response.headers_mut());
+        if let Some(value) = self.trace.as_ref().and_then(Trace::value) {
+            response.headers_mut().insert(TRACEPARENT, value);
+        }
     }
 
     /// The template of its route; a path never leaves this file.
@@ -176,21 +186,6 @@ impl Exchange {
         match route {
             "/healthz" | "/readyz" | "/metrics" if status < 400 => line!(debug),
             _ => line!(info),
-        }
-    }
-
-    fn dress(&self, headers: &mut HeaderMap) {
-        headers.reserve(4);
-        let mut text = [0; ID_BYTES];
-        if let Ok(value) = HeaderValue::from_str(self.id.write(&mut text)) {
-            headers.insert(X_REQUEST_ID, value);
-        }
-        let vary = HeaderValue::from_static("Accept, Accept-Encoding");
-        headers.insert(header::VARY, vary);
-        let nosniff = HeaderValue::from_static("nosniff");
-        headers.insert(header::X_CONTENT_TYPE_OPTIONS, nosniff);
-        if let Some(value) = self.trace.as_ref().and_then(Trace::value) {
-            headers.insert(TRACEPARENT, value);
         }
     }
 }

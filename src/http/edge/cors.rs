@@ -1,0 +1,135 @@
+//! Which sites' pages may use this server from a browser: those that are listed, and none unless some are.
+//!
+//! A browser asks before it sends what a plain form could not (a preflight); that is answered before anything
+//! else, and for any path, since the browser asks without the credentials that a handler would want to see.
+
+use std::collections::BTreeSet;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use axum::extract::Request;
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+
+use super::hosts::is_authority;
+
+/// What such a page may ask with.
+const METHODS: &str = "GET, HEAD, POST, PUT, PATCH, DELETE";
+
+/// The headers that such a page may send.
+const SENT: &str = "authorization, x-api-key, content-type, content-encoding, accept, if-match, if-none-match, \
+    idempotency-key, last-event-id, x-agent-id, range, traceparent";
+
+/// The headers that such a page may read.
+const SHOWN: &str = "etag, location, retry-after, blackboard-revision, blackboard-tokens, \
+    blackboard-truncated, idempotency-replayed, x-request-id, link, content-range, accept-post, accept-patch, \
+    allow";
+
+/// How long a browser may go by what it was told, in seconds.
+const TOLD_S: &str = "600";
+
+/// The sites whose pages may use this server.
+#[derive(Clone, Debug, Default)]
+pub struct CorsOrigins(Arc<BTreeSet<Origin>>);
+
+/// A site as a browser names it: scheme, host, and port where it is not the scheme's own.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Origin(String);
+
+/// Why a text is no list of sites.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidOrigin {
+    /// All sites at once.
+    #[error(
+        "'*' would let every site that somebody visits read and write here; list those that may"
+    )]
+    Any,
+    /// What browsers send of pages without a site.
+    #[error("'null' stands for any sandboxed page or local file, whoever made it; list sites")]
+    Null,
+    /// It is of no web server.
+    #[error("{0:?} does not begin with http:// or https://")]
+    Scheme(String),
+    /// It is no site.
+    #[error("{0:?} is no site such as https://board.example.com or http://localhost:5173")]
+    Malformed(String),
+}
+
+impl FromStr for Origin {
+    type Err = InvalidOrigin;
+
+    fn from_str(text: &str) -> Result<Self, InvalidOrigin> {
+        match text {
+            "*" => return Err(InvalidOrigin::Any),
+            "null" => return Err(InvalidOrigin::Null),
+            _ => {}
+        }
+        let site = text.to_ascii_lowercase();
+        let (own_port, authority) =
+            match (site.strip_prefix("http://"), site.strip_prefix("https://")) {
+                (Some(authority), _) => (":80", authority),
+                (_, Some(authority)) => (":443", authority),
+                (None, None) => return Err(InvalidOrigin::Scheme(text.to_owned())),
+            };
+        if !is_authority(authority) || authority.ends_with(':') {
+            return Err(InvalidOrigin::Malformed(text.to_owned()));
+        }
+        // A browser leaves it out.
+        Ok(Self(site.strip_suffix(own_port).unwrap_or(&site).to_owned()))
+    }
+}
+
+impl FromStr for CorsOrigins {
+    type Err = InvalidOrigin;
+
+    /// Reads sites separated by commas; none at all is a list too.
+    fn from_str(text: &str) -> Result<Self, InvalidOrigin> {
+        let sites = text.split(',').map(str::trim).filter(|site| !site.is_empty());
+        let sites: Result<_, _> = sites.map(str::parse).collect();
+        sites.map(|sites| Self(Arc::new(sites)))
+    }
+}
+
+impl CorsOrigins {
+    /// Whether no site is listed.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The site that a request comes from, if it is listed.
+    pub(super) fn listed(&self, headers: &HeaderMap) -> Option<HeaderValue> {
+        if self.is_empty() {
+            return None;
+        }
+        let mut origins = headers.get_all(header::ORIGIN).into_iter();
+        let (Some(origin), None) = (origins.next(), origins.next()) else { return None };
+        self.has(origin).then(|| origin.clone())
+    }
+
+    /// Whether this is one of the sites.
+    pub(super) fn has(&self, origin: &HeaderValue) -> bool {
+        origin.to_str().is_ok_and(|origin| self.0.iter().any(|listed| listed.0 == origin))
+    }
+
+    /// The answer to a browser that asks whether a page of a listed site may send something.
+    pub(super) fn preflight(&self, request: &Request) -> Option<Response> {
+        let asks = request.method() == Method::OPTIONS
+            && request.headers().contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
+        if !asks {
+            return None;
+        }
+        self.listed(request.headers())?;
+        let told = [
+            (header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(METHODS)),
+            (header::ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static(SENT)),
+            (header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static(TOLD_S)),
+        ];
+        Some((StatusCode::NO_CONTENT, told).into_response())
+    }
+}
+
+/// Lets the page of a listed site read an answer.
+pub(super) fn show(origin: HeaderValue, headers: &mut HeaderMap) {
+    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+    headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(SHOWN));
+}
