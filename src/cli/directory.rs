@@ -12,7 +12,7 @@ use tokio::runtime::{Builder, Runtime};
 use crate::board::Policy;
 use crate::control::{self, AskError, Asking, Request, converse};
 use crate::service::{Clock, LoadError, Options, Service};
-use crate::store::{SqliteOptions, SqliteStore, StoreError};
+use crate::store::{SqliteStore, StoreError};
 
 #[derive(Args, Clone, Debug)]
 pub(super) struct Directory {
@@ -67,8 +67,8 @@ impl Directory {
     }
 
     /// The store, if nobody has it.
-    pub(super) fn open(&self, options: SqliteOptions) -> Result<Option<SqliteStore>, Unanswered> {
-        match SqliteStore::open(&self.data, options) {
+    pub(super) fn open(&self) -> Result<Option<SqliteStore>, Unanswered> {
+        match SqliteStore::open_unserved(&self.data) {
             Ok(store) => Ok(Some(store)),
             Err(StoreError::InUse { .. }) => Ok(None),
             Err(source) => Err(Unanswered::Store { data: self.data.clone(), source }),
@@ -77,7 +77,7 @@ impl Directory {
 
     /// Who answers for its sessions.
     pub(super) fn answering(&self) -> Result<Answering, Unanswered> {
-        let Some(store) = self.open(SqliteOptions::default())? else {
+        let Some(store) = self.open()? else {
             return Ok(Answering::Server(self.data.clone()));
         };
         // Whoever has the directory is its master: the bounds are the server's for its clients.
@@ -91,6 +91,11 @@ impl Directory {
         let (clock, options) = (Clock::system(), Options::default());
         let service = Service::start_with(Arc::new(store), policy, clock, options)?;
         Ok(Answering::Here(Box::new(Here { runtime, service })))
+    }
+
+    /// Asks the server that has the directory.
+    pub(super) fn ask_server(&self, request: &Request) -> Result<Asking, Unanswered> {
+        ask_server(&self.data, request)
     }
 }
 

@@ -1,5 +1,6 @@
 //! The command line: one file a command, all alike.
 
+mod backup;
 mod check;
 mod directory;
 mod export;
@@ -23,6 +24,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Serve(serve::Serve),
+    Backup(backup::Backup),
     Check(check::Check),
     Export(export::Export),
     Import(import::Import),
@@ -69,6 +71,7 @@ impl Cli {
     pub fn run(self) -> Result<(), Failure> {
         match self.command {
             Command::Serve(serve) => serve.run(),
+            Command::Backup(backup) => backup.run(),
             Command::Check(check) => check.run(),
             Command::Export(export) => export.run(),
             Command::Import(import) => import.run(),

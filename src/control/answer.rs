@@ -1,6 +1,7 @@
 //! An answer on its way out: lines, and a last one that says that it is whole, or why there is no more.
 
 use std::io;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -41,6 +42,8 @@ pub(super) enum Refusal {
     Unknown(serde_json::Error),
     #[error("there is no session '{0}'")]
     NoSession(SessionName),
+    #[error("{} does not begin at the root", .0.display())]
+    Relative(PathBuf),
     #[error(transparent)]
     Service(#[from] ServiceError),
     #[error("the connection broke")]
@@ -53,7 +56,7 @@ impl Refusal {
     fn code(&self) -> Code {
         match self {
             Self::NoRequest { .. } => Code::RequestTimeout,
-            Self::Unknown(_) => Code::InvalidField,
+            Self::Unknown(_) | Self::Relative(_) => Code::InvalidField,
             Self::NoSession(_) => Code::SessionNotFound,
             Self::Service(error) => error.code(),
             Self::Broken(_) | Self::Unwritten(_) => Code::Internal,

@@ -1,13 +1,15 @@
 //! One connection: a request is read, carried out, and answered.
 
+use std::io;
+
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
 use tokio::net::UnixStream;
 use tokio::net::unix::OwnedReadHalf;
 use tokio::time::timeout;
 
 use super::answer::{Answer, Done, Refusal, SILENCE_MAX};
-use super::archives;
 use super::request::Request;
+use super::{archives, copies};
 use crate::service::Service;
 
 /// A longer request is none.
@@ -47,5 +49,18 @@ async fn carry_out(
         Request::Sessions {} => archives::sessions(service, answer).await,
         Request::Export { session } => archives::export(service, session, answer).await,
         Request::Import { session } => archives::import(service, session, input).await,
+        Request::Backup { to } => unless_gone(input, copies::backup(service, to)).await,
+        Request::Check {} => unless_gone(input, copies::check(service, answer)).await,
+    }
+}
+
+/// Gives up what takes long when its client goes away: such a one sends nothing more.
+async fn unless_gone(
+    input: &mut BufReader<OwnedReadHalf>,
+    work: impl Future<Output = Done>,
+) -> Done {
+    tokio::select! {
+        done = work => done,
+        _ = input.read_u8() => Err(io::Error::from(io::ErrorKind::ConnectionAborted).into()),
     }
 }

@@ -11,12 +11,14 @@ mod answer;
 mod archives;
 mod asking;
 mod conversation;
+mod copies;
 mod request;
 mod server;
 mod socket;
 
 pub use asking::{AskError, Asking, Line};
 pub use conversation::converse;
+pub use copies::{BackedUp, Checked, Fault};
 pub use request::{Request, Sought};
 pub use server::serve;
 pub use socket::{SOCKET, Socket, connect};

@@ -1,6 +1,7 @@
 //! What can be asked for by the control socket; each request has its own answer.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +23,13 @@ pub enum Request {
         /// The name that it gets, which must have none yet.
         session: SessionName,
     },
+    /// A copy of the whole store, as a data directory.
+    Backup {
+        /// Where, from the root; it is absent or empty.
+        to: PathBuf,
+    },
+    /// Whether the store is sound: a line [`Fault`](super::Fault) for each place where it is not.
+    Check {},
 }
 
 /// A session that was found.
@@ -37,6 +45,8 @@ impl fmt::Display for Request {
             Self::Sessions {} => "sessions",
             Self::Export { .. } => "export",
             Self::Import { .. } => "import",
+            Self::Backup { .. } => "backup",
+            Self::Check {} => "check",
         })
     }
 }

@@ -3,13 +3,14 @@
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use super::found::{is_of_history, summary};
 use super::load::{Damage, DamageCause, Loading};
 use super::replay::Whole;
 use crate::board::stored::BaseReader;
 use crate::board::{Board, Digest, Revision, SessionId, Summary};
-use crate::store::{Record, Store, StoreError, Stored, SummaryRow};
+use crate::store::{IsOver, Record, Store, StoreError, Stored, SummaryRow};
 
 /// What a check of a store found.
 #[derive(Debug)]
@@ -32,6 +33,17 @@ impl Soundness {
     pub fn is_sound(&self) -> bool {
         self.damage.is_empty() && self.images_damaged.is_empty()
     }
+
+    /// What is wrong, a sentence each.
+    pub fn faults(&self) -> impl Iterator<Item = String> {
+        let damage = self.damage.iter().map(|damage| match &damage.name {
+            Some(name) => format!("{damage} ({name})"),
+            None => damage.to_string(),
+        });
+        damage.chain(self.images_damaged.iter().map(|(session, digest, error)| {
+            format!("image {digest} of session {session}: {error}")
+        }))
+    }
 }
 
 /// Reads all of a store: every checksum, every commit, every image.
@@ -40,20 +52,32 @@ impl Soundness {
 ///
 /// [`StoreError`] where it cannot be read at all.
 pub fn check(store: &dyn Store) -> Result<Soundness, StoreError> {
+    let never: IsOver = Arc::new(|| false);
+    check_unless(store, &never)
+}
+
+/// The same, given up with [`StoreError::Closed`] once it is over.
+pub(super) fn check_unless(store: &dyn Store, is_over: &IsOver) -> Result<Soundness, StoreError> {
     let mut checked = Checked { caches: caches(store)?, ..Checked::default() };
     store.replay(&mut |stored| {
         checked.take(&stored);
-        ControlFlow::Continue(())
+        if is_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
     checked.end_bases();
     let Checked { sessions, damage, commits, .. } = checked;
     let (images, images_damaged) = (0, Vec::new());
     let mut soundness = Soundness { commits, sessions: 0, images, damage, images_damaged };
+    if is_over() {
+        return Err(StoreError::Closed);
+    }
     for loading in sessions.iter().filter(|loading| loading.board.life().is_some()) {
         soundness.sessions += 1;
         let session = loading.board.id();
         for (digest, _) in loading.board.images() {
             soundness.images += 1;
+            if is_over() {
+                return Err(StoreError::Closed);
+            }
             if let Err(error) = store.blob(session, *digest) {
                 soundness.images_damaged.push((session, *digest, error));
             }

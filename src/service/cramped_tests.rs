@@ -14,8 +14,8 @@ use super::service_tests::POLICY;
 use super::*;
 use crate::board::{Digest, Revision, SessionId};
 use crate::store::{
-    FileBytes, Health, Outcome, PageMax, Record, Run, SigningKey, SqliteStore, StoreError, Stored,
-    StoredBlob, StoredSession, SummaryRow, TokenRow,
+    Copied, FileBytes, Health, IsOver, Outcome, PageMax, Record, Run, SigningKey, SqliteStore,
+    StoreError, Stored, StoredBlob, StoredSession, SummaryRow, TokenRow,
 };
 
 /// A store whose disk has no room for one session, until there is some.
@@ -202,6 +202,18 @@ impl Store for Cramped {
 
     fn remove_blobs(&self, session: SessionId) -> Result<(), StoreError> {
         self.store.remove_blobs(session)
+    }
+
+    fn back_up(&self, to: &Path, is_over: &IsOver) -> Result<Copied, StoreError> {
+        self.store.back_up(to, is_over)
+    }
+
+    fn look_at(
+        &self,
+        is_over: &IsOver,
+        look: &mut dyn FnMut(&dyn Store),
+    ) -> Result<(), StoreError> {
+        self.store.look_at(is_over, look)
     }
 
     fn keep_blobs_of(&self, live: &HashSet<SessionId>) -> Result<(), StoreError> {

@@ -97,6 +97,10 @@ impl From<StoreError> for ServiceError {
             | StoreError::NotABlackboard { .. }
             | StoreError::NewerFormat { .. }
             | StoreError::DatabaseMissing { .. }
+            | StoreError::Unfinished { .. }
+            | StoreError::Occupied { .. }
+            | StoreError::Within { .. }
+            | StoreError::Copying
             | StoreError::SqliteTooOld { .. }
             | StoreError::NoWriteAheadLog { .. }
             | StoreError::Full

@@ -7,6 +7,7 @@ mod archive;
 mod check;
 mod clock;
 mod collector;
+mod copies;
 mod deadlines;
 mod directory;
 mod elsewhere;

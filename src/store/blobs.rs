@@ -15,6 +15,7 @@ use std::time::Instant;
 use parking_lot::Mutex;
 use uuid::Uuid;
 
+use super::aside::Aside;
 use super::condition::Condition;
 use super::disk::{FILE_MODE, Room, create_dir, sync_dir};
 use super::turns::Turns;
@@ -27,7 +28,8 @@ const TEMPORARY: &str = "tmp";
 /// The blobs of all sessions in one data directory.
 #[derive(Debug)]
 pub(super) struct Blobs {
-    root: PathBuf,
+    pub(super) root: PathBuf,
+    pub(super) aside: Aside,
     room: Arc<Room>,
     condition: Arc<Condition>,
     /// The sessions whose directory is durable under its name.
@@ -48,7 +50,8 @@ impl Blobs {
     ) -> Result<Self, StoreError> {
         let root = dir.join("blobs");
         create_dir(&root)?;
-        Ok(Self { root, room, condition, homes: Mutex::default(), turns: Turns::default() })
+        let (aside, homes) = (Aside::in_root(&root), Mutex::default());
+        Ok(Self { root, aside, room, condition, homes, turns: Turns::default() })
     }
 
     pub(super) fn put(
@@ -104,6 +107,9 @@ impl Blobs {
             return Err(StoreError::Poisoned);
         }
         let path = self.path(session, digest);
+        if self.aside.takes_one(session, digest, &path) {
+            return Ok(true);
+        }
         match fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 Err(StoreError::io(&path)(error))
@@ -113,12 +119,16 @@ impl Blobs {
     }
 
     pub(super) fn remove(&self, session: SessionId) -> Result<(), StoreError> {
-        remove_home(&self.home(session))?;
+        let home = self.home(session);
+        if !self.aside.takes_home(session, &home) {
+            remove_home(&home)?;
+        }
         self.homes.lock().remove(&session);
         Ok(())
     }
 
     pub(super) fn keep(&self, live: &HashSet<SessionId>) -> Result<(), StoreError> {
+        self.aside.clear()?;
         for home in list(&self.root)? {
             match session_of(&home) {
                 Some(session) if live.contains(&session) => remove_temporaries(&home)?,
@@ -239,7 +249,7 @@ fn unread(path: &Path, session: SessionId, digest: Digest, error: io::Error) -> 
     }
 }
 
-fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub(super) fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file =
         OpenOptions::new().create(true).truncate(true).write(true).mode(FILE_MODE).open(path)?;
     file.write_all(bytes)?;
@@ -250,14 +260,14 @@ fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// What is in a directory; nothing, if its session has just gone.
-fn list(dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
+pub(super) fn list(dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
     match fs::read_dir(dir).and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect()) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
         listed => listed.map_err(StoreError::io(dir)),
     }
 }
 
-fn remove_home(home: &Path) -> Result<(), StoreError> {
+pub(super) fn remove_home(home: &Path) -> Result<(), StoreError> {
     match fs::remove_dir_all(home) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(StoreError::io(home)(error)),
         Ok(()) | Err(_) => Ok(()),
@@ -273,13 +283,13 @@ fn remove_temporaries(home: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn session_of(home: &Path) -> Option<SessionId> {
+pub(super) fn session_of(home: &Path) -> Option<SessionId> {
     let name = home.file_name()?.to_str()?;
     let session = SessionId(Uuid::try_parse(name).ok()?);
     // Other spellings of the same id are not our directories.
     (session.to_string() == name).then_some(session)
 }
 
-fn digest_of(path: &Path) -> Option<Digest> {
+pub(super) fn digest_of(path: &Path) -> Option<Digest> {
     Digest::from_hex(path.file_name()?.to_str()?)
 }

@@ -11,7 +11,7 @@ use super::StoreError;
 pub const FREE_BYTES_MIN: u64 = 64 << 20;
 
 pub(super) const FILE_MODE: u32 = 0o600;
-const DIR_MODE: u32 = 0o700;
+pub(super) const DIR_MODE: u32 = 0o700;
 
 /// Makes the names in a directory durable.
 pub(super) fn sync_dir(dir: &Path) -> Result<(), StoreError> {

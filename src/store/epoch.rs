@@ -1,4 +1,4 @@
-//! Which store this is. Its epoch changes when the last stop may have lost what was acknowledged.
+//! Which store this is. Its epoch changes when the last stop may have lost what was acknowledged, and in a copy.
 
 use rusqlite::Connection;
 use uuid::Uuid;
@@ -6,19 +6,31 @@ use uuid::Uuid;
 use super::{StoreError, SyncLevel};
 use crate::board::Epoch;
 
-/// Notes durably that the store runs and under which sync level; the epoch for this run.
+/// What a store has that no server opened yet: a copy, whose epoch must not be that of what it is a copy of.
+const NONE: u128 = 0;
+
+/// Notes durably that the store runs and under which sync level; the epoch for this run. Where nobody is shown
+/// a tag none is drawn, so that each server which opens another copy of a store draws its own.
 ///
 /// Needs a connection that syncs fully: what a later crash makes of the epoch hangs on this mark.
-pub(super) fn begin(connection: &Connection, sync: SyncLevel) -> Result<Epoch, StoreError> {
+pub(super) fn begin(
+    connection: &Connection,
+    sync: SyncLevel,
+    draws: bool,
+) -> Result<Epoch, StoreError> {
     let (epoch, opened_with): (Vec<u8>, Option<String>) =
         connection.query_one("SELECT epoch, opened_with FROM meta WHERE id = 1", [], |row| {
             Ok((row.get(0)?, row.get(1)?))
         })?;
     let stored = u128::from_be_bytes(epoch.try_into().map_err(|_| StoreError::DamagedMeta)?);
     let lost = opened_with.as_deref() == Some(SyncLevel::Normal.mark());
-    let epoch = if lost { Uuid::new_v4().as_u128() } else { stored };
+    let epoch = match (lost || stored == NONE, draws) {
+        (true, true) => Uuid::new_v4().as_u128(),
+        (true, false) => NONE,
+        (false, _) => stored,
+    };
     // A full disk must not keep a store that was killed from starting again.
-    if lost || opened_with.as_deref() != Some(sync.mark()) {
+    if epoch != stored || opened_with.as_deref() != Some(sync.mark()) {
         connection.execute(
             "UPDATE meta SET epoch = ?1, opened_with = ?2 WHERE id = 1",
             (epoch.to_be_bytes().as_slice(), sync.mark()),

@@ -41,6 +41,29 @@ pub enum StoreError {
         /// The database.
         path: PathBuf,
     },
+    /// A copy of a store was not finished.
+    #[error("{} is a backup that was broken off, and is to be made again", path.display())]
+    Unfinished {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A copy is to be where something is already.
+    #[error("{} is there already, and is no empty directory", path.display())]
+    Occupied {
+        /// Where it is to be.
+        path: PathBuf,
+    },
+    /// A copy is to be in what it is a copy of.
+    #[error("{} is inside the data directory {}", path.display(), dir.display())]
+    Within {
+        /// Where it is to be.
+        path: PathBuf,
+        /// The data directory.
+        dir: PathBuf,
+    },
+    /// Another copy is being made.
+    #[error("another backup or check is under way; try again when it has ended")]
+    Copying,
     /// This SQLite may lose commits when it resets its write-ahead log.
     #[error("SQLite {found} is older than {required} and may lose commits")]
     SqliteTooOld {

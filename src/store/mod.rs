@@ -5,6 +5,8 @@
 //! that may.
 
 mod appending;
+mod aside;
+mod backup;
 mod bases;
 mod blobs;
 mod condition;
@@ -16,6 +18,7 @@ mod histories;
 mod housekeeping;
 mod journal;
 mod lock;
+mod opening;
 mod options;
 mod packing;
 mod parts;
@@ -37,6 +40,7 @@ mod turns;
 use std::collections::HashSet;
 use std::io::{Cursor, Read};
 use std::ops::ControlFlow;
+use std::path::Path;
 
 use crate::board::{Digest, Epoch, Revision, SessionId};
 
@@ -47,8 +51,8 @@ pub use run::{Outcome, Run};
 pub use signing::{SIGNATURE_BYTES, SigningKey};
 pub use sqlite::SqliteStore;
 pub use stored::{
-    FileBytes, Health, JournalId, PageMax, Record, Stored, StoredBlob, StoredSession, SummaryRow,
-    TokenRow,
+    Copied, FileBytes, Health, IsOver, JournalId, PageMax, Record, Stored, StoredBlob,
+    StoredSession, SummaryRow, TokenRow,
 };
 
 /// An engine that keeps histories and blobs.
@@ -342,6 +346,23 @@ pub trait Store: Send + Sync {
     /// Whether the store takes writes.
     fn health(&self) -> Health;
 
+    /// Copies all of the store, of one moment after the call, into a directory that is absent or empty, while
+    /// others read and write. It is there whole and durable, or not at all. Opened, it is another store: it has
+    /// another epoch and signs with another key.
+    ///
+    /// # Errors
+    /// [`StoreError::Occupied`] or [`StoreError::Within`] where it may not be, [`StoreError::Copying`] while
+    /// another copy is made, [`StoreError::Full`], [`StoreError::Closed`] once it `is_over`, or why it cannot be
+    /// made.
+    fn back_up(&self, to: &Path, is_over: &IsOver) -> Result<Copied, StoreError>;
+
+    /// Lets somebody look at such a copy, which is gone afterwards.
+    ///
+    /// # Errors
+    /// As for [`back_up`](Self::back_up).
+    fn look_at(&self, is_over: &IsOver, look: &mut dyn FnMut(&dyn Store))
+    -> Result<(), StoreError>;
+
     /// The writer has nothing to write: a moment for the engine's own housekeeping, a short piece of it.
     /// Whether there is more to be done at once, if nothing is to be written still.
     fn idle(&self) -> bool;
@@ -353,6 +374,8 @@ pub trait Store: Send + Sync {
     fn close(&self) -> Result<(), StoreError>;
 }
 
+#[cfg(test)]
+mod backup_tests;
 #[cfg(test)]
 mod bases_tests;
 #[cfg(test)]

@@ -167,7 +167,7 @@ fn refuse_old_sqlite(found: i32) -> Result<(), StoreError> {
 }
 
 /// SQLite would make it readable for all; its log and index take over the mode that they find.
-fn create_file(path: &Path) -> Result<(), StoreError> {
+pub(super) fn create_file(path: &Path) -> Result<(), StoreError> {
     OpenOptions::new()
         .create(true)
         .truncate(false)

@@ -1,5 +1,5 @@
 //! The key with which this store signs: random, made once with the store and the same ever after. It is in no
-//! archive, and nothing shows it.
+//! archive and no backup, and nothing shows it.
 
 use std::fmt;
 

@@ -12,21 +12,21 @@ use std::sync::Arc;
 use super::blobs::Blobs;
 use super::condition::Condition;
 use super::database::Failure;
-use super::disk::{Room, create_dir, sync_dir};
+use super::disk::Room;
 use super::histories::{Base, Histories};
 use super::journal::Journal;
 use super::lock::Lock;
 use super::reading::{self, Readers};
 use super::turns::Turns;
 use super::{
-    FileBytes, Health, Outcome, PageMax, Record, Run, SigningKey, SqliteOptions, Store, StoreError,
-    Stored, StoredBlob, StoredSession, SummaryRow, SyncLevel, TokenRow, epoch, parts, schema,
-    summaries, tokens,
+    Copied, FileBytes, Health, IsOver, Outcome, PageMax, Record, Run, SigningKey, Store,
+    StoreError, Stored, StoredBlob, StoredSession, SummaryRow, TokenRow, parts, schema, summaries,
+    tokens,
 };
 use crate::board::{Digest, Epoch, Revision, SessionId};
 use parking_lot::{Mutex, RwLock};
 
-const DATABASE: &str = "blackboard.db";
+pub(super) const DATABASE: &str = "blackboard.db";
 
 /// How many summaries one transaction stores.
 const SUMMARIES_MAX: usize = 1_000;
@@ -34,12 +34,12 @@ const SUMMARIES_MAX: usize = 1_000;
 /// A store in a directory.
 #[derive(Debug)]
 pub struct SqliteStore {
-    path: PathBuf,
-    epoch: Epoch,
-    signing_key: SigningKey,
+    pub(super) path: PathBuf,
+    pub(super) epoch: Epoch,
+    pub(super) signing_key: SigningKey,
     pub(super) condition: Arc<Condition>,
     pub(super) room: Arc<Room>,
-    blobs: Blobs,
+    pub(super) blobs: Blobs,
     /// Gone after a clean stop.
     pub(super) journal: Mutex<Option<Journal>>,
     /// The journal's, so that nobody who reads waits for a sync.
@@ -49,55 +49,13 @@ pub struct SqliteStore {
     pub(super) putting: Turns<SessionId>,
     /// Taken by whoever settles.
     pub(super) settling: Mutex<()>,
+    /// Taken by whoever copies the store.
+    pub(super) copying: Mutex<()>,
     /// Last, so that the directory is released when nothing is open in it any more.
-    _lock: Lock,
+    pub(super) _lock: Lock,
 }
 
 impl SqliteStore {
-    /// Whether a directory has a store in it. Nothing is made or changed.
-    #[must_use]
-    pub fn is_in(dir: &Path) -> bool {
-        dir.join(DATABASE).is_file()
-    }
-
-    /// Opens the store in a data directory, or makes one; nobody else can until it is dropped.
-    ///
-    /// # Errors
-    /// [`StoreError::InUse`] if somebody has it, [`StoreError::NewerFormat`] or
-    /// [`StoreError::NotABlackboard`] if it is not ours to write to; otherwise why it could not be opened.
-    pub fn open(dir: &Path, options: SqliteOptions) -> Result<Self, StoreError> {
-        create_dir(dir)?;
-        let lock = Lock::take(dir)?;
-        let path = dir.join(DATABASE);
-        if !path.exists() && Blobs::are_in(dir) {
-            return Err(StoreError::DatabaseMissing { path });
-        }
-        let connection = schema::open(&path)?;
-        sync_dir(dir)?;
-        let epoch = epoch::begin(&connection, options.sync)?;
-        let signing_key = SigningKey::keep(&connection)?;
-        if options.sync == SyncLevel::Normal {
-            connection.execute_batch("PRAGMA synchronous = NORMAL")?;
-        }
-        let condition = Arc::new(Condition::new());
-        let room = Arc::new(Room { dir: dir.to_owned(), free_bytes_min: options.free_bytes_min });
-        let journal = Journal::open(connection, &path)?;
-        Ok(Self {
-            epoch,
-            signing_key,
-            blobs: Blobs::open(dir, Arc::clone(&room), Arc::clone(&condition))?,
-            histories: journal.histories(),
-            journal: Mutex::new(Some(journal)),
-            readers: Readers::new(&path),
-            putting: Turns::default(),
-            settling: Mutex::default(),
-            path,
-            condition,
-            room,
-            _lock: lock,
-        })
-    }
-
     fn append_to(&self, journal: &mut Journal, batch: &[Run]) -> Vec<Outcome> {
         let outcomes = journal.judge(batch, self.has_room_for(batch));
         let accepted = batch
@@ -390,6 +348,18 @@ impl Store for SqliteStore {
             Health::Ready | Health::Full => Health::Full,
             Health::Poisoned => Health::Poisoned,
         }
+    }
+
+    fn back_up(&self, to: &Path, is_over: &IsOver) -> Result<Copied, StoreError> {
+        self.back_up_to(to, is_over)
+    }
+
+    fn look_at(
+        &self,
+        is_over: &IsOver,
+        look: &mut dyn FnMut(&dyn Store),
+    ) -> Result<(), StoreError> {
+        self.look_at_copy(is_over, look)
     }
 
     fn idle(&self) -> bool {

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use uuid::Uuid;
@@ -110,6 +111,17 @@ impl FileBytes {
         Self { database: length(database), log: length(&database.with_extension("db-wal")) }
     }
 }
+/// What a copy of a store took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Copied {
+    /// How many bytes were written; linked blobs have none.
+    pub bytes: u64,
+    /// How many blobs it has.
+    pub blobs: u64,
+}
+
+/// Tells whether something that takes long is not wanted any more.
+pub type IsOver = Arc<dyn Fn() -> bool + Send + Sync>;
 
 /// Whether the store takes writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,6 +14,7 @@ mod agents;
 mod answer;
 mod archive;
 mod audit;
+mod backups;
 mod bad_input;
 mod bad_paths;
 mod bombs;

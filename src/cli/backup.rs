@@ -1,0 +1,75 @@
+//! `blackboard backup`
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Args;
+
+use super::Failure;
+use super::directory::{Directory, Unanswered};
+use crate::control::{AskError, BackedUp, Line, Request};
+use crate::store::{IsOver, Store as _, StoreError};
+
+/// Copy a data directory as it is at one moment, also while a server runs
+///
+/// The copy is a data directory like any other: 'check --data NEWDIR' says whether it is sound, and 'serve --data
+/// NEWDIR' serves it. It is there whole or not at all. It takes the room of the database; images are linked, and
+/// copied only to another file system. Tags and signed addresses from before are none of its own. A running
+/// server writes it itself, as its user and where it sees that path. What a broken one leaves ends with .partial and
+/// can be removed.
+#[derive(Args, Debug)]
+pub(super) struct Backup {
+    /// Directory to make, outside of the data directory; it may be there if it is empty
+    #[arg(long, env = "BLACKBOARD_BACKUP_TO", value_name = "NEWDIR")]
+    to: PathBuf,
+
+    #[command(flatten)]
+    directory: Directory,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum NotBackedUp {
+    #[error(transparent)]
+    Unanswered(#[from] Unanswered),
+    #[error(transparent)]
+    Ask(#[from] AskError),
+    #[error("cannot make the backup")]
+    Store(#[from] StoreError),
+    #[error("cannot tell where {} is", path.display())]
+    Path { path: PathBuf, source: io::Error },
+    #[error("the answer cannot be read: is the server of another version?")]
+    Unreadable(#[source] serde_json::Error),
+}
+
+impl Backup {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        let BackedUp { bytes, images } = self.back_up().map_err(Failure::failed)?;
+        eprintln!("backed up to {}: {bytes} bytes, {images} images", self.to.display());
+        Ok(())
+    }
+
+    fn back_up(&self) -> Result<BackedUp, NotBackedUp> {
+        self.directory.present()?;
+        // The server has a working directory of its own.
+        let to = std::path::absolute(&self.to)
+            .map_err(|source| NotBackedUp::Path { path: self.to.clone(), source })?;
+        match self.directory.open()? {
+            Some(store) => {
+                let never: IsOver = Arc::new(|| false);
+                let copied = store.back_up(&to, &never)?;
+                Ok(BackedUp { bytes: copied.bytes, images: copied.blobs })
+            }
+            None => self.ask(&to),
+        }
+    }
+
+    fn ask(&self, to: &Path) -> Result<BackedUp, NotBackedUp> {
+        let mut asking = self.directory.ask_server(&Request::Backup { to: to.to_owned() })?;
+        loop {
+            if let Line::Done(told) = asking.line()? {
+                return serde_json::from_str(&told).map_err(NotBackedUp::Unreadable);
+            }
+        }
+    }
+}

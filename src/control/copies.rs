@@ -1,0 +1,55 @@
+//! Copies of the running store: a backup, and a check.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::answer::{Answer, Done, Refusal, done};
+use crate::service::Service;
+
+/// What a backup took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BackedUp {
+    /// How many bytes were written; a linked image has none.
+    pub bytes: u64,
+    /// How many images it has.
+    pub images: u64,
+}
+
+/// What is wrong in one place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fault {
+    /// A sentence.
+    pub damaged: String,
+}
+
+/// What a check read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checked {
+    /// How many commits there are.
+    pub commits: u64,
+    /// How many sessions.
+    pub sessions: usize,
+    /// How many images they have.
+    pub images: usize,
+}
+
+pub(super) async fn backup(service: &Service, to: &Path) -> Done {
+    let to = PathBuf::from(to);
+    if !to.is_absolute() {
+        return Err(Refusal::Relative(to));
+    }
+    let copied = service.back_up(to).await?;
+    done(&BackedUp { bytes: copied.bytes, images: copied.blobs })
+}
+
+pub(super) async fn check(service: &Service, answer: &mut Answer) -> Done {
+    let soundness = service.check().await?;
+    for damaged in soundness.faults() {
+        let mut line = serde_json::to_string(&Fault { damaged }).map_err(Refusal::Unwritten)?;
+        line.push('\n');
+        answer.lines(&line).await?;
+    }
+    let (commits, sessions, images) = (soundness.commits, soundness.sessions, soundness.images);
+    done(&Checked { commits, sessions, images })
+}

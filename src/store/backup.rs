@@ -1,0 +1,178 @@
+//! A copy of the whole store as it is at one moment, made while others write: of the database by one read
+//! transaction, of the blobs by links.
+//!
+//! Blobs are durable before the commit that names them, so all that the database's copy names are there once
+//! that is made; what is removed from then on is put aside until the copy has them. The copy appears under its
+//! name when it is whole and synced. Until then its database has another name, which nobody opens.
+
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rusqlite::{Connection, OpenFlags};
+use uuid::Uuid;
+
+use super::disk::{DIR_MODE, Room, create_dir, sync_dir};
+use super::sqlite::DATABASE;
+use super::{Copied, IsOver, SqliteStore, Store, StoreError, schema};
+
+/// What the database of a copy is called until the copy is whole.
+const UNFINISHED: &str = "blackboard.db.partial";
+
+/// Where a copy is, in the data directory, that is made to be looked at.
+const LOOKED_AT: &str = "checking";
+
+/// After so many steps of SQLite it is asked whether the copy is still wanted: some microseconds.
+const STEPS_BETWEEN_ASKING: i32 = 1_000;
+
+/// Whether there is an unfinished copy in a directory.
+pub(super) fn is_unfinished(dir: &Path) -> bool {
+    dir.join(UNFINISHED).exists()
+}
+
+/// Removes what a crash left of a copy that was made to be looked at.
+pub(super) fn remove_looked_at(data: &Path) -> Result<(), StoreError> {
+    remove_all(&data.join(LOOKED_AT))
+}
+
+impl SqliteStore {
+    pub(super) fn back_up_to(&self, to: &Path, is_over: &IsOver) -> Result<Copied, StoreError> {
+        let to = self.target(to)?;
+        let _one = self.copying.try_lock().ok_or(StoreError::Copying)?;
+        self.copy_whole(&to, is_over)
+    }
+
+    /// Lets somebody look at a copy of the store, which is a store of its own and gone afterwards.
+    pub(super) fn look_at_copy(
+        &self,
+        is_over: &IsOver,
+        look: &mut dyn FnMut(&dyn Store),
+    ) -> Result<(), StoreError> {
+        let _one = self.copying.try_lock().ok_or(StoreError::Copying)?;
+        let place = self.data().join(LOOKED_AT);
+        remove_all(&place)?;
+        create_dir(&place)?;
+        let copy = place.join("store");
+        let looked = self.copy_whole(&copy, is_over).and_then(|_| {
+            look(&Self::open_unserved(&copy)?);
+            Ok(())
+        });
+        remove_all(&place).and(looked)
+    }
+
+    fn data(&self) -> &Path {
+        &self.room.dir
+    }
+
+    /// Where the copy is to be, if it may be there.
+    fn target(&self, to: &Path) -> Result<PathBuf, StoreError> {
+        let name = to.file_name().ok_or_else(|| StoreError::Occupied { path: to.to_owned() })?;
+        let parent = to.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let parent = parent.unwrap_or(Path::new("."));
+        let parent = fs::canonicalize(parent).map_err(StoreError::io(parent))?;
+        let data = fs::canonicalize(self.data()).map_err(StoreError::io(self.data()))?;
+        let to = parent.join(name);
+        if to.starts_with(&data) {
+            return Err(StoreError::Within { path: to, dir: data });
+        }
+        match fs::symlink_metadata(&to) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(to),
+            Err(error) => Err(StoreError::io(&to)(error)),
+            Ok(found) if found.is_dir() && is_empty(&to) => Ok(to),
+            Ok(_) => Err(StoreError::Occupied { path: to }),
+        }
+    }
+
+    fn copy_whole(&self, to: &Path, is_over: &IsOver) -> Result<Copied, StoreError> {
+        let draft = Draft::beside(to)?;
+        let room = Room { dir: draft.dir.clone(), free_bytes_min: self.room.free_bytes_min };
+        // From before the database is read.
+        let aside = self.blobs.put_removed_aside()?;
+        let bytes = self.copy_database(&draft.dir.join(UNFINISHED), &room, is_over)?;
+        let mut copied = Copied { bytes, ..Copied::default() };
+        aside.copy_to(&draft.dir.join("blobs"), &room, is_over, &mut copied)?;
+        drop(aside);
+        draft.finish(to)?;
+        Ok(copied)
+    }
+
+    /// Copies the database; how long the copy is.
+    fn copy_database(&self, to: &Path, room: &Room, is_over: &IsOver) -> Result<u64, StoreError> {
+        let name = to.to_str().ok_or_else(|| {
+            StoreError::io(to)(io::Error::new(io::ErrorKind::InvalidInput, "the path is no UTF-8"))
+        })?;
+        // SQLite takes a file that is empty, and leaves its mode.
+        schema::create_file(to)?;
+        let mut connection = schema::open_to_read(&self.path)?;
+        let pages: i64 = connection.pragma_query_value(None, "page_count", |row| row.get(0))?;
+        let page: i64 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
+        if !room.is_for(pages.saturating_mul(page).cast_unsigned()) {
+            return Err(StoreError::Full);
+        }
+        let asked = Arc::clone(is_over);
+        connection.progress_handler(STEPS_BETWEEN_ASKING, Some(move || asked()))?;
+        connection
+            .execute("VACUUM INTO ?1", [name])
+            .map_err(|error| if is_over() { StoreError::Closed } else { error.into() })?;
+        forget_identity(to)?;
+        let file = File::open(to).map_err(StoreError::io(to))?;
+        file.sync_all().map_err(StoreError::io(to))?;
+        Ok(file.metadata().map_err(StoreError::io(to))?.len())
+    }
+}
+
+/// Whoever serves the copy is another store: it draws an epoch and a key of its own when it is opened first.
+fn forget_identity(database: &Path) -> Result<(), StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let copy = Connection::open_with_flags(database, flags)?;
+    copy.execute_batch(
+        "PRAGMA journal_mode = MEMORY;
+         PRAGMA secure_delete = ON;
+         UPDATE meta SET epoch = zeroblob(16), opened_with = NULL, signing_key = NULL WHERE id = 1;",
+    )?;
+    Ok(())
+}
+
+/// A directory that is filled beside its place; dropped before it is finished, it is gone.
+struct Draft {
+    dir: PathBuf,
+}
+
+impl Draft {
+    fn beside(to: &Path) -> Result<Self, StoreError> {
+        let name = to.file_name().unwrap_or_default().to_string_lossy();
+        let dir = to.with_file_name(format!(".{name}.{}.partial", Uuid::new_v4().simple()));
+        DirBuilder::new().mode(DIR_MODE).create(&dir).map_err(StoreError::io(&dir))?;
+        Ok(Self { dir })
+    }
+
+    /// Gives it its name, which may be that of an empty directory.
+    fn finish(self, to: &Path) -> Result<(), StoreError> {
+        let database = self.dir.join(DATABASE);
+        fs::rename(self.dir.join(UNFINISHED), &database).map_err(StoreError::io(&database))?;
+        sync_dir(&self.dir)?;
+        fs::rename(&self.dir, to).map_err(StoreError::io(to))?;
+        to.parent().map_or(Ok(()), sync_dir)
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        if let Err(error) = remove_all(&self.dir) {
+            tracing::warn!(%error, "an unfinished copy is left behind; it can be removed");
+        }
+    }
+}
+
+fn is_empty(dir: &Path) -> bool {
+    fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_none())
+}
+
+fn remove_all(dir: &Path) -> Result<(), StoreError> {
+    match fs::remove_dir_all(dir) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(StoreError::io(dir)(error)),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}

@@ -1,0 +1,277 @@
+//! `backup` and `check` beside a running server: sound, with all that was acknowledged before, and nothing half.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::Instant;
+
+use reqwest::Method;
+use tokio::task::JoinHandle;
+
+use crate::answer::ask;
+use crate::crash_load::picture;
+use crate::harness::{Board, DEADLINE, Server, blackboard, finished};
+use crate::images::noise;
+
+fn run(command: &str, data: &Path, arguments: &[&str]) -> Output {
+    let data = data.to_str().expect("a path");
+    finished(&[&[command, "--data", data], arguments].concat())
+}
+
+fn back_up(data: &Path, to: &Path) -> Output {
+    run("backup", data, &["--to", to.to_str().expect("a path")])
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&[&*output.stdout, &*output.stderr].concat()).into_owned()
+}
+
+fn succeeds(output: &Output) {
+    assert!(output.status.success(), "{}", said(output));
+}
+
+/// A server on a copy of that directory.
+fn served(data: &Path) -> Server {
+    let mut server = Server::start();
+    assert!(server.stop().success());
+    fs::remove_dir_all(server.data()).expect("removed");
+    fs::create_dir_all(server.data().join("blobs")).expect("made");
+    fs::copy(data.join("blackboard.db"), server.data().join("blackboard.db")).expect("copied");
+    for home in fs::read_dir(data.join("blobs")).expect("a directory") {
+        let home = home.expect("an entry").path();
+        let to = server.data().join("blobs").join(home.file_name().expect("a name"));
+        fs::create_dir(&to).expect("made");
+        for blob in fs::read_dir(&home).expect("a directory") {
+            let blob = blob.expect("an entry").path();
+            fs::copy(&blob, to.join(blob.file_name().expect("a name"))).expect("copied");
+        }
+    }
+    server.start_again();
+    server
+}
+
+fn beside(server: &Server, name: &str) -> PathBuf {
+    server.data().with_file_name(name)
+}
+
+/// Writers of which each counts what was acknowledged.
+struct Writers {
+    acknowledged: Arc<[AtomicUsize; 8]>,
+    ended: Arc<AtomicBool>,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+impl Writers {
+    fn start(server: &Server) -> Self {
+        let acknowledged: Arc<[AtomicUsize; 8]> = Arc::default();
+        let ended = Arc::new(AtomicBool::new(false));
+        let tasks = (0..8).map(|writer| {
+            let (board, counts) = (server.board(&format!("w{writer}")), Arc::clone(&acknowledged));
+            let ended = Arc::clone(&ended);
+            tokio::spawn(async move {
+                for n in 0.. {
+                    if ended.load(Ordering::SeqCst) {
+                        break;
+                    }
+                    write(&board, writer, n).await;
+                    counts[writer].store(n + 1, Ordering::SeqCst);
+                }
+            })
+        });
+        let tasks = tasks.collect();
+        Self { acknowledged, ended, tasks }
+    }
+
+    fn acknowledged(&self) -> Vec<usize> {
+        self.acknowledged.iter().map(|count| count.load(Ordering::SeqCst)).collect()
+    }
+
+    async fn busy(&self) {
+        while self.acknowledged().iter().any(|count| *count < 20) {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    async fn end(self) {
+        self.ended.store(true, Ordering::SeqCst);
+        for task in self.tasks {
+            task.await.expect("a writer ends well");
+        }
+    }
+}
+
+/// Four append items, two screenshots, and two screenshots whose session they then delete.
+async fn write(board: &Board, writer: usize, n: usize) {
+    if writer < 4 {
+        board.post("requests", &format!("{{\"n\":{n}}}")).await.is(201);
+        return;
+    }
+    let image = if writer < 6 { picture(n as u64) } else { noise(20, 10) };
+    ask(board.typed(Method::POST, "screenshots", "image/png", image)).await.is(201);
+    if writer >= 6 {
+        board.delete("").await.is(200);
+    } else if n % 10 == 9 {
+        ask(board.to(Method::POST, "purge")).await.is(200);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn backups_under_load_are_sound_and_have_what_was_acknowledged_before() {
+    let server = Server::start();
+    let writers = Writers::start(&server);
+    writers.busy().await;
+    let mut made = Vec::new();
+    for n in 0..4 {
+        let before = writers.acknowledged();
+        let to = beside(&server, &format!("backup-{n}"));
+        let data = server.data();
+        let (output, to) =
+            tokio::task::spawn_blocking(move || (back_up(&data, &to), to)).await.expect("it ran");
+        succeeds(&output);
+        made.push((to, before));
+    }
+    let data = server.data();
+    let checked = tokio::task::spawn_blocking(move || run("check", &data, &[])).await;
+    succeeds(&checked.expect("it ran"));
+    writers.end().await;
+    for (to, before) in &made {
+        succeeds(&run("check", to, &[]));
+        let restored = served(to);
+        for (writer, least) in before.iter().enumerate().take(6) {
+            let log = if writer < 4 { "requests" } else { "screenshots" };
+            let page = restored.board(&format!("w{writer}")).get(&format!("{log}?limit=1")).await;
+            let count = page.is(200).json()["count"].as_u64().expect("a count");
+            assert!(count as usize >= *least, "{log} of {writer}: {count} < {least}");
+        }
+    }
+    succeeds(&run("check", &server.data(), &[]));
+}
+
+#[tokio::test]
+async fn a_backup_made_without_a_server_is_the_same_board_with_other_tags() {
+    let mut server = Server::start();
+    let board = server.board("s");
+    board.post("requests", "{}").await.is(201);
+    ask(board.typed(Method::POST, "screenshots", "image/png", noise(20, 10))).await.is(201);
+    let before = board.get("requests").await;
+    let whole = board.dictionary().await;
+    assert!(server.stop().success());
+    let to = beside(&server, "backup");
+    succeeds(&back_up(&server.data(), &to));
+    succeeds(&run("check", &to, &[]));
+    let (one, two) = (served(&to), served(&to));
+    let mut tags = vec![before.etag()];
+    for restored in [one, two] {
+        let board = restored.board("s");
+        assert_eq!(board.dictionary().await, whole);
+        let known = board.to(Method::GET, "requests").header("if-none-match", before.etag());
+        tags.push(ask(known).await.is(200).etag());
+    }
+    tags.sort_unstable();
+    tags.dedup();
+    assert_eq!(tags.len(), 3, "{tags:?}");
+    server.start_again();
+    assert_eq!(server.board("s").get("requests").await.etag(), before.etag());
+}
+
+#[tokio::test]
+async fn a_backup_has_no_more_than_database_and_images() {
+    let server = Server::start();
+    server.made("s").await;
+    fs::write(server.data().join("admin-token"), "bb_canary").expect("written");
+    let to = beside(&server, "backup");
+    succeeds(&back_up(&server.data(), &to));
+    let mut names: Vec<_> = fs::read_dir(&to)
+        .expect("a directory")
+        .map(|entry| entry.expect("an entry").file_name())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["blackboard.db", "blobs"]);
+    // Once more would write over it.
+    let again = back_up(&server.data(), &to);
+    assert_eq!(again.status.code(), Some(1));
+    let line = format!("error: {} is there already, and is no empty directory\n", to.display());
+    assert_eq!(said(&again), line);
+    let within = back_up(&server.data(), &server.data().join("backup"));
+    assert!(said(&within).contains("is inside the data directory"), "{}", said(&within));
+    assert_eq!(within.status.code(), Some(1));
+}
+
+#[tokio::test]
+async fn a_server_killed_while_it_makes_a_backup_leaves_none_that_opens() {
+    let mut server = Server::start();
+    let board = server.board("s");
+    let item = format!("{{\"x\":\"{}\"}}", "x".repeat(900_000));
+    for _ in 0..30 {
+        board.post("requests", &item).await.is(201);
+    }
+    for n in 0..4 {
+        let to = beside(&server, &format!("backup-{n}"));
+        let mut client = blackboard(&["backup", "--data"])
+            .arg(server.data())
+            .arg("--to")
+            .arg(&to)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the binary runs");
+        let begun = Instant::now();
+        // In the first rounds as soon as there is anything, later when it is whole.
+        let partial = |path: PathBuf| path.extension().is_some_and(|end| end == "partial");
+        let is_begun = || {
+            let mut entries = fs::read_dir(to.parent().expect("a parent")).expect("a directory");
+            entries.any(|entry| partial(entry.expect("an entry").path()))
+        };
+        while !(if n < 3 { is_begun() || to.exists() } else { to.exists() }) {
+            assert!(begun.elapsed() < DEADLINE, "no backup begins");
+            thread::yield_now();
+        }
+        server.kill();
+        let is_done = client.wait().expect("an end").success();
+        assert!(!is_done || to.exists());
+        for entry in fs::read_dir(to.parent().expect("a parent")).expect("a directory") {
+            let path = entry.expect("an entry").path();
+            if !partial(path.clone()) {
+                continue;
+            }
+            // An empty directory is one like any other.
+            if fs::read_dir(&path).expect("a directory").next().is_some() {
+                assert_eq!(run("check", &path, &[]).status.code(), Some(1));
+                let served = run("serve", &path, &["--listen", "127.0.0.1:0"]);
+                assert_eq!(served.status.code(), Some(1), "a broken backup is served");
+            }
+            fs::remove_dir_all(path).expect("removed");
+        }
+        if to.exists() {
+            succeeds(&run("check", &to, &[]));
+        }
+        server.start_again();
+    }
+    assert_eq!(server.board("s").get("requests?limit=1").await.json()["count"], 30);
+}
+
+#[tokio::test]
+async fn check_beside_a_running_server_finds_what_is_damaged_and_leaves_nothing() {
+    let server = Server::start();
+    let board = server.board("s");
+    let image = noise(60, 50);
+    ask(board.typed(Method::POST, "screenshots", "image/png", image)).await.is(201);
+    let sound = run("check", &server.data(), &[]);
+    succeeds(&sound);
+    assert_eq!(said(&sound), "sound: 1 commits, 1 sessions, 1 images\n");
+    let home = fs::read_dir(server.data().join("blobs")).expect("blobs").next();
+    let home = home.expect("a session").expect("an entry").path();
+    let blob = fs::read_dir(home).expect("a directory").next().expect("a blob").unwrap().path();
+    let mut bytes = fs::read(&blob).expect("bytes");
+    bytes[100] ^= 1;
+    fs::write(&blob, bytes).expect("written");
+    let found = run("check", &server.data(), &[]);
+    assert_eq!(found.status.code(), Some(1));
+    assert!(said(&found).contains("damaged: image "), "{}", said(&found));
+    assert!(said(&found).contains("is damaged in 1 places"), "{}", said(&found));
+    assert!(!server.data().join("checking").exists());
+    board.post("requests", "{}").await.is(201);
+}
