@@ -133,7 +133,7 @@ pub async fn run(config: Config) -> Result<(), Error> {
         tracing::info!(target: LISTENING, url = %format_args!("http://{address}/metrics"), "serving metrics");
     }
     let serving = serve(listener, router, limits, shutdown.clone());
-    let controlled = answer_commands(socket, &service, shutdown.clone());
+    let controlled = answer_commands(socket, &service, tokens.clone(), shutdown.clone());
     let observing = OptionFuture::from(
         metrics.map(|(listener, _)| serve(listener, observed, OBSERVERS, shutdown.clone())),
     );
@@ -155,9 +155,14 @@ fn control_socket(data: &Path) -> Option<Socket> {
     told.ok()
 }
 
-async fn answer_commands(socket: Option<Socket>, service: &Service, shutdown: CancellationToken) {
+async fn answer_commands(
+    socket: Option<Socket>,
+    service: &Service,
+    tokens: Tokens,
+    shutdown: CancellationToken,
+) {
     if let Some(socket) = socket {
-        control::serve(socket, service.clone(), shutdown).await;
+        control::serve(socket, service.clone(), tokens, shutdown).await;
     }
 }
 

@@ -3,10 +3,13 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 use crate::board::{NAME_BYTES_MAX, SessionName};
 
 /// A pattern of sessions' names: `*` stands for any characters, also for none; all else for itself.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct SessionPattern(String);
 
 /// The text is no pattern.
@@ -62,6 +65,20 @@ fn matches(pattern: &[u8], name: &[u8]) -> bool {
 impl fmt::Display for SessionPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+impl TryFrom<String> for SessionPattern {
+    type Error = InvalidPattern;
+
+    fn try_from(text: String) -> Result<Self, InvalidPattern> {
+        text.parse()
+    }
+}
+
+impl From<SessionPattern> for String {
+    fn from(pattern: SessionPattern) -> Self {
+        pattern.0
     }
 }
 

@@ -3,8 +3,11 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 /// One kind of thing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Scope {
     /// To read boards.
     Read,
@@ -13,6 +16,7 @@ pub enum Scope {
     /// Everything: also to purge a history, to take archives in, and whatever the others allow.
     Admin,
     /// With a token of an agent: to read the memories of other agents too.
+    #[serde(rename = "memory:read")]
     MemoryRead,
 }
 

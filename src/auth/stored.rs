@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::secret::SecretHash;
-use super::{InvalidPattern, InvalidScope, PATTERNS_MAX, Token, TokenId};
+use super::{PATTERNS_MAX, Scope, SessionPattern, Token, TokenId};
 use crate::board::{AgentName, Digest, Timestamp, TokenName};
 
 /// The form that is written, and the only one that is read.
@@ -19,8 +19,8 @@ struct StoredToken {
     name: TokenName,
     /// SHA-256 of the token, in hexadecimal digits.
     hash: String,
-    scopes: Vec<String>,
-    sessions: Vec<String>,
+    scopes: Vec<Scope>,
+    sessions: Vec<SessionPattern>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     agent: Option<AgentName>,
     created_at: Timestamp,
@@ -41,10 +41,6 @@ pub(super) enum Unreadable {
     Hash,
     #[error("it has {0} patterns of sessions")]
     Patterns(usize),
-    #[error(transparent)]
-    Scope(#[from] InvalidScope),
-    #[error(transparent)]
-    Pattern(#[from] InvalidPattern),
 }
 
 /// The bytes of a token with its hash.
@@ -53,8 +49,8 @@ pub(super) fn encode(token: &Token, hash: &SecretHash) -> Result<Vec<u8>, serde_
         form: FORM,
         name: token.name.clone(),
         hash: Digest(hash.0).to_string(),
-        scopes: token.scopes.iter().map(|scope| scope.to_string()).collect(),
-        sessions: token.sessions.iter().map(ToString::to_string).collect(),
+        scopes: token.scopes.iter().collect(),
+        sessions: token.sessions.clone(),
         agent: token.agent.clone(),
         created_at: token.created_at,
         expires_at: token.expires_at,
@@ -72,13 +68,11 @@ pub(super) fn decode(id: Uuid, bytes: &[u8]) -> Result<(Token, SecretHash), Unre
         return Err(Unreadable::Patterns(stored.sessions.len()));
     }
     let hash = Digest::from_hex(&stored.hash).ok_or(Unreadable::Hash)?;
-    let scopes = stored.scopes.iter().map(|scope| scope.parse()).collect::<Result<_, _>>()?;
-    let sessions = stored.sessions.iter().map(|text| text.parse()).collect::<Result<_, _>>()?;
     let token = Token {
         id: TokenId(id),
         name: stored.name,
-        scopes,
-        sessions,
+        scopes: stored.scopes.into_iter().collect(),
+        sessions: stored.sessions,
         agent: stored.agent,
         created_at: stored.created_at,
         expires_at: stored.expires_at,
@@ -90,7 +84,6 @@ pub(super) fn decode(id: Uuid, bytes: &[u8]) -> Result<(Token, SecretHash), Unre
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::Scope;
 
     #[test]
     fn a_token_is_these_bytes_and_stays_so() {

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::secret::SecretHash;
 use super::stored::{decode, encode};
 use super::{Caller, Grant, NewToken, PATTERNS_MAX, Secret, Token, TokenId, TokenLimits};
-use crate::board::{Timestamp, TokenName};
+use crate::board::{Code, Timestamp, TokenName};
 use crate::service::Clock;
 use crate::store::{Store, StoreError};
 
@@ -50,6 +50,20 @@ pub enum AuthError {
     /// The store cannot keep it.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+impl AuthError {
+    /// Its stable code.
+    #[must_use]
+    pub const fn code(&self) -> Code {
+        match self {
+            Self::NameTaken { .. } | Self::Known { .. } | Self::TooMany | Self::Nothing => {
+                Code::InvalidField
+            }
+            Self::Unknown(_) => Code::Unauthorized,
+            Self::Random(_) | Self::Unstorable(_) | Self::Store(_) => Code::Internal,
+        }
+    }
 }
 
 /// Why a request has no rights.

@@ -9,10 +9,11 @@ use std::sync::Arc;
 use clap::Args;
 use tokio::runtime::{Builder, Runtime};
 
+use crate::auth::{TokenLimits, Tokens};
 use crate::board::Policy;
 use crate::control::{self, AskError, Asking, Request, converse};
 use crate::service::{Clock, LoadError, Options, Service};
-use crate::store::{SqliteStore, StoreError};
+use crate::store::{SqliteStore, Store, StoreError};
 
 #[derive(Args, Clone, Debug)]
 pub(super) struct Directory {
@@ -54,6 +55,7 @@ pub(super) enum Answering {
 pub(super) struct Here {
     runtime: Runtime,
     service: Service,
+    tokens: Tokens,
 }
 
 impl Directory {
@@ -89,8 +91,12 @@ impl Directory {
         };
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let (clock, options) = (Clock::system(), Options::default());
-        let service = Service::start_with(Arc::new(store), policy, clock, options)?;
-        Ok(Answering::Here(Box::new(Here { runtime, service })))
+        let store: Arc<dyn Store> = Arc::new(store);
+        let limits = TokenLimits { rate: None, streams_max: 0 };
+        let tokens = Tokens::open(Arc::clone(&store), clock.clone(), limits)
+            .map_err(|source| Unanswered::Store { data: self.data.clone(), source })?;
+        let service = Service::start_with(store, policy, clock, options)?;
+        Ok(Answering::Here(Box::new(Here { runtime, service, tokens })))
     }
 
     /// Asks the server that has the directory.
@@ -118,10 +124,10 @@ impl Here {
     fn ask(&self, request: &Request) -> Result<Asking, Unanswered> {
         let (asking, answering) = UnixStream::pair()?;
         answering.set_nonblocking(true)?;
-        let service = self.service.clone();
+        let (service, tokens) = (self.service.clone(), self.tokens.clone());
         self.runtime.spawn(async move {
             match tokio::net::UnixStream::from_std(answering) {
-                Ok(stream) => converse(stream, &service).await,
+                Ok(stream) => converse(stream, &service, &tokens).await,
                 Err(error) => tracing::error!(%error, "a pair of sockets cannot be used"),
             }
         });

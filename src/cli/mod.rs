@@ -8,6 +8,7 @@ mod healthcheck;
 mod import;
 mod openapi;
 mod serve;
+mod token;
 
 use std::error::Error;
 
@@ -24,6 +25,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Serve(serve::Serve),
+    Token(token::Token),
     Backup(backup::Backup),
     Check(check::Check),
     Export(export::Export),
@@ -71,6 +73,7 @@ impl Cli {
     pub fn run(self) -> Result<(), Failure> {
         match self.command {
             Command::Serve(serve) => serve.run(),
+            Command::Token(token) => token.run(),
             Command::Backup(backup) => backup.run(),
             Command::Check(check) => check.run(),
             Command::Export(export) => export.run(),
@@ -94,7 +97,10 @@ mod tests {
 
     #[test]
     fn every_flag_is_an_environment_variable_too() {
-        for command in Cli::command().get_subcommands() {
+        let mut top = Cli::command();
+        top.build();
+        let nested = top.get_subcommands().flat_map(clap::Command::get_subcommands);
+        for command in top.get_subcommands().chain(nested) {
             for arg in command.get_arguments() {
                 let Some(flag) = arg.get_long() else { continue };
                 let env = arg.get_env().and_then(|env| env.to_str());

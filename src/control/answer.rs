@@ -11,6 +11,7 @@ use tokio::net::unix::OwnedWriteHalf;
 use tokio::time::timeout;
 
 use super::request::Request;
+use crate::auth::AuthError;
 use crate::board::{Code, SessionName};
 use crate::chain::Chain;
 use crate::service::ServiceError;
@@ -46,6 +47,8 @@ pub(super) enum Refusal {
     Relative(PathBuf),
     #[error(transparent)]
     Service(#[from] ServiceError),
+    #[error(transparent)]
+    Auth(#[from] AuthError),
     #[error("the connection broke")]
     Broken(#[from] io::Error),
     #[error("the answer has no JSON form")]
@@ -59,6 +62,7 @@ impl Refusal {
             Self::Unknown(_) | Self::Relative(_) => Code::InvalidField,
             Self::NoSession(_) => Code::SessionNotFound,
             Self::Service(error) => error.code(),
+            Self::Auth(error) => error.code(),
             Self::Broken(_) | Self::Unwritten(_) => Code::Internal,
         }
     }

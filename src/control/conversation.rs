@@ -9,19 +9,20 @@ use tokio::time::timeout;
 
 use super::answer::{Answer, Done, Refusal, SILENCE_MAX};
 use super::request::Request;
-use super::{archives, copies};
+use super::{archives, copies, tokens};
+use crate::auth::{NewToken, Tokens};
 use crate::service::Service;
 
 /// A longer request is none.
 const REQUEST_BYTES_MAX: u64 = 64 << 10;
 
 /// Carries out the one request of a connection.
-pub async fn converse(stream: UnixStream, service: &Service) {
+pub async fn converse(stream: UnixStream, service: &Service, tokens: &Tokens) {
     let (input, output) = stream.into_split();
     let (mut input, mut answer) = (BufReader::new(input), Answer::to(output));
     match read(&mut input).await {
         Ok(request) => {
-            let done = carry_out(&request, service, &mut input, &mut answer).await;
+            let done = carry_out(&request, service, tokens, &mut input, &mut answer).await;
             answer.end(Some(&request), done).await;
         }
         Err(refusal) => answer.end(None, Err(refusal)).await,
@@ -42,6 +43,7 @@ async fn read(input: &mut BufReader<OwnedReadHalf>) -> Result<Request, Refusal> 
 async fn carry_out(
     request: &Request,
     service: &Service,
+    of_store: &Tokens,
     input: &mut BufReader<OwnedReadHalf>,
     answer: &mut Answer,
 ) -> Done {
@@ -49,6 +51,18 @@ async fn carry_out(
         Request::Sessions {} => archives::sessions(service, answer).await,
         Request::Export { session } => archives::export(service, session, answer).await,
         Request::Import { session } => archives::import(service, session, input).await,
+        Request::CreateToken { name, scopes, sessions, agent, expires } => {
+            let asked = NewToken {
+                name: name.clone(),
+                scopes: scopes.iter().copied().collect(),
+                sessions: sessions.clone(),
+                agent: agent.clone(),
+                expires_at: expires.map(|expires| of_store.now().after(expires)),
+            };
+            tokens::create(of_store, asked, answer).await
+        }
+        Request::Tokens {} => tokens::list(of_store, answer).await,
+        Request::RevokeToken { token } => tokens::revoke(of_store, token.clone(), answer).await,
         Request::Backup { to } => unless_gone(input, copies::backup(service, to)).await,
         Request::Check {} => unless_gone(input, copies::check(service, answer)).await,
     }

@@ -15,6 +15,7 @@ mod copies;
 mod request;
 mod server;
 mod socket;
+mod tokens;
 
 pub use asking::{AskError, Asking, Line};
 pub use conversation::converse;
@@ -22,3 +23,4 @@ pub use copies::{BackedUp, Checked, Fault};
 pub use request::{Request, Sought};
 pub use server::serve;
 pub use socket::{SOCKET, Socket, connect};
+pub use tokens::{MadeToken, TokenLine};

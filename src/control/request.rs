@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::board::SessionName;
+use crate::auth::{Scope, SessionPattern};
+use crate::board::{AgentName, SessionName, TokenName, Ttl};
 
 /// A request, as its line has it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,6 +23,26 @@ pub enum Request {
     Import {
         /// The name that it gets, which must have none yet.
         session: SessionName,
+    },
+    /// Make a token: a line [`TokenLine`](super::TokenLine), and the token itself in what was done.
+    CreateToken {
+        /// What it is called.
+        name: TokenName,
+        /// What it may do.
+        scopes: Vec<Scope>,
+        /// Which sessions it reaches.
+        sessions: Vec<SessionPattern>,
+        /// The agent as which it writes.
+        agent: Option<AgentName>,
+        /// How long it lives.
+        expires: Option<Ttl>,
+    },
+    /// All tokens: a line [`TokenLine`](super::TokenLine) each, the oldest first.
+    Tokens {},
+    /// End a token: a line [`TokenLine`](super::TokenLine).
+    RevokeToken {
+        /// Its name or id.
+        token: String,
     },
     /// A copy of the whole store, as a data directory.
     Backup {
@@ -45,6 +66,9 @@ impl fmt::Display for Request {
             Self::Sessions {} => "sessions",
             Self::Export { .. } => "export",
             Self::Import { .. } => "import",
+            Self::CreateToken { .. } => "create token",
+            Self::Tokens {} => "tokens",
+            Self::RevokeToken { .. } => "revoke token",
             Self::Backup { .. } => "backup",
             Self::Check {} => "check",
         })

@@ -10,6 +10,7 @@ use tokio_util::task::TaskTracker;
 
 use super::conversation::converse;
 use super::socket::Socket;
+use crate::auth::Tokens;
 use crate::service::Service;
 
 /// How many requests are carried out at once; others wait in the system's queue.
@@ -20,9 +21,11 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Answers at the socket until `shutdown`, and ends what is still under way then: who asked sees that it broke
 /// off.
-pub async fn serve(socket: Socket, service: Service, shutdown: CancellationToken) {
+pub async fn serve(socket: Socket, service: Service, tokens: Tokens, shutdown: CancellationToken) {
     let (tasks, slots) = (TaskTracker::new(), Arc::new(Semaphore::new(CONVERSATIONS_MAX)));
-    shutdown.run_until_cancelled(accept(&socket, &service, &tasks, slots, &shutdown)).await;
+    shutdown
+        .run_until_cancelled(accept(&socket, (&service, &tokens), &tasks, slots, &shutdown))
+        .await;
     drop(socket);
     tasks.close();
     tasks.wait().await;
@@ -31,7 +34,7 @@ pub async fn serve(socket: Socket, service: Service, shutdown: CancellationToken
 /// Accepts for ever.
 async fn accept(
     socket: &Socket,
-    service: &Service,
+    (service, tokens): (&Service, &Tokens),
     tasks: &TaskTracker,
     slots: Arc<Semaphore>,
     shutdown: &CancellationToken,
@@ -40,9 +43,10 @@ async fn accept(
     while let Ok(slot) = Arc::clone(&slots).acquire_owned().await {
         match socket.accept().await {
             Ok(stream) => {
-                let (service, shutdown) = (service.clone(), shutdown.clone());
+                let (service, tokens) = (service.clone(), tokens.clone());
+                let shutdown = shutdown.clone();
                 tasks.spawn(async move {
-                    shutdown.run_until_cancelled(converse(stream, &service)).await;
+                    shutdown.run_until_cancelled(converse(stream, &service, &tokens)).await;
                     drop(slot);
                 });
             }
