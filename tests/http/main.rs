@@ -50,6 +50,7 @@ mod image_route;
 mod images;
 mod linear;
 mod logs;
+mod matrix;
 mod metrics;
 mod ndjson;
 mod openapi;

@@ -1,0 +1,366 @@
+//! Who may do what: every operation of the document, asked by each kind of caller.
+//!
+//! An operation that has no row here fails the test, so that none comes without somebody having thought of it.
+
+use std::collections::BTreeMap;
+use std::process::{Command, Stdio};
+
+use reqwest::Method;
+use serde_json::Value;
+
+use crate::answer::{Answer, ask};
+use crate::harness::{Server, blackboard};
+
+/// What somebody must have to be let through, by the rules of the contract.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Needs {
+    /// Nothing: it is for everybody.
+    Nothing,
+    Read,
+    Write,
+    Admin,
+    /// To read, of every session there may be.
+    ReadAll,
+    /// To read, with the sight of every agent's memory.
+    ReadMemories,
+    /// To read the memory of agent A.
+    ReadMemoryOfA,
+    /// To write the memory of agent A.
+    WriteMemoryOfA,
+    /// To write the memories of all agents.
+    WriteMemories,
+}
+
+use Needs::{
+    Admin, Nothing, Read, ReadAll, ReadMemories, ReadMemoryOfA, Write, WriteMemories,
+    WriteMemoryOfA,
+};
+
+/// A row: the operation, what it needs, what is sent, and what those get who may.
+type Row = (&'static str, Needs, &'static str, u16);
+
+const LINE: &str = "{\"step\":1}";
+
+/// Whether a path names a session follows from the document. What is sent makes each operation succeed, on a board
+/// that `filled` made.
+#[rustfmt::skip]
+const ROWS: &[Row] = &[
+    ("healthz", Nothing, "", 200),
+    ("readyz", Nothing, "", 200),
+    ("get_openapi_yaml", Nothing, "", 200),
+    ("get_openapi_json", Nothing, "", 200),
+    ("find_docs", Nothing, "", 308),
+    ("get_docs", Nothing, "", 200),
+    ("metrics", ReadAll, "", 200),
+    ("list_sessions", Read, "", 200),
+    ("list_questions", Read, "", 200),
+    ("follow_sessions", Read, "", 200),
+    ("describe_session", Read, "", 200),
+    ("put_session", Write, "{}", 200),
+    ("delete_session", WriteMemories, "", 200),
+    ("fork_session", Write, "{\"to\":\"mine-2\"}", 201),
+    ("restore_session", WriteMemories, "{\"at\":1}", 200),
+    ("purge_session", Admin, "", 200),
+    ("get_blackboard", Read, "", 200),
+    ("put_blackboard", Write, "{}", 200),
+    ("clear_blackboard", Write, "", 200),
+    ("get_prompt", Read, "", 200),
+    ("get_log", Read, "", 200),
+    ("append_to_log", Write, LINE, 201),
+    ("replace_log", Write, "[]", 200),
+    ("remove_entries", Write, "", 200),
+    ("get_entry", Read, "", 200),
+    ("put_entry", Write, LINE, 200),
+    ("patch_entry", Write, LINE, 200),
+    ("delete_entry", Write, "", 200),
+    ("get_screenshots", Read, "", 200),
+    ("append_to_screenshots", Write, LINE, 201),
+    ("replace_screenshots", Write, "[]", 200),
+    ("remove_from_screenshots", Write, "", 200),
+    ("get_screenshot", Read, "", 200),
+    ("put_screenshot", Write, LINE, 200),
+    ("patch_screenshot", Write, LINE, 200),
+    ("delete_screenshot", Write, "", 200),
+    ("get_image", Read, "", 200),
+    ("get_memory", ReadMemoryOfA, "", 200),
+    ("append_to_memory", WriteMemoryOfA, LINE, 201),
+    ("replace_memory", WriteMemoryOfA, "[]", 200),
+    ("remove_from_memory", WriteMemoryOfA, "", 200),
+    ("get_memory_entry", ReadMemoryOfA, "", 200),
+    ("put_memory_entry", WriteMemoryOfA, LINE, 200),
+    ("patch_memory_entry", WriteMemoryOfA, LINE, 200),
+    ("delete_memory_entry", WriteMemoryOfA, "", 200),
+    ("get_memory_cost", ReadMemoryOfA, "", 200),
+    ("answer_question", Write, "{\"answer\":\"yes\"}", 200),
+    ("claim_request", Write, "{\"ttl\":\"60s\"}", 200),
+    ("release_request", Write, "", 200),
+    ("finish_request", Write, "{}", 200),
+    ("get_whole_state", Read, "", 200),
+    ("put_whole_state", Write, "{}", 200),
+    ("patch_whole_state", Write, "{}", 200),
+    ("delete_whole_state", Write, "", 200),
+    ("get_state", Read, "", 200),
+    ("put_state", Write, "1", 200),
+    ("patch_state", Write, "{}", 200),
+    ("delete_state", Write, "", 200),
+    ("transact", Write, "{\"then\":[{\"add\":\"n\",\"value\":1}]}", 200),
+    ("list_agents", Read, "", 200),
+    ("delete_agents", WriteMemories, "", 200),
+    ("get_agent", Read, "", 200),
+    ("put_agent", Write, "{}", 200),
+    ("patch_agent", Write, "{}", 200),
+    ("delete_agent", WriteMemoryOfA, "", 200),
+    ("follow_session", Read, "", 200),
+    ("list_checkpoints", Read, "", 200),
+    ("put_checkpoint", Write, "{\"name\":\"other\"}", 201),
+    ("delete_checkpoint", Write, "", 200),
+    ("diff_session", Read, "", 200),
+    ("audit_session", Read, "", 200),
+    ("get_archive", ReadMemories, "", 200),
+    ("put_archive", Admin, "", 201),
+];
+
+/// Who asks. All but those named otherwise reach every session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Who {
+    NoToken,
+    Wrong,
+    Expired,
+    Revoked,
+    Reader,
+    Writer,
+    Admin,
+    /// Agent A, who reads and writes.
+    OwnAgent,
+    /// Agent B, who reads and writes.
+    OtherAgent,
+    /// Agent B, who may read the memories of others.
+    OtherAgentWithSight,
+    /// Somebody who reads and writes other sessions.
+    OtherSession,
+}
+
+const ALL: [Who; 11] = [
+    Who::NoToken,
+    Who::Wrong,
+    Who::Expired,
+    Who::Revoked,
+    Who::Reader,
+    Who::Writer,
+    Who::Admin,
+    Who::OwnAgent,
+    Who::OtherAgent,
+    Who::OtherAgentWithSight,
+    Who::OtherSession,
+];
+
+/// What the rules say, without looking at how the server decides: the status of a refusal, or none.
+fn refusal(needs: Needs, in_session: bool, who: Who) -> Option<u16> {
+    use Who::{
+        Expired, NoToken, OtherAgent, OtherAgentWithSight, OtherSession, OwnAgent, Reader, Revoked,
+        Writer, Wrong,
+    };
+    if needs == Nothing {
+        return None;
+    }
+    let reads = matches!(needs, Read | ReadAll | ReadMemories | ReadMemoryOfA);
+    match who {
+        NoToken | Wrong | Expired | Revoked => Some(401),
+        Who::Admin => None,
+        _ if needs == Admin => Some(403),
+        Reader => (!reads).then_some(403),
+        Writer => reads.then_some(403),
+        OtherSession if in_session => Some(404),
+        OtherSession => (needs == ReadAll).then_some(403),
+        OwnAgent => matches!(needs, ReadMemories | WriteMemories).then_some(403),
+        OtherAgent => {
+            let foreign = [ReadMemories, ReadMemoryOfA, WriteMemoryOfA, WriteMemories];
+            foreign.contains(&needs).then_some(403)
+        }
+        OtherAgentWithSight => [WriteMemoryOfA, WriteMemories].contains(&needs).then_some(403),
+    }
+}
+
+/// Runs `blackboard token` on the running server's directory, and gives what it prints.
+pub(crate) fn token(server: &Server, arguments: &[&str]) -> String {
+    let data = server.data();
+    let mut command: Command = blackboard(&[&["token"], arguments, &["--data"]].concat());
+    let output = command.arg(data).stderr(Stdio::inherit()).output().expect("it runs");
+    assert!(output.status.success(), "{arguments:?}: {output:?}");
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+struct House {
+    server: Server,
+    tokens: BTreeMap<Who, Option<String>>,
+    archive: String,
+}
+
+impl House {
+    async fn new() -> Self {
+        let server = Server::start_with(&["--token-rate", "0"]);
+        let made = |arguments: &[&str]| Some(token(&server, &[&["create"], arguments].concat()));
+        let agent = |name, agent, scopes| {
+            made(&["--name", name, "--agent", agent, "--scopes", scopes])
+        };
+        let tokens = ALL.into_iter().map(|who| {
+            let token = match who {
+                Who::NoToken => None,
+                Who::Wrong => Some(format!("bb_{}", "A".repeat(43))),
+                Who::Expired => made(&["--name", "expired", "--scopes", "admin", "--expires", "1ms"]),
+                Who::Revoked => made(&["--name", "revoked", "--scopes", "admin"]),
+                Who::Reader => made(&["--name", "reader", "--scopes", "read"]),
+                Who::Writer => made(&["--name", "writer", "--scopes", "write"]),
+                Who::Admin => made(&["--name", "admin", "--scopes", "admin"]),
+                Who::OwnAgent => agent("a", "A", "read,write"),
+                Who::OtherAgent => agent("b", "B", "read,write"),
+                Who::OtherAgentWithSight => agent("c", "B", "read,write,memory:read"),
+                Who::OtherSession => made(&["--name", "other", "--sessions", "other-*"]),
+            };
+            (who, token)
+        });
+        let tokens = tokens.collect();
+        token(&server, &["revoke", "revoked"]);
+        let mut house = Self { server, tokens, archive: String::new() };
+        house.fill("source").await;
+        let archive = house.send(Who::Admin, Method::GET, "/v1/sessions/source/archive", "", "").await;
+        house.archive = archive.is(200).text().to_owned();
+        house
+    }
+
+    async fn send(
+        &self,
+        who: Who,
+        method: Method,
+        path: &str,
+        media_type: &str,
+        body: &str,
+    ) -> Answer {
+        let mut request = self.server.to(method, path);
+        if let Some(token) = &self.tokens[&who] {
+            request = request.bearer_auth(token);
+        }
+        if !body.is_empty() {
+            request = request.header("content-type", media_type).body(body.to_owned());
+        }
+        // Who claims a request needs a name; a token that is bound to an agent has another.
+        ask(request.header("x-agent-id", "A")).await
+    }
+
+    /// A board on which every operation finds what it is for.
+    async fn fill(&self, session: &str) {
+        let image = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNoAAAAggCBd81ytgAAAABJRU5ErkJggg==";
+        let screenshot = format!("{{\"image_str\":\"{image}\"}}");
+        for (method, tail, body) in [
+            (Method::PUT, "", "{}"),
+            (Method::POST, "/questions", "{\"question\":\"?\"}"),
+            (Method::POST, "/requests", LINE),
+            (Method::POST, "/trajectories", LINE),
+            (Method::POST, "/screenshots", screenshot.as_str()),
+            (Method::POST, "/agents/A/memory", LINE),
+            (Method::PUT, "/state/place", "{}"),
+            (Method::POST, "/checkpoints", "{\"name\":\"here\"}"),
+        ] {
+            let path = format!("/v1/sessions/{session}{tail}");
+            self.send(Who::Admin, method, &path, "application/json", body).await.succeeded();
+        }
+    }
+
+    /// One operation by one caller, on a board of its own.
+    async fn check(&self, row: Row, method: &str, path: &str, who: Who, session: &str) {
+        let (id, needs, body, success) = row;
+        let in_session = path.contains("{session}");
+        let method: Method = method.to_uppercase().parse().unwrap();
+        let path = filled_path(id, path, session);
+        let body = match id {
+            "put_archive" => self.archive.clone(),
+            "fork_session" => format!("{{\"to\":\"{session}-2\"}}"),
+            _ => body.to_owned(),
+        };
+        let media_type = match id {
+            "put_archive" => "application/x-ndjson",
+            _ if method == Method::PATCH => "application/merge-patch+json",
+            _ => "application/json",
+        };
+        if in_session && id != "put_archive" {
+            self.fill(session).await;
+        }
+        if id == "release_request" && refusal(needs, in_session, who).is_none() {
+            let claim = path.as_str();
+            self.send(who, Method::PUT, claim, "application/json", "{\"ttl\":\"60s\"}").await.is(200);
+        }
+        let expected = refusal(needs, in_session, who).unwrap_or(success);
+        if id.starts_with("follow_") && expected == 200 {
+            // It does not end by itself.
+            let mut request = self.server.to(method, &path);
+            if let Some(token) = &self.tokens[&who] {
+                request = request.bearer_auth(token);
+            }
+            assert_eq!(request.send().await.unwrap().status(), 200, "{id} by {who:?}");
+            return;
+        }
+        let answer = self.send(who, method, &path, media_type, &body).await;
+        answer.is(expected);
+        match expected {
+            401 => assert!(answer.header("www-authenticate").starts_with("Bearer"), "{answer}"),
+            404 => assert_eq!(answer.header("blackboard-revision"), "", "{answer}"),
+            _ => {}
+        }
+    }
+}
+
+fn filled_path(id: &str, path: &str, session: &str) -> String {
+    let log = match id {
+        "answer_question" => "questions",
+        _ => "trajectories",
+    };
+    let path = path
+        .replace("{session}", session)
+        .replace("{log}", log)
+        .replace("{seq}", "1")
+        .replace("{agent}", "A")
+        .replace("{checkpoint}", "here")
+        .replace("{path}", "place");
+    if id == "diff_session" { format!("{path}?from=1") } else { path }
+}
+
+/// The operations of the document: id, method, path.
+fn operations(document: &Value) -> Vec<(String, String, String)> {
+    let mut found = Vec::new();
+    for (path, item) in document["paths"].as_object().expect("paths") {
+        for method in ["get", "put", "post", "patch", "delete"] {
+            if let Some(id) = item[method]["operationId"].as_str() {
+                found.push((id.to_owned(), method.to_owned(), path.clone()));
+            }
+        }
+    }
+    found
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_operation_lets_those_through_who_may_and_nobody_else() {
+    let house = House::new().await;
+    let document = house.server.get("/openapi.json").await.is(200).json();
+    let operations = operations(&document);
+    let unknown: Vec<_> =
+        operations.iter().filter(|(id, ..)| !ROWS.iter().any(|row| row.0 == id)).collect();
+    assert!(unknown.is_empty(), "who may do this? {unknown:?}");
+    let gone: Vec<_> =
+        ROWS.iter().filter(|row| !operations.iter().any(|(id, ..)| id == row.0)).collect();
+    assert!(gone.is_empty(), "no operations any more: {gone:?}");
+    for (number, (id, method, path)) in operations.iter().enumerate() {
+        let row = *ROWS.iter().find(|row| row.0 == id).unwrap();
+        for who in ALL {
+            let session = format!("mine-{number}-{}", who as u8);
+            house.check(row, method, path, who, &session).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_no_route_is_for_tells_nobody_anything() {
+    let server = Server::start();
+    token(&server, &["create", "--name", "a"]);
+    server.get("/v1/nothing").await.problem(404, "route-not-found");
+    ask(server.to(Method::DELETE, "/v1/sessions")).await.problem(405, "method-not-allowed");
+}
