@@ -7,10 +7,12 @@ mod export;
 mod healthcheck;
 mod import;
 mod openapi;
+mod print_config;
 mod serve;
 mod token;
 
 use std::error::Error;
+use std::io::{self, Write as _};
 
 use clap::{Parser, Subcommand};
 
@@ -81,6 +83,15 @@ impl Cli {
             Command::Healthcheck(healthcheck) => healthcheck.run(),
             Command::Openapi(openapi) => openapi.run(),
         }
+    }
+}
+
+/// Writes all there is to say to standard output.
+fn put(text: &str) -> io::Result<()> {
+    match io::stdout().write_all(text.as_bytes()) {
+        // Whoever read it has read enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written,
     }
 }
 

@@ -1,9 +1,12 @@
 //! `blackboard serve`
 
-use clap::Args;
+use std::io;
+
+use clap::builder::BoolishValueParser;
+use clap::{Args, CommandFactory as _};
 use tokio::runtime::Builder;
 
-use super::Failure;
+use super::{Cli, Failure, print_config, put};
 use crate::{app, config::Config, telemetry};
 
 /// How many threads may wait for the disk, or work on something large, at once.
@@ -14,10 +17,17 @@ const BLOCKING_THREADS_MAX: usize = 64;
 pub(super) struct Serve {
     #[command(flatten)]
     config: Config,
+
+    /// Print every setting as it is in force and where it comes from, as lines NAME=value; nothing is opened
+    #[arg(long, env = "BLACKBOARD_PRINT_CONFIG", value_parser = BoolishValueParser::new())]
+    print_config: bool,
 }
 
 impl Serve {
     pub(super) fn run(self) -> Result<(), Failure> {
+        if self.print_config {
+            return print().map_err(Failure::failed);
+        }
         let _log = telemetry::start(&self.config.log).map_err(Failure::usage)?;
         let runtime = Builder::new_multi_thread()
             .enable_all()
@@ -28,5 +38,16 @@ impl Serve {
             app::Error::Exposed { .. } => Failure::usage(error),
             other => Failure::failed(other),
         })
+    }
+}
+
+/// Where a value came from is known only to what parsed it, so the command line is parsed once more.
+fn print() -> io::Result<()> {
+    let cli = Cli::command();
+    let matches = cli.clone().get_matches();
+    let (command, matches) = (cli.find_subcommand("serve"), matches.subcommand_matches("serve"));
+    match command.zip(matches) {
+        Some((command, matches)) => put(&print_config::settings(command, matches)),
+        None => Ok(()),
     }
 }

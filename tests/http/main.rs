@@ -60,6 +60,7 @@ mod paging;
 mod past;
 mod past_reads;
 mod polling;
+mod printed_config;
 mod profiles;
 mod prompt;
 mod prompt_budget;

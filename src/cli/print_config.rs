@@ -1,0 +1,77 @@
+//! `blackboard serve --print-config`: every setting as it is in force, and where it comes from.
+//!
+//! The lines without a comment are an environment that gives the same settings, but for secrets, which are starred.
+
+use std::ffi::OsStr;
+use std::fmt::Write as _;
+
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, Command};
+
+/// What a setting's name ends with where its value is nobody's business.
+const SECRET_ENDS: [&str; 4] = ["token", "secret", "password", "headers"];
+
+/// With it in the environment a server would do nothing else.
+const ITSELF: &str = "print-config";
+
+const STARS: &str = "***";
+
+/// All settings of a command, in the order of its help.
+pub(super) fn settings(command: &Command, matches: &ArgMatches) -> String {
+    let mut text = String::new();
+    for arg in command.get_arguments().filter(|arg| arg.get_long() != Some(ITSELF)) {
+        let (Some(flag), Some(name)) = (arg.get_long(), arg.get_env()) else { continue };
+        let name = name.to_string_lossy();
+        let source = match matches.value_source(arg.get_id().as_str()) {
+            Some(ValueSource::CommandLine) => "flag",
+            Some(ValueSource::EnvVariable) => "environment",
+            Some(_) => "default",
+            None => {
+                // Writing to a string does not fail.
+                writeln!(text, "# --{flag} is not set\n#{name}=").ok();
+                continue;
+            }
+        };
+        let value = value(arg, matches, flag);
+        writeln!(text, "# --{flag}, from {source}\n{name}={}", quoted(&value)).ok();
+    }
+    text
+}
+
+fn value(arg: &Arg, matches: &ArgMatches, flag: &str) -> String {
+    if SECRET_ENDS.iter().any(|end| flag.ends_with(end)) && !is_path(arg) {
+        return STARS.to_owned();
+    }
+    let raw = matches.get_raw(arg.get_id().as_str()).into_iter().flatten();
+    let values: Vec<String> = raw.map(OsStr::to_string_lossy).map(|raw| starred(&raw)).collect();
+    values.join(",")
+}
+
+fn is_path(arg: &Arg) -> bool {
+    arg.get_value_names().is_some_and(|names| names.iter().any(|name| name == "PATH"))
+}
+
+/// A value without what a URL in it has before its host.
+fn starred(value: &str) -> String {
+    let Some((scheme, rest)) = value.split_once("://") else { return value.to_owned() };
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(end);
+    match authority.rsplit_once('@') {
+        Some((_, host)) => format!("{scheme}://{STARS}@{host}{path}"),
+        None => value.to_owned(),
+    }
+}
+
+/// A value as a shell reads it; most need no quotes.
+fn quoted(value: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./:,=@%+".contains(c);
+    if value.chars().all(is_plain) {
+        value.to_owned()
+    } else {
+        format!("'{}'", value.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+#[path = "print_config_tests.rs"]
+mod tests;
