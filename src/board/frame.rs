@@ -30,7 +30,10 @@ const HEADER_BYTES: usize = 9;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
     /// Another version of this program may have written it; none of its bytes can be trusted.
-    #[error("format {found} of a commit is not known here, only {OLDEST_FORMAT} to {FORMAT} are")]
+    #[error(
+        "format {found} of a commit is not known here, only {OLDEST_FORMAT} to {FORMAT} are: if a newer blackboard \
+         wrote it, upgrade this one"
+    )]
     UnknownFormat {
         /// The version it names.
         found: u8,

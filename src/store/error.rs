@@ -26,7 +26,11 @@ pub enum StoreError {
         found: i32,
     },
     /// A later version of this program wrote the database.
-    #[error("{} has format {found}, this version knows formats up to {known}", path.display())]
+    #[error(
+        "{} has format {found}, written by a newer blackboard, and this version knows formats up to {known}: \
+         upgrade this one, or go on from a backup made before",
+        path.display()
+    )]
     NewerFormat {
         /// The database.
         path: PathBuf,

@@ -91,6 +91,7 @@ mod thumbnails;
 mod transaction_conditions;
 mod transactions;
 mod until;
+mod upgrades;
 mod vector_play;
 mod vectors;
 mod waiting;

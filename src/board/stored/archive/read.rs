@@ -28,7 +28,10 @@ pub enum Fault {
     #[error("an archive begins with a line that names its format")]
     NoArchive,
     /// A later server wrote it.
-    #[error("version {found} of archives is not known here, only {known} is")]
+    #[error(
+        "version {found} of archives is not known here, only {known} is: if a newer blackboard wrote it, upgrade \
+         this one"
+    )]
     Version {
         /// The version it names.
         found: u32,
