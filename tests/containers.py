@@ -1,17 +1,26 @@
 """The container files, held to what they promise where no container engine runs.
 
-Last stage slim and not root, a volume, a health check of the binary's own; compose publishes on
-loopback only and gives the container nothing that it does not need.
+Last stage slim and not root, a volume, a health check of the binary's own; compose publishes the server on
+loopback or behind TLS only, asks for tokens, and gives no container anything that it does not need. Linters that
+come as packages are asked too.
 """
 
 import json
+import os
 import pathlib
 import re
+import shutil
+import subprocess
 import sys
 
 import yaml
 
-DOCKER = pathlib.Path(__file__).resolve().parent.parent / "docker"
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+DOCKER = ROOT / "docker"
+COMPOSE = ("compose.yaml", "compose.tls.yaml")
+
+# Debian's archive keeps one version of a package, so a pinned one would end the build with the next update.
+HADOLINT_IGNORED = "DL3008"
 
 
 def instructions(text: str) -> list[tuple[str, str]]:
@@ -38,59 +47,115 @@ def dockerfile_faults(text: str) -> list[str]:
         json.loads(last.get(word, "[]"))
     if "healthcheck" not in last.get("HEALTHCHECK", ""):
         faults.append("HEALTHCHECK is not the binary's own")
+    if not any(word == "RUN" and "cargo build" in rest and "--locked" in rest for word, rest in found):
+        faults.append("it is not built as Cargo.lock says")
     return faults
 
 
-def compose_faults(text: str) -> list[str]:
-    compose = yaml.safe_load(text)
+def service_faults(service: dict, is_server: bool, has_proxy: bool) -> list[str]:
     faults = []
-    for name, service in compose["services"].items():
-        wanted = {
-            "read_only": True,
-            "cap_drop": ["ALL"],
-            "security_opt": ["no-new-privileges:true"],
-        }
-        for key, value in wanted.items():
-            if service.get(key) != value:
-                faults.append(f"{name}: {key} is {service.get(key)!r}")
-        for port in service.get("ports", []):
-            if not str(port).startswith("127.0.0.1:"):
-                faults.append(f"{name}: {port} is published beyond loopback")
-        for key in ("privileged", "network_mode", "pid"):
-            if key in service:
-                faults.append(f"{name}: {key}")
-        volumes = [volume.split(":")[0] for volume in service.get("volumes", [])]
-        for volume in volumes:
-            if volume not in compose.get("volumes", {}):
-                faults.append(f"{name}: {volume} is no named volume")
+    wanted = {"read_only": True, "cap_drop": ["ALL"], "security_opt": ["no-new-privileges:true"]}
+    for key, value in wanted.items():
+        if service.get(key) != value:
+            faults.append(f"{key} is {service.get(key)!r}")
+    faults += [key for key in ("privileged", "network_mode", "pid", "user") if key in service]
+    capabilities = [] if is_server else ["NET_BIND_SERVICE"]
+    if service.get("cap_add", []) != capabilities:
+        faults.append(f"cap_add is {service.get('cap_add')}")
+    for port in service.get("ports", []):
+        if is_server and (has_proxy or not str(port).startswith("127.0.0.1:")):
+            faults.append(f"{port} is published beyond loopback")
+    if not is_server:
+        return faults
+    environment = service["environment"]
+    if environment.get("BLACKBOARD_REQUIRE_TOKEN") != "true" or "BLACKBOARD_INSECURE" in environment:
+        faults.append("it asks for no token")
+    if environment.get("BLACKBOARD_ADMIN_TOKEN_FILE") != "/run/secrets/admin_token":
+        faults.append("its first token is not the secret")
+    if service.get("secrets") != ["admin_token"] or "healthcheck" not in service:
+        faults.append("no secret, or no health check")
     return faults
 
 
-def settings_faults(text: str) -> list[str]:
+def compose_faults(compose: dict) -> list[str]:
+    services = compose["services"]
+    faults = []
+    for name, service in services.items():
+        faults += [f"{name}: {fault}" for fault in service_faults(service, name == "server", "proxy" in services)]
+        for volume in service.get("volumes", []):
+            source, _, rest = volume.partition(":")
+            is_file = source.startswith("./") and rest.endswith(":ro") and (DOCKER / source).is_file()
+            if source not in compose["volumes"] and not is_file:
+                faults.append(f"{name}: {volume} is no named volume, and no file that is only read")
+    if "proxy" in services:
+        networks = compose["networks"]
+        for network in services["server"]["networks"]:
+            if not (networks[network] or {}).get("internal"):
+                faults.append(f"server: {network} leads out")
+    return faults
+
+
+def settings_faults(texts: list[str]) -> list[str]:
     """Every setting that is named is one that the server knows."""
-    known = set(re.findall(r"BLACKBOARD_[A-Z_]+", (DOCKER.parent / "src" / "config.rs").read_text()))
-    return [f"{name} is no setting" for name in re.findall(r"BLACKBOARD_[A-Z_]+", text) if name not in known]
+    known = set(re.findall(r"BLACKBOARD_[A-Z_]+", (ROOT / "src" / "config.rs").read_text()))
+    named = {name for text in texts for name in re.findall(r"BLACKBOARD_[A-Z_]+", text)}
+    return [f"{name} is no setting" for name in sorted(named - known)]
 
 
 def copied_faults(text: str) -> list[str]:
     """Everything that is copied from the context is in it."""
-    ignored = (DOCKER.parent / ".dockerignore").read_text().split()
+    ignored = (ROOT / ".dockerignore").read_text().split()
     faults = []
     for word, rest in instructions(text):
         if word != "COPY" or "--from" in rest:
             continue
         for source in rest.split()[:-1]:
-            if not (DOCKER.parent / source).exists() or f"!{source}" not in ignored:
+            if not (ROOT / source).exists() or f"!{source}" not in ignored:
                 faults.append(f"{source} is not in the build's context")
     return faults
 
 
+def proxy_faults(text: str) -> list[str]:
+    """What is to be seen without Caddy: streams are not held up, and nothing is published that administers it."""
+    faults = [f"no '{wanted}'" for wanted in ("flush_interval -1", "admin off", "{$BOARD_HOST}") if wanted not in text]
+    for unwanted in ("tls internal", "trusted_proxies", "header_up Host", "insecure"):
+        if unwanted in text:
+            faults.append(f"'{unwanted}'")
+    if text.count("{") != text.count("}"):
+        faults.append("its braces do not match")
+    return faults
+
+
+def said(command: list[str], **settings: str) -> list[str]:
+    """What a linter says where it finds fault."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **settings})
+    return [] if done.returncode == 0 else (done.stdout + done.stderr).strip().splitlines()
+
+
+def linted() -> list[str]:
+    beside = pathlib.Path(sys.executable).parent
+    schema = [str(beside / "check-jsonschema"), "--builtin-schema", "vendor.compose-spec"]
+    faults = said([*schema, *(str(DOCKER / name) for name in COMPOSE)])
+    faults += said([str(beside / "hadolint"), "--ignore", HADOLINT_IGNORED, str(DOCKER / "Dockerfile")])
+    caddy = shutil.which("caddy")
+    if caddy:
+        adapt = [caddy, "adapt", "--adapter", "caddyfile", "--config", str(DOCKER / "Caddyfile"), "--validate"]
+        faults += said(adapt, BOARD_HOST="board.example.org")
+    else:
+        print("the Caddyfile is looked at without Caddy, which is not here (Debian has it as 'caddy')")
+    return faults
+
+
 def main() -> int:
-    dockerfile, compose = (DOCKER / "Dockerfile").read_text(), (DOCKER / "compose.yaml").read_text()
-    faults = [f"docker: {fault}" for fault in settings_faults(dockerfile + compose) + copied_faults(dockerfile)]
-    faults += [f"Dockerfile: {fault}" for fault in dockerfile_faults(dockerfile)]
-    faults += [f"compose.yaml: {fault}" for fault in compose_faults(compose)]
-    print("\n".join(faults) or "docker/Dockerfile and docker/compose.yaml keep their promises")
+    dockerfile, caddyfile = (DOCKER / "Dockerfile").read_text(), (DOCKER / "Caddyfile").read_text()
+    texts = {name: (DOCKER / name).read_text() for name in COMPOSE}
+    faults = [f"docker: {fault}" for fault in settings_faults([dockerfile, *texts.values()])]
+    faults += [f"Dockerfile: {fault}" for fault in dockerfile_faults(dockerfile) + copied_faults(dockerfile)]
+    for name, text in texts.items():
+        faults += [f"{name}: {fault}" for fault in compose_faults(yaml.safe_load(text))]
+    faults += [f"Caddyfile: {fault}" for fault in proxy_faults(caddyfile)]
+    faults += linted()
+    print("\n".join(faults) or "the files of docker/ keep their promises")
     return 1 if faults else 0
 
 
