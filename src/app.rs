@@ -268,7 +268,8 @@ fn qa_pair(line: &str) -> Result<Item, NoPair> {
 enum NoPair {
     #[error(transparent)]
     Malformed(#[from] json::Malformed),
-    #[error(transparent)]
+    /// Its words would tell which member is at fault, and so name one.
+    #[error("{}", .0.code().as_str())]
     Invalid(#[from] InvalidItem),
 }
 

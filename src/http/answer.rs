@@ -4,6 +4,7 @@ use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use serde::Serialize;
+use serde_json::error::Category;
 
 use super::error::{REVISION_HEADER, revision_value};
 use super::etag::Tag;
@@ -97,8 +98,18 @@ impl Answer {
 }
 
 /// The failure of an answer that has no JSON form: a fault of ours.
+#[expect(clippy::needless_pass_by_value, reason = "as `map_err` gives it")]
 pub(super) fn unwritten(error: serde_json::Error) -> Problem {
-    Problem::new(Code::Internal, "the answer could not be written").cause(error)
+    let cause = Unwritten { category: error.classify(), at: error.column() };
+    Problem::new(Code::Internal, "the answer could not be written").cause(cause)
+}
+
+/// What the log is told of it: the parser's own words would quote values.
+#[derive(Debug, thiserror::Error)]
+#[error("JSON failed by its {category:?}, at byte {at}")]
+struct Unwritten {
+    category: Category,
+    at: usize,
 }
 
 /// Whether the client names a media type in `Accept`, and JSON not above it (RFC 9110, section 12.5.1).

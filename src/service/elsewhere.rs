@@ -53,7 +53,8 @@ impl Writer {
         let keep = Some(Arc::new(move |_: &_| Some(answer.clone())) as super::Keep);
         let kept = self.stage(staging, &Order { keep, ..Order::of(write) }, now, &[]);
         if let Verdict::Failed(error) = kept {
-            tracing::warn!(%session, ?error, "the answer to a keyed write was not kept");
+            let code = error.code();
+            tracing::warn!(%session, code, "the answer to a keyed write was not kept");
         }
     }
 }

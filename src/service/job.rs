@@ -69,6 +69,16 @@ pub(super) enum WriterError {
     Service(ServiceError),
 }
 
+impl WriterError {
+    /// What the log is told of it: its words may quote what a client sent.
+    pub(super) fn code(&self) -> &'static str {
+        match self {
+            Self::Moved => "moved",
+            Self::Service(error) => error.code().as_str(),
+        }
+    }
+}
+
 impl From<ServiceError> for WriterError {
     fn from(error: ServiceError) -> Self {
         Self::Service(error)

@@ -67,10 +67,10 @@ impl Writer {
         let order = Order::of(write);
         let staging = self.staging(staged, name, now);
         let refused = if staging.is_closed() {
-            Some("it was deleted just now".to_owned())
+            Some("it was deleted just now")
         } else {
             match self.stage(staging, &order, now, &[]) {
-                Verdict::Failed(error) => Some(format!("{error:?}")),
+                Verdict::Failed(error) => Some(error.code()),
                 Verdict::Done { .. } | Verdict::Recalled(_) => None,
             }
         };

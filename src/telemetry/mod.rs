@@ -1,6 +1,7 @@
 //! The log: for a person on a terminal, JSON lines for everything else, always on standard output.
 
 mod lines;
+mod plain;
 
 use std::io::{self, IsTerminal};
 use std::{panic, thread};
@@ -11,6 +12,7 @@ use tracing_subscriber::{
 };
 
 use lines::{Lines, Writing};
+use plain::Plain;
 
 /// The target of the line that says where the server listens. It is always in the log.
 pub const LISTENING: &str = "blackboard::listening";
@@ -54,7 +56,8 @@ pub fn start(filter: &str) -> Result<Log, Error> {
     });
     let lines = Lines::default();
     let writing = lines.begin(io::stdout())?;
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(move || lines.clone());
+    let log =
+        tracing_subscriber::fmt().with_env_filter(filter).with_writer(move || Plain(lines.clone()));
     if io::stdout().is_terminal() {
         log.compact().with_target(false).with_timer(ShortTime).init();
     } else {
@@ -64,15 +67,15 @@ pub fn start(filter: &str) -> Result<Log, Error> {
     Ok(Log { _writing: writing })
 }
 
-/// Lets every panic be in the log too, wherever it is caught: those of an answer's body end nowhere else.
+/// Lets every panic be in the log, wherever it is caught: those of an answer's body end nowhere else. Its message is
+/// told only where it is a text of this program: one that was made may quote what a client sent, as that of a string
+/// cut within a character does. The hook from before, which prints every message, is not called.
 fn log_panics() {
-    let before = panic::take_hook();
-    panic::set_hook(Box::new(move |panicked| {
-        let why = panicked.payload_as_str().unwrap_or("something that is no text");
+    panic::set_hook(Box::new(|panicked| {
+        let why = panicked.payload().downcast_ref::<&'static str>().copied();
         let place = panicked.location().map(tracing::field::display);
         let thread = thread::current();
         tracing::error!(why, place, thread = thread.name(), "a part of the server panicked");
-        before(panicked);
     }));
 }
 

@@ -1,21 +1,23 @@
 //! A real server in a directory of its own: started, stopped, killed, started again on what it left.
 //!
-//! What it said is shown when the test that owns it fails.
+//! What it said is shown when the test that owns it fails, and looked through for what no log may have when not.
 
 use std::io::{BufRead as _, BufReader, Read};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use reqwest::header::HeaderMap;
 use reqwest::{Body, Method, RequestBuilder};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use crate::answer::{Answer, ask};
+use crate::canaries::{self, Canaries};
 
 /// How long anything may take that is not itself about time.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
@@ -80,7 +82,13 @@ fn ended(child: &mut Child) -> Option<ExitStatus> {
 
 /// A client that goes straight to where it is sent, and no further.
 pub(crate) fn client() -> reqwest::Client {
+    client_with(HeaderMap::new())
+}
+
+/// One that sends these headers with every request that has none of their names.
+fn client_with(headers: HeaderMap) -> reqwest::Client {
     reqwest::Client::builder()
+        .default_headers(headers)
         .no_proxy()
         .redirect(reqwest::redirect::Policy::none())
         .timeout(Duration::from_secs(120))
@@ -93,6 +101,8 @@ pub(crate) struct Server {
     child: Child,
     address: String,
     said: Arc<Mutex<String>>,
+    followers: Vec<JoinHandle<()>>,
+    canaries: Canaries,
     flags: Vec<String>,
     home: Arc<TempDir>,
     http: reqwest::Client,
@@ -108,8 +118,9 @@ impl Server {
         let home = Arc::new(tempfile::tempdir().expect("a directory"));
         let flags: Vec<String> = flags.iter().map(|&flag| flag.to_owned()).collect();
         let said = Arc::new(Mutex::new(String::new()));
-        let (child, address) = launch(&home, &flags, &said);
-        Self { child, address, said, flags, home, http: client() }
+        let (child, address, followers) = launch(&home, &flags, &said);
+        let (canaries, http) = (Canaries::default(), client_with(canaries::headers()));
+        Self { child, address, said, followers: followers.into(), canaries, flags, home, http }
     }
 
     pub(crate) fn data(&self) -> PathBuf {
@@ -134,7 +145,8 @@ impl Server {
     }
 
     pub(crate) fn board(&self, session: &str) -> Board {
-        Board::at(&self.http, &self.address, session)
+        self.canaries.name(session);
+        Board { canaries: self.canaries.clone(), ..Board::at(&self.http, &self.address, session) }
     }
 
     /// A session made by name, so that reads of it work before anything is written.
@@ -180,7 +192,9 @@ impl Server {
 
     /// Starts again on the same directory; the address may be another.
     pub(crate) fn start_again(&mut self) {
-        (self.child, self.address) = launch(&self.home, &self.flags, &self.said);
+        let followers;
+        (self.child, self.address, followers) = launch(&self.home, &self.flags, &self.said);
+        self.followers.extend(followers);
     }
 }
 
@@ -190,18 +204,27 @@ impl Drop for Server {
             self.child.kill().ok();
             self.child.wait().ok();
         }
+        let is_followed = self.followers.drain(..).all(|follower| follower.join().is_ok());
+        let said = self.said.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if thread::panicking() {
-            let said = self.said.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             let from = said.len().saturating_sub(20_000);
             let tail = said.get(said.ceil_char_boundary(from)..).unwrap_or_default();
             eprintln!("--- what the server said\n{tail}--- its end");
+            return;
         }
+        assert!(is_followed, "what the server said was not read to its end");
+        self.canaries.check(&said);
     }
 }
 
-fn launch(home: &TempDir, flags: &[String], said: &Arc<Mutex<String>>) -> (Child, String) {
+/// Starts it, and waits until it says where it listens; who reads what it says goes on until it ends.
+fn launch(
+    home: &TempDir,
+    flags: &[String],
+    said: &Arc<Mutex<String>>,
+) -> (Child, String, [JoinHandle<()>; 2]) {
     let log: &[&str] =
-        if flags.iter().any(|flag| flag == "--log") { &[] } else { &["--log", "info"] };
+        if flags.iter().any(|flag| flag == "--log") { &[] } else { &["--log", "trace"] };
     let mut child = blackboard(&["serve", "--listen", "127.0.0.1:0", "--data"])
         .arg(home.path().join("data"))
         .args(log)
@@ -212,10 +235,12 @@ fn launch(home: &TempDir, flags: &[String], said: &Arc<Mutex<String>>) -> (Child
         .spawn()
         .expect("the binary runs");
     let (line, lines) = channel();
-    follow(child.stdout.take().unwrap(), line.clone(), Arc::clone(said));
-    follow(child.stderr.take().unwrap(), line, Arc::clone(said));
+    let followers = [
+        follow(child.stdout.take().unwrap(), line.clone(), Arc::clone(said)),
+        follow(child.stderr.take().unwrap(), line, Arc::clone(said)),
+    ];
     match listening(&lines) {
-        Some(address) => (child, address),
+        Some(address) => (child, address, followers),
         None => {
             child.kill().expect("kill");
             child.wait().expect("wait");
@@ -224,7 +249,11 @@ fn launch(home: &TempDir, flags: &[String], said: &Arc<Mutex<String>>) -> (Child
     }
 }
 
-fn follow(stream: impl Read + Send + 'static, line: Sender<String>, said: Arc<Mutex<String>>) {
+fn follow(
+    stream: impl Read + Send + 'static,
+    line: Sender<String>,
+    said: Arc<Mutex<String>>,
+) -> JoinHandle<()> {
     thread::spawn(move || {
         let mut reader = BufReader::new(stream);
         let mut bytes = Vec::new();
@@ -235,7 +264,7 @@ fn follow(stream: impl Read + Send + 'static, line: Sender<String>, said: Arc<Mu
             line.send(text).ok();
             bytes.clear();
         }
-    });
+    })
 }
 
 fn listening(lines: &Receiver<String>) -> Option<String> {
@@ -260,13 +289,14 @@ fn listening(lines: &Receiver<String>) -> Option<String> {
 pub(crate) struct Board {
     http: reqwest::Client,
     root: String,
+    canaries: Canaries,
 }
 
 impl Board {
     /// On the server at this address.
     pub(crate) fn at(http: &reqwest::Client, address: &str, session: &str) -> Self {
         let root = format!("{address}/v1/sessions/{}", encoded(session));
-        Self { http: http.clone(), root }
+        Self { http: http.clone(), root, canaries: Canaries::default() }
     }
 
     pub(crate) fn to(&self, method: Method, tail: &str) -> RequestBuilder {
@@ -286,6 +316,8 @@ impl Board {
         media_type: &str,
         body: impl Into<Body>,
     ) -> RequestBuilder {
+        let body: Body = body.into();
+        self.canaries.body(body.as_bytes().unwrap_or_default());
         self.to(method, tail).header("content-type", media_type).body(body)
     }
 
@@ -329,6 +361,7 @@ impl Board {
 
     /// The same, by an agent.
     pub(crate) fn by(&self, agent: &str, method: Method, tail: &str, text: &str) -> RequestBuilder {
+        self.canaries.name(agent);
         self.request(method, tail, text).header("x-agent-id", encoded(agent))
     }
 

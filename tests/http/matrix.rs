@@ -200,14 +200,15 @@ impl House {
     async fn new() -> Self {
         let server = Server::start_with(&["--token-rate", "0"]);
         let made = |arguments: &[&str]| Some(token(&server, &[&["create"], arguments].concat()));
-        let agent = |name, agent, scopes| {
-            made(&["--name", name, "--agent", agent, "--scopes", scopes])
-        };
+        let agent =
+            |name, agent, scopes| made(&["--name", name, "--agent", agent, "--scopes", scopes]);
         let tokens = ALL.into_iter().map(|who| {
             let token = match who {
                 Who::NoToken => None,
                 Who::Wrong => Some(format!("bb_{}", "A".repeat(43))),
-                Who::Expired => made(&["--name", "expired", "--scopes", "admin", "--expires", "1ms"]),
+                Who::Expired => {
+                    made(&["--name", "expired", "--scopes", "admin", "--expires", "1ms"])
+                }
                 Who::Revoked => made(&["--name", "revoked", "--scopes", "admin"]),
                 Who::Reader => made(&["--name", "reader", "--scopes", "read"]),
                 Who::Writer => made(&["--name", "writer", "--scopes", "write"]),
@@ -223,7 +224,8 @@ impl House {
         token(&server, &["revoke", "revoked"]);
         let mut house = Self { server, tokens, archive: String::new() };
         house.fill("source").await;
-        let archive = house.send(Who::Admin, Method::GET, "/v1/sessions/source/archive", "", "").await;
+        let archive =
+            house.send(Who::Admin, Method::GET, "/v1/sessions/source/archive", "", "").await;
         house.archive = archive.is(200).text().to_owned();
         house
     }
@@ -287,7 +289,9 @@ impl House {
         }
         if id == "release_request" && refusal(needs, in_session, who).is_none() {
             let claim = path.as_str();
-            self.send(who, Method::PUT, claim, "application/json", "{\"ttl\":\"60s\"}").await.is(200);
+            self.send(who, Method::PUT, claim, "application/json", "{\"ttl\":\"60s\"}")
+                .await
+                .is(200);
         }
         let expected = refusal(needs, in_session, who).unwrap_or(success);
         if id.starts_with("follow_") && expected == 200 {

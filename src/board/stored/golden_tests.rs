@@ -369,3 +369,12 @@ fn an_image_belongs_to_an_item_that_is_there() {
         panic!("{unreadable:?}")
     };
 }
+
+#[test]
+fn what_cannot_be_read_is_not_quoted() {
+    for text in [r#"{"format":"secret words"}"#, r#"{"secret words":1}"#, "\"secret words\""] {
+        let unreadable = stored::decode_commit(text.as_bytes()).unwrap_err();
+        let told = format!("{} {unreadable:?}", crate::chain::Chain(&unreadable));
+        assert!(told.contains("not in the stored format") && !told.contains("secret"), "{told}");
+    }
+}

@@ -19,9 +19,13 @@ pub use summary::{decode_summary, encode_summary};
 /// Stored bytes that are not in this format.
 #[derive(Debug, thiserror::Error)]
 pub enum Unreadable {
-    /// They are no JSON of the expected shape.
-    #[error("not in the stored format")]
-    Shape(#[from] serde_json::Error),
+    /// They are no JSON of the expected shape. What the parser says of it is left out: it quotes values, and
+    /// this goes into logs.
+    #[error("not in the stored format, at byte {at}")]
+    Shape {
+        /// Where that was found, from 1, in what has one line.
+        at: usize,
+    },
     /// An image belongs to an item that is not there.
     #[error("an image belongs to item {index}, of {items}")]
     Image {
@@ -42,6 +46,12 @@ pub enum Unreadable {
     /// The parts of a base make no board.
     #[error("not a sound base")]
     Base(#[from] Unsound),
+}
+
+impl From<serde_json::Error> for Unreadable {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Shape { at: error.column() }
+    }
 }
 
 /// A member that is there, whatever it is: null too is a value that a client may have sent.

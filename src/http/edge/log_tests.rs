@@ -3,6 +3,7 @@
 use std::{io, sync::Arc};
 
 use axum::body::Body;
+use axum::http::{HeaderMap, Uri};
 use axum::routing::get;
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -26,6 +27,11 @@ impl io::Write for Lines {
 
 /// The lines that one request leaves in the log.
 async fn logged(path: &str) -> Vec<Value> {
+    answered(path, &[]).await.0
+}
+
+/// The same with these headers `traceparent`, and the headers of the answer.
+async fn answered(path: &str, traces: &[&str]) -> (Vec<Value>, HeaderMap) {
     let lines = Lines::default();
     let writer = lines.clone();
     let log = tracing_subscriber::fmt()
@@ -36,19 +42,19 @@ async fn logged(path: &str) -> Vec<Value> {
     let router = Router::new()
         .route("/v1/sessions/{session}", get(failed))
         .route("/healthz", get(async || "ok"))
-        .route("/panic", get(panicking));
-    let request = Request::get(path)
-        .header("host", "localhost")
-        .header("x-agent-id", "H%20ost")
-        .body(Body::empty())
-        .expect("a request");
-    {
+        .route("/panic", get(panicking))
+        .route("/quoting", get(quoting));
+    let request = Request::get(path).header("host", "localhost").header("x-agent-id", "H%20ost");
+    let request = traces.iter().fold(request, |to, trace| to.header("traceparent", *trace));
+    let request = request.body(Body::empty()).expect("a request");
+    let headers = {
         let _guard = tracing::subscriber::set_default(log);
         let edge = edge(router, AllowedHosts::default(), CorsOrigins::default());
-        edge.oneshot(request).await.expect("an answer");
-    }
+        edge.oneshot(request).await.expect("an answer").headers().clone()
+    };
     let text = String::from_utf8(lines.0.lock().clone()).expect("UTF-8");
-    text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+    let lines = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    (lines, headers)
 }
 
 async fn failed() -> Problem {
@@ -56,7 +62,11 @@ async fn failed() -> Problem {
 }
 
 async fn panicking() -> &'static str {
-    panic!("out of {}", "luck");
+    panic!("out of luck");
+}
+
+async fn quoting(uri: Uri) -> &'static str {
+    panic!("what is {uri}?");
 }
 
 #[tokio::test]
@@ -81,6 +91,31 @@ async fn a_panic_is_logged_with_its_message() {
     let lines = logged("/panic").await;
     assert_eq!(lines[0]["cause"], "the handler panicked: out of luck");
     assert_eq!(lines[1]["status"], 500);
+}
+
+#[tokio::test]
+async fn what_a_panic_quotes_is_not_logged() {
+    let lines = logged("/quoting?secret").await;
+    assert_eq!(lines[0]["cause"], "the handler panicked: no text of ours");
+    assert!(!format!("{lines:?}").contains("secret"), "{lines:?}");
+}
+
+#[tokio::test]
+async fn a_trace_is_in_the_log_and_passed_on() {
+    const ID: &str = "0af7651916cd43dd8448eb211c80319c";
+    let traced = format!("00-{ID}-b7ad6b7169203331-01");
+    let (lines, headers) = answered("/v1/sessions/s", &[&traced]).await;
+    assert_eq!(lines[1]["trace_id"], ID);
+    assert_eq!(lines[1]["parent_id"], "b7ad6b7169203331");
+    assert_eq!(lines[1]["sampled"], true);
+    let span = lines[1]["span_id"].as_str().expect("a span");
+    assert_eq!(headers["traceparent"], format!("00-{ID}-{span}-01"));
+    for none in [vec![], vec![traced.as_str(); 2], vec!["00-secret-1-01"]] {
+        let (lines, headers) = answered("/v1/sessions/s", &none).await;
+        assert!(!headers.contains_key("traceparent"), "{none:?}");
+        assert_eq!(lines[1]["trace_id"], Value::Null, "{none:?}");
+        assert!(!format!("{lines:?}").contains("secret"), "{lines:?}");
+    }
 }
 
 #[tokio::test]

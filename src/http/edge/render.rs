@@ -89,14 +89,10 @@ pub(super) async fn route_not_found() -> Problem {
     crate::http::no_route()
 }
 
-/// A handler's panic: its message goes to the log.
+/// A handler's panic: its message goes to the log if it is a text of ours. One that was made may quote what a
+/// client sent.
 pub(super) fn panicked(payload: Box<dyn Any + Send + 'static>) -> Response {
-    let message = match payload.downcast::<String>() {
-        Ok(message) => *message,
-        Err(payload) => payload
-            .downcast::<&'static str>()
-            .map_or_else(|_| "no message".to_owned(), |message| (*message).to_owned()),
-    };
+    let message = payload.downcast::<&'static str>().map_or("no text of ours", |text| *text);
     Problem::new(Code::Internal, "the server failed to handle the request")
         .cause(Panicked(message))
         .into_response()
@@ -104,4 +100,4 @@ pub(super) fn panicked(payload: Box<dyn Any + Send + 'static>) -> Response {
 
 #[derive(Debug, thiserror::Error)]
 #[error("the handler panicked: {0}")]
-struct Panicked(String);
+struct Panicked(&'static str);
