@@ -28,6 +28,8 @@ static POLICY: Policy = Policy {
     auto_create: true,
     session_bytes_max: 1 << 30,
     session_blob_bytes_max: 1 << 30,
+    session_items_max: 1 << 30,
+    sessions_max: 1 << 30,
     qa_pairs: Vec::new(),
 };
 
@@ -76,7 +78,8 @@ fn boards(count: usize, items: usize) -> Vec<Board> {
     for n in 0..items {
         for (number, board) in boards.iter_mut().enumerate() {
             let now = Timestamp(1_000 + i64::try_from(n).unwrap());
-            let moment = Moment { now, nonce: Nonce(0), policy: &POLICY, qa_pairs: &[] };
+            let moment =
+                Moment { now, nonce: Nonce(0), policy: &POLICY, qa_pairs: &[], sessions: 0 };
             *board = decide(board, &write(number, n), moment).unwrap().board;
         }
     }

@@ -66,6 +66,8 @@ static POLICY: Policy = Policy {
     auto_create: true,
     session_bytes_max: 8 << 30,
     session_blob_bytes_max: 1 << 30,
+    session_items_max: 1 << 30,
+    sessions_max: 1 << 30,
     qa_pairs: Vec::new(),
 };
 
@@ -85,7 +87,13 @@ fn append(items: Vec<Item>) -> Write {
 }
 
 fn decided(board: &Board, write: &Write) -> Decision {
-    let moment = Moment { now: Timestamp(1_000), nonce: Nonce(0), policy: &POLICY, qa_pairs: &[] };
+    let moment = Moment {
+        now: Timestamp(1_000),
+        nonce: Nonce(0),
+        policy: &POLICY,
+        qa_pairs: &[],
+        sessions: 0,
+    };
     decide(board, write, moment).unwrap()
 }
 

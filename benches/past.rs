@@ -87,6 +87,8 @@ fn start(dir: &Path) -> Result<Service, Failure> {
         auto_create: true,
         session_bytes_max: 1 << 30,
         session_blob_bytes_max: 1 << 30,
+        session_items_max: 1 << 30,
+        sessions_max: 1 << 30,
         qa_pairs: Vec::new(),
     };
     Ok(Service::start(Arc::new(SqliteStore::open(dir, options)?), policy, Clock::system())?)

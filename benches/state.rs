@@ -33,6 +33,8 @@ static POLICY: Policy = Policy {
     auto_create: true,
     session_bytes_max: 1 << 30,
     session_blob_bytes_max: 1 << 30,
+    session_items_max: 1 << 30,
+    sessions_max: 1 << 30,
     qa_pairs: Vec::new(),
 };
 
@@ -76,8 +78,13 @@ impl Session {
     }
 
     fn decide(&mut self, write: &Write) {
-        let moment =
-            Moment { now: Timestamp(1_000), nonce: Nonce(0), policy: &POLICY, qa_pairs: &[] };
+        let moment = Moment {
+            now: Timestamp(1_000),
+            nonce: Nonce(0),
+            policy: &POLICY,
+            qa_pairs: &[],
+            sessions: 0,
+        };
         let decision = decide(&self.board, black_box(write), moment).unwrap();
         assert!(decision.commit.is_some());
         self.board = decision.board;

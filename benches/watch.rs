@@ -59,7 +59,7 @@ impl Server {
         let path = given.unwrap_or_else(|| env!("CARGO_BIN_EXE_blackboard").to_owned());
         let mut child = Command::new(path)
             .args(["serve", "--listen", "127.0.0.1:0", "--log", "warn"])
-            .args(["--connections-max", "12000", "--data"])
+            .args(["--connections-max", "12000", "--streams-max", "12000", "--data"])
             .arg(data.path())
             .stdout(Stdio::piped())
             .spawn()

@@ -19,7 +19,7 @@ use crate::chain::Chain;
 use crate::config::{Config, SyncPolicy};
 use crate::control::{self, Socket};
 use crate::descriptors::fit_connections;
-use crate::http::{ConnectionLimits, edge, observation, router, serve};
+use crate::http::{ConnectionLimits, Streams, edge, observation, router, serve};
 use crate::service::{Clock, LoadError, Options, QaSession, Service};
 use crate::store::{SqliteOptions, SqliteStore, Store, StoreError, SyncLevel};
 use crate::telemetry::{FIRST_TOKEN, LISTENING};
@@ -106,7 +106,8 @@ pub async fn run(config: Config) -> Result<(), Error> {
         config.allowed_hosts.clone(),
         config.cors_origins.clone(),
     );
-    let router = router(service.clone(), tokens.clone(), config.public_url);
+    let streams = Streams::new(config.streams_max);
+    let router = router(service.clone(), tokens.clone(), config.public_url, streams);
     let router = edge(router, config.allowed_hosts, config.cors_origins);
     let limits = ConnectionLimits {
         connections_max: fit_connections(config.connections_max),
@@ -194,6 +195,8 @@ fn start(config: &Config) -> Result<(Service, Tokens), Error> {
         auto_create: config.auto_create,
         session_bytes_max: config.session_bytes_max.0,
         session_blob_bytes_max: config.session_blob_bytes_max.0,
+        session_items_max: config.session_items_max,
+        sessions_max: usize::try_from(config.sessions_max).unwrap_or(usize::MAX),
         qa_pairs: qa_pairs.unwrap_or_default(),
     };
     let options = Options {

@@ -111,6 +111,23 @@ pub struct Config {
     )]
     pub cors_origins: CorsOrigins,
 
+    /// Most sessions; a write that would make one more is refused until another is deleted
+    #[arg(long, env = "BLACKBOARD_SESSIONS_MAX", value_name = "N", default_value_t = 100_000)]
+    pub sessions_max: u64,
+
+    /// Most items in the logs and memories of one session together
+    #[arg(
+        long,
+        env = "BLACKBOARD_SESSION_ITEMS_MAX",
+        value_name = "N",
+        default_value_t = 1_000_000
+    )]
+    pub session_items_max: u64,
+
+    /// Most open streams of events; further ones are refused until one ends
+    #[arg(long, env = "BLACKBOARD_STREAMS_MAX", value_name = "N", default_value_t = 5_000)]
+    pub streams_max: u32,
+
     /// What to log: error, warn, info, debug or trace, also by target as in warn,blackboard=debug
     #[arg(long, env = "BLACKBOARD_LOG", value_name = "FILTER", default_value = "info")]
     pub log: String,

@@ -60,6 +60,8 @@ pub fn policy() -> Policy {
         auto_create: true,
         session_bytes_max: 8 << 30,
         session_blob_bytes_max: 1 << 30,
+        session_items_max: 1 << 30,
+        sessions_max: 1 << 30,
         qa_pairs: Vec::new(),
     }
 }
@@ -104,7 +106,7 @@ impl Filling<'_> {
         let write = append(name, item);
         let now = Timestamp(jiff::Timestamp::now().as_millisecond());
         let nonce = Nonce(self.texts.random());
-        let moment = Moment { now, nonce, policy: &self.policy, qa_pairs: &[] };
+        let moment = Moment { now, nonce, policy: &self.policy, qa_pairs: &[], sessions: 0 };
         let decision = decide(board, &write, moment)?;
         let commit = decision.commit.ok_or("an append that changes nothing")?;
         let frame = Frame::encode(board.id(), commit.revision, &encode_commit(&commit)?)?;

@@ -133,7 +133,7 @@ fn forget_images(board: &mut Board, images: &[Digest]) {
     }
 }
 
-/// Edits a log, making an agent's memory with its first entry, and keeps the board's byte count.
+/// Edits a log, making an agent's memory with its first entry, and keeps what the board counts.
 pub(super) fn edit(board: &mut Board, name: &LogName, change: impl FnOnce(&mut Log)) {
     if let LogName::Memory(agent) = name
         && !board.memories.contains_key(agent)
@@ -141,10 +141,11 @@ pub(super) fn edit(board: &mut Board, name: &LogName, change: impl FnOnce(&mut L
         board.memories.insert(agent.clone(), Log::default());
     }
     let Some(log) = board.log_mut(name) else { return };
-    let before = log.bytes();
+    let (bytes, entries) = (log.bytes(), log.len());
     change(log);
-    let after = log.bytes();
-    board.bytes = board.bytes - before + after;
+    let (bytes_after, entries_after) = (log.bytes(), log.len());
+    board.bytes = board.bytes - bytes + bytes_after;
+    board.entries = board.entries - entries as u64 + entries_after as u64;
 }
 
 fn clear(board: &mut Board, log: &LogName, stamp: Stamp<'_>) {

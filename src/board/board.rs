@@ -47,6 +47,8 @@ pub struct Board {
     pub(super) fences_after: Revision,
     pub(super) keys: Keys,
     pub(super) images: OrdMap<Digest, u64>,
+    /// How many entries its logs and memories have together.
+    pub(super) entries: u64,
     pub(super) bytes: u64,
     pub(super) image_bytes: u64,
 }
@@ -99,6 +101,7 @@ impl Board {
             fences_after: Revision::default(),
             keys: Keys::default(),
             images: OrdMap::new(),
+            entries: 0,
             bytes: 0,
             image_bytes: 0,
         }

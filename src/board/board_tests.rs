@@ -10,6 +10,8 @@ pub(super) const POLICY: Policy = Policy {
     auto_create: true,
     session_bytes_max: 1 << 30,
     session_blob_bytes_max: 1 << 30,
+    session_items_max: 1 << 30,
+    sessions_max: 1 << 30,
     qa_pairs: Vec::new(),
 };
 
@@ -77,7 +79,7 @@ pub(super) fn write_by(author: &str, command: Command) -> Write {
 }
 
 pub(super) fn at(now: i64, policy: &Policy) -> Moment<'_> {
-    Moment { now: Timestamp(now), nonce: Nonce(9), policy, qa_pairs: &[] }
+    Moment { now: Timestamp(now), nonce: Nonce(9), policy, qa_pairs: &[], sessions: 0 }
 }
 
 /// Decides a write as the service does it: the answer to one with a key is kept.

@@ -1,7 +1,7 @@
-//! How large a session may grow, and how much one write may bring.
+//! How large a session may grow, how many there may be, and how much one write may bring.
 
 use super::Board;
-use super::command::Policy;
+use super::command::Moment;
 use super::commit::{COMMIT_ITEMS_MAX, Change};
 use super::rejected::Rejected;
 use super::settings::LABELS_MAX;
@@ -11,8 +11,13 @@ pub(super) fn check(
     before: &Board,
     after: &Board,
     changes: &[Change],
-    policy: &Policy,
+    moment: Moment<'_>,
 ) -> Result<(), Rejected> {
+    let (policy, sessions) = (moment.policy, moment.sessions);
+    let makes_session = before.life.is_none() && after.life.is_some();
+    if makes_session && sessions >= policy.sessions_max {
+        return Err(Rejected::TooManySessions { sessions, max: policy.sessions_max });
+    }
     for change in changes {
         if let Change::Created { labels, .. } | Change::Configured { labels, .. } = change
             && labels.len() > LABELS_MAX
@@ -28,6 +33,10 @@ pub(super) fn check(
     let (bytes, max) = (held(after), policy.session_bytes_max);
     if bytes > max && bytes > held(before) {
         return Err(Rejected::SessionFull { bytes, max });
+    }
+    let (items, max) = (after.entries, policy.session_items_max);
+    if items > max && items > before.entries {
+        return Err(Rejected::TooManyEntries { items, max });
     }
     let (bytes, max) = (after.image_bytes, policy.session_blob_bytes_max);
     if bytes > max && bytes > before.image_bytes {

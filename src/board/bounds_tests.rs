@@ -102,6 +102,40 @@ fn an_image_counts_as_long_as_the_history_names_it() {
 }
 
 #[test]
+fn a_session_has_so_many_entries_and_no_more() {
+    let policy = |session_items_max| Policy { session_items_max, ..POLICY };
+    let board = board_of([
+        append(Requests, items(["{}", "{}"])),
+        append(memory("a"), items(["{}"])),
+        Command::DeleteEntry { log: Requests, seq: Seq(1) },
+    ]);
+    let one = || append(Screenshots, items(["{}"]));
+    assert_eq!(check(&board, one(), &policy(3)), Ok(()));
+    let too_many = |items, max| Err(Rejected::TooManyEntries { items, max });
+    assert_eq!(check(&board, one(), &policy(2)), too_many(3, 2));
+    assert_eq!(check(&board, put_second(), &policy(1)), Ok(()), "as many as before");
+    assert_eq!(check(&board, Command::ClearBoard { state: false }, &policy(0)), Ok(()));
+    let seeded = Policy { qa_pairs: items(["{}"]), ..policy(1) };
+    assert_eq!(check(&absent(), one(), &seeded), too_many(2, 1));
+}
+
+fn put_second() -> Command {
+    Command::PutEntry { log: Requests, seq: Seq(2), item: item(r#"{"a":1}"#), basis: None }
+}
+
+#[test]
+fn there_are_so_many_sessions_and_no_more() {
+    let policy = Policy { sessions_max: 2, ..POLICY };
+    let check = |board: &Board, sessions| {
+        let moment = Moment { sessions, ..at(0, &policy) };
+        decide(board, &write(append(Requests, items(["{}"]))), moment).map(|_| ())
+    };
+    assert_eq!(check(&absent(), 1), Ok(()));
+    assert_eq!(check(&absent(), 2), Err(Rejected::TooManySessions { sessions: 2, max: 2 }));
+    assert_eq!(check(&board_of([append(Requests, items(["{}"]))]), 2), Ok(()));
+}
+
+#[test]
 fn one_write_brings_so_many_items_and_no_more() {
     let many = vec![item("{}"); COMMIT_ITEMS_MAX];
     assert_eq!(check(&absent(), append(Requests, many.clone()), &POLICY), Ok(()));

@@ -293,6 +293,8 @@ pub struct Moment<'a> {
     pub policy: &'a Policy,
     /// The questions with their answers that a new session gets after those of the policy.
     pub qa_pairs: &'a [Item],
+    /// How many sessions there are.
+    pub sessions: usize,
 }
 
 /// How the server is set, as far as the board's rules depend on it.
@@ -304,6 +306,10 @@ pub struct Policy {
     pub session_bytes_max: u64,
     /// The most bytes of images in a session, each counted once.
     pub session_blob_bytes_max: u64,
+    /// The most entries of all logs and memories of a session.
+    pub session_items_max: u64,
+    /// The most sessions.
+    pub sessions_max: usize,
     /// The questions with their answers that every new session gets.
     pub qa_pairs: Vec<Item>,
 }

@@ -67,6 +67,24 @@ pub enum Rejected {
         /// How much it may be.
         max: u64,
     },
+    /// The session would have more entries than it may.
+    #[error(
+        "the session would have {items} items in its logs and memories, and may have {max} (--session-items-max)"
+    )]
+    TooManyEntries {
+        /// How many it would have.
+        items: u64,
+        /// How many it may have.
+        max: u64,
+    },
+    /// There would be more sessions than there may be.
+    #[error("this server has {sessions} sessions, and may have {max} (--sessions-max)")]
+    TooManySessions {
+        /// How many there are.
+        sessions: usize,
+        /// How many there may be.
+        max: usize,
+    },
     /// There is nothing at this path of the state.
     #[error("the state has nothing at '{path}'")]
     NoPath {
@@ -279,7 +297,10 @@ impl Rejected {
             Self::Stale => Code::Overloaded,
             Self::NotAtCreation | Self::TooManyLabels { .. } => Code::InvalidField,
             Self::TooManyItems { .. } => Code::CommitTooLarge,
-            Self::SessionFull { .. } | Self::ImagesFull { .. } => Code::SessionFull,
+            Self::SessionFull { .. } | Self::ImagesFull { .. } | Self::TooManyEntries { .. } => {
+                Code::SessionFull
+            }
+            Self::TooManySessions { .. } => Code::StoreFull,
         }
     }
 }

@@ -85,6 +85,8 @@ impl Directory {
         // Whoever has the directory is its master: the bounds are the server's for its clients.
         let policy = Policy {
             auto_create: true,
+            sessions_max: usize::MAX,
+            session_items_max: u64::MAX,
             session_bytes_max: u64::MAX,
             session_blob_bytes_max: u64::MAX,
             qa_pairs: Vec::new(),

@@ -169,6 +169,8 @@ fn part_at_fault(rejected: &Rejected) -> Option<String> {
         | Rejected::TooManyItems { .. }
         | Rejected::SessionFull { .. }
         | Rejected::ImagesFull { .. }
+        | Rejected::TooManyEntries { .. }
+        | Rejected::TooManySessions { .. }
         | Rejected::NoPath { .. }
         | Rejected::NotAnObject { .. }
         | Rejected::NotANumber { .. }

@@ -3,15 +3,19 @@
 //! A stream holds no board, no commit and no frame while it waits, so that ten thousand idle ones are cheap.
 
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::Response;
 use futures_util::stream::{self, StreamExt as _};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
 
 use super::answer::Answer;
+use super::problem::Problem;
+use crate::board::Code;
 use crate::metrics;
 
 /// The media type of server-sent events.
@@ -23,6 +27,43 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// Tells a proxy to pass each frame on at once.
 const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
+/// The streams that may be open at once. Cloning gives another handle to the same ones.
+#[derive(Clone, Debug)]
+pub struct Streams {
+    places: Arc<Semaphore>,
+    max: usize,
+}
+
+impl Streams {
+    /// So many, and none open yet.
+    #[must_use]
+    pub fn new(max: u32) -> Self {
+        let max = usize::try_from(max).unwrap_or(usize::MAX).min(Semaphore::MAX_PERMITS);
+        Self { places: Arc::new(Semaphore::new(max)), max }
+    }
+
+    /// How many are open now.
+    #[must_use]
+    pub fn open(&self) -> usize {
+        self.max.saturating_sub(self.places.available_permits())
+    }
+
+    /// A place for one more.
+    pub(super) fn place(&self) -> Result<StreamPlace, Problem> {
+        let place = Arc::clone(&self.places).try_acquire_owned();
+        place.map(StreamPlace).map_err(|_| {
+            let max = self.max;
+            let detail = format!("{max} streams of events are open already (--streams-max)");
+            Problem::new(Code::Overloaded, detail)
+        })
+    }
+}
+
+/// What a stream has as long as it is open.
+pub(super) struct StreamPlace(
+    #[expect(dead_code, reason = "it is given back when it is dropped")] OwnedSemaphorePermit,
+);
+
 /// Something of which frames are made, one look after another.
 pub(super) trait Frames: Send + 'static {
     /// The next frames as soon as there are any; `None` at the end. Nothing is lost where the wait is broken off.
@@ -32,15 +73,20 @@ pub(super) trait Frames: Send + 'static {
     fn keep_alive(&self) -> String;
 }
 
-/// The answer that begins with this text, and goes on with these frames.
-pub(super) fn respond(answer: Answer, first: String, frames: impl Frames) -> Response {
-    let begun = (frames, Instant::now(), metrics::STREAMS.count());
-    let rest = stream::unfold(begun, async |(mut frames, last, counted)| {
+/// The answer that begins with this text, and goes on with these frames. The place goes with its body.
+pub(super) fn respond(
+    answer: Answer,
+    first: String,
+    frames: impl Frames,
+    place: StreamPlace,
+) -> Response {
+    let begun = (frames, Instant::now(), (place, metrics::STREAMS.count()));
+    let rest = stream::unfold(begun, async |(mut frames, last, held)| {
         let next = match timeout_at(last + KEEP_ALIVE, frames.next()).await {
             Ok(next) => next?,
             Err(_) => frames.keep_alive(),
         };
-        Some((Bytes::from(next), (frames, Instant::now(), counted)))
+        Some((Bytes::from(next), (frames, Instant::now(), held)))
     });
     let first = (!first.is_empty()).then(|| Bytes::from(first));
     let all = stream::iter(first).chain(rest).map(Ok::<_, Infallible>);

@@ -15,7 +15,7 @@ use super::answer::{Answer, JSON, prefers};
 use super::changes::write_event;
 use super::docs;
 use super::etag::{Tag, is_known};
-use super::event_stream::{EVENT_STREAM, Frames, respond};
+use super::event_stream::{EVENT_STREAM, Frames, Streams, respond};
 use super::on::Wanted;
 use super::params::{Params, invalid};
 use super::path::SessionPath;
@@ -96,6 +96,7 @@ pub(super) struct ResyncBody {
 )]
 pub(super) async fn get(
     State(service): State<Service>,
+    State(streams): State<Streams>,
     SessionPath(session): SessionPath,
     caller: Caller,
     headers: HeaderMap,
@@ -116,9 +117,10 @@ pub(super) async fn get(
     if polls {
         return events.poll(wait.unwrap_or_default()).await?.respond(&events, &headers);
     }
+    let place = streams.place()?;
     let mut first = String::new();
     let begins_at = events.begin(&mut first).await?;
-    Ok(respond(Answer::of(begins_at), first, events))
+    Ok(respond(Answer::of(begins_at), first, events, place))
 }
 
 /// The revision at which the reader was cut off.

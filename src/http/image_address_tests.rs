@@ -35,6 +35,8 @@ impl World {
             auto_create: true,
             session_bytes_max: 1 << 30,
             session_blob_bytes_max: 1 << 30,
+            session_items_max: 1 << 30,
+            sessions_max: 1 << 30,
             qa_pairs: Vec::new(),
         };
         let service = Service::start(Arc::new(store), policy, clock).unwrap();

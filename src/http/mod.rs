@@ -75,6 +75,7 @@ pub use edge::{
     ANSWERED, AllowedHosts, CorsOrigins, InvalidHost, InvalidOrigin, RequestId, edge, is_corrupt,
     is_late,
 };
+pub use event_stream::Streams;
 pub use metrics::observation;
 pub use problem::{Fault, Problem, ProblemBody};
 pub use public_url::{InvalidPublicUrl, PUBLIC_URL_BYTES_MAX, PublicUrl};

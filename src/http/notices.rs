@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 
 use super::answer::Answer;
 use super::docs;
-use super::event_stream::{Frames, respond};
+use super::event_stream::{Frames, Streams, respond};
 use super::params::Params;
 use super::problem::Problem;
 use super::view::push;
@@ -50,11 +50,13 @@ pub(super) struct NoticeBody {
 pub(super) async fn get(
     State(service): State<Service>,
     caller: Caller,
+    State(streams): State<Streams>,
     params: Params,
 ) -> Result<Response, Problem> {
     params.finish()?;
+    let place = streams.place()?;
     let notices = service.notices();
-    Ok(respond(Answer::plain(), String::new(), Notices { service, caller, notices }))
+    Ok(respond(Answer::plain(), String::new(), Notices { service, caller, notices }, place))
 }
 
 struct Notices {

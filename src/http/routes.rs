@@ -18,6 +18,7 @@ use utoipa_axum::routes;
 
 use super::body::BodyRoom;
 use super::docs::{self, MEMORY, MEMORY_ENTRY, STATE, STATE_SLASH, with_all_kinds};
+use super::event_stream::Streams;
 use super::guard::{Guard, is_public};
 use super::problem::{Problem, ProblemBody};
 use super::public_url::PublicUrl;
@@ -80,6 +81,7 @@ struct Held {
     bodies: BodyRoom,
     document: pages::Document,
     public_url: Option<PublicUrl>,
+    streams: Streams,
 }
 
 impl FromRef<Handles> for Service {
@@ -97,6 +99,12 @@ impl FromRef<Handles> for BodyRoom {
 impl FromRef<Handles> for pages::Document {
     fn from_ref(handles: &Handles) -> Self {
         handles.0.document.clone()
+    }
+}
+
+impl FromRef<Handles> for Streams {
+    fn from_ref(handles: &Handles) -> Self {
+        handles.0.streams.clone()
     }
 }
 
@@ -143,8 +151,14 @@ fn described() -> OpenApiRouter<Handles> {
         .routes(routes!(pages::docs))
 }
 
-/// All routes, with the service behind them, who may use them, and where others than clients reach them.
-pub fn router(service: Service, tokens: Tokens, public_url: Option<PublicUrl>) -> Router {
+/// All routes, with the service behind them, who may use them, where others than clients reach them, and the streams
+/// that may be open.
+pub fn router(
+    service: Service,
+    tokens: Tokens,
+    public_url: Option<PublicUrl>,
+    streams: Streams,
+) -> Router {
     metrics::begin();
     let (described, document) = whole();
     let document = pages::Document::new(&document);
@@ -153,7 +167,7 @@ pub fn router(service: Service, tokens: Tokens, public_url: Option<PublicUrl>) -
         let guard = guard.clone();
         service_fn(move |request| guard.clone().pass(route.clone(), request))
     };
-    let held = Held { service, bodies: BodyRoom::new(), document, public_url };
+    let held = Held { service, bodies: BodyRoom::new(), document, public_url, streams };
     let handles = Handles(Arc::new(held));
     described
         .route(STATE, whole_state())

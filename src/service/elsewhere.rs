@@ -27,7 +27,7 @@ impl Writer {
 
     /// Keeps the answer to a write in the session in its path. One that is no more keeps nothing.
     pub(super) fn keep_elsewhere(
-        &self,
+        &mut self,
         staged: &mut HashMap<SessionName, Staging>,
         order: &Order,
         verdict: &Verdict,

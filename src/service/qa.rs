@@ -43,16 +43,16 @@ impl Writer {
 
     /// Appends what a person answered by this write to the session that gathers it.
     pub(super) fn echo(
-        &self,
+        &mut self,
         staged: &mut HashMap<SessionName, Staging>,
         write: &Write,
         verdict: &Verdict,
         now: Timestamp,
     ) {
-        let Some(QaSession { name, .. }) = &self.qa_session else { return };
+        let Some(QaSession { name, .. }) = self.qa_session.clone() else { return };
         let Verdict::Done { receipt, .. } = verdict else { return };
         let items = answered(&write.command, &receipt.answer, &receipt.board);
-        if items.is_empty() || write.terms.session == *name {
+        if items.is_empty() || write.terms.session == name {
             return;
         }
         let terms = Terms {
@@ -65,7 +65,7 @@ impl Writer {
         let command = Command::Append { log: LogName::Questions, items };
         let write = Write { terms, command };
         let order = Order::of(write);
-        let staging = self.staging(staged, name, now);
+        let staging = self.staging(staged, &name, now);
         let refused = if staging.is_closed() {
             Some("it was deleted just now")
         } else {

@@ -19,6 +19,8 @@ pub(super) const POLICY: Policy = Policy {
     auto_create: true,
     session_bytes_max: 1 << 30,
     session_blob_bytes_max: 1 << 30,
+    session_items_max: 1 << 30,
+    sessions_max: 1 << 30,
     qa_pairs: Vec::new(),
 };
 

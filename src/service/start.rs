@@ -101,6 +101,7 @@ impl Service {
             loads: loads.clone(),
             thumbnails: Arc::clone(&thumbnails),
             activity: Arc::clone(&activity),
+            made: 0,
             warming: HashMap::new(),
         };
         // What came to its end while the server was down: before anybody can ask.

@@ -72,6 +72,8 @@ pub(super) struct Writer {
     pub(super) thumbnails: Arc<Thumbnails>,
     /// What the settler sees of it.
     pub(super) activity: Arc<Activity>,
+    /// How many sessions the batch that is being staged makes.
+    pub(super) made: usize,
     /// The sessions whose boards are being read, since something in them is due.
     pub(super) warming: HashMap<SessionName, Pin>,
 }
@@ -138,6 +140,7 @@ impl Writer {
         let mut answers: HashMap<SessionName, Answers> = HashMap::new();
         let (mut next, mut count, mut bytes) = (Some(first), 0, 0);
         let begun = Instant::now();
+        self.made = 0;
         while let Some(job) = next.take() {
             let name = job.order.write.terms.session.clone();
             // One look at the clock for both, or something could end between the two.
@@ -191,14 +194,18 @@ impl Writer {
 
     /// A panic while deciding fails that command alone: nothing of it was staged.
     pub(super) fn stage(
-        &self,
+        &mut self,
         staging: &mut Staging,
         order: &Order,
         now: Timestamp,
         qa_pairs: &[Item],
     ) -> Verdict {
-        let moment = Moment { now, nonce: nonce(), policy: &self.policy, qa_pairs };
+        // What the batch deletes gives its room to the next one.
+        let sessions = self.directory.len() + self.made;
+        let moment = Moment { now, nonce: nonce(), policy: &self.policy, qa_pairs, sessions };
+        let existed = staging.board().life().is_some();
         let staged = catch_unwind(AssertUnwindSafe(|| staging.stage(order, moment)));
+        self.made += usize::from(!existed && staging.board().life().is_some());
         staged.unwrap_or_else(|_| Verdict::Failed(WriterError::Service(ServiceError::Fault)))
     }
 

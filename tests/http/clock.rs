@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use blackboard::auth::{TokenLimits, Tokens};
 use blackboard::board::{Policy, Timestamp};
-use blackboard::http::{AllowedHosts, ConnectionLimits, CorsOrigins, edge, router, serve};
+use blackboard::http::{AllowedHosts, ConnectionLimits, CorsOrigins, Streams, edge, router, serve};
 use blackboard::service::{Clock, Service};
 use blackboard::store::{SqliteOptions, SqliteStore, Store, SyncLevel};
 use tempfile::TempDir;
@@ -23,6 +23,8 @@ const POLICY: Policy = Policy {
     auto_create: true,
     session_bytes_max: 1 << 30,
     session_blob_bytes_max: 1 << 30,
+    session_items_max: 1 << 30,
+    sessions_max: 1 << 30,
     qa_pairs: Vec::new(),
 };
 
@@ -86,8 +88,11 @@ impl Running {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = format!("http://{}", listener.local_addr().expect("an address"));
         let shutdown = CancellationToken::new();
-        let router = router(service.clone(), tokens, None);
-        let router = edge(router, AllowedHosts::default(), CorsOrigins::default());
+        let router = edge(
+            router(service.clone(), tokens, None, Streams::new(100)),
+            AllowedHosts::default(),
+            CorsOrigins::default(),
+        );
         let limits = ConnectionLimits::default();
         let serving = tokio::spawn(serve(listener, router, limits, shutdown.clone()));
         Self { address, service, shutdown, serving }

@@ -93,7 +93,8 @@ async fn opened(server: &Server, streams: usize) -> Vec<Stream> {
 #[tokio::test(flavor = "multi_thread")]
 async fn ten_thousand_idle_streams_take_little_memory_and_an_event_reaches_them_all() {
     let streams = fitting();
-    let server = Server::start_with(&["--connections-max", &(streams + 100).to_string()]);
+    let max = (streams + 100).to_string();
+    let server = Server::start_with(&["--connections-max", &max, "--streams-max", &max]);
     let board = server.made("s").await;
     let before = memory(&server, "VmRSS");
     let mut opened = opened(&server, streams).await;

@@ -70,6 +70,7 @@ mod prompt_formats;
 mod prompt_length;
 mod python_value;
 mod questions;
+mod quotas;
 mod races;
 mod raw;
 mod readme;

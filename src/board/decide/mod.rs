@@ -53,7 +53,7 @@ pub fn decide(board: &Board, write: &Write, moment: Moment<'_>) -> Result<Decisi
     let existed = check_condition(board, write)?;
     let answer = draft.carry_out(&write.command)?;
     draft.drop_idle_opening(&write.command);
-    bounds::check(board, &draft.board, &draft.changes, moment.policy)?;
+    bounds::check(board, &draft.board, &draft.changes, moment)?;
     let Draft { board: mut after, changes, stamp, .. } = draft;
     let keeps = write.terms.key.is_some() && (after.life.is_some() || board.life.is_some());
     let commit = (keeps || !changes.is_empty()).then(|| Commit {

@@ -105,7 +105,9 @@ impl BaseReader {
         let profiles = board.agents.values().map(|agent| agent.profile.item().bytes());
         let logs = all_logs(&board).map(Log::bytes);
         let state = board.state.bytes() - State::default().bytes();
+        let entries = all_logs(&board).map(|log| log.len() as u64).sum();
         board.bytes = logs.chain(profiles).sum::<u64>() + state;
+        board.entries = entries;
         check_images(&board)?;
         let nothing = Board {
             updated_at: board.updated_at,
