@@ -26,6 +26,20 @@ pub(super) fn check_path(path: &str) -> Result<(), Problem> {
     ))
 }
 
+/// Refuses a body that is coded for its way in another manner than in chunks. The connection is read as if it
+/// were chunked all the same, and a proxy before us may have read it otherwise: what follows may be anything.
+pub(super) fn check_transfer_coding(headers: &HeaderMap) -> Result<(), Problem> {
+    let mut codings = headers.get_all(header::TRANSFER_ENCODING).into_iter();
+    let is_chunked =
+        codings.next().is_none_or(|coding| coding.as_bytes().eq_ignore_ascii_case(b"chunked"));
+    if is_chunked && codings.next().is_none() {
+        return Ok(());
+    }
+    let detail = "a body's Transfer-Encoding is chunked, once, or none";
+    Err(Problem::new(Code::InvalidEncoding, detail)
+        .header(header::CONNECTION, HeaderValue::from_static("close")))
+}
+
 /// How a body is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Coding {

@@ -75,6 +75,9 @@ impl AllowedHosts {
 
     /// The host that the request names; every mention of one must be allowed.
     fn addressed(&self, uri: &Uri, headers: &HeaderMap) -> Result<Host, Problem> {
+        if headers.get_all(header::HOST).iter().nth(1).is_some() {
+            return Err(Problem::new(Code::InvalidParameter, "a request has one Host header"));
+        }
         let in_uri = uri.authority().map(|authority| Ok(authority.as_str()));
         let in_headers = headers.get_all(header::HOST).iter().map(|v| v.to_str());
         let mut addressed = None;
@@ -142,7 +145,8 @@ pub(super) fn is_authority(text: &str) -> bool {
 }
 
 fn is_port(text: &str) -> bool {
-    text.len() <= 5 && text.bytes().all(|b| b.is_ascii_digit())
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    text.is_empty() || digits && text.parse::<u16>().is_ok()
 }
 
 fn is_name_byte(byte: u8) -> bool {
@@ -200,6 +204,12 @@ mod tests {
             "localhost.evil.example",
             "user@localhost",
             "localhost:port",
+            "localhost:65536",
+            "localhost:+80",
+            "localhost:80@evil.example",
+            "localhost,evil.example",
+            "localhost..",
+            "localhost\\evil.example",
             "[::1",
             "[localhost]",
             "127.1",

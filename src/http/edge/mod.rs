@@ -115,6 +115,7 @@ impl IntoResponse for Turned {
 impl Gate {
     /// Lets in what is addressed to us and well-formed, with a body that is watched and decompressed.
     fn admit(&self, mut request: Request) -> Result<Request, Turned> {
+        encoding::check_transfer_coding(request.headers())?;
         self.hosts.check(request.uri(), request.headers(), &self.cors)?;
         if let Some(answer) = self.cors.preflight(&request) {
             return Err(Turned::Back(Box::new(answer)));

@@ -32,7 +32,7 @@ pub(super) async fn render(mut response: Response, id: RequestId) -> Response {
 }
 
 fn fill(mut response: Response, mut problem: Problem, id: RequestId) -> Response {
-    if problem.status().is_server_error() {
+    if problem.status().is_server_error() && !is_for_want_of_room(problem.code()) {
         log(&mut problem, id);
     }
     *response.status_mut() = problem.status();
@@ -43,6 +43,12 @@ fn fill(mut response: Response, mut problem: Problem, id: RequestId) -> Response
     response.headers_mut().insert(header::CONTENT_TYPE, media_type);
     *response.body_mut() = Body::from(problem.into_json(id));
     response
+}
+
+/// Whether more was asked for than there is room for, or than is there yet: no failure of ours. Each is told by
+/// its line in the log; another one for each would make an overload worse.
+fn is_for_want_of_room(code: Code) -> bool {
+    [Code::Overloaded, Code::RevisionNotReached, Code::SessionFull].contains(&code)
 }
 
 /// The one place where the cause of a failure is told.
