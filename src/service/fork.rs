@@ -37,7 +37,7 @@ impl Service {
             let rejected = Rejected::SessionExists { session: terms.session };
             return Err(ServiceError::Rejected { rejected, revision: None });
         }
-        let _turn = self.inner.bases.acquire().await.map_err(|_| ServiceError::Stopping)?;
+        let turn = self.inner.bases.wait().await?;
         // From here on none of its images goes. One from before what is kept may have lost some.
         let hold = self.inner.holds.session(board.id());
         if let Some(Extent { session, oldest, .. }) = self.extent(&fork_of)?
@@ -49,7 +49,7 @@ impl Service {
         let (store, id) = (Arc::clone(&self.inner.store), new_session_id());
         let source = fork_of.clone();
         let staged = blocking(move || {
-            let _held = hold;
+            let _held = (hold, turn);
             let forked = stage(&*store, id, &board, &source);
             if forked.is_err() {
                 discard(&*store, id);

@@ -12,7 +12,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use tokio::sync::Semaphore;
 
 use super::clock::Clock;
 use super::directory::Directory;
@@ -21,6 +20,7 @@ use super::job::Job;
 use super::looks::Looks;
 use super::rebase::{put_base, rebase};
 use super::replay::{REPLAY_PAGE, beginning, framed, go_on};
+use super::turns::Turns;
 use crate::board::{
     Board, Commit, Extent, History, Revision, SessionName, Summary, Timestamp, Ttl,
 };
@@ -46,7 +46,7 @@ pub(super) struct Keeper {
     pub(super) clock: Clock,
     pub(super) jobs: SyncSender<Job>,
     /// Whose turn it is to make a base.
-    pub(super) bases: Arc<Semaphore>,
+    pub(super) bases: Arc<Turns>,
     pub(super) looks: Arc<Looks>,
     /// When each session may be looked at again.
     pub(super) rests: HashMap<SessionName, Instant>,
@@ -129,7 +129,7 @@ impl Keeper {
             return Ok(Some(idle_rest));
         }
         // Of two bases only the last one put could be set: a purge or a fork comes first.
-        let Ok(_turn) = self.bases.try_acquire() else { return Ok(None) };
+        let Some(_turn) = self.bases.now() else { return Ok(None) };
         let (board, dropped_bytes) = self.board_at_limit(now.extent, &limit)?;
         if board.revision() == from {
             return Ok(Some(idle_rest));

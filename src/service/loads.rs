@@ -10,11 +10,13 @@ use std::thread;
 
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 use super::error::ServiceError;
 use super::memory::Memory;
 use super::replay::{is_damage, replay_to_head};
 use super::session::{Published, Session, Shown};
+use super::turns::TURN_WAIT_MAX;
 use crate::chain::Chain;
 use crate::store::Store;
 
@@ -139,7 +141,10 @@ impl Loads {
             }
             let (asked, loaded) = oneshot::channel();
             self.ask(session, Some(asked))?;
-            let published = loaded.await.map_err(|_| ServiceError::Fault)??;
+            // Reading it goes on meanwhile, and whoever comes again may find it there.
+            let loaded = timeout(TURN_WAIT_MAX, loaded).await;
+            let loaded = loaded.map_err(|_| ServiceError::Overloaded)?;
+            let published = loaded.map_err(|_| ServiceError::Fault)??;
             // It may have changed or gone again since it was installed: this must be what is to be seen now.
             match session.shown() {
                 Shown::Hot(published) => return Ok(published),

@@ -43,6 +43,7 @@ mod staging;
 mod start;
 mod sweep;
 mod thumbnails;
+mod turns;
 mod unkept;
 mod waker;
 mod watch;
@@ -122,7 +123,7 @@ struct Inner {
     recent_bytes: Arc<AtomicUsize>,
     past: Past,
     /// A base is made one at a time.
-    bases: Arc<Semaphore>,
+    bases: Arc<turns::Turns>,
     archives: Archives,
     holds: Arc<Holds>,
     looks: Arc<Looks>,

@@ -13,6 +13,7 @@ use tokio::sync::Semaphore;
 use super::error::ServiceError;
 use super::replay::{framed, replay};
 use super::session::Published;
+use super::turns::Turns;
 use super::watch::{COMMIT_BYTES_AT_ONCE_MAX, COMMITS_AT_ONCE_MAX};
 use super::{Keep, Reply, Service};
 use crate::board::{
@@ -23,6 +24,9 @@ use crate::store::PageMax;
 
 /// How many boards are replayed at once.
 const REPLAYS_MAX: usize = 2;
+
+/// How many may wait for that.
+const REPLAYS_WAITING_MAX: usize = 64;
 
 /// How many pages of commits are read at once.
 const READS_MAX: usize = 4;
@@ -63,7 +67,7 @@ impl FromStr for At {
 /// What reading the past takes.
 #[derive(Debug)]
 pub(super) struct Past {
-    replays: Arc<Semaphore>,
+    replays: Turns,
     reads: Arc<Semaphore>,
     kept: Arc<Mutex<Kept>>,
 }
@@ -71,7 +75,7 @@ pub(super) struct Past {
 impl Past {
     pub(super) fn new() -> Self {
         Self {
-            replays: Arc::new(Semaphore::new(REPLAYS_MAX)),
+            replays: Turns::new(REPLAYS_MAX, REPLAYS_WAITING_MAX),
             reads: Arc::new(Semaphore::new(READS_MAX)),
             kept: Arc::default(),
         }
@@ -152,11 +156,15 @@ impl Service {
             return Ok(Arc::clone(&now.board));
         }
         let Past { replays, kept, .. } = &self.inner.past;
-        let _turn = replays.acquire().await.map_err(|_| ServiceError::Stopping)?;
+        let turn = replays.wait().await?;
         let (store, session) = (Arc::clone(&self.inner.store), now.board.id());
         let oldest = now.board.oldest();
         let start = kept.lock().nearest(session, oldest, revision);
-        let replay = move || replay(&*store, session, start, oldest, revision);
+        // The turn goes with the work: whoever asked may leave.
+        let replay = move || {
+            let _held = turn;
+            replay(&*store, session, start, oldest, revision)
+        };
         let board = Arc::new(blocking(replay).await?);
         kept.lock().keep(&board);
         Ok(board)
@@ -179,9 +187,15 @@ impl Service {
         if after >= revision {
             return Ok(Vec::new());
         }
-        let _turn = self.inner.past.reads.acquire().await.map_err(|_| ServiceError::Stopping)?;
+        // No more wait than there are streams and connections.
+        let turn = Arc::clone(&self.inner.past.reads).acquire_owned().await;
+        let turn = turn.map_err(|_| ServiceError::Stopping)?;
         let store = Arc::clone(&self.inner.store);
-        let commits = blocking(move || framed(&*store, session, after, HISTORY_PAGE)).await?;
+        let read = move || {
+            let _held = turn;
+            framed(&*store, session, after, HISTORY_PAGE)
+        };
+        let commits = blocking(read).await?;
         let commits = commits.into_iter().map(|(commit, _)| Arc::new(commit));
         // What was stored since is shown when it is published.
         Ok(commits.take_while(|commit| commit.revision <= revision).collect())

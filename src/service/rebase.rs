@@ -24,7 +24,7 @@ impl Service {
         name: &SessionName,
         author: Option<&AgentName>,
     ) -> Result<Revision, ServiceError> {
-        let _turn = self.inner.bases.acquire().await.map_err(|_| ServiceError::Stopping)?;
+        let mut turn = self.inner.bases.wait().await?;
         let Some(published) = self.published(name).await? else {
             let rejected = Rejected::NoSession { session: name.clone() };
             return Err(ServiceError::Rejected { rejected, revision: None });
@@ -34,7 +34,8 @@ impl Service {
             let (store, dropped_bytes) = (Arc::clone(&self.inner.store), published.history_bytes);
             drop(published);
             let stored = Arc::clone(&board);
-            blocking(move || put_base(&*store, &stored)).await?;
+            // The turn goes with the work: whoever asked may leave.
+            turn = blocking(move || put_base(&*store, &stored).map(|()| turn)).await?;
             let (rebase, answer) = rebase(name, &board, dropped_bytes);
             self.inner.send(Job::Rebase(rebase))?;
             answer.await.map_err(|_| ServiceError::Stopping)??;
@@ -43,6 +44,7 @@ impl Service {
             let agent = author.map(AgentName::as_str);
             tracing::info!(session = %name, agent, oldest = %base, "purged the history");
         }
+        drop(turn);
         self.forget_past(board.id());
         Ok(base)
     }

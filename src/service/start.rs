@@ -26,6 +26,7 @@ use super::past::Past;
 use super::session::Session;
 use super::settler::{Activity, Settler};
 use super::thumbnails::Thumbnails;
+use super::turns::Turns;
 use super::waker::{Bells, Waker};
 use super::writer::Writer;
 use super::{
@@ -33,6 +34,9 @@ use super::{
 };
 use crate::board::{Policy, SessionId, SessionName, Timestamp};
 use crate::store::Store;
+
+/// How many forks and purges may wait for those before them.
+const BASES_WAITING_MAX: usize = 64;
 
 /// How long the last revision of a deleted session's name is remembered.
 const TOMBSTONE_MS: i64 = 30 * 24 * 60 * 60 * 1000;
@@ -79,7 +83,7 @@ impl Service {
         let (jobs, queue) = sync_channel(QUEUE_WRITES_MAX);
         let bells = Arc::new(Bells::new());
         let recent_bytes = Arc::new(AtomicUsize::new(0));
-        let bases = Arc::new(Semaphore::new(1));
+        let bases = Arc::new(Turns::new(1, BASES_WAITING_MAX));
         let activity = Arc::new(Activity::default());
         let (wake_ups, waker) = Waker::start(Arc::clone(&bells))?;
         let loads = Loads::new(Arc::clone(&store), Arc::clone(&memory));

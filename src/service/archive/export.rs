@@ -72,13 +72,12 @@ impl Service {
     ///
     /// # Errors
     ///
-    /// [`ServiceError::Stopping`], or [`ServiceError::Compacted`] where less is kept since; all else comes with the
+    /// [`ServiceError::Overloaded`], or [`ServiceError::Compacted`] where less is kept since; all else comes with the
     /// lines.
     pub async fn export(&self, now: Arc<Board>) -> Result<Export, ServiceError> {
         let hold = self.inner.holds.session(now.id());
         self.has_its_images(&now).await?;
-        let turn = Arc::clone(&self.inner.archives.exports).acquire_owned();
-        let turn = turn.await.map_err(|_| ServiceError::Stopping)?;
+        let turn = self.inner.archives.exports.wait().await?;
         let (pieces, received) = mpsc::channel(1);
         let (store, runtime) = (Arc::clone(&self.inner.store), Handle::current());
         tokio::task::spawn_blocking(move || {

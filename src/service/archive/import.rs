@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::{self, Receiver, Sender};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -20,6 +19,7 @@ use crate::board::{
 use crate::service::fork::discard;
 use crate::service::job::Order;
 use crate::service::rebase::put_base;
+use crate::service::turns::Turn;
 use crate::service::{Keep, Reply, Service, ServiceError, new_session_id};
 use crate::store::{Outcome, Run, Store, StoreError};
 
@@ -49,7 +49,7 @@ pub struct Imported {
     staged: Staged,
     board: Board,
     bytes: u64,
-    turn: OwnedSemaphorePermit,
+    turn: Turn,
 }
 
 impl Import {
@@ -75,12 +75,11 @@ impl Service {
     ///
     /// # Errors
     ///
-    /// [`Rejected::SessionExists`], or [`ServiceError::Stopping`].
+    /// [`Rejected::SessionExists`], [`ServiceError::Overloaded`], or [`ServiceError::Stopping`].
     pub async fn import(&self, name: &SessionName) -> Result<Import, ServiceError> {
         self.has_none(name)?;
-        let turn = Arc::clone(&self.inner.archives.imports).acquire_owned();
         let turn = tokio::select! {
-            turn = turn => turn.map_err(|_| ServiceError::Stopping)?,
+            turn = self.inner.archives.imports.wait() => turn?,
             () = self.inner.stopping.cancelled() => return Err(ServiceError::Stopping),
         };
         // It may have come while this one waited.
@@ -194,7 +193,7 @@ fn read(
     now: Timestamp,
     mut pieces: Receiver<Vec<u8>>,
     stopping: &CancellationToken,
-    turn: OwnedSemaphorePermit,
+    turn: Turn,
 ) -> Result<Imported, ServiceError> {
     let reader = ArchiveReader::new(staged.id, now);
     let mut lines = Lines { reader, stopping, line: Vec::new(), count: 0, worked: Duration::ZERO };

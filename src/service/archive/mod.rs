@@ -8,24 +8,25 @@ mod import;
 pub use export::Export;
 pub use import::{Import, Imported};
 
-use std::sync::Arc;
-
-use tokio::sync::Semaphore;
+use super::turns::Turns;
 
 /// How many archives go out at once; others wait. Each has a thread.
 const EXPORTS_MAX: usize = 4;
+
+/// How many archives may wait each way.
+const WAITING_MAX: usize = 64;
 
 /// How many archives are on their way. One that comes in may take long, so it is no turn of those who only
 /// make a base.
 #[derive(Debug)]
 pub(super) struct Archives {
-    imports: Arc<Semaphore>,
-    exports: Arc<Semaphore>,
+    imports: Turns,
+    exports: Turns,
 }
 
 impl Archives {
     pub(super) fn new() -> Self {
-        let turns = |count| Arc::new(Semaphore::new(count));
+        let turns = |count| Turns::new(count, WAITING_MAX);
         Self { imports: turns(1), exports: turns(EXPORTS_MAX) }
     }
 }

@@ -4,8 +4,10 @@
 use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
 
 use super::super::ServiceError;
+use super::super::turns::TURN_WAIT_MAX;
 use crate::store::StoreError;
 use crate::thumbnail::{self, Thumbnail, Undecodable};
 
@@ -53,8 +55,9 @@ impl Pool {
         read: impl FnOnce() -> Result<Vec<u8>, StoreError> + Send + 'static,
         max_px: Option<u32>,
     ) -> Result<Made, ServiceError> {
-        let job =
-            Arc::clone(&self.jobs).acquire_owned().await.map_err(|_| ServiceError::Stopping)?;
+        let job = timeout(TURN_WAIT_MAX, Arc::clone(&self.jobs).acquire_owned()).await;
+        let job = job.map_err(|_| ServiceError::Overloaded)?;
+        let job = job.map_err(|_| ServiceError::Stopping)?;
         let reading = tokio::task::spawn_blocking(move || {
             let probed = read().map(|bytes| thumbnail::probe(&bytes).map(|probe| (probe, bytes)));
             (probed, job)
