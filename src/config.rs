@@ -128,6 +128,16 @@ pub struct Config {
     #[arg(long, env = "BLACKBOARD_STREAMS_MAX", value_name = "N", default_value_t = 5_000)]
     pub streams_max: u32,
 
+    /// The collector that gets a span for each request.
+    #[cfg(feature = "otlp")]
+    #[arg(
+        long,
+        env = "BLACKBOARD_OTLP_ENDPOINT",
+        value_name = "URL",
+        help = "Base address of an OpenTelemetry collector that gets a span for each request by OTLP over plain http, such as http://127.0.0.1:4318; OTEL_EXPORTER_OTLP_HEADERS has what else it wants"
+    )]
+    pub otlp_endpoint: Option<String>,
+
     /// What to log: error, warn, info, debug or trace, also by target as in warn,blackboard=debug
     #[arg(long, env = "BLACKBOARD_LOG", value_name = "FILTER", default_value = "info")]
     pub log: String,

@@ -7,7 +7,8 @@ use clap::{Args, CommandFactory as _};
 use tokio::runtime::Builder;
 
 use super::{Cli, Failure, print_config, put};
-use crate::{app, config::Config, telemetry};
+use crate::telemetry::{self, Wanted};
+use crate::{app, config::Config};
 
 /// How many threads may wait for the disk, or work on something large, at once.
 const BLOCKING_THREADS_MAX: usize = 64;
@@ -28,7 +29,12 @@ impl Serve {
         if self.print_config {
             return print().map_err(Failure::failed);
         }
-        let _log = telemetry::start(&self.config.log).map_err(Failure::usage)?;
+        let log = telemetry::start(Wanted {
+            filter: &self.config.log,
+            #[cfg(feature = "otlp")]
+            otlp_endpoint: self.config.otlp_endpoint.as_deref(),
+        });
+        let _log = log.map_err(Failure::usage)?;
         let runtime = Builder::new_multi_thread()
             .enable_all()
             .max_blocking_threads(BLOCKING_THREADS_MAX)

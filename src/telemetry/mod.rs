@@ -1,17 +1,27 @@
 //! The log: for a person on a terminal, JSON lines for everything else, always on standard output.
 
 mod lines;
+#[cfg(feature = "otlp")]
+mod otlp;
 mod plain;
 
 use std::io::{self, IsTerminal};
 use std::{panic, thread};
 
-use tracing_subscriber::{
-    EnvFilter,
-    fmt::{format::Writer, time::FormatTime},
-};
+#[cfg(feature = "otlp")]
+use tracing::{Level, Metadata};
+use tracing_subscriber::EnvFilter;
+#[cfg(feature = "otlp")]
+use tracing_subscriber::filter::FilterFn;
+use tracing_subscriber::fmt::{self, format::Writer, time::FormatTime};
+use tracing_subscriber::layer::{Layer, SubscriberExt as _};
+use tracing_subscriber::util::SubscriberInitExt as _;
 
+#[cfg(feature = "otlp")]
+use crate::http::ANSWERED;
 use lines::{Lines, Writing};
+#[cfg(feature = "otlp")]
+use otlp::{Sending, Spans};
 use plain::Plain;
 
 /// The target of the line that says where the server listens. It is always in the log.
@@ -26,6 +36,8 @@ pub const FIRST_TOKEN: &str = "blackboard::token";
 #[derive(Debug)]
 pub struct Log {
     _writing: Writing,
+    #[cfg(feature = "otlp")]
+    _sending: Option<Sending>,
 }
 
 /// Why the log could not be started.
@@ -34,19 +46,33 @@ pub enum Error {
     /// The text is no filter.
     #[error("{0:?} is no log filter such as info, or warn,blackboard=debug")]
     Filter(String),
+    /// The collector cannot be sent to.
+    #[cfg(feature = "otlp")]
+    #[error("no spans can be sent to the --otlp-endpoint")]
+    Endpoint(#[from] opentelemetry_otlp::ExporterBuildError),
     /// The thread that writes it could not be made.
     #[error("the log's thread could not be started")]
     Thread(#[from] io::Error),
 }
 
-/// Starts the log; what `filter` leaves out is never formatted.
+/// What is to be told, and to whom.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
+    /// What the log tells; what it leaves out is never formatted.
+    pub filter: &'a str,
+    /// The collector that gets a span for each exchange.
+    #[cfg(feature = "otlp")]
+    pub otlp_endpoint: Option<&'a str>,
+}
+
+/// Starts the log.
 ///
 /// # Errors
 ///
 /// The filter is none, or there is no room for another thread.
-pub fn start(filter: &str) -> Result<Log, Error> {
-    let parsed = EnvFilter::builder().parse(filter);
-    let filter = parsed.map_err(|_| Error::Filter(filter.to_owned()))?;
+pub fn start(wanted: Wanted<'_>) -> Result<Log, Error> {
+    let parsed = EnvFilter::builder().parse(wanted.filter);
+    let filter = parsed.map_err(|_| Error::Filter(wanted.filter.to_owned()))?;
     // These are told whatever the filter is: without them nobody could use port 0, or get in.
     let filter = [LISTENING, FIRST_TOKEN].iter().fold(filter, |filter, target| {
         match format!("{target}=info").parse() {
@@ -56,15 +82,32 @@ pub fn start(filter: &str) -> Result<Log, Error> {
     });
     let lines = Lines::default();
     let writing = lines.begin(io::stdout())?;
-    let log =
-        tracing_subscriber::fmt().with_env_filter(filter).with_writer(move || Plain(lines.clone()));
-    if io::stdout().is_terminal() {
-        log.compact().with_target(false).with_timer(ShortTime).init();
+    let log = fmt::layer().with_writer(move || Plain(lines.clone()));
+    let log = if io::stdout().is_terminal() {
+        log.compact().with_target(false).with_timer(ShortTime).boxed()
     } else {
-        log.json().flatten_event(true).with_current_span(false).init();
-    }
+        log.json().flatten_event(true).with_current_span(false).boxed()
+    };
+    let told = tracing_subscriber::registry().with(log.with_filter(filter));
+    #[cfg(feature = "otlp")]
+    let (spans, sending) = wanted.otlp_endpoint.map(Spans::to).transpose()?.unzip();
+    #[cfg(feature = "otlp")]
+    let told = told.with(spans.map(|spans| spans.with_filter(exchanges())));
+    told.init();
     log_panics();
-    Ok(Log { _writing: writing })
+    Ok(Log {
+        _writing: writing,
+        #[cfg(feature = "otlp")]
+        _sending: sending,
+    })
+}
+
+/// What spans are made of: probes that succeed are told below this level.
+#[cfg(feature = "otlp")]
+fn exchanges() -> FilterFn {
+    let is_one: fn(&Metadata<'_>) -> bool =
+        |metadata| metadata.target() == ANSWERED && *metadata.level() <= Level::INFO;
+    FilterFn::new(is_one).with_max_level_hint(Level::INFO)
 }
 
 /// Lets every panic be in the log, wherever it is caught: those of an answer's body end nowhere else. Its message is

@@ -1,0 +1,198 @@
+//! A span for each exchange, sent to an OpenTelemetry collector by a thread of its own.
+//!
+//! It is made of the line that tells of the exchange, so it tells no more, and its id is the one that was passed on.
+//! What waits is bounded: where the collector is slow or gone, spans are dropped and nobody waits.
+
+use std::fmt;
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use opentelemetry::trace::{
+    SpanContext, SpanId, SpanKind, Status, TraceFlags, TraceId, TraceState,
+};
+use opentelemetry::{InstrumentationScope, KeyValue};
+use opentelemetry_otlp::{ExporterBuildError, Protocol, SpanExporter, WithExportConfig as _};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::trace::{
+    BatchConfigBuilder, BatchSpanProcessor, SpanData, SpanEvents, SpanLinks, SpanProcessor as _,
+};
+use tracing::field::{Field, Visit};
+use tracing::{Event, Subscriber};
+use tracing_subscriber::layer::{Context, Layer};
+
+use crate::http::ANSWERED;
+
+/// How many spans may wait to be sent.
+const WAITING_MAX: usize = 4096;
+
+/// How many are sent at once.
+const AT_ONCE_MAX: usize = 512;
+
+/// How long they are gathered at most.
+const GATHERING: Duration = Duration::from_secs(2);
+
+/// How long the collector may take.
+const EXPORT_MAX: Duration = Duration::from_secs(5);
+
+/// How long the end waits for it.
+const END_MAX: Duration = Duration::from_secs(1);
+
+const SERVICE: &str = "blackboard";
+
+/// Makes spans of what is told of exchanges.
+#[derive(Debug)]
+pub(super) struct Spans {
+    sending: Arc<BatchSpanProcessor>,
+    scope: InstrumentationScope,
+}
+
+/// While it is there, spans are sent. When it goes, those that wait are sent first, if the collector takes them.
+#[derive(Debug)]
+pub(super) struct Sending(Arc<BatchSpanProcessor>);
+
+impl Spans {
+    /// To a collector, by its base address; headers come from `OTEL_EXPORTER_OTLP_HEADERS`.
+    pub(super) fn to(endpoint: &str) -> Result<(Self, Sending), ExporterBuildError> {
+        let exporter = SpanExporter::builder()
+            .with_http()
+            .with_protocol(Protocol::HttpBinary)
+            .with_endpoint(format!("{}/v1/traces", endpoint.trim_end_matches('/')))
+            .with_timeout(EXPORT_MAX)
+            .build()?;
+        let config = BatchConfigBuilder::default()
+            .with_max_queue_size(WAITING_MAX)
+            .with_max_export_batch_size(AT_ONCE_MAX)
+            .with_scheduled_delay(GATHERING)
+            .build();
+        let mut sending = BatchSpanProcessor::new(exporter, config);
+        sending.set_resource(&Resource::builder().with_service_name(SERVICE).build());
+        let scope =
+            InstrumentationScope::builder(SERVICE).with_version(env!("CARGO_PKG_VERSION")).build();
+        let sending = Arc::new(sending);
+        Ok((Self { sending: Arc::clone(&sending), scope }, Sending(sending)))
+    }
+}
+
+impl Drop for Sending {
+    fn drop(&mut self) {
+        // Either they are sent, or the collector does not take them.
+        self.0.shutdown_with_timeout(END_MAX).ok();
+    }
+}
+
+impl<S: Subscriber> Layer<S> for Spans {
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        if event.metadata().target() == ANSWERED {
+            let mut told = Told::default();
+            event.record(&mut told);
+            if told.sampled {
+                self.sending.on_end(told.into_span(SystemTime::now(), self.scope.clone()));
+            }
+        }
+    }
+}
+
+/// What the line tells of an exchange.
+#[derive(Debug)]
+struct Told {
+    method: String,
+    route: String,
+    status: i64,
+    code: Option<String>,
+    took: Duration,
+    request_id: String,
+    trace: TraceId,
+    span: SpanId,
+    parent: SpanId,
+    sampled: bool,
+}
+
+impl Default for Told {
+    /// Of an exchange that comes of no trace: it begins one.
+    fn default() -> Self {
+        let random = || RandomState::new().hash_one(()).max(1);
+        let trace = u128::from(random()) << 64 | u128::from(random());
+        Self {
+            method: String::new(),
+            route: String::new(),
+            status: 0,
+            code: None,
+            took: Duration::ZERO,
+            request_id: String::new(),
+            trace: TraceId::from(trace),
+            span: SpanId::from(random()),
+            parent: SpanId::INVALID,
+            sampled: true,
+        }
+    }
+}
+
+impl Visit for Told {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        match field.name() {
+            "method" => self.method = value.to_owned(),
+            "route" => self.route = value.to_owned(),
+            "code" => self.code = Some(value.to_owned()),
+            "request_id" => self.request_id = value.to_owned(),
+            "trace_id" => self.trace = TraceId::from_hex(value).unwrap_or(self.trace),
+            "span_id" => self.span = SpanId::from_hex(value).unwrap_or(self.span),
+            "parent_id" => self.parent = SpanId::from_hex(value).unwrap_or(self.parent),
+            _ => {}
+        }
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        if field.name() == "status" {
+            self.status = i64::try_from(value).unwrap_or_default();
+        }
+    }
+
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        if field.name() == "ms" {
+            self.took = Duration::try_from_secs_f64(value / 1e3).unwrap_or_default();
+        }
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        if field.name() == "sampled" {
+            self.sampled = value;
+        }
+    }
+
+    fn record_debug(&mut self, _: &Field, _: &dyn fmt::Debug) {}
+}
+
+impl Told {
+    fn into_span(self, end: SystemTime, scope: InstrumentationScope) -> SpanData {
+        let name = format!("{} {}", self.method, self.route);
+        let mut attributes = vec![
+            KeyValue::new("http.request.method", self.method),
+            KeyValue::new("http.route", self.route),
+            KeyValue::new("http.response.status_code", self.status),
+            KeyValue::new("blackboard.request_id", self.request_id),
+        ];
+        let failed = self.status >= 500;
+        attributes.extend(self.code.map(|code| KeyValue::new("blackboard.code", code)));
+        let (flags, state) = (TraceFlags::SAMPLED, TraceState::default());
+        SpanData {
+            span_context: SpanContext::new(self.trace, self.span, flags, false, state),
+            parent_span_id: self.parent,
+            parent_span_is_remote: self.parent != SpanId::INVALID,
+            span_kind: SpanKind::Server,
+            name: name.into(),
+            start_time: end.checked_sub(self.took).unwrap_or(end),
+            end_time: end,
+            attributes,
+            dropped_attributes_count: 0,
+            events: SpanEvents::default(),
+            links: SpanLinks::default(),
+            status: if failed { Status::error("") } else { Status::Unset },
+            instrumentation_scope: scope,
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "otlp_tests.rs"]
+mod tests;
