@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Output, Stdio};
+use std::process::{Child, Output, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -144,7 +144,7 @@ async fn backups_under_load_are_sound_and_have_what_was_acknowledged_before() {
             let log = if writer < 4 { "requests" } else { "screenshots" };
             let page = restored.board(&format!("w{writer}")).get(&format!("{log}?limit=1")).await;
             let count = page.is(200).json()["count"].as_u64().expect("a count");
-            assert!(count as usize >= *least, "{log} of {writer}: {count} < {least}");
+            assert!(count >= *least as u64, "{log} of {writer}: {count} < {least}");
         }
     }
     succeeds(&run("check", &server.data(), &[]));
@@ -200,43 +200,58 @@ async fn a_backup_has_no_more_than_database_and_images() {
     assert_eq!(within.status.code(), Some(1));
 }
 
-#[tokio::test]
-async fn a_server_killed_while_it_makes_a_backup_leaves_none_that_opens() {
-    let mut server = Server::start();
-    let board = server.board("s");
+/// A server whose database takes a moment to be copied.
+async fn large() -> Server {
+    let server = Server::start();
     let item = format!("{{\"x\":\"{}\"}}", "x".repeat(900_000));
     for _ in 0..30 {
-        board.post("requests", &item).await.is(201);
+        server.board("s").post("requests", &item).await.is(201);
     }
+    server
+}
+
+/// The backups beside a directory that are not whole.
+fn unfinished(to: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(to.parent().expect("a parent")).expect("a directory");
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    paths.filter(|path| path.extension().is_some_and(|end| end == "partial")).collect()
+}
+
+/// Asks for a backup; there is something of it when this returns.
+fn begin_backup(server: &Server, to: &Path) -> Child {
+    let client = blackboard(&["backup", "--data"])
+        .arg(server.data())
+        .arg("--to")
+        .arg(to)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the binary runs");
+    until(|| !unfinished(to).is_empty() || to.exists());
+    client
+}
+
+fn until(is_so: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < DEADLINE, "it does not come to that");
+        thread::yield_now();
+    }
+}
+
+#[tokio::test]
+async fn a_server_killed_while_it_makes_a_backup_leaves_none_that_opens() {
+    let mut server = large().await;
     for n in 0..4 {
         let to = beside(&server, &format!("backup-{n}"));
-        let mut client = blackboard(&["backup", "--data"])
-            .arg(server.data())
-            .arg("--to")
-            .arg(&to)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("the binary runs");
-        let begun = Instant::now();
-        // In the first rounds as soon as there is anything, later when it is whole.
-        let partial = |path: PathBuf| path.extension().is_some_and(|end| end == "partial");
-        let is_begun = || {
-            let mut entries = fs::read_dir(to.parent().expect("a parent")).expect("a directory");
-            entries.any(|entry| partial(entry.expect("an entry").path()))
-        };
-        while !(if n < 3 { is_begun() || to.exists() } else { to.exists() }) {
-            assert!(begun.elapsed() < DEADLINE, "no backup begins");
-            thread::yield_now();
+        let mut client = begin_backup(&server, &to);
+        if n == 3 {
+            until(|| to.exists());
         }
         server.kill();
         let is_done = client.wait().expect("an end").success();
         assert!(!is_done || to.exists());
-        for entry in fs::read_dir(to.parent().expect("a parent")).expect("a directory") {
-            let path = entry.expect("an entry").path();
-            if !partial(path.clone()) {
-                continue;
-            }
+        for path in unfinished(&to) {
             // An empty directory is one like any other.
             if fs::read_dir(&path).expect("a directory").next().is_some() {
                 assert_eq!(run("check", &path, &[]).status.code(), Some(1));
@@ -251,6 +266,22 @@ async fn a_server_killed_while_it_makes_a_backup_leaves_none_that_opens() {
         server.start_again();
     }
     assert_eq!(server.board("s").get("requests?limit=1").await.json()["count"], 30);
+}
+
+#[tokio::test]
+async fn a_backup_is_given_up_when_its_server_ends_or_nobody_waits_for_it() {
+    let mut server = large().await;
+    let to = beside(&server, "nobody-waits");
+    let mut client = begin_backup(&server, &to);
+    client.kill().expect("killed");
+    client.wait().expect("an end");
+    until(|| unfinished(&to).is_empty());
+    let to = beside(&server, "the-server-ends");
+    let mut client = begin_backup(&server, &to);
+    assert!(server.stop().success());
+    let is_done = client.wait().expect("an end").success();
+    assert!(!is_done || to.exists());
+    assert_eq!(unfinished(&to), [] as [PathBuf; 0]);
 }
 
 #[tokio::test]
