@@ -93,6 +93,7 @@ mod state_paths;
 mod state_tags;
 mod state_views;
 mod thumbnails;
+mod tokens;
 mod transaction_conditions;
 mod transactions;
 mod until;

@@ -5,11 +5,11 @@
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 
-use reqwest::Method;
+use reqwest::{Client, Method, RequestBuilder};
 use serde_json::Value;
 
 use crate::answer::{Answer, ask};
-use crate::harness::{Server, blackboard};
+use crate::harness::{Server, blackboard, client};
 
 /// What somebody must have to be let through, by the rules of the contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,7 +92,7 @@ const ROWS: &[Row] = &[
     ("delete_memory_entry", WriteMemoryOfA, "", 200),
     ("get_memory_cost", ReadMemoryOfA, "", 200),
     ("answer_question", Write, "{\"answer\":\"yes\"}", 200),
-    ("claim_request", Write, "{\"ttl\":\"60s\"}", 200),
+    ("claim_request", Write, "{\"ttl\":\"60s\"}", 201),
     ("release_request", Write, "", 200),
     ("finish_request", Write, "{}", 200),
     ("get_whole_state", Read, "", 200),
@@ -185,13 +185,16 @@ fn refusal(needs: Needs, in_session: bool, who: Who) -> Option<u16> {
 pub(crate) fn token(server: &Server, arguments: &[&str]) -> String {
     let data = server.data();
     let mut command: Command = blackboard(&[&["token"], arguments, &["--data"]].concat());
-    let output = command.arg(data).stderr(Stdio::inherit()).output().expect("it runs");
+    let output =
+        command.arg(data).stdout(Stdio::piped()).stderr(Stdio::piped()).output().expect("it runs");
     assert!(output.status.success(), "{arguments:?}: {output:?}");
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
 struct House {
     server: Server,
+    /// Sends no token but those that it is told to.
+    http: Client,
     tokens: BTreeMap<Who, Option<String>>,
     archive: String,
 }
@@ -222,12 +225,21 @@ impl House {
         });
         let tokens = tokens.collect();
         token(&server, &["revoke", "revoked"]);
-        let mut house = Self { server, tokens, archive: String::new() };
+        let mut house = Self { server, http: client(), tokens, archive: String::new() };
         house.fill("source").await;
         let archive =
             house.send(Who::Admin, Method::GET, "/v1/sessions/source/archive", "", "").await;
         house.archive = archive.is(200).text().to_owned();
         house
+    }
+
+    fn request(&self, who: Who, method: Method, path: &str) -> RequestBuilder {
+        let request =
+            self.http.request(method, format!("http://{}{path}", self.server.authority()));
+        match &self.tokens[&who] {
+            Some(token) => request.bearer_auth(token),
+            None => request,
+        }
     }
 
     async fn send(
@@ -238,10 +250,7 @@ impl House {
         media_type: &str,
         body: &str,
     ) -> Answer {
-        let mut request = self.server.to(method, path);
-        if let Some(token) = &self.tokens[&who] {
-            request = request.bearer_auth(token);
-        }
+        let mut request = self.request(who, method, path);
         if !body.is_empty() {
             request = request.header("content-type", media_type).body(body.to_owned());
         }
@@ -291,15 +300,12 @@ impl House {
             let claim = path.as_str();
             self.send(who, Method::PUT, claim, "application/json", "{\"ttl\":\"60s\"}")
                 .await
-                .is(200);
+                .is(201);
         }
         let expected = refusal(needs, in_session, who).unwrap_or(success);
         if id.starts_with("follow_") && expected == 200 {
             // It does not end by itself.
-            let mut request = self.server.to(method, &path);
-            if let Some(token) = &self.tokens[&who] {
-                request = request.bearer_auth(token);
-            }
+            let request = self.request(who, method, &path);
             assert_eq!(request.send().await.unwrap().status(), 200, "{id} by {who:?}");
             return;
         }
@@ -362,9 +368,11 @@ async fn every_operation_lets_those_through_who_may_and_nobody_else() {
 }
 
 #[tokio::test]
-async fn what_no_route_is_for_tells_nobody_anything() {
+async fn what_is_no_route_is_so_for_everybody_and_a_method_for_those_who_may() {
     let server = Server::start();
-    token(&server, &["create", "--name", "a"]);
+    let token = token(&server, &["create", "--name", "a"]);
     server.get("/v1/nothing").await.problem(404, "route-not-found");
-    ask(server.to(Method::DELETE, "/v1/sessions")).await.problem(405, "method-not-allowed");
+    let delete = || server.to(Method::DELETE, "/v1/sessions");
+    ask(delete()).await.problem(401, "unauthorized");
+    ask(delete().bearer_auth(token)).await.problem(405, "method-not-allowed");
 }
