@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::{Grant, Scope};
+use super::{Grant, Scope, SessionPattern};
 use crate::board::{
     AgentName, Change, Command, Commit, LogName, Restored, SessionName, Test, Timestamp,
 };
@@ -155,7 +155,7 @@ impl Caller {
     pub fn reaches_all(&self) -> bool {
         match &self.0 {
             Kind::Anyone(_) => true,
-            Kind::Bearer(grant) => grant.token().sessions.iter().any(|pattern| pattern.is_all()),
+            Kind::Bearer(grant) => grant.token().sessions.iter().any(SessionPattern::is_all),
             Kind::Signed | Kind::Nobody => false,
         }
     }
@@ -330,18 +330,16 @@ impl Caller {
         if self.sees_change(change) {
             return Some(change.clone());
         }
-        match change {
-            Change::Restored(restored) => {
-                let mut logs = restored.logs.clone();
-                logs.retain(|(log, _)| self.sees(log));
-                let restored = Restored { logs, ..(**restored).clone() };
-                Some(Change::Restored(restored.into()))
-            }
-            Change::Adopted { name, after, .. } => {
-                Some(Change::Adopted { name: name.clone(), after: *after, fork_of: None })
-            }
-            _ => None,
+        if let Change::Restored(restored) = change {
+            let mut logs = restored.logs.clone();
+            logs.retain(|(log, _)| self.sees(log));
+            let restored = Restored { logs, ..(**restored).clone() };
+            return Some(Change::Restored(restored.into()));
         }
+        if let Change::Adopted { name, after, .. } = change {
+            return Some(Change::Adopted { name: name.clone(), after: *after, fork_of: None });
+        }
+        None
     }
 }
 

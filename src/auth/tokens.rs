@@ -200,7 +200,7 @@ impl Tokens {
         let revoked_at = None;
         let token =
             Token { id, name, scopes, sessions, agent, created_at: now, expires_at, revoked_at };
-        self.0.store.put_token(id.0, &encode(&token, &hash)?)?;
+        self.0.store.put_token(id.0, Some(&encode(&token, &hash)?))?;
         self.0.known.write().put(Held::new(token.clone(), hash, self.0.limits));
         self.0.open.cancel();
         Ok(token)
@@ -228,7 +228,7 @@ impl Tokens {
             let revoked_at = Some(self.0.clock.now());
             (Token { revoked_at, ..held.grant.token().clone() }, held.hash)
         };
-        self.0.store.put_token(id.0, &encode(&token, &hash)?)?;
+        self.0.store.put_token(id.0, Some(&encode(&token, &hash)?))?;
         self.0.known.write().put(Held::new(token.clone(), hash, self.0.limits));
         Ok(token)
     }
@@ -260,7 +260,7 @@ impl Tokens {
             ended.min().map(|(_, id)| id)
         };
         let oldest = oldest.ok_or(AuthError::TooMany)?;
-        self.0.store.remove_tokens(&[oldest.0])?;
+        self.0.store.put_token(oldest.0, None)?;
         self.0.known.write().remove(oldest);
         Ok(())
     }

@@ -359,18 +359,6 @@ impl Change {
         }
     }
 
-    /// The agent whose memory it changes, where that is all it does.
-    #[must_use]
-    pub fn memory_of(&self) -> Option<&AgentName> {
-        match self {
-            Self::Appended { log: LogName::Memory(agent), .. }
-            | Self::Cleared { log: LogName::Memory(agent) }
-            | Self::Removed { log: LogName::Memory(agent), .. }
-            | Self::Updated { log: LogName::Memory(agent), .. } => Some(agent),
-            _ => None,
-        }
-    }
-
     /// The items that it brings.
     #[must_use]
     pub fn items(&self) -> &[Item] {

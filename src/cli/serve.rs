@@ -40,9 +40,12 @@ impl Serve {
             .max_blocking_threads(BLOCKING_THREADS_MAX)
             .build()
             .map_err(Failure::failed)?;
-        runtime.block_on(app::run(self.config)).map_err(|error| match error {
-            app::Error::Exposed { .. } => Failure::usage(error),
-            other => Failure::failed(other),
+        runtime.block_on(app::run(self.config)).map_err(|error| {
+            if matches!(error, app::Error::Exposed { .. }) {
+                Failure::usage(error)
+            } else {
+                Failure::failed(error)
+            }
         })
     }
 }

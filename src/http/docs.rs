@@ -2,6 +2,7 @@
 //! and the form of bodies that are never built as values.
 
 mod changes;
+mod headers;
 mod kinds;
 mod params;
 mod profiles;
@@ -21,6 +22,7 @@ use utoipa::{PartialSchema, ToSchema};
 use crate::board::{Code, LABEL_BYTES_MAX, LABELS_MAX};
 
 pub(super) use changes::EventChangeBody;
+pub(super) use headers::required;
 pub(super) use kinds::{MEMORY, MEMORY_ENTRY, STATE, STATE_SLASH, with_all_kinds};
 pub(super) use params::{
     AgentsQuery, AtPath, AtSeq, AuditQuery, CheckpointsQuery, ClearingQuery, DictionaryQuery,
@@ -42,7 +44,7 @@ pub(super) use refusals::{
     ReadPromptRefusals, ReadRefusals, ReadStateRefusals, ReadinessRefusals, ReleaseRefusals,
     RemoveAgentRefusals, RemoveCheckpointRefusals, RemoveEntriesRefusals, RemoveEntryRefusals,
     RemoveRefusals, RemoveStateRefusals, ReplaceRefusals, RestoreRefusals, ServerRefusals,
-    TransactRefusals, components, guarded, required,
+    TransactRefusals, components, guarded,
 };
 pub(super) use schemas::{checkpoint_name, image_url, new_session_name, point, skip};
 pub(super) use settings::{agent_states_patch, history, history_patch, max_items, max_items_patch};

@@ -90,9 +90,9 @@ impl Named {
         let log = self.log.clone().unwrap_or(LogName::Screenshots);
         let caller = caller_of(parts)?;
         if is_read(&parts.method) {
-            caller.sees_log(&log)?
+            caller.sees_log(&log)?;
         } else {
-            caller.writes_log(&log)?
+            caller.writes_log(&log)?;
         }
         Ok(log)
     }

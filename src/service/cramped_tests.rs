@@ -239,12 +239,8 @@ impl Store for Cramped {
         self.store.tokens()
     }
 
-    fn put_token(&self, id: Uuid, body: &[u8]) -> Result<(), StoreError> {
+    fn put_token(&self, id: Uuid, body: Option<&[u8]>) -> Result<(), StoreError> {
         self.store.put_token(id, body)
-    }
-
-    fn remove_tokens(&self, ids: &[Uuid]) -> Result<(), StoreError> {
-        self.store.remove_tokens(ids)
     }
 
     fn epoch(&self) -> Epoch {

@@ -10,7 +10,7 @@ use std::thread;
 use tokio::sync::{broadcast, watch};
 
 use super::session::Session;
-use crate::board::{AgentName, Revision, SessionName};
+use crate::board::{AgentName, Change, LogName, Revision, SessionName};
 
 /// How many wake-ups may wait; beyond, the writer waits for the waker.
 const WAKE_UPS_MAX: usize = 64 << 10;
@@ -27,6 +27,19 @@ pub struct Notice {
     pub revision: Revision,
     /// What happened, each kind once, and once more for each memory where it happened.
     pub kinds: Arc<[(&'static str, Option<AgentName>)]>,
+}
+
+/// The agent whose memory a change is in, if it is in one.
+pub(super) fn memory_of(change: &Change) -> Option<&AgentName> {
+    if let Change::Appended { log: LogName::Memory(agent), .. }
+    | Change::Cleared { log: LogName::Memory(agent) }
+    | Change::Removed { log: LogName::Memory(agent), .. }
+    | Change::Updated { log: LogName::Memory(agent), .. } = change
+    {
+        Some(agent)
+    } else {
+        None
+    }
 }
 
 /// What the writer asks of the waker.

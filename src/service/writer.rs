@@ -31,7 +31,7 @@ use super::settler::Activity;
 use super::staging::{Staging, Verdict};
 use super::sweep::Cold;
 use super::thumbnails::Thumbnails;
-use super::waker::{Bells, Notice, WakeUp};
+use super::waker::{Bells, Notice, WakeUp, memory_of};
 use crate::board::{Item, Moment, Nonce, Policy, Rejected, SessionName, Timestamp};
 use crate::metrics;
 use crate::store::{Outcome, Run, Store};
@@ -347,7 +347,7 @@ fn nonce() -> Nonce {
 fn notice(session: &SessionName, commits: &[Weighed]) -> Option<Notice> {
     let (last, _) = commits.last()?;
     let changes = commits.iter().flat_map(|(commit, _)| &commit.changes);
-    let kinds: BTreeSet<_> = changes.map(|change| (change.kind(), change.memory_of())).collect();
+    let kinds: BTreeSet<_> = changes.map(|change| (change.kind(), memory_of(change))).collect();
     let kinds = kinds.into_iter().map(|(kind, agent)| (kind, agent.cloned())).collect();
     let session = session.clone();
     Some(Notice { session, revision: last.revision, kinds })

@@ -324,18 +324,12 @@ pub trait Store: Send + Sync {
     /// If they cannot be read.
     fn tokens(&self) -> Result<Vec<TokenRow>, StoreError>;
 
-    /// Keeps a token, in place of the one with its id. It is synced, whatever the sync level is. It may use the
-    /// reserve: a token must be revocable when the disk is full.
+    /// Keeps a token in place of the one with its id, or forgets that one. It is synced, whatever the sync level is,
+    /// and may use the reserve: a token must be revocable when the disk is full.
     ///
     /// # Errors
-    /// [`StoreError::Poisoned`], [`StoreError::Closed`], or [`StoreError::Full`] if not even the reserve is left.
-    fn put_token(&self, id: uuid::Uuid, body: &[u8]) -> Result<(), StoreError>;
-
-    /// Forgets these tokens.
-    ///
-    /// # Errors
-    /// As for [`put_token`](Self::put_token).
-    fn remove_tokens(&self, ids: &[uuid::Uuid]) -> Result<(), StoreError>;
+    /// As for [`discard`](Self::discard), and [`StoreError::Full`] if not even the reserve is left.
+    fn put_token(&self, id: uuid::Uuid, body: Option<&[u8]>) -> Result<(), StoreError>;
 
     /// The store's identity: another one after any stop that may have lost acknowledged commits.
     fn epoch(&self) -> Epoch;

@@ -326,12 +326,11 @@ impl Store for SqliteStore {
         self.readers.read(tokens::all)
     }
 
-    fn put_token(&self, id: uuid::Uuid, body: &[u8]) -> Result<(), StoreError> {
-        self.write(|journal| tokens::put(journal, id, body))
-    }
-
-    fn remove_tokens(&self, ids: &[uuid::Uuid]) -> Result<(), StoreError> {
-        self.write(|journal| tokens::remove(journal, ids))
+    fn put_token(&self, id: uuid::Uuid, body: Option<&[u8]>) -> Result<(), StoreError> {
+        self.write(|journal| match body {
+            Some(body) => tokens::put(journal, id, body),
+            None => tokens::remove(journal, id),
+        })
     }
 
     fn epoch(&self) -> Epoch {

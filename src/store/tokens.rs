@@ -36,11 +36,11 @@ pub(super) fn put(journal: &mut Journal, id: Uuid, body: &[u8]) -> Result<(), Fa
     Ok(())
 }
 
-/// Removes these.
-pub(super) fn remove(journal: &mut Journal, ids: &[Uuid]) -> Result<(), Failure> {
+/// Removes one.
+pub(super) fn remove(journal: &mut Journal, id: Uuid) -> Result<(), Failure> {
     journal.database.transact_synced(|connection| {
         let mut delete = connection.prepare_cached("DELETE FROM token WHERE id = ?1")?;
-        ids.iter().try_for_each(|id| delete.execute([id.as_bytes().as_slice()]).map(drop))
+        delete.execute([id.as_bytes().as_slice()]).map(drop)
     })
 }
 

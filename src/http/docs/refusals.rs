@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 
 use axum::http::StatusCode;
-use serde_json::json;
 use utoipa::IntoResponses;
 use utoipa::openapi::header::{Header, HeaderBuilder};
 use utoipa::openapi::path::Operation;
@@ -14,6 +13,7 @@ use utoipa::openapi::response::{Response, ResponseBuilder};
 use utoipa::openapi::schema::{AllOfBuilder, ObjectBuilder, Schema, SchemaType, Type};
 use utoipa::openapi::{ContentBuilder, Ref, RefOr};
 
+use super::headers::{required, revision_header, text_header};
 use crate::board::Code;
 use crate::http::problem;
 
@@ -383,21 +383,4 @@ fn is_about_session(code: Code) -> bool {
             | Code::CommitTooLarge
             | Code::InvalidField
     )
-}
-
-fn text_header(description: &str) -> Header {
-    let schema = ObjectBuilder::new().schema_type(Type::String);
-    HeaderBuilder::new().schema(Some(schema)).description(Some(description)).build()
-}
-
-fn revision_header() -> Header {
-    let schema = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0));
-    let told = "The revision of the session that this was decided against";
-    HeaderBuilder::new().schema(Some(schema)).description(Some(told)).build()
-}
-
-/// The header is on every such answer. OpenAPI has a word for it, and the builder has none.
-pub(in crate::http) fn required(mut header: Header) -> Header {
-    header.extensions = Some([("required", json!(true))].into_iter().collect());
-    header
 }
