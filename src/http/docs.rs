@@ -38,13 +38,13 @@ pub(super) use profiles::{
 pub(super) use refusals::{
     AnswerRefusals, AppendRefusals, AuditRefusals, CheckpointRefusals, ClaimRefusals,
     DescribeRefusals, DiffRefusals, FinishRefusals, FollowRefusals, ForkRefusals, ListRefusals,
-    PatchAgentRefusals, PatchEntryRefusals, PatchStateRefusals, PurgeRefusals, PutAgentRefusals,
-    PutArchiveRefusals, PutEntryRefusals, PutRefusals, PutStateRefusals, ReadAgentRefusals,
-    ReadArchiveRefusals, ReadEntryRefusals, ReadImageRefusals, ReadLogRefusals, ReadNowRefusals,
-    ReadPromptRefusals, ReadRefusals, ReadStateRefusals, ReadinessRefusals, ReleaseRefusals,
-    RemoveAgentRefusals, RemoveCheckpointRefusals, RemoveEntriesRefusals, RemoveEntryRefusals,
-    RemoveRefusals, RemoveStateRefusals, ReplaceRefusals, RestoreRefusals, ServerRefusals,
-    TransactRefusals, components, guarded,
+    NoticesRefusals, PatchAgentRefusals, PatchEntryRefusals, PatchStateRefusals, PurgeRefusals,
+    PutAgentRefusals, PutArchiveRefusals, PutEntryRefusals, PutRefusals, PutStateRefusals,
+    ReadAgentRefusals, ReadArchiveRefusals, ReadEntryRefusals, ReadImageRefusals, ReadLogRefusals,
+    ReadNowRefusals, ReadPromptRefusals, ReadRefusals, ReadStateRefusals, ReadinessRefusals,
+    ReleaseRefusals, RemoveAgentRefusals, RemoveCheckpointRefusals, RemoveEntriesRefusals,
+    RemoveEntryRefusals, RemoveRefusals, RemoveStateRefusals, ReplaceRefusals, RestoreRefusals,
+    ServerRefusals, TransactRefusals, components, guarded,
 };
 pub(super) use schemas::{checkpoint_name, image_url, new_session_name, point, skip};
 pub(super) use settings::{agent_states_patch, history, history_patch, max_items, max_items_patch};

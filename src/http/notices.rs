@@ -44,7 +44,7 @@ pub(super) struct NoticeBody {
     get, path = "/v1/events", operation_id = "follow_sessions", tag = "events",
     responses(
         (status = 200, description = "Events, for as long as the client listens", content((NoticeBody = "text/event-stream"))),
-        docs::ServerRefusals,
+        docs::NoticesRefusals,
     )
 )]
 pub(super) async fn get(

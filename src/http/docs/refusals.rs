@@ -89,12 +89,12 @@ refusals! {
     InvalidTerms = [UnknownField, InvalidField, IdempotencyKeyReused];
     InvalidOutcome = [UnsupportedValue, TooDeep, UnknownField, InvalidField, IdempotencyKeyReused];
     InvalidDocument = [UnsupportedItem, UnsupportedValue, TooDeep, UnknownField, InvalidField, ArrayRequired, IdempotencyKeyReused];
-    Unreadable = [StoreUnavailable];
+    Unreadable = [Overloaded, StoreUnavailable];
+    NoPlace = [Overloaded];
     Fault = [Internal];
     NotReady = [StorePoisoned];
-    NotReadable = [StoreUnavailable, RevisionNotReached];
+    NotReadable = [Overloaded, StoreUnavailable, RevisionNotReached];
     OverBudget = [BudgetTooSmall];
-    NotReadableNow = [Overloaded, StoreUnavailable, RevisionNotReached];
     NotWritable = [Overloaded, StorePoisoned, StoreUnavailable];
     Full = [SessionFull, StoreFull];
 }
@@ -139,6 +139,8 @@ macro_rules! sets {
 sets! {
     /// Of a route about no session.
     ServerRefusals = [InvalidQuery];
+    /// Of following all sessions.
+    NoticesRefusals = [InvalidQuery, NoPlace];
     /// Of the readiness.
     ReadinessRefusals = [InvalidQuery, NotReady];
     /// Of the list of sessions.
@@ -150,7 +152,7 @@ sets! {
     /// Of reading something of a session.
     ReadRefusals(NOT_MODIFIED) = [InvalidRequest, NoPoint, Compacted, NotReadable];
     /// Of reading a prompt.
-    ReadPromptRefusals(NOT_MODIFIED) = [InvalidRequest, NoPoint, Compacted, OverBudget, NotReadableNow];
+    ReadPromptRefusals(NOT_MODIFIED) = [InvalidRequest, NoPoint, Compacted, OverBudget, NotReadable];
     /// Of following a session.
     FollowRefusals(NOT_MODIFIED) = [InvalidRequest, Unreadable];
     /// Of reading who wrote what.
@@ -162,7 +164,7 @@ sets! {
     /// Of reading an entry.
     ReadEntryRefusals(NOT_MODIFIED) = [InvalidRequest, NoPastLogEntry, Compacted, NotReadable];
     /// Of reading an image.
-    ReadImageRefusals(NOT_MODIFIED) = [InvalidRequest, NoPastImage, Compacted, NoSuchRange, NotShowable, NotReadableNow];
+    ReadImageRefusals(NOT_MODIFIED) = [InvalidRequest, NoPastImage, Compacted, NoSuchRange, NotShowable, NotReadable];
     /// Of reading the state.
     ReadStateRefusals(NOT_MODIFIED) = [InvalidRequest, NoPastState, Compacted, NotMet, TooDeepPath, NotReadable];
     /// Of reading an agent.
