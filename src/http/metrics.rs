@@ -2,7 +2,9 @@
 //!
 //! Nothing in it names a session, an agent or a token.
 
+use std::fmt;
 use std::sync::LazyLock;
+use std::sync::atomic::AtomicU64;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use axum::Router;
@@ -10,6 +12,10 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
 use axum::routing::get;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::{Registry, Unit};
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
@@ -19,7 +25,7 @@ use super::health;
 use super::params::Params;
 use super::problem::Problem;
 use crate::board::Code;
-use crate::metrics::{self, Text};
+use crate::metrics::{self, MEDIA_TYPE};
 use crate::service::{Figures, Service};
 use crate::store::Health;
 
@@ -33,8 +39,8 @@ static STARTED: LazyLock<f64> = LazyLock::new(|| {
 
 /// Tell what the server counts and times
 #[utoipa::path(get, path = "/metrics", tag = "server",
-    responses((status = 200, description = "Metrics in the text format of Prometheus, 0.0.4; none of them names a session, \
-        an agent or a token", body = String, content_type = Text::MEDIA_TYPE),
+    responses((status = 200, description = "Metrics in the text format of OpenMetrics, 1.0.0, which Prometheus reads; none of \
+        them names a session, an agent or a token", body = String, content_type = MEDIA_TYPE),
         docs::ServerRefusals))]
 pub(super) async fn metrics(
     State(service): State<Service>,
@@ -44,8 +50,10 @@ pub(super) async fn metrics(
     let look = LOOK.acquire().await;
     let text = spawn_blocking(move || text(&service.figures())).await;
     drop(look);
-    let failed = |_| Problem::new(Code::Internal, "the metrics were not gathered");
-    Ok(Answer::plain().body(Text::MEDIA_TYPE, Body::from(text.map_err(failed)?)))
+    let Ok(Ok(text)) = text else {
+        return Err(Problem::new(Code::Internal, "the metrics were not gathered"));
+    };
+    Ok(Answer::plain().body(MEDIA_TYPE, Body::from(text)))
 }
 
 /// The routes for whoever watches the server and has no token: nothing of any session can be read there.
@@ -63,77 +71,88 @@ pub(super) fn begin() {
     LazyLock::force(&STARTED);
 }
 
-fn text(figures: &Figures) -> String {
-    let mut text = Text::default();
-    text.gauges(
-        "blackboard_build_info",
-        "The version that runs.",
-        "version",
-        [(env!("CARGO_PKG_VERSION"), 1)],
-    );
-    text.gauge(
-        "blackboard_start_time_seconds",
-        "When the server began, in seconds since 1970.",
-        format_args!("{:.3}", *STARTED),
-    );
-    metrics::write(&mut text);
-    write(&mut text, figures);
-    text.into_string()
+fn text(figures: &Figures) -> Result<String, fmt::Error> {
+    let mut looked_up = metrics::registry();
+    add_server(&mut looked_up);
+    add_store(&mut looked_up, figures);
+    add_sessions(&mut looked_up, figures);
+    add_bytes(&mut looked_up, figures);
+    metrics::written(&looked_up)
 }
 
-fn write(text: &mut Text, figures: &Figures) {
-    let is = |health| u8::from(figures.health == health);
-    text.gauges(
-        "blackboard_store_state",
-        "1 for the state that the store is in; full still takes deletions, poisoned waits for a restart.",
-        "state",
-        [
-            ("ready", is(Health::Ready)),
-            ("full", is(Health::Full)),
-            ("poisoned", is(Health::Poisoned)),
-        ],
+type ByWord = Family<[(&'static str, &'static str); 1], Gauge<u64, AtomicU64>>;
+
+/// Numbers of now, by one label.
+fn by_word<const N: usize>(label: &'static str, values: [(&'static str, u64); N]) -> ByWord {
+    let family = ByWord::default();
+    for (word, value) in values {
+        family.get_or_create(&[(label, word)]).set(value);
+    }
+    family
+}
+
+fn add_server(looked_up: &mut Registry) {
+    let version = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
+    looked_up.register("build", "The version that runs", version);
+    looked_up.register_with_unit(
+        "start_time",
+        "When the server began, in seconds since 1970",
+        Unit::Seconds,
+        ConstGauge::new(*STARTED),
     );
-    text.gauge("blackboard_sessions", "Sessions that exist.", figures.hot + figures.cold);
-    text.gauges(
-        "blackboard_boards",
-        "Boards in memory (hot), and those that are read when they are asked for (cold).",
-        "place",
-        [("hot", figures.hot), ("cold", figures.cold)],
+}
+
+fn add_store(looked_up: &mut Registry, figures: &Figures) {
+    let is = |health| u64::from(figures.health == health);
+    let states = [
+        ("ready", is(Health::Ready)),
+        ("full", is(Health::Full)),
+        ("poisoned", is(Health::Poisoned)),
+    ];
+    looked_up.register(
+        "store_state",
+        "1 for the state that the store is in; full still takes deletions, poisoned waits for a restart",
+        by_word("state", states),
     );
-    text.gauge(
-        "blackboard_sessions_damaged",
-        "Sessions that are not served, because their stored history is damaged.",
-        figures.damaged,
+    looked_up.register_with_unit(
+        "store_file",
+        "The length of the store's files",
+        Unit::Bytes,
+        by_word("file", [("database", figures.files.database), ("log", figures.files.log)]),
     );
-    text.gauge(
-        "blackboard_resident_bytes",
-        "About what the sessions take of the memory.",
-        figures.resident_bytes,
+}
+
+fn add_sessions(looked_up: &mut Registry, figures: &Figures) {
+    let sessions = ConstGauge::new(figures.hot + figures.cold);
+    looked_up.register("sessions", "Sessions that exist", sessions);
+    looked_up.register(
+        "boards",
+        "Boards in memory (hot), and those that are read when they are asked for (cold)",
+        by_word("place", [("hot", figures.hot as u64), ("cold", figures.cold as u64)]),
     );
-    text.gauge(
-        "blackboard_memory_budget_bytes",
-        "What they may take (--memory-budget).",
-        figures.budget_bytes,
+    looked_up.register(
+        "sessions_damaged",
+        "Sessions that are not served, because their stored history is damaged",
+        ConstGauge::new(figures.damaged),
     );
-    text.gauge(
-        "blackboard_writer_queue_bytes",
-        "Bytes of the writes that wait for the writer, or that it has in its hands.",
-        figures.waiting_bytes,
-    );
-    text.gauge(
-        "blackboard_journal_unsettled_bytes",
-        "Bytes of commits in the journal that are not packed by session yet.",
-        figures.unsettled_bytes,
-    );
-    text.gauges(
-        "blackboard_store_file_bytes",
-        "The length of the store's files.",
-        "file",
-        [("database", figures.files.database), ("log", figures.files.log)],
-    );
-    text.gauge(
-        "blackboard_image_bytes",
-        "Bytes of the images that the sessions' histories name.",
-        figures.image_bytes,
-    );
+}
+
+fn add_bytes(looked_up: &mut Registry, figures: &Figures) {
+    for (name, help, bytes) in [
+        ("resident", "About what the sessions take of the memory", figures.resident_bytes as u64),
+        ("memory_budget", "What they may take (--memory-budget)", figures.budget_bytes as u64),
+        (
+            "writer_queue",
+            "Bytes of the writes that wait for the writer, or that it has in its hands",
+            figures.waiting_bytes as u64,
+        ),
+        (
+            "journal_unsettled",
+            "Bytes of commits in the journal that are not packed by session yet",
+            figures.unsettled_bytes,
+        ),
+        ("image", "Bytes of the images that the sessions' histories name", figures.image_bytes),
+    ] {
+        looked_up.register_with_unit(name, help, Unit::Bytes, ConstGauge::new(bytes));
+    }
 }

@@ -2,75 +2,98 @@
 
 use std::time::Duration;
 
+use prometheus_client::registry::Metric;
+
 use super::*;
 
-static TIMES: Histogram = Histogram::seconds("t_seconds", "Times.");
-static THINGS: Gauge = Gauge::new("things", "Things.");
+static THINGS: LazyLock<Gauge> = LazyLock::new(Gauge::default);
 
-fn written(write: impl FnOnce(&mut Text)) -> String {
-    let mut text = Text::default();
-    write(&mut text);
-    text.into_string()
+/// The lines of one metric.
+fn lines(name: &str, metric: impl Metric) -> Vec<String> {
+    let mut registry = Registry::default();
+    registry.register(name, "Words", metric);
+    let mut written = String::new();
+    text::encode_registry(&mut written, &registry).unwrap();
+    written.lines().map(str::to_owned).collect()
+}
+
+#[track_caller]
+fn has(lines: &[String], line: &str) {
+    assert!(lines.iter().any(|found| found == line), "no {line} in\n{lines:#?}");
 }
 
 #[test]
 fn a_histogram_counts_what_is_at_most_each_bound() {
-    for ms in [1, 1, 2, 300, 60_000] {
-        TIMES.observe(Duration::from_millis(ms));
+    let times = Times::default();
+    for ms in [1, 1, 2, 500, 60_000] {
+        times.observe(Duration::from_millis(ms));
     }
-    let text = written(|text| TIMES.write(text));
-    assert!(text.starts_with("# HELP t_seconds Times.\n# TYPE t_seconds histogram\n"), "{text}");
+    let lines = lines("t", times.0.clone());
+    assert_eq!(lines[..2], ["# HELP t Words.", "# TYPE t histogram"]);
     for line in [
-        "t_seconds_bucket{le=\"0.0001\"} 0",
-        "t_seconds_bucket{le=\"0.0005\"} 0",
-        "t_seconds_bucket{le=\"0.001\"} 2",
-        "t_seconds_bucket{le=\"0.0025\"} 3",
-        "t_seconds_bucket{le=\"0.5\"} 4",
-        "t_seconds_bucket{le=\"10\"} 4",
-        "t_seconds_bucket{le=\"+Inf\"} 5",
-        "t_seconds_sum 60.304",
-        "t_seconds_count 5",
+        "t_bucket{le=\"0.0001\"} 0",
+        "t_bucket{le=\"0.0005\"} 0",
+        "t_bucket{le=\"0.001\"} 2",
+        "t_bucket{le=\"0.0025\"} 3",
+        "t_bucket{le=\"0.5\"} 4",
+        "t_bucket{le=\"10.0\"} 4",
+        "t_bucket{le=\"+Inf\"} 5",
+        "t_sum 60.504",
+        "t_count 5",
     ] {
-        assert!(text.lines().any(|found| found == line), "no {line} in\n{text}");
+        has(&lines, line);
+    }
+}
+
+#[test]
+fn numbers_are_counted_by_bounds_that_double() {
+    let numbers = Numbers::default();
+    for number in [1, 2, 3, 32_768, 32_769] {
+        numbers.observe(number);
+    }
+    let lines = lines("n", numbers.0.clone());
+    for line in [
+        "n_bucket{le=\"1.0\"} 1",
+        "n_bucket{le=\"2.0\"} 2",
+        "n_bucket{le=\"4.0\"} 3",
+        "n_bucket{le=\"32768.0\"} 4",
+        "n_bucket{le=\"+Inf\"} 5",
+    ] {
+        has(&lines, line);
     }
 }
 
 #[test]
 fn what_is_counted_is_counted_until_it_goes() {
+    let written = || lines("things", THINGS.0.clone()).pop().unwrap();
     let (one, two) = (THINGS.count(), THINGS.count());
-    assert!(written(|text| THINGS.write(text)).ends_with("\nthings 2\n"));
+    assert_eq!(written(), "things 2");
     drop(one);
-    assert!(written(|text| THINGS.write(text)).ends_with("\nthings 1\n"));
+    assert_eq!(written(), "things 1");
     drop(two);
-    assert!(written(|text| THINGS.write(text)).ends_with("\nthings 0\n"));
+    assert_eq!(written(), "things 0");
 }
 
 #[test]
 fn requests_are_counted_by_method_route_and_status() {
-    let requests = Requests::new();
+    let requests = Requests::default();
     for status in [200, 200, 404] {
         requests.note("GET", "/v1/sessions/{session}", status, Duration::from_millis(3));
     }
-    let text = written(|text| requests.write(text));
     let labels = "method=\"GET\",route=\"/v1/sessions/{session}\"";
-    for line in [
-        format!("blackboard_http_requests_total{{{labels},status=\"200\"}} 2"),
-        format!("blackboard_http_requests_total{{{labels},status=\"404\"}} 1"),
-        format!("blackboard_http_request_duration_seconds_count{{{labels}}} 3"),
-    ] {
-        assert!(text.lines().any(|found| found == line), "no {line} in\n{text}");
-    }
+    let answers = lines("answers", requests.answers.clone());
+    has(&answers, &format!("answers_total{{{labels},status=\"200\"}} 2"));
+    has(&answers, &format!("answers_total{{{labels},status=\"404\"}} 1"));
+    has(&lines("times", requests.times.clone()), &format!("times_count{{{labels}}} 3"));
 }
 
 #[test]
 fn what_a_client_makes_up_adds_no_series() {
-    let requests = Requests::new();
+    let requests = Requests::default();
     for n in 0..1000 {
         requests.note(&format!("VERB{n}"), "none", 600 + n, Duration::ZERO);
     }
-    let text = written(|text| requests.write(text));
-    let counts = text.lines().filter(|line| line.starts_with("blackboard_http_requests_total{"));
-    let other =
-        "blackboard_http_requests_total{method=\"other\",route=\"none\",status=\"other\"} 1000";
-    assert_eq!(counts.collect::<Vec<_>>(), [other]);
+    let answers = lines("answers", requests.answers.clone());
+    let other = "answers_total{method=\"other\",route=\"none\",status=\"other\"} 1000";
+    assert_eq!(answers[2..], [other]);
 }

@@ -1,91 +1,150 @@
 //! What is counted and timed while the server runs, and how that is written for Prometheus.
 //!
-//! Whatever is counted stands here, by its name and with its words. Counting is an addition to an atomic number:
-//! nothing is gathered until somebody asks, and nothing grows. No label has anything in it that a client chose.
+//! Whatever is counted stands here, by its name and with its words; the numbers and their text are the crate's
+//! `prometheus-client`. Nothing is gathered until somebody asks, and nothing grows. No label has anything in it that
+//! a client chose.
 
+mod gauge;
 mod histogram;
-mod number;
 mod requests;
-mod text;
 mod words;
 
-pub use histogram::Histogram;
-pub use number::{Counted, Counter, Gauge};
+use std::fmt;
+use std::sync::LazyLock;
+
+use prometheus_client::encoding::text;
+use prometheus_client::registry::{Registry, Unit};
+
+pub use gauge::{Counted, Gauge};
+pub use histogram::{Numbers, Times};
 pub use requests::Requests;
-pub use text::Text;
 pub use words::CounterByWord;
 
+/// The media type of what is written.
+pub const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// What every name begins with.
+const PREFIX: &str = "blackboard";
+
 /// Requests and how long each took to the head of its answer.
-pub static REQUESTS: Requests = Requests::new();
+pub static REQUESTS: LazyLock<Requests> = LazyLock::new(Requests::default);
 
 /// Those whose answer has not begun.
-pub static REQUESTS_IN_PROGRESS: Gauge =
-    Gauge::new("blackboard_http_requests_in_progress", "Requests whose answer has not begun.");
+pub static REQUESTS_IN_PROGRESS: LazyLock<Gauge> = LazyLock::new(Gauge::default);
 
 /// Refusals and failures, by the code of their problem.
-pub static REFUSALS: CounterByWord = CounterByWord::new(
-    "blackboard_http_refusals_total",
-    "Requests that were refused or failed, by the code of their problem.",
-    "code",
-);
+pub static REFUSALS: LazyLock<CounterByWord> = LazyLock::new(|| CounterByWord::new("code"));
 
 /// Connections of clients.
-pub static CONNECTIONS: Gauge =
-    Gauge::new("blackboard_http_connections_open", "Open connections of clients.");
+pub static CONNECTIONS: LazyLock<Gauge> = LazyLock::new(Gauge::default);
 
 /// Streams of events.
-pub static STREAMS: Gauge =
-    Gauge::new("blackboard_http_streams_open", "Streams of server-sent events that are open.");
+pub static STREAMS: LazyLock<Gauge> = LazyLock::new(Gauge::default);
 
 /// Those who wait for a change of a session, by streams too.
-pub static WATCHERS: Gauge =
-    Gauge::new("blackboard_watchers", "Waiting reads and streams that watch a session.");
+pub static WATCHERS: LazyLock<Gauge> = LazyLock::new(Gauge::default);
 
 /// Writes in the writer's queue or in its hands.
-pub static WRITES_WAITING: Gauge = Gauge::new(
-    "blackboard_writer_queue_writes",
-    "Writes that wait for the writer, or that it has in its hands.",
-);
+pub static WRITES_WAITING: LazyLock<Gauge> = LazyLock::new(Gauge::default);
 
 /// How many writes one batch took.
-pub static BATCH_WRITES: Histogram =
-    Histogram::numbers("blackboard_commit_batch_writes", "Writes that one batch took.");
+pub static BATCH_WRITES: LazyLock<Numbers> = LazyLock::new(Numbers::default);
 
 /// How long a batch took, from its first write to its answers.
-pub static BATCH_TIMES: Histogram = Histogram::seconds(
-    "blackboard_commit_batch_duration_seconds",
-    "From the first write of a batch, decided, until all of it was durable and answered.",
-);
+pub static BATCH_TIMES: LazyLock<Times> = LazyLock::new(Times::default);
 
 /// How long a transaction of the store took to become durable.
-pub static SYNC_TIMES: Histogram = Histogram::seconds(
-    "blackboard_store_commit_duration_seconds",
-    "The COMMIT of each transaction of the store, with its sync.",
-);
+pub static SYNC_TIMES: LazyLock<Times> = LazyLock::new(Times::default);
 
 /// How long a move of the store's log into its database took.
-pub static CHECKPOINT_TIMES: Histogram = Histogram::seconds(
-    "blackboard_store_checkpoint_duration_seconds",
-    "Each move of the store's write-ahead log into the database.",
-);
+pub static CHECKPOINT_TIMES: LazyLock<Times> = LazyLock::new(Times::default);
 
 /// How long an image's file took to become durable.
-pub static BLOB_SYNC_TIMES: Histogram = Histogram::seconds(
-    "blackboard_blob_sync_duration_seconds",
-    "The sync of each new file of an image.",
-);
+pub static BLOB_SYNC_TIMES: LazyLock<Times> = LazyLock::new(Times::default);
 
-/// Writes all that is counted here.
-pub fn write(text: &mut Text) {
-    REQUESTS.write(text);
-    REFUSALS.write(text);
-    for gauge in [&REQUESTS_IN_PROGRESS, &CONNECTIONS, &STREAMS, &WATCHERS, &WRITES_WAITING] {
-        gauge.write(text);
+/// All of it. The crate puts a full stop behind the words, the unit behind the name, and `total` behind a counter's.
+static COUNTED: LazyLock<Registry> = LazyLock::new(|| {
+    let mut counted = registry();
+    add_requests(&mut counted);
+    add_gauges(&mut counted);
+    add_writes(&mut counted);
+    counted
+});
+
+fn add_requests(counted: &mut Registry) {
+    counted.register(
+        "http_requests",
+        "Requests by method, route and status of their answer",
+        REQUESTS.answers.clone(),
+    );
+    counted.register_with_unit(
+        "http_request_duration",
+        "From a request's head to the head of its answer, by method and route",
+        Unit::Seconds,
+        REQUESTS.times.clone(),
+    );
+    counted.register(
+        "http_refusals",
+        "Requests that were refused or failed, by the code of their problem",
+        REFUSALS.counts.clone(),
+    );
+}
+
+fn add_gauges(counted: &mut Registry) {
+    for (name, help, gauge) in [
+        ("http_requests_in_progress", "Requests whose answer has not begun", &REQUESTS_IN_PROGRESS),
+        ("http_connections_open", "Open connections of clients", &CONNECTIONS),
+        ("http_streams_open", "Streams of server-sent events that are open", &STREAMS),
+        ("watchers", "Waiting reads and streams that watch a session", &WATCHERS),
+        (
+            "writer_queue_writes",
+            "Writes that wait for the writer, or that it has in its hands",
+            &WRITES_WAITING,
+        ),
+    ] {
+        counted.register(name, help, gauge.0.clone());
     }
-    let times = [&BATCH_TIMES, &SYNC_TIMES, &CHECKPOINT_TIMES, &BLOB_SYNC_TIMES];
-    for histogram in [&BATCH_WRITES].into_iter().chain(times) {
-        histogram.write(text);
+}
+
+fn add_writes(counted: &mut Registry) {
+    counted.register("commit_batch_writes", "Writes that one batch took", BATCH_WRITES.0.clone());
+    for (name, help, times) in [
+        (
+            "commit_batch_duration",
+            "From the first write of a batch, decided, until all of it was durable and answered",
+            &BATCH_TIMES,
+        ),
+        (
+            "store_commit_duration",
+            "The COMMIT of each transaction of the store, with its sync",
+            &SYNC_TIMES,
+        ),
+        (
+            "store_checkpoint_duration",
+            "Each move of the store's write-ahead log into the database",
+            &CHECKPOINT_TIMES,
+        ),
+        ("blob_sync_duration", "The sync of each new file of an image", &BLOB_SYNC_TIMES),
+    ] {
+        counted.register_with_unit(name, help, Unit::Seconds, times.0.clone());
     }
+}
+
+/// An empty one, for what is looked up when somebody asks.
+#[must_use]
+pub fn registry() -> Registry {
+    Registry::with_prefix(PREFIX)
+}
+
+/// What was looked up, all that is counted here, and the end.
+///
+/// # Errors
+/// If a number is none that the format has.
+pub fn written(looked_up: &Registry) -> Result<String, fmt::Error> {
+    let mut written = String::new();
+    text::encode_registry(&mut written, looked_up)?;
+    text::encode(&mut written, &COUNTED)?;
+    Ok(written)
 }
 
 #[cfg(test)]

@@ -175,7 +175,7 @@ impl Writer {
             }
         }
         self.commit(staged, answers);
-        metrics::BATCH_WRITES.observe_number(count);
+        metrics::BATCH_WRITES.observe(count);
         metrics::BATCH_TIMES.observe(begun.elapsed());
     }
 

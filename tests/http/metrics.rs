@@ -16,7 +16,8 @@ fn value(text: &str, series: &str) -> Option<f64> {
 
 async fn metrics(server: &Server) -> String {
     let answer = server.get("/metrics").await;
-    assert_eq!(answer.is(200).header("content-type"), "text/plain; version=0.0.4");
+    let media_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    assert_eq!(answer.is(200).header("content-type"), media_type);
     answer.text().to_owned()
 }
 
@@ -51,7 +52,7 @@ async fn requests_are_counted_by_method_route_and_status() {
     assert_eq!(total(&of("GET", "none"), 404), Some(1.0), "{text}");
     let times = "blackboard_http_request_duration_seconds";
     assert_eq!(value(&text, &format!("{times}_count{{{posts}}}")), Some(3.0), "{text}");
-    assert_eq!(value(&text, &format!("{times}_bucket{{{posts},le=\"+Inf\"}}")), Some(3.0));
+    assert_eq!(value(&text, &format!("{times}_bucket{{le=\"+Inf\",{posts}}}")), Some(3.0));
     for (code, count) in [("entry-not-found", 1.0), ("route-not-found", 1.0)] {
         let series = format!("blackboard_http_refusals_total{{code=\"{code}\"}}");
         assert_eq!(value(&text, &series), Some(count), "{text}");
@@ -130,16 +131,21 @@ async fn every_metric_has_its_help_its_type_and_its_prefix() {
     let server = Server::start();
     server.board("s").post("requests", r#"{"a":1}"#).await.is(201);
     let text = metrics(&server).await;
+    let text = text.strip_suffix("# EOF\n").expect("an end");
     let mut told = BTreeSet::new();
     let mut name = "";
     for line in text.lines() {
         if let Some(help) = line.strip_prefix("# HELP ") {
             let (of, words) = help.split_once(' ').unwrap();
-            assert!(told.insert(of) && words.ends_with('.'), "{line}");
+            assert!(told.insert(of) && words.ends_with('.') && !words.ends_with(".."), "{line}");
             name = of;
         } else if let Some(kind) = line.strip_prefix("# TYPE ") {
             let (of, kind) = kind.split_once(' ').unwrap();
-            assert!(of == name && ["counter", "gauge", "histogram"].contains(&kind), "{line}");
+            let kinds = ["counter", "gauge", "histogram", "info"];
+            assert!(of == name && kinds.contains(&kind) && !of.ends_with("_total"), "{line}");
+        } else if let Some(unit) = line.strip_prefix("# UNIT ") {
+            let (of, unit) = unit.split_once(' ').unwrap();
+            assert!(of == name && of.ends_with(&format!("_{unit}")), "{line}");
         } else {
             assert!(line.starts_with(name) && name.starts_with("blackboard_"), "{line}");
             value(line, line.rsplit_once(' ').unwrap().0);
