@@ -4,9 +4,12 @@
 Needs only Python 3 and a running server:
 
     python3 examples/agent.py [http://127.0.0.1:8733]
+
+Where the server asks for a token it is taken from BLACKBOARD_TOKEN.
 """
 
 import json
+import os
 import sys
 import urllib.error
 import urllib.request
@@ -34,6 +37,8 @@ class Board:
         # Commas part the names of a list; written as %2C they would be part of a name.
         url = self.url + path + ("?" + urlencode(query, safe=",") if query else "")
         request = urllib.request.Request(url, method=method)
+        if "BLACKBOARD_TOKEN" in os.environ:
+            request.add_header("Authorization", "Bearer " + os.environ["BLACKBOARD_TOKEN"])
         request.add_header("X-Agent-ID", quote(self.agent, safe=""))
         data = None
         if body is not None:

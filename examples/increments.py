@@ -4,9 +4,12 @@
 Needs only Python 3 and a running server:
 
     python3 examples/increments.py [http://127.0.0.1:8733]
+
+Where the server asks for a token it is taken from BLACKBOARD_TOKEN.
 """
 
 import json
+import os
 import sys
 import threading
 import urllib.error
@@ -19,6 +22,8 @@ CLIENTS = 8
 def call(method, url, body=None, tag=None):
     """The status, the tag, and the JSON of an answer."""
     request = urllib.request.Request(url, method=method)
+    if "BLACKBOARD_TOKEN" in os.environ:
+        request.add_header("Authorization", "Bearer " + os.environ["BLACKBOARD_TOKEN"])
     if body is not None:
         request.add_header("Content-Type", "application/json")
     if tag is not None:

@@ -5,9 +5,12 @@ After each step the prompt is read as UFO would read it, and as an agent with ou
 Python 3 and a running server:
 
     python3 examples/prompt_bytes.py [http://127.0.0.1:8733]
+
+Where the server asks for a token it is taken from BLACKBOARD_TOKEN.
 """
 
 import json
+import os
 import random
 import struct
 import sys
@@ -88,6 +91,8 @@ def screenshot(seed):
 
 def call(method, url, body=None, media_type="application/json"):
     request = urllib.request.Request(url, body, {"Content-Type": media_type}, method=method)
+    if "BLACKBOARD_TOKEN" in os.environ:
+        request.add_header("Authorization", "Bearer " + os.environ["BLACKBOARD_TOKEN"])
     with urllib.request.urlopen(request) as answer:
         return answer.read()
 

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::ops::Range;
 
 use axum::body::{Body, Bytes};
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 
@@ -24,6 +24,9 @@ use crate::thumbnail::MAX_PX_MAX;
 
 /// What a browser may do with bytes that a client sent: show them, and nothing else.
 const SANDBOX: HeaderValue = HeaderValue::from_static("sandbox; default-src 'none'");
+
+const CROSS_ORIGIN_RESOURCE_POLICY: HeaderName =
+    HeaderName::from_static("cross-origin-resource-policy");
 
 /// An address says which entry, and that may have another image tomorrow.
 const REVALIDATED: HeaderValue = HeaderValue::from_static("private, no-cache");
@@ -77,6 +80,10 @@ pub(super) async fn image(
     let shown = Shown::of(&service, &board, image, max_px).await?;
     let mut headers = answer.header(header::CACHE_CONTROL, caching).into_headers();
     shown.describe(&mut headers)?;
+    if signed.is_some() {
+        // It was given to those who are elsewhere.
+        headers.insert(CROSS_ORIGIN_RESOURCE_POLICY, HeaderValue::from_static("cross-origin"));
+    }
     let tag = headers.get(header::ETAG).cloned().unwrap_or(HeaderValue::from_static(""));
     let (status, part) = match Asked::of(&method, &reading.headers, &tag, shown.length()) {
         Asked::Whole => (StatusCode::OK, 0..shown.length()),
