@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Grant, Scope, SessionPattern};
 use crate::board::{
-    AgentName, Change, Command, Commit, LogName, Restored, SessionName, Test, Timestamp,
+    AgentName, Change, Command, Commit, Edit, LogName, Restored, SessionName, Test, Timestamp,
 };
 
 /// Who sends a request.
@@ -240,6 +240,10 @@ impl Caller {
             | Command::RemoveEntries { log, .. }
             | Command::PutEntry { log, .. }
             | Command::DeleteEntry { log, .. } => self.writes_log(log),
+            // The answer has the whole of what it was added to.
+            Command::EditState { edit: Edit::Add(_) | Edit::Append(_), .. } => {
+                self.needs(Scope::Read)
+            }
             Command::RemoveAgent { agent } => self.writes_memory_of(Some(agent)),
             // Each of them takes the memories of all agents, or lets them be as they were.
             Command::RemoveAgents | Command::DeleteSession | Command::Restore { .. } => {

@@ -4,6 +4,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::auth::{Scope, Scopes};
+use crate::service::check;
 use crate::store::{SqliteOptions, SqliteStore};
 
 const LIMITS: TokenLimits = TokenLimits { rate: None, streams_max: 2 };
@@ -104,9 +105,13 @@ fn a_damaged_token_opens_nothing_and_leaves_the_server_closed() {
         "UPDATE token SET body = CAST(replace(CAST(body AS TEXT), 'demo', 'Demo') AS BLOB)";
     assert_eq!(database.execute(change, []).unwrap(), 1);
     drop(database);
-    let tokens = at(&store(&dir), 5);
+    let store = store(&dir);
+    let tokens = at(&store, 5);
     assert_eq!(refused(&tokens, Some(secret.reveal())), Unauthorized::Unknown);
     assert_eq!(refused(&tokens, None), Unauthorized::Missing);
+    let soundness = check(&*store).unwrap();
+    assert!(!soundness.is_sound());
+    assert_eq!(soundness.faults().collect::<Vec<_>>(), ["tokens that open nothing: 1"]);
 }
 
 #[test]

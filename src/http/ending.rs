@@ -6,14 +6,15 @@ use std::task::{Context, Poll};
 use axum::body::{Body, Bytes, HttpBody as _};
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
+use futures_util::future::{OptionFuture, pending};
 use http_body::Frame;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Sleep, sleep};
-use tokio_util::sync::WaitForCancellationFutureOwned;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use super::event_stream::EVENT_STREAM;
 use super::problem::Problem;
-use crate::auth::Caller;
+use crate::auth::{Caller, Unauthorized};
 use crate::board::{Code, Timestamp};
 
 /// Lets a streamed answer end with its caller's rights: events between two of them, anything else by breaking off,
@@ -32,6 +33,17 @@ pub(super) fn end_with(caller: &Caller, now: Timestamp, response: Response) -> R
         None => None,
     };
     response.map(|body| Body::new(Ending { body, ended, expires, is_events, _slot: slot }))
+}
+
+/// Comes when the caller's rights end, and says why. It may never come.
+pub(super) async fn rights_end(caller: &Caller, now: Timestamp) -> Unauthorized {
+    let revoked = OptionFuture::from(caller.ended().map(CancellationToken::cancelled));
+    let expired = OptionFuture::from(caller.left(now).map(sleep));
+    tokio::select! {
+        Some(()) = revoked => Unauthorized::Revoked,
+        Some(()) = expired => Unauthorized::Expired,
+        else => pending().await,
+    }
 }
 
 fn too_many_streams() -> Problem {

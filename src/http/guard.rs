@@ -13,7 +13,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::Route;
 use tower::Service as _;
 
-use super::ending::end_with;
+use super::ending::{end_with, rights_end};
 use super::error::{REVISION_HEADER, revision_value};
 use super::image_address::not_signed;
 use super::path::session_of;
@@ -67,12 +67,16 @@ impl Guard {
         let uri = request.uri().clone();
         request.extensions_mut().insert(caller.clone());
         let answer = route.call(request);
-        let mut response = match caller.ended().filter(|_| reads) {
-            None => answer.await?,
-            Some(ended) => match ended.run_until_cancelled(answer).await {
-                Some(response) => response?,
-                None => return Ok(unauthorized(Unauthorized::Revoked).into_response()),
-            },
+        let mut response = if reads {
+            tokio::select! {
+                biased;
+                why = rights_end(&caller, self.tokens.now()) => {
+                    return Ok(unauthorized(why).into_response());
+                }
+                response = answer => response?,
+            }
+        } else {
+            answer.await?
         };
         if caller.is_signed() && tells_something(&response) {
             response = not_signed().into_response();

@@ -25,13 +25,15 @@ pub struct Soundness {
     pub damage: Vec<Damage>,
     /// The images that are missing or damaged.
     pub images_damaged: Vec<(SessionId, Digest, StoreError)>,
+    /// How many tokens are damaged; they open nothing.
+    pub tokens_damaged: usize,
 }
 
 impl Soundness {
     /// Whether all of it is sound.
     #[must_use]
     pub fn is_sound(&self) -> bool {
-        self.damage.is_empty() && self.images_damaged.is_empty()
+        self.damage.is_empty() && self.images_damaged.is_empty() && self.tokens_damaged == 0
     }
 
     /// What is wrong, a sentence each.
@@ -40,9 +42,12 @@ impl Soundness {
             Some(name) => format!("{damage} ({name})"),
             None => damage.to_string(),
         });
-        damage.chain(self.images_damaged.iter().map(|(session, digest, error)| {
+        let images = self.images_damaged.iter().map(|(session, digest, error)| {
             format!("image {digest} of session {session}: {error}")
-        }))
+        });
+        let tokens = (self.tokens_damaged > 0)
+            .then(|| format!("tokens that open nothing: {}", self.tokens_damaged));
+        damage.chain(images).chain(tokens)
     }
 }
 
@@ -65,8 +70,10 @@ pub(super) fn check_unless(store: &dyn Store, is_over: &IsOver) -> Result<Soundn
     })?;
     checked.end_bases();
     let Checked { sessions, damage, commits, .. } = checked;
+    let tokens_damaged = store.tokens()?.iter().filter(|token| token.body.is_none()).count();
     let (images, images_damaged) = (0, Vec::new());
-    let mut soundness = Soundness { commits, sessions: 0, images, damage, images_damaged };
+    let mut soundness =
+        Soundness { commits, sessions: 0, images, damage, images_damaged, tokens_damaged };
     if is_over() {
         return Err(StoreError::Closed);
     }

@@ -103,7 +103,7 @@ const ROWS: &[Row] = &[
     ("put_state", Write, "1", 200),
     ("patch_state", Write, "{}", 200),
     ("delete_state", Write, "", 200),
-    ("transact", Write, "{\"then\":[{\"add\":\"n\",\"value\":1}]}", 200),
+    ("transact", Write, "{\"then\":[{\"put\":\"n\",\"value\":1}]}", 200),
     ("list_agents", Read, "", 200),
     ("delete_agents", WriteMemories, "", 200),
     ("get_agent", Read, "", 200),
