@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::fmt::Write as _;
 
 use clap::parser::ValueSource;
-use clap::{Arg, ArgMatches, Command};
+use clap::{Arg, ArgAction, ArgMatches, Command};
 
 /// What a setting's name ends with where its value is nobody's business.
 const SECRET_ENDS: [&str; 4] = ["token", "secret", "password", "headers"];
@@ -39,12 +39,17 @@ pub(super) fn settings(command: &Command, matches: &ArgMatches) -> String {
 }
 
 fn value(arg: &Arg, matches: &ArgMatches, flag: &str) -> String {
-    if SECRET_ENDS.iter().any(|end| flag.ends_with(end)) && !is_path(arg) {
+    if SECRET_ENDS.iter().any(|end| flag.ends_with(end)) && !is_path(arg) && !is_switch(arg) {
         return STARS.to_owned();
     }
     let raw = matches.get_raw(arg.get_id().as_str()).into_iter().flatten();
     let values: Vec<String> = raw.map(OsStr::to_string_lossy).map(|raw| starred(&raw)).collect();
     values.join(",")
+}
+
+/// Whether it is only on or off, which tells nothing.
+fn is_switch(arg: &Arg) -> bool {
+    matches!(arg.get_action(), ArgAction::SetTrue)
 }
 
 fn is_path(arg: &Arg) -> bool {

@@ -13,6 +13,7 @@ fn command() -> Command {
         arg("secret-file-token", "X_SECRET_FILE_TOKEN").value_name("PATH"),
         arg("otlp-headers", "X_OTLP_HEADERS"),
         arg("insecure", "X_INSECURE").action(ArgAction::SetTrue),
+        arg("require-token", "X_REQUIRE_TOKEN").action(ArgAction::SetTrue),
         arg("log", "X_LOG"),
     ])
 }
@@ -46,5 +47,6 @@ fn secrets_are_starred_and_paths_to_them_are_not() {
     assert!(told.contains("X_STORE='postgres://***@db.example:5432/b?x=1'\n"), "{told}");
     assert!(told.contains("X_ADMIN_TOKEN='***'\n") && told.contains("X_OTLP_HEADERS='***'\n"));
     assert!(told.contains("X_SECRET_FILE_TOKEN=/run/secrets/x\n"), "{told}");
+    assert!(told.contains("X_REQUIRE_TOKEN=false\n"), "{told}");
     assert_eq!(starred("http://a/b@c"), "http://a/b@c");
 }
