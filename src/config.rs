@@ -68,7 +68,7 @@ pub struct Config {
     #[arg(long, env = "BLACKBOARD_QA_FILE", value_name = "PATH")]
     pub qa_file: Option<PathBuf>,
 
-    /// Session that gathers every question which a person answers; new sessions start with its last ones, after those of the --qa-file
+    /// Session that gathers every question which a person answers; new sessions start with its last ones, after those of the --qa-file. Answers so pass from session to session, whichever tokens reach them
     #[arg(long, env = "BLACKBOARD_QA_SESSION", value_name = "NAME")]
     pub qa_session: Option<SessionName>,
 

@@ -12,7 +12,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Grant, Scope, SessionPattern};
 use crate::board::{
-    AgentName, Change, Command, Commit, Edit, LogName, Restored, SessionName, Test, Timestamp,
+    AgentName, Change, Command, Commit, Edit, LogName, MaxItems, Restored, SessionName, Set,
+    SettingsPatch, Test, Timestamp,
 };
 
 /// Who sends a request.
@@ -42,6 +43,14 @@ pub enum Forbidden {
     ForeignMemory {
         /// The agent that the token is bound to.
         own: AgentName,
+    },
+    /// It would let the session empty what another agent remembers.
+    #[error("the token is {own}'s, and the setting {setting} can empty memories of other agents")]
+    Setting {
+        /// The agent that the token is bound to.
+        own: AgentName,
+        /// Which one.
+        setting: &'static str,
     },
     /// It would change or empty what another agent remembers.
     #[error("the token is {own}'s, and a memory is written by its own agent only")]
@@ -102,6 +111,13 @@ impl Caller {
     pub fn left(&self, now: Timestamp) -> Option<Duration> {
         let expires_at = self.grant()?.token().expires_at?;
         Some(Duration::from_millis(u64::try_from(expires_at.0 - now.0).unwrap_or(0)))
+    }
+
+    /// Whether its rights have ended since the request came.
+    #[must_use]
+    pub fn is_over(&self, now: Timestamp) -> bool {
+        self.ended().is_some_and(CancellationToken::is_cancelled)
+            || self.left(now).is_some_and(|left| left.is_zero())
     }
 
     /// The agent that its token is bound to.
@@ -257,6 +273,9 @@ impl Caller {
                 let mut both = transaction.then.iter().chain(&transaction.otherwise);
                 both.try_for_each(|command| self.permits(command))
             }
+            Command::PutSession { settings: Set::To(settings), .. } => {
+                self.permits_settings(settings)
+            }
             Command::PutSession { .. }
             | Command::ReplaceBoard { .. }
             | Command::ClearBoard { .. }
@@ -273,6 +292,28 @@ impl Caller {
             | Command::RemoveCheckpoint { .. }
             | Command::Adopt { .. }
             | Command::ForgetImages { .. } => Ok(()),
+        }
+    }
+
+    /// What a setting lets go later is as if the caller had removed it: a history as a purge does, a session and
+    /// memories as their deletion.
+    fn permits_settings(&self, settings: &SettingsPatch) -> Result<(), Forbidden> {
+        if matches!(settings.history, Set::To(_)) {
+            self.needs(Scope::Admin)?;
+        }
+        let limits_memories = match &settings.max_items {
+            Set::To(MaxItems::All(_)) => true,
+            Set::To(MaxItems::Each(each)) => each.memory.is_some(),
+            Set::Keep | Set::Reset => false,
+        };
+        let setting = match (&settings.ttl, limits_memories) {
+            (Set::To(_), _) => "ttl",
+            (Set::Keep | Set::Reset, true) => "max_items",
+            (Set::Keep | Set::Reset, false) => return Ok(()),
+        };
+        match self.agent().filter(|_| !self.may(Scope::Admin)) {
+            Some(own) => Err(Forbidden::Setting { own: own.clone(), setting }),
+            None => Ok(()),
         }
     }
 

@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::auth::{Token, TokenId, TokenLimits};
-use crate::board::{Item, Nonce, Revision, Seq, Transaction, Which};
+use crate::board::{History, Item, MaxItemsEach, Nonce, Revision, Seq, Transaction, Ttl, Which};
 
 fn bearer(agent: Option<&str>, scopes: &[Scope], sessions: &str) -> Caller {
     let token = Token {
@@ -88,6 +88,39 @@ fn a_test_is_a_read() {
     let own = bearer(Some("A"), &[Scope::Read, Scope::Write], "*");
     assert_eq!(own.permits(&count("A")), Ok(()));
     assert!(matches!(own.permits(&count("B")), Err(Forbidden::ForeignMemory { .. })));
+}
+
+#[test]
+fn what_lets_go_of_memories_or_of_the_past_is_no_setting_for_all() {
+    let with = |settings| {
+        let (labels, qa_pairs) = (Set::Keep, Vec::new());
+        Command::PutSession { settings: Set::To(settings), labels, qa_pairs }
+    };
+    let one = std::num::NonZeroUsize::MIN;
+    let ttl = with(SettingsPatch { ttl: Set::To(Ttl::MINUTE), ..SettingsPatch::default() });
+    let all =
+        with(SettingsPatch { max_items: Set::To(MaxItems::All(one)), ..SettingsPatch::default() });
+    let each = |each| {
+        with(SettingsPatch { max_items: Set::To(MaxItems::Each(each)), ..SettingsPatch::default() })
+    };
+    let memory = each(MaxItemsEach { memory: Some(one), ..MaxItemsEach::default() });
+    let requests = each(MaxItemsEach { requests: Some(one), ..MaxItemsEach::default() });
+    let history =
+        with(SettingsPatch { history: Set::To(History::Revisions(1)), ..SettingsPatch::default() });
+    let scopes = [Scope::Read, Scope::Write];
+    let (own, unbound) = (bearer(Some("A"), &scopes, "*"), bearer(None, &scopes, "*"));
+    for command in [&ttl, &all, &memory] {
+        assert!(matches!(own.permits(command), Err(Forbidden::Setting { .. })), "{command:?}");
+        assert_eq!(unbound.permits(command), Ok(()), "{command:?}");
+    }
+    assert_eq!(own.permits(&requests), Ok(()));
+    for caller in [&own, &unbound] {
+        assert_eq!(caller.permits(&history), Err(Forbidden::Scope(Scope::Admin)));
+    }
+    let admin = bearer(Some("A"), &[Scope::Admin], "*");
+    for command in [ttl, all, memory, requests, history] {
+        assert_eq!(admin.permits(&command), Ok(()), "{command:?}");
+    }
 }
 
 #[test]

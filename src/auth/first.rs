@@ -48,6 +48,12 @@ pub enum FirstTokenError {
         /// Which one.
         path: PathBuf,
     },
+    /// The token in the file is known, and may not do everything.
+    #[error("the token in {} is one that may not do everything; put another one there", path.display())]
+    Limited {
+        /// Which one.
+        path: PathBuf,
+    },
     /// It has no name.
     #[error(transparent)]
     Name(#[from] InvalidName),
@@ -90,8 +96,10 @@ pub fn first_token(tokens: &Tokens, data: &Path) -> Result<Option<PathBuf>, Firs
 pub fn given_token(tokens: &Tokens, path: &Path) -> Result<(), FirstTokenError> {
     let secret = read(path)?;
     if tokens.are_required() {
-        if tokens.authenticate(Some(secret.reveal())).is_ok() {
-            return Ok(());
+        if let Ok(caller) = tokens.authenticate(Some(secret.reveal())) {
+            let is_admin = caller.may(Scope::Admin) && caller.reaches_all();
+            let limited = || FirstTokenError::Limited { path: path.to_owned() };
+            return is_admin.then_some(()).ok_or_else(limited);
         }
         match tokens.revoke(GIVEN) {
             Ok(_) | Err(AuthError::Unknown(_)) => {}

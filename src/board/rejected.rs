@@ -59,7 +59,7 @@ pub enum Rejected {
     },
     /// The session would have more item text than it may.
     #[error(
-        "the session would have {bytes} bytes of items, state, profiles and kept answers, and may have {max}"
+        "the session may have {max} bytes of items, state, profiles and kept answers, and would have more"
     )]
     SessionFull {
         /// How much it would be.
@@ -69,7 +69,7 @@ pub enum Rejected {
     },
     /// The session would have more entries than it may.
     #[error(
-        "the session would have {items} items in its logs and memories, and may have {max} (--session-items-max)"
+        "the session may have {max} items in its logs and memories (--session-items-max), and would have more"
     )]
     TooManyEntries {
         /// How many it would have.
@@ -78,7 +78,7 @@ pub enum Rejected {
         max: u64,
     },
     /// There would be more sessions than there may be.
-    #[error("this server has {sessions} sessions, and may have {max} (--sessions-max)")]
+    #[error("this server may have {max} sessions (--sessions-max), and has as many")]
     TooManySessions {
         /// How many there are.
         sessions: usize,

@@ -113,7 +113,8 @@ mod tests {
         let nested = top.get_subcommands().flat_map(clap::Command::get_subcommands);
         for command in top.get_subcommands().chain(nested) {
             for arg in command.get_arguments() {
-                let Some(flag) = arg.get_long() else { continue };
+                let own = |flag: &&str| !["help", "version"].contains(flag);
+                let Some(flag) = arg.get_long().filter(own) else { continue };
                 let env = arg.get_env().and_then(|env| env.to_str());
                 let name = flag.replace('-', "_").to_uppercase();
                 let found = env.unwrap_or_else(|| panic!("--{flag} has none"));

@@ -7,7 +7,7 @@ use axum::body::{Body, Bytes, HttpBody as _};
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use futures_util::future::{OptionFuture, pending};
-use http_body::Frame;
+use http_body::{Frame, SizeHint};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Sleep, sleep};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
@@ -35,12 +35,30 @@ pub(super) fn end_with(caller: &Caller, now: Timestamp, response: Response) -> R
     response.map(|body| Body::new(Ending { body, ended, expires, is_events, _slot: slot }))
 }
 
+/// Lets what somebody sends break off with his rights.
+pub(super) fn end_body_with(caller: &Caller, now: Timestamp, body: Body) -> Body {
+    let Some(ended) = caller.ended().filter(|_| !body.is_end_stream()) else { return body };
+    let ended = Box::pin(ended.clone().cancelled_owned());
+    let expires = caller.left(now).map(|left| Box::pin(sleep(left)));
+    Body::new(Ending { body, ended, expires, is_events: false, _slot: None })
+}
+
+/// Why a caller whose rights have ended has none.
+pub(super) fn why_over(caller: &Caller) -> Unauthorized {
+    match (caller.grant(), caller.ended().is_some_and(CancellationToken::is_cancelled)) {
+        // The first token was made meanwhile.
+        (None, _) => Unauthorized::Missing,
+        (Some(_), true) => Unauthorized::Revoked,
+        (Some(_), false) => Unauthorized::Expired,
+    }
+}
+
 /// Comes when the caller's rights end, and says why. It may never come.
 pub(super) async fn rights_end(caller: &Caller, now: Timestamp) -> Unauthorized {
     let revoked = OptionFuture::from(caller.ended().map(CancellationToken::cancelled));
     let expired = OptionFuture::from(caller.left(now).map(sleep));
     tokio::select! {
-        Some(()) = revoked => Unauthorized::Revoked,
+        Some(()) = revoked => why_over(caller),
         Some(()) = expired => Unauthorized::Expired,
         else => pending().await,
     }
@@ -86,5 +104,9 @@ impl http_body::Body for Ending {
 
     fn is_end_stream(&self) -> bool {
         self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }

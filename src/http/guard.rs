@@ -13,13 +13,13 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::Route;
 use tower::Service as _;
 
-use super::ending::{end_with, rights_end};
+use super::ending::{end_body_with, end_with, rights_end, why_over};
 use super::error::{REVISION_HEADER, revision_value};
 use super::image_address::not_signed;
 use super::path::session_of;
 use super::problem::Problem;
 use crate::auth::{Caller, Forbidden, Scope, Tokens, Unauthorized};
-use crate::board::{AgentName, Code};
+use crate::board::{AgentName, Code, Timestamp};
 use crate::service::Service;
 
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
@@ -66,6 +66,7 @@ impl Guard {
         let reads = is_read(request.method());
         let uri = request.uri().clone();
         request.extensions_mut().insert(caller.clone());
+        let request = request.map(|body| end_body_with(&caller, self.tokens.now(), body));
         let answer = route.call(request);
         let mut response = if reads {
             tokio::select! {
@@ -78,6 +79,13 @@ impl Guard {
         } else {
             answer.await?
         };
+        // What it sent may have been broken off by that.
+        if response.status().is_client_error() && caller.is_over(self.tokens.now()) {
+            response = no_more_rights(&caller).into_response();
+        }
+        if caller.is_signed() {
+            response.headers_mut().remove(REVISION_HEADER);
+        }
         if caller.is_signed() && tells_something(&response) {
             response = not_signed().into_response();
         }
@@ -193,6 +201,15 @@ fn scope_of(method: &Method, matched: &str) -> Scope {
     }
 }
 
+/// Refuses what comes so late that its caller's rights have ended.
+pub(super) fn still_may(caller: &Caller, now: Timestamp) -> Result<(), Problem> {
+    if caller.is_over(now) { Err(no_more_rights(caller)) } else { Ok(()) }
+}
+
+fn no_more_rights(caller: &Caller) -> Problem {
+    unauthorized(why_over(caller))
+}
+
 /// The refusal of a request without a token that is valid here (RFC 6750).
 fn unauthorized(why: Unauthorized) -> Problem {
     let challenge = match why {
@@ -213,7 +230,7 @@ impl From<Forbidden> for Problem {
         let challenge = match &forbidden {
             Forbidden::Scope(scope) => scope.as_str(),
             Forbidden::ForeignMemory { .. } => Scope::MemoryRead.as_str(),
-            Forbidden::ForeignWrite { .. } => return problem,
+            Forbidden::Setting { .. } | Forbidden::ForeignWrite { .. } => return problem,
         };
         let challenge = format!(
             "Bearer realm=\"blackboard\", error=\"insufficient_scope\", scope=\"{challenge}\""

@@ -24,7 +24,7 @@ use super::shaped::{Written, WrittenBody};
 use super::until::{SoughtSession, Until};
 use super::wait::Listed;
 use super::write::Writing;
-use crate::auth::Caller;
+use crate::auth::{Caller, Scope};
 use crate::board::{Command, Extent, Life, SessionName, Summary};
 use crate::service::{Published, Service};
 
@@ -33,6 +33,9 @@ const LIST_DEFAULT: usize = 100;
 
 /// How many sessions a list may have.
 const LIST_MAX: u64 = 1000;
+
+/// To whom sizes are told in such steps, who may not see all that they are of.
+const SIZE_STEP: u64 = 1 << 20;
 
 /// A session as it is.
 #[derive(Debug, Serialize, ToSchema)]
@@ -49,7 +52,8 @@ pub(super) struct SessionBody {
     counts: Counts,
     /// The bytes of the text of its items, its state and its agents' profiles, images not counted.
     bytes: u64,
-    /// The bytes of the commits that its history keeps.
+    /// The bytes of the commits that its history keeps. Both are rounded up to MiB for the token of an agent that
+    /// may not see all memories.
     history_bytes: u64,
     /// How many agents are registered here.
     agents: usize,
@@ -105,6 +109,18 @@ pub(super) struct SessionPatchBody {
 }
 
 impl SessionBody {
+    /// The session as this caller may see it: memories that it may not see are in the sizes, so that these would
+    /// tell how long each step in them is.
+    fn seen_by(caller: &Caller, summary: &Summary) -> Option<Self> {
+        let whole = Self::of(summary)?;
+        if caller.sees_all_memories().is_ok() {
+            return Some(whole);
+        }
+        let rounded = |bytes: u64| bytes.div_ceil(SIZE_STEP).saturating_mul(SIZE_STEP);
+        let (bytes, history_bytes) = (rounded(whole.bytes), rounded(whole.history_bytes));
+        Some(Self { bytes, history_bytes, ..whole })
+    }
+
     fn of(summary: &Summary) -> Option<Self> {
         let life = summary.life.as_ref()?;
         let [questions, requests, trajectories, screenshots] = summary.counts;
@@ -168,7 +184,10 @@ impl SessionsQuery {
         found.truncate(*limit);
         let next = found.last().map(|summary| &summary.name).or(after.as_ref());
         SessionPage {
-            sessions: found.iter().filter_map(|summary| SessionBody::of(summary)).collect(),
+            sessions: found
+                .iter()
+                .filter_map(|found| SessionBody::seen_by(caller, found))
+                .collect(),
             next: next.map(ToString::to_string),
             more,
         }
@@ -222,7 +241,8 @@ pub(super) async fn describe(
     let mut sought = SoughtSession { service: reading.service.clone(), session: &session, until };
     let (answer, shown) = reading.seek(&session, None, &mut sought).await?;
     let Published { board, history_bytes } = shown;
-    let body = SessionBody::of(&Summary::of(&board, &session, history_bytes, 0));
+    let now = Summary::of(&board, &session, history_bytes, 0);
+    let body = SessionBody::seen_by(&reading.caller, &now);
     Ok(answer.json(&body.ok_or_else(|| no_session(&session))?)?)
 }
 
@@ -235,7 +255,7 @@ pub(super) fn session_rendering(now: Extent, history_bytes: u64) -> Rendering {
 /// Make a session, or change its settings and labels
 ///
 /// An absent member stays as it is; null sets it back. `qa_pairs` are loaded as questions with their
-/// answers, and only where this request makes the session.
+/// answers, and only where this request makes the session. A token that may not read gets the revision alone.
 #[utoipa::path(
     put, path = "/v1/sessions/{session}", operation_id = "put_session", tag = "sessions",
     params(docs::InSession, docs::Writes),
@@ -253,13 +273,17 @@ pub(super) async fn put(mut writing: Writing, body: Body) -> Result<Response, Pr
     let (length, headers) = (bytes.len(), writing.headers.clone());
     let read = move || session_patch(json_or_nothing(&headers, &bytes)?);
     let command = work(length, read).await?;
+    let caller = writing.caller().clone();
     writing
-        .write(Resource::Session, command, Vec::new(), |written| {
+        .write(Resource::Session, command, Vec::new(), move |written| {
             let Written { receipt, session, .. } = written;
             let tag = written.session_tag();
             let made = (!receipt.existed).then(|| session_url(session));
+            if !caller.may(Scope::Read) {
+                return written.changed(tag, made);
+            }
             let now = Summary::of(&receipt.board, session, receipt.history_bytes, 0);
-            let body = SessionBody::of(&now);
+            let body = SessionBody::seen_by(&caller, &now);
             let body =
                 body.ok_or_else(|| serde_json::Error::custom("it was put and is not there"))?;
             written.json(Some(tag), made, &body)

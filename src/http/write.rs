@@ -19,7 +19,7 @@ use super::answer::unwritten;
 use super::body::{BodyBytes, BodyRoom, read, work};
 use super::error::refused;
 use super::etag::{Resource, Tag, condition, version};
-use super::guard::caller_of;
+use super::guard::{caller_of, still_may};
 use super::params::{Params, invalid};
 use super::path::{Author, SessionPath};
 use super::problem::Problem;
@@ -81,6 +81,11 @@ where
 }
 
 impl Writing {
+    /// Who writes.
+    pub(super) fn caller(&self) -> &Caller {
+        &self.caller
+    }
+
     /// Ends the query, and reads a body of at most `max` bytes.
     pub(super) async fn body(&mut self, body: Body, max: usize) -> Result<BodyBytes, Problem> {
         self.no_body()?;
@@ -141,6 +146,10 @@ impl Writing {
         patch: &Patch,
         shape: impl Fn(&Written<'_>) -> ShapeResult + Send + Sync + 'static,
     ) -> Result<Response, Problem> {
+        if let Patch::Json(_) = patch {
+            // What it tests, and what it does not find, tells what is there.
+            self.caller.needs(Scope::Read)?;
+        }
         let resource = Resource::Entry(log.clone(), seq);
         let (terms, shape) = (self.terms(&resource)?, Arc::new(shape));
         let keep = self.keep(&terms, &shape);
@@ -149,6 +158,8 @@ impl Writing {
     }
 
     fn terms(&self, resource: &Resource) -> Result<Terms, Problem> {
+        // Its body may have taken long.
+        still_may(&self.caller, self.service.now())?;
         let session = self.service.extent(&self.session)?.map(|extent| extent.session);
         Ok(Terms {
             session: self.session.clone(),
