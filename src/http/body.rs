@@ -110,12 +110,13 @@ pub(super) async fn read(
     Ok(BodyBytes { bytes, _room: held })
 }
 
-/// Makes room for `more` bytes of at most `max`: twice as much as there was, as a vector does, but never beyond
-/// what the body may have. The last doubling would take as much again for nothing.
+/// Makes room for `more` bytes of at most `max`: eight times as much as there was, but never beyond what the body may
+/// have. Room that is not written to takes no memory yet; what each step leaves behind does, until the allocator
+/// gives it back, so that doubling took twice as much in all.
 fn grow(bytes: &mut Vec<u8>, more: usize, max: usize) {
     let needed = bytes.len() + more;
     if needed > bytes.capacity() {
-        let wanted = bytes.capacity().saturating_mul(2).clamp(needed, max.max(needed));
+        let wanted = bytes.capacity().saturating_mul(8).clamp(needed, max.max(needed));
         bytes.reserve_exact(wanted - bytes.len());
     }
 }

@@ -143,7 +143,7 @@ fn blob(folder: &Path, bytes: &[u8]) -> PathBuf {
             let path = entry.unwrap().path();
             if path.is_dir() {
                 folders.push(path);
-            } else if fs::read(&path).unwrap() == bytes {
+            } else if path.is_file() && fs::read(&path).unwrap() == bytes {
                 return path;
             }
         }
