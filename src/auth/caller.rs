@@ -3,7 +3,6 @@
 //! An agent's memory is its own. The token of another agent sees it only with `memory:read` and writes it never;
 //! a token of no agent is a person's or a program's, and the memories are a part of the boards it reads.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,8 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Grant, Scope, SessionPattern};
 use crate::board::{
-    AgentName, Change, Command, Commit, Edit, LogName, MaxItems, Restored, SessionName, Set,
-    SettingsPatch, Test, Timestamp,
+    AgentName, Command, Edit, LogName, MaxItems, SessionName, Set, SettingsPatch, Test, Timestamp,
 };
 
 /// Who sends a request.
@@ -327,64 +325,6 @@ impl Caller {
             | Test::Claimable(..)
             | Test::AtRevision(_) => Ok(()),
         }
-    }
-
-    /// A commit as it may see it: that there was one, and of its changes those that it may see.
-    #[must_use]
-    pub fn visible<'a>(&self, commit: &'a Commit) -> Cow<'a, Commit> {
-        if commit.changes.iter().all(|change| self.sees_change(change)) {
-            return Cow::Borrowed(commit);
-        }
-        let changes = commit.changes.iter().filter_map(|change| self.part_of(change)).collect();
-        Cow::Owned(Commit { changes, ..commit.clone() })
-    }
-
-    /// Whether it may see all of a change.
-    fn sees_change(&self, change: &Change) -> bool {
-        match change {
-            Change::Restored(restored) => restored.logs.iter().all(|(log, _)| self.sees(log)),
-            Change::Adopted { fork_of: Some(origin), .. } => self.reaches(origin),
-            Change::Appended { log, .. }
-            | Change::Cleared { log }
-            | Change::Removed { log, .. }
-            | Change::Updated { log, .. } => self.sees(log),
-            Change::Created { .. }
-            | Change::Configured { .. }
-            | Change::Deleted
-            | Change::StatePut { .. }
-            | Change::StateSet { .. }
-            | Change::StateMerged { .. }
-            | Change::StateAppended { .. }
-            | Change::StateRemoved { .. }
-            | Change::AgentPut { .. }
-            | Change::AgentRemoved { .. }
-            | Change::Claimed { .. }
-            | Change::Released { .. }
-            | Change::Finished { .. }
-            | Change::Expired(_)
-            | Change::Awaited { .. }
-            | Change::CheckpointPut { .. }
-            | Change::CheckpointRemoved { .. }
-            | Change::Adopted { fork_of: None, .. }
-            | Change::ImagesForgotten { .. } => true,
-        }
-    }
-
-    /// What it may see of a change of which it may not see all.
-    fn part_of(&self, change: &Change) -> Option<Change> {
-        if self.sees_change(change) {
-            return Some(change.clone());
-        }
-        if let Change::Restored(restored) = change {
-            let mut logs = restored.logs.clone();
-            logs.retain(|(log, _)| self.sees(log));
-            let restored = Restored { logs, ..(**restored).clone() };
-            return Some(Change::Restored(restored.into()));
-        }
-        if let Change::Adopted { name, after, .. } = change {
-            return Some(Change::Adopted { name: name.clone(), after: *after, fork_of: None });
-        }
-        None
     }
 }
 

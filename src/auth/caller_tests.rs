@@ -1,11 +1,16 @@
 //! What a caller may see and do, by its token.
 
+use std::borrow::Cow;
+
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::*;
 use crate::auth::{Token, TokenId, TokenLimits};
-use crate::board::{History, Item, MaxItemsEach, Nonce, Revision, Seq, Transaction, Ttl, Which};
+use crate::board::{
+    Change, Commit, History, Item, MaxItemsEach, Nonce, Restored, Revision, Seq, Transaction, Ttl,
+    Which,
+};
 
 fn bearer(agent: Option<&str>, scopes: &[Scope], sessions: &str) -> Caller {
     let token = Token {

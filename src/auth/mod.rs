@@ -15,6 +15,7 @@ mod secret;
 mod stored;
 mod token;
 mod tokens;
+mod visible;
 
 pub use caller::{Caller, Forbidden};
 pub use first::{ADMIN_TOKEN_FILE, FirstTokenError, first_token, given_token};

@@ -78,6 +78,7 @@ mod readme;
 mod refusals;
 mod replays;
 mod retention;
+mod rights;
 mod screenshots;
 mod sessions;
 mod settings;

@@ -1,11 +1,9 @@
 //! Tokens while a server runs: made, revoked, expired, and what their holders can find out of what is not theirs.
 
-use std::convert::Infallible;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use futures_util::stream::{self, StreamExt as _};
-use reqwest::{Body, Method};
+use reqwest::Method;
 
 use crate::answer::{Answer, ask};
 use crate::harness::{Server, finished};
@@ -16,15 +14,15 @@ use crate::sse::Stream;
 const SECRET: &str = "the-thought-of-b";
 
 /// A server with a board on which A and B have memories, and their tokens with that of everybody.
-struct House {
-    server: Server,
-    a: String,
+pub(crate) struct House {
+    pub(crate) server: Server,
+    pub(crate) a: String,
     b: String,
-    admin: String,
+    pub(crate) admin: String,
 }
 
 impl House {
-    async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         let server = Server::start_with(&["--token-rate", "0"]);
         let agent = |name: &str| {
             token(&server, &["create", "--name", name, "--agent", name, "--sessions", "s*"])
@@ -39,7 +37,7 @@ impl House {
         house
     }
 
-    async fn sent(&self, token: &str, method: Method, tail: &str, body: &str) -> Answer {
+    pub(crate) async fn sent(&self, token: &str, method: Method, tail: &str, body: &str) -> Answer {
         let slash = if tail.is_empty() { "" } else { "/" };
         let path = format!("/v1/sessions/s{slash}{tail}");
         let mut request = self.server.to(method, &path).bearer_auth(token);
@@ -49,7 +47,7 @@ impl House {
         ask(request).await
     }
 
-    async fn got(&self, token: &str, tail: &str) -> Answer {
+    pub(crate) async fn got(&self, token: &str, tail: &str) -> Answer {
         self.sent(token, Method::GET, tail, "").await
     }
 }
@@ -343,59 +341,4 @@ fn an_address_beyond_loopback_needs_tokens() {
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(said.contains("--require-token") && said.contains("--insecure"), "{said}");
     assert!(!home.path().join("data").exists(), "nothing was made");
-}
-
-#[tokio::test]
-async fn what_began_before_its_token_expired_ends_with_it() {
-    let server = Server::start();
-    let made = token(&server, &["create", "--name", "short", "--expires", "2s"]);
-    let admin = token(&server, &["create", "--name", "admin", "--scopes", "admin"]);
-    let put = |body: Body| {
-        let request = server.to(Method::PUT, "/v1/sessions/s/state/slow").bearer_auth(&made);
-        request.header("content-type", "application/json").body(body)
-    };
-    ask(put(Body::from("1"))).await.is(201);
-    let wait = server.to(Method::GET, "/v1/sessions/s/state/never?until=exists&wait=60s");
-    // Its last piece never comes: the server has to end it.
-    let pieces = stream::once(async { Ok::<_, Infallible>("[1,") }).chain(stream::pending());
-    let (waited, sent) =
-        tokio::join!(ask(wait.bearer_auth(&made)), ask(put(Body::wrap_stream(pieces))));
-    waited.problem(401, "unauthorized");
-    sent.problem(401, "unauthorized");
-    let state = server.to(Method::GET, "/v1/sessions/s/state/slow").bearer_auth(&admin);
-    assert_eq!(ask(state).await.is(200).text(), "1\n");
-}
-
-#[tokio::test]
-async fn who_may_only_write_reads_nothing_by_it() {
-    let house = House::new().await;
-    let writer = token(&house.server, &["create", "--name", "w", "--scopes", "write"]);
-    house.sent(&house.admin, Method::PUT, "state/list", "[\"kept\"]").await.is(201);
-    for body in ["{\"append\":[]}", "{\"add\":0}"] {
-        house.sent(&writer, Method::PATCH, "state/list", body).await.problem(403, "forbidden");
-    }
-    let test = house.server.to(Method::PATCH, "/v1/sessions/s/requests/1").bearer_auth(&writer);
-    let test = test.header("content-type", "application/json-patch+json");
-    ask(test.body(r#"[{"op":"test","path":"/request","value":"open"}]"#))
-        .await
-        .problem(403, "forbidden");
-    let put = house.sent(&writer, Method::PUT, "", "{}").await;
-    assert_eq!(put.is(200).json().as_object().map(serde_json::Map::len), Some(1), "{put}");
-}
-
-#[tokio::test]
-async fn how_much_another_agent_remembers_is_told_in_steps_only() {
-    let house = House::new().await;
-    for tail in ["", "?seen"] {
-        let path = if tail.is_empty() { "/v1/sessions/s" } else { "/v1/sessions" };
-        let seen =
-            ask(house.server.to(Method::GET, path).bearer_auth(&house.a)).await.is(200).json();
-        let session = if tail.is_empty() { &seen } else { &seen["sessions"][0] };
-        assert_eq!(
-            (session["bytes"].as_u64(), session["history_bytes"].as_u64()),
-            (Some(1 << 20), Some(1 << 20))
-        );
-    }
-    let all = house.got(&house.admin, "").await.json();
-    assert!(all["bytes"].as_u64().is_some_and(|bytes| bytes < 1 << 20), "{all}");
 }

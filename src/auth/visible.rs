@@ -1,0 +1,66 @@
+//! What of a commit a caller may see. Every view of commits passes here.
+
+use std::borrow::Cow;
+
+use super::Caller;
+use crate::board::{Change, Commit, Restored};
+
+impl Caller {
+    /// A commit as it may see it: that there was one, and of its changes those that it may see.
+    #[must_use]
+    pub fn visible<'a>(&self, commit: &'a Commit) -> Cow<'a, Commit> {
+        if commit.changes.iter().all(|change| self.sees_change(change)) {
+            return Cow::Borrowed(commit);
+        }
+        let changes = commit.changes.iter().filter_map(|change| self.part_of(change)).collect();
+        Cow::Owned(Commit { changes, ..commit.clone() })
+    }
+
+    /// Whether it may see all of a change.
+    fn sees_change(&self, change: &Change) -> bool {
+        match change {
+            Change::Restored(restored) => restored.logs.iter().all(|(log, _)| self.sees(log)),
+            Change::Adopted { fork_of: Some(origin), .. } => self.reaches(origin),
+            Change::Appended { log, .. }
+            | Change::Cleared { log }
+            | Change::Removed { log, .. }
+            | Change::Updated { log, .. } => self.sees(log),
+            Change::Created { .. }
+            | Change::Configured { .. }
+            | Change::Deleted
+            | Change::StatePut { .. }
+            | Change::StateSet { .. }
+            | Change::StateMerged { .. }
+            | Change::StateAppended { .. }
+            | Change::StateRemoved { .. }
+            | Change::AgentPut { .. }
+            | Change::AgentRemoved { .. }
+            | Change::Claimed { .. }
+            | Change::Released { .. }
+            | Change::Finished { .. }
+            | Change::Expired(_)
+            | Change::Awaited { .. }
+            | Change::CheckpointPut { .. }
+            | Change::CheckpointRemoved { .. }
+            | Change::Adopted { fork_of: None, .. }
+            | Change::ImagesForgotten { .. } => true,
+        }
+    }
+
+    /// What it may see of a change of which it may not see all.
+    fn part_of(&self, change: &Change) -> Option<Change> {
+        if self.sees_change(change) {
+            return Some(change.clone());
+        }
+        if let Change::Restored(restored) = change {
+            let mut logs = restored.logs.clone();
+            logs.retain(|(log, _)| self.sees(log));
+            let restored = Restored { logs, ..(**restored).clone() };
+            return Some(Change::Restored(restored.into()));
+        }
+        if let Change::Adopted { name, after, .. } = change {
+            return Some(Change::Adopted { name: name.clone(), after: *after, fork_of: None });
+        }
+        None
+    }
+}
