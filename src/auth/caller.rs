@@ -180,6 +180,11 @@ impl Caller {
         self.agent().filter(|_| !self.may(Scope::MemoryRead))
     }
 
+    /// The agent whose memory is the only one that it may write.
+    fn kept_to(&self) -> Option<&AgentName> {
+        self.agent().filter(|_| !self.may(Scope::Admin))
+    }
+
     /// Whether it may see what is in this log.
     #[must_use]
     pub fn sees(&self, log: &LogName) -> bool {
@@ -236,7 +241,7 @@ impl Caller {
 
     /// Whether it may write the memory of this agent, or of all of them.
     fn writes_memory_of(&self, agent: Option<&AgentName>) -> Result<(), Forbidden> {
-        match self.agent().filter(|_| !self.may(Scope::Admin)) {
+        match self.kept_to() {
             Some(own) if agent != Some(own) => Err(Forbidden::ForeignWrite { own: own.clone() }),
             Some(_) | None => Ok(()),
         }
@@ -309,7 +314,7 @@ impl Caller {
             (Set::Keep | Set::Reset, true) => "max_items",
             (Set::Keep | Set::Reset, false) => return Ok(()),
         };
-        match self.agent().filter(|_| !self.may(Scope::Admin)) {
+        match self.kept_to() {
             Some(own) => Err(Forbidden::Setting { own: own.clone(), setting }),
             None => Ok(()),
         }

@@ -20,11 +20,9 @@ use crate::board::{Code, Timestamp};
 /// Lets a streamed answer end with its caller's rights: events between two of them, anything else by breaking off,
 /// so that nobody takes it for the whole. Of events a token has only so many streams at a time.
 pub(super) fn end_with(caller: &Caller, now: Timestamp, response: Response) -> Response {
-    let (Some(ended), None) = (caller.ended(), response.body().size_hint().exact()) else {
+    if caller.ended().is_none() || response.body().size_hint().exact().is_some() {
         return response;
-    };
-    let ended = Box::pin(ended.clone().cancelled_owned());
-    let expires = caller.left(now).map(|left| Box::pin(sleep(left)));
+    }
     let media_type = response.headers().get(CONTENT_TYPE);
     let is_events = media_type.is_some_and(|found| found.as_bytes() == EVENT_STREAM.as_bytes());
     let slot = match caller.grant().filter(|_| is_events).map(|grant| grant.stream()) {
@@ -32,15 +30,12 @@ pub(super) fn end_with(caller: &Caller, now: Timestamp, response: Response) -> R
         Some(Some(slot)) => Some(slot),
         None => None,
     };
-    response.map(|body| Body::new(Ending { body, ended, expires, is_events, _slot: slot }))
+    response.map(|body| Ending::of(caller, now, body, is_events, slot))
 }
 
 /// Lets what somebody sends break off with his rights.
 pub(super) fn end_body_with(caller: &Caller, now: Timestamp, body: Body) -> Body {
-    let Some(ended) = caller.ended().filter(|_| !body.is_end_stream()) else { return body };
-    let ended = Box::pin(ended.clone().cancelled_owned());
-    let expires = caller.left(now).map(|left| Box::pin(sleep(left)));
-    Body::new(Ending { body, ended, expires, is_events: false, _slot: None })
+    if body.is_end_stream() { body } else { Ending::of(caller, now, body, false, None) }
 }
 
 /// Why a caller whose rights have ended has none.
@@ -77,6 +72,22 @@ struct Ending {
     is_events: bool,
     /// Given back with the body.
     _slot: Option<OwnedSemaphorePermit>,
+}
+
+impl Ending {
+    /// The same body, which ends with its caller's rights where these have an end.
+    fn of(
+        caller: &Caller,
+        now: Timestamp,
+        body: Body,
+        is_events: bool,
+        slot: Option<OwnedSemaphorePermit>,
+    ) -> Body {
+        let Some(ended) = caller.ended() else { return body };
+        let ended = Box::pin(ended.clone().cancelled_owned());
+        let expires = caller.left(now).map(|left| Box::pin(sleep(left)));
+        Body::new(Self { body, ended, expires, is_events, _slot: slot })
+    }
 }
 
 /// The reader may read no more.

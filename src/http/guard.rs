@@ -80,14 +80,16 @@ impl Guard {
             answer.await?
         };
         // What it sent may have been broken off by that.
-        if response.status().is_client_error() && caller.is_over(self.tokens.now()) {
-            response = no_more_rights(&caller).into_response();
+        if response.status().is_client_error()
+            && let Err(problem) = still_may(&caller, self.tokens.now())
+        {
+            response = problem.into_response();
         }
         if caller.is_signed() {
             response.headers_mut().remove(REVISION_HEADER);
-        }
-        if caller.is_signed() && tells_something(&response) {
-            response = not_signed().into_response();
+            if tells_something(&response) {
+                response = not_signed().into_response();
+            }
         }
         self.name_revision(&caller, uri.path(), &mut response);
         if let Some(agent) = caller.agent() {
@@ -203,11 +205,7 @@ fn scope_of(method: &Method, matched: &str) -> Scope {
 
 /// Refuses what comes so late that its caller's rights have ended.
 pub(super) fn still_may(caller: &Caller, now: Timestamp) -> Result<(), Problem> {
-    if caller.is_over(now) { Err(no_more_rights(caller)) } else { Ok(()) }
-}
-
-fn no_more_rights(caller: &Caller) -> Problem {
-    unauthorized(why_over(caller))
+    if caller.is_over(now) { Err(unauthorized(why_over(caller))) } else { Ok(()) }
 }
 
 /// The refusal of a request without a token that is valid here (RFC 6750).

@@ -51,15 +51,11 @@ async fn who_may_only_write_reads_nothing_by_it() {
 #[tokio::test]
 async fn how_much_another_agent_remembers_is_told_in_steps_only() {
     let house = House::new().await;
-    for tail in ["", "?seen"] {
-        let path = if tail.is_empty() { "/v1/sessions/s" } else { "/v1/sessions" };
-        let seen =
-            ask(house.server.to(Method::GET, path).bearer_auth(&house.a)).await.is(200).json();
-        let session = if tail.is_empty() { &seen } else { &seen["sessions"][0] };
-        assert_eq!(
-            (session["bytes"].as_u64(), session["history_bytes"].as_u64()),
-            (Some(1 << 20), Some(1 << 20))
-        );
+    let seen = |path: &str| ask(house.server.to(Method::GET, path).bearer_auth(&house.a));
+    let (described, list) = (seen("/v1/sessions/s").await, seen("/v1/sessions").await);
+    for session in [&described.is(200).json(), &list.is(200).json()["sessions"][0]] {
+        assert_eq!(session["bytes"], 1 << 20, "{session}");
+        assert_eq!(session["history_bytes"], 1 << 20, "{session}");
     }
     let all = house.got(&house.admin, "").await.json();
     assert!(all["bytes"].as_u64().is_some_and(|bytes| bytes < 1 << 20), "{all}");
