@@ -12,11 +12,11 @@ too, with 1,000 connections. It reports, and judges nothing: times are those of 
 import argparse
 import http.client
 import os
+import pathlib
 import re
 import resource
 import select
 import shutil
-import signal
 import socket
 import statistics
 import subprocess
@@ -25,6 +25,9 @@ import tempfile
 import threading
 import time
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests"))
+from board_server import Server
+
 WATCHED_S = 25.0
 BEFORE_S = 5.0
 ITEM = b'{"step":1,"thought":"Open the spreadsheet."}'
@@ -32,35 +35,8 @@ HEADERS = {"Content-Type": "application/json"}
 LONG_ITEMS = 400
 
 
-class Server:
-    """A server under test; it ends with the block."""
-
-    def __init__(self, path):
-        self.path = path
-
-    def __enter__(self):
-        self.home = tempfile.TemporaryDirectory()
-        arguments = [self.path, "serve", "--listen", "127.0.0.1:0", "--log", "warn"]
-        self.process = subprocess.Popen(
-            arguments + ["--data", os.path.join(self.home.name, "data")],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        for line in self.process.stdout:
-            found = re.search(r"http://([0-9.]+):(\d+)", line)
-            if found:
-                self.address = (found[1], int(found[2]))
-                break
-        else:
-            sys.exit("the server does not listen")
-        threading.Thread(target=lambda: list(self.process.stdout), daemon=True).start()
-        return self
-
-    def __exit__(self, *_):
-        self.process.send_signal(signal.SIGTERM)
-        self.process.wait()
-        self.home.cleanup()
+class SlowServer(Server):
+    """A server under test whose sockets are counted."""
 
     def sockets(self):
         """How many it has open: what a client sees of its end may come later, or never."""
@@ -267,7 +243,7 @@ def main():
     for kind in KINDS:
         if only and kind.__name__ not in only:
             continue
-        with Server(arguments.server) as server:
+        with SlowServer(arguments.server) as server:
             server.fill()
             count = arguments.connections
             before, during, failures, given = meanwhile(server, lambda: attack(server, kind, count))
@@ -285,7 +261,7 @@ def main():
     ]:
         if only and name not in only:
             continue
-        with Server(arguments.server) as server:
+        with SlowServer(arguments.server) as server:
             server.fill()
             before, during, failures, said = meanwhile(server, lambda: slowhttptest(server, name, flags))
             report(f"slowhttptest, {name}, 1000 connections", before, during, failures, said)
