@@ -1,7 +1,9 @@
 //! Forks: a session of its own from there on, and nothing left of one that was refused.
 
+use futures_util::FutureExt as _;
 use tempfile::TempDir;
 
+use super::super::clock_tests::{Held, keyed};
 use super::super::service_tests::{board, item, name, request, screenshot, start, stop, write_to};
 use super::super::{At, Published, Receipt};
 use super::*;
@@ -100,6 +102,33 @@ async fn of_many_forks_to_one_name_one_wins() {
     }
     assert_eq!((won, service.len()), (1, 2));
     stop(service).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_takes_the_next_write_of_the_batch_after_an_adoption_that_failed() {
+    let dir = TempDir::new().unwrap();
+    let service = start(dir.path());
+    for _ in 0..5 {
+        service.receipt(request("s", "{}"), Vec::new()).await.unwrap();
+    }
+    let (id, store) = (new_session_id(), &*service.inner.store);
+    let forked = Arc::new(stage(store, id, &board(&service, "s"), &name("s")).unwrap());
+    let command = Command::Adopt { board: forked, fork_of: Some(name("s")) };
+    // Its answer cannot be made.
+    let write = keyed(write_to("f", command), "key", "fork");
+    let order = Order { keep: Some(Arc::new(|_| None)), ..Order::of(write) };
+    let held = Held::new(&service).await;
+    let mut adopting = Box::pin(service.adopt(id, order));
+    let mut writing = Box::pin(service.receipt(request("f", "{}"), Vec::new()));
+    assert!(adopting.as_mut().now_or_never().is_none());
+    assert!(writing.as_mut().now_or_never().is_none());
+    held.release().await;
+    assert!(matches!(adopting.await, Err(ServiceError::Fault)));
+    assert_eq!(writing.await.unwrap().board.revision(), Revision(1));
+    stop(service).await;
+    let again = start(dir.path());
+    assert_eq!(requests(&board(&again, "f")), ["{}"]);
+    stop(again).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -10,7 +10,7 @@ use super::session::{Published, Session, Weighed};
 use super::{Receipt, Reply};
 use crate::board::{
     Board, COMMIT_BYTES_MAX, Command, Commit, Decision, Frame, Json, Kept, Key, Moment, Nonce,
-    Rejected, Revision, Timestamp, apply, decide, expire, stored,
+    Rejected, Revision, SessionId, Timestamp, apply, decide, expire, stored,
 };
 use crate::store::Run;
 
@@ -144,7 +144,8 @@ impl Staging {
             let Some(commit) = expire(&self.board, now, nonce()) else { break };
             let mut next = Board::clone(&self.board);
             apply(&mut next, &commit);
-            self.add(Arc::new(next), commit)?;
+            let frame = framed(next.id(), &commit)?;
+            self.add(Arc::new(next), commit, frame);
         }
         Ok(())
     }
@@ -185,6 +186,10 @@ impl Staging {
         let history_bytes = self.history_bytes;
         let mut receipt = Receipt { board, answer, existed, committed, history_bytes };
         let Some(mut commit) = commit else { return Ok(Verdict::Done { receipt, bytes: 0 }) };
+        keep_answer(order, &mut commit, &mut receipt)?;
+        let keyed = commit.kept.is_some();
+        let frame = framed(receipt.board.id(), &commit)?;
+        // Nothing fails from here on: what a refused command left would be part of the next one's run.
         if let Command::Adopt { board, .. } = &order.write.command {
             // What is stored of the session so far is the staged history; numbers that the name had
             // already are left out.
@@ -192,9 +197,7 @@ impl Staging {
             self.history_bytes = order.staged_bytes;
             self.adopts = true;
         }
-        keep_answer(order, &mut commit, &mut receipt)?;
-        let keyed = commit.kept.is_some();
-        let bytes = self.add(Arc::clone(&receipt.board), commit)?;
+        let bytes = self.add(Arc::clone(&receipt.board), commit, frame);
         if !keyed {
             receipt.history_bytes = self.history_bytes;
         }
@@ -222,14 +225,7 @@ impl Staging {
     }
 
     /// Stages a commit that was applied already: what cannot be applied is never stored.
-    fn add(&mut self, next: Arc<Board>, commit: Commit) -> Result<usize, ServiceError> {
-        let too_large = |bytes| ServiceError::CommitTooLarge { bytes, max: COMMIT_BYTES_MAX };
-        let body = stored::encode_commit(&commit).map_err(|error| {
-            tracing::error!(%error, "a commit could not be encoded");
-            ServiceError::Fault
-        })?;
-        let frame =
-            Frame::encode(next.id(), commit.revision, &body).map_err(|_| too_large(body.len()))?;
+    fn add(&mut self, next: Arc<Board>, commit: Commit, frame: Vec<u8>) -> usize {
         let bytes = frame.len();
         self.grows |= !commit.only_removes();
         self.board = next;
@@ -237,8 +233,18 @@ impl Staging {
         self.closed = commit.ends_session();
         self.frames.push(frame);
         self.commits.push((Arc::new(commit), bytes));
-        Ok(bytes)
+        bytes
     }
+}
+
+/// A commit as it is stored.
+fn framed(session: SessionId, commit: &Commit) -> Result<Vec<u8>, ServiceError> {
+    let too_large = |bytes| ServiceError::CommitTooLarge { bytes, max: COMMIT_BYTES_MAX };
+    let body = stored::encode_commit(commit).map_err(|error| {
+        tracing::error!(%error, "a commit could not be encoded");
+        ServiceError::Fault
+    })?;
+    Frame::encode(session, commit.revision, &body).map_err(|_| too_large(body.len()))
 }
 
 /// Keeps with a keyed write's commit what it is answered; without an answer there is no such commit.
