@@ -130,6 +130,7 @@ impl From<ServiceError> for Problem {
             | ServiceError::Overloaded
             | ServiceError::Poisoned { .. }
             | ServiceError::StoreFull
+            | ServiceError::Busy
             | ServiceError::Damaged
             | ServiceError::Undecodable(_)
             | ServiceError::Stopping

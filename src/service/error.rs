@@ -67,6 +67,9 @@ pub enum ServiceError {
         /// Whether this write may have been stored.
         outcome_unknown: bool,
     },
+    /// Another program has the database locked, and nothing was written.
+    #[error("{}", StoreError::Busy)]
+    Busy,
     /// There is no room on the disk.
     #[error("the disk has no room left but what is kept for deletions")]
     StoreFull,
@@ -91,6 +94,7 @@ impl From<StoreError> for ServiceError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Poisoned => Self::Poisoned { outcome_unknown: false },
+            StoreError::Busy => Self::Busy,
             StoreError::Closed => Self::Stopping,
             StoreError::Forgotten { base, .. } => Self::Compacted { oldest: base },
             StoreError::InUse { .. }
@@ -136,7 +140,7 @@ impl ServiceError {
             Self::Overloaded => Code::Overloaded,
             Self::Poisoned { .. } => Code::StorePoisoned,
             Self::StoreFull | Self::Store(StoreError::Full) => Code::StoreFull,
-            Self::Damaged | Self::Stopping => Code::StoreUnavailable,
+            Self::Busy | Self::Damaged | Self::Stopping => Code::StoreUnavailable,
             Self::Undecodable(_) => Code::NotAnImage,
             Self::Fault | Self::Store(_) => Code::Internal,
         }

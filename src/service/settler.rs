@@ -100,7 +100,7 @@ impl Settler {
                 Ok(true) if is_quiet => rest = Duration::ZERO,
                 Ok(true) => rest = begun.elapsed() * REST_TIMES,
                 Ok(false) => {}
-                Err(StoreError::Full) => rest = FULL_REST,
+                Err(StoreError::Full | StoreError::Busy) => rest = FULL_REST,
                 Err(error) => {
                     tracing::warn!(%error, "settling ended");
                     return;

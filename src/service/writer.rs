@@ -229,7 +229,9 @@ impl Writer {
                     Ok(())
                 }
                 Outcome::Full => Err(ServiceError::StoreFull),
+                Outcome::Busy => Err(ServiceError::Busy),
                 Outcome::Unknown => Err(ServiceError::Poisoned { outcome_unknown: true }),
+                Outcome::Refused => Err(ServiceError::Poisoned { outcome_unknown: false }),
                 Outcome::Conflict { .. } => Err(ServiceError::Fault),
             },
         };
@@ -315,6 +317,10 @@ fn answer(answers: Option<Answers>, outcome: Option<Outcome>) {
         let answer = match (verdict, outcome) {
             (verdict, None | Some(Outcome::Appended)) => verdict.into_answer(),
             (_, Some(Outcome::Full)) => Err(WriterError::Service(ServiceError::StoreFull)),
+            (_, Some(Outcome::Busy)) => Err(WriterError::Service(ServiceError::Busy)),
+            (_, Some(Outcome::Refused)) => {
+                Err(WriterError::Service(ServiceError::Poisoned { outcome_unknown: false }))
+            }
             (verdict, Some(Outcome::Unknown)) => {
                 let outcome_unknown = verdict.writes();
                 Err(WriterError::Service(ServiceError::Poisoned { outcome_unknown }))

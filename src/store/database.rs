@@ -30,14 +30,16 @@ const SYNCHRONOUS_FULL: i64 = 2;
 /// What a transaction writes besides its frames: part of a page at either end, and a page above them.
 const TRANSACTION_WAL_BYTES: u64 = 3 * PAGE_BYTES;
 
-/// How long SQLite waits for another connection's lock. It is the default.
-const BUSY: Duration = Duration::from_secs(5);
+/// How long SQLite waits for another program's lock; the writer waits as long.
+const BUSY: Duration = Duration::from_secs(2);
 
 /// Why something was not written.
 #[derive(Debug)]
 pub(super) enum Failure {
     /// There was no room; everything is as before.
     Full,
+    /// Another program has the database locked; everything is as before.
+    Busy,
     /// Some of it may be in the write-ahead log.
     Broken(rusqlite::Error),
 }
@@ -54,6 +56,7 @@ pub(super) struct Database {
 
 impl Database {
     pub(super) fn open(connection: Connection, path: &Path) -> Result<Self, StoreError> {
+        connection.busy_timeout(BUSY)?;
         let mut database = Self {
             connection,
             wal_bytes: fs::metadata(path.with_extension("db-wal")).map_or(0, |wal| wal.len()),
@@ -83,7 +86,7 @@ impl Database {
     /// now on: a power cut must not take them back. A checkpoint syncs the log before it needs any room.
     fn settle_what_was_left(&mut self) -> Result<(), StoreError> {
         match self.checkpoint_from(1) {
-            Ok(()) | Err(Failure::Full) => Ok(()),
+            Ok(()) | Err(Failure::Full | Failure::Busy) => Ok(()),
             Err(Failure::Broken(error)) => Err(error.into()),
         }
     }
@@ -124,11 +127,16 @@ impl Database {
     }
 
     /// A full disk is no damage if the transaction is gone. `SQLITE_FULL` comes only from writing to the log,
-    /// in COMMIT too, where most is written: always before its sync, whose failure has another code.
+    /// in COMMIT too, where most is written: always before its sync, whose failure has another code. Nor is a
+    /// lock of another program's, which is met before anything is written.
     fn undo(&self, error: rusqlite::Error) -> Failure {
-        let full = error.sqlite_error_code() == Some(ErrorCode::DiskFull);
-        if full && (self.connection.is_autocommit() || self.execute("ROLLBACK").is_ok()) {
-            Failure::Full
+        let harmless = match error.sqlite_error_code() {
+            Some(ErrorCode::DiskFull) => Failure::Full,
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Failure::Busy,
+            Some(_) | None => return Failure::Broken(error),
+        };
+        if self.connection.is_autocommit() || self.execute("ROLLBACK").is_ok() {
+            harmless
         } else {
             Failure::Broken(error)
         }
@@ -181,7 +189,7 @@ impl Database {
             .prepare_cached(pragma)
             .and_then(|mut pragma| pragma.query_one([], |row| row.get(0)))
             .map(i64::cast_unsigned)
-            .map_err(Failure::Broken)
+            .map_err(|error| self.undo(error))
     }
 
     /// Empties the log if it may still have what was deleted and nobody reads.
@@ -215,7 +223,7 @@ impl Database {
     pub(super) fn close(self) -> Result<(), StoreError> {
         super::epoch::end(&self.connection)?;
         match self.checkpoint("PRAGMA wal_checkpoint(TRUNCATE)") {
-            Ok(_) | Err(Failure::Full) => Ok(()),
+            Ok(_) | Err(Failure::Full | Failure::Busy) => Ok(()),
             Err(Failure::Broken(error)) => Err(error.into()),
         }
     }

@@ -85,6 +85,11 @@ pub enum StoreError {
     /// There is no room, or only the reserve that frees room is left.
     #[error("the disk has no room left but what is kept for deletions")]
     Full,
+    /// Another program has the database locked, and nothing was written.
+    #[error(
+        "another program has kept the database locked for 2 s, and nothing was written; a retry may go through"
+    )]
+    Busy,
     /// A write failed in a way that leaves its outcome unknown; a restart tells.
     #[error("an earlier write failed; nothing more is written until a restart")]
     Poisoned,
@@ -189,6 +194,7 @@ impl From<rusqlite::Error> for StoreError {
     fn from(error: rusqlite::Error) -> Self {
         match error.sqlite_error_code() {
             Some(ErrorCode::DiskFull) => Self::Full,
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy,
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Self::DamagedFile(error),
             Some(_) | None => Self::Sqlite(error),
         }

@@ -85,7 +85,7 @@ fn poison(dir: &Path) {
         assert_eq!(store.health(), Health::Poisoned);
 
         // There would be room for these, but nobody knows what they would be written after.
-        assert_eq!(store.append(&[run(ANNA, 10, &["a11"])]), [Outcome::Unknown]);
+        assert_eq!(store.append(&[run(ANNA, 10, &["a11"])]), [Outcome::Refused]);
         let put = store.put_blob(ANNA, Digest::of(b"y"), b"y");
         assert!(matches!(put, Err(StoreError::Poisoned)));
         store.idle();
@@ -174,11 +174,11 @@ fn another_process_cannot_open_the_directory() {
 fn assert_poisoned(store: &SqliteStore) {
     assert_eq!(store.health(), Health::Poisoned);
     assert!(matches!(put(store, BERT, 1, &["x"]), Err(StoreError::Poisoned)));
-    assert_eq!(store.set_base(BERT, Revision(1)), Outcome::Unknown);
+    assert_eq!(store.set_base(BERT, Revision(1)), Outcome::Refused);
     let nobody = SessionId(uuid::Uuid::from_u128(0xc));
     assert!(matches!(store.stage(nobody), Err(StoreError::Poisoned)));
     assert!(matches!(store.discard(nobody), Err(StoreError::Poisoned)));
-    assert_eq!(store.append(&[run(BERT, 2, &["b3"])]), [Outcome::Unknown]);
+    assert_eq!(store.append(&[run(BERT, 2, &["b3"])]), [Outcome::Refused]);
     assert!(!store.idle());
     let page = store.commits(BERT, Revision(0), PageMax { commits: 9, bytes: 999 });
     assert_eq!(page.unwrap().len(), 2, "reads go on");

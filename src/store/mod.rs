@@ -68,7 +68,7 @@ pub trait Store: Send + Sync {
     /// Appends the whole batch as one durable transaction; one outcome for each run, in order.
     ///
     /// Runs of one session may follow one another: each is judged against those before it. Once any
-    /// outcome is [`Outcome::Unknown`], all later ones are.
+    /// outcome is [`Outcome::Unknown`], all later batches are [`Outcome::Refused`].
     fn append(&self, batch: &[Run]) -> Vec<Outcome>;
 
     /// Visits all bases first, in the order of the sessions' ids and each one's parts in order, then
@@ -361,7 +361,7 @@ pub trait Store: Send + Sync {
     /// Whether there is more to be done at once, if nothing is to be written still.
     fn idle(&self) -> bool;
 
-    /// Marks a clean stop. Nothing is written after it: an append's outcome is [`Outcome::Unknown`].
+    /// Marks a clean stop. Nothing is written after it: an append's outcome is [`Outcome::Refused`].
     ///
     /// # Errors
     /// [`StoreError::Poisoned`], or why the mark could not be made; the next start is then as after a crash.

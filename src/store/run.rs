@@ -49,6 +49,11 @@ pub enum Outcome {
     },
     /// There is no room for it; nothing of it was stored, and the next batch is tried again.
     Full,
+    /// Another program kept the database locked for too long; nothing of it was stored, and the next batch is
+    /// tried again.
+    Busy,
     /// After a restart it is wholly there or wholly not; until then nobody can say.
     Unknown,
+    /// The store takes no writes, after a failure or its end; nothing of it was tried.
+    Refused,
 }

@@ -103,6 +103,10 @@ impl SqliteStore {
                 self.condition.note(Health::Full);
                 Outcome::Full
             }
+            Failure::Busy => {
+                tracing::warn!("another program has the database locked; nothing was written");
+                Outcome::Busy
+            }
             Failure::Broken(error) => {
                 self.condition.poison(error);
                 Outcome::Unknown
@@ -110,22 +114,32 @@ impl SqliteStore {
         }
     }
 
-    /// Lets the journal write, if it still can.
+    /// Lets the journal write, if it still can; else what became of that.
+    fn attempt<T>(
+        &self,
+        write: impl FnOnce(&mut Journal) -> Result<T, Failure>,
+    ) -> Result<T, Outcome> {
+        let mut journal = self.journal.lock();
+        let journal = journal.as_mut().filter(|_| !self.condition.is_poisoned());
+        let journal = journal.ok_or(Outcome::Refused)?;
+        let written = write(journal).map_err(|failure| self.failed(&failure))?;
+        self.tend(journal.checkpoint_if_long());
+        Ok(written)
+    }
+
+    /// The same for those to whom it makes no difference whether a write failed now or before.
     pub(super) fn write<T>(
         &self,
         write: impl FnOnce(&mut Journal) -> Result<T, Failure>,
     ) -> Result<T, StoreError> {
-        let mut journal = self.journal.lock();
-        if self.condition.is_poisoned() {
-            return Err(StoreError::Poisoned);
-        }
-        let journal = journal.as_mut().ok_or(StoreError::Closed)?;
-        let written = write(journal).map_err(|failure| match self.failed(&failure) {
+        self.attempt(write).map_err(|outcome| match outcome {
             Outcome::Full => StoreError::Full,
-            Outcome::Unknown | Outcome::Appended | Outcome::Conflict { .. } => StoreError::Poisoned,
-        })?;
-        self.tend(journal.checkpoint_if_long());
-        Ok(written)
+            Outcome::Busy => StoreError::Busy,
+            Outcome::Refused if !self.condition.is_poisoned() => StoreError::Closed,
+            Outcome::Refused | Outcome::Unknown | Outcome::Appended | Outcome::Conflict { .. } => {
+                StoreError::Poisoned
+            }
+        })
     }
 }
 
@@ -133,7 +147,7 @@ impl Store for SqliteStore {
     fn append(&self, batch: &[Run]) -> Vec<Outcome> {
         match self.journal.lock().as_mut() {
             Some(journal) if !self.condition.is_poisoned() => self.append_to(journal, batch),
-            Some(_) | None => vec![Outcome::Unknown; batch.len()],
+            Some(_) | None => vec![Outcome::Refused; batch.len()],
         }
     }
 
@@ -255,11 +269,7 @@ impl Store for SqliteStore {
     }
 
     fn set_base(&self, session: SessionId, base: Revision) -> Outcome {
-        match self.write(|journal| journal.set_base(session, base)) {
-            Ok(outcome) => outcome,
-            Err(StoreError::Full) => Outcome::Full,
-            Err(_) => Outcome::Unknown,
-        }
+        self.attempt(|journal| journal.set_base(session, base)).unwrap_or_else(|failed| failed)
     }
 
     fn discard(&self, session: SessionId) -> Result<(), StoreError> {

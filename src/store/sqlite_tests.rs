@@ -279,10 +279,26 @@ fn nothing_is_written_after_a_clean_stop() {
     store.append(&[run(ANNA, 0, &["a1"])]);
     store.close().unwrap();
     store.close().unwrap();
-    assert_eq!(store.append(&[run(ANNA, 1, &["a2"])]), [Outcome::Unknown]);
+    assert_eq!(store.append(&[run(ANNA, 1, &["a2"])]), [Outcome::Refused]);
     assert_eq!(stored(&store).len(), 1);
     let log = fs::metadata(dir.path().join("blackboard.db-wal")).unwrap();
     assert_eq!(log.len(), 0, "the database alone is the whole store");
+}
+
+#[test]
+fn a_lock_of_another_program_is_no_damage() {
+    let dir = TempDir::new().unwrap();
+    let store = open(dir.path());
+    assert_eq!(store.append(&[run(ANNA, 0, &["a1"])]), [Outcome::Appended]);
+    let other = database(&dir);
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    assert_eq!(store.append(&[run(ANNA, 1, &["a2"]), run(BERT, 0, &["b1"])]), [Outcome::Busy; 2]);
+    assert!(matches!(store.stage(BERT), Err(StoreError::Busy)));
+    assert!(matches!(store.settle(&mut |_| Vec::new()), Err(StoreError::Busy)));
+    assert_eq!(store.health(), Health::Ready);
+    other.execute_batch("ROLLBACK").unwrap();
+    assert_eq!(store.append(&[run(ANNA, 1, &["a2"])]), [Outcome::Appended]);
+    assert_eq!(stored(&store).len(), 2, "nothing of what was refused");
 }
 
 #[test]

@@ -51,6 +51,7 @@ mod idle_streams;
 mod image_route;
 mod images;
 mod linear;
+mod locked;
 mod logs;
 mod matrix;
 mod metrics;

@@ -335,8 +335,11 @@ impl Runs {
         match self.store.append(&[run]).as_slice() {
             [Outcome::Appended] => Ok(()),
             [Outcome::Full] => Err(StoreError::Full.into()),
+            [Outcome::Busy] => Err(ServiceError::Busy),
             // Nothing of it is anybody's, so nobody need know whether it is there.
-            [Outcome::Unknown] => Err(ServiceError::Poisoned { outcome_unknown: false }),
+            [Outcome::Unknown | Outcome::Refused] => {
+                Err(ServiceError::Poisoned { outcome_unknown: false })
+            }
             _ => Err(ServiceError::Fault),
         }
     }
