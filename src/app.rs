@@ -84,6 +84,11 @@ pub enum Error {
     /// A thread of ours panicked.
     #[error("a part of the server panicked while it started or stopped")]
     Panicked,
+    /// The writer panicked. What it acknowledged is durable; the next start finds it.
+    #[error(
+        "the thread that writes panicked; start the server again: nothing acknowledged is lost"
+    )]
+    Failed,
     /// The system gives no handler for signals.
     #[error("cannot wait for signals")]
     Signals(#[source] io::Error),
@@ -138,10 +143,16 @@ pub async fn run(config: Config) -> Result<(), Error> {
     let observing = OptionFuture::from(
         metrics.map(|(listener, _)| serve(listener, observed, OBSERVERS, shutdown.clone())),
     );
-    tokio::join!(serving, controlled, observing, signals.cancel(shutdown));
+    let ended = async { tokio::join!(serving, controlled, observing, signals.cancel(shutdown)) };
+    let failed = service.failed().clone();
+    // Without a writer there is nothing to wait for: who waits for an answer cannot be given one.
+    failed.run_until_cancelled(ended).await.ok_or(Error::Failed)?;
     // Every connection is gone; what still waits in the queue is written before the store closes.
     let stop = tokio::task::spawn_blocking(move || service.stop());
     stop.await.map_err(|_| Error::Panicked)?;
+    if failed.is_cancelled() {
+        return Err(Error::Failed);
+    }
     tracing::info!("stopped");
     Ok(())
 }

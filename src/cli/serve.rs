@@ -1,6 +1,7 @@
 //! `blackboard serve`
 
 use std::io;
+use std::time::Duration;
 
 use clap::builder::BoolishValueParser;
 use clap::{Args, CommandFactory as _};
@@ -12,6 +13,9 @@ use crate::{app, config::Config};
 
 /// How many threads may wait for the disk, or work on something large, at once.
 const BLOCKING_THREADS_MAX: usize = 64;
+
+/// How long the end waits for threads that still work.
+const RUNTIME_END_MAX: Duration = Duration::from_secs(1);
 
 /// Serve the blackboards of a data directory over HTTP
 #[derive(Args, Debug)]
@@ -40,7 +44,10 @@ impl Serve {
             .max_blocking_threads(BLOCKING_THREADS_MAX)
             .build()
             .map_err(Failure::failed)?;
-        runtime.block_on(app::run(self.config)).map_err(|error| {
+        let served = runtime.block_on(app::run(self.config));
+        // Where it failed, a blocking thread may wait for what never comes.
+        runtime.shutdown_timeout(RUNTIME_END_MAX);
+        served.map_err(|error| {
             if matches!(error, app::Error::Exposed { .. }) {
                 Failure::usage(error)
             } else {

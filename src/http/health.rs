@@ -16,11 +16,24 @@ use crate::store::Health;
 /// The state of the server.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct HealthBody {
-    /// `ok`, or `full` where the disk has no room for more.
+    /// `ok`; `full` where the disk has no room for more; `degraded` while a thread pauses after a panic.
     #[schema(example = "ok")]
     status: &'static str,
     /// How many sessions are not served, because their stored history is damaged.
     damaged_sessions: usize,
+    /// The threads that pause after a panic, if there are any; each starts again by itself.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    threads_down: Vec<&'static str>,
+}
+
+impl HealthBody {
+    fn new(service: &Service, status: &'static str) -> Self {
+        let down = service.threads().into_iter().filter(|(_, is_up)| !is_up);
+        let threads_down: Vec<_> = down.map(|(name, _)| name).collect();
+        let is_degraded = status == "ok" && !threads_down.is_empty();
+        let status = if is_degraded { "degraded" } else { status };
+        Self { status, damaged_sessions: service.damage().len(), threads_down }
+    }
 }
 
 /// Tell whether the server lives
@@ -31,7 +44,7 @@ pub(super) async fn healthz(
     params: Params,
 ) -> Result<Response, Problem> {
     params.finish()?;
-    Answer::plain().json(&HealthBody { status: "ok", damaged_sessions: service.damage().len() })
+    Answer::plain().json(&HealthBody::new(&service, "ok"))
 }
 
 /// Tell whether the server takes writes
@@ -50,5 +63,5 @@ pub(super) async fn readyz(
             return Err(Problem::new(Code::StorePoisoned, detail));
         }
     };
-    Answer::plain().json(&HealthBody { status, damaged_sessions: service.damage().len() })
+    Answer::plain().json(&HealthBody::new(&service, status))
 }

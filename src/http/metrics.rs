@@ -48,7 +48,7 @@ pub(super) async fn metrics(
 ) -> Result<Response, Problem> {
     params.finish()?;
     let look = LOOK.acquire().await;
-    let text = spawn_blocking(move || text(&service.figures())).await;
+    let text = spawn_blocking(move || text(&service.figures(), &service.threads())).await;
     drop(look);
     let Ok(Ok(text)) = text else {
         return Err(Problem::new(Code::Internal, "the metrics were not gathered"));
@@ -71,9 +71,14 @@ pub(super) fn begin() {
     LazyLock::force(&STARTED);
 }
 
-fn text(figures: &Figures) -> Result<String, fmt::Error> {
+fn text(figures: &Figures, threads: &[(&'static str, bool)]) -> Result<String, fmt::Error> {
     let mut looked_up = metrics::registry();
     add_server(&mut looked_up);
+    looked_up.register(
+        "thread_up",
+        "1 for each of the server's threads that works, 0 while it pauses after a panic",
+        by_word("thread", threads.iter().map(|(name, is_up)| (*name, u64::from(*is_up)))),
+    );
     add_store(&mut looked_up, figures);
     add_sessions(&mut looked_up, figures);
     add_bytes(&mut looked_up, figures);
@@ -83,7 +88,7 @@ fn text(figures: &Figures) -> Result<String, fmt::Error> {
 type ByWord = Family<[(&'static str, &'static str); 1], Gauge<u64, AtomicU64>>;
 
 /// Numbers of now, by one label.
-fn by_word<const N: usize>(label: &'static str, values: [(&'static str, u64); N]) -> ByWord {
+fn by_word(label: &'static str, values: impl IntoIterator<Item = (&'static str, u64)>) -> ByWord {
     let family = ByWord::default();
     for (word, value) in values {
         family.get_or_create(&[(label, word)]).set(value);

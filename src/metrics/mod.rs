@@ -44,6 +44,10 @@ pub static STREAMS: LazyLock<Gauge> = LazyLock::new(Gauge::default);
 /// Those who wait for a change of a session, by streams too.
 pub static WATCHERS: LazyLock<Gauge> = LazyLock::new(Gauge::default);
 
+/// Panics of threads, by the thread's name, and ends without a reason.
+pub static THREAD_FAILURES: LazyLock<CounterByWord> =
+    LazyLock::new(|| CounterByWord::new("thread"));
+
 /// Writes in the writer's queue or in its hands.
 pub static WRITES_WAITING: LazyLock<Gauge> = LazyLock::new(Gauge::default);
 
@@ -68,6 +72,11 @@ static COUNTED: LazyLock<Registry> = LazyLock::new(|| {
     add_requests(&mut counted);
     add_gauges(&mut counted);
     add_writes(&mut counted);
+    counted.register(
+        "thread_failures",
+        "Panics of the server's threads, by the thread's name; all but the writer start again",
+        THREAD_FAILURES.counts.clone(),
+    );
     counted
 });
 

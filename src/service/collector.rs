@@ -8,8 +8,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::thread;
+use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::{Semaphore, oneshot};
@@ -23,6 +22,8 @@ use super::loads::Loads;
 use super::looks::Looks;
 use super::replay::{REPLAY_PAGE, beginning, framed};
 use super::session::{Pin, Session, Shown};
+use super::signal::Signal;
+use super::supervisor::{Supervised, Supervisor};
 use crate::board::{
     Board, Change, Command, Condition, Digest, IMAGES_FORGOTTEN_MAX, Rejected, Revision, SessionId,
     Terms, Version, Write,
@@ -52,23 +53,6 @@ pub(super) struct Collector {
     pub(super) stopping: CancellationToken,
 }
 
-/// The running thread.
-#[derive(Debug)]
-pub(super) struct Collecting {
-    end: SyncSender<()>,
-    thread: thread::JoinHandle<()>,
-}
-
-impl Collecting {
-    /// Ends the thread, after the step that it is at.
-    pub(super) fn stop(self) {
-        drop(self.end);
-        if self.thread.join().is_err() {
-            tracing::error!("the collector of images ended by a panic");
-        }
-    }
-}
-
 /// The files of a session's images, by age.
 #[derive(Default)]
 struct Files {
@@ -78,19 +62,16 @@ struct Files {
 }
 
 impl Collector {
-    pub(super) fn start(self) -> io::Result<Collecting> {
-        let (end, ended) = sync_channel(0);
-        let run = move || self.run(&ended);
-        let thread = thread::Builder::new().name("collector".to_owned()).spawn(run)?;
-        Ok(Collecting { end, thread })
+    pub(super) fn start(self, supervisor: &Supervisor) -> io::Result<Supervised> {
+        supervisor.start("collector", Arc::default(), move |signal| self.run(signal))
     }
 
-    fn run(&self, ended: &Receiver<()>) {
+    fn run(&self, signal: &Signal) {
         if let Err(error) = self.ask_for_all() {
             tracing::warn!(%error, "the stored images could not be listed");
         }
         let mut rest = Duration::ZERO;
-        while ended.recv_timeout(rest) == Err(RecvTimeoutError::Timeout) {
+        while signal.rest(rest) {
             let begun = Instant::now();
             rest = if self.look() { begun.elapsed() * REST_TIMES } else { ASK_EVERY };
         }

@@ -1,4 +1,4 @@
-//! A store whose disk has no room for one session, which counts what is read of it, and which may leave its
+//! A store whose disk has no room for one session, which panics where it is told to, which counts what is read of it, and which may leave its
 //! commits where they were appended.
 
 use std::collections::HashSet;
@@ -25,13 +25,25 @@ pub(super) struct Cramped {
     pub(super) refused: watch::Sender<usize>,
     pages_read: AtomicUsize,
     settles: bool,
+    /// How many of the next appends panic, and how many pieces of settling.
+    pub(super) append_panics: AtomicUsize,
+    pub(super) settle_panics: AtomicUsize,
+}
+
+/// Panics as often as it is told to.
+fn panic_if_told(times: &AtomicUsize) {
+    let told = times.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+    assert!(told.is_err(), "it was told to panic");
 }
 
 impl Cramped {
     /// A store with room for all.
     pub(super) fn in_dir(dir: &Path) -> Self {
         let (refused, pages_read) = (watch::Sender::new(0), AtomicUsize::new(0));
-        Self { store: open(dir), no_room_for: Mutex::new(None), refused, pages_read, settles: true }
+        let (append_panics, settle_panics) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let (store, no_room_for) = (open(dir), Mutex::new(None));
+        let settles = true;
+        Self { store, no_room_for, refused, pages_read, settles, append_panics, settle_panics }
     }
 
     /// One whose commits stay where they were appended.
@@ -56,6 +68,7 @@ pub(super) fn start_unsettled_at(dir: &Path, clock: Clock) -> Service {
 
 impl Store for Cramped {
     fn append(&self, batch: &[Run]) -> Vec<Outcome> {
+        panic_if_told(&self.append_panics);
         let no_room_for = *self.no_room_for.lock();
         let (mut fitting, mut outcomes) = (Vec::new(), Vec::new());
         for run in batch {
@@ -108,6 +121,7 @@ impl Store for Cramped {
         &self,
         summarize: &mut dyn FnMut(&[SessionId]) -> Vec<SummaryRow>,
     ) -> Result<bool, StoreError> {
+        panic_if_told(&self.settle_panics);
         if !self.settles {
             return Ok(false);
         }

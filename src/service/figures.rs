@@ -1,6 +1,6 @@
 //! How the service fares, and how much there is of everything.
 
-use std::thread;
+use tokio_util::sync::CancellationToken;
 
 use super::session::Shown;
 use super::{Damage, QUEUE_BYTES_MAX, Service};
@@ -35,11 +35,19 @@ impl Service {
     /// Whether the store takes writes.
     #[must_use]
     pub fn health(&self) -> Health {
-        let writer = self.inner.writer.lock();
-        if writer.as_ref().is_some_and(thread::JoinHandle::is_finished) {
-            return Health::Poisoned;
-        }
-        self.inner.store.health()
+        if self.failed().is_cancelled() { Health::Poisoned } else { self.inner.store.health() }
+    }
+
+    /// Cancelled once a thread panicked without which nothing is written. The process is to end then.
+    #[must_use]
+    pub fn failed(&self) -> &CancellationToken {
+        self.inner.supervisor.failed()
+    }
+
+    /// Every thread by its name, with whether it works. One that panicked does not until its pause is over.
+    #[must_use]
+    pub fn threads(&self) -> Vec<(&'static str, bool)> {
+        self.inner.supervisor.threads()
     }
 
     /// The sessions whose stored history could not be read; they are not served.

@@ -7,8 +7,7 @@
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::thread;
+use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -20,6 +19,8 @@ use super::job::Job;
 use super::looks::Looks;
 use super::rebase::{put_base, rebase};
 use super::replay::{REPLAY_PAGE, beginning, framed, go_on};
+use super::signal::Signal;
+use super::supervisor::{Supervised, Supervisor};
 use super::turns::Turns;
 use crate::board::{
     Board, Commit, Extent, History, Revision, SessionName, Summary, Timestamp, Ttl,
@@ -52,33 +53,13 @@ pub(super) struct Keeper {
     pub(super) rests: HashMap<SessionName, Instant>,
 }
 
-/// The running thread.
-#[derive(Debug)]
-pub(super) struct Keeping {
-    end: SyncSender<()>,
-    thread: thread::JoinHandle<()>,
-}
-
-impl Keeping {
-    /// Ends the thread, after what it is at.
-    pub(super) fn stop(self) {
-        drop(self.end);
-        if self.thread.join().is_err() {
-            tracing::error!("the keeper of histories ended by a panic");
-        }
-    }
-}
-
 impl Keeper {
-    pub(super) fn start(self) -> io::Result<Keeping> {
-        let (end, ended) = sync_channel(0);
-        let run = move || self.run(&ended);
-        let thread = thread::Builder::new().name("keeper".to_owned()).spawn(run)?;
-        Ok(Keeping { end, thread })
+    pub(super) fn start(mut self, supervisor: &Supervisor) -> io::Result<Supervised> {
+        supervisor.start("keeper", Arc::default(), move |signal| self.run(signal))
     }
 
-    fn run(mut self, ended: &Receiver<()>) {
-        while ended.recv_timeout(LOOK_EVERY) == Err(RecvTimeoutError::Timeout) {
+    fn run(&mut self, signal: &Signal) {
+        while signal.rest(LOOK_EVERY) {
             self.look();
         }
     }

@@ -6,7 +6,6 @@ use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::thread;
 
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::oneshot;
@@ -16,6 +15,7 @@ use super::error::ServiceError;
 use super::memory::Memory;
 use super::replay::{is_damage, replay_to_head};
 use super::session::{Published, Session, Shown};
+use super::supervisor::{Supervised, Supervisor};
 use super::turns::TURN_WAIT_MAX;
 use crate::chain::Chain;
 use crate::store::Store;
@@ -80,7 +80,7 @@ impl From<Unloaded> for ServiceError {
 /// The running threads.
 pub(super) struct Loading {
     loads: Loads,
-    threads: Vec<thread::JoinHandle<()>>,
+    threads: Vec<Supervised>,
 }
 
 impl Loading {
@@ -92,12 +92,9 @@ impl Loading {
             queue.answer(&session, &Err(Unloaded::Stopping));
         }
         drop(queue);
+        self.threads.iter().for_each(Supervised::tell);
         self.loads.shared.asked.notify_all();
-        for thread in self.threads {
-            if thread.join().is_err() {
-                tracing::error!("a thread that reads boards ended by a panic");
-            }
-        }
+        self.threads.into_iter().for_each(Supervised::stop);
     }
 }
 
@@ -117,12 +114,12 @@ impl Loads {
     }
 
     /// Starts the threads.
-    pub(super) fn start(&self) -> io::Result<Loading> {
-        let work = |_| {
+    pub(super) fn start(&self, supervisor: &Supervisor) -> io::Result<Loading> {
+        let start = |_| {
             let loads = self.clone();
-            thread::Builder::new().name("loader".to_owned()).spawn(move || loads.run())
+            supervisor.start("loader", Arc::default(), move |_| loads.run())
         };
-        let threads = (0..LOADS_MAX).map(work).collect::<io::Result<_>>()?;
+        let threads = (0..LOADS_MAX).map(start).collect::<io::Result<_>>()?;
         Ok(Loading { loads: self.clone(), threads })
     }
 

@@ -5,14 +5,14 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use super::directory::Directory;
 use super::session::{Published, Session, Shown, count};
+use super::signal::Signal;
 use super::snapshots::put_snapshot_if_due;
+use super::supervisor::{Supervised, Supervisor};
 use crate::board::Board;
 use crate::store::Store;
 
@@ -42,23 +42,19 @@ pub(super) struct Memory {
     held: AtomicUsize,
     /// It grows by time; what is used notes it.
     tick: AtomicU32,
-    hurry: SyncSender<()>,
-    is_ended: AtomicBool,
+    /// Wakes the thread that keeps the budget.
+    signal: Arc<Signal>,
 }
 
 impl Memory {
-    /// A budget of so many bytes; what wakes the thread that keeps it.
-    pub(super) fn new(budget: u64) -> (Arc<Self>, Receiver<()>) {
-        let (hurry, hurried) = sync_channel(1);
-        let budget = usize::try_from(budget).unwrap_or(usize::MAX);
-        let memory = Self {
-            budget,
+    /// A budget of so many bytes.
+    pub(super) fn new(budget: u64) -> Self {
+        Self {
+            budget: usize::try_from(budget).unwrap_or(usize::MAX),
             held: AtomicUsize::new(0),
             tick: AtomicU32::new(0),
-            hurry,
-            is_ended: AtomicBool::new(false),
-        };
-        (Arc::new(memory), hurried)
+            signal: Arc::default(),
+        }
     }
 
     /// How much may be held.
@@ -107,8 +103,7 @@ impl Memory {
         let weight = SESSION_ITSELF.saturating_add(bytes);
         count(&self.held, weight, session.weigh(weight));
         if self.is_over() {
-            // One that waits is enough.
-            self.hurry.try_send(()).ok();
+            self.signal.wake();
         }
     }
 
@@ -135,44 +130,18 @@ pub(super) struct Evictor {
     pub(super) memory: Arc<Memory>,
     pub(super) directory: Arc<Directory>,
     pub(super) store: Arc<dyn Store>,
-    pub(super) hurried: Receiver<()>,
-}
-
-/// The running thread.
-#[derive(Debug)]
-pub(super) struct Evicting {
-    memory: Arc<Memory>,
-    thread: thread::JoinHandle<()>,
-}
-
-impl Evicting {
-    /// Ends the thread, after what it is at.
-    pub(super) fn stop(self) {
-        self.memory.is_ended.store(true, Ordering::Release);
-        self.memory.hurry.try_send(()).ok();
-        self.thread.thread().unpark();
-        if self.thread.join().is_err() {
-            tracing::error!("the thread that keeps the memory's budget ended by a panic");
-        }
-    }
 }
 
 impl Evictor {
-    pub(super) fn start(self) -> io::Result<Evicting> {
-        let memory = Arc::clone(&self.memory);
-        let run = move || self.run();
-        let thread = thread::Builder::new().name("evictor".to_owned()).spawn(run)?;
-        Ok(Evicting { memory, thread })
+    pub(super) fn start(self, supervisor: &Supervisor) -> io::Result<Supervised> {
+        let signal = Arc::clone(&self.memory.signal);
+        supervisor.start("evictor", signal, move |signal| self.run(signal))
     }
 
-    fn run(self) {
-        let (mut ticked, mut ticks) = (Instant::now(), 0);
-        loop {
-            // Hurried or not comes to the same: one more look.
-            self.hurried.recv_timeout(LOOK_EVERY).ok();
-            if self.memory.is_ended.load(Ordering::Acquire) {
-                return;
-            }
+    fn run(&self, signal: &Signal) {
+        let (mut ticked, mut ticks) = (Instant::now(), self.memory.tick.load(Ordering::Relaxed));
+        // Woken or not comes to the same: one more look.
+        while signal.rest(LOOK_EVERY) {
             if ticked.elapsed() >= LOOK_EVERY {
                 ticked = Instant::now();
                 ticks += 1;
@@ -183,7 +152,7 @@ impl Evictor {
             }
             if self.memory.is_over() && !self.clear() {
                 // What is left is needed, or is no board: to look again at once would find the same.
-                thread::park_timeout(LOOK_EVERY);
+                signal.pause(LOOK_EVERY);
             }
         }
     }

@@ -37,10 +37,12 @@ mod recent;
 mod replay;
 mod session;
 mod settler;
+mod signal;
 mod signing;
 mod snapshots;
 mod staging;
 mod start;
+mod supervisor;
 mod sweep;
 mod thumbnails;
 mod turns;
@@ -51,7 +53,6 @@ mod watching;
 mod writer;
 
 use std::sync::Arc;
-use std::thread;
 
 use parking_lot::{Mutex, RwLock};
 use std::sync::atomic::AtomicUsize;
@@ -82,20 +83,18 @@ pub use watch::{COMMITS_AT_ONCE_MAX, Commits, Watch};
 use crate::board::{Answer, Board, Epoch, Extent, Json, Life, SessionName, Summary, Terms, Write};
 use crate::store::Store;
 use archive::Archives;
-use collector::Collecting;
 use directory::Directory;
 use holds::Holds;
 pub use image_pieces::ImagePieces;
 pub use images::ImageBytes;
 use job::{Job, Order, WriterError};
-use keeper::Keeping;
 use loads::{Loading, Loads};
 use looks::Looks;
-use memory::{Evicting, Memory};
+use memory::Memory;
 use past::Past;
 use session::{Session, new_session_id};
-use settler::Settling;
 use staging::recall;
+use supervisor::{Supervised, Supervisor};
 use thumbnails::Thumbnails;
 use waker::Bells;
 
@@ -114,8 +113,7 @@ struct Inner {
     jobs: RwLock<Option<SyncSender<Job>>>,
     clock: Clock,
     room: Arc<Semaphore>,
-    writer: Mutex<Option<thread::JoinHandle<()>>>,
-    waker: Mutex<Option<thread::JoinHandle<()>>>,
+    supervisor: Supervisor,
     damage: Vec<Damage>,
     stopping: CancellationToken,
     bells: Arc<Bells>,
@@ -135,13 +133,15 @@ struct Inner {
     tending: Mutex<Option<Tending>>,
 }
 
-/// The threads that look after the sessions.
+/// The running threads.
 struct Tending {
-    keeping: Keeping,
-    collecting: Collecting,
-    evicting: Evicting,
+    keeper: Supervised,
+    collector: Supervised,
+    writer: Supervised,
+    waker: Supervised,
+    evictor: Supervised,
     loading: Loading,
-    settling: Settling,
+    settler: Supervised,
 }
 
 /// What a write came to. It is durable, and visible to every later read.
@@ -333,30 +333,21 @@ impl Service {
     /// thread that may block.
     pub fn stop(&self) {
         self.inner.stopping.cancel();
-        let tending = self.inner.tending.lock().take();
-        let (writing, others) = match tending {
-            Some(Tending { keeping, collecting, evicting, loading, settling }) => {
-                (Some((keeping, collecting)), Some((evicting, loading, settling)))
-            }
-            None => (None, None),
-        };
-        // They have a way to the writer, which ends when nobody has.
-        if let Some((keeping, collecting)) = writing {
-            keeping.stop();
-            collecting.stop();
-        }
+        let Some(tending) = self.inner.tending.lock().take() else { return };
+        let Tending { keeper, collector, writer, waker, evictor, loading, settler } = tending;
+        // Both send to the writer, which ends once all its senders are gone.
+        keeper.stop();
+        collector.stop();
+        waker.tell();
         drop(self.inner.jobs.write().take());
-        // The waker ends once the writer has.
-        for (name, thread) in [("writer", &self.inner.writer), ("waker", &self.inner.waker)] {
-            let thread = thread.lock().take();
-            if thread.is_some_and(|thread| thread.join().is_err()) {
-                tracing::error!("the {name} ended by a panic");
-            }
-        }
-        if let Some((evicting, loading, settling)) = others {
-            loading.stop();
-            evicting.stop();
-            settling.stop();
+        writer.stop();
+        waker.stop();
+        loading.stop();
+        evictor.stop();
+        settler.stop();
+        if self.inner.supervisor.failed().is_cancelled() {
+            // The panic may have left a transaction half done: the next start is as after a crash.
+            return;
         }
         if let Err(error) = self.inner.store.close() {
             tracing::error!(%error, "the store did not close cleanly");
@@ -376,6 +367,8 @@ mod damage_tests;
 mod downtime_tests;
 #[cfg(test)]
 mod expiry_tests;
+#[cfg(test)]
+mod panic_tests;
 #[cfg(test)]
 mod race_tests;
 #[cfg(test)]

@@ -4,13 +4,13 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use super::directory::Directory;
 use super::session::Shown;
+use super::signal::Signal;
 use super::snapshots::put_snapshot_if_due;
+use super::supervisor::{Supervised, Supervisor};
 use crate::board::SessionId;
 use crate::store::{Store, StoreError};
 
@@ -25,6 +25,9 @@ const REST_TIMES: u32 = 2;
 
 /// How long it waits where there is no room.
 const FULL_REST: Duration = Duration::from_secs(10);
+
+/// How long it waits after any other failure.
+const FAILED_REST: Duration = Duration::from_secs(10);
 
 /// How long it may settle at the end.
 const SETTLING_AT_END_MAX: Duration = Duration::from_millis(1500);
@@ -57,34 +60,15 @@ pub(super) struct Settler {
     pub(super) activity: Arc<Activity>,
 }
 
-/// The running thread.
-#[derive(Debug)]
-pub(super) struct Settling {
-    end: SyncSender<()>,
-    thread: thread::JoinHandle<()>,
-}
-
-impl Settling {
-    /// Ends the thread, once it has settled what it can in a bounded time.
-    pub(super) fn stop(self) {
-        drop(self.end);
-        if self.thread.join().is_err() {
-            tracing::error!("the settler ended by a panic");
-        }
-    }
-}
-
 impl Settler {
-    pub(super) fn start(self) -> io::Result<Settling> {
-        let (end, ended) = sync_channel(0);
-        let run = move || self.run(&ended);
-        let thread = thread::Builder::new().name("settler".to_owned()).spawn(run)?;
-        Ok(Settling { end, thread })
+    /// Starts the thread. Once it is stopped it settles what it can in a bounded time.
+    pub(super) fn start(self, supervisor: &Supervisor) -> io::Result<Supervised> {
+        supervisor.start("settler", Arc::default(), move |signal| self.run(signal))
     }
 
-    fn run(self, ended: &Receiver<()>) {
+    fn run(&self, signal: &Signal) {
         let (mut seen, mut rest, mut more) = (self.activity.seen(), QUIET, false);
-        while ended.recv_timeout(rest) == Err(RecvTimeoutError::Timeout) {
+        while signal.rest(rest) {
             let now = self.activity.seen();
             let is_quiet = std::mem::replace(&mut seen, now) == now;
             rest = QUIET;
@@ -102,8 +86,8 @@ impl Settler {
                 Ok(false) => {}
                 Err(StoreError::Full | StoreError::Busy) => rest = FULL_REST,
                 Err(error) => {
-                    tracing::warn!(%error, "settling ended");
-                    return;
+                    tracing::warn!(%error, "a piece of the journal could not be settled");
+                    rest = FAILED_REST;
                 }
             }
         }

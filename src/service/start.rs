@@ -6,7 +6,6 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::sync::mpsc::sync_channel;
-use std::thread;
 
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::Semaphore;
@@ -25,6 +24,7 @@ use super::memory::{Evictor, Memory};
 use super::past::Past;
 use super::session::Session;
 use super::settler::{Activity, Settler};
+use super::supervisor::Supervisor;
 use super::thumbnails::Thumbnails;
 use super::turns::Turns;
 use super::waker::{Bells, Waker};
@@ -76,7 +76,8 @@ impl Service {
     ) -> Result<Self, LoadError> {
         let Options { qa_session, memory_budget, thumbnails, collection } = options;
         let directory = Arc::new(Directory::new());
-        let (memory, hurried) = Memory::new(memory_budget);
+        let memory = Arc::new(Memory::new(memory_budget));
+        let supervisor = Supervisor::default();
         let known = find(&*store, &directory, &memory, clock.now())?;
         let thumbnails = Arc::new(Thumbnails::new(thumbnails, &known.live));
         let limited = Arc::new(Mutex::new(known.limited));
@@ -85,7 +86,7 @@ impl Service {
         let recent_bytes = Arc::new(AtomicUsize::new(0));
         let bases = Arc::new(Turns::new(1, BASES_WAITING_MAX));
         let activity = Arc::new(Activity::default());
-        let (wake_ups, waker) = Waker::start(Arc::clone(&bells))?;
+        let (wake_ups, waker) = Waker::start(Arc::clone(&bells), &supervisor)?;
         let loads = Loads::new(Arc::clone(&store), Arc::clone(&memory));
         let gathers = qa_session.as_ref().map(|qa| qa.name.clone());
         let mut writer = Writer {
@@ -110,7 +111,7 @@ impl Service {
         };
         // What came to its end while the server was down: before anybody can ask.
         writer.sweep_all();
-        let writer = thread::Builder::new().name("writer".to_owned()).spawn(|| writer.run())?;
+        let writer = supervisor.start_vital("writer", || writer.run())?;
         let (holds, looks) = (Arc::new(Holds::default()), Arc::new(Looks::new(collection)));
         let keeper = Keeper {
             limited,
@@ -138,16 +139,17 @@ impl Service {
             memory: Arc::clone(&memory),
             directory: Arc::clone(&directory),
             store: Arc::clone(&store),
-            hurried,
         };
         let settler =
             Settler { directory: Arc::clone(&directory), store: Arc::clone(&store), activity };
         let tending = Tending {
-            keeping: keeper.start()?,
-            collecting: collector.start()?,
-            evicting: evictor.start()?,
-            loading: loads.start()?,
-            settling: settler.start()?,
+            keeper: keeper.start(&supervisor)?,
+            collector: collector.start(&supervisor)?,
+            writer,
+            waker,
+            evictor: evictor.start(&supervisor)?,
+            loading: loads.start(&supervisor)?,
+            settler: settler.start(&supervisor)?,
         };
         let inner = Inner {
             directory,
@@ -155,8 +157,7 @@ impl Service {
             jobs: RwLock::new(Some(jobs)),
             clock,
             room,
-            writer: Mutex::new(Some(writer)),
-            waker: Mutex::new(Some(waker)),
+            supervisor,
             damage: known.damage,
             stopping,
             bells,

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread;
 
 use tokio::sync::{broadcast, watch};
 
 use super::session::Session;
+use super::supervisor::{Supervised, Supervisor};
 use crate::board::{AgentName, Change, LogName, Revision, SessionName};
 
 /// How many wake-ups may wait; beyond, the writer waits for the waker.
@@ -101,14 +101,15 @@ impl Waker {
     /// Starts the thread; the writer sends to what is returned.
     pub(super) fn start(
         bells: Arc<Bells>,
-    ) -> io::Result<(SyncSender<WakeUp>, thread::JoinHandle<()>)> {
+        supervisor: &Supervisor,
+    ) -> io::Result<(SyncSender<WakeUp>, Supervised)> {
         let (sender, wake_ups) = sync_channel(WAKE_UPS_MAX);
         let waker = Self { wake_ups, bells };
-        let thread = thread::Builder::new().name("waker".to_owned()).spawn(move || waker.run())?;
+        let thread = supervisor.start("waker", Arc::default(), move |_| waker.run())?;
         Ok((sender, thread))
     }
 
-    fn run(self) {
+    fn run(&self) {
         while let Ok(first) = self.wake_ups.recv() {
             let mut sessions = HashMap::new();
             let mut asked = false;

@@ -3,12 +3,15 @@
 //! A reader that is slow, or has gone, holds up nobody: what finds no room is dropped, and told of.
 
 use std::io::{self, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
+
+use crate::metrics;
 
 /// How many bytes of lines may wait.
 const WAITING_BYTES_MAX: usize = 8 << 20;
@@ -48,10 +51,18 @@ pub(super) struct Writing {
 
 impl Lines {
     /// Begins to write them.
-    pub(super) fn begin(&self, out: impl Write + Send + 'static) -> io::Result<Writing> {
+    pub(super) fn begin(&self, mut out: impl Write + Send + 'static) -> io::Result<Writing> {
         let (end, ended) = sync_channel(0);
         let waiting = Arc::clone(&self.0);
-        let run = move || waiting.write_all(out, end);
+        let run = move || {
+            // A log that ended by a panic would be missed only when somebody needs it.
+            while catch_unwind(AssertUnwindSafe(|| waiting.write_all(&mut out))).is_err() {
+                metrics::THREAD_FAILURES.add_one("log");
+                thread::sleep(GATHERING);
+            }
+            // Tells that all of it is written.
+            drop::<SyncSender<()>>(end);
+        };
         thread::Builder::new().name("log".to_owned()).spawn(run)?;
         Ok(Writing { waiting: Arc::clone(&self.0), ended })
     }
@@ -83,8 +94,8 @@ impl Write for Lines {
 }
 
 impl Waiting {
-    /// Writes what comes, until the end. Dropping `_end` tells that all of it is written.
-    fn write_all(&self, mut out: impl Write, _end: SyncSender<()>) {
+    /// Writes what comes, until the end.
+    fn write_all(&self, out: &mut impl Write) {
         let mut lines = Vec::new();
         loop {
             let (dropped, is_ended) = self.take(&mut lines);
