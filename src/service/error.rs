@@ -101,6 +101,7 @@ impl From<StoreError> for ServiceError {
             | StoreError::NotABlackboard { .. }
             | StoreError::NewerFormat { .. }
             | StoreError::DatabaseMissing { .. }
+            | StoreError::DamagedLog { .. }
             | StoreError::Unfinished { .. }
             | StoreError::Occupied { .. }
             | StoreError::Within { .. }

@@ -3,6 +3,7 @@
 use rusqlite::Connection;
 use uuid::Uuid;
 
+use super::wal::End;
 use super::{StoreError, SyncLevel};
 use crate::board::Epoch;
 
@@ -10,20 +11,32 @@ use crate::board::Epoch;
 const NONE: u128 = 0;
 
 /// Notes durably that the store runs and under which sync level; the epoch for this run. Where nobody is shown
-/// a tag none is drawn, so that each server which opens another copy of a store draws its own.
+/// a tag none is drawn, so that each server which opens another copy of a store draws its own. `log` is how the
+/// write-ahead log ended that the last run left, if there was a file of it.
 ///
 /// Needs a connection that syncs fully: what a later crash makes of the epoch hangs on this mark.
 pub(super) fn begin(
     connection: &Connection,
     sync: SyncLevel,
     draws: bool,
+    log: Option<End>,
 ) -> Result<Epoch, StoreError> {
     let (epoch, opened_with): (Vec<u8>, Option<String>) =
         connection.query_one("SELECT epoch, opened_with FROM meta WHERE id = 1", [], |row| {
             Ok((row.get(0)?, row.get(1)?))
         })?;
     let stored = u128::from_be_bytes(epoch.try_into().map_err(|_| StoreError::DamagedMeta)?);
-    let lost = opened_with.as_deref() == Some(SyncLevel::Normal.mark());
+    let lost = match log {
+        Some(End::Early(_) | End::Damaged(_)) => true,
+        Some(End::Whole) => opened_with.as_deref() == Some(SyncLevel::Normal.mark()),
+        // A store that runs has the file, and leaves it to the next start.
+        None => opened_with.is_some(),
+    };
+    if lost {
+        tracing::warn!(
+            "the last run may have lost commits at its end: tags from before match nothing"
+        );
+    }
     let epoch = match (lost || stored == NONE, draws) {
         (true, true) => Uuid::new_v4().as_u128(),
         (true, false) => NONE,
@@ -37,6 +50,13 @@ pub(super) fn begin(
         )?;
     }
     Ok(Epoch(epoch))
+}
+
+/// Whether the last run may have acknowledged what it had not synced, as far as the database says.
+pub(super) fn ran_unsynced(connection: &Connection) -> Result<bool, StoreError> {
+    let sql = "SELECT opened_with FROM meta WHERE id = 1";
+    let opened_with: Option<String> = connection.query_one(sql, [], |row| row.get(0))?;
+    Ok(opened_with.as_deref() == Some(SyncLevel::Normal.mark()))
 }
 
 /// Notes durably that all is durable and nothing more will be written.

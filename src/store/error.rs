@@ -143,6 +143,21 @@ pub enum StoreError {
         /// Which one.
         session: SessionId,
     },
+    /// Commits were durable that SQLite would drop, since its write-ahead log does not hold before them.
+    #[error(
+        "{} is damaged: frame {frame} of it does not hold, and SQLite would drop {commits} commits from there on, \
+         which were synced; nothing was changed. Go on from a backup, or let 'blackboard salvage --to DIR' make a \
+         store of what can be read",
+        path.display()
+    )]
+    DamagedLog {
+        /// The log.
+        path: PathBuf,
+        /// The first frame that does not hold, from 1; 0 is the log's header.
+        frame: u64,
+        /// How many commits are lost with it, at least.
+        commits: u64,
+    },
     /// The database holds no epoch, or one that is none.
     #[error("the database's own row is damaged")]
     DamagedMeta,

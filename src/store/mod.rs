@@ -36,6 +36,7 @@ mod stored;
 mod summaries;
 mod tokens;
 mod turns;
+mod wal;
 
 use std::collections::HashSet;
 use std::io::{Cursor, Read};
@@ -394,3 +395,5 @@ mod settling_tests;
 mod sqlite_tests;
 #[cfg(test)]
 mod staged_tests;
+#[cfg(test)]
+mod wal_tests;

@@ -1,5 +1,7 @@
 //! How the store in a data directory is opened: who has its lock, and what was left there by whoever had it before.
 
+use std::fs::File;
+use std::io::{self, BufReader};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,6 +15,7 @@ use super::lock::Lock;
 use super::reading::Readers;
 use super::sqlite::DATABASE;
 use super::turns::Turns;
+use super::wal::{self, End};
 use super::{SigningKey, SqliteOptions, SqliteStore, StoreError, SyncLevel, backup, epoch, schema};
 
 impl SqliteStore {
@@ -51,9 +54,10 @@ impl SqliteStore {
             return Err(StoreError::Unfinished { path: dir.to_owned() });
         }
         backup::remove_looked_at(dir)?;
+        let log = read_log(&path)?;
         let connection = schema::open(&path)?;
         sync_dir(dir)?;
-        let epoch = epoch::begin(&connection, options.sync, serves)?;
+        let epoch = epoch::begin(&connection, options.sync, serves, log)?;
         let signing_key = SigningKey::keep(&connection)?;
         if options.sync == SyncLevel::Normal {
             connection.execute_batch("PRAGMA synchronous = NORMAL")?;
@@ -77,4 +81,31 @@ impl SqliteStore {
             _lock: lock,
         })
     }
+}
+
+/// How the write-ahead log ends that is beside the database, if there is one. SQLite would write over what it does
+/// not read of it, so this comes first.
+fn read_log(database: &Path) -> Result<Option<End>, StoreError> {
+    let path = database.with_extension("db-wal");
+    let end = match File::open(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        opened => opened.and_then(|log| wal::end(&mut BufReader::new(log))),
+    };
+    let end = end.map_err(StoreError::io(&path))?;
+    let (End::Early(found) | End::Damaged(found)) = end else { return Ok(Some(end)) };
+    let wal::Break { frame, commits } = found;
+    // Without a sync for each commit a power cut leaves the same.
+    if matches!(end, End::Damaged(_)) && !ran_unsynced(database) {
+        return Err(StoreError::DamagedLog { path, frame, commits });
+    }
+    let path = path.display();
+    tracing::warn!(%path, frame, commits, "the write-ahead log does not hold from a frame on: what follows is dropped");
+    Ok(Some(end))
+}
+
+/// Whether the last run had `--sync normal`. A database that cannot be read does not say so.
+fn ran_unsynced(database: &Path) -> bool {
+    schema::open_in_place(database)
+        .and_then(|connection| epoch::ran_unsynced(&connection))
+        .unwrap_or(false)
 }

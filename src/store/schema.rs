@@ -5,9 +5,11 @@
 //! `history` has a row for each session that begins with a base or is staged, `base` their bases' parts.
 
 use std::fs::OpenOptions;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
@@ -25,6 +27,9 @@ const INCREMENTAL: i32 = 2;
 
 /// Before it a reset of the write-ahead log could drop commits.
 const SQLITE_VERSION_MIN: i32 = 3_051_003;
+
+/// What of a path stands in a URI as it is.
+const URI_PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/');
 
 /// What the write-ahead log's file may keep of its length when it starts again.
 const WAL_FILE_BYTES_MAX: u32 = 16 << 20;
@@ -152,6 +157,23 @@ fn let_shrink(connection: &Connection) -> Result<(), StoreError> {
 /// A connection that only reads, beside the one that writes.
 pub(super) fn open_to_read(path: &Path) -> Result<Connection, StoreError> {
     connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
+}
+
+/// A connection that leaves every file as it is, where nobody else writes: it makes no index of the log beside
+/// the database but one of its own in memory, and takes no locks.
+pub(super) fn open_in_place(path: &Path) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    if !path.with_extension("db-wal").exists() {
+        // SQLite would make an empty log.
+        let path = percent_encode(path.as_os_str().as_bytes(), URI_PATH);
+        let uri = format!("file:{path}?immutable=1");
+        let flags = flags | OpenFlags::SQLITE_OPEN_URI;
+        return Ok(Connection::open_with_flags(uri, flags)?);
+    }
+    let connection = Connection::open_with_flags_and_vfs(path, flags, c"unix-none")?;
+    connection.execute_batch("PRAGMA locking_mode = EXCLUSIVE")?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    Ok(connection)
 }
 
 fn connect(path: &Path, access: OpenFlags) -> Result<Connection, StoreError> {
