@@ -54,7 +54,7 @@ impl Backup {
         // The server has a working directory of its own.
         let to = std::path::absolute(&self.to)
             .map_err(|source| NotBackedUp::Path { path: self.to.clone(), source })?;
-        match self.directory.open()? {
+        match self.directory.look()? {
             Some(store) => {
                 let never: IsOver = Arc::new(|| false);
                 let copied = store.back_up(&to, &never)?;

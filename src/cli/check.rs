@@ -1,23 +1,31 @@
 //! `blackboard check`
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Args;
 
 use super::Failure;
 use super::directory::{Directory, Unanswered};
 use crate::control::{AskError, Checked, Fault, Line, Request};
-use crate::service::check;
-use crate::store::StoreError;
+use crate::service::{Soundness, check};
+use crate::store::{IsOver, SqliteStore, Store as _, StoreError};
 
 /// Read all of a data directory, and tell whether it is sound; exit 0 if it is, else 1
 ///
-/// Every checksum is computed, every commit is replayed, and every image is read. A running server does so with a
-/// copy that it makes in the data directory and removes afterwards: that takes the room of the database once more
-/// and one processor for as long, and what is damaged in the database's indexes only is not in it.
+/// Every checksum is computed, every commit is replayed, and every image is read, where they are: nothing in the
+/// data directory is changed or made. A running server does so itself, by one processor, and its write-ahead log
+/// is not emptied meanwhile.
 #[derive(Args, Debug)]
 pub(super) struct Check {
+    /// Check a copy of the database in this directory instead; it is removed afterwards
+    ///
+    /// It takes the room of the database, and links images. A running server makes it itself, as its user and
+    /// where it sees that path. What a broken check leaves is named blackboard-check-… and can be removed.
+    #[arg(long, env = "BLACKBOARD_SCRATCH", value_name = "DIR")]
+    scratch: Option<PathBuf>,
+
     #[command(flatten)]
     directory: Directory,
 }
@@ -32,6 +40,8 @@ enum Unsound {
     Store(#[from] StoreError),
     #[error("cannot tell what was found")]
     Output(#[from] io::Error),
+    #[error("cannot tell where {} is", path.display())]
+    Path { path: PathBuf, source: io::Error },
     #[error("the answer cannot be read: is the server of another version?")]
     Unreadable(#[source] serde_json::Error),
     /// What is wrong was told line by line.
@@ -52,14 +62,15 @@ impl Check {
             places += 1;
             writeln!(out, "damaged: {fault}")
         };
-        let Checked { commits, sessions, images } = match self.directory.open()? {
+        let scratch = self.scratch.as_deref().map(absolute).transpose()?;
+        let Checked { commits, sessions, images } = match self.directory.look()? {
             Some(store) => {
-                let soundness = check(&store)?;
+                let soundness = here(&store, scratch.as_deref())?;
                 soundness.faults().try_for_each(|fault| tell(&fault))?;
                 let (commits, sessions) = (soundness.commits, soundness.sessions);
                 Checked { commits, sessions, images: soundness.images }
             }
-            None => self.ask(&mut tell)?,
+            None => self.ask(scratch, &mut tell)?,
         };
         let verdict = if places == 0 { "sound" } else { "not sound" };
         writeln!(out, "{verdict}: {commits} commits, {sessions} sessions, {images} images")?;
@@ -70,8 +81,12 @@ impl Check {
         }
     }
 
-    fn ask(&self, tell: &mut impl FnMut(&str) -> io::Result<()>) -> Result<Checked, Unsound> {
-        let mut asking = self.directory.ask_server(&Request::Check {})?;
+    fn ask(
+        &self,
+        scratch: Option<PathBuf>,
+        tell: &mut impl FnMut(&str) -> io::Result<()>,
+    ) -> Result<Checked, Unsound> {
+        let mut asking = self.directory.ask_server(&Request::Check { scratch })?;
         loop {
             match asking.line()? {
                 Line::Part(line) => {
@@ -85,4 +100,17 @@ impl Check {
             }
         }
     }
+}
+
+/// The server has a working directory of its own.
+fn absolute(path: &Path) -> Result<PathBuf, Unsound> {
+    let unknown = |source| Unsound::Path { path: path.to_owned(), source };
+    std::path::absolute(path).map_err(unknown)
+}
+
+/// Checks a store that nobody else has.
+fn here(store: &SqliteStore, scratch: Option<&Path>) -> Result<Soundness, StoreError> {
+    let (mut found, never): (_, IsOver) = (None, Arc::new(|| false));
+    store.look_at(scratch, &never, &mut |store| found = Some(check(store)))?;
+    found.unwrap_or(Err(StoreError::Closed))
 }

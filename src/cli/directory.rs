@@ -70,7 +70,19 @@ impl Directory {
 
     /// The store, if nobody has it.
     pub(super) fn open(&self) -> Result<Option<SqliteStore>, Unanswered> {
-        match SqliteStore::open_unserved(&self.data) {
+        self.unless_in_use(SqliteStore::open_unserved(&self.data))
+    }
+
+    /// The same to read it where it is: nothing of it is changed.
+    pub(super) fn look(&self) -> Result<Option<SqliteStore>, Unanswered> {
+        self.unless_in_use(SqliteStore::look(&self.data))
+    }
+
+    fn unless_in_use(
+        &self,
+        opened: Result<SqliteStore, StoreError>,
+    ) -> Result<Option<SqliteStore>, Unanswered> {
+        match opened {
             Ok(store) => Ok(Some(store)),
             Err(StoreError::InUse { .. }) => Ok(None),
             Err(source) => Err(Unanswered::Store { data: self.data.clone(), source }),
@@ -79,7 +91,20 @@ impl Directory {
 
     /// Who answers for its sessions.
     pub(super) fn answering(&self) -> Result<Answering, Unanswered> {
-        let Some(store) = self.open()? else {
+        self.answer_by(self.open()?, Options::default())
+    }
+
+    /// The same for what only reads: this process changes nothing of the store.
+    pub(super) fn telling(&self) -> Result<Answering, Unanswered> {
+        self.answer_by(self.look()?, Options { reads_only: true, ..Options::default() })
+    }
+
+    fn answer_by(
+        &self,
+        store: Option<SqliteStore>,
+        options: Options,
+    ) -> Result<Answering, Unanswered> {
+        let Some(store) = store else {
             return Ok(Answering::Server(self.data.clone()));
         };
         // Whoever has the directory is its master: the bounds are the server's for its clients.
@@ -92,7 +117,7 @@ impl Directory {
             qa_pairs: Vec::new(),
         };
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-        let (clock, options) = (Clock::system(), Options::default());
+        let clock = Clock::system();
         let store: Arc<dyn Store> = Arc::new(store);
         let limits = TokenLimits { rate: None, streams_max: 0 };
         let tokens = Tokens::open(Arc::clone(&store), clock.clone(), limits)

@@ -26,8 +26,8 @@ const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_'
 
 /// Write a session's archive, as GET …/archive gives it: all that is kept of it at one moment
 ///
-/// Without --to it goes to standard output. A file is there only when it is whole. Where no server has the
-/// directory it is opened as a server opens it: what came to its end by time meanwhile ends first.
+/// Without --to it goes to standard output. A file is there only when it is whole. Nothing in the data directory is
+/// changed: where no server has it, what came to its end by time meanwhile has not ended yet.
 #[derive(Args, Debug)]
 pub(super) struct Export {
     /// The session
@@ -71,7 +71,7 @@ impl Export {
 
     fn export(self) -> Result<(), Unexported> {
         self.directory.present()?;
-        let answering = self.directory.answering()?;
+        let answering = self.directory.telling()?;
         match (self.session, self.to) {
             (Some(session), Some(to)) => to_file(&answering, session, &to),
             (Some(session), None) => {

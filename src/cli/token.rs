@@ -122,7 +122,7 @@ impl Create {
 impl List {
     fn run(self) -> Result<(), Unfinished> {
         self.directory.present()?;
-        let (lines, _) = asked(&self.directory.answering()?, &Request::Tokens {})?;
+        let (lines, _) = asked(&self.directory.telling()?, &Request::Tokens {})?;
         let mut out = io::stdout().lock();
         if self.json {
             for line in lines {

@@ -64,7 +64,9 @@ async fn carry_out(
         Request::Tokens {} => tokens::list(of_store, answer).await,
         Request::RevokeToken { token } => tokens::revoke(of_store, token.clone(), answer).await,
         Request::Backup { to } => unless_gone(input, copies::backup(service, to)).await,
-        Request::Check {} => unless_gone(input, copies::check(service, answer)).await,
+        Request::Check { scratch } => {
+            unless_gone(input, copies::check(service, scratch.as_deref(), answer)).await
+        }
     }
 }
 

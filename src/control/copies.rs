@@ -35,16 +35,18 @@ pub struct Checked {
 }
 
 pub(super) async fn backup(service: &Service, to: &Path) -> Done {
-    let to = PathBuf::from(to);
-    if !to.is_absolute() {
-        return Err(Refusal::Relative(to));
-    }
-    let copied = service.back_up(to).await?;
+    let copied = service.back_up(absolute(to)?).await?;
     done(&BackedUp { bytes: copied.bytes, images: copied.blobs })
 }
 
-pub(super) async fn check(service: &Service, answer: &mut Answer) -> Done {
-    let soundness = service.check().await?;
+fn absolute(path: &Path) -> Result<PathBuf, Refusal> {
+    let path = PathBuf::from(path);
+    if path.is_absolute() { Ok(path) } else { Err(Refusal::Relative(path)) }
+}
+
+pub(super) async fn check(service: &Service, scratch: Option<&Path>, answer: &mut Answer) -> Done {
+    let scratch = scratch.map(absolute).transpose()?;
+    let soundness = service.check(scratch).await?;
     for damaged in soundness.faults() {
         let mut line = serde_json::to_string(&Fault { damaged }).map_err(Refusal::Unwritten)?;
         line.push('\n');

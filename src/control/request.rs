@@ -50,7 +50,11 @@ pub enum Request {
         to: PathBuf,
     },
     /// Whether the store is sound: a line [`Fault`](super::Fault) for each place where it is not.
-    Check {},
+    Check {
+        /// Where a copy is made that is checked instead, from the root.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        scratch: Option<PathBuf>,
+    },
 }
 
 /// A session that was found.
@@ -70,7 +74,7 @@ impl fmt::Display for Request {
             Self::Tokens {} => "tokens",
             Self::RevokeToken { .. } => "revoke token",
             Self::Backup { .. } => "backup",
-            Self::Check {} => "check",
+            Self::Check { .. } => "check",
         })
     }
 }

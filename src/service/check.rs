@@ -1,7 +1,7 @@
 //! Checking a store: all of it is read, every checksum, every commit, every image, and what is a cache of the
 //! history is compared with it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -11,6 +11,9 @@ use super::replay::Whole;
 use crate::board::stored::BaseReader;
 use crate::board::{Board, Digest, Revision, SessionId, Summary};
 use crate::store::{IsOver, Record, Store, StoreError, Stored, SummaryRow};
+
+/// How many times more a store is checked that changes meanwhile.
+const CHECKS_AGAIN_MAX: usize = 4;
 
 /// What a check of a store found.
 #[derive(Debug)]
@@ -61,7 +64,23 @@ pub fn check(store: &dyn Store) -> Result<Soundness, StoreError> {
     check_unless(store, &never)
 }
 
-/// The same, given up with [`StoreError::Closed`] once it is over.
+/// The same of a store in which others write: what is found once and not again was changed between two reads.
+pub(super) fn check_changing(store: &dyn Store, is_over: &IsOver) -> Result<Soundness, StoreError> {
+    let mut found = check_unless(store, is_over)?;
+    for _ in 0..CHECKS_AGAIN_MAX {
+        if found.is_sound() {
+            break;
+        }
+        let before = found.faults().collect::<BTreeSet<_>>();
+        found = check_unless(store, is_over)?;
+        if found.faults().collect::<BTreeSet<_>>() == before {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+/// The same as [`check`], given up with [`StoreError::Closed`] once it is over.
 pub(super) fn check_unless(store: &dyn Store, is_over: &IsOver) -> Result<Soundness, StoreError> {
     let mut checked = Checked { caches: caches(store)?, ..Checked::default() };
     store.replay(&mut |stored| {

@@ -1,11 +1,11 @@
-//! Copies of the whole store while it runs: a backup, and one that is only looked at.
+//! The whole store read while it runs: a backup, and a check.
 //!
 //! Each is made by a thread that may block, and given up when nobody waits for it any more.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::check::{Soundness, check_unless};
+use super::check::{Soundness, check_changing, check_unless};
 use super::{Service, ServiceError};
 use crate::store::{Copied, IsOver, Store, StoreError};
 
@@ -19,15 +19,20 @@ impl Service {
         self.copying(move |store, is_over| store.back_up(&to, is_over)).await
     }
 
-    /// Checks a copy of the store, as it is at one moment after the call.
+    /// Checks the store where it is, or a copy of it in the directory `scratch`, which is removed afterwards.
     ///
     /// # Errors
     ///
-    /// As for [`back_up`](Self::back_up), or where the copy cannot be read at all.
-    pub async fn check(&self) -> Result<Soundness, ServiceError> {
-        self.copying(|store, is_over| {
-            let mut found = None;
-            store.look_at(is_over, &mut |copy| found = Some(check_unless(copy, is_over)))?;
+    /// As for [`back_up`](Self::back_up), or where it cannot be read at all.
+    pub async fn check(&self, scratch: Option<PathBuf>) -> Result<Soundness, ServiceError> {
+        self.copying(move |store, is_over| {
+            let (mut found, scratch) = (None, scratch.as_deref());
+            store.look_at(scratch, is_over, &mut |store| {
+                found = Some(match scratch {
+                    Some(_) => check_unless(store, is_over),
+                    None => check_changing(store, is_over),
+                });
+            })?;
             found.unwrap_or(Err(StoreError::Closed))
         })
         .await

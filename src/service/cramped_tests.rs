@@ -224,10 +224,11 @@ impl Store for Cramped {
 
     fn look_at(
         &self,
+        scratch: Option<&Path>,
         is_over: &IsOver,
         look: &mut dyn FnMut(&dyn Store),
     ) -> Result<(), StoreError> {
-        self.store.look_at(is_over, look)
+        self.store.look_at(scratch, is_over, look)
     }
 
     fn keep_blobs_of(&self, live: &HashSet<SessionId>) -> Result<(), StoreError> {

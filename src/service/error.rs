@@ -101,6 +101,7 @@ impl From<StoreError> for ServiceError {
             | StoreError::NotABlackboard { .. }
             | StoreError::NewerFormat { .. }
             | StoreError::DatabaseMissing { .. }
+            | StoreError::DatabaseEmpty { .. }
             | StoreError::DamagedLog { .. }
             | StoreError::Unfinished { .. }
             | StoreError::Occupied { .. }

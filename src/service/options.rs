@@ -20,6 +20,8 @@ pub struct Options {
     pub thumbnails: Option<PathBuf>,
     /// When images go that nothing of what is kept names.
     pub collection: Collection,
+    /// Whether the store takes no writes: then nothing ends by time, and no image goes.
+    pub reads_only: bool,
 }
 
 /// When images go that nothing of what is kept names.
@@ -50,6 +52,7 @@ impl Default for Options {
             memory_budget: MEMORY_BUDGET_DEFAULT,
             thumbnails: None,
             collection: Collection::default(),
+            reads_only: false,
         }
     }
 }

@@ -74,11 +74,16 @@ impl Service {
         clock: Clock,
         options: Options,
     ) -> Result<Self, LoadError> {
-        let Options { qa_session, memory_budget, thumbnails, collection } = options;
+        let Options { qa_session, memory_budget, thumbnails, collection, reads_only } = options;
         let directory = Arc::new(Directory::new());
         let memory = Arc::new(Memory::new(memory_budget));
         let supervisor = Supervisor::default();
-        let known = find(&*store, &directory, &memory, clock.now())?;
+        let mut known = find(&*store, &directory, &memory, clock.now())?;
+        if reads_only {
+            known.deadlines = Deadlines::default();
+        } else {
+            store.keep_blobs_of(&known.live)?;
+        }
         let thumbnails = Arc::new(Thumbnails::new(thumbnails, &known.live));
         let limited = Arc::new(Mutex::new(known.limited));
         let (jobs, queue) = sync_channel(QUEUE_WRITES_MAX);
@@ -199,7 +204,6 @@ fn find(
         }
         add(found, directory, memory, &mut known);
     }
-    store.keep_blobs_of(&known.live)?;
     Ok(known)
 }
 

@@ -67,6 +67,11 @@ impl Blobs {
         self.aside.is_used.store(true, Ordering::SeqCst);
         Ok(PutAside { blobs: self })
     }
+
+    /// The same where nobody removes any.
+    pub(super) fn as_they_are(&self) -> PutAside<'_> {
+        PutAside { blobs: self }
+    }
 }
 
 impl PutAside<'_> {
@@ -98,7 +103,9 @@ impl PutAside<'_> {
 
 impl Drop for PutAside<'_> {
     fn drop(&mut self) {
-        self.blobs.aside.is_used.store(false, Ordering::SeqCst);
+        if !self.blobs.aside.is_used.swap(false, Ordering::SeqCst) {
+            return;
+        }
         if let Err(error) = self.blobs.aside.clear() {
             tracing::warn!(%error, "removed images were left behind; the next start removes them");
         }

@@ -21,7 +21,7 @@ use super::{Copied, IsOver, SqliteStore, Store, StoreError, schema};
 /// What the database of a copy is called until the copy is whole.
 const UNFINISHED: &str = "blackboard.db.partial";
 
-/// Where a copy is, in the data directory, that is made to be looked at.
+/// Where earlier versions made a copy to be looked at, in the data directory.
 const LOOKED_AT: &str = "checking";
 
 /// After so many steps of SQLite it is asked whether the copy is still wanted: some microseconds.
@@ -32,7 +32,7 @@ pub(super) fn is_unfinished(dir: &Path) -> bool {
     dir.join(UNFINISHED).exists()
 }
 
-/// Removes what a crash left of a copy that was made to be looked at.
+/// Removes what a crash of an earlier version left of such a copy.
 pub(super) fn remove_looked_at(data: &Path) -> Result<(), StoreError> {
     remove_all(&data.join(LOOKED_AT))
 }
@@ -47,19 +47,36 @@ impl SqliteStore {
     /// Lets somebody look at a copy of the store, which is a store of its own and gone afterwards.
     pub(super) fn look_at_copy(
         &self,
+        scratch: &Path,
         is_over: &IsOver,
         look: &mut dyn FnMut(&dyn Store),
     ) -> Result<(), StoreError> {
-        let _one = self.copying.try_lock().ok_or(StoreError::Copying)?;
-        let place = self.data().join(LOOKED_AT);
-        remove_all(&place)?;
-        create_dir(&place)?;
-        let copy = place.join("store");
-        let looked = self.copy_whole(&copy, is_over).and_then(|_| {
-            look(&Self::open_unserved(&copy)?);
+        let name = format!("blackboard-check-{}", Uuid::new_v4().simple());
+        let place = self.target(&scratch.join(name))?;
+        let copied = match self.source.is_in_place() {
+            true => self.copy_files(&place, is_over),
+            false => self.copy_whole(&place, is_over).map(drop),
+        };
+        let looked = copied.and_then(|()| {
+            look(&Self::open_unserved(&place)?);
             Ok(())
         });
         remove_all(&place).and(looked)
+    }
+
+    /// Copies the files as they are, damage among it: nobody writes.
+    fn copy_files(&self, to: &Path, is_over: &IsOver) -> Result<(), StoreError> {
+        create_dir(to)?;
+        let room = Room { dir: to.to_owned(), free_bytes_min: self.room.free_bytes_min };
+        for from in [self.path.clone(), self.path.with_extension("db-wal")] {
+            let Some(name) = from.file_name().filter(|_| from.exists()) else { continue };
+            if !room.is_for(fs::metadata(&from).map_or(0, |file| file.len())) {
+                return Err(StoreError::Full);
+            }
+            fs::copy(&from, to.join(name)).map_err(StoreError::io(&from))?;
+        }
+        let aside = self.blobs.as_they_are();
+        aside.copy_to(&to.join("blobs"), &room, is_over, &mut Copied::default())
     }
 
     fn data(&self) -> &Path {
@@ -89,7 +106,10 @@ impl SqliteStore {
         let draft = Draft::beside(to)?;
         let room = Room { dir: draft.dir.clone(), free_bytes_min: self.room.free_bytes_min };
         // From before the database is read.
-        let aside = self.blobs.put_removed_aside()?;
+        let aside = match self.source.is_in_place() {
+            true => self.blobs.as_they_are(),
+            false => self.blobs.put_removed_aside()?,
+        };
         let bytes = self.copy_database(&draft.dir.join(UNFINISHED), &room, is_over)?;
         let mut copied = Copied { bytes, ..Copied::default() };
         aside.copy_to(&draft.dir.join("blobs"), &room, is_over, &mut copied)?;
@@ -105,7 +125,7 @@ impl SqliteStore {
         })?;
         // SQLite takes a file that is empty, and leaves its mode.
         schema::create_file(to)?;
-        let mut connection = schema::open_to_read(&self.path)?;
+        let mut connection = self.source.connect()?;
         let pages: i64 = connection.pragma_query_value(None, "page_count", |row| row.get(0))?;
         let page: i64 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
         if !room.is_for(pages.saturating_mul(page).cast_unsigned()) {

@@ -93,7 +93,7 @@ fn every_server_that_opens_a_copy_first_has_an_epoch_of_its_own() {
 #[test]
 fn the_old_key_is_nowhere_in_a_copy() {
     let (dir, store) = filled();
-    let database = schema::open_to_read(&store.path).unwrap();
+    let database = store.source.connect().unwrap();
     let sql = "SELECT epoch, signing_key FROM meta";
     let (epoch, key): (Vec<u8>, Vec<u8>) =
         database.query_one(sql, [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
@@ -214,10 +214,16 @@ fn a_copy_to_look_at_is_gone_afterwards_also_after_a_crash() {
     let (dir, store) = filled();
     let data = dir.path().join("data");
     let mut seen = 0;
-    store.look_at(&never(), &mut |copy| seen = copy.sessions().len()).unwrap();
+    let (left, scratch) = (names(&data), TempDir::new().unwrap());
+    let look = &mut |copy: &dyn Store| {
+        seen = copy.sessions().len();
+        assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 1);
+    };
+    store.look_at(Some(scratch.path()), &never(), look).unwrap();
     assert_eq!(seen, 2);
-    let left = names(&data);
-    assert!(!left.iter().any(|name| name.contains("checking")), "{left:?}");
+    assert_eq!((names(&data), fs::read_dir(scratch.path()).unwrap().count()), (left.clone(), 0));
+    let within = store.look_at(Some(&data), &never(), &mut |_| {});
+    assert!(matches!(within, Err(StoreError::Within { .. })), "{within:?}");
     drop(store);
     fs::create_dir_all(data.join("checking").join("store").join("blobs")).unwrap();
     fs::create_dir(data.join("blobs").join("removed")).unwrap();

@@ -48,10 +48,16 @@ impl Blobs {
         room: Arc<Room>,
         condition: Arc<Condition>,
     ) -> Result<Self, StoreError> {
+        let blobs = Self::at(dir, room, condition);
+        create_dir(&blobs.root)?;
+        Ok(blobs)
+    }
+
+    /// Where they are, or would be.
+    pub(super) fn at(dir: &Path, room: Arc<Room>, condition: Arc<Condition>) -> Self {
         let root = dir.join("blobs");
-        create_dir(&root)?;
         let (aside, homes) = (Aside::in_root(&root), Mutex::default());
-        Ok(Self { root, aside, room, condition, homes, turns: Turns::default() })
+        Self { root, aside, room, condition, homes, turns: Turns::default() }
     }
 
     pub(super) fn put(

@@ -52,6 +52,16 @@ pub(super) fn begin(
     Ok(Epoch(epoch))
 }
 
+/// The epoch as it is stored.
+pub(super) fn stored(connection: &Connection) -> Result<Epoch, StoreError> {
+    let sql = "SELECT epoch FROM meta WHERE id = 1";
+    let epoch: Vec<u8> = connection.query_one(sql, [], |row| row.get(0))?;
+    epoch
+        .try_into()
+        .map(|epoch| Epoch(u128::from_be_bytes(epoch)))
+        .map_err(|_| StoreError::DamagedMeta)
+}
+
 /// Whether the last run may have acknowledged what it had not synced, as far as the database says.
 pub(super) fn ran_unsynced(connection: &Connection) -> Result<bool, StoreError> {
     let sql = "SELECT opened_with FROM meta WHERE id = 1";

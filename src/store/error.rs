@@ -39,9 +39,22 @@ pub enum StoreError {
         /// The newest known here.
         known: i32,
     },
-    /// The database is gone, but not what belongs to it.
-    #[error("{} is missing, but there are blobs beside it: is this the right directory?", path.display())]
+    /// The database is gone or empty, but not what belongs to it.
+    #[error(
+        "{} is missing or empty, but {} is left of a store: nothing was changed. Is this the right directory? To go \
+         on, put the database back from a backup; to begin anew, move away what is left",
+        path.display(),
+        left.display()
+    )]
     DatabaseMissing {
+        /// The database.
+        path: PathBuf,
+        /// What is left.
+        left: PathBuf,
+    },
+    /// There is a file of that name, and nothing in it.
+    #[error("{} is empty: there is no store in it", path.display())]
+    DatabaseEmpty {
         /// The database.
         path: PathBuf,
     },

@@ -12,9 +12,11 @@ use super::bases::HistoryRow;
 use super::database::{Database, Failure};
 use super::histories::{Base, Beginning, Front, Histories, Owner, Standing};
 use super::housekeeping::{self, Garbage, Swept};
+use super::inventory::Inventory;
 use super::parts::{REVISION_END, SNAPSHOT, Table};
 use super::settling::{Group, Piece};
-use super::{JournalId, Outcome, Run, StoreError, SummaryRow, reading, segments, summaries};
+
+use super::{JournalId, Outcome, Run, StoreError, SummaryRow, summaries};
 use crate::board::{Revision, SessionId};
 
 /// A writer that is never idle deletes some of what is forgotten after so many batches.
@@ -38,54 +40,20 @@ impl Journal {
         let mark: i64 =
             connection
                 .query_one("SELECT journal_mark FROM meta WHERE id = 1", [], |row| row.get(0))?;
-        let mut journal = Self {
-            database: Database::open(connection, path)?,
-            histories: Arc::default(),
-            garbage: Garbage::default(),
-            last: JournalId(mark.cast_unsigned()),
+        let database = Database::open(connection, path)?;
+        let Inventory { histories, garbage, last } = Inventory::read(database.connection())?;
+        Ok(Self {
+            database,
+            histories: Arc::new(RwLock::new(histories)),
+            garbage,
+            last: last.max(JournalId(mark.cast_unsigned())),
             settled: JournalId(0),
             batches_since_sweep: 0,
-        };
-        journal.read_histories()?;
-        Ok(journal)
+        })
     }
 
     pub(super) fn histories(&self) -> Arc<RwLock<Histories>> {
         Arc::clone(&self.histories)
-    }
-
-    fn read_histories(&mut self) -> Result<(), StoreError> {
-        let connection = self.database.connection();
-        let mut histories = Histories::default();
-        let (mut forgotten, mut discarded) = (Vec::new(), Vec::new());
-        for HistoryRow { session, beginning, staged } in HistoryRow::all(connection)? {
-            // What nobody adopted until now nobody will.
-            let owner = if staged { Owner::Discarded } else { Owner::Session };
-            histories.begin(session, owner, beginning);
-            discarded.extend(staged.then_some(session));
-        }
-        let mut settled = Vec::new();
-        for (session, first, last) in segments::ranges(connection)? {
-            histories.find_settled(session, last);
-            settled.push((session, first));
-        }
-        let mut select = connection
-            .prepare("SELECT id, session, revision, length(frame) FROM journal ORDER BY id")?;
-        let mut rows = select.query([])?;
-        while let Some(row) = rows.next()? {
-            let id = reading::journal_id(row)?;
-            self.last = self.last.max(id);
-            histories.add_journal_bytes(row.get::<_, i64>(3)?.cast_unsigned());
-            // A row that does not say whose it is has no place; a replay reports it.
-            if let Some((session, revision)) = reading::whose(row)?
-                && !histories.find(session, revision, id)
-            {
-                forgotten.push(id);
-            }
-        }
-        self.garbage = Garbage::find(connection, &histories, forgotten, &settled, discarded)?;
-        *self.histories.write() = histories;
-        Ok(())
     }
 
     /// What would become of each run if all that is not refused were written. `roomy` is whether

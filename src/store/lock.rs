@@ -1,6 +1,7 @@
 //! The lock that keeps a data directory to one store at a time. It goes with the process, however that ends.
 
 use std::fs::{File, OpenOptions, TryLockError};
+use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
@@ -26,10 +27,23 @@ impl Lock {
             .mode(FILE_MODE)
             .open(&path)
             .map_err(StoreError::io(&path))?;
+        Self::of(file, dir)
+    }
+
+    /// The same, if anybody ever took it; nothing is made.
+    pub(super) fn take_if_there(dir: &Path) -> Result<Option<Self>, StoreError> {
+        let path = dir.join(NAME);
+        match File::open(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            opened => Self::of(opened.map_err(StoreError::io(&path))?, dir).map(Some),
+        }
+    }
+
+    fn of(file: File, dir: &Path) -> Result<Self, StoreError> {
         match file.try_lock() {
             Ok(()) => Ok(Self { file }),
             Err(TryLockError::WouldBlock) => Err(StoreError::InUse { dir: dir.to_owned() }),
-            Err(TryLockError::Error(source)) => Err(StoreError::io(&path)(source)),
+            Err(TryLockError::Error(source)) => Err(StoreError::io(&dir.join(NAME))(source)),
         }
     }
 }

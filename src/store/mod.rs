@@ -16,7 +16,9 @@ mod epoch;
 mod error;
 mod histories;
 mod housekeeping;
+mod inventory;
 mod journal;
+
 mod lock;
 mod opening;
 mod options;
@@ -351,12 +353,19 @@ pub trait Store: Send + Sync {
     /// made.
     fn back_up(&self, to: &Path, is_over: &IsOver) -> Result<Copied, StoreError>;
 
-    /// Lets somebody look at such a copy, which is gone afterwards.
+    /// Lets somebody look at the store while others write: where it is, or at a copy in the directory `scratch`,
+    /// which is a store of its own and gone afterwards. Where it is, what is looked at may change between two
+    /// reads, and a replay keeps the write-ahead log from being emptied.
     ///
     /// # Errors
-    /// As for [`back_up`](Self::back_up).
-    fn look_at(&self, is_over: &IsOver, look: &mut dyn FnMut(&dyn Store))
-    -> Result<(), StoreError>;
+    /// [`StoreError::Copying`] while a copy is made or another one looks; of a copy as for
+    /// [`back_up`](Self::back_up).
+    fn look_at(
+        &self,
+        scratch: Option<&Path>,
+        is_over: &IsOver,
+        look: &mut dyn FnMut(&dyn Store),
+    ) -> Result<(), StoreError>;
 
     /// The writer has nothing to write: a moment for the engine's own housekeeping, a short piece of it.
     /// Whether there is more to be done at once, if nothing is to be written still.

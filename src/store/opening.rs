@@ -1,18 +1,21 @@
-//! How the store in a data directory is opened: who has its lock, and what was left there by whoever had it before.
+//! How the store in a data directory is opened, to serve it or to look at it: who has its lock, and what the last
+//! run left there.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 
 use super::blobs::Blobs;
 use super::condition::Condition;
 use super::disk::{Room, create_dir, sync_dir};
+use super::inventory::Inventory;
 use super::journal::Journal;
 use super::lock::Lock;
 use super::reading::Readers;
+use super::schema::Source;
 use super::sqlite::DATABASE;
 use super::turns::Turns;
 use super::wal::{self, End};
@@ -29,7 +32,8 @@ impl SqliteStore {
     ///
     /// # Errors
     /// [`StoreError::InUse`] if somebody has it, [`StoreError::NewerFormat`] or
-    /// [`StoreError::NotABlackboard`] if it is not ours to write to; otherwise why it could not be opened.
+    /// [`StoreError::NotABlackboard`] if it is not ours to write to, [`StoreError::DatabaseMissing`] or
+    /// [`StoreError::DamagedLog`] if that would lose what is left there; otherwise why it could not be opened.
     pub fn open(dir: &Path, options: SqliteOptions) -> Result<Self, StoreError> {
         Self::open_as(dir, options, true)
     }
@@ -43,19 +47,47 @@ impl SqliteStore {
         Self::open_as(dir, SqliteOptions::default(), false)
     }
 
+    /// Opens the store in a data directory to read it where it is. No file there is changed or made, and no write
+    /// is taken: each ends with [`StoreError::Closed`] or an unknown outcome.
+    ///
+    /// # Errors
+    /// As for [`open`](Self::open), and [`StoreError::DatabaseEmpty`].
+    pub fn look(dir: &Path) -> Result<Self, StoreError> {
+        let lock = Lock::take_if_there(dir)?;
+        let path = dir.join(DATABASE);
+        refuse_remains(dir, &path)?;
+        read_log(&path)?;
+        let source = Source::InPlace(path.clone());
+        let connection = source.connect()?;
+        let Inventory { histories, .. } = Inventory::read(&connection)?;
+        let condition = Arc::new(Condition::new());
+        let room = Arc::new(Room { dir: dir.to_owned(), free_bytes_min: 0 });
+        Ok(Self {
+            epoch: epoch::stored(&connection)?,
+            signing_key: SigningKey::unkept()?,
+            blobs: Blobs::at(dir, Arc::clone(&room), Arc::clone(&condition)),
+            histories: Arc::new(RwLock::new(histories)),
+            journal: Mutex::new(None),
+            readers: Readers::new(source.clone()),
+            putting: Turns::default(),
+            settling: Mutex::default(),
+            copying: Mutex::default(),
+            path,
+            source,
+            condition,
+            room,
+            _lock: lock,
+        })
+    }
+
     fn open_as(dir: &Path, options: SqliteOptions, serves: bool) -> Result<Self, StoreError> {
         create_dir(dir)?;
         let lock = Lock::take(dir)?;
         let path = dir.join(DATABASE);
-        if !path.exists() && Blobs::are_in(dir) {
-            return Err(StoreError::DatabaseMissing { path });
-        }
-        if !path.exists() && backup::is_unfinished(dir) {
-            return Err(StoreError::Unfinished { path: dir.to_owned() });
-        }
+        refuse_remains(dir, &path)?;
         backup::remove_looked_at(dir)?;
         let log = read_log(&path)?;
-        let connection = schema::open(&path)?;
+        let connection = schema::open(&path, Blobs::are_in(dir).then(|| dir.join("blobs")))?;
         sync_dir(dir)?;
         let epoch = epoch::begin(&connection, options.sync, serves, log)?;
         let signing_key = SigningKey::keep(&connection)?;
@@ -65,28 +97,52 @@ impl SqliteStore {
         let condition = Arc::new(Condition::new());
         let room = Arc::new(Room { dir: dir.to_owned(), free_bytes_min: options.free_bytes_min });
         let journal = Journal::open(connection, &path)?;
+        let source = Source::Shared(path.clone());
         Ok(Self {
             epoch,
             signing_key,
             blobs: Blobs::open(dir, Arc::clone(&room), Arc::clone(&condition))?,
             histories: journal.histories(),
             journal: Mutex::new(Some(journal)),
-            readers: Readers::new(&path),
+            readers: Readers::new(source.clone()),
             putting: Turns::default(),
             settling: Mutex::default(),
             copying: Mutex::default(),
             path,
+            source,
             condition,
             room,
-            _lock: lock,
+            _lock: Some(lock),
         })
     }
+}
+
+fn log_of(database: &Path) -> PathBuf {
+    database.with_extension("db-wal")
+}
+
+/// Refuses what has something of a store but no database. SQLite would delete the log of an empty one, and a new
+/// store knows none of the images.
+fn refuse_remains(dir: &Path, database: &Path) -> Result<(), StoreError> {
+    let has_bytes = |path: &Path| fs::metadata(path).is_ok_and(|file| file.len() > 0);
+    if has_bytes(database) {
+        return Ok(());
+    }
+    let log = Some(log_of(database)).filter(|log| has_bytes(log));
+    let left = log.or_else(|| Blobs::are_in(dir).then(|| dir.join("blobs")));
+    if let Some(left) = left {
+        return Err(StoreError::DatabaseMissing { path: database.to_owned(), left });
+    }
+    if backup::is_unfinished(dir) {
+        return Err(StoreError::Unfinished { path: dir.to_owned() });
+    }
+    Ok(())
 }
 
 /// How the write-ahead log ends that is beside the database, if there is one. SQLite would write over what it does
 /// not read of it, so this comes first.
 fn read_log(database: &Path) -> Result<Option<End>, StoreError> {
-    let path = database.with_extension("db-wal");
+    let path = log_of(database);
     let end = match File::open(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         opened => opened.and_then(|log| wal::end(&mut BufReader::new(log))),
@@ -105,7 +161,8 @@ fn read_log(database: &Path) -> Result<Option<End>, StoreError> {
 
 /// Whether the last run had `--sync normal`. A database that cannot be read does not say so.
 fn ran_unsynced(database: &Path) -> bool {
-    schema::open_in_place(database)
+    Source::InPlace(database.to_owned())
+        .connect()
         .and_then(|connection| epoch::ran_unsynced(&connection))
         .unwrap_or(false)
 }

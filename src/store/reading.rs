@@ -5,7 +5,6 @@
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
 
 use parking_lot::{Condvar, Mutex};
 use rusqlite::types::ValueRef;
@@ -13,7 +12,7 @@ use rusqlite::{Connection, Row};
 
 use super::bases::{self, HistoryRow};
 use super::parts::REVISION_END;
-use super::schema::open_to_read;
+use super::schema::Source;
 use super::{JournalId, PageMax, Record, SqliteStore, StoreError, Stored, segments};
 use crate::board::{Revision, SessionId};
 
@@ -26,7 +25,7 @@ const PAGE_COMMITS_MAX: usize = 10_000;
 /// The connections that read pages. One is opened when it is needed first.
 #[derive(Debug)]
 pub(super) struct Readers {
-    path: PathBuf,
+    source: Source,
     pool: Mutex<Pool>,
     returned: Condvar,
 }
@@ -38,8 +37,8 @@ struct Pool {
 }
 
 impl Readers {
-    pub(super) fn new(path: &Path) -> Self {
-        Self { path: path.to_owned(), pool: Mutex::default(), returned: Condvar::new() }
+    pub(super) fn new(source: Source) -> Self {
+        Self { source, pool: Mutex::default(), returned: Condvar::new() }
     }
 
     /// Reads in one transaction.
@@ -50,7 +49,7 @@ impl Readers {
         let mut lent = self.lend();
         let connection = match lent.connection.take() {
             Some(connection) => connection,
-            None => open_to_read(&self.path)?,
+            None => self.source.connect()?,
         };
         let transaction = connection.unchecked_transaction()?;
         let done = read(&transaction);
@@ -157,10 +156,10 @@ pub(super) fn read_commits(
 /// Visits all that is part of a session's history, as of one moment. A long visit keeps checkpoints from
 /// emptying the log.
 pub(super) fn replay(
-    path: &Path,
+    source: &Source,
     visit: &mut dyn FnMut(Stored<'_>) -> ControlFlow<()>,
 ) -> Result<(), StoreError> {
-    let connection = open_to_read(path)?;
+    let connection = source.connect()?;
     let snapshot = connection.unchecked_transaction()?;
     let histories = HistoryRow::all(&snapshot)?;
     for history in histories.iter().filter(|history| !history.staged) {
@@ -183,10 +182,10 @@ pub(super) fn replay(
 
 /// Visits what of it is not settled.
 pub(super) fn replay_unsettled(
-    path: &Path,
+    source: &Source,
     visit: &mut dyn FnMut(Record<'_>) -> ControlFlow<()>,
 ) -> Result<(), StoreError> {
-    let connection = open_to_read(path)?;
+    let connection = source.connect()?;
     let snapshot = connection.unchecked_transaction()?;
     visit_journal(&snapshot, &HistoryRow::all(&snapshot)?, visit)
 }

@@ -7,7 +7,7 @@
 use std::fs::OpenOptions;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use rusqlite::config::DbConfig;
@@ -118,23 +118,31 @@ const TOKENS: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
-/// The one connection that writes, to a database that is there and ours. It syncs fully.
-pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
+/// What a database of that format lacks.
+fn missing(format: i32) -> impl Iterator<Item = &'static str> {
+    STEPS.into_iter().skip(usize::try_from(format).unwrap_or(0))
+}
+
+/// The one connection that writes, to a database that is ours, or is made unless that would be on top of `left`.
+/// It syncs fully.
+pub(super) fn open(path: &Path, left: Option<PathBuf>) -> Result<Connection, StoreError> {
     refuse_old_sqlite(rusqlite::version_number())?;
     create_file(path)?;
     let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     let found = format(&connection, path)?;
+    if let Some(left) = left.filter(|_| found == 0) {
+        return Err(StoreError::DatabaseMissing { path: path.to_owned(), left });
+    }
     // Before anything is written: an empty file only can be told that it is to shrink.
     connection.execute_batch("PRAGMA auto_vacuum = INCREMENTAL")?;
     configure(&connection, path)?;
     if found < FORMAT {
-        let missing = STEPS.iter().skip(usize::try_from(found).unwrap_or(0)).copied();
         connection.execute_batch(&format!(
             "BEGIN IMMEDIATE; {}
              PRAGMA application_id = {APPLICATION_ID};
              PRAGMA user_version = {FORMAT};
              COMMIT",
-            missing.collect::<String>()
+            missing(found).collect::<String>()
         ))?;
     }
     let_shrink(&connection)?;
@@ -154,14 +162,45 @@ fn let_shrink(connection: &Connection) -> Result<(), StoreError> {
     }
 }
 
-/// A connection that only reads, beside the one that writes.
-pub(super) fn open_to_read(path: &Path) -> Result<Connection, StoreError> {
-    connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
+/// A database, and how it is read.
+#[derive(Clone, Debug)]
+pub(super) enum Source {
+    /// Beside the connection that writes.
+    Shared(PathBuf),
+    /// Where nobody writes, with no file changed.
+    InPlace(PathBuf),
 }
 
-/// A connection that leaves every file as it is, where nobody else writes: it makes no index of the log beside
-/// the database but one of its own in memory, and takes no locks.
-pub(super) fn open_in_place(path: &Path) -> Result<Connection, StoreError> {
+impl Source {
+    /// A connection that only reads.
+    pub(super) fn connect(&self) -> Result<Connection, StoreError> {
+        match self {
+            Self::Shared(path) => connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY),
+            Self::InPlace(path) => open_in_place(path),
+        }
+    }
+
+    pub(super) fn is_in_place(&self) -> bool {
+        matches!(self, Self::InPlace(_))
+    }
+}
+
+/// It makes no index of the log beside the database but one of its own in memory, and takes no locks.
+fn open_in_place(path: &Path) -> Result<Connection, StoreError> {
+    let connection = connect_in_place(path)?;
+    let found = format(&connection, path)?;
+    if found == 0 {
+        return Err(StoreError::DatabaseEmpty { path: path.to_owned() });
+    }
+    // What an earlier format has not is empty. No look signs anything.
+    let missing = missing(found).filter(|step| *step != SIGNING).collect::<String>();
+    let missing = missing.replace("CREATE TABLE ", "CREATE TEMP TABLE ");
+    let missing = missing.replace("CREATE INDEX ", "CREATE INDEX temp.");
+    connection.execute_batch(&format!("PRAGMA temp_store = MEMORY; {missing}"))?;
+    Ok(connection)
+}
+
+fn connect_in_place(path: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     if !path.with_extension("db-wal").exists() {
         // SQLite would make an empty log.

@@ -18,6 +18,16 @@ pub const SIGNATURE_BYTES: usize = 32;
 pub struct SigningKey(Hmac<Sha256>);
 
 impl SigningKey {
+    /// A key that is kept nowhere, for who signs nothing.
+    pub(super) fn unkept() -> Result<Self, StoreError> {
+        Self::of(&random())
+    }
+
+    fn of(key: &[u8]) -> Result<Self, StoreError> {
+        // HMAC takes keys of any length.
+        Hmac::new_from_slice(key).map(Self).map_err(|_| StoreError::DamagedMeta)
+    }
+
     /// The key of a database, which is made where there is none yet. Needs a connection that syncs fully.
     pub(super) fn keep(connection: &Connection) -> Result<Self, StoreError> {
         let stored: Option<Vec<u8>> =
@@ -32,8 +42,7 @@ impl SigningKey {
                 key
             }
         };
-        // HMAC takes keys of any length.
-        Hmac::new_from_slice(&key).map(Self).map_err(|_| StoreError::DamagedMeta)
+        Self::of(&key)
     }
 
     /// The signature of a message.

@@ -17,11 +17,11 @@ use super::histories::{Base, Histories};
 use super::journal::Journal;
 use super::lock::Lock;
 use super::reading::{self, Readers};
+use super::schema::Source;
 use super::turns::Turns;
 use super::{
     Copied, FileBytes, Health, IsOver, Outcome, PageMax, Record, Run, SigningKey, Store,
-    StoreError, Stored, StoredBlob, StoredSession, SummaryRow, TokenRow, parts, schema, summaries,
-    tokens,
+    StoreError, Stored, StoredBlob, StoredSession, SummaryRow, TokenRow, parts, summaries, tokens,
 };
 use crate::board::{Digest, Epoch, Revision, SessionId};
 use parking_lot::{Mutex, RwLock};
@@ -35,12 +35,13 @@ const SUMMARIES_MAX: usize = 1_000;
 #[derive(Debug)]
 pub struct SqliteStore {
     pub(super) path: PathBuf,
+    pub(super) source: Source,
     pub(super) epoch: Epoch,
     pub(super) signing_key: SigningKey,
     pub(super) condition: Arc<Condition>,
     pub(super) room: Arc<Room>,
     pub(super) blobs: Blobs,
-    /// Gone after a clean stop.
+    /// Gone after a clean stop, and not there for who only looks.
     pub(super) journal: Mutex<Option<Journal>>,
     /// The journal's, so that nobody who reads waits for a sync.
     pub(super) histories: Arc<RwLock<Histories>>,
@@ -52,7 +53,7 @@ pub struct SqliteStore {
     /// Taken by whoever copies the store.
     pub(super) copying: Mutex<()>,
     /// Last, so that the directory is released when nothing is open in it any more.
-    pub(super) _lock: Lock,
+    pub(super) _lock: Option<Lock>,
 }
 
 impl SqliteStore {
@@ -81,6 +82,11 @@ impl SqliteStore {
     fn has_room_for(&self, batch: &[Run]) -> bool {
         let growing = batch.iter().filter(|run| run.grows);
         self.room.is_for(growing.map(Run::frame_bytes).sum())
+    }
+
+    /// Who looks changes no file, blobs among them.
+    fn may_change(&self) -> Result<(), StoreError> {
+        if self.source.is_in_place() { Err(StoreError::Closed) } else { Ok(()) }
     }
 
     /// Refuses what would need the reserve.
@@ -155,7 +161,7 @@ impl Store for SqliteStore {
         &self,
         visit: &mut dyn FnMut(Stored<'_>) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
-        reading::replay(&self.path, visit)
+        reading::replay(&self.source, visit)
     }
 
     fn sessions(&self) -> Vec<StoredSession> {
@@ -166,14 +172,14 @@ impl Store for SqliteStore {
         &self,
         visit: &mut dyn FnMut(&SummaryRow) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
-        summaries::visit(&schema::open_to_read(&self.path)?, visit)
+        summaries::visit(&self.source.connect()?, visit)
     }
 
     fn replay_unsettled(
         &self,
         visit: &mut dyn FnMut(Record<'_>) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
-        reading::replay_unsettled(&self.path, visit)
+        reading::replay_unsettled(&self.source, visit)
     }
 
     fn unsettled_bytes(&self) -> u64 {
@@ -281,6 +287,7 @@ impl Store for SqliteStore {
     }
 
     fn put_blob(&self, session: SessionId, digest: Digest, bytes: &[u8]) -> Result<(), StoreError> {
+        self.may_change()?;
         self.blobs.put(session, digest, bytes)
     }
 
@@ -297,6 +304,7 @@ impl Store for SqliteStore {
     }
 
     fn link_blob(&self, from: SessionId, to: SessionId, digest: Digest) -> Result<(), StoreError> {
+        self.may_change()?;
         self.blobs.link(from, to, digest)
     }
 
@@ -306,14 +314,17 @@ impl Store for SqliteStore {
         digest: Digest,
         is_free: &dyn Fn() -> bool,
     ) -> Result<bool, StoreError> {
+        self.may_change()?;
         self.blobs.remove_one(session, digest, is_free)
     }
 
     fn remove_blobs(&self, session: SessionId) -> Result<(), StoreError> {
+        self.may_change()?;
         self.blobs.remove(session)
     }
 
     fn keep_blobs_of(&self, live: &HashSet<SessionId>) -> Result<(), StoreError> {
+        self.may_change()?;
         self.blobs.keep(live)
     }
 
@@ -365,10 +376,18 @@ impl Store for SqliteStore {
 
     fn look_at(
         &self,
+        scratch: Option<&Path>,
         is_over: &IsOver,
         look: &mut dyn FnMut(&dyn Store),
     ) -> Result<(), StoreError> {
-        self.look_at_copy(is_over, look)
+        let _one = self.copying.try_lock().ok_or(StoreError::Copying)?;
+        match scratch {
+            Some(scratch) => self.look_at_copy(scratch, is_over, look),
+            None => {
+                look(self);
+                Ok(())
+            }
+        }
     }
 
     fn idle(&self) -> bool {

@@ -54,6 +54,7 @@ mod images;
 mod linear;
 mod locked;
 mod logs;
+mod looks;
 mod matrix;
 mod metrics;
 mod ndjson;
