@@ -44,8 +44,25 @@ impl SqliteStore {
         self.copy_whole(&to, is_over)
     }
 
+    /// Lets somebody look at the store, or at a copy of it.
+    pub(super) fn look_at_it(
+        &self,
+        scratch: Option<&Path>,
+        is_over: &IsOver,
+        look: &mut dyn FnMut(&dyn Store),
+    ) -> Result<(), StoreError> {
+        let _one = self.copying.try_lock().ok_or(StoreError::Copying)?;
+        match scratch {
+            Some(scratch) => self.look_at_copy(scratch, is_over, look),
+            None => {
+                look(self);
+                Ok(())
+            }
+        }
+    }
+
     /// Lets somebody look at a copy of the store, which is a store of its own and gone afterwards.
-    pub(super) fn look_at_copy(
+    fn look_at_copy(
         &self,
         scratch: &Path,
         is_over: &IsOver,

@@ -1,8 +1,7 @@
 //! Durable commits and blobs: what was acknowledged is here after any crash, or the store says that it is not.
 //!
-//! The trait is what every engine promises; nothing above it knows which engine runs. No engine knows
-//! what a commit or a base means: frames go in and come out as bytes. Calls block; they belong on threads
-//! that may.
+//! The trait is what every engine promises; nothing above it knows which engine runs. No engine knows what a commit
+//! or a base means: frames go in and come out as bytes. Calls block; they belong on threads that may.
 
 mod appending;
 mod aside;
@@ -74,10 +73,9 @@ pub trait Store: Send + Sync {
     /// outcome is [`Outcome::Unknown`], all later batches are [`Outcome::Refused`].
     fn append(&self, batch: &[Run]) -> Vec<Outcome>;
 
-    /// Visits all bases first, in the order of the sessions' ids and each one's parts in order, then
-    /// every commit that follows a base or has none, until `visit` breaks: those that are settled by session,
-    /// then the others in journal order. It is all of one moment. Nothing of a staged history is visited, nor
-    /// what is forgotten.
+    /// Visits all bases first, in the order of the sessions' ids and each one's parts in order, then every commit
+    /// that follows a base or has none, until `visit` breaks: those that are settled by session, then the others
+    /// in journal order. It is all of one moment. Nothing of a staged history is visited, nor what is forgotten.
     ///
     /// Settled commits lie many together. Where such a row is damaged, it is visited as one commit of the
     /// revision with which it should begin, without bytes, which no frame is.
@@ -268,9 +266,7 @@ pub trait Store: Send + Sync {
         Ok(Box::new(Cursor::new(self.blob(session, digest)?)))
     }
 
-    /// Gives `to` the blob that `from` has; it is durable when it returns.
-    ///
-    /// Its bytes are not verified: a damaged blob stays a damaged one.
+    /// Gives `to` the blob that `from` has; it is durable when it returns. A damaged blob stays a damaged one.
     ///
     /// # Errors
     /// [`StoreError::BlobMissing`] if `from` does not have it; otherwise as [`put_blob`](Self::put_blob).
@@ -343,23 +339,19 @@ pub trait Store: Send + Sync {
     /// Whether the store takes writes.
     fn health(&self) -> Health;
 
-    /// Copies all of the store, of one moment after the call, into a directory that is absent or empty, while
-    /// others read and write. It is there whole and durable, or not at all. Opened, it is another store: it has
-    /// another epoch and signs with another key.
+    /// Copies all of the store, of one moment after the call, into a directory that is absent or empty, while others
+    /// read and write. It is there whole and durable, or not at all. Opened, it is another store, with another key.
     ///
     /// # Errors
-    /// [`StoreError::Occupied`] or [`StoreError::Within`] where it may not be, [`StoreError::Copying`] while
-    /// another copy is made, [`StoreError::Full`], [`StoreError::Closed`] once it `is_over`, or why it cannot be
-    /// made.
+    /// [`StoreError::Occupied`] or [`StoreError::Within`] where it may not be, [`StoreError::Copying`] while another
+    /// is made, [`StoreError::Full`], [`StoreError::Closed`] once it `is_over`, or why it cannot be made.
     fn back_up(&self, to: &Path, is_over: &IsOver) -> Result<Copied, StoreError>;
 
-    /// Lets somebody look at the store while others write: where it is, or at a copy in the directory `scratch`,
-    /// which is a store of its own and gone afterwards. Where it is, what is looked at may change between two
-    /// reads, and a replay keeps the write-ahead log from being emptied.
+    /// Lets somebody look at the store where it is, which others may change between two reads, or at a copy in
+    /// the directory `scratch`, a store of its own that is gone afterwards.
     ///
     /// # Errors
-    /// [`StoreError::Copying`] while a copy is made or another one looks; of a copy as for
-    /// [`back_up`](Self::back_up).
+    /// As for [`back_up`](Self::back_up).
     fn look_at(
         &self,
         scratch: Option<&Path>,
@@ -367,8 +359,7 @@ pub trait Store: Send + Sync {
         look: &mut dyn FnMut(&dyn Store),
     ) -> Result<(), StoreError>;
 
-    /// The writer has nothing to write: a moment for the engine's own housekeeping, a short piece of it.
-    /// Whether there is more to be done at once, if nothing is to be written still.
+    /// Nothing is to be written: a moment for a short piece of housekeeping. Whether there is more of it.
     fn idle(&self) -> bool;
 
     /// Marks a clean stop. Nothing is written after it: an append's outcome is [`Outcome::Refused`].

@@ -80,6 +80,11 @@ impl SqliteStore {
         })
     }
 
+    /// Refuses what would change a file, blobs among them, for who only looks.
+    pub(super) fn may_change(&self) -> Result<(), StoreError> {
+        if self.source.is_in_place() { Err(StoreError::Closed) } else { Ok(()) }
+    }
+
     fn open_as(dir: &Path, options: SqliteOptions, serves: bool) -> Result<Self, StoreError> {
         create_dir(dir)?;
         let lock = Lock::take(dir)?;

@@ -84,11 +84,6 @@ impl SqliteStore {
         self.room.is_for(growing.map(Run::frame_bytes).sum())
     }
 
-    /// Who looks changes no file, blobs among them.
-    fn may_change(&self) -> Result<(), StoreError> {
-        if self.source.is_in_place() { Err(StoreError::Closed) } else { Ok(()) }
-    }
-
     /// Refuses what would need the reserve.
     pub(super) fn claim_room(&self, bytes: usize) -> Result<(), StoreError> {
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
@@ -380,14 +375,7 @@ impl Store for SqliteStore {
         is_over: &IsOver,
         look: &mut dyn FnMut(&dyn Store),
     ) -> Result<(), StoreError> {
-        let _one = self.copying.try_lock().ok_or(StoreError::Copying)?;
-        match scratch {
-            Some(scratch) => self.look_at_copy(scratch, is_over, look),
-            None => {
-                look(self);
-                Ok(())
-            }
-        }
+        self.look_at_it(scratch, is_over, look)
     }
 
     fn idle(&self) -> bool {
