@@ -56,19 +56,23 @@ impl Commit {
     /// too, though a question gets an answer by it: it must come to its end whatever room there is.
     #[must_use]
     pub fn only_removes(&self) -> bool {
+        let ends = self.ends_session();
         self.is_nobodys()
             || !self.changes.is_empty()
                 && self.changes.iter().all(|change| {
-                    matches!(
-                        change,
-                        Change::Deleted
-                            | Change::Cleared { .. }
-                            | Change::Removed { .. }
-                            | Change::StateRemoved { .. }
-                            | Change::AgentRemoved { .. }
-                            | Change::Released { .. }
-                            | Change::CheckpointRemoved { .. }
-                    )
+                    // What is made and ended at once is the end of a session that could not be read.
+                    let is_end = ends && matches!(change, Change::Created { .. });
+                    is_end
+                        || matches!(
+                            change,
+                            Change::Deleted
+                                | Change::Cleared { .. }
+                                | Change::Removed { .. }
+                                | Change::StateRemoved { .. }
+                                | Change::AgentRemoved { .. }
+                                | Change::Released { .. }
+                                | Change::CheckpointRemoved { .. }
+                        )
                 })
     }
 

@@ -56,7 +56,7 @@ pub use command::{
     Write,
 };
 pub use commit::{COMMIT_ITEMS_MAX, Change, Commit, Due, IMAGES_FORGOTTEN_MAX};
-pub use decide::{Decision, decide, expire, patchable, permits};
+pub use decide::{Decision, decide, decide_unread, expire, patchable, permits};
 pub use foreign::{CLOCK_AHEAD_MS_MAX, FOREIGN_REVISION_MAX, Foreign};
 pub use frame::{COMMIT_BYTES_MAX, Frame, FrameError};
 pub use idempotency::{Forgotten, KEY_CHARS_MAX, Kept, Key, Keys, Remembered};

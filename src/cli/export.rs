@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process;
 
 use clap::Args;
+use serde::Deserialize;
+
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::Failure;
@@ -26,8 +28,9 @@ const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_'
 
 /// Write a session's archive, as GET …/archive gives it: all that is kept of it at one moment
 ///
-/// Without --to it goes to standard output. A file is there only when it is whole. Nothing in the data directory is
-/// changed: where no server has it, what came to its end by time meanwhile has not ended yet.
+/// Without --to it goes to standard output. A file is there only when it is whole; of a damaged session it has what
+/// could be read, which is told, and the exit code is 1. Nothing in the data directory is changed: where no server has
+/// it, what came to its end by time meanwhile has not ended yet.
 #[derive(Args, Debug)]
 pub(super) struct Export {
     /// The session
@@ -60,8 +63,29 @@ enum Unexported {
     LongName,
     #[error("a line of the answer cannot be read: is the server of another version?")]
     Unreadable(#[source] serde_json::Error),
-    #[error("{0} of the sessions were not exported")]
+    #[error(
+        "the session is damaged: its archive was written up to revision {revision}, and what came after it up to \
+         {head} cannot be read"
+    )]
+    Cut { revision: u64, head: u64 },
+    #[error("{0} of the sessions were not exported, or not whole")]
     Some(usize),
+}
+
+/// What is told of an archive that was written.
+#[derive(Deserialize)]
+struct Reached {
+    revision: u64,
+    /// The session's last revision, where it is damaged.
+    head: Option<u64>,
+}
+
+impl Reached {
+    /// Fails where the archive does not have all of its session.
+    fn whole(self) -> Result<(), Unexported> {
+        let Self { revision, head } = self;
+        head.map_or(Ok(()), |head| Err(Unexported::Cut { revision, head }))
+    }
 }
 
 impl Export {
@@ -76,8 +100,9 @@ impl Export {
             (Some(session), Some(to)) => to_file(&answering, session, &to),
             (Some(session), None) => {
                 let mut out = io::stdout().lock();
-                copy(&answering, session, &mut out)?;
-                out.flush().map_err(Unexported::Output)
+                let reached = copy(&answering, session, &mut out)?;
+                out.flush().map_err(Unexported::Output)?;
+                reached.whole()
             }
             (None, to) => all(&answering, &to.unwrap_or_default()),
         }
@@ -134,22 +159,23 @@ fn to_file(answering: &Answering, session: SessionName, to: &Path) -> Result<(),
     options.create(true).truncate(true).write(true).mode(0o600);
     let file = options.open(&temporary).map_err(unwritten)?;
     let written = write_synced(answering, session, &file)
-        .and_then(|()| fs::rename(&temporary, to).map_err(unwritten))
-        .and_then(|()| sync_parent(to).map_err(unwritten));
+        .and_then(|reached| fs::rename(&temporary, to).map(|()| reached).map_err(unwritten))
+        .and_then(|reached| sync_parent(to).map(|()| reached).map_err(unwritten));
     if written.is_err() {
         fs::remove_file(&temporary).ok();
     }
-    written
+    written?.whole()
 }
 
 fn write_synced(
     answering: &Answering,
     session: SessionName,
     file: &File,
-) -> Result<(), Unexported> {
+) -> Result<Reached, Unexported> {
     let mut out = BufWriter::new(file);
-    copy(answering, session, &mut out)?;
-    out.flush().and_then(|()| file.sync_all()).map_err(Unexported::Output)
+    let reached = copy(answering, session, &mut out)?;
+    out.flush().and_then(|()| file.sync_all()).map_err(Unexported::Output)?;
+    Ok(reached)
 }
 
 fn sync_parent(path: &Path) -> io::Result<()> {
@@ -161,10 +187,14 @@ fn copy(
     answering: &Answering,
     session: SessionName,
     out: &mut impl Write,
-) -> Result<(), Unexported> {
+) -> Result<Reached, Unexported> {
     let mut asking = answering.ask(&Request::Export { session })?;
-    while let Line::Part(line) = asking.line()? {
-        out.write_all(&line).map_err(Unexported::Output)?;
+    loop {
+        match asking.line()? {
+            Line::Part(line) => out.write_all(&line).map_err(Unexported::Output)?,
+            Line::Done(told) => {
+                return serde_json::from_str(&told).map_err(Unexported::Unreadable);
+            }
+        }
     }
-    Ok(())
 }

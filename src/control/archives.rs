@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use super::answer::{Answer, Done, Refusal, SILENCE_MAX, done};
 use super::request::Sought;
 use crate::board::{Condition, Revision, SessionName, Terms};
-use crate::service::{Reply, Service, ServiceError};
+use crate::service::{Cut, Reply, Service, ServiceError};
 
 /// How many names are looked up at once.
 const NAMES_AT_ONCE: usize = 1_000;
@@ -25,6 +25,9 @@ struct Told {
     sessions: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     revision: Option<Revision>,
+    /// The session's last revision, where it is damaged and the archive does not reach that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    head: Option<Revision>,
 }
 
 pub(super) async fn sessions(service: &Service, answer: &mut Answer) -> Done {
@@ -32,28 +35,35 @@ pub(super) async fn sessions(service: &Service, answer: &mut Answer) -> Done {
     loop {
         let page = service.list(after.take(), "", NAMES_AT_ONCE, |_, _| true);
         let Some(last) = page.last() else { break };
-        after = Some(last.name.clone());
+        after = Some(last.summary.name.clone());
         count += page.len();
         let mut lines = String::new();
-        for summary in &page {
-            let sought = Sought { session: summary.name.clone() };
+        for listed in &page {
+            let sought = Sought { session: listed.summary.name.clone() };
             lines.push_str(&serde_json::to_string(&sought).map_err(Refusal::Unwritten)?);
             lines.push('\n');
         }
         answer.lines(&lines).await?;
     }
-    done(&Told { sessions: Some(count), revision: None })
+    done(&Told { sessions: Some(count), revision: None, head: None })
 }
 
 pub(super) async fn export(service: &Service, session: &SessionName, answer: &mut Answer) -> Done {
-    let published = service.published(session).await?;
-    let board = published.ok_or_else(|| Refusal::NoSession(session.clone()))?.board;
-    let revision = Some(board.revision());
-    let mut export = service.export(board).await?;
+    let (mut export, revision, head) = match service.published(session).await {
+        Err(ServiceError::Damaged) => {
+            let (export, Cut { revision, head, .. }) = service.export_damaged(session).await?;
+            (export, revision, Some(head))
+        }
+        published => {
+            let board = published?.ok_or_else(|| Refusal::NoSession(session.clone()))?.board;
+            let revision = board.revision();
+            (service.export(board).await?, revision, None)
+        }
+    };
     while let Some(lines) = export.next().await? {
         answer.lines(&lines).await?;
     }
-    done(&Told { sessions: None, revision })
+    done(&Told { sessions: None, revision: Some(revision), head })
 }
 
 pub(super) async fn import(
@@ -81,7 +91,8 @@ pub(super) async fn import(
     };
     match service.adopt_import(terms, imported, None).await? {
         Reply::Now(receipt) => {
-            done(&Told { sessions: None, revision: Some(receipt.board.revision()) })
+            let revision = Some(receipt.board.revision());
+            done(&Told { sessions: None, revision, head: None })
         }
         // Only a write with a key can be one that was answered before.
         Reply::Before(_) => Err(ServiceError::Fault.into()),

@@ -3,22 +3,25 @@
 use axum::body::Body;
 use axum::response::Response;
 
-use super::answer::NDJSON;
+use super::answer::{Answer, NDJSON};
 use super::body::{linger, media_type, unsupported};
 use super::docs;
-use super::etag::{Rendering, Resource};
+use super::etag::{Rendering, Resource, Tag};
 use super::path::{SessionPath, session_url};
 use super::problem::Problem;
 use super::read::{Early, Reading};
 use super::shaped::WrittenBody;
 use super::stream::{self, Pieces};
 use super::write::Writing;
-use crate::service::{Export, Published, ServiceError};
+use crate::board::SessionName;
+use crate::service::{Cut, Export, Published, ServiceError};
 
 /// Take a session's archive out
 ///
 /// All that is kept of it, its images included, a line each: what it begins with, and every commit since. It
-/// is of one moment. An archive without its last line, `{"end":…}`, broke off.
+/// is of one moment. An archive without its last line, `{"end":…}`, broke off. Of a damaged session it has what
+/// could be read: then `head` in its last line is the session's last revision, and `Blackboard-Revision` the last
+/// one in the archive.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/archive", operation_id = "get_archive", tag = "history",
     params(docs::InSession, docs::MinRevision, docs::WaitQuery, docs::IfNoneMatch),
@@ -33,6 +36,9 @@ pub(super) async fn get(
     mut reading: Reading,
 ) -> Result<Response, Early> {
     reading.caller.sees_all_memories()?;
+    if let Err(ServiceError::Damaged) = reading.service.published(&session).await {
+        return damaged(&session, reading).await;
+    }
     // It is another one where less of the past is kept.
     let rendering = |now: &Published| {
         let rendering = Rendering::of(Resource::Session, now.board.version());
@@ -40,6 +46,20 @@ pub(super) async fn get(
     };
     let (answer, Published { board, .. }) = reading.published(&session, rendering).await?;
     let export = reading.service.export(board).await?;
+    Ok(answer.body(NDJSON, stream::body(export).await?))
+}
+
+/// What can be read of a session that is not served.
+async fn damaged(session: &SessionName, mut reading: Reading) -> Result<Response, Early> {
+    // There is nothing to wait for.
+    for waits in ["min_revision", "wait"] {
+        reading.params.text(waits)?;
+    }
+    std::mem::take(&mut reading.params).finish()?;
+    let (export, Cut { version, revision, .. }) = reading.service.export_damaged(session).await?;
+    let rendering = Rendering::of(Resource::Session, version);
+    let rendering = rendering.in_format(format!("archive up to {revision}"));
+    let answer = Answer::of(revision).tag(&Tag::of(reading.service.epoch(), &rendering, ""));
     Ok(answer.body(NDJSON, stream::body(export).await?))
 }
 
@@ -57,7 +77,7 @@ impl Pieces for Export {
 
 /// Take an archive in
 ///
-/// It makes the session, whose revisions go on from the archive's. All claims are over in it, and all keys
+/// It makes the session, whose revisions go on from the archive's. A damaged session of this name is replaced. All claims are over in it, and all keys
 /// forgotten. An archive that was changed or cut off is refused whole, with the line.
 #[utoipa::path(
     put, path = "/v1/sessions/{session}/archive", operation_id = "put_archive", tag = "history",

@@ -32,7 +32,7 @@ impl HealthBody {
         let threads_down: Vec<_> = down.map(|(name, _)| name).collect();
         let is_degraded = status == "ok" && !threads_down.is_empty();
         let status = if is_degraded { "degraded" } else { status };
-        Self { status, damaged_sessions: service.damage().len(), threads_down }
+        Self { status, damaged_sessions: service.damaged(), threads_down }
     }
 }
 

@@ -26,7 +26,7 @@ use super::wait::Listed;
 use super::write::Writing;
 use crate::auth::{Caller, Scope};
 use crate::board::{Command, Extent, Life, SessionName, Summary};
-use crate::service::{Published, Service};
+use crate::service::{Listed as ListedSession, Published, Service};
 
 /// How many sessions a list has, unless it is asked for more or fewer.
 const LIST_DEFAULT: usize = 100;
@@ -66,6 +66,53 @@ pub(super) struct SessionBody {
     settings: SettingsBody,
     /// Labels to find it by.
     labels: BTreeMap<String, String>,
+    /// True in a list where its stored history is damaged: it is not served, and what is said of it here is as
+    /// far as its history could be read. It can be deleted, taken out as an archive up to the damage, and
+    /// replaced by an archive.
+    #[serde(skip_serializing_if = "is_false")]
+    #[schema(required = false)]
+    damaged: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+const fn is_false(flag: &bool) -> bool {
+    !*flag
+}
+
+/// A damaged session of which nothing but its name could be read.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct UnreadBody {
+    /// Its name.
+    #[schema(example = "sess_12345")]
+    session: String,
+    /// Its last commit, as far as the store knows.
+    revision: u64,
+    /// Always true.
+    damaged: bool,
+}
+
+/// A session in a list.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+pub(super) enum ListedBody {
+    /// It could be read, or a part of it.
+    Known(Box<SessionBody>),
+    /// Nothing but its name could be read.
+    Unread(UnreadBody),
+}
+
+impl ListedBody {
+    fn seen_by(caller: &Caller, listed: &ListedSession) -> Self {
+        let ListedSession { summary, is_damaged } = listed;
+        match SessionBody::seen_by(caller, summary) {
+            Some(body) => Self::Known(Box::new(SessionBody { damaged: *is_damaged, ..body })),
+            None => Self::Unread(UnreadBody {
+                session: summary.name.to_string(),
+                revision: summary.extent.revision.0,
+                damaged: *is_damaged,
+            }),
+        }
+    }
 }
 
 /// How many entries each log of the board has.
@@ -85,7 +132,7 @@ pub(super) struct Counts {
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct SessionPage {
     /// At most as many as asked for.
-    sessions: Vec<SessionBody>,
+    sessions: Vec<ListedBody>,
     /// Where to go on, as `after`; null where nothing was listed yet.
     #[schema(required)]
     next: Option<String>,
@@ -137,6 +184,7 @@ impl SessionBody {
             updated_at: summary.updated_at.to_string(),
             settings: SettingsBody::from(&*life.settings),
             labels: (*life.labels).clone(),
+            damaged: false,
         })
     }
 }
@@ -178,16 +226,15 @@ impl SessionsQuery {
 
     fn page(&self, service: &Service, caller: &Caller) -> SessionPage {
         let Self { limit, after, prefix, labels } = self;
-        let shown = |name: &SessionName, life: &Life| caller.reaches(name) && has(life, labels);
+        let shown = |name: &SessionName, life: Option<&Life>| {
+            caller.reaches(name) && life.map_or(labels.is_empty(), |life| has(life, labels))
+        };
         let mut found = service.list(after.clone(), prefix, limit + 1, shown);
         let more = found.len() > *limit;
         found.truncate(*limit);
-        let next = found.last().map(|summary| &summary.name).or(after.as_ref());
+        let next = found.last().map(|found| &found.summary.name).or(after.as_ref());
         SessionPage {
-            sessions: found
-                .iter()
-                .filter_map(|found| SessionBody::seen_by(caller, found))
-                .collect(),
+            sessions: found.iter().map(|found| ListedBody::seen_by(caller, found)).collect(),
             next: next.map(ToString::to_string),
             more,
         }
@@ -293,7 +340,7 @@ pub(super) async fn put(mut writing: Writing, body: Body) -> Result<Response, Pr
 
 /// Delete a session with all it has
 ///
-/// A session made again under its name goes on from its last revision.
+/// A session made again under its name goes on from its last revision. A damaged session can be deleted too.
 #[utoipa::path(
     delete, path = "/v1/sessions/{session}", operation_id = "delete_session", tag = "sessions",
     params(docs::InSession, docs::Removes),

@@ -160,7 +160,11 @@ impl Writing {
     fn terms(&self, resource: &Resource) -> Result<Terms, Problem> {
         // Its body may have taken long.
         still_may(&self.caller, self.service.now())?;
-        let session = self.service.extent(&self.session)?.map(|extent| extent.session);
+        let session = match self.service.extent(&self.session) {
+            // The writer says what can be done with it.
+            Err(ServiceError::Damaged) => None,
+            extent => extent?.map(|extent| extent.session),
+        };
         Ok(Terms {
             session: self.session.clone(),
             condition: condition(&self.headers, self.service.epoch(), session, resource)?,

@@ -193,6 +193,10 @@ impl Store for Cramped {
         self.store.discard(session)
     }
 
+    fn forget(&self, session: SessionId) -> Result<(), StoreError> {
+        self.store.forget(session)
+    }
+
     fn put_blob(&self, session: SessionId, digest: Digest, bytes: &[u8]) -> Result<(), StoreError> {
         self.store.put_blob(session, digest, bytes)
     }

@@ -56,7 +56,6 @@ async fn a_damaged_session_is_set_aside_and_the_others_are_served() {
     };
     refused(service.published_here(&name("hurt")).map(drop));
     refused(service.receipt(request("hurt", "{}"), vec![]).await.map(drop));
-    refused(service.receipt(write_to("hurt", Command::DeleteSession), vec![]).await.map(drop));
     let (write, images) = screenshot("hurt", b"more".to_vec());
     refused(service.receipt(write, images).await.map(drop));
 
@@ -79,6 +78,55 @@ async fn a_damaged_session_is_set_aside_and_the_others_are_served() {
         })
         .unwrap();
     assert_eq!(blobs, 3, "its images may be all that is left of it");
+}
+
+#[tokio::test]
+async fn a_session_that_the_start_found_damaged_is_deleted_for_good() {
+    let dir = TempDir::new().unwrap();
+    three_sessions(dir.path()).await;
+    flip_a_bit(dir.path(), 5);
+    let service = start_unsettled(dir.path());
+    assert_eq!(service.damaged(), 1);
+    let deleted = service.receipt(write_to("hurt", Command::DeleteSession), vec![]).await.unwrap();
+    assert_eq!((deleted.board.revision(), service.damaged()), (Revision(3), 0));
+    stop(service).await;
+    for _ in 0..2 {
+        let service = start_unsettled(dir.path());
+        assert!(service.damage().is_empty() && service.damaged() == 0);
+        assert!(service.published_here(&name("hurt")).unwrap().is_none());
+        stop(service).await;
+    }
+    let store = open(dir.path());
+    while store.idle() {}
+    drop(store);
+    let rows = "SELECT count(*) FROM journal WHERE id IN (2, 5)";
+    assert_eq!(database(dir.path()).query_one(rows, [], |row| row.get(0)), Ok(0));
+    assert!(check(&*open(dir.path())).unwrap().is_sound());
+}
+
+#[tokio::test]
+async fn a_deletion_that_was_stopped_half_way_is_completed_by_the_next_start() {
+    let dir = TempDir::new().unwrap();
+    three_sessions(dir.path()).await;
+    flip_a_bit(dir.path(), 5);
+    let journal: Vec<(i64, Vec<u8>, i64, Vec<u8>)> = {
+        let database = database(dir.path());
+        let mut select = database.prepare("SELECT * FROM journal WHERE id IN (2, 5)").unwrap();
+        let rows = select.query_map([], |row| row.try_into()).unwrap();
+        rows.map(Result::unwrap).collect()
+    };
+    let service = start_unsettled(dir.path());
+    service.receipt(write_to("hurt", Command::DeleteSession), vec![]).await.unwrap();
+    stop(service).await;
+    stop(start_unsettled(dir.path())).await;
+    for row in journal {
+        let insert = "INSERT OR REPLACE INTO journal VALUES (?1, ?2, ?3, ?4)";
+        assert_eq!(database(dir.path()).execute(insert, row).unwrap(), 1);
+    }
+    let service = start_unsettled(dir.path());
+    assert_eq!((service.damage().len(), service.damaged()), (0, 0));
+    assert!(service.published_here(&name("hurt")).unwrap().is_none());
+    stop(service).await;
 }
 
 #[tokio::test]

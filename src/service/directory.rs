@@ -26,6 +26,8 @@ pub(super) struct Directory {
     names: RwLock<BTreeSet<SessionName>>,
     /// Those of them that have questions without an answer, for the inbox: it looks at no other session.
     asking: RwLock<BTreeSet<SessionName>>,
+    /// Those whose stored history cannot be read, the only count of them.
+    damaged: RwLock<BTreeSet<SessionName>>,
     /// All of them by identity.
     identities: Identities,
 }
@@ -37,6 +39,7 @@ impl Directory {
             hasher: RandomState::new(),
             names: RwLock::default(),
             asking: RwLock::default(),
+            damaged: RwLock::default(),
             identities: Identities::default(),
         }
     }
@@ -94,6 +97,7 @@ impl Directory {
         let exists = published.board.life().is_some();
         let asks = exists && !published.board.asked().open().is_empty();
         let session = self.show(name, published, commits, held);
+        note(&self.damaged, name, false);
         self.list(name, exists);
         self.note_asking(name, asks);
         session
@@ -135,11 +139,24 @@ impl Directory {
     pub(super) fn insert(&self, session: Arc<Session>, exists: bool) {
         let name = session.name().clone();
         let asks = exists && !session.is_damaged() && session.shown().asks();
-        self.list(&name, exists);
+        note(&self.damaged, &name, session.is_damaged());
+        self.list(&name, exists || session.is_damaged());
         self.note_asking(&name, asks);
         if let Some(shard) = self.shard(&name) {
             shard.write().insert(name, session);
         }
+    }
+
+    /// Sets a session aside whose stored history cannot be read.
+    pub(super) fn set_aside(&self, session: &Session) {
+        note(&self.damaged, session.name(), true);
+        note(&self.asking, session.name(), false);
+        session.spoil();
+    }
+
+    /// How many sessions are set aside.
+    pub(super) fn damaged(&self) -> usize {
+        self.damaged.read().len()
     }
 
     /// Visits every session. Whoever looks one up meanwhile may wait for the visits of a shard.

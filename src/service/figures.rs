@@ -50,21 +50,25 @@ impl Service {
         self.inner.supervisor.threads()
     }
 
-    /// The sessions whose stored history could not be read; they are not served.
+    /// The damage that the start found.
     #[must_use]
     pub fn damage(&self) -> &[Damage] {
         &self.inner.damage
+    }
+
+    /// How many sessions are not served because their stored history is damaged, whenever that was found.
+    #[must_use]
+    pub fn damaged(&self) -> usize {
+        self.inner.directory.damaged()
     }
 
     /// Looks how much there is of everything. It visits each session, and asks for the files' length: for a
     /// thread that may block.
     #[must_use]
     pub fn figures(&self) -> Figures {
-        let (mut hot, mut cold, mut damaged, mut image_bytes) = (0, 0, 0, 0);
+        let (mut hot, mut cold, mut image_bytes) = (0, 0, 0);
         self.inner.directory.visit(|session| {
-            if session.is_damaged() {
-                damaged += 1;
-            } else if session.exists() {
+            if session.exists() && !session.is_damaged() {
                 match session.shown() {
                     Shown::Hot(published) => {
                         hot += 1;
@@ -80,7 +84,7 @@ impl Service {
         Figures {
             hot,
             cold,
-            damaged,
+            damaged: self.damaged(),
             resident_bytes: self.inner.memory.held(),
             budget_bytes: self.inner.memory.budget(),
             image_bytes,

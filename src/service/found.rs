@@ -39,6 +39,14 @@ impl Found {
     pub(super) fn is_live(&self) -> bool {
         self.is_damaged || self.shown.life().is_some()
     }
+
+    /// Its name is known to have been at this revision.
+    pub(super) fn raise_to(&mut self, revision: Revision) {
+        if let Shown::Cold(summary) = &mut self.shown {
+            let summary = Arc::make_mut(summary);
+            summary.extent.revision = summary.extent.revision.max(revision);
+        }
+    }
 }
 
 /// All sessions on their way out of the store.
@@ -71,8 +79,10 @@ pub(super) fn find_all(
     finding.read_unsettled()?;
     finding.read_the_others()?;
     finding.compare_heads();
-    let found = finding.slots.into_values().filter_map(found).collect();
-    Ok((found, finding.damage))
+    let Finding { slots, heads, damage, .. } = finding;
+    let head = |session: &SessionId| heads.get(session).copied().unwrap_or_default();
+    let found = slots.into_iter().filter_map(|(session, slot)| found(slot, head(&session)));
+    Ok((found.collect(), damage))
 }
 
 impl Finding<'_> {
@@ -230,8 +240,8 @@ fn held(slot: &Slot) -> usize {
     }
 }
 
-/// A session that has a name.
-fn found(slot: Slot) -> Option<Found> {
+/// A session that has a name; a damaged one has its head, whatever could be read of it.
+fn found(slot: Slot, head: Revision) -> Option<Found> {
     match slot {
         Slot::Cold { summary, stored } => Some(Found {
             name: summary.name.clone(),
@@ -241,7 +251,11 @@ fn found(slot: Slot) -> Option<Found> {
             is_damaged: false,
         }),
         Slot::Open { loading, stored } if loading.damaged => {
-            let summary = loading.summary()?;
+            let mut summary = match loading.known {
+                Some(known) => Arc::unwrap_or_clone(known),
+                None => loading.summary()?,
+            };
+            summary.extent.revision = summary.extent.revision.max(head);
             let (name, snapshot_bytes) = (summary.name.clone(), summary.snapshot_bytes);
             let shown = Shown::Cold(Arc::new(summary));
             Some(Found { name, shown, snapshot_bytes, stored, is_damaged: true })

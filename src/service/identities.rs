@@ -65,6 +65,11 @@ impl Identities {
         known.insert(id, Known { whose, stored: Revision::default() });
     }
 
+    /// The store is about to forget a session.
+    pub(super) fn remove(&self, id: SessionId) {
+        self.0.lock().remove(&id);
+    }
+
     /// The stored summary of a session is no more what is known of it.
     pub(super) fn outdate(&self, id: SessionId) {
         if let Some(known) = self.0.lock().get_mut(&id) {

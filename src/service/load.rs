@@ -5,6 +5,7 @@
 //! aside whole; it is never guessed at.
 
 use std::io;
+use std::sync::Arc;
 
 use crate::board::stored::BaseReader;
 use crate::board::{
@@ -91,6 +92,8 @@ pub(super) struct Loading {
     /// The same when a snapshot was stored last.
     pub(super) snapshot_bytes: u64,
     pub(super) damaged: bool,
+    /// Of a damaged one, what was known of it before it was read.
+    pub(super) known: Option<Arc<Summary>>,
 }
 
 impl Loading {
@@ -101,7 +104,8 @@ impl Loading {
 
     /// A session that was read so far.
     pub(super) fn of(board: Board, name: Option<SessionName>, history_bytes: u64) -> Self {
-        Self { board, base: None, name, history_bytes, snapshot_bytes: 0, damaged: false }
+        let (snapshot_bytes, damaged, known) = (0, false, None);
+        Self { board, base: None, name, history_bytes, snapshot_bytes, damaged, known }
     }
 
     pub(super) fn damage(

@@ -11,6 +11,7 @@ use parking_lot::{Condvar, Mutex};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
+use super::directory::Directory;
 use super::error::ServiceError;
 use super::memory::Memory;
 use super::replay::{is_damage, replay_to_head};
@@ -38,6 +39,7 @@ pub(super) struct Loads {
 struct Shared {
     store: Arc<dyn Store>,
     memory: Arc<Memory>,
+    directory: Arc<Directory>,
     queue: Mutex<Queue>,
     asked: Condvar,
 }
@@ -108,9 +110,13 @@ impl Queue {
 }
 
 impl Loads {
-    pub(super) fn new(store: Arc<dyn Store>, memory: Arc<Memory>) -> Self {
+    pub(super) fn new(
+        store: Arc<dyn Store>,
+        memory: Arc<Memory>,
+        directory: Arc<Directory>,
+    ) -> Self {
         let (queue, asked) = (Mutex::default(), Condvar::new());
-        Self { shared: Arc::new(Shared { store, memory, queue, asked }) }
+        Self { shared: Arc::new(Shared { store, memory, directory, queue, asked }) }
     }
 
     /// Starts the threads.
@@ -231,22 +237,22 @@ impl Shared {
                 }
                 // What was read may have been forgotten meanwhile, or been another session's.
                 Err(_) if session.extent() != summary.extent => {}
-                Err(error) => return Err(spoil(session, &error)),
+                Err(error) => return Err(self.unloaded(session, &error)),
             }
         }
         Err(Unloaded::Overloaded)
     }
-}
 
-/// Sets a session aside whose history is damaged.
-fn spoil(session: &Session, error: &ServiceError) -> Unloaded {
-    let why = Chain(error);
-    tracing::error!(session = %session.name(), error = %why, "a board could not be read");
-    if !is_damage(error) {
-        return Unloaded::Failed;
+    /// Sets a session aside whose history is damaged.
+    fn unloaded(&self, session: &Session, error: &ServiceError) -> Unloaded {
+        let why = Chain(error);
+        tracing::error!(session = %session.name(), error = %why, "a board could not be read");
+        if !is_damage(error) {
+            return Unloaded::Failed;
+        }
+        self.directory.set_aside(session);
+        Unloaded::Damaged
     }
-    session.spoil();
-    Unloaded::Damaged
 }
 
 /// Where it lies, which tells it from all others while somebody has it.

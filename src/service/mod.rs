@@ -22,6 +22,7 @@ mod images;
 mod inbox;
 mod job;
 mod keeper;
+mod listing;
 mod load;
 mod loads;
 mod looks;
@@ -60,12 +61,13 @@ use std::sync::mpsc::SyncSender;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-pub use archive::{Export, Import, Imported};
+pub use archive::{Cut, Export, Import, Imported};
 pub use check::{Soundness, check};
 pub use clock::Clock;
 pub use error::ServiceError;
 pub use figures::Figures;
 pub use inbox::Asking;
+pub use listing::Listed;
 pub use load::{Damage, LoadError};
 pub use options::{Collection, MEMORY_BUDGET_DEFAULT, Options};
 pub use past::At;
@@ -80,7 +82,7 @@ pub use thumbnails::{
 pub use waker::{NOTICES_MAX, Notice};
 pub use watch::{COMMITS_AT_ONCE_MAX, Commits, Watch};
 
-use crate::board::{Answer, Board, Epoch, Extent, Json, Life, SessionName, Summary, Terms, Write};
+use crate::board::{Answer, Board, Epoch, Extent, Json, SessionName, Summary, Terms, Write};
 use crate::store::Store;
 use archive::Archives;
 use directory::Directory;
@@ -243,34 +245,6 @@ impl Service {
         Ok(exists.then_some(session))
     }
 
-    /// At most `limit` sessions after a name, in the order of names: of those whose name begins with
-    /// `prefix` and that `matches` lets through.
-    #[must_use]
-    pub fn list(
-        &self,
-        after: Option<SessionName>,
-        prefix: &str,
-        limit: usize,
-        matches: impl Fn(&SessionName, &Life) -> bool,
-    ) -> Vec<Arc<Summary>> {
-        const NAMES_AT_ONCE: usize = 1024;
-        let (mut found, mut after) = (Vec::new(), after);
-        while found.len() < limit {
-            let names = self.inner.directory.names(after.as_ref(), prefix, NAMES_AT_ONCE);
-            let Some(last) = names.last() else { break };
-            after = Some(last.clone());
-            for name in names {
-                if found.len() < limit
-                    && let Ok(Some(session)) = self.existing(&name)
-                    && session.shown().life().is_some_and(|life| matches(&name, life))
-                {
-                    found.push(session.summary());
-                }
-            }
-        }
-        found
-    }
-
     /// Carries out a write; the images that its items name come with it. Where it has a key, `keep`
     /// makes the answer that a repeat gets.
     ///
@@ -325,7 +299,11 @@ impl Service {
     pub async fn recall(&self, terms: &Terms) -> Result<Option<Json>, ServiceError> {
         let Some(key) = &terms.key else { return Ok(None) };
         let Some(session) = self.inner.directory.get(&terms.session) else { return Ok(None) };
-        let published = self.inner.loads.published(&session).await?;
+        let published = match self.inner.loads.published(&session).await {
+            // Which keys it knew is lost; the writer refuses all but what ends or replaces it.
+            Err(ServiceError::Damaged) => return Ok(None),
+            published => published?,
+        };
         recall(&published.board, key, self.inner.clock.now())
     }
 

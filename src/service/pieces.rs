@@ -79,12 +79,13 @@ impl Slot {
         revision: Revision,
         cause: DamageCause,
     ) -> Damage {
-        let name = match self {
-            Self::Unread { name, .. } => name.clone(),
-            Self::Cold { summary, .. } => Some(summary.name.clone()),
+        let (name, known) = match self {
+            Self::Unread { name, .. } => (name.clone(), None),
+            Self::Cold { summary, .. } => (Some(summary.name.clone()), Some(Arc::clone(summary))),
             Self::Open { loading, .. } => return loading.damage(None, revision, cause),
         };
         let mut loading = Box::new(Loading::of(Board::absent(session, revision), name, 0));
+        loading.known = known;
         let damage = loading.damage(None, revision, cause);
         *self = Self::Open { loading, stored: Revision::default() };
         damage

@@ -18,6 +18,9 @@ const REPLAY_TRIES_MAX: usize = 8;
 /// What is read at once for a replay.
 pub(super) const REPLAY_PAGE: PageMax = PageMax { commits: 1024, bytes: 4 << 20 };
 
+/// The next commit alone.
+const ONE: PageMax = PageMax { commits: 1, bytes: 1 };
+
 /// The commits after a revision, each with the bytes of its frame. One that does not follow the one
 /// before it was forgotten meanwhile.
 pub(super) fn framed(
@@ -93,7 +96,6 @@ pub(super) fn oldest_stored(
     store: &dyn Store,
     session: SessionId,
 ) -> Result<Revision, ServiceError> {
-    const ONE: PageMax = PageMax { commits: 1, bytes: 1 };
     if let Some(base) = store.base(session) {
         return Ok(base);
     }
@@ -143,6 +145,31 @@ fn follow(
     // The numbers between a history and the name that it came to were never revisions of it.
     let rejected = Rejected::NoRevision { revision };
     Err(ServiceError::Rejected { rejected, revision: None })
+}
+
+/// The board of a damaged history as far as it can be read.
+pub(super) fn sound_part(store: &dyn Store, session: SessionId) -> Result<Board, ServiceError> {
+    let mut board = beginning(store, session, oldest_stored(store, session)?)?;
+    let mut max = REPLAY_PAGE;
+    loop {
+        let page = match store.commits(session, board.revision(), max).map_err(ServiceError::from) {
+            Ok(page) if page.is_empty() => return Ok(board),
+            Ok(page) => page,
+            // What comes before the damage may still be read, one by one.
+            Err(error) if is_damage(&error) && max != ONE => {
+                max = ONE;
+                continue;
+            }
+            Err(error) if is_damage(&error) => return Ok(board),
+            Err(error) => return Err(error),
+        };
+        for (revision, frame) in page {
+            let read = decode(session, revision, &frame);
+            if read.and_then(|commit| go_on(&mut board, &commit)).is_err() {
+                return Ok(board);
+            }
+        }
+    }
 }
 
 /// Applies a stored commit, if it follows.

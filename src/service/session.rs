@@ -127,7 +127,7 @@ impl Session {
         &self.name
     }
 
-    /// Its stored history cannot be read; it serves nothing and takes nothing from now on.
+    /// Its stored history cannot be read; until it is deleted or replaced it serves nothing and takes nothing.
     pub(super) fn spoil(&self) {
         self.damaged.store(true, Ordering::Release);
     }
@@ -184,6 +184,8 @@ impl Session {
                 self.note_snapshot(0);
             }
             *self.shown.write() = Shown::Hot(published);
+            // Of a damaged session nothing is published but its end, or what replaces it.
+            self.damaged.store(false, Ordering::Release);
             former
         })
     }

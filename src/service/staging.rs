@@ -9,16 +9,19 @@ use super::loads::Loads;
 use super::session::{Published, Session, Weighed};
 use super::{Receipt, Reply};
 use crate::board::{
-    Board, COMMIT_BYTES_MAX, Command, Commit, Decision, Frame, Json, Kept, Key, Moment, Nonce,
-    Rejected, Revision, SessionId, Timestamp, apply, decide, expire, stored,
+    Board, COMMIT_BYTES_MAX, Command, Commit, Decision, Extent, Frame, Json, Kept, Key, Moment,
+    Nonce, Rejected, Revision, SessionId, Timestamp, apply, decide, decide_unread, expire, stored,
 };
 use crate::store::Run;
 
 /// A session's part of a batch.
 pub(super) struct Staging {
-    session: Option<Arc<Session>>,
     /// Whether its board could not be read.
     is_unread: bool,
+    /// The identity of a damaged session, which takes nothing but its end or what replaces it.
+    damaged: Option<SessionId>,
+    /// The damaged one that is not the name's any more.
+    replaced: Option<SessionId>,
     head: Revision,
     board: Arc<Board>,
     history_bytes: u64,
@@ -74,16 +77,25 @@ impl Verdict {
 impl Staging {
     /// Begins with what is published; a name without a session has an empty board. A board that is not in
     /// memory, although it should be by now, is read here.
-    pub(super) fn of(session: Option<Arc<Session>>, loads: &Loads) -> Self {
-        let published = session.as_ref().map(|session| loads.published_here(session));
+    pub(super) fn of(session: Option<&Session>, loads: &Loads) -> Self {
+        let published = session.map(|session| loads.published_here(session));
         // One that cannot be read takes nothing; if that is for good, its session is set aside by now.
         let is_unread = matches!(published, Some(Err(_)));
         let published = published.and_then(Result::ok).unwrap_or_else(Published::nothing);
+        let damaged = session.filter(|session| is_unread && session.is_damaged());
+        let damaged = damaged.map(Session::extent);
+        let board = match damaged {
+            Some(Extent { revision, .. }) => {
+                Arc::new(Board::absent(published.board.id(), revision))
+            }
+            None => published.board,
+        };
         Self {
-            session,
             is_unread,
-            head: published.board.revision(),
-            board: published.board,
+            damaged: damaged.map(|extent| extent.session),
+            replaced: None,
+            head: board.revision(),
+            board,
             history_bytes: published.history_bytes,
             frames: Vec::new(),
             commits: Vec::new(),
@@ -151,7 +163,12 @@ impl Staging {
     }
 
     pub(super) fn is_damaged(&self) -> bool {
-        self.session.as_ref().is_some_and(|session| session.is_damaged())
+        self.damaged.is_some()
+    }
+
+    /// The damaged session in whose place there is another one now.
+    pub(super) fn replaced(&self) -> Option<SessionId> {
+        self.replaced
     }
 
     /// Decides a command, and stages its commit.
@@ -160,8 +177,8 @@ impl Staging {
     }
 
     fn carry_out(&mut self, order: &Order, moment: Moment<'_>) -> Result<Verdict, WriterError> {
-        if self.is_damaged() {
-            return Err(ServiceError::Damaged.into());
+        if self.damaged.is_some() {
+            return self.carry_out_unread(order, moment);
         }
         if self.is_unread {
             return Err(ServiceError::Fault.into());
@@ -172,11 +189,34 @@ impl Staging {
             return Ok(Verdict::Recalled(answer));
         }
         let board = self.board_for(order)?;
-        let decision = decide(&board, &order.write, moment).map_err(|rejected| {
-            let revision =
-                (!matches!(rejected, Rejected::NoSession { .. })).then(|| board.revision());
-            ServiceError::Rejected { rejected, revision }
-        })?;
+        let decision = decide(&board, &order.write, moment)
+            .map_err(|rejected| refused(rejected, board.revision()))?;
+        self.take(order, decision)
+    }
+
+    /// A damaged session can be ended, and replaced by a history that comes from elsewhere: its own takes no
+    /// commit, so both are under another identity.
+    fn carry_out_unread(
+        &mut self,
+        order: &Order,
+        moment: Moment<'_>,
+    ) -> Result<Verdict, WriterError> {
+        let (head, write) = (self.board.revision(), &order.write);
+        let decision = if matches!(write.command, Command::DeleteSession) {
+            decide_unread(super::new_session_id(), head, write, moment)
+        } else if matches!(write.command, Command::Adopt { .. }) {
+            decide(&*self.board_for(order)?, write, moment)
+        } else {
+            return Err(ServiceError::Damaged.into());
+        };
+        let verdict = self.take(order, decision.map_err(|rejected| refused(rejected, head))?)?;
+        self.replaced = self.damaged.take();
+        self.is_unread = false;
+        Ok(verdict)
+    }
+
+    /// Stages what was decided.
+    fn take(&mut self, order: &Order, decision: Decision) -> Result<Verdict, WriterError> {
         // Images were left out for a session that drops them, and now it does not: they come first.
         if order.images_in.is_none() && decision.commit.as_ref().is_some_and(Commit::names_images) {
             return Err(WriterError::Moved);
@@ -245,6 +285,11 @@ fn framed(session: SessionId, commit: &Commit) -> Result<Vec<u8>, ServiceError> 
         ServiceError::Fault
     })?;
     Frame::encode(session, commit.revision, &body).map_err(|_| too_large(body.len()))
+}
+
+fn refused(rejected: Rejected, head: Revision) -> ServiceError {
+    let revision = (!matches!(rejected, Rejected::NoSession { .. })).then_some(head);
+    ServiceError::Rejected { rejected, revision }
 }
 
 /// Keeps with a keyed write's commit what it is answered; without an answer there is no such commit.

@@ -32,7 +32,7 @@ use super::writer::Writer;
 use super::{
     Clock, Damage, Inner, LoadError, Options, QUEUE_BYTES_MAX, QUEUE_WRITES_MAX, Service, Tending,
 };
-use crate::board::{Policy, SessionId, SessionName, Timestamp};
+use crate::board::{Extent, Policy, Revision, SessionId, SessionName, Timestamp};
 use crate::store::Store;
 
 /// How many forks and purges may wait for those before them.
@@ -92,7 +92,7 @@ impl Service {
         let bases = Arc::new(Turns::new(1, BASES_WAITING_MAX));
         let activity = Arc::new(Activity::default());
         let (wake_ups, waker) = Waker::start(Arc::clone(&bells), &supervisor)?;
-        let loads = Loads::new(Arc::clone(&store), Arc::clone(&memory));
+        let loads = Loads::new(Arc::clone(&store), Arc::clone(&memory), Arc::clone(&directory));
         let gathers = qa_session.as_ref().map(|qa| qa.name.clone());
         let mut writer = Writer {
             jobs: queue,
@@ -193,6 +193,7 @@ fn find(
     if let Some(index) = damage.iter().position(|damage| damage.name.is_none()) {
         return Err(LoadError::Nameless(damage.swap_remove(index)));
     }
+    forget_replaced(store, &mut found, &mut damage);
     let mut known = Known { damage, ..Known::default() };
     // Of two sessions of one name the one that exists stands, else the last one.
     found.sort_by_cached_key(|found| (!found.is_live(), Reverse(found.shown.extent().revision)));
@@ -205,6 +206,36 @@ fn find(
         add(found, directory, memory, &mut known);
     }
     Ok(known)
+}
+
+/// Forgets damaged sessions that were deleted or replaced: their names have later sessions, and only a stop came
+/// between. Any other damaged one is at the last revision that its name is known to have had.
+fn forget_replaced(store: &dyn Store, found: &mut Vec<Found>, damage: &mut Vec<Damage>) {
+    let mut latest: HashMap<SessionName, (Option<SessionId>, Revision)> = HashMap::new();
+    let damaged = found.iter().filter(|found| found.is_damaged);
+    latest.extend(damaged.map(|found| (found.name.clone(), Default::default())));
+    for sound in found.iter().filter(|found| !found.is_damaged) {
+        let Extent { session, revision, .. } = sound.shown.extent();
+        if let Some(last) = latest.get_mut(&sound.name).filter(|last| last.1 < revision) {
+            *last = (Some(session), revision);
+        }
+    }
+    found.retain_mut(|found| {
+        let Some(&(later, revision)) = latest.get(&found.name).filter(|_| found.is_damaged) else {
+            return true;
+        };
+        let Extent { session, revision: own, .. } = found.shown.extent();
+        // A row that is damaged may tell a revision that is too low; identities are in the order of time.
+        if own >= revision || Some(session) >= later {
+            found.raise_to(revision);
+            return true;
+        }
+        damage.retain(|damage| damage.session != session);
+        if let Err(error) = store.forget(session) {
+            tracing::warn!(%session, %error, "a damaged session was left behind");
+        }
+        false
+    });
 }
 
 fn add(found: Found, directory: &Directory, memory: &Memory, known: &mut Known) {

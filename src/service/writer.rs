@@ -32,7 +32,7 @@ use super::staging::{Staging, Verdict};
 use super::sweep::Cold;
 use super::thumbnails::Thumbnails;
 use super::waker::{Bells, Notice, WakeUp, memory_of};
-use crate::board::{Item, Moment, Nonce, Policy, Rejected, SessionName, Timestamp};
+use crate::board::{Item, Moment, Nonce, Policy, Rejected, SessionId, SessionName, Timestamp};
 use crate::metrics;
 use crate::store::{Outcome, Run, Store};
 
@@ -186,7 +186,7 @@ impl Writer {
         name: &SessionName,
         now: Timestamp,
     ) -> &'a mut Staging {
-        let begin = || Staging::of(self.directory.get(name), &self.loads);
+        let begin = || Staging::of(self.directory.get(name).as_deref(), &self.loads);
         let staging = staged.entry(name.clone()).or_insert_with(begin);
         expire(staging, now, usize::MAX);
         staging
@@ -302,12 +302,28 @@ impl Writer {
             // The waker ends after the writer.
             self.wake_ups.send(WakeUp { session, notice, asked }).ok();
         }
+        if let Some(damaged) = staging.replaced() {
+            self.forget(damaged);
+        }
         if let Some(session) = gone {
             if let Err(error) = self.store.remove_blobs(session) {
                 tracing::warn!(%session, %error, "the images of a deleted session were left behind");
             }
             self.thumbnails.forget(session);
         }
+    }
+}
+
+impl Writer {
+    /// Forgets a damaged session, whose name has another history by now. Where that fails the next start does it.
+    fn forget(&self, damaged: SessionId) {
+        self.directory.identities().remove(damaged);
+        for gone in [self.store.forget(damaged), self.store.remove_blobs(damaged)] {
+            if let Err(error) = gone {
+                tracing::warn!(session = %damaged, %error, "a damaged session was left behind");
+            }
+        }
+        self.thumbnails.forget(damaged);
     }
 }
 

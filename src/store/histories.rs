@@ -74,6 +74,8 @@ pub(super) enum Front {
 #[derive(Debug, Default)]
 pub(super) struct Histories {
     of: HashMap<SessionId, History>,
+    /// The rows in the journal that have no place in their history, since they are damaged.
+    strays: Vec<(SessionId, JournalId)>,
     /// How many bytes of frames the journal has.
     journal_bytes: u64,
 }
@@ -201,8 +203,20 @@ impl Histories {
         if history.is_forgotten(id) {
             return false;
         }
-        history.append(revision, id);
+        if !history.append(revision, id) {
+            self.strays.push((session, id));
+        }
         true
+    }
+
+    /// The rows of a session that have no place in its history, from now on not there.
+    pub(super) fn take_strays(&mut self, session: SessionId) -> Vec<JournalId> {
+        self.strays.extract_if(.., |(whose, _)| *whose == session).map(|(_, id)| id).collect()
+    }
+
+    /// How the history begins.
+    pub(super) fn in_force(&self, session: SessionId) -> Beginning {
+        self.of.get(&session).map(|history| history.beginning).unwrap_or_default()
     }
 
     /// A row that was written.
@@ -266,11 +280,14 @@ impl Histories {
 }
 
 impl History {
-    /// A row that does not ascend is damaged, and has no place; who replays finds it.
-    fn append(&mut self, revision: Revision, id: JournalId) {
-        if revision > self.settled && self.rows.get_or_insert_default().push(revision, id) {
+    /// A row that does not ascend is damaged, and has no place; who replays finds it. Whether it has one.
+    fn append(&mut self, revision: Revision, id: JournalId) -> bool {
+        let has_place =
+            revision > self.settled && self.rows.get_or_insert_default().push(revision, id);
+        if has_place {
             self.standing.head = Some(revision);
         }
+        has_place
     }
 
     fn is_forgotten(&self, id: JournalId) -> bool {

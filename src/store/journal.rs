@@ -27,8 +27,8 @@ const BATCHES_PER_SWEEP: u32 = 16;
 pub(super) struct Journal {
     pub(super) database: Database,
     /// Read by all, written only here.
-    histories: Arc<RwLock<Histories>>,
-    garbage: Garbage,
+    pub(super) histories: Arc<RwLock<Histories>>,
+    pub(super) garbage: Garbage,
     last: JournalId,
     /// All rows up to this one are settled, or cannot be.
     settled: JournalId,
@@ -207,18 +207,6 @@ impl Journal {
         })?;
         begin(&mut self.histories.write(), &mut self.garbage, session);
         Ok(Outcome::Appended)
-    }
-
-    /// Forgets a staged history. Its row says that it is nobody's until all else of it is deleted, so
-    /// that a crash changes nothing.
-    pub(super) fn discard(&mut self, session: SessionId) {
-        let mut histories = self.histories.write();
-        if histories.standing(session).owner == Owner::Staged {
-            let (rows, base) = histories.discard(session);
-            self.garbage.add(session, rows, base);
-            self.garbage.add_past(session, REVISION_END);
-            self.garbage.add_discarded(session);
-        }
     }
 
     /// Deletes some of what is forgotten if the writer has been busy for long.

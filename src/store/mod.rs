@@ -11,6 +11,7 @@ mod blobs;
 mod condition;
 mod database;
 mod disk;
+mod disowning;
 mod epoch;
 mod error;
 mod histories;
@@ -123,9 +124,8 @@ pub trait Store: Send + Sync {
     ///
     /// Where all is settled already it keeps house as [`idle`](Self::idle) does. Whether more is left to be
     /// done. A history that changed otherwise meanwhile, by a base or an adoption, is settled the next time;
-    /// commits whose rows are damaged stay where they are.
-    ///
-    /// Who appends meanwhile waits for one short transaction at most. Who settles second waits for the first.
+    /// commits whose rows are damaged stay where they are. Who appends meanwhile waits for one short transaction
+    /// at most, who settles second for the first.
     ///
     /// # Errors
     /// [`StoreError::Full`] if there is no room besides the reserve: nothing changed then.
@@ -156,8 +156,7 @@ pub trait Store: Send + Sync {
 
     /// Visits the frames of the session's last snapshot of a revision up to this one, in order, unless it is
     /// below the base; its revision, if there is one. A part that is damaged has no bytes, which no frame is.
-    /// If none is answered, what was visited is to be thrown away. It may be replaced meanwhile, and then
-    /// ends early.
+    /// If none is answered, what was visited is to be thrown away. Replaced meanwhile, it ends early.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -173,7 +172,6 @@ pub trait Store: Send + Sync {
     /// meanwhile is not held up; pages read one after another miss nothing and repeat nothing.
     ///
     /// Revisions may leave out numbers only in what was staged, and before an adopting run.
-    ///
     /// # Errors
     /// [`StoreError::Forgotten`] if the session's base is above `after`, also if it came there while the
     /// page was read; [`StoreError::DamagedRow`] or [`StoreError::DamagedSegment`] at one that is not where
@@ -200,9 +198,8 @@ pub trait Store: Send + Sync {
         visit: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
     ) -> Result<(), StoreError>;
 
-    /// Begins to bring in a history under an id that the store does not know: a base, or commits, which
-    /// are ordinary runs, or both, the base first. It is nobody's until a [`Run::adopts`] it; what was
-    /// not adopted is gone at the next start.
+    /// Begins to bring in a history under an id that the store does not know: a base, or commits by ordinary runs,
+    /// or both. It is nobody's until a [`Run::adopts`] it; what was not adopted is gone at the next start.
     ///
     /// # Errors
     /// [`StoreError::HistoryExists`] if the id is known; otherwise as [`put_base`](Self::put_base).
@@ -234,28 +231,29 @@ pub trait Store: Send + Sync {
     /// staged one. Setting what is set already is [`Outcome::Appended`].
     fn set_base(&self, session: SessionId, base: Revision) -> Outcome;
 
-    /// Forgets a staged history. Of a session's own, or of none, nothing.
-    ///
-    /// Its blobs are the caller's to [remove](Self::remove_blobs).
+    /// Forgets a staged history. Of a session's own, or of none, nothing. Its blobs are the caller's to
+    /// [remove](Self::remove_blobs).
     ///
     /// # Errors
     /// [`StoreError::Poisoned`] or [`StoreError::Closed`]; the next start forgets it.
     fn discard(&self, session: SessionId) -> Result<(), StoreError>;
 
+    /// Forgets a session's whole history in one durable step; its blobs are the caller's. It may use the reserve.
+    /// # Errors
+    /// As for [`discard`](Self::discard), and [`StoreError::Full`] if not even the reserve is left.
+    fn forget(&self, session: SessionId) -> Result<(), StoreError>;
+
     /// Keeps these bytes for the session; they are durable when it returns, whoever stored them.
-    ///
     /// # Errors
     /// [`StoreError::Full`] if there is no room; otherwise why they could not be made durable.
     fn put_blob(&self, session: SessionId, digest: Digest, bytes: &[u8]) -> Result<(), StoreError>;
 
     /// The bytes of a blob, verified.
-    ///
     /// # Errors
     /// [`StoreError::BlobMissing`] or [`StoreError::BlobDamaged`].
     fn blob(&self, session: SessionId, digest: Digest) -> Result<Vec<u8>, StoreError>;
 
     /// The bytes of a blob as they are read, which the caller is to verify.
-    ///
     /// # Errors
     /// [`StoreError::BlobMissing`].
     fn open_blob(
@@ -267,7 +265,6 @@ pub trait Store: Send + Sync {
     }
 
     /// Gives `to` the blob that `from` has; it is durable when it returns. A damaged blob stays a damaged one.
-    ///
     /// # Errors
     /// [`StoreError::BlobMissing`] if `from` does not have it; otherwise as [`put_blob`](Self::put_blob).
     fn link_blob(&self, from: SessionId, to: SessionId, digest: Digest) -> Result<(), StoreError>;
@@ -276,10 +273,9 @@ pub trait Store: Send + Sync {
     /// is asked, and until the blob is gone, nobody puts or links the same one: a put that ended before
     /// is to be known to it, and one that begins later stores the bytes again.
     ///
-    /// A crash may leave the blob. A poisoned store removes none: it does not know what names it.
-    ///
+    /// A crash may leave the blob.
     /// # Errors
-    /// [`StoreError::Poisoned`], or why it could not be removed.
+    /// [`StoreError::Poisoned`], since that does not know what names it, or why it could not be removed.
     fn remove_blob(
         &self,
         session: SessionId,
@@ -288,20 +284,17 @@ pub trait Store: Send + Sync {
     ) -> Result<bool, StoreError>;
 
     /// Removes all blobs of a session that is no more.
-    ///
     /// # Errors
     /// If some could not be removed.
     fn remove_blobs(&self, session: SessionId) -> Result<(), StoreError>;
 
     /// Removes the blobs of all other sessions, and what interrupted puts left. For the start, before
     /// the first put. A session that is damaged is live too: its blobs may be all that is left of it.
-    ///
     /// # Errors
     /// If some could not be removed.
     fn keep_blobs_of(&self, live: &HashSet<SessionId>) -> Result<(), StoreError>;
 
     /// Visits the blobs of a session, in no order, until `visit` breaks.
-    ///
     /// # Errors
     /// If they cannot be listed.
     fn blobs_of(
@@ -311,23 +304,20 @@ pub trait Store: Send + Sync {
     ) -> Result<(), StoreError>;
 
     /// Visits every blob, in no order, until `visit` breaks.
-    ///
     /// # Errors
     /// If they cannot be listed.
     fn blobs(&self, visit: &mut dyn FnMut(StoredBlob) -> ControlFlow<()>)
     -> Result<(), StoreError>;
 
     /// All tokens, in no order.
-    ///
     /// # Errors
     /// If they cannot be read.
     fn tokens(&self) -> Result<Vec<TokenRow>, StoreError>;
 
     /// Keeps a token in place of the one with its id, or forgets that one. It is synced, whatever the sync level is,
     /// and may use the reserve: a token must be revocable when the disk is full.
-    ///
     /// # Errors
-    /// As for [`discard`](Self::discard), and [`StoreError::Full`] if not even the reserve is left.
+    /// As for [`forget`](Self::forget).
     fn put_token(&self, id: uuid::Uuid, body: Option<&[u8]>) -> Result<(), StoreError>;
 
     /// The store's identity: another one after any stop that may have lost acknowledged commits.
@@ -341,7 +331,6 @@ pub trait Store: Send + Sync {
 
     /// Copies all of the store, of one moment after the call, into a directory that is absent or empty, while others
     /// read and write. It is there whole and durable, or not at all. Opened, it is another store, with another key.
-    ///
     /// # Errors
     /// [`StoreError::Occupied`] or [`StoreError::Within`] where it may not be, [`StoreError::Copying`] while another
     /// is made, [`StoreError::Full`], [`StoreError::Closed`] once it `is_over`, or why it cannot be made.
@@ -349,7 +338,6 @@ pub trait Store: Send + Sync {
 
     /// Lets somebody look at the store where it is, which others may change between two reads, or at a copy in
     /// the directory `scratch`, a store of its own that is gone afterwards.
-    ///
     /// # Errors
     /// As for [`back_up`](Self::back_up).
     fn look_at(
@@ -363,7 +351,6 @@ pub trait Store: Send + Sync {
     fn idle(&self) -> bool;
 
     /// Marks a clean stop. Nothing is written after it: an append's outcome is [`Outcome::Refused`].
-    ///
     /// # Errors
     /// [`StoreError::Poisoned`], or why the mark could not be made; the next start is then as after a crash.
     fn close(&self) -> Result<(), StoreError>;

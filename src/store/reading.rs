@@ -11,9 +11,10 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
 
 use super::bases::{self, HistoryRow};
+use super::histories::Base;
 use super::parts::REVISION_END;
 use super::schema::Source;
-use super::{JournalId, PageMax, Record, SqliteStore, StoreError, Stored, segments};
+use super::{JournalId, PageMax, Record, SqliteStore, StoreError, Stored, parts, segments};
 use crate::board::{Revision, SessionId};
 
 /// How many read at once; whoever comes then waits for a page's time.
@@ -121,6 +122,30 @@ impl SqliteStore {
             return Err(StoreError::DamagedSegment { session: Some(session), after });
         }
         Ok(page)
+    }
+
+    /// Visits the parts of a session's base, each in a transaction of its own.
+    pub(super) fn visit_base(
+        &self,
+        session: SessionId,
+        visit: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        let Some(Base { revision, parts }) = self.histories.read().base(session) else {
+            return Ok(());
+        };
+        for part in 0..parts {
+            let frame = self
+                .readers
+                .read(|connection| Ok(parts::BASE.read(connection, session, revision, part)?))?;
+            let Some(frame) = frame else {
+                self.histories.read().page(session, revision, 0)?;
+                return Err(StoreError::DamagedBase { session, revision, part });
+            };
+            if visit(&frame).is_break() {
+                break;
+            }
+        }
+        Ok(())
     }
 }
 

@@ -13,7 +13,7 @@ use super::blobs::Blobs;
 use super::condition::Condition;
 use super::database::Failure;
 use super::disk::Room;
-use super::histories::{Base, Histories};
+use super::histories::Histories;
 use super::journal::Journal;
 use super::lock::Lock;
 use super::reading::{self, Readers};
@@ -21,7 +21,7 @@ use super::schema::Source;
 use super::turns::Turns;
 use super::{
     Copied, FileBytes, Health, IsOver, Outcome, PageMax, Record, Run, SigningKey, Store,
-    StoreError, Stored, StoredBlob, StoredSession, SummaryRow, TokenRow, parts, summaries, tokens,
+    StoreError, Stored, StoredBlob, StoredSession, SummaryRow, TokenRow, summaries, tokens,
 };
 use crate::board::{Digest, Epoch, Revision, SessionId};
 use parking_lot::{Mutex, RwLock};
@@ -237,22 +237,7 @@ impl Store for SqliteStore {
         session: SessionId,
         visit: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
-        let Some(Base { revision, parts }) = self.histories.read().base(session) else {
-            return Ok(());
-        };
-        for part in 0..parts {
-            let frame = self
-                .readers
-                .read(|connection| Ok(parts::BASE.read(connection, session, revision, part)?))?;
-            let Some(frame) = frame else {
-                self.histories.read().page(session, revision, 0)?;
-                return Err(StoreError::DamagedBase { session, revision, part });
-            };
-            if visit(&frame).is_break() {
-                break;
-            }
-        }
-        Ok(())
+        self.visit_base(session, visit)
     }
 
     fn stage(&self, session: SessionId) -> Result<(), StoreError> {
@@ -279,6 +264,10 @@ impl Store for SqliteStore {
             journal.discard(session);
             Ok(())
         })
+    }
+
+    fn forget(&self, session: SessionId) -> Result<(), StoreError> {
+        self.write(|journal| journal.forget(session))
     }
 
     fn put_blob(&self, session: SessionId, digest: Digest, bytes: &[u8]) -> Result<(), StoreError> {

@@ -32,6 +32,7 @@ mod crash;
 mod crash_keys;
 mod crash_load;
 mod cut_events;
+mod damage;
 mod damaged_log;
 mod diff;
 mod documented_calls;

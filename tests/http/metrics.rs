@@ -9,7 +9,7 @@ use crate::harness::{Server, client};
 use crate::sse::Stream;
 
 /// The value of a series, by all that stands before it.
-fn value(text: &str, series: &str) -> Option<f64> {
+pub(crate) fn value(text: &str, series: &str) -> Option<f64> {
     let line = text.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
     line.map(|value| value.parse().unwrap_or_else(|_| panic!("{series} is {value}")))
 }

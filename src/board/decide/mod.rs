@@ -11,13 +11,15 @@ mod session;
 mod state;
 mod transaction;
 
+use std::sync::Arc;
+
 use super::apply::{apply_change, close};
 use super::bounds;
 use super::command::{Answer, Command, Edit, Moment, Policy, Write};
 use super::commit::{Change, Commit};
 use super::log::Stamp;
 use super::rejected::Rejected;
-use super::{Board, SessionName};
+use super::{Board, Revision, SessionId, SessionName, Timestamp};
 pub(super) use agents::check_fields;
 use claims::check_fence;
 use condition::check_condition;
@@ -68,6 +70,34 @@ pub fn decide(board: &Board, write: &Write, moment: Moment<'_>) -> Result<Decisi
         close(&mut after, commit);
     }
     Ok(Decision { commit, board: after, answer, existed })
+}
+
+/// Decides a write that ends a session whose history cannot be read, and of which only the name and the last
+/// revision are known. Under an identity of its own, `id`, the commit makes the session once more and ends it:
+/// it can be read without that history, and the name's revisions go on.
+///
+/// # Errors
+///
+/// As for [`decide`]; a condition on a tag is refused, since nobody knows the tags of what cannot be read.
+pub fn decide_unread(
+    id: SessionId,
+    head: Revision,
+    write: &Write,
+    moment: Moment<'_>,
+) -> Result<Decision, Rejected> {
+    let created = Change::Created {
+        name: write.terms.session.clone(),
+        settings: Arc::default(),
+        labels: Arc::default(),
+    };
+    let mut exists = Board::absent(id, head);
+    let stamp = Stamp { revision: head, at: Timestamp::default(), agent: None };
+    apply_change(&mut exists, &created, stamp);
+    let mut decision = decide(&exists, write, moment)?;
+    if let Some(commit) = &mut decision.commit {
+        commit.changes.insert(0, created);
+    }
+    Ok(decision)
 }
 
 /// A board with what a write has changed so far.

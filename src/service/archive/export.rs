@@ -11,10 +11,13 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc::{self, Receiver, Sender};
 
 use crate::board::stored::archive::{
-    Counts, Header, commit_line, end_line, header_line, image_line, part_line,
+    Counts, Header, commit_line, cut_end_line, cut_header_line, end_line, header_line, image_line,
+    part_line,
 };
 use crate::board::stored::decode_commit;
 use crate::board::{Board, Change, Commit, Digest, Frame, Revision, SessionId};
+use crate::service::holds::Hold;
+use crate::service::turns::Turn;
 use crate::service::{Published, Service, ServiceError};
 use crate::store::{PageMax, Store, StoreError};
 
@@ -78,12 +81,22 @@ impl Service {
         let hold = self.inner.holds.session(now.id());
         self.has_its_images(&now).await?;
         let turn = self.inner.archives.exports.wait().await?;
+        Ok(self.write_out(now, None, (turn, hold)))
+    }
+
+    /// Lets a thread write the archive of this board, of a session that came to `head` where that is damaged.
+    pub(super) fn write_out(
+        &self,
+        now: Arc<Board>,
+        head: Option<Revision>,
+        held: (Turn, Hold),
+    ) -> Export {
         let (pieces, received) = mpsc::channel(1);
         let (store, runtime) = (Arc::clone(&self.inner.store), Handle::current());
         tokio::task::spawn_blocking(move || {
-            let _held = (turn, hold);
+            let _held = held;
             let mut out = Out { runtime, pieces, lines: String::new() };
-            let last = match write(&*store, &now, &mut out) {
+            let last = match write(&*store, &now, head, &mut out) {
                 Ok(()) => Piece::End,
                 Err(Stop::Gone) => return,
                 Err(Stop::Failed(error)) => Piece::Broken(error),
@@ -91,7 +104,7 @@ impl Service {
             // Nobody may be there to hear it.
             out.hand(last).ok();
         });
-        Ok(Export { pieces: received, ended: false })
+        Export { pieces: received, ended: false }
     }
 
     /// Refuses a board of which images were forgotten since, all of them being held from now on.
@@ -162,14 +175,20 @@ impl Out {
     }
 }
 
-fn write(store: &dyn Store, board: &Board, out: &mut Out) -> Result<(), Stop> {
+fn write(
+    store: &dyn Store,
+    board: &Board,
+    head: Option<Revision>,
+    out: &mut Out,
+) -> Result<(), Stop> {
     let (session, oldest) = (board.id(), board.oldest());
     let base = store.base(session);
     if let Some(base) = base.filter(|base| *base != oldest) {
         return Err(ServiceError::Compacted { oldest: base }.into());
     }
     let revision = last_of_its_own(store, board)?;
-    out.line(header_line(Header { oldest, revision }))?;
+    let header = Header { oldest, revision };
+    out.line(if head.is_some() { cut_header_line(header) } else { header_line(header) })?;
     let mut counts = Counts::default();
     for (sha256, _) in board.images() {
         out.line(image_line(*sha256, &image(store, board, *sha256)?))?;
@@ -179,7 +198,7 @@ fn write(store: &dyn Store, board: &Board, out: &mut Out) -> Result<(), Stop> {
         counts.parts = write_base(store, session, oldest, out)?;
     }
     counts.commits = write_commits(store, session, oldest, revision, out)?;
-    out.line(end_line(counts))?;
+    out.line(head.map_or_else(|| end_line(counts), |head| cut_end_line(counts, head)))?;
     out.flush()
 }
 

@@ -71,7 +71,8 @@ impl Import {
 }
 
 impl Service {
-    /// Begins to take in an archive for a name that has no session, when no other one is coming in.
+    /// Begins to take in an archive for a name that has no session, or a damaged one, when no other one is coming
+    /// in.
     ///
     /// # Errors
     ///
@@ -126,7 +127,12 @@ impl Service {
     }
 
     fn has_none(&self, name: &SessionName) -> Result<(), ServiceError> {
-        let Some(extent) = self.extent(name)? else { return Ok(()) };
+        let extent = match self.extent(name) {
+            // What comes in replaces it.
+            Err(ServiceError::Damaged) | Ok(None) => return Ok(()),
+            Ok(Some(extent)) => extent,
+            Err(error) => return Err(error),
+        };
         let rejected = Rejected::SessionExists { session: name.clone() };
         Err(ServiceError::Rejected { rejected, revision: Some(extent.revision) })
     }

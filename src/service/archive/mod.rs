@@ -2,9 +2,11 @@
 //!
 //! Neither way holds more of it than the board and a few lines.
 
+mod cut;
 mod export;
 mod import;
 
+pub use cut::Cut;
 pub use export::Export;
 pub use import::{Import, Imported};
 

@@ -166,7 +166,8 @@ fn what_is_no_line_of_an_archive_says_why() {
     check("", Code::InvalidJson, "no value");
     check("nonsense", Code::InvalidJson, "was found");
     check("{}", Code::InvalidField, "begins with a line");
-    check(&archive.replace("\"version\":1", "\"version\":2"), Code::InvalidField, "version 2");
+    check(&archive.replace("\"version\":1", "\"version\":3"), Code::InvalidField, "version 3");
+    check(&archive.replace("\"version\":1", "\"version\":2"), Code::InvalidField, "order");
     check(&archive.replace("1E5", "1E6"), Code::InvalidField, "checksum");
     check(&archive.replace("YWJj", "YWJk"), Code::InvalidField, "image");
     check(&archive.replace("\"commit\":{", "\"comment\":{"), Code::InvalidField, "no line");

@@ -16,8 +16,11 @@ pub const LINE_BYTES_MAX: usize = COMMIT_BYTES_MAX + 64;
 /// What every archive names first.
 const FORMAT: &str = "blackboard-archive";
 
-/// The version of this form.
+/// The version of an archive of all that was kept.
 const VERSION: u32 = 1;
+
+/// That of one that ends before its session did, since what came then is damaged.
+const VERSION_CUT: u32 = 2;
 
 const PART: &str = "{\"part\":";
 const COMMIT: &str = "{\"commit\":";
@@ -37,8 +40,7 @@ pub struct Header {
 }
 
 /// How much of what there is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names of the lines")]
 pub struct Counts {
     pub images: u64,
@@ -63,13 +65,23 @@ struct StoredImage<'a> {
     base64: &'a str,
 }
 
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StoredEnd {
+    images: u64,
+    parts: u64,
+    commits: u64,
+    /// Up to where the session went, of which this is a part.
+    head: Option<Revision>,
+}
+
 /// The lines that are small, or whose content is no JSON of ours.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 enum Plain<'a> {
     #[serde(borrow)]
     Image(StoredImage<'a>),
-    End(Counts),
+    End(StoredEnd),
 }
 
 /// A line that was taken apart; what is sealed was not checked yet.
@@ -77,7 +89,8 @@ pub(super) enum Line<'a> {
     Image(Digest, Vec<u8>),
     Part(Sealed<'a>),
     Commit(Sealed<'a>),
-    End(Counts),
+    /// With the session's last revision, where the archive does not reach it.
+    End(Counts, Option<Revision>),
 }
 
 /// A member with its checksum.
@@ -97,9 +110,18 @@ impl Sealed<'_> {
 /// The first line.
 #[must_use]
 pub fn header_line(header: Header) -> String {
-    let Header { oldest, revision } = header;
+    first_line(header, VERSION)
+}
+
+/// The first line of an archive that ends before its session did.
+#[must_use]
+pub fn cut_header_line(header: Header) -> String {
+    first_line(header, VERSION_CUT)
+}
+
+fn first_line(Header { oldest, revision }: Header, version: u32) -> String {
     format!(
-        "{{\"format\":\"{FORMAT}\",\"version\":{VERSION},\"oldest_revision\":{oldest},\"revision\":{revision}}}\n"
+        "{{\"format\":\"{FORMAT}\",\"version\":{version},\"oldest_revision\":{oldest},\"revision\":{revision}}}\n"
     )
 }
 
@@ -136,6 +158,15 @@ pub fn end_line(counts: Counts) -> String {
     format!("{{\"end\":{{\"images\":{images},\"parts\":{parts},\"commits\":{commits}}}}}\n")
 }
 
+/// The last line of an archive that ends before its session did, which came to `head`.
+#[must_use]
+pub fn cut_end_line(counts: Counts, head: Revision) -> String {
+    let Counts { images, parts, commits } = counts;
+    format!(
+        "{{\"end\":{{\"images\":{images},\"parts\":{parts},\"commits\":{commits},\"head\":{head}}}}}\n"
+    )
+}
+
 fn sealed_line(open: &str, revision: Revision, member: &str) -> String {
     let crc = checksum(revision, member.as_bytes());
     let mut line = String::with_capacity(member.len() + 64);
@@ -155,17 +186,18 @@ fn checksum(revision: Revision, bytes: &[u8]) -> u32 {
     crc.finalize()
 }
 
-/// Reads the first line.
-pub(super) fn read_header(line: &[u8]) -> Result<Header, Fault> {
+/// Reads the first line; whether the archive ends before its session did.
+pub(super) fn read_header(line: &[u8]) -> Result<(Header, bool), Fault> {
     let stored: StoredHeader<'_> =
         serde_json::from_slice(line).map_err(|_| no_line(line, Fault::NoArchive))?;
     if stored.format != FORMAT {
         return Err(Fault::NoArchive);
     }
-    if stored.version != VERSION {
-        return Err(Fault::Version { found: stored.version, known: VERSION });
+    if ![VERSION, VERSION_CUT].contains(&stored.version) {
+        return Err(Fault::Version { found: stored.version, known: VERSION_CUT });
     }
-    Ok(Header { oldest: stored.oldest_revision, revision: stored.revision })
+    let header = Header { oldest: stored.oldest_revision, revision: stored.revision };
+    Ok((header, stored.version == VERSION_CUT))
 }
 
 /// Reads any other line.
@@ -181,7 +213,9 @@ pub(super) fn read_line(line: &[u8]) -> Result<Line<'_>, Fault> {
         return Ok(Line::Commit(sealed));
     }
     match serde_json::from_slice(line).map_err(|_| no_line(line, Fault::NoLine))? {
-        Plain::End(counts) => Ok(Line::End(counts)),
+        Plain::End(StoredEnd { images, parts, commits, head }) => {
+            Ok(Line::End(Counts { images, parts, commits }, head))
+        }
         Plain::Image(image) => read_image(&image),
     }
 }

@@ -7,13 +7,17 @@
 //! {"commit":…,"crc":"…"}                              those after B up to R, to the letter as they are stored
 //! {"end":{"images":n,"parts":n,"commits":n}}          without it the archive was cut off
 //! ```
+//! One of a damaged session has what could be read: its version is 2, and its last line tells with `head` up to
+//! which revision the session went.
+//!
 //! A checksum is the CRC-32 (IEEE) of the revision, as eight bytes little-endian, and the member's bytes.
 
 mod line;
 mod read;
 
 pub use line::{
-    Counts, Header, LINE_BYTES_MAX, commit_line, end_line, header_line, image_line, part_line,
+    Counts, Header, LINE_BYTES_MAX, commit_line, cut_end_line, cut_header_line, end_line,
+    header_line, image_line, part_line,
 };
 pub use read::{ArchiveReader, Fault, Taken};
 

@@ -29,13 +29,13 @@ pub enum Fault {
     NoArchive,
     /// A later server wrote it.
     #[error(
-        "version {found} of archives is not known here, only {known} is: if a newer blackboard wrote it, upgrade \
+        "version {found} of archives is not known here, only those up to {known} are: if a newer blackboard wrote it, upgrade \
          this one"
     )]
     Version {
         /// The version it names.
         found: u32,
-        /// The one that is known.
+        /// The last one that is known.
         known: u32,
     },
     /// It is no line of an archive.
@@ -149,6 +149,8 @@ pub struct ArchiveReader {
     now: Timestamp,
     step: Step,
     header: Header,
+    /// Whether it ends before its session did.
+    is_cut: bool,
     images: BTreeMap<Digest, u64>,
     board: Board,
     counts: Counts,
@@ -162,6 +164,7 @@ impl ArchiveReader {
             now,
             step: Step::Header,
             header: Header { oldest: Revision::default(), revision: Revision::default() },
+            is_cut: false,
             images: BTreeMap::new(),
             board: Board::absent(id, Revision::default()),
             counts: Counts::default(),
@@ -198,12 +201,12 @@ impl ArchiveReader {
             Line::Image(sha256, bytes) => self.image(sha256, bytes),
             Line::Part(part) => self.part(&part),
             Line::Commit(commit) => self.commit(&commit),
-            Line::End(counts) => self.end(counts).map(|()| Taken::Nothing),
+            Line::End(counts, head) => self.end(counts, head).map(|()| Taken::Nothing),
         }
     }
 
     fn begin(&mut self, line: &[u8]) -> Result<(), Fault> {
-        self.header = read_header(line)?;
+        (self.header, self.is_cut) = read_header(line)?;
         let Header { oldest, revision } = self.header;
         if oldest > revision {
             return Err(Fault::Revision { expected: revision, found: oldest });
@@ -266,8 +269,9 @@ impl ArchiveReader {
         Ok(Taken::Commit(commit.revision, sealed.bytes))
     }
 
-    fn end(&mut self, declared: Counts) -> Result<(), Fault> {
-        if !matches!(self.step, Step::Images | Step::Commits) {
+    fn end(&mut self, declared: Counts, head: Option<Revision>) -> Result<(), Fault> {
+        let tells_of_more = head.is_some_and(|head| head > self.header.revision);
+        if !matches!(self.step, Step::Images | Step::Commits) || self.is_cut != tells_of_more {
             return Err(Fault::Order);
         }
         let found = self.counts;

@@ -1,0 +1,46 @@
+//! The archive of a damaged session: what can be read of it, from its beginning up to the damage.
+
+use std::sync::Arc;
+
+use super::Export;
+use crate::board::{Revision, SessionName, Version};
+use crate::service::past::blocking;
+use crate::service::replay::sound_part;
+use crate::service::{Service, ServiceError};
+
+/// How far an archive reaches that ends before its session did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// The session as it was last.
+    pub version: Version,
+    /// The last revision that can be read.
+    pub revision: Revision,
+    /// The session's last one.
+    pub head: Revision,
+}
+
+impl Service {
+    /// What can be read of a damaged session, as an archive that another server takes in.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::Damaged`] where nothing can be read of it, or it is not set aside as damaged;
+    /// [`ServiceError::Overloaded`], or why the store cannot be read.
+    pub async fn export_damaged(&self, name: &SessionName) -> Result<(Export, Cut), ServiceError> {
+        let session = self.inner.directory.get(name).filter(|session| session.is_damaged());
+        let extent = session.ok_or(ServiceError::Damaged)?.extent();
+        let hold = self.inner.holds.session(extent.session);
+        let turn = self.inner.archives.exports.wait().await?;
+        let store = Arc::clone(&self.inner.store);
+        let board = blocking(move || sound_part(&*store, extent.session)).await?;
+        if board.life().is_none() {
+            return Err(ServiceError::Damaged);
+        }
+        let revision = board.revision();
+        // Of one whose head is damaged too the next revision was there at least.
+        let head = extent.revision.max(revision.next());
+        let export = self.write_out(Arc::new(board), Some(head), (turn, hold));
+        let version = Version { session: extent.session, changed: head };
+        Ok((export, Cut { version, revision, head }))
+    }
+}
