@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
-use super::edge::{is_corrupt, is_late};
+use super::edge::{LINGER_BYTES_MAX, is_corrupt, is_late};
 use super::error::{child, invalid_field, object_required};
 use super::problem::{Fault, Problem};
 use crate::board::json::{self, Kind, Malformed, Member};
@@ -35,9 +35,6 @@ const BODIES_BYTES_MAX: usize = 512 << 20;
 /// How long a whole body may take. The edge lets none keep silent for long, so that it is enough to look
 /// at the clock with each piece.
 const BODY_TIME_MAX: Duration = Duration::from_secs(15 * 60);
-
-/// How much of a refused body is thrown away before the answer.
-const LINGER_BYTES_MAX: usize = 40 << 20;
 
 /// How long the rest of a refused body may keep silent before the answer.
 const LINGER_SILENCE_MAX: Duration = Duration::from_millis(500);

@@ -101,6 +101,7 @@ mod thumbnails;
 mod tokens;
 mod transaction_conditions;
 mod transactions;
+mod unread;
 mod until;
 mod upgrades;
 mod vector_play;

@@ -50,7 +50,29 @@ pub(crate) fn answer(mut stream: TcpStream) -> RawAnswer {
     RawAnswer { status: status.unwrap_or(0), head: head.to_owned(), body: body.to_owned() }
 }
 
+/// Reads one answer that has a length, and leaves the connection open.
+pub(crate) fn next_answer(stream: &mut TcpStream) -> RawAnswer {
+    let mut bytes = Vec::new();
+    let mut byte = [0];
+    while !bytes.ends_with(b"\r\n\r\n") && stream.read(&mut byte).is_ok_and(|n| n > 0) {
+        bytes.extend_from_slice(&byte);
+    }
+    let head = String::from_utf8_lossy(&bytes).trim_end().to_owned();
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
+    let named =
+        |line: &str| line.to_ascii_lowercase().strip_prefix("content-length: ")?.parse().ok();
+    let mut body = vec![0; head.lines().find_map(named).unwrap_or(0)];
+    stream.read_exact(&mut body).expect("a whole body");
+    let body = String::from_utf8_lossy(&body).into_owned();
+    RawAnswer { status: status.unwrap_or(0), head, body }
+}
+
 impl RawAnswer {
+    /// Whether it says that the connection is closed after it.
+    pub(crate) fn closes(&self) -> bool {
+        self.head.to_ascii_lowercase().contains("\r\nconnection: close")
+    }
+
     #[track_caller]
     pub(crate) fn problem(&self, status: u16, code: &str) {
         assert_eq!(self.status, status, "{}\n{}", self.head, self.body);

@@ -13,6 +13,7 @@ mod encoding;
 mod hosts;
 mod observe;
 mod render;
+mod rest;
 mod trace;
 
 use std::convert::Infallible;
@@ -36,6 +37,8 @@ pub(super) use encoding::percent_decode;
 pub use hosts::{AllowedHosts, InvalidHost};
 use observe::Exchange;
 pub use observe::{ANSWERED, RequestId};
+pub(super) use rest::LINGER_BYTES_MAX;
+use rest::Rest;
 
 /// A body that sends nothing for so long fails, and its connection with it.
 const BODY_SILENCE_MAX: Duration = Duration::from_secs(10);
@@ -62,8 +65,10 @@ struct Gate {
 }
 
 /// Takes a request in, and its answer out: an id and the line in the log around all; compression sees
-/// rendered problems; rendering sees those of a panic and of the admission.
-async fn pass(gate: Arc<Gate>, route: Route, mut request: Request) -> Result<Response, Infallible> {
+/// rendered problems; rendering sees those of a panic and of the admission. The rest of a body that was not read
+/// comes last: a slow client makes no answer look slow.
+async fn pass(gate: Arc<Gate>, route: Route, request: Request) -> Result<Response, Infallible> {
+    let (mut request, rest) = Rest::of(request);
     let id = RequestId::new();
     let exchange = Exchange::begin(&request, id);
     let dress = Dress::of(&request, &gate);
@@ -75,6 +80,7 @@ async fn pass(gate: Arc<Gate>, route: Route, mut request: Request) -> Result<Res
     let rendered = render::render(answered, id).await;
     let mut response = compress::compress(accepted, rendered).await;
     exchange.end(&mut response);
+    rest.settle(&mut response).await;
     dress.put_on(response.headers_mut(), id);
     Ok(response)
 }
