@@ -138,7 +138,7 @@ pub async fn run(config: Config) -> Result<(), Error> {
     if let Some((_, address)) = &metrics {
         tracing::info!(target: LISTENING, url = %format_args!("http://{address}/metrics"), "serving metrics");
     }
-    let serving = serve(listener, router, limits, shutdown.clone());
+    let serving = Box::pin(serve(listener, router, limits, shutdown.clone()));
     let controlled = answer_commands(socket, &service, tokens.clone(), shutdown.clone());
     let observing = OptionFuture::from(
         metrics.map(|(listener, _)| serve(listener, observed, OBSERVERS, shutdown.clone())),

@@ -10,21 +10,21 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-use super::head_timer::Hearing;
+use super::idle::Idleness;
 use super::patience::Patience;
 
 /// A connection, as the server reads and writes it.
 pub(super) struct ClientStream {
     tcp: TcpStream,
-    hearing: Arc<Hearing>,
+    idleness: Arc<Idleness>,
     patience: Patience,
 }
 
 impl ClientStream {
     /// Cut off where the client takes nothing for `stall_max`, or takes it too slowly.
-    pub(super) fn new(tcp: TcpStream, hearing: Arc<Hearing>, stall_max: Duration) -> Self {
+    pub(super) fn new(tcp: TcpStream, idleness: Arc<Idleness>, stall_max: Duration) -> Self {
         prepare(&tcp, stall_max);
-        Self { tcp, hearing, patience: Patience::new(stall_max) }
+        Self { tcp, idleness, patience: Patience::new(stall_max) }
     }
 
     /// A write that came to this.
@@ -74,7 +74,7 @@ impl AsyncRead for ClientStream {
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.tcp).poll_read(cx, buffer);
         if buffer.filled().len() > before {
-            self.hearing.heard();
+            self.idleness.end();
         }
         read
     }

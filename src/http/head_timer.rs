@@ -9,7 +9,6 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -17,38 +16,23 @@ use hyper::rt::{Sleep, Timer};
 use parking_lot::Mutex;
 use tokio::time;
 
+use super::idle::Idleness;
+
 /// The timer of one connection.
 #[derive(Clone)]
 pub(super) struct HeadTimer {
     head_timeout: Duration,
     kept: Arc<Kept>,
-    hearing: Arc<Hearing>,
+    idleness: Arc<Idleness>,
 }
 
 /// The timer while no head is waited for.
 type Kept = Mutex<Option<Pin<Box<time::Sleep>>>>;
 
-/// Whether anything was read since a head is waited for.
-#[derive(Default)]
-pub(super) struct Hearing(AtomicBool);
-
-impl Hearing {
-    /// Something was.
-    pub(super) fn heard(&self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
 impl HeadTimer {
     /// For a connection that was just opened: its first head is waited for already.
-    pub(super) fn new(head_timeout: Duration) -> Self {
-        let hearing = Arc::new(Hearing(AtomicBool::new(true)));
-        Self { head_timeout, kept: Arc::default(), hearing }
-    }
-
-    /// What whoever reads of the connection says that to.
-    pub(super) fn hearing(&self) -> Arc<Hearing> {
-        Arc::clone(&self.hearing)
+    pub(super) fn new(head_timeout: Duration, idleness: Arc<Idleness>) -> Self {
+        Self { head_timeout, kept: Arc::default(), idleness }
     }
 }
 
@@ -62,7 +46,7 @@ impl Timer for HeadTimer {
         let kept = self.kept.lock().take();
         if kept.is_some() {
             // What was read until now is of the request before.
-            self.hearing.0.store(false, Ordering::Relaxed);
+            self.idleness.begin();
         }
         let mut timer = kept.unwrap_or_else(|| Box::pin(time::sleep_until(deadline)));
         if timer.deadline() > deadline {
@@ -88,7 +72,7 @@ struct Until {
 impl Until {
     /// A head that has begun has its own time. This is polled after each piece of it.
     fn begin(&mut self) {
-        if self.has_begun || !self.head.hearing.0.load(Ordering::Relaxed) {
+        if self.has_begun || self.head.idleness.is_idle() {
             return;
         }
         self.has_begun = true;
@@ -122,6 +106,8 @@ impl Future for Until {
 
 impl Drop for Until {
     fn drop(&mut self) {
+        // The head is there, perhaps one that was read with the request before.
+        self.head.idleness.end();
         *self.head.kept.lock() = self.timer.take();
     }
 }

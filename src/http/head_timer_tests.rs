@@ -3,9 +3,16 @@
 use tokio::time::timeout;
 
 use super::*;
+use crate::http::idle::IdleConnections;
 
 const MS: Duration = Duration::from_millis(1);
 const HOUR: Duration = Duration::from_secs(3600);
+
+/// The timer of a connection that was just opened.
+fn timer(head_timeout: Duration) -> HeadTimer {
+    let member = IdleConnections::new().join();
+    HeadTimer::new(head_timeout, Arc::clone(member.idleness()))
+}
 
 /// A wait for a second head.
 fn second(timer: &HeadTimer) -> Pin<Box<dyn Sleep>> {
@@ -15,30 +22,30 @@ fn second(timer: &HeadTimer) -> Pin<Box<dyn Sleep>> {
 
 #[tokio::test]
 async fn a_first_head_has_its_time_from_the_beginning() {
-    let timer = HeadTimer::new(MS);
+    let timer = timer(MS);
     timer.sleep(HOUR).await;
 }
 
 #[tokio::test]
 async fn a_later_one_has_its_time_from_its_first_byte() {
-    let timer = HeadTimer::new(MS);
+    let timer = timer(MS);
     let mut wait = second(&timer);
     assert!(timeout(50 * MS, wait.as_mut()).await.is_err());
-    timer.hearing().heard();
+    timer.idleness.end();
     wait.await;
 }
 
 #[tokio::test]
 async fn what_was_read_of_a_request_is_not_taken_for_the_next_head() {
-    let timer = HeadTimer::new(MS);
+    let timer = timer(MS);
     drop(timer.sleep(HOUR));
-    timer.hearing().heard();
+    timer.idleness.end();
     assert!(timeout(50 * MS, timer.sleep(HOUR)).await.is_err());
 }
 
 #[tokio::test]
 async fn a_rest_is_for_as_long_as_it_may_be() {
-    let timer = HeadTimer::new(HOUR);
+    let timer = timer(HOUR);
     drop(second(&timer));
     let deadline = timer.now() + 5 * MS;
     timer.sleep_until(deadline).await;

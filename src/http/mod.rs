@@ -29,6 +29,7 @@ mod form;
 mod guard;
 mod head_timer;
 mod health;
+mod idle;
 mod image_address;
 mod intake;
 mod keyed;

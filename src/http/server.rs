@@ -1,14 +1,21 @@
 //! The accept loop: connections are counted, timed and, at the end, all joined.
 //!
+//! Where there are as many as may be, a newcomer takes the place of the one that is idle the longest.
 //! `axum::serve` has no cap on connections, no timeout for a silent one, and waits for ever for a
 //! stream that does not end.
 
+use std::error::Error;
+use std::task::Poll;
 use std::{io, iter, sync::Arc, time::Duration};
 
 use axum::Router;
+use axum::body::Body;
 use futures_util::StreamExt as _;
+use futures_util::poll;
 use futures_util::stream::FuturesUnordered;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::HttpService;
 use hyper_util::{rt::TokioIo, service::TowerToHyperService};
 use tokio::{
     net::{TcpListener, TcpStream},
@@ -17,9 +24,11 @@ use tokio::{
 };
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tokio_util::task::TaskTracker;
+use tower::util::MapResponse;
 
 use super::client_stream::ClientStream;
 use super::head_timer::HeadTimer;
+use super::idle::{IdleConnections, Idleness};
 use crate::metrics;
 
 /// How long to wait after the system refused to give a connection: for want of descriptors, mostly.
@@ -37,7 +46,8 @@ const WRITE_STALL_MAX: Duration = Duration::from_secs(10);
 /// What one client, and all of them together, may take of the server.
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectionLimits {
-    /// So many connections at once; more wait in the system's queue.
+    /// So many connections at once. Another one waits until an idle one was closed for it, and more wait in the
+    /// system's queue.
     pub connections_max: usize,
     /// A connection that sends no complete head for so long is closed: a new one, and one that dawdles
     /// within a head.
@@ -80,6 +90,7 @@ pub async fn serve(
         http: http(&limits),
         limits,
         router,
+        idle: IdleConnections::new(),
         tasks: TaskTracker::new(),
         shutdown: shutdown.clone(),
         abort: CancellationToken::new(),
@@ -91,11 +102,14 @@ pub async fn serve(
 
 /// Accepts for ever.
 async fn accept(listener: &TcpListener, connections: &Connections, connections_max: usize) {
-    let slots = Arc::new(Semaphore::new(connections_max));
-    // The semaphore is never closed, so that the loop ends only with its future.
-    while let Ok(slot) = Arc::clone(&slots).acquire_owned().await {
+    let places = Arc::new(Semaphore::new(connections_max));
+    loop {
         match listener.accept().await {
-            Ok((stream, _)) => connections.open(stream, slot),
+            // The semaphore is never closed, so that the loop ends only with its future.
+            Ok((stream, _)) => match connections.idle.place(&places).await {
+                Some(place) => connections.open(stream, place),
+                None => return,
+            },
             Err(error) if is_of_one_connection(&error) => {}
             Err(error) => {
                 tracing::warn!(%error, "cannot accept connections");
@@ -109,16 +123,21 @@ struct Connections {
     http: http1::Builder,
     limits: ConnectionLimits,
     router: Router,
+    idle: Arc<IdleConnections>,
     tasks: TaskTracker,
     shutdown: CancellationToken,
     abort: CancellationToken,
 }
 
 impl Connections {
-    fn open(&self, stream: TcpStream, slot: OwnedSemaphorePermit) {
-        let service = TowerToHyperService::new(self.router.clone());
-        let heads = HeadTimer::new(self.limits.head_timeout);
-        let stream = ClientStream::new(stream, heads.hearing(), self.limits.write_stall_max);
+    fn open(&self, stream: TcpStream, place: OwnedSemaphorePermit) {
+        let connections = Arc::clone(&self.idle);
+        let see_off = move |response| connections.see_off(response);
+        let service = TowerToHyperService::new(MapResponse::new(self.router.clone(), see_off));
+        let member = self.idle.join();
+        let idleness = Arc::clone(member.idleness());
+        let heads = HeadTimer::new(self.limits.head_timeout, Arc::clone(&idleness));
+        let stream = ClientStream::new(stream, idleness, self.limits.write_stall_max);
         let mut http = self.http.clone();
         http.timer(heads);
         let connection = http.serve_connection(TokioIo::new(stream), service);
@@ -128,10 +147,10 @@ impl Connections {
         self.tasks.spawn(async move {
             tokio::select! {
                 biased;
-                () = run(connection, shutdown) => {}
+                () = run(connection, shutdown, member.idleness()) => {}
                 () = abort.reached() => {}
             }
-            drop((slot, counted));
+            drop((member, place, counted));
         });
     }
 
@@ -146,7 +165,7 @@ impl Connections {
     }
 }
 
-type Connection = http1::Connection<TokioIo<ClientStream>, TowerToHyperService<Router>>;
+type Connection<S> = http1::Connection<TokioIo<ClientStream>, S>;
 
 /// The end of all connections, as one of them waits for it. A token alone takes the lock of all who wait
 /// for it whenever the connection has something to do; this looks at it only when it was cancelled.
@@ -162,20 +181,38 @@ impl End {
     }
 }
 
-/// Runs one connection to its end; at the shutdown no further request is taken.
-async fn run(connection: Connection, mut shutdown: End) {
+/// Runs one connection to its end; no further request is taken at the shutdown, or where a newcomer needs its place.
+async fn run<S>(connection: Connection<S>, mut shutdown: End, idleness: &Idleness)
+where
+    S: HttpService<Incoming, ResBody = Body>,
+    S::Error: Into<Box<dyn Error + Send + Sync>>,
+{
     let mut connection = std::pin::pin!(connection);
     let ended = tokio::select! {
         biased;
         ended = connection.as_mut() => ended,
-        () = shutdown.reached() => {
+        () = last_request(&mut shutdown, idleness) => {
             connection.as_mut().graceful_shutdown();
-            connection.await
+            if let Poll::Ready(ended) = poll!(connection.as_mut()) {
+                ended
+            } else {
+                idleness.is_busy_after_all();
+                connection.await
+            }
         }
     };
     if let Err(error) = ended {
         // The client's doing: it left, sent what is no HTTP, or was silent for too long.
         tracing::debug!(%error, "connection ended early");
+    }
+}
+
+/// Comes when a connection is to take no further request.
+async fn last_request(shutdown: &mut End, idleness: &Idleness) {
+    tokio::select! {
+        biased;
+        () = shutdown.reached() => {}
+        () = idleness.yields() => {}
     }
 }
 

@@ -233,20 +233,74 @@ async fn a_head_too_long_is_refused() {
     }
 }
 
-#[tokio::test]
-async fn connections_over_the_cap_wait_until_one_is_gone() {
-    let limits = ConnectionLimits { connections_max: 1, ..ConnectionLimits::default() };
-    let server = start(hello(), limits).await;
-    let mut first = TcpStream::connect(server.addr).await.expect("connect");
-    first.write_all(GET).await.expect("write");
-    read_hello(&mut first).await;
+fn two_at_once() -> ConnectionLimits {
+    let never = Duration::from_secs(3600);
+    ConnectionLimits {
+        connections_max: 2,
+        idle_max: never,
+        head_timeout: never,
+        ..ConnectionLimits::default()
+    }
+}
 
-    let mut second = TcpStream::connect(server.addr).await.expect("connect");
-    second.write_all(GET).await.expect("write");
-    let waited = timeout(Duration::from_millis(100), second.readable()).await;
-    assert!(waited.is_err(), "answered beyond the cap");
-    drop(first);
-    read_hello(&mut second).await;
+async fn connected(server: &Server, said: &[u8]) -> TcpStream {
+    let mut stream = TcpStream::connect(server.addr).await.expect("connect");
+    stream.write_all(said).await.expect("write");
+    stream
+}
+
+#[tokio::test]
+async fn where_a_newcomer_waits_the_connection_idle_the_longest_is_closed() {
+    let server = start(hello(), two_at_once()).await;
+    let mut idle = Vec::new();
+    for _ in 0..2 {
+        let mut stream = connected(&server, GET).await;
+        read_hello(&mut stream).await;
+        idle.push(stream);
+    }
+    // The first is idle for less long than the second now.
+    idle[0].write_all(GET).await.expect("write");
+    read_hello(&mut idle[0]).await;
+
+    let mut newcomer = connected(&server, GET).await;
+    read_hello(&mut newcomer).await;
+    assert_eq!(until_closed(idle.remove(1)).await.0, "");
+    idle[0].write_all(GET).await.expect("write");
+    read_hello(&mut idle[0]).await;
+}
+
+#[tokio::test]
+async fn a_newcomer_waits_while_no_connection_is_idle_and_gets_the_place_of_the_first_that_is() {
+    let (router, entered, leave) = gated();
+    let server = start(router, two_at_once()).await;
+    let silent = connected(&server, b"GET / HTTP/1.1\r\n").await;
+    let busy = connected(&server, GET).await;
+    entered.notified().await;
+
+    let newcomer = connected(&server, GET).await;
+    let waited = timeout(Duration::from_millis(100), entered.notified()).await;
+    assert!(waited.is_err(), "let in beyond the cap");
+    leave.notify_one();
+    // Told with its answer, it sends no request that nobody would take.
+    let (said, _) = until_closed(busy).await;
+    assert!(said.contains("connection: close") && said.ends_with("hello"), "{said}");
+    entered.notified().await;
+    leave.notify_one();
+    let mut newcomer = newcomer;
+    read_hello(&mut newcomer).await;
+    drop(silent);
+}
+
+#[tokio::test]
+async fn of_a_crowd_everybody_is_answered_though_nobody_leaves() {
+    let server = start(hello(), two_at_once()).await;
+    let mut crowd = Vec::new();
+    for _ in 0..20 {
+        crowd.push(connected(&server, GET).await);
+    }
+    for stream in &mut crowd {
+        read_hello(stream).await;
+    }
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use reqwest::Method;
 use tokio::sync::Barrier;
 
 use crate::harness::Server;
-use crate::raw::{answer, connect};
+use crate::raw::{answer, connect, next_answer};
 
 const READERS: usize = 8;
 const TRAJECTORIES: usize = 30_000;
@@ -43,6 +43,23 @@ async fn a_client_that_closed_its_sending_side_is_answered() {
             assert!(answer.body.ends_with("}\n"), "{line}: {}", answer.body);
         }
         assert_eq!(board.get("requests").await.json()["count"], n);
+    }
+}
+
+#[tokio::test]
+async fn an_idle_connection_keeps_nobody_out() {
+    let server = Server::start_with(&["--connections-max", "1"]);
+    let asked = || {
+        let mut stream = connect(&server);
+        stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+        assert_eq!(next_answer(&mut stream).status, 200);
+        stream
+    };
+    let mut idle = asked();
+    for _ in 0..3 {
+        let newcomer = asked();
+        assert_eq!(answer(idle).head, "", "the idle connection is closed");
+        idle = newcomer;
     }
 }
 
