@@ -14,7 +14,7 @@ use super::service_tests::POLICY;
 use super::*;
 use crate::board::{Digest, Revision, SessionId};
 use crate::store::{
-    Copied, FileBytes, Health, IsOver, Outcome, PageMax, Record, Run, SigningKey, SqliteStore,
+    Copied, FileBytes, Health, IsOver, Outcome, PageMax, Pin, Record, Run, SigningKey, SqliteStore,
     StoreError, Stored, StoredBlob, StoredSession, SummaryRow, TokenRow,
 };
 
@@ -183,6 +183,14 @@ impl Store for Cramped {
         parts: &mut dyn Iterator<Item = Vec<u8>>,
     ) -> Result<(), StoreError> {
         self.store.put_base(session, base, parts)
+    }
+
+    fn pin(&self, session: SessionId) -> Result<Pin, StoreError> {
+        self.store.pin(session)
+    }
+
+    fn has_unpinned(&self) -> bool {
+        self.store.has_unpinned()
     }
 
     fn set_base(&self, session: SessionId, base: Revision) -> Outcome {

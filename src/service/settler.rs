@@ -74,7 +74,8 @@ impl Settler {
             rest = QUIET;
             let unsettled = self.store.unsettled_bytes();
             // After the last piece the files are still to shrink, and the writer may be asleep by then.
-            let is_due = unsettled > UNSETTLED_BYTES_MAX || is_quiet && (unsettled > 0 || more);
+            let is_left = || unsettled > 0 || more || self.store.has_unpinned();
+            let is_due = unsettled > UNSETTLED_BYTES_MAX || is_quiet && is_left();
             if !is_due {
                 continue;
             }

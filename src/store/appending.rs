@@ -57,3 +57,7 @@ fn adopt(
         HistoryRow::delete(connection, session)
     }
 }
+
+#[cfg(test)]
+#[path = "staged_tests.rs"]
+mod staged_tests;

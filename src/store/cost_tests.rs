@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use uuid::Uuid;
 
-use super::settling_tests::settle_all;
-use super::sqlite_tests::open;
-use super::*;
 use crate::board::Frame;
+use crate::store::settling_tests::settle_all;
+use crate::store::sqlite_tests::open;
+use crate::store::*;
 
 /// About 1 KB of words and numbers, none twice.
 fn body(seed: u64) -> Vec<u8> {

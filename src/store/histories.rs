@@ -5,7 +5,9 @@
 //! kept by the writer, read by all. A commit that is not settled costs eight bytes here, one that is nothing.
 
 use std::collections::HashMap;
+use std::time::Instant;
 
+use super::pins::{Cut, PinId, Pins};
 use super::rows::Rows;
 use super::{JournalId, StoreError, StoredSession};
 use crate::board::{Revision, SessionId};
@@ -78,6 +80,7 @@ pub(super) struct Histories {
     strays: Vec<(SessionId, JournalId)>,
     /// How many bytes of frames the journal has.
     journal_bytes: u64,
+    pub(super) pins: Pins,
 }
 
 impl Histories {
@@ -111,22 +114,33 @@ impl Histories {
         Ok(history.beginning.base)
     }
 
-    /// The places of at most `max` commits after a revision that are in the journal.
+    /// The base in force of a session's own history.
+    pub(super) fn own_base(&self, session: SessionId) -> Result<Option<Base>, StoreError> {
+        let history = self.of.get(&session);
+        let own = history.filter(|history| history.standing.owner == Owner::Session);
+        own.map(|history| history.beginning.base).ok_or(StoreError::NoHistory { session })
+    }
+
+    /// The places of at most `max` commits after a revision that are in the journal. Commits that are settled may
+    /// lie before the first of them.
     pub(super) fn page(
         &self,
         session: SessionId,
         after: Revision,
         max: usize,
+        pin: Option<PinId>,
     ) -> Result<Vec<(Revision, JournalId)>, StoreError> {
-        match self.standing_history(session) {
-            Some(History { beginning: Beginning { base: Some(base), .. }, .. })
-                if base.revision > after =>
-            {
-                Err(StoreError::Forgotten { session, base: base.revision })
-            }
-            Some(history) => Ok(history.rows_after(after).take(max).collect()),
-            None => Ok(Vec::new()),
+        let Some(history) = self.standing_history(session) else { return Ok(Vec::new()) };
+        let base = history.base_revision();
+        let pinned = pin.and_then(|pin| self.pins.base(session, pin, Instant::now()));
+        if pinned.unwrap_or(base) > after {
+            return Err(StoreError::Forgotten { session, base });
         }
+        let kept = self.pins.rows_after(session, after, max);
+        if !kept.is_empty() {
+            return Ok(kept);
+        }
+        Ok(history.rows_after(after).take(max).collect())
     }
 
     /// Whether the commit that follows a revision is settled.
@@ -194,7 +208,7 @@ impl Histories {
     pub(super) fn settle(&mut self, session: SessionId, last: Revision) {
         let Some(history) = self.of.get_mut(&session) else { return };
         history.settled = last;
-        history.forget_rows(last);
+        drop(history.forget_rows(last));
     }
 
     /// A row that was found in the database; whether it is part of a history.
@@ -254,15 +268,16 @@ impl Histories {
         Beginning { base: Some(base), forgotten: forgotten.unwrap_or(history.beginning.forgotten) }
     }
 
-    /// The base that was put is in force, and the history the session's. The rows and the base that are
-    /// forgotten.
-    pub(super) fn set_beginning(&mut self, session: SessionId) -> (Vec<JournalId>, Option<Base>) {
+    /// The base that was put is in force, and the history the session's. The cut that it makes, unless a pin keeps
+    /// it.
+    pub(super) fn set_beginning(&mut self, session: SessionId) -> Option<Cut> {
         let beginning = self.beginning(session);
         let history = self.of.entry(session).or_default();
         history.standing.owner = Owner::Session;
-        let Some(base) = history.put.take() else { return (Vec::new(), None) };
-        let before = std::mem::replace(&mut history.beginning, beginning);
-        (history.forget_rows(base.revision), before.base)
+        let base = history.put.take()?.revision;
+        let before = std::mem::replace(&mut history.beginning, beginning).base;
+        let cut = Cut { session, base, before, rows: history.forget_rows(base) };
+        self.pins.keep(cut)
     }
 
     /// The history is nobody's any more. Its rows, and the base that was put.
@@ -270,7 +285,7 @@ impl Histories {
         let history = self.of.entry(session).or_default();
         history.standing.owner = Owner::Discarded;
         let put = history.put.take().map(|put| *put);
-        (history.forget_rows(Revision(u64::MAX)), put)
+        (history.forget_rows(Revision(u64::MAX)).into_ids(), put)
     }
 
     /// Nothing of it is left.
@@ -303,9 +318,13 @@ impl History {
     }
 
     /// Takes out the rows up to a revision.
-    fn forget_rows(&mut self, revision: Revision) -> Vec<JournalId> {
+    fn forget_rows(&mut self, revision: Revision) -> Rows {
         let forgotten = self.rows.as_mut().map(|rows| rows.forget(revision)).unwrap_or_default();
         self.rows.take_if(|rows| rows.is_empty());
         forgotten
     }
 }
+
+#[cfg(test)]
+#[path = "histories_tests.rs"]
+mod tests;

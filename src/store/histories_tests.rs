@@ -2,15 +2,15 @@
 
 use proptest::prelude::*;
 
-use super::histories::{Base, Histories};
-use super::sqlite_tests::{ANNA, BERT};
-use super::*;
+use super::{Base, Histories};
+use crate::store::sqlite_tests::{ANNA, BERT};
+use crate::store::*;
 
 /// All places after a revision, in pages of `max`.
 fn after(histories: &Histories, after: u64, max: usize) -> Vec<(u64, u64)> {
     let (mut found, mut after) = (Vec::new(), Revision(after));
     loop {
-        let page = histories.page(ANNA, after, max).unwrap();
+        let page = histories.page(ANNA, after, max, None).unwrap();
         let Some((last, _)) = page.last() else { return found };
         after = *last;
         found.extend(page.iter().map(|(revision, id)| (revision.0, id.0)));
@@ -41,7 +41,7 @@ proptest! {
 
         histories.put(ANNA, Base { revision: Revision(cut), parts: 1 });
         let forgotten = histories.beginning(ANNA).forgotten;
-        let (ids, _) = histories.set_beginning(ANNA);
+        let ids = histories.set_beginning(ANNA).unwrap().rows.into_ids();
         let gone: Vec<_> =
             rows.iter().filter(|row| row.0 <= cut).map(|row| JournalId(row.1)).collect();
         prop_assert_eq!(forgotten, gone.last().copied().unwrap_or_default());

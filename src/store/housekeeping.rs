@@ -4,12 +4,15 @@
 //! decides what is forgotten: a row comes here when nothing gives it any more.
 
 use std::collections::VecDeque;
+use std::time::Instant;
 
+use parking_lot::RwLock;
 use rusqlite::{Connection, OptionalExtension as _};
 
 use super::bases::HistoryRow;
 use super::histories::{Base, Histories};
 use super::parts::{self, REVISION_END, Table};
+use super::pins::Cut;
 use super::segments;
 use super::{JournalId, StoreError};
 use crate::board::{Revision, SessionId};
@@ -101,6 +104,21 @@ impl Garbage {
     pub(super) fn add(&mut self, session: SessionId, rows: Vec<JournalId>, base: Option<Base>) {
         self.rows.extend(rows);
         self.bases.extend(base.map(|base| (session, base.revision)));
+    }
+
+    /// What is before a base that came in force.
+    pub(super) fn add_cut(&mut self, cut: Cut) {
+        let Cut { session, base, before, rows } = cut;
+        self.add(session, rows.into_ids(), before);
+        self.add_past(session, base);
+    }
+
+    /// What was pinned when it was forgotten, and is not any more.
+    pub(super) fn add_released(&mut self, histories: &RwLock<Histories>, now: Instant) {
+        if histories.read().pins.are_due(now) {
+            let released = histories.write().pins.take_released(now);
+            released.into_iter().for_each(|cut| self.add_cut(cut));
+        }
     }
 
     /// What is settled of the session up to a base is forgotten, and so are its snapshots before that.
@@ -251,3 +269,7 @@ impl Swept {
         self.wal_bytes += bytes;
     }
 }
+
+#[cfg(test)]
+#[path = "housekeeping_tests.rs"]
+mod tests;

@@ -5,9 +5,9 @@ use std::time::Instant;
 
 use tempfile::TempDir;
 
-use super::bases_tests::{five, put};
-use super::sqlite_tests::{ANNA, BERT, database, open, run, stored};
-use super::*;
+use crate::store::bases_tests::{five, put};
+use crate::store::sqlite_tests::{ANNA, BERT, database, open, run, stored};
+use crate::store::*;
 
 fn rows(dir: &TempDir) -> i64 {
     database(dir).query_one("SELECT count(*) FROM journal", [], |row| row.get(0)).unwrap()

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Instant;
 
 use parking_lot::RwLock;
 use rusqlite::Connection;
@@ -232,6 +233,7 @@ impl Journal {
     /// Deletes some of what is forgotten; whether more is left.
     fn sweep(&mut self) -> Result<bool, Failure> {
         self.batches_since_sweep = 0;
+        self.garbage.add_released(&self.histories, Instant::now());
         if self.garbage.is_empty() {
             return Ok(false);
         }
@@ -341,11 +343,7 @@ impl Journal {
     }
 }
 
-/// The base that was put for the session is in force: what is before it is to be deleted.
+/// The base that was put for the session is in force: what is before it is to be deleted, unless it is pinned.
 fn begin(histories: &mut Histories, garbage: &mut Garbage, session: SessionId) {
-    let (rows, before) = histories.set_beginning(session);
-    garbage.add(session, rows, before);
-    if let Some(base) = histories.base(session) {
-        garbage.add_past(session, base.revision);
-    }
+    histories.set_beginning(session).into_iter().for_each(|cut| garbage.add_cut(cut));
 }

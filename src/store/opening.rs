@@ -60,15 +60,16 @@ impl SqliteStore {
         let source = Source::InPlace(path.clone());
         let connection = source.connect()?;
         let Inventory { histories, .. } = Inventory::read(&connection)?;
+        let histories = Arc::new(RwLock::new(histories));
         let condition = Arc::new(Condition::new());
         let room = Arc::new(Room { dir: dir.to_owned(), free_bytes_min: 0 });
         Ok(Self {
             epoch: epoch::stored(&connection)?,
             signing_key: SigningKey::unkept()?,
             blobs: Blobs::at(dir, Arc::clone(&room), Arc::clone(&condition)),
-            histories: Arc::new(RwLock::new(histories)),
+            readers: Arc::new(Readers::new(source.clone(), Arc::clone(&histories))),
+            histories,
             journal: Mutex::new(None),
-            readers: Readers::new(source.clone()),
             putting: Turns::default(),
             settling: Mutex::default(),
             copying: Mutex::default(),
@@ -102,14 +103,14 @@ impl SqliteStore {
         let condition = Arc::new(Condition::new());
         let room = Arc::new(Room { dir: dir.to_owned(), free_bytes_min: options.free_bytes_min });
         let journal = Journal::open(connection, &path)?;
-        let source = Source::Shared(path.clone());
+        let (source, histories) = (Source::Shared(path.clone()), journal.histories());
         Ok(Self {
             epoch,
             signing_key,
             blobs: Blobs::open(dir, Arc::clone(&room), Arc::clone(&condition))?,
-            histories: journal.histories(),
+            readers: Arc::new(Readers::new(source.clone(), Arc::clone(&histories))),
+            histories,
             journal: Mutex::new(Some(journal)),
-            readers: Readers::new(source.clone()),
             putting: Turns::default(),
             settling: Mutex::default(),
             copying: Mutex::default(),

@@ -5,16 +5,18 @@
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, RwLock};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
 
 use super::bases::{self, HistoryRow};
-use super::histories::Base;
+use super::histories::{Base, Histories};
 use super::parts::REVISION_END;
+use super::pins::PinId;
 use super::schema::Source;
-use super::{JournalId, PageMax, Record, SqliteStore, StoreError, Stored, parts, segments};
+use super::{JournalId, PageMax, Record, StoreError, Stored, parts, segments};
 use crate::board::{Revision, SessionId};
 
 /// How many read at once; whoever comes then waits for a page's time.
@@ -27,6 +29,8 @@ const PAGE_COMMITS_MAX: usize = 10_000;
 #[derive(Debug)]
 pub(super) struct Readers {
     source: Source,
+    /// Where each commit is.
+    pub(super) histories: Arc<RwLock<Histories>>,
     pool: Mutex<Pool>,
     returned: Condvar,
 }
@@ -38,8 +42,8 @@ struct Pool {
 }
 
 impl Readers {
-    pub(super) fn new(source: Source) -> Self {
-        Self { source, pool: Mutex::default(), returned: Condvar::new() }
+    pub(super) fn new(source: Source, histories: Arc<RwLock<Histories>>) -> Self {
+        Self { source, histories, pool: Mutex::default(), returned: Condvar::new() }
     }
 
     /// Reads in one transaction.
@@ -68,6 +72,72 @@ impl Readers {
         pool.lent += 1;
         Lent { readers: self, connection: pool.free.pop() }
     }
+
+    /// A page of a session's commits after a revision, from where they are; with a pin, of those that it holds.
+    pub(super) fn page(
+        &self,
+        session: SessionId,
+        after: Revision,
+        max: PageMax,
+        pin: Option<PinId>,
+    ) -> Result<Vec<(Revision, Vec<u8>)>, StoreError> {
+        let max = PageMax { commits: max.commits.clamp(1, PAGE_COMMITS_MAX), ..max };
+        let (settled, places) = {
+            let histories = self.histories.read();
+            let settled = histories.is_settled_after(session, after);
+            (settled, histories.page(session, after, max.commits, pin)?)
+        };
+        let first = match places.first() {
+            None if !settled => return Ok(Vec::new()),
+            first => first.map(|(revision, _)| *revision),
+        };
+        let page = self.read(|connection| {
+            if settled && first != Some(after.next()) {
+                let mut page = segments::read_page(connection, session, after, max)?;
+                // Of what is pinned, some of the journal's rows lie between segments.
+                page.retain(|(revision, _)| first.is_none_or(|first| *revision < first));
+                if first.is_none() || !page.is_empty() {
+                    return Ok(page);
+                }
+            }
+            let found = read_commits(connection, session, &places, max.bytes);
+            // A commit that is not in the journal any more was settled meanwhile, or is damaged.
+            found.or_else(|damaged| match segments::read_page(connection, session, after, max) {
+                Ok(page) if page.first().map(|(revision, _)| *revision) == first => Ok(page),
+                Ok(_) | Err(_) => Err(damaged),
+            })
+        });
+        // It may have been forgotten meanwhile.
+        self.histories.read().page(session, after, 0, pin)?;
+        let page = page?;
+        if page.is_empty() {
+            return Err(StoreError::DamagedSegment { session: Some(session), after });
+        }
+        Ok(page)
+    }
+
+    /// Visits the parts of a base that is in force, or pinned.
+    pub(super) fn visit_base(
+        &self,
+        session: SessionId,
+        base: Base,
+        pin: Option<PinId>,
+        visit: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        let Base { revision, parts } = base;
+        for part in 0..parts {
+            let frame =
+                self.read(|connection| Ok(parts::BASE.read(connection, session, revision, part)?))?;
+            let Some(frame) = frame else {
+                self.histories.read().page(session, revision, 0, pin)?;
+                return Err(StoreError::DamagedBase { session, revision, part });
+            };
+            if visit(&frame).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// A place in the pool, given back when it is dropped, after a panic too.
@@ -83,69 +153,6 @@ impl Drop for Lent<'_> {
         pool.free.extend(self.connection.take());
         drop(pool);
         self.readers.returned.notify_one();
-    }
-}
-
-impl SqliteStore {
-    /// A page of a session's commits after a revision, from where they are.
-    pub(super) fn page(
-        &self,
-        session: SessionId,
-        after: Revision,
-        max: PageMax,
-    ) -> Result<Vec<(Revision, Vec<u8>)>, StoreError> {
-        let max = PageMax { commits: max.commits.clamp(1, PAGE_COMMITS_MAX), ..max };
-        let (settled, places) = {
-            let histories = self.histories.read();
-            let settled = histories.is_settled_after(session, after);
-            (settled, histories.page(session, after, max.commits)?)
-        };
-        let first = match places.first() {
-            None if !settled => return Ok(Vec::new()),
-            first => first.map(|(revision, _)| *revision),
-        };
-        let page = self.readers.read(|connection| {
-            if settled {
-                return segments::read_page(connection, session, after, max);
-            }
-            let found = read_commits(connection, session, &places, max.bytes);
-            // A commit that is not in the journal any more was settled meanwhile, or is damaged.
-            found.or_else(|damaged| match segments::read_page(connection, session, after, max) {
-                Ok(page) if page.first().map(|(revision, _)| *revision) == first => Ok(page),
-                Ok(_) | Err(_) => Err(damaged),
-            })
-        });
-        // It may have been forgotten meanwhile.
-        self.histories.read().page(session, after, 0)?;
-        let page = page?;
-        if page.is_empty() {
-            return Err(StoreError::DamagedSegment { session: Some(session), after });
-        }
-        Ok(page)
-    }
-
-    /// Visits the parts of a session's base, each in a transaction of its own.
-    pub(super) fn visit_base(
-        &self,
-        session: SessionId,
-        visit: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
-    ) -> Result<(), StoreError> {
-        let Some(Base { revision, parts }) = self.histories.read().base(session) else {
-            return Ok(());
-        };
-        for part in 0..parts {
-            let frame = self
-                .readers
-                .read(|connection| Ok(parts::BASE.read(connection, session, revision, part)?))?;
-            let Some(frame) = frame else {
-                self.histories.read().page(session, revision, 0)?;
-                return Err(StoreError::DamagedBase { session, revision, part });
-            };
-            if visit(&frame).is_break() {
-                break;
-            }
-        }
-        Ok(())
     }
 }
 
@@ -262,3 +269,7 @@ pub(super) fn whose(row: &Row<'_>) -> rusqlite::Result<Option<(SessionId, Revisi
     };
     Ok(Some((session, Revision(revision.cast_unsigned()))))
 }
+
+#[cfg(test)]
+#[path = "reading_tests.rs"]
+mod tests;

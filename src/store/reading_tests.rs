@@ -4,10 +4,10 @@ use std::thread;
 
 use tempfile::TempDir;
 
-use super::bases_tests::{five, put};
-use super::sqlite_tests::{ANNA, BERT, database, open, run};
-use super::*;
 use crate::board::Frame;
+use crate::store::bases_tests::{five, put};
+use crate::store::sqlite_tests::{ANNA, BERT, database, open, run};
+use crate::store::*;
 
 const PAGE: PageMax = PageMax { commits: 256, bytes: 1 << 20 };
 

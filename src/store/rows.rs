@@ -74,13 +74,21 @@ impl Rows {
         end.checked_sub(1).and_then(|last| self.ids.get(last)).copied()
     }
 
+    pub(super) fn has(&self, id: JournalId) -> bool {
+        self.ids.binary_search(&id).is_ok()
+    }
+
+    pub(super) fn into_ids(self) -> Vec<JournalId> {
+        self.ids
+    }
+
     /// Takes out the rows up to a revision.
-    pub(super) fn forget(&mut self, revision: Revision) -> Vec<JournalId> {
+    pub(super) fn forget(&mut self, revision: Revision) -> Self {
         let (end, come) = self.first_after(revision);
-        let forgotten = self.ids.drain(..end).collect();
+        let ids = self.ids.drain(..end).collect();
         self.ids.shrink_to_fit();
         let first = come.checked_sub(1).and_then(|last| self.jumps.get(last)).copied();
-        self.jumps.drain(..come);
+        let jumps = self.jumps.drain(..come).collect();
         for jump in &mut self.jumps {
             jump.at -= end;
         }
@@ -88,6 +96,6 @@ impl Rows {
         if let Some(jump) = first.filter(|_| follows && !self.ids.is_empty()) {
             self.jumps.insert(0, Jump { at: 0, revision: jump.revision_at(end) });
         }
-        forgotten
+        Self { ids, jumps }
     }
 }

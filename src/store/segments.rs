@@ -348,3 +348,7 @@ pub(super) fn visit(
     }
     Ok(ControlFlow::Continue(()))
 }
+
+#[cfg(test)]
+#[path = "settled_damage_tests.rs"]
+mod damage_tests;

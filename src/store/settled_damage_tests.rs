@@ -4,11 +4,11 @@
 use rusqlite::types::Value;
 use tempfile::TempDir;
 
-use super::bases_tests::{five, frames};
-use super::settling_tests::settle_all;
-use super::sqlite_tests::{ANNA, BERT, database, open, replayed, run, stored};
-use super::*;
 use crate::board::Frame;
+use crate::store::bases_tests::{five, frames};
+use crate::store::settling_tests::settle_all;
+use crate::store::sqlite_tests::{ANNA, BERT, database, open, replayed, run, stored};
+use crate::store::*;
 
 const ALL: PageMax = PageMax { commits: 99, bytes: 1 << 20 };
 

@@ -31,7 +31,7 @@ pub(super) struct Piece {
     after: JournalId,
     /// and up to this one.
     pub(super) last: JournalId,
-    /// Rows among them that are not to be settled, since they do not say whose they are.
+    /// Rows among them that are not to be settled: they do not say whose they are, or are forgotten and pinned.
     pub(super) left: Vec<JournalId>,
     pub(super) left_bytes: u64,
     /// How many bytes of frames it has in all.
@@ -48,6 +48,8 @@ pub(super) struct Group {
     pub(super) rows: Vec<(Revision, JournalId)>,
     pub(super) frame_bytes: u64,
     owner: Owner,
+    /// Whether commits before the base are pinned: then its segments stay as they are.
+    is_pinned: bool,
     /// Where its rows are among all that were read.
     places: Vec<usize>,
     /// Segments whose last commit is of this revision or a later one are in `segments` too.
@@ -147,7 +149,7 @@ impl Piece {
         Ok(rows)
     }
 
-    /// Sorts the rows by session; those that are forgotten only go.
+    /// Sorts the rows by session; those that are forgotten only go, once they are not pinned.
     fn group(&mut self, histories: &Histories, rows: &[Row]) {
         let mut places: HashMap<SessionId, usize> = HashMap::new();
         for (place, row) in rows.iter().enumerate() {
@@ -158,6 +160,10 @@ impl Piece {
                 continue;
             };
             if histories.is_forgotten(session, row.id) {
+                if histories.pins.keep_row(session, row.id) {
+                    self.left.push(row.id);
+                    self.left_bytes += row.bytes();
+                }
                 continue;
             }
             let index = *places.entry(session).or_insert_with(|| {
@@ -200,6 +206,7 @@ impl Group {
         Self {
             session,
             owner: histories.standing(session).owner,
+            is_pinned: histories.pins.keep_cuts_of(session),
             base: histories.base(session).map(|base| base.revision).unwrap_or_default(),
             rows: Vec::new(),
             frame_bytes: 0,
@@ -219,7 +226,7 @@ impl Group {
     ) -> Result<u64, StoreError> {
         let mut filling = Filling::new(packer, self.session);
         let mut bytes = 0;
-        if short_bytes < SHORT_BYTES_MAX {
+        if short_bytes < SHORT_BYTES_MAX && !self.is_pinned {
             let short = segments::read_short(
                 connection,
                 self.session,
@@ -261,3 +268,7 @@ impl Group {
         self.segments.iter().map(Segment::packed_bytes).sum()
     }
 }
+
+#[cfg(test)]
+#[path = "cost_tests.rs"]
+mod cost_tests;

@@ -8,6 +8,7 @@ use std::io::Read;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 
 use super::blobs::Blobs;
 use super::condition::Condition;
@@ -20,7 +21,7 @@ use super::reading::{self, Readers};
 use super::schema::Source;
 use super::turns::Turns;
 use super::{
-    Copied, FileBytes, Health, IsOver, Outcome, PageMax, Record, Run, SigningKey, Store,
+    Copied, FileBytes, Health, IsOver, Outcome, PageMax, Pin, Record, Run, SigningKey, Store,
     StoreError, Stored, StoredBlob, StoredSession, SummaryRow, TokenRow, summaries, tokens,
 };
 use crate::board::{Digest, Epoch, Revision, SessionId};
@@ -45,7 +46,7 @@ pub struct SqliteStore {
     pub(super) journal: Mutex<Option<Journal>>,
     /// The journal's, so that nobody who reads waits for a sync.
     pub(super) histories: Arc<RwLock<Histories>>,
-    pub(super) readers: Readers,
+    pub(super) readers: Arc<Readers>,
     /// The sessions of which a base is being put.
     pub(super) putting: Turns<SessionId>,
     /// Taken by whoever settles.
@@ -225,7 +226,7 @@ impl Store for SqliteStore {
         after: Revision,
         max: PageMax,
     ) -> Result<Vec<(Revision, Vec<u8>)>, StoreError> {
-        self.page(session, after, max)
+        self.readers.page(session, after, max, None)
     }
 
     fn base(&self, session: SessionId) -> Option<Revision> {
@@ -237,7 +238,16 @@ impl Store for SqliteStore {
         session: SessionId,
         visit: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
-        self.visit_base(session, visit)
+        let Some(base) = self.histories.read().base(session) else { return Ok(()) };
+        self.readers.visit_base(session, base, None, visit)
+    }
+
+    fn pin(&self, session: SessionId) -> Result<Pin, StoreError> {
+        Pin::of(&self.readers, session)
+    }
+
+    fn has_unpinned(&self) -> bool {
+        self.histories.read().pins.are_due(Instant::now())
     }
 
     fn stage(&self, session: SessionId) -> Result<(), StoreError> {

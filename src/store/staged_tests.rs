@@ -2,9 +2,9 @@
 
 use tempfile::TempDir;
 
-use super::bases_tests::{part, put};
-use super::sqlite_tests::{ANNA, BERT, database, open, replayed, run, stored};
-use super::*;
+use crate::store::bases_tests::{part, put};
+use crate::store::sqlite_tests::{ANNA, BERT, database, open, replayed, run, stored};
+use crate::store::*;
 
 fn adopting(session: SessionId, expected: u64, bodies: &[&str]) -> Run {
     Run { adopts: true, ..run(session, expected, bodies) }
