@@ -10,10 +10,13 @@ use tokio::time::timeout;
 use super::answer::{Answer, Done, Refusal, SILENCE_MAX, done};
 use super::request::Sought;
 use crate::board::{Condition, Revision, SessionName, Terms};
-use crate::service::{Cut, Reply, Service, ServiceError};
+use crate::service::{Cut, Export, Reply, Service, ServiceError};
 
 /// How many names are looked up at once.
 const NAMES_AT_ONCE: usize = 1_000;
+
+/// How often a session is looked at whose history is cut before it is pinned.
+const LOOKS_MAX: usize = 8;
 
 /// What is read of an archive at once.
 const PIECE_BYTES: usize = 64 << 10;
@@ -49,21 +52,34 @@ pub(super) async fn sessions(service: &Service, answer: &mut Answer) -> Done {
 }
 
 pub(super) async fn export(service: &Service, session: &SessionName, answer: &mut Answer) -> Done {
-    let (mut export, revision, head) = match service.published(session).await {
-        Err(ServiceError::Damaged) => {
+    let (mut export, revision, head) = match begun(service, session).await {
+        Err(Refusal::Service(ServiceError::Damaged)) => {
             let (export, Cut { revision, head, .. }) = service.export_damaged(session).await?;
             (export, revision, Some(head))
         }
-        published => {
-            let board = published?.ok_or_else(|| Refusal::NoSession(session.clone()))?.board;
-            let revision = board.revision();
-            (service.export(board).await?, revision, None)
+        begun => {
+            let (export, revision) = begun?;
+            (export, revision, None)
         }
     };
     while let Some(lines) = export.next().await? {
         answer.lines(&lines).await?;
     }
     done(&Told { sessions: None, revision: Some(revision), head })
+}
+
+/// An archive of what is published, which is another one where the history is cut before it is pinned.
+async fn begun(service: &Service, session: &SessionName) -> Result<(Export, Revision), Refusal> {
+    for _ in 0..LOOKS_MAX {
+        let published = service.published(session).await?;
+        let board = published.ok_or_else(|| Refusal::NoSession(session.clone()))?.board;
+        let revision = board.revision();
+        match service.export(board).await {
+            Err(ServiceError::Compacted { .. }) => {}
+            export => return Ok((export?, revision)),
+        }
+    }
+    Err(ServiceError::Overloaded.into())
 }
 
 pub(super) async fn import(

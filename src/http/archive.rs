@@ -16,6 +16,9 @@ use super::write::Writing;
 use crate::board::SessionName;
 use crate::service::{Cut, Export, Published, ServiceError};
 
+/// How often a session is looked at whose history is cut before it is pinned.
+const LOOKS_MAX: usize = 8;
+
 /// Take a session's archive out
 ///
 /// All that is kept of it, its images included, a line each: what it begins with, and every commit since. It
@@ -44,9 +47,15 @@ pub(super) async fn get(
         let rendering = Rendering::of(Resource::Session, now.board.version());
         Ok(rendering.in_format(format!("archive from {}", now.board.oldest())))
     };
-    let (answer, Published { board, .. }) = reading.published(&session, rendering).await?;
-    let export = reading.service.export(board).await?;
-    Ok(answer.body(NDJSON, stream::body(export).await?))
+    for _ in 0..LOOKS_MAX {
+        let (answer, Published { board, .. }) = reading.published(&session, rendering).await?;
+        match reading.service.export(board).await {
+            // The history was cut since it was looked at: another look finds what it begins with now.
+            Err(ServiceError::Compacted { .. }) => {}
+            export => return Ok(answer.body(NDJSON, stream::body(export?).await?)),
+        }
+    }
+    Err(ServiceError::Overloaded.into())
 }
 
 /// What can be read of a session that is not served.

@@ -284,18 +284,53 @@ async fn an_archive_is_of_one_moment_though_writes_go_on() {
     assert!(!archive.contains("late"));
     let board = bring_in(&service, "t", archive.as_bytes(), 1 << 16).await.unwrap();
     assert_eq!(contents(&board), contents(&shown));
-    // One whose history is forgotten meanwhile breaks off.
+    // What is forgotten meanwhile is in it.
+    let whole = out(&service, "t").await;
     let mut export = service.export(board).await.unwrap();
-    export.next().await.unwrap().unwrap();
+    let mut archive = export.next().await.unwrap().unwrap();
     service.purge(&name("t"), None).await.unwrap();
-    let broken = loop {
-        match export.next().await {
-            Ok(Some(_)) => {}
-            Ok(None) => panic!("it came to its end"),
-            Err(error) => break error,
-        }
-    };
-    assert!(matches!(broken, ServiceError::Compacted { .. }), "{broken}");
+    while let Some(lines) = export.next().await.unwrap() {
+        archive += &lines;
+    }
+    assert!(archive == whole, "an archive lost what was forgotten while it went out");
+    assert_ne!(out(&service, "t").await, whole);
+    stop(service).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_archive_is_whole_though_its_base_is_replaced_between_any_two_pieces() {
+    let dir = TempDir::new().unwrap();
+    let service = start(dir.path());
+    let text = format!("{{\"text\":\"{}\"}}", "x".repeat(20_000));
+    for _ in 0..20 {
+        service.receipt(request("s", &text), vec![]).await.unwrap();
+    }
+    service.purge(&name("s"), None).await.unwrap();
+    for _ in 0..60 {
+        service.receipt(request("s", &text), vec![]).await.unwrap();
+    }
+    let shown = board_of(&service, "s");
+    let whole = out(&service, "s").await;
+    let mut export = service.export(Arc::clone(&shown)).await.unwrap();
+    let mut archive = String::new();
+    while let Some(lines) = export.next().await.unwrap() {
+        archive += &lines;
+        // Each takes the base, and what was deleted of the one before goes at once.
+        service.receipt(request("s", "{\"late\":1}"), vec![]).await.unwrap();
+        service.purge(&name("s"), None).await.unwrap();
+        let store = Arc::clone(&service.inner.store);
+        tokio::task::spawn_blocking(move || while store.idle() {}).await.unwrap();
+    }
+    assert!(archive == whole, "an archive is not what it was when it began");
+    let old = service.export(shown).await;
+    assert!(matches!(old, Err(ServiceError::Compacted { .. })), "its beginning is gone");
+    drop(export);
+    // Besides its base, an archive of it has a first and a last line.
+    let parts = out(&service, "s").await.lines().count() - 2;
+    let store = Arc::clone(&service.inner.store);
+    let (rows, left, ..) =
+        tokio::task::spawn_blocking(move || left(&*store, dir.path())).await.unwrap();
+    assert_eq!((rows, left), (0, i64::try_from(parts).unwrap()), "what no archive holds is left");
     stop(service).await;
 }
 

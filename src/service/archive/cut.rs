@@ -39,7 +39,8 @@ impl Service {
         let revision = board.revision();
         // Of one whose head is damaged too the next revision was there at least.
         let head = extent.revision.max(revision.next());
-        let export = self.write_out(Arc::new(board), Some(head), (turn, hold));
+        let pin = self.pin(&board).await?;
+        let export = self.write_out(Arc::new(board), Some(head), pin, (turn, hold));
         let version = Version { session: extent.session, changed: head };
         Ok((export, Cut { version, revision, head }))
     }

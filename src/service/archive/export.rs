@@ -1,7 +1,8 @@
-//! An archive on its way out: all that is kept of a session at one moment, whatever is written meanwhile.
+//! An archive on its way out: all that is kept of a session at one moment, whatever is written or forgotten
+//! meanwhile.
 //!
-//! One thread that may block reads the store and hands on piece by piece; it waits for its reader. Where a new
-//! base takes the place of what is still to be read, the archive breaks off: then it has no last line.
+//! One thread that may block reads the store and hands on piece by piece; it waits for its reader. The history is
+//! pinned before the first line, so a later base takes nothing from it.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -15,14 +16,17 @@ use crate::board::stored::archive::{
     part_line,
 };
 use crate::board::stored::decode_commit;
-use crate::board::{Board, Change, Commit, Digest, Frame, Revision, SessionId};
+use crate::board::{Board, Change, Commit, Frame, Revision, SessionId};
 use crate::service::holds::Hold;
 use crate::service::turns::Turn;
 use crate::service::{Published, Service, ServiceError};
-use crate::store::{PageMax, Store, StoreError};
+use crate::store::{PageMax, Pin, Store, StoreError};
 
 /// How long a reader may take nothing before its archive is broken off: it holds a thread.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
+
+/// How long the writer may take to publish a base that is in force already.
+const PUBLISHED_WITHIN: Duration = Duration::from_secs(2);
 
 /// From this length on lines are handed on.
 const PIECE_BYTES: usize = 64 << 10;
@@ -71,17 +75,19 @@ impl Export {
 }
 
 impl Service {
-    /// All that is kept of a session up to this board, which is what is published of it now.
+    /// All that is kept of a session up to this board, which is what is published of it now. What is forgotten from
+    /// now on is in it.
     ///
     /// # Errors
     ///
-    /// [`ServiceError::Overloaded`], or [`ServiceError::Compacted`] where less is kept since; all else comes with the
-    /// lines.
+    /// [`ServiceError::Overloaded`], or [`ServiceError::Compacted`] where less is kept since: the board that is
+    /// published by then has an archive. All else comes with the lines.
     pub async fn export(&self, now: Arc<Board>) -> Result<Export, ServiceError> {
         let hold = self.inner.holds.session(now.id());
+        let pin = self.pin(&now).await?;
         self.has_its_images(&now).await?;
         let turn = self.inner.archives.exports.wait().await?;
-        Ok(self.write_out(now, None, (turn, hold)))
+        Ok(self.write_out(now, None, pin, (turn, hold)))
     }
 
     /// Lets a thread write the archive of this board, of a session that came to `head` where that is damaged.
@@ -89,6 +95,7 @@ impl Service {
         &self,
         now: Arc<Board>,
         head: Option<Revision>,
+        pin: Pin,
         held: (Turn, Hold),
     ) -> Export {
         let (pieces, received) = mpsc::channel(1);
@@ -96,7 +103,8 @@ impl Service {
         tokio::task::spawn_blocking(move || {
             let _held = held;
             let mut out = Out { runtime, pieces, lines: String::new() };
-            let last = match write(&*store, &now, head, &mut out) {
+            let source = Source { store: &*store, pin: &pin, board: &now, head };
+            let last = match write(&source, &mut out) {
                 Ok(()) => Piece::End,
                 Err(Stop::Gone) => return,
                 Err(Stop::Failed(error)) => Piece::Broken(error),
@@ -105,6 +113,23 @@ impl Service {
             out.hand(last).ok();
         });
         Export { pieces: received, ended: false }
+    }
+
+    /// Pins the history of a board.
+    pub(super) async fn pin(&self, now: &Board) -> Result<Pin, ServiceError> {
+        let pin = self.inner.store.pin(now.id())?;
+        let base = pin.base().unwrap_or(now.oldest());
+        if base == now.oldest() {
+            return Ok(pin);
+        }
+        // The base is in force before the board that begins with it is published.
+        if let Some(life) = now.life() {
+            let mut watch = self.watch(&life.name)?;
+            let published =
+                async { while watch.extent().oldest < base && watch.changed().await {} };
+            tokio::time::timeout(PUBLISHED_WITHIN, published).await.ok();
+        }
+        Err(ServiceError::Compacted { oldest: base })
     }
 
     /// Refuses a board of which images were forgotten since, all of them being held from now on.
@@ -175,116 +200,99 @@ impl Out {
     }
 }
 
-fn write(
-    store: &dyn Store,
-    board: &Board,
+/// What an archive is made of.
+struct Source<'a> {
+    store: &'a dyn Store,
+    pin: &'a Pin,
+    board: &'a Board,
+    /// The revision that the session came to, where it is damaged.
     head: Option<Revision>,
-    out: &mut Out,
-) -> Result<(), Stop> {
-    let (session, oldest) = (board.id(), board.oldest());
-    let base = store.base(session);
-    if let Some(base) = base.filter(|base| *base != oldest) {
-        return Err(ServiceError::Compacted { oldest: base }.into());
-    }
-    let revision = last_of_its_own(store, board)?;
+}
+
+fn write(source: &Source<'_>, out: &mut Out) -> Result<(), Stop> {
+    let (oldest, revision, head) = (source.board.oldest(), source.last_of_its_own()?, source.head);
     let header = Header { oldest, revision };
     out.line(if head.is_some() { cut_header_line(header) } else { header_line(header) })?;
     let mut counts = Counts::default();
-    for (sha256, _) in board.images() {
-        out.line(image_line(*sha256, &image(store, board, *sha256)?))?;
+    for (sha256, _) in source.board.images() {
+        out.line(image_line(*sha256, &source.store.blob(source.board.id(), *sha256)?))?;
         counts.images += 1;
     }
-    if base.is_some() {
-        counts.parts = write_base(store, session, oldest, out)?;
-    }
-    counts.commits = write_commits(store, session, oldest, revision, out)?;
+    counts.parts = source.write_base(out)?;
+    counts.commits = source.write_commits(revision, out)?;
     out.line(head.map_or_else(|| end_line(counts), |head| cut_end_line(counts, head)))?;
     out.flush()
 }
 
-fn image(store: &dyn Store, board: &Board, sha256: Digest) -> Result<Vec<u8>, Stop> {
-    Ok(store.blob(board.id(), sha256)?)
-}
-
-/// The last revision without the one by which the history came to its name: whoever takes the archive in makes
-/// one of his own.
-fn last_of_its_own(store: &dyn Store, board: &Board) -> Result<Revision, Stop> {
-    let (session, oldest, head) = (board.id(), board.oldest(), board.revision());
-    if head == oldest {
-        return Ok(head);
-    }
-    let before = Revision(head.0.saturating_sub(1));
-    let (_, frame) = one_after(store, session, before)?;
-    let last = read_commit(session, head, &frame)?;
-    if !matches!(last.changes.as_slice(), [Change::Adopted { .. }]) {
-        return Ok(head);
-    }
-    // Numbers may be left out before it, so the one before it is looked for.
-    let (mut low, mut high) = (oldest.0, before.0);
-    while low < high {
-        let middle = low + (high - low) / 2;
-        match one_after(store, session, Revision(middle))? {
-            (found, _) if found < head => low = found.0,
-            _ => high = middle,
+impl Source<'_> {
+    /// The last revision without the one by which the history came to its name: whoever takes the archive in makes
+    /// one of his own.
+    fn last_of_its_own(&self) -> Result<Revision, Stop> {
+        let (oldest, head) = (self.board.oldest(), self.board.revision());
+        if head == oldest {
+            return Ok(head);
         }
-    }
-    Ok(Revision(low))
-}
-
-fn one_after(
-    store: &dyn Store,
-    session: SessionId,
-    after: Revision,
-) -> Result<(Revision, Vec<u8>), Stop> {
-    let found = store.commits(session, after, ONE)?.into_iter().next();
-    found.ok_or(Stop::Failed(ServiceError::Damaged))
-}
-
-fn write_base(
-    store: &dyn Store,
-    session: SessionId,
-    base: Revision,
-    out: &mut Out,
-) -> Result<u64, Stop> {
-    let (mut parts, mut stopped) = (0, None);
-    store.read_base(session, &mut |frame| {
-        let written = body(session, base, frame).map_err(Stop::from);
-        match written.and_then(|part| out.line(part_line(base, part))) {
-            Ok(()) => {
-                parts += 1;
-                ControlFlow::Continue(())
-            }
-            Err(stop) => {
-                stopped = Some(stop);
-                ControlFlow::Break(())
+        let before = Revision(head.0.saturating_sub(1));
+        let (_, frame) = self.one_after(before)?;
+        let last = read_commit(self.board.id(), head, &frame)?;
+        if !matches!(last.changes.as_slice(), [Change::Adopted { .. }]) {
+            return Ok(head);
+        }
+        // Numbers may be left out before it, so the one before it is looked for.
+        let (mut low, mut high) = (oldest.0, before.0);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match self.one_after(Revision(middle))? {
+                (found, _) if found < head => low = found.0,
+                _ => high = middle,
             }
         }
-    })?;
-    stopped.map_or(Ok(parts), Err)
-}
-
-fn write_commits(
-    store: &dyn Store,
-    session: SessionId,
-    oldest: Revision,
-    last: Revision,
-    out: &mut Out,
-) -> Result<u64, Stop> {
-    let (mut at, mut count) = (oldest, 0);
-    while at < last {
-        let page = store.commits(session, at, PAGE)?;
-        let wanted = page.into_iter().take_while(|(revision, _)| *revision <= last);
-        let before = at;
-        for (revision, frame) in wanted {
-            out.line(commit_line(revision, body(session, revision, &frame)?))?;
-            at = revision;
-            count += 1;
-        }
-        if at == before {
-            return Err(ServiceError::Damaged.into());
-        }
+        Ok(Revision(low))
     }
-    Ok(count)
+
+    fn one_after(&self, after: Revision) -> Result<(Revision, Vec<u8>), Stop> {
+        let found = self.pin.commits(after, ONE)?.into_iter().next();
+        found.ok_or(Stop::Failed(ServiceError::Damaged))
+    }
+
+    /// Writes the parts of the base, if there is one; how many.
+    fn write_base(&self, out: &mut Out) -> Result<u64, Stop> {
+        let (session, Some(base)) = (self.board.id(), self.pin.base()) else { return Ok(0) };
+        let (mut parts, mut stopped) = (0, None);
+        self.pin.read_base(&mut |frame| {
+            let written = body(session, base, frame).map_err(Stop::from);
+            match written.and_then(|part| out.line(part_line(base, part))) {
+                Ok(()) => {
+                    parts += 1;
+                    ControlFlow::Continue(())
+                }
+                Err(stop) => {
+                    stopped = Some(stop);
+                    ControlFlow::Break(())
+                }
+            }
+        })?;
+        stopped.map_or(Ok(parts), Err)
+    }
+
+    /// Writes the commits up to this one; how many.
+    fn write_commits(&self, last: Revision, out: &mut Out) -> Result<u64, Stop> {
+        let (mut at, mut count) = (self.board.oldest(), 0);
+        while at < last {
+            let page = self.pin.commits(at, PAGE)?;
+            let wanted = page.into_iter().take_while(|(revision, _)| *revision <= last);
+            let before = at;
+            for (revision, frame) in wanted {
+                out.line(commit_line(revision, body(self.board.id(), revision, &frame)?))?;
+                at = revision;
+                count += 1;
+            }
+            if at == before {
+                return Err(ServiceError::Damaged.into());
+            }
+        }
+        Ok(count)
+    }
 }
 
 /// The text in a frame.
