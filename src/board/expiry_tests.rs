@@ -262,7 +262,8 @@ fn time_does_not_go_back_for_an_expiry_nor_beyond_the_end() {
     assert_eq!(lapse(&mut board, i64::MAX), ["a", "b"]);
     let mut board = board_of([append(Requests, items(["{}"]))]);
     take(&mut board, &write(put("a", "1", Some("1s"))), -9_000).unwrap();
-    assert_eq!(deadlines(&board), [("a".to_owned(), 2_000)], "from the time of the commit");
+    assert_eq!(deadlines(&board), [("a".to_owned(), -8_000)], "from the moment of the decision");
+    assert_eq!(board.updated_at(), Timestamp(1_000), "its commit is no earlier than the last");
 }
 
 #[test]

@@ -187,7 +187,7 @@ fn deadlines_are_as_they_were_even_if_they_are_over() {
     assert_eq!(board.asked().open().len(), 1);
     carry_out(&mut board, Command::AnswerQuestion { question: Seq(2), answer: "so".to_owned() });
     carry_out(&mut board, put("b", "1", Some("99s")));
-    assert_eq!((board.next_due().map(|at| at.0), board.asked().open().len()), (Some(106_000), 0));
+    assert_eq!((board.next_due().map(|at| at.0), board.asked().open().len()), (Some(100_000), 0));
     take(&mut board, &write(restore(&then)), 50_000).unwrap();
     check_asked(&board);
     assert_eq!(board.asked(), then.asked());

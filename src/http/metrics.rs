@@ -75,6 +75,11 @@ fn text(figures: &Figures, threads: &[(&'static str, bool)]) -> Result<String, f
     let mut looked_up = metrics::registry();
     add_server(&mut looked_up);
     looked_up.register(
+        "clock_held",
+        "1 while nothing expires because the wall clock jumped, 0 otherwise",
+        ConstGauge::new(u64::from(figures.is_clock_held)),
+    );
+    looked_up.register(
         "thread_up",
         "1 for each of the server's threads that works, 0 while it pauses after a panic",
         by_word("thread", threads.iter().map(|(name, is_up)| (*name, u64::from(*is_up)))),

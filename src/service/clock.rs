@@ -1,40 +1,242 @@
-//! The clock by which the server writes: the system's, unless it is given another one.
+//! The clock by which the server writes, watched against one that does not jump.
+//!
+//! A wall clock that jumped is held: nothing is over by it until it has stayed where it is. So a jump that is taken back
+//! deletes nothing.
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use parking_lot::Mutex;
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::board::Timestamp;
 
-/// What tells the time. Cloning gives the same clock.
+/// A wall clock that runs further away from the monotonic one than this has jumped.
+const JUMP_MS: i64 = 60 * 1000;
+
+/// How long a wall clock that jumped is held.
+const HELD_MS: i64 = 10 * 60 * 1000;
+
+/// Goes on while the machine sleeps, as the wall clock does.
+#[cfg(target_os = "linux")]
+const STEADY: ClockId = ClockId::Boottime;
+#[cfg(not(target_os = "linux"))]
+const STEADY: ClockId = ClockId::Monotonic;
+
+/// Tells the time. Cloning gives the same clock.
 #[derive(Clone)]
-pub struct Clock(Arc<dyn Fn() -> Timestamp + Send + Sync>);
+pub struct Clock(Arc<Watched>);
+
+struct Watched {
+    wall: Box<dyn Fn() -> Timestamp + Send + Sync>,
+    /// Absent where the wall clock is believed whatever it says.
+    steady: Option<Box<dyn Fn() -> Duration + Send + Sync>>,
+    trust: Mutex<Trust>,
+}
+
+/// How far ahead of the monotonic clock the wall clock was, in milliseconds, at the times that count.
+#[derive(Clone, Copy, Debug, Default)]
+struct Trust {
+    /// While it was believed. Absent before the first reading.
+    believed: Option<i64>,
+    jumped: Option<Jump>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Jump {
+    /// After the jump.
+    ahead: i64,
+    /// When it was seen, by the monotonic clock.
+    seen: i64,
+}
+
+/// What a reading says of a jump that the one before it did not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum News {
+    /// The clock is so far away from where it was believed to be.
+    Jumped(i64),
+    /// It is back.
+    Back,
+    /// It stayed where it is.
+    Stayed,
+}
+
+/// A look at the clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reading {
+    /// What the wall clock says.
+    pub now: Timestamp,
+    /// Whether it jumped not long ago.
+    pub is_held: bool,
+}
+
+impl Reading {
+    /// Deadlines up to this moment have come: none while the clock is held.
+    #[must_use]
+    pub fn due(self) -> Timestamp {
+        if self.is_held { Timestamp(i64::MIN) } else { self.now }
+    }
+}
 
 impl Clock {
     /// The system's clock.
     #[must_use]
     pub fn system() -> Self {
-        Self::new(|| {
+        let wall = || {
             let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-            Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
-        })
+            Timestamp(ms(since))
+        };
+        let steady = || {
+            let since = clock_gettime(STEADY);
+            let seconds = u64::try_from(since.tv_sec).unwrap_or(0);
+            Duration::from_secs(seconds)
+                + Duration::from_nanos(u64::try_from(since.tv_nsec).unwrap_or(0))
+        };
+        Self::watched(wall, steady)
     }
 
-    /// Any other one. It may stand still or jump; the times of a session's commits never go back.
+    /// A clock that is believed, though it stand still or jump. The times of a session's commits never go back.
     #[must_use]
     pub fn new(now: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
-        Self(Arc::new(now))
+        Self(Arc::new(Watched { wall: Box::new(now), steady: None, trust: Mutex::default() }))
     }
 
-    /// What time it is.
+    /// A clock that is held once it jumps against one that does not.
+    #[must_use]
+    pub fn watched(
+        wall: impl Fn() -> Timestamp + Send + Sync + 'static,
+        steady: impl Fn() -> Duration + Send + Sync + 'static,
+    ) -> Self {
+        let steady: Box<dyn Fn() -> Duration + Send + Sync> = Box::new(steady);
+        let (wall, trust) = (Box::new(wall), Mutex::default());
+        Self(Arc::new(Watched { wall, steady: Some(steady), trust }))
+    }
+
+    /// What the wall clock says.
     #[must_use]
     pub fn now(&self) -> Timestamp {
-        (self.0)()
+        (self.0.wall)()
     }
+
+    /// What the wall clock says, and whether deadlines may be compared with it.
+    #[must_use]
+    pub fn read(&self) -> Reading {
+        let Some(steady) = &self.0.steady else {
+            return Reading { now: self.now(), is_held: false };
+        };
+        let mut trust = self.0.trust.lock();
+        // Within the lock, or a thread that was held up between both would see a jump.
+        let (since, now) = (ms(steady()), self.now());
+        let news = trust.note(now.0.saturating_sub(since), since);
+        let is_held = trust.jumped.is_some();
+        drop(trust);
+        if let Some(news) = news {
+            tell(news);
+        }
+        Reading { now, is_held }
+    }
+}
+
+impl Trust {
+    /// Notes how far ahead of the monotonic clock the wall clock is, and when.
+    fn note(&mut self, ahead: i64, since: i64) -> Option<News> {
+        let believed = *self.believed.get_or_insert(ahead);
+        let is_near = |other: i64| ahead.saturating_sub(other).saturating_abs() <= JUMP_MS;
+        if is_near(believed) {
+            return self.jumped.take().map(|_| News::Back);
+        }
+        match self.jumped {
+            Some(jump) if is_near(jump.ahead) => {
+                if since.saturating_sub(jump.seen) < HELD_MS {
+                    return None;
+                }
+                *self = Self { believed: Some(ahead), jumped: None };
+                Some(News::Stayed)
+            }
+            Some(_) | None => {
+                self.jumped = Some(Jump { ahead, seen: since });
+                Some(News::Jumped(ahead.saturating_sub(believed)))
+            }
+        }
+    }
+}
+
+fn tell(news: News) {
+    match news {
+        News::Jumped(ms) => tracing::warn!(
+            jumped_s = ms / 1000,
+            held_s = HELD_MS / 1000,
+            "the wall clock jumped: nothing expires until it has stayed or is back"
+        ),
+        News::Back => tracing::warn!("the wall clock is back: what is due expires"),
+        News::Stayed => {
+            tracing::warn!("the wall clock stayed where it jumped: what is due expires");
+        }
+    }
+}
+
+fn ms(since: Duration) -> i64 {
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
 impl fmt::Debug for Clock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Clock").field(&self.now()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOUR: i64 = 60 * 60 * 1000;
+
+    /// What each reading says, the clocks being so far apart at such a time.
+    fn news(readings: &[(i64, i64)]) -> Vec<Option<News>> {
+        let mut trust = Trust::default();
+        readings.iter().map(|(ahead, since)| trust.note(*ahead, *since)).collect()
+    }
+
+    #[test]
+    fn a_jump_either_way_is_held_until_it_is_taken_back() {
+        for jump in [HOUR, -HOUR, JUMP_MS + 1] {
+            let readings = [(5, 0), (5 + jump, 1000), (5 + jump, 2000), (6, 2200), (7, 2300)];
+            assert_eq!(
+                news(&readings),
+                [None, Some(News::Jumped(jump)), None, Some(News::Back), None]
+            );
+        }
+    }
+
+    #[test]
+    fn a_jump_that_stays_is_held_for_ten_minutes_and_believed_from_then_on() {
+        let readings =
+            [(0, 0), (HOUR, 1000), (HOUR + 50, HELD_MS + 999), (HOUR, HELD_MS + 1000), (0, HOUR)];
+        let jumped = Some(News::Jumped(HOUR));
+        let back = Some(News::Jumped(-HOUR));
+        assert_eq!(news(&readings), [None, jumped, None, Some(News::Stayed), back]);
+    }
+
+    #[test]
+    fn another_jump_meanwhile_is_held_for_another_ten_minutes() {
+        let last = HELD_MS + 900;
+        let readings = [(0, 0), (HOUR, 0), (2 * HOUR, 900), (2 * HOUR, HELD_MS), (2 * HOUR, last)];
+        let (one, two) = (Some(News::Jumped(HOUR)), Some(News::Jumped(2 * HOUR)));
+        assert_eq!(news(&readings), [None, one, two, None, Some(News::Stayed)]);
+    }
+
+    #[test]
+    fn a_minute_is_no_jump() {
+        let readings = [(0, 0), (JUMP_MS, 1000), (-JUMP_MS, 2000), (0, 3000)];
+        assert_eq!(news(&readings), [None; 4]);
+    }
+
+    #[test]
+    fn the_systems_clock_is_believed_from_its_first_reading() {
+        let clock = Clock::system();
+        let (first, second) = (clock.read(), clock.read());
+        assert!(!first.is_held && !second.is_held && first.due() == first.now);
+        assert!(first.now <= second.now && first.now > Timestamp(1_700_000_000_000));
     }
 }

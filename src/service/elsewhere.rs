@@ -5,10 +5,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::clock::Reading;
 use super::job::{Order, WriterError};
 use super::staging::{Staging, Verdict, recall};
 use super::writer::Writer;
-use crate::board::{Command, Condition, SessionName, Terms, Timestamp, Write};
+use crate::board::{Command, Condition, SessionName, Terms, Write};
 
 impl Writer {
     /// What became of a write whose key the session in its path knows, or why it cannot be it.
@@ -16,10 +17,10 @@ impl Writer {
         &self,
         staged: &mut HashMap<SessionName, Staging>,
         order: &Order,
-        now: Timestamp,
+        reading: Reading,
     ) -> Option<Verdict> {
         let (session, key) = order.keeps_in.as_ref()?;
-        match recall(self.staging(staged, session, now).board(), key, now) {
+        match recall(self.staging(staged, session, reading).board(), key, reading.due()) {
             Ok(answer) => answer.map(Verdict::Recalled),
             Err(error) => Some(Verdict::Failed(WriterError::Service(error))),
         }
@@ -31,14 +32,14 @@ impl Writer {
         staged: &mut HashMap<SessionName, Staging>,
         order: &Order,
         verdict: &Verdict,
-        now: Timestamp,
+        reading: Reading,
     ) {
         let (Some((session, key)), Verdict::Done { receipt, .. }) = (&order.keeps_in, verdict)
         else {
             return;
         };
         let Some(answer) = order.keep.as_ref().and_then(|keep| keep(receipt)) else { return };
-        let staging = self.staging(staged, session, now);
+        let staging = self.staging(staged, session, reading);
         if staging.is_closed() || staging.board().life().is_none() {
             return;
         }
@@ -51,7 +52,7 @@ impl Writer {
         };
         let write = Write { terms, command: Command::Transact(Box::default()) };
         let keep = Some(Arc::new(move |_: &_| Some(answer.clone())) as super::Keep);
-        let kept = self.stage(staging, &Order { keep, ..Order::of(write) }, now, &[]);
+        let kept = self.stage(staging, &Order { keep, ..Order::of(write) }, reading, &[]);
         if let Verdict::Failed(error) = kept {
             let code = error.code();
             tracing::warn!(%session, code, "the answer to a keyed write was not kept");

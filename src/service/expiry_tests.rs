@@ -273,13 +273,14 @@ async fn a_clock_that_jumps_back_ends_nothing_early_and_nothing_goes_back() {
     let later = service.carry_out("s", put("b", "1", Some("5s"))).await.unwrap();
     let at = Timestamp(BEGIN + 1_000_000);
     assert_eq!(later.board.updated_at(), at, "no commit is before the one before it");
-    assert_eq!(later.board.next_due(), Some(Timestamp(at.0 + 5_000)));
-    hand.set(1_004_999);
+    assert_eq!(later.board.next_due(), Some(Timestamp(BEGIN - 495_000)), "from the moment on");
+    hand.set(-495_001);
     let still = service.carry_out("s", put("c", "1", None)).await.unwrap();
     assert_eq!(still.board.state().text(), r#"{"a":1,"b":1,"c":1}"#);
-    hand.set(1_005_000);
+    hand.set(-495_000);
     service.reaches("s", 4).await;
     assert_eq!(board(&service, "s").state().text(), r#"{"a":1,"c":1}"#);
+    assert_eq!(board(&service, "s").updated_at(), at);
     // Far ahead and back again: what ended then has ended.
     hand.set(9_000_000);
     service.reaches("s", 5).await;

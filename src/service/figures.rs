@@ -29,6 +29,8 @@ pub struct Figures {
     pub files: FileBytes,
     /// Whether the store takes writes.
     pub health: Health,
+    /// Whether nothing expires, since the wall clock jumped.
+    pub is_clock_held: bool,
 }
 
 impl Service {
@@ -92,6 +94,7 @@ impl Service {
             unsettled_bytes: self.inner.store.unsettled_bytes(),
             files: self.inner.store.file_bytes(),
             health: self.health(),
+            is_clock_held: self.inner.clock.read().is_held,
         }
     }
 }

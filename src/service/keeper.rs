@@ -98,7 +98,7 @@ impl Keeper {
         let Some(history) = now.life.as_ref().and_then(|life| life.settings.history) else {
             return Ok(None);
         };
-        let limit = Limit::of(history, now, self.clock.now());
+        let limit = Limit::of(history, now, self.clock.read().due());
         if !limit.is_worthwhile(now) {
             return Ok(None);
         }

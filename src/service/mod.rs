@@ -63,7 +63,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use archive::{Cut, Export, Import, Imported};
 pub use check::{Soundness, check};
-pub use clock::Clock;
+pub use clock::{Clock, Reading};
 pub use error::ServiceError;
 pub use figures::Figures;
 pub use inbox::Asking;
@@ -304,7 +304,7 @@ impl Service {
             Err(ServiceError::Damaged) => return Ok(None),
             published => published?,
         };
-        recall(&published.board, key, self.inner.clock.now())
+        recall(&published.board, key, self.inner.clock.read().due())
     }
 
     /// Takes no more writes, finishes those that wait, and closes the store. To be called from a
@@ -345,6 +345,8 @@ mod damage_tests;
 mod downtime_tests;
 #[cfg(test)]
 mod expiry_tests;
+#[cfg(test)]
+mod jump_tests;
 #[cfg(test)]
 mod panic_tests;
 #[cfg(test)]

@@ -5,12 +5,12 @@
 
 use std::collections::HashMap;
 
+use super::clock::Reading;
 use super::job::Order;
 use super::staging::{Staging, Verdict};
 use super::writer::Writer;
 use crate::board::{
-    self, Board, Command, Condition, Item, LogName, Seq, SessionName, Terms, Timestamp,
-    Transaction, Write,
+    self, Board, Command, Condition, Item, LogName, Seq, SessionName, Terms, Transaction, Write,
 };
 
 /// Where answered questions are gathered.
@@ -28,14 +28,14 @@ impl Writer {
         &self,
         staged: &mut HashMap<SessionName, Staging>,
         name: &SessionName,
-        now: Timestamp,
+        reading: Reading,
     ) -> Vec<Item> {
         let Some(QaSession { name: gathered, last }) = &self.qa_session else { return Vec::new() };
         let exists = staged.get(name).is_some_and(|staging| staging.board().life().is_some());
         if exists || name == gathered {
             return Vec::new();
         }
-        let board = self.staging(staged, gathered, now).board();
+        let board = self.staging(staged, gathered, reading).board();
         let Some(log) = board.log(&LogName::Questions) else { return Vec::new() };
         let skipped = log.len().saturating_sub(last.unwrap_or(usize::MAX));
         log.iter().skip(skipped).map(|entry| entry.item.clone()).collect()
@@ -47,7 +47,7 @@ impl Writer {
         staged: &mut HashMap<SessionName, Staging>,
         write: &Write,
         verdict: &Verdict,
-        now: Timestamp,
+        reading: Reading,
     ) {
         let Some(QaSession { name, .. }) = self.qa_session.clone() else { return };
         let Verdict::Done { receipt, .. } = verdict else { return };
@@ -65,11 +65,11 @@ impl Writer {
         let command = Command::Append { log: LogName::Questions, items };
         let write = Write { terms, command };
         let order = Order::of(write);
-        let staging = self.staging(staged, &name, now);
+        let staging = self.staging(staged, &name, reading);
         let refused = if staging.is_closed() {
             Some("it was deleted just now")
         } else {
-            match self.stage(staging, &order, now, &[]) {
+            match self.stage(staging, &order, reading, &[]) {
                 Verdict::Failed(error) => Some(error.code()),
                 Verdict::Done { .. } | Verdict::Recalled(_) => None,
             }

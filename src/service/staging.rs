@@ -145,7 +145,7 @@ impl Staging {
     /// decided it is all of it, so that none meets what is over.
     pub(super) fn expire(
         &mut self,
-        now: Timestamp,
+        due: Timestamp,
         nonce: impl Fn() -> Nonce,
         commits_max: usize,
     ) -> Result<(), ServiceError> {
@@ -153,7 +153,7 @@ impl Staging {
             if self.is_unread || self.is_damaged() {
                 break;
             }
-            let Some(commit) = expire(&self.board, now, nonce()) else { break };
+            let Some(commit) = expire(&self.board, due, nonce()) else { break };
             let mut next = Board::clone(&self.board);
             apply(&mut next, &commit);
             let frame = framed(next.id(), &commit)?;
@@ -171,27 +171,33 @@ impl Staging {
         self.replaced
     }
 
-    /// Decides a command, and stages its commit.
-    pub(super) fn stage(&mut self, order: &Order, moment: Moment<'_>) -> Verdict {
-        self.carry_out(order, moment).unwrap_or_else(Verdict::Failed)
+    /// Decides a command, and stages its commit. Keys are too old by the moment up to which deadlines have come, and
+    /// not by the time of the commit, which may be ahead of the clock.
+    pub(super) fn stage(&mut self, order: &Order, moment: Moment<'_>, due: Timestamp) -> Verdict {
+        self.carry_out(order, moment, due).unwrap_or_else(Verdict::Failed)
     }
 
-    fn carry_out(&mut self, order: &Order, moment: Moment<'_>) -> Result<Verdict, WriterError> {
+    fn carry_out(
+        &mut self,
+        order: &Order,
+        moment: Moment<'_>,
+        due: Timestamp,
+    ) -> Result<Verdict, WriterError> {
         if self.damaged.is_some() {
-            return self.carry_out_unread(order, moment);
+            return self.carry_out_unread(order, moment, due);
         }
         if self.is_unread {
             return Err(ServiceError::Fault.into());
         }
         if let Some(key) = &order.write.terms.key
-            && let Some(answer) = recall(&self.board, key, moment.now)?
+            && let Some(answer) = recall(&self.board, key, due)?
         {
             return Ok(Verdict::Recalled(answer));
         }
         let board = self.board_for(order)?;
         let decision = decide(&board, &order.write, moment)
             .map_err(|rejected| refused(rejected, board.revision()))?;
-        self.take(order, decision)
+        self.take(order, decision, due)
     }
 
     /// A damaged session can be ended, and replaced by a history that comes from elsewhere: its own takes no
@@ -200,6 +206,7 @@ impl Staging {
         &mut self,
         order: &Order,
         moment: Moment<'_>,
+        due: Timestamp,
     ) -> Result<Verdict, WriterError> {
         let (head, write) = (self.board.revision(), &order.write);
         let decision = if matches!(write.command, Command::DeleteSession) {
@@ -209,14 +216,20 @@ impl Staging {
         } else {
             return Err(ServiceError::Damaged.into());
         };
-        let verdict = self.take(order, decision.map_err(|rejected| refused(rejected, head))?)?;
+        let decision = decision.map_err(|rejected| refused(rejected, head))?;
+        let verdict = self.take(order, decision, due)?;
         self.replaced = self.damaged.take();
         self.is_unread = false;
         Ok(verdict)
     }
 
     /// Stages what was decided.
-    fn take(&mut self, order: &Order, decision: Decision) -> Result<Verdict, WriterError> {
+    fn take(
+        &mut self,
+        order: &Order,
+        decision: Decision,
+        due: Timestamp,
+    ) -> Result<Verdict, WriterError> {
         // Images were left out for a session that drops them, and now it does not: they come first.
         if order.images_in.is_none() && decision.commit.as_ref().is_some_and(Commit::names_images) {
             return Err(WriterError::Moved);
@@ -226,7 +239,7 @@ impl Staging {
         let history_bytes = self.history_bytes;
         let mut receipt = Receipt { board, answer, existed, committed, history_bytes };
         let Some(mut commit) = commit else { return Ok(Verdict::Done { receipt, bytes: 0 }) };
-        keep_answer(order, &mut commit, &mut receipt)?;
+        keep_answer(order, &mut commit, &mut receipt, due)?;
         let keyed = commit.kept.is_some();
         let frame = framed(receipt.board.id(), &commit)?;
         // Nothing fails from here on: what a refused command left would be part of the next one's run.
@@ -297,10 +310,11 @@ fn keep_answer(
     order: &Order,
     commit: &mut Commit,
     receipt: &mut Receipt,
+    due: Timestamp,
 ) -> Result<(), ServiceError> {
     let Some(key) = &order.write.terms.key else { return Ok(()) };
     let answer = order.keep.as_ref().and_then(|keep| keep(receipt)).ok_or(ServiceError::Fault)?;
-    let forgotten = receipt.board.keys().to_forget(commit.at);
+    let forgotten = receipt.board.keys().to_forget(due);
     let kept = Kept { key: key.clone(), answer, forgotten };
     let mut board = Board::clone(&receipt.board);
     board.remember(&kept, commit.at);
@@ -313,9 +327,9 @@ fn keep_answer(
 pub(super) fn recall(
     board: &Board,
     key: &Key,
-    now: Timestamp,
+    due: Timestamp,
 ) -> Result<Option<Json>, ServiceError> {
-    match board.keys().recall(key, now) {
+    match board.keys().recall(key, due) {
         Ok(answer) => Ok(answer.cloned()),
         // All that a session which is no more remembers is its end.
         Err(_) if board.life().is_none() => Ok(None),

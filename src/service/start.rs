@@ -132,6 +132,7 @@ impl Service {
             (Arc::new(Semaphore::new(QUEUE_BYTES_MAX)), CancellationToken::new());
         let collector = Collector {
             looks: Arc::clone(&looks),
+            clock: clock.clone(),
             holds: Arc::clone(&holds),
             directory: Arc::clone(&directory),
             store: Arc::clone(&store),

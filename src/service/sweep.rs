@@ -26,8 +26,11 @@ pub(super) enum Cold {
 impl Writer {
     /// How long until something comes to its end by time, or may be tried again.
     pub(super) fn until_due(&self) -> Option<Duration> {
-        let deadline = self.deadlines.next()?;
-        let left = u64::try_from(deadline.0.saturating_sub(self.clock.now().0)).unwrap_or(0);
+        let (deadline, reading) = (self.deadlines.next()?, self.clock.read());
+        if reading.is_held {
+            return Some(SWEEP_EVERY);
+        }
+        let left = u64::try_from(deadline.0.saturating_sub(reading.now.0)).unwrap_or(0);
         let failed = self.sweep_after.map(|after| after.saturating_duration_since(Instant::now()));
         let warming = if self.warming.is_empty() { Duration::ZERO } else { WARMING_REST };
         Some(Duration::from_millis(left).max(failed.unwrap_or_default()).max(warming))
@@ -47,7 +50,7 @@ impl Writer {
         if self.deadlines.next().is_none() {
             return false;
         }
-        let now = self.clock.now();
+        let now = self.clock.read().due();
         let due = self.deadlines.due(now, SWEPT_AT_ONCE_MAX);
         self.warming.retain(|name, _| due.contains(name));
         if due.is_empty() {

@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use super::Reply;
-use super::clock::Clock;
+use super::clock::{Clock, Reading};
 use super::deadlines::Deadlines;
 use super::directory::Directory;
 use super::error::ServiceError;
@@ -144,23 +144,23 @@ impl Writer {
         while let Some(job) = next.take() {
             let name = job.order.write.terms.session.clone();
             // One look at the clock for both, or something could end between the two.
-            let now = self.clock.now();
-            let staging = self.staging(&mut staged, &name, now);
+            let reading = self.clock.read();
+            let staging = self.staging(&mut staged, &name, reading);
             if staging.is_closed() {
                 // The session was deleted in this batch: what follows meets a new one, in the next.
                 waiting.push_front(Job::Write(Box::new(job)));
                 break;
             }
-            let qa_pairs = self.qa_pairs(&mut staged, &name, now);
-            let verdict = match self.recalled_elsewhere(&mut staged, &job.order, now) {
+            let qa_pairs = self.qa_pairs(&mut staged, &name, reading);
+            let verdict = match self.recalled_elsewhere(&mut staged, &job.order, reading) {
                 Some(verdict) => verdict,
                 None => {
                     let Some(staging) = staged.get_mut(&name) else { break };
-                    self.stage(staging, &job.order, now, &qa_pairs)
+                    self.stage(staging, &job.order, reading, &qa_pairs)
                 }
             };
-            self.keep_elsewhere(&mut staged, &job.order, &verdict, now);
-            self.echo(&mut staged, &job.order.write, &verdict, now);
+            self.keep_elsewhere(&mut staged, &job.order, &verdict, reading);
+            self.echo(&mut staged, &job.order.write, &verdict, reading);
             count += 1;
             bytes += verdict.bytes();
             answers.entry(name).or_default().push((job.reply, verdict, (job.room, job.order.hold)));
@@ -184,11 +184,11 @@ impl Writer {
         &self,
         staged: &'a mut HashMap<SessionName, Staging>,
         name: &SessionName,
-        now: Timestamp,
+        reading: Reading,
     ) -> &'a mut Staging {
         let begin = || Staging::of(self.directory.get(name).as_deref(), &self.loads);
         let staging = staged.entry(name.clone()).or_insert_with(begin);
-        expire(staging, now, usize::MAX);
+        expire(staging, reading.due(), usize::MAX);
         staging
     }
 
@@ -197,14 +197,15 @@ impl Writer {
         &mut self,
         staging: &mut Staging,
         order: &Order,
-        now: Timestamp,
+        reading: Reading,
         qa_pairs: &[Item],
     ) -> Verdict {
         // What the batch deletes gives its room to the next one.
         let sessions = self.directory.len() + self.made;
-        let moment = Moment { now, nonce: nonce(), policy: &self.policy, qa_pairs, sessions };
+        let (now, policy) = (reading.now, &self.policy);
+        let moment = Moment { now, nonce: nonce(), policy, qa_pairs, sessions };
         let existed = staging.board().life().is_some();
-        let staged = catch_unwind(AssertUnwindSafe(|| staging.stage(order, moment)));
+        let staged = catch_unwind(AssertUnwindSafe(|| staging.stage(order, moment, reading.due())));
         self.made += usize::from(!existed && staging.board().life().is_some());
         staged.unwrap_or_else(|_| Verdict::Failed(WriterError::Service(ServiceError::Fault)))
     }
@@ -354,8 +355,8 @@ fn answer(answers: Option<Answers>, outcome: Option<Outcome>) {
 }
 
 /// A panic takes nothing with it: what ended by time then ends later. Whether there was none.
-pub(super) fn expire(staging: &mut Staging, now: Timestamp, commits_max: usize) -> bool {
-    let expired = catch_unwind(AssertUnwindSafe(|| staging.expire(now, nonce, commits_max)));
+pub(super) fn expire(staging: &mut Staging, due: Timestamp, commits_max: usize) -> bool {
+    let expired = catch_unwind(AssertUnwindSafe(|| staging.expire(due, nonce, commits_max)));
     matches!(expired, Ok(Ok(())))
 }
 

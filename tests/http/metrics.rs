@@ -94,6 +94,7 @@ async fn what_the_store_and_the_writer_do_is_counted_and_timed() {
         ("blackboard_writer_queue_writes", 0.0),
         ("blackboard_writer_queue_bytes", 0.0),
         ("blackboard_watchers", 0.0),
+        ("blackboard_clock_held", 0.0),
         ("blackboard_thread_up{thread=\"writer\"}", 1.0),
         ("blackboard_thread_up{thread=\"keeper\"}", 1.0),
         ("blackboard_memory_budget_bytes", f64::from(1 << 30)),

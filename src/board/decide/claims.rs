@@ -20,7 +20,7 @@ pub(super) fn check_fence(board: &Board, write: &Write) -> Result<(), Rejected> 
 impl Draft<'_> {
     pub(super) fn claim(&mut self, request: Seq, ttl: Ttl) -> Result<Answer, Rejected> {
         let agent = self.author()?;
-        let expires_at = self.stamp.at.after(ttl);
+        let expires_at = self.now.after(ttl);
         let (fence, won) = match self.work_on(request)? {
             Some(Work::Claimed(claim)) if claim.agent == agent => {
                 if claim.expires_at == expires_at {

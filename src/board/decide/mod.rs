@@ -107,6 +107,8 @@ struct Draft<'a> {
     changes: Vec<Change>,
     session: &'a SessionName,
     stamp: Stamp<'a>,
+    /// The moment of the decision. The commit's time is later where the session's last commit is.
+    now: Timestamp,
     /// How many of the changes make the session, where this write does.
     opening: usize,
 }
@@ -122,7 +124,9 @@ impl<'a> Draft<'a> {
         };
         let (after, changes) = (ground.clone(), Vec::new());
         let session = &write.terms.session;
-        let mut draft = Self { before: board, board: after, changes, session, stamp, opening: 0 };
+        let now = moment.now;
+        let mut draft =
+            Self { before: board, board: after, changes, session, stamp, now, opening: 0 };
         if ground.life.is_none() {
             if !may_make_session(&write.command, moment.policy) {
                 return Err(Rejected::NoSession { session: session.clone() });

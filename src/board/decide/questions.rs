@@ -32,7 +32,7 @@ impl Draft<'_> {
             && self.board.asked.open.range(first..).next().is_some()
         {
             let default = default.map(Box::from);
-            let until = Awaited { expires_at: self.stamp.at.after(ttl), default };
+            let until = Awaited { expires_at: self.now.after(ttl), default };
             self.change(Change::Awaited { first, last, until });
         }
         Ok(answer)

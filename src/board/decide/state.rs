@@ -44,7 +44,7 @@ impl Draft<'_> {
         Ok(Some(match edit {
             Edit::Put { value, ttl } => {
                 root_stays_an_object(value)?;
-                let expires_at = ttl.map(|ttl| self.stamp.at.after(ttl));
+                let expires_at = ttl.map(|ttl| self.now.after(ttl));
                 Change::StatePut { path, value: value.clone(), expires_at }
             }
             Edit::Merge(patch) => {
