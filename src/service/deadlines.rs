@@ -1,19 +1,25 @@
-//! When something in which session comes to its end by time, the next one first.
+//! Names by the next time at which something is to be done about each, the earliest first.
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::board::{SessionName, Timestamp};
+use crate::board::SessionName;
 
-/// One deadline a session at most: its next one.
-#[derive(Debug, Default)]
-pub(super) struct Deadlines {
-    by_time: BTreeSet<(Timestamp, SessionName)>,
-    by_name: HashMap<SessionName, Timestamp>,
+/// One time a session at most: its next one.
+#[derive(Debug)]
+pub(super) struct Deadlines<T> {
+    by_time: BTreeSet<(T, SessionName)>,
+    by_name: HashMap<SessionName, T>,
 }
 
-impl Deadlines {
-    /// Notes a session's next deadline, or that it has none.
-    pub(super) fn set(&mut self, name: &SessionName, next: Option<Timestamp>) {
+impl<T> Default for Deadlines<T> {
+    fn default() -> Self {
+        Self { by_time: BTreeSet::new(), by_name: HashMap::new() }
+    }
+}
+
+impl<T: Copy + Ord> Deadlines<T> {
+    /// Notes a session's next time, or that it has none.
+    pub(super) fn set(&mut self, name: &SessionName, next: Option<T>) {
         let before = match next {
             Some(at) => self.by_name.insert(name.clone(), at),
             None => self.by_name.remove(name),
@@ -30,20 +36,37 @@ impl Deadlines {
     }
 
     /// The next one of all.
-    pub(super) fn next(&self) -> Option<Timestamp> {
+    pub(super) fn next(&self) -> Option<T> {
         self.by_time.first().map(|(at, _)| *at)
     }
 
-    /// At most `limit` sessions whose deadline has come.
-    pub(super) fn due(&self, now: Timestamp, limit: usize) -> Vec<SessionName> {
+    /// The next one of a session.
+    pub(super) fn of(&self, name: &SessionName) -> Option<T> {
+        self.by_name.get(name).copied()
+    }
+
+    /// At most `limit` sessions whose time has come.
+    pub(super) fn due(&self, now: T, limit: usize) -> Vec<SessionName> {
         let due = self.by_time.iter().take_while(|(at, _)| *at <= now);
         due.take(limit).map(|(_, name)| name.clone()).collect()
+    }
+
+    /// Takes out the session whose time came first, if it has come.
+    pub(super) fn take_due(&mut self, now: T) -> Option<SessionName> {
+        let (at, _) = self.by_time.first()?;
+        if *at > now {
+            return None;
+        }
+        let (_, name) = self.by_time.pop_first()?;
+        self.by_name.remove(&name);
+        Some(name)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::board::Timestamp;
 
     #[test]
     fn a_session_has_its_last_noted_deadline_only() {
@@ -58,5 +81,9 @@ mod tests {
         assert_eq!(deadlines.due(Timestamp(4), 10), []);
         assert_eq!(deadlines.due(Timestamp(9), 10), [name("a"), name("b")]);
         assert_eq!(deadlines.due(Timestamp(9), 1), [name("a")]);
+        assert_eq!(deadlines.of(&name("b")), Some(Timestamp(9)));
+        assert_eq!(deadlines.take_due(Timestamp(5)), Some(name("a")));
+        assert_eq!(deadlines.take_due(Timestamp(8)), None);
+        assert_eq!((deadlines.of(&name("a")), deadlines.next()), (None, Some(Timestamp(9))));
     }
 }

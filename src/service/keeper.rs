@@ -4,13 +4,10 @@
 //! A base costs as much as the board, so it is made when enough can go, and not too often; what is
 //! kept meanwhile is more than was asked for, never less.
 
-use std::collections::{HashMap, HashSet};
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
-use std::time::{Duration, Instant};
-
-use parking_lot::Mutex;
+use std::time::Duration;
 
 use super::clock::Clock;
 use super::directory::Directory;
@@ -19,6 +16,7 @@ use super::job::Job;
 use super::looks::Looks;
 use super::rebase::{put_base, rebase};
 use super::replay::{REPLAY_PAGE, beginning, framed, go_on};
+use super::retentions::{LOOK_AFTER, REST, Retentions};
 use super::signal::Signal;
 use super::supervisor::{Supervised, Supervisor};
 use super::turns::Turns;
@@ -27,21 +25,18 @@ use crate::board::{
 };
 use crate::store::{PageMax, Store};
 
-/// How often it looks.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
-
-/// How long a session is left alone after its history was cut.
-const REST: Duration = Duration::from_secs(10);
-
 /// A history is cut when by this part of it there is too much.
 const EXCESS_PART: u64 = 8;
 
-/// How long a session is left alone at most where nothing was too much.
-const IDLE_REST_MAX: Duration = Duration::from_secs(60);
+/// How long a session is left alone at most while its commits grow old. The wall clock may be set meanwhile.
+const AGING_MAX: Duration = Duration::from_secs(60 * 60);
+
+/// How long a session waits for its turn to have a base made.
+const TURN_REST: Duration = Duration::from_millis(500);
 
 /// What the thread works on.
 pub(super) struct Keeper {
-    pub(super) limited: Arc<Mutex<HashSet<SessionName>>>,
+    pub(super) retentions: Arc<Retentions>,
     pub(super) directory: Arc<Directory>,
     pub(super) store: Arc<dyn Store>,
     pub(super) clock: Clock,
@@ -49,39 +44,36 @@ pub(super) struct Keeper {
     /// Whose turn it is to make a base.
     pub(super) bases: Arc<Turns>,
     pub(super) looks: Arc<Looks>,
-    /// When each session may be looked at again.
-    pub(super) rests: HashMap<SessionName, Instant>,
 }
 
 impl Keeper {
-    pub(super) fn start(mut self, supervisor: &Supervisor) -> io::Result<Supervised> {
-        supervisor.start("keeper", Arc::default(), move |signal| self.run(signal))
+    pub(super) fn start(self, supervisor: &Supervisor) -> io::Result<Supervised> {
+        let signal = Arc::clone(&self.retentions.signal);
+        supervisor.start("keeper", signal, move |signal| self.run(signal))
     }
 
-    fn run(&mut self, signal: &Signal) {
-        while signal.rest(LOOK_EVERY) {
-            self.look();
+    fn run(&self, signal: &Signal) {
+        while signal.rest(self.retentions.until_next()) {
+            while !signal.is_stopped()
+                && let Some(name) = self.retentions.take_due()
+            {
+                self.look(&name);
+            }
         }
     }
 
-    /// Looks after every session that keeps a part of its history, once.
-    fn look(&mut self) {
-        self.rests.retain(|_, until| *until > Instant::now());
-        let rests = |name: &&SessionName| self.rests.contains_key(*name);
-        let names: Vec<SessionName> =
-            self.limited.lock().iter().filter(|name| !rests(name)).cloned().collect();
-        for name in names {
-            let Some(summary) = self.summary(&name) else {
-                self.limited.lock().remove(&name);
-                continue;
-            };
-            match self.cut(&name, &summary) {
-                Ok(rest) => _ = rest.map(|rest| self.rests.insert(name, Instant::now() + rest)),
-                Err(error) => {
-                    tracing::warn!(session = %name, %error, "the history could not be cut");
-                    self.rests.insert(name, Instant::now() + REST);
-                }
-            }
+    /// Looks after a session whose time has come.
+    fn look(&self, name: &SessionName) {
+        let Some(summary) = self.summary(name) else {
+            self.retentions.forget(name);
+            return;
+        };
+        let again = self.cut(name, &summary).unwrap_or_else(|error| {
+            tracing::warn!(session = %name, %error, "the history could not be cut");
+            Some(REST)
+        });
+        if let Some(again) = again {
+            self.retentions.look_again(name, again);
         }
     }
 
@@ -93,27 +85,29 @@ impl Keeper {
         limited.then_some(summary)
     }
 
-    /// Lets go what is too much; how long the session is to be left alone then.
+    /// Lets go what is too much; when the session is to be looked at again, if not only after its next commit.
     fn cut(&self, name: &SessionName, now: &Summary) -> Result<Option<Duration>, ServiceError> {
         let Some(history) = now.life.as_ref().and_then(|life| life.settings.history) else {
             return Ok(None);
         };
-        let limit = Limit::of(history, now, self.clock.read().due());
+        let reading = self.clock.read();
+        let limit = Limit::of(history, now, reading.due());
         if !limit.is_worthwhile(now) {
             return Ok(None);
         }
-        let idle_rest = limit.idle_rest();
         let Extent { session, oldest: from, .. } = now.extent;
         // To look at one commit is cheaper than to read the base.
         let oldest = framed(&*self.store, session, from, PageMax { commits: 1, bytes: 1 })?;
-        if !oldest.iter().all(|(commit, bytes)| limit.lets_go(commit, *bytes as u64)) {
-            return Ok(Some(idle_rest));
+        if let Some((kept, _)) =
+            oldest.iter().find(|(commit, bytes)| !limit.lets_go(commit, *bytes as u64))
+        {
+            return Ok(limit.grows_too_old(kept.at, reading.now));
         }
         // Of two bases only the last one put could be set: a purge or a fork comes first.
-        let Some(_turn) = self.bases.now() else { return Ok(None) };
+        let Some(_turn) = self.bases.now() else { return Ok(Some(TURN_REST)) };
         let (board, dropped_bytes) = self.board_at_limit(now.extent, &limit)?;
         if board.revision() == from {
-            return Ok(Some(idle_rest));
+            return Ok(limit.grows_too_old(now.updated_at, reading.now));
         }
         put_base(&*self.store, &board)?;
         let (rebase, answer) = rebase(name, &board, dropped_bytes);
@@ -166,15 +160,12 @@ impl Limit {
         }
     }
 
-    /// How long nothing can become too much, roughly.
-    fn idle_rest(&self) -> Duration {
-        match self {
-            Self::Revision(_) | Self::Bytes(_) => LOOK_EVERY,
-            Self::Before(_, age) => {
-                let ms = u64::try_from(age.ms()).unwrap_or(u64::MAX);
-                Duration::from_millis(ms / EXCESS_PART).min(IDLE_REST_MAX)
-            }
-        }
+    /// How long until a commit of that time is too old; `None` where no commit grows old.
+    fn grows_too_old(&self, at: Timestamp, now: Timestamp) -> Option<Duration> {
+        let Self::Before(_, age) = self else { return None };
+        let ms = at.after(*age).0.saturating_sub(now.0);
+        let left = Duration::from_millis(u64::try_from(ms).unwrap_or(0));
+        Some(left.clamp(LOOK_AFTER, AGING_MAX))
     }
 
     /// Whether enough may go; of an age the commits themselves tell.

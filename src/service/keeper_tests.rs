@@ -1,5 +1,7 @@
 //! Keeping a part of a history: what is kept is what was asked for, and the rest is gone.
 
+use std::time::Instant;
+
 use tempfile::TempDir;
 
 use super::super::service_tests::{board, name, request, start, stop, write_to};

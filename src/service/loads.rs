@@ -161,7 +161,7 @@ impl Loads {
     }
 
     /// The same for threads of ours, which do not wait for the others.
-    pub(super) fn published_here(&self, session: &Session) -> Result<Published, ServiceError> {
+    pub(super) fn published_here(&self, session: &Arc<Session>) -> Result<Published, ServiceError> {
         self.shared.memory.touch(session);
         Ok(self.shared.load(session)?)
     }

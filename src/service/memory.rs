@@ -5,8 +5,10 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use super::directory::Directory;
 use super::session::{Published, Session, Shown, count};
@@ -16,16 +18,16 @@ use super::supervisor::{Supervised, Supervisor};
 use crate::board::Board;
 use crate::store::Store;
 
-/// How often it is looked whether the budget is kept, and by how much the ticks of use differ.
-const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// By how much the ticks of use differ, and how often a budget that is not kept is looked at.
+const TICK: Duration = Duration::from_millis(250);
 
-/// After so many looks all is weighed again: what readers made is counted then.
-const WEIGHED_EVERY: u32 = 8;
+/// How long after its use a session is weighed again: what readers made is counted then.
+const WEIGHED_AFTER: Duration = Duration::from_secs(2);
 
 /// What was not used for so many ticks is idle.
 const IDLE_TICKS: u32 = 8;
 
-/// By how many bytes of text a board has changed when it is weighed again, at the latest when all are.
+/// By how many bytes of text a board has changed when it is weighed again, at the latest some time after its use.
 const WEIGHED_STEP: u64 = 8 << 10;
 
 /// To which part of the budget it is cleared, in hundredths: a little room, so that not each write clears.
@@ -40,8 +42,9 @@ const SESSION_ITSELF: usize = 512;
 pub(super) struct Memory {
     budget: usize,
     held: AtomicUsize,
-    /// It grows by time; what is used notes it.
-    tick: AtomicU32,
+    begun: Instant,
+    /// The sessions that were used since they were weighed.
+    used: Mutex<Vec<Arc<Session>>>,
     /// Wakes the thread that keeps the budget.
     signal: Arc<Signal>,
 }
@@ -52,7 +55,8 @@ impl Memory {
         Self {
             budget: usize::try_from(budget).unwrap_or(usize::MAX),
             held: AtomicUsize::new(0),
-            tick: AtomicU32::new(0),
+            begun: Instant::now(),
+            used: Mutex::default(),
             signal: Arc::default(),
         }
     }
@@ -67,9 +71,46 @@ impl Memory {
         self.held.load(Ordering::Relaxed)
     }
 
-    /// Notes that a session is used.
-    pub(super) fn touch(&self, session: &Session) {
-        session.touch(self.tick.load(Ordering::Relaxed));
+    /// The time in ticks since the start.
+    fn tick(&self) -> u32 {
+        u32::try_from(self.begun.elapsed().as_millis() / TICK.as_millis()).unwrap_or(u32::MAX)
+    }
+
+    /// Notes that a session is used, so that it is weighed some time later.
+    pub(super) fn touch(&self, session: &Arc<Session>) {
+        session.touch(self.tick());
+        if session.is_to_be_weighed() {
+            let mut used = self.used.lock();
+            used.push(Arc::clone(session));
+            if used.len() == 1 {
+                self.signal.wake();
+            }
+        }
+    }
+
+    /// Weighs what was used. A session that is still used is weighed once more later.
+    fn weigh_used(&self) {
+        let now = self.tick();
+        let used = std::mem::take(&mut *self.used.lock());
+        for session in used {
+            let is_idle = session.used().saturating_add(IDLE_TICKS) <= now;
+            if is_idle {
+                session.was_weighed();
+            }
+            self.weigh(&session);
+            if !is_idle {
+                self.used.lock().push(session);
+            }
+        }
+    }
+
+    /// How long the thread that keeps the budget may rest.
+    fn rest(&self) -> Duration {
+        match (self.is_over(), self.used.lock().is_empty()) {
+            (true, _) => TICK,
+            (false, false) => WEIGHED_AFTER,
+            (false, true) => Duration::MAX,
+        }
     }
 
     /// Counts a session as it is now.
@@ -93,7 +134,7 @@ impl Memory {
         }
     }
 
-    /// Counts a board with the texts that were there when all was weighed: to look for them takes a step for each
+    /// Counts a board with the texts that were there when it was weighed last: to look for them takes a step for each
     /// chunk of the board.
     fn weigh_hot(&self, session: &Session, board: &Board) {
         self.count(session, board.resident_bytes().saturating_add(session.rendered()));
@@ -139,27 +180,17 @@ impl Evictor {
     }
 
     fn run(&self, signal: &Signal) {
-        let (mut ticked, mut ticks) = (Instant::now(), self.memory.tick.load(Ordering::Relaxed));
-        // Woken or not comes to the same: one more look.
-        while signal.rest(LOOK_EVERY) {
-            if ticked.elapsed() >= LOOK_EVERY {
-                ticked = Instant::now();
-                ticks += 1;
-                self.memory.tick.store(ticks, Ordering::Relaxed);
-                if ticks % WEIGHED_EVERY == 0 {
-                    self.weigh_all();
-                }
+        let mut weighed = Instant::now();
+        while signal.rest(self.memory.rest()) {
+            if weighed.elapsed() >= WEIGHED_AFTER {
+                self.memory.weigh_used();
+                weighed = Instant::now();
             }
             if self.memory.is_over() && !self.clear() {
                 // What is left is needed, or is no board: to look again at once would find the same.
-                signal.pause(LOOK_EVERY);
+                signal.pause(TICK);
             }
         }
-    }
-
-    /// Counts what was made of the boards since they were published, by whoever read them.
-    fn weigh_all(&self) {
-        self.directory.visit(|session| self.memory.weigh(session));
     }
 
     /// Takes out what was used longest ago, until there is room again; whether there is.
@@ -173,7 +204,7 @@ impl Evictor {
         hot.sort_by_key(|(used, _)| *used);
         // Who works on one board alone, and it larger than the budget, would wait for it again and again.
         hot.pop();
-        let now = self.memory.tick.load(Ordering::Relaxed);
+        let now = self.memory.tick();
         let idle = hot.partition_point(|(used, _)| used.saturating_add(IDLE_TICKS) <= now);
         let (idle, busy) = hot.split_at(idle);
         // A text is made faster than a board is read, but not faster than an idle board is missed.

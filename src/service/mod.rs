@@ -36,6 +36,7 @@ mod queue;
 mod rebase;
 mod recent;
 mod replay;
+mod retentions;
 mod session;
 mod settler;
 mod signal;

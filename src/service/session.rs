@@ -94,6 +94,8 @@ pub(super) struct Session {
     watching: Watching,
     /// When it was used last, by the ticks of [`Memory`](super::memory::Memory).
     used: AtomicU32,
+    /// Whether it was used since it was weighed.
+    is_used: AtomicBool,
     /// How many need its board to stay.
     pins: AtomicU32,
     /// What it counts for in the memory.
@@ -114,6 +116,7 @@ impl Session {
             shown: RwLock::new(shown),
             watching: Watching::default(),
             used: AtomicU32::new(0),
+            is_used: AtomicBool::new(false),
             pins: AtomicU32::new(0),
             weight: AtomicUsize::new(0),
             rendered: AtomicUsize::new(0),
@@ -256,6 +259,15 @@ impl Session {
         if self.used.load(Ordering::Relaxed) != tick {
             self.used.store(tick, Ordering::Relaxed);
         }
+    }
+
+    /// Whether it is used for the first time since it was weighed.
+    pub(super) fn is_to_be_weighed(&self) -> bool {
+        !self.is_used.load(Ordering::Relaxed) && !self.is_used.swap(true, Ordering::Relaxed)
+    }
+
+    pub(super) fn was_weighed(&self) {
+        self.is_used.store(false, Ordering::Relaxed);
     }
 
     pub(super) fn used(&self) -> u32 {

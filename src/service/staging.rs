@@ -77,13 +77,13 @@ impl Verdict {
 impl Staging {
     /// Begins with what is published; a name without a session has an empty board. A board that is not in
     /// memory, although it should be by now, is read here.
-    pub(super) fn of(session: Option<&Session>, loads: &Loads) -> Self {
+    pub(super) fn of(session: Option<&Arc<Session>>, loads: &Loads) -> Self {
         let published = session.map(|session| loads.published_here(session));
         // One that cannot be read takes nothing; if that is for good, its session is set aside by now.
         let is_unread = matches!(published, Some(Err(_)));
         let published = published.and_then(Result::ok).unwrap_or_else(Published::nothing);
         let damaged = session.filter(|session| is_unread && session.is_damaged());
-        let damaged = damaged.map(Session::extent);
+        let damaged = damaged.map(|session| session.extent());
         let board = match damaged {
             Some(Extent { revision, .. }) => {
                 Arc::new(Board::absent(published.board.id(), revision))

@@ -22,6 +22,7 @@ use super::loads::Loads;
 use super::looks::Looks;
 use super::memory::{Evictor, Memory};
 use super::past::Past;
+use super::retentions::Retentions;
 use super::session::Session;
 use super::settler::{Activity, Settler};
 use super::supervisor::Supervisor;
@@ -46,9 +47,8 @@ const TOMBSTONE_MS: i64 = 30 * 24 * 60 * 60 * 1000;
 struct Known {
     damage: Vec<Damage>,
     /// When something in which session comes to its end by time.
-    deadlines: Deadlines,
-    /// The sessions that keep only a part of their history.
-    limited: HashSet<SessionName>,
+    deadlines: Deadlines<Timestamp>,
+    retentions: Retentions,
     live: HashSet<SessionId>,
 }
 
@@ -85,7 +85,7 @@ impl Service {
             store.keep_blobs_of(&known.live)?;
         }
         let thumbnails = Arc::new(Thumbnails::new(thumbnails, &known.live));
-        let limited = Arc::new(Mutex::new(known.limited));
+        let retentions = Arc::new(known.retentions);
         let (jobs, queue) = sync_channel(QUEUE_WRITES_MAX);
         let bells = Arc::new(Bells::new());
         let recent_bytes = Arc::new(AtomicUsize::new(0));
@@ -104,7 +104,7 @@ impl Service {
             bells: Arc::clone(&bells),
             wake_ups,
             recent_bytes: Arc::clone(&recent_bytes),
-            limited: Arc::clone(&limited),
+            retentions: Arc::clone(&retentions),
             qa_session,
             sweep_after: None,
             memory: Arc::clone(&memory),
@@ -119,14 +119,13 @@ impl Service {
         let writer = supervisor.start_vital("writer", || writer.run())?;
         let (holds, looks) = (Arc::new(Holds::default()), Arc::new(Looks::new(collection)));
         let keeper = Keeper {
-            limited,
+            retentions,
             directory: Arc::clone(&directory),
             store: Arc::clone(&store),
             clock: clock.clone(),
             jobs: jobs.clone(),
             bases: Arc::clone(&bases),
             looks: Arc::clone(&looks),
-            rests: HashMap::new(),
         };
         let (room, stopping) =
             (Arc::new(Semaphore::new(QUEUE_BYTES_MAX)), CancellationToken::new());
@@ -249,8 +248,8 @@ fn add(found: Found, directory: &Directory, memory: &Memory, known: &mut Known) 
         }
         return;
     }
-    if shown.life().is_some_and(|life| life.settings.history.is_some()) {
-        known.limited.insert(name.clone());
+    if let Some(history) = shown.life().and_then(|life| life.settings.history) {
+        known.retentions.note_commit(&name, history);
     }
     known.deadlines.set(&name, shown.next_due().filter(|_| !is_damaged));
     let session = Arc::new(Session::new(name, shown));

@@ -62,7 +62,7 @@ impl Writer {
             if cold == Cold::Ask && session.as_ref().is_some_and(|found| self.is_awaited(found)) {
                 continue;
             }
-            let mut staging = Staging::of(session.as_deref(), &self.loads);
+            let mut staging = Staging::of(session.as_ref(), &self.loads);
             let is_expired = expire(&mut staging, now, 1);
             if !is_expired || (staging.is_unread() && !staging.is_damaged()) {
                 self.sweep_after = Some(Instant::now() + SWEEP_EVERY);

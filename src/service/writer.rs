@@ -5,7 +5,7 @@
 //! a refusal may speak of a revision that is only staged. No batch waits for a timer: while one is being
 //! synced, the next one gathers. Between batches it sweeps what has come to its end by time.
 
-use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::hash::{BuildHasher as _, RandomState};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -13,7 +13,6 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use super::Reply;
@@ -26,6 +25,7 @@ use super::job::{Job, Order, Rebase, Room, WriteJob, WriterError};
 use super::loads::Loads;
 use super::memory::Memory;
 use super::qa::QaSession;
+use super::retentions::Retentions;
 use super::session::{Pin, Published, Weighed};
 use super::settler::Activity;
 use super::staging::{Staging, Verdict};
@@ -56,13 +56,12 @@ pub(super) struct Writer {
     pub(super) store: Arc<dyn Store>,
     pub(super) policy: Policy,
     pub(super) clock: Clock,
-    pub(super) deadlines: Deadlines,
+    pub(super) deadlines: Deadlines<Timestamp>,
     pub(super) bells: Arc<Bells>,
     pub(super) wake_ups: SyncSender<WakeUp>,
     /// The bytes of recent commits at hand, of all sessions.
     pub(super) recent_bytes: Arc<AtomicUsize>,
-    /// The sessions that keep only a part of their history.
-    pub(super) limited: Arc<Mutex<HashSet<SessionName>>>,
+    pub(super) retentions: Arc<Retentions>,
     /// Where answered questions are gathered, if anywhere.
     pub(super) qa_session: Option<QaSession>,
     /// Until when nothing is swept, because it could not be stored.
@@ -186,7 +185,7 @@ impl Writer {
         name: &SessionName,
         reading: Reading,
     ) -> &'a mut Staging {
-        let begin = || Staging::of(self.directory.get(name).as_deref(), &self.loads);
+        let begin = || Staging::of(self.directory.get(name).as_ref(), &self.loads);
         let staging = staged.entry(name.clone()).or_insert_with(begin);
         expire(staging, reading.due(), usize::MAX);
         staging
@@ -289,9 +288,8 @@ impl Writer {
             history_bytes: if gone.is_some() { 0 } else { staging.history_bytes() },
         };
         let commits = staging.take_commits();
-        let keeps_part = staging.board().life().is_some_and(|life| life.settings.history.is_some());
-        if keeps_part {
-            self.limited.lock().insert(name.clone());
+        if let Some(history) = staging.board().life().and_then(|life| life.settings.history) {
+            self.retentions.note_commit(name, history);
         }
         let notice = self.bells.are_noticed().then(|| notice(name, &commits));
         let asked = commits.iter().any(|(commit, _)| commit.touches_questions());
