@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use parking_lot::Mutex;
-use rustix::time::{ClockId, clock_gettime};
+use rustix::time::{ClockId, Timespec, clock_gettime};
 
 use crate::board::Timestamp;
 
@@ -87,13 +87,7 @@ impl Clock {
             let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
             Timestamp(ms(since))
         };
-        let steady = || {
-            let since = clock_gettime(STEADY);
-            let seconds = u64::try_from(since.tv_sec).unwrap_or(0);
-            Duration::from_secs(seconds)
-                + Duration::from_nanos(u64::try_from(since.tv_nsec).unwrap_or(0))
-        };
-        Self::watched(wall, steady)
+        Self::watched(wall, || length(clock_gettime(STEADY)))
     }
 
     /// A clock that is believed, though it stand still or jump. The times of a session's commits never go back.
@@ -174,6 +168,16 @@ fn tell(news: News) {
             tracing::warn!("the wall clock stayed where it jumped: what is due expires");
         }
     }
+}
+
+/// The processor time that this thread has taken. What it waited for is not in it.
+pub(super) fn worked() -> Duration {
+    length(clock_gettime(ClockId::ThreadCPUTime))
+}
+
+fn length(time: Timespec) -> Duration {
+    let (seconds, rest) = (u64::try_from(time.tv_sec), u64::try_from(time.tv_nsec));
+    Duration::from_secs(seconds.unwrap_or(0)) + Duration::from_nanos(rest.unwrap_or(0))
 }
 
 fn ms(since: Duration) -> i64 {

@@ -1,4 +1,4 @@
-//! A store whose disk has no room for one session, which panics where it is told to, which counts what is read of it, and which may leave its
+//! A store whose disk has no room for some sessions, which panics where it is told to, which counts what is read of it, and which may leave its
 //! commits where they were appended.
 
 use std::collections::HashSet;
@@ -18,13 +18,14 @@ use crate::store::{
     StoreError, Stored, StoredBlob, StoredSession, SummaryRow, TokenRow,
 };
 
-/// A store whose disk has no room for one session, until there is some.
+/// A store whose disk has no room for some sessions, until there is some.
 pub(super) struct Cramped {
     store: SqliteStore,
-    pub(super) no_room_for: Mutex<Option<SessionId>>,
+    pub(super) no_room_for: Mutex<HashSet<SessionId>>,
     pub(super) refused: watch::Sender<usize>,
     pages_read: AtomicUsize,
     settles: bool,
+    pub(super) appends: AtomicUsize,
     /// How many of the next appends panic, and how many pieces of settling.
     pub(super) append_panics: AtomicUsize,
     pub(super) settle_panics: AtomicUsize,
@@ -41,9 +42,18 @@ impl Cramped {
     pub(super) fn in_dir(dir: &Path) -> Self {
         let (refused, pages_read) = (watch::Sender::new(0), AtomicUsize::new(0));
         let (append_panics, settle_panics) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        let (store, no_room_for) = (open(dir), Mutex::new(None));
-        let settles = true;
-        Self { store, no_room_for, refused, pages_read, settles, append_panics, settle_panics }
+        let (store, no_room_for) = (open(dir), Mutex::default());
+        let (settles, appends) = (true, AtomicUsize::new(0));
+        Self {
+            appends,
+            store,
+            no_room_for,
+            refused,
+            pages_read,
+            settles,
+            append_panics,
+            settle_panics,
+        }
     }
 
     /// One whose commits stay where they were appended.
@@ -69,10 +79,11 @@ pub(super) fn start_unsettled_at(dir: &Path, clock: Clock) -> Service {
 impl Store for Cramped {
     fn append(&self, batch: &[Run]) -> Vec<Outcome> {
         panic_if_told(&self.append_panics);
-        let no_room_for = *self.no_room_for.lock();
+        self.appends.fetch_add(1, Ordering::SeqCst);
+        let no_room_for = self.no_room_for.lock().clone();
         let (mut fitting, mut outcomes) = (Vec::new(), Vec::new());
         for run in batch {
-            let fits = no_room_for != Some(run.session);
+            let fits = !no_room_for.contains(&run.session);
             fitting.extend(fits.then(|| run.clone()));
             outcomes.push(if fits { Outcome::Appended } else { Outcome::Full });
         }

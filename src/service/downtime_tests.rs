@@ -147,7 +147,7 @@ async fn an_expiry_that_cannot_be_stored_is_tried_again_and_nothing_spins() {
     let running: Arc<dyn Store> = Arc::<Cramped>::clone(&store);
     let service = Service::start(running, POLICY, clock).unwrap();
     let made = service.carry_out("s", put("a", "1", Some("10s"))).await.unwrap();
-    *store.no_room_for.lock() = Some(made.board.id());
+    store.no_room_for.lock().insert(made.board.id());
     hand.set(10_000);
     times.wait_for(|times| *times >= 1).await.unwrap();
     let before = (*times.borrow(), looks.load(Ordering::SeqCst));
@@ -167,7 +167,7 @@ async fn an_expiry_that_cannot_be_stored_is_tried_again_and_nothing_spins() {
     assert!(matches!(late, Err(ServiceError::StoreFull)));
     assert_eq!(board(&service, "s"), made.board, "it is seen until it is gone");
 
-    *store.no_room_for.lock() = None;
+    store.no_room_for.lock().clear();
     service.reaches("s", 2).await;
     assert_eq!(board(&service, "s").state().text(), "{}");
     stop(service).await;

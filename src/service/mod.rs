@@ -31,6 +31,7 @@ mod options;
 mod past;
 mod patch;
 mod pieces;
+mod postponed;
 mod qa;
 mod queue;
 mod rebase;
@@ -334,6 +335,8 @@ impl Service {
     }
 }
 
+#[cfg(test)]
+mod batch_tests;
 #[cfg(test)]
 mod clock_tests;
 #[cfg(test)]

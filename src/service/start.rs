@@ -22,6 +22,7 @@ use super::loads::Loads;
 use super::looks::Looks;
 use super::memory::{Evictor, Memory};
 use super::past::Past;
+use super::postponed::Postponed;
 use super::retentions::Retentions;
 use super::session::Session;
 use super::settler::{Activity, Settler};
@@ -107,6 +108,7 @@ impl Service {
             retentions: Arc::clone(&retentions),
             qa_session,
             sweep_after: None,
+            postponed: Postponed::default(),
             memory: Arc::clone(&memory),
             loads: loads.clone(),
             thumbnails: Arc::clone(&thumbnails),

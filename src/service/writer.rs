@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 use super::Reply;
-use super::clock::{Clock, Reading};
+use super::clock::{Clock, Reading, worked};
 use super::deadlines::Deadlines;
 use super::directory::Directory;
 use super::error::ServiceError;
@@ -24,6 +24,7 @@ use super::holds::Hold;
 use super::job::{Job, Order, Rebase, Room, WriteJob, WriterError};
 use super::loads::Loads;
 use super::memory::Memory;
+use super::postponed::Postponed;
 use super::qa::QaSession;
 use super::retentions::Retentions;
 use super::session::{Pin, Published, Weighed};
@@ -41,6 +42,10 @@ const BATCH_COMMANDS_MAX: usize = 1024;
 
 /// How many bytes of commits one batch takes, unless its first commit alone has more.
 const BATCH_BYTES_MAX: usize = 4 << 20;
+
+/// How much processor time one batch takes, unless its first command alone takes more. Then those who wait for the batch
+/// get their answers, and the others follow. Most batches of small writes take less.
+const BATCH_WORK_MAX: Duration = Duration::from_millis(10);
 
 /// How long the writer rests at most while something will come to its end by time: by that much later
 /// it is done, even where the clock jumped.
@@ -64,8 +69,10 @@ pub(super) struct Writer {
     pub(super) retentions: Arc<Retentions>,
     /// Where answered questions are gathered, if anywhere.
     pub(super) qa_session: Option<QaSession>,
-    /// Until when nothing is swept, because it could not be stored.
+    /// Until when nothing is swept, because nothing could be stored.
     pub(super) sweep_after: Option<Instant>,
+    /// The sessions whose deadlines have come, and could not be stored.
+    pub(super) postponed: Postponed,
     pub(super) memory: Arc<Memory>,
     pub(super) loads: Loads,
     pub(super) thumbnails: Arc<Thumbnails>,
@@ -138,7 +145,7 @@ impl Writer {
         let mut staged: HashMap<SessionName, Staging> = HashMap::new();
         let mut answers: HashMap<SessionName, Answers> = HashMap::new();
         let (mut next, mut count, mut bytes) = (Some(first), 0, 0);
-        let begun = Instant::now();
+        let (begun, work_begun) = (Instant::now(), worked());
         self.made = 0;
         while let Some(job) = next.take() {
             let name = job.order.write.terms.session.clone();
@@ -165,7 +172,8 @@ impl Writer {
             answers.entry(name).or_default().push((job.reply, verdict, (job.room, job.order.hold)));
             // Its board is staged, wherever the published one goes now.
             drop(job.pins);
-            if count < BATCH_COMMANDS_MAX && bytes < BATCH_BYTES_MAX {
+            let is_short = worked().saturating_sub(work_begun) < BATCH_WORK_MAX;
+            if count < BATCH_COMMANDS_MAX && bytes < BATCH_BYTES_MAX && is_short {
                 match waiting.pop_front().or_else(|| self.jobs.try_recv().ok()) {
                     Some(Job::Write(job)) => next = Some(*job),
                     Some(other @ Job::Rebase(_)) => waiting.push_front(other),
@@ -240,12 +248,12 @@ impl Writer {
         }
     }
 
-    /// Stores what was staged, publishes it, and answers; whether all of it could be stored.
+    /// Stores what was staged, publishes it, and answers; the sessions whose part could not be stored.
     pub(super) fn commit(
         &mut self,
         staged: HashMap<SessionName, Staging>,
         mut answers: HashMap<SessionName, Answers>,
-    ) -> bool {
+    ) -> Vec<SessionName> {
         let (mut written, mut runs, mut idle) = (Vec::new(), Vec::new(), Vec::new());
         for (name, mut staging) in staged {
             match staging.take_run() {
@@ -268,7 +276,9 @@ impl Writer {
         }
         // They may have met what another session's part of the batch staged.
         idle.iter().for_each(|name| answer(answers.remove(name), None));
-        outcomes.iter().all(|outcome| *outcome == Outcome::Appended)
+        let failed = written.into_iter().zip(&outcomes);
+        let failed = failed.filter(|(_, outcome)| **outcome != Outcome::Appended);
+        failed.map(|((name, _), _)| name).collect()
     }
 
     fn append(&self, runs: &[Run]) -> Vec<Outcome> {
@@ -280,6 +290,7 @@ impl Writer {
     }
 
     fn publish(&mut self, name: &SessionName, staging: &mut Staging) {
+        self.postponed.forget(name);
         self.deadlines.set(name, staging.board().next_due());
         let board = Arc::clone(staging.board());
         let gone = staging.is_closed().then(|| staging.board().id());
