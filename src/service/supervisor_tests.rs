@@ -1,3 +1,5 @@
+//! Threads that panic, end or are told to end, and what wakes them.
+
 use std::sync::mpsc;
 
 use super::*;
