@@ -65,6 +65,12 @@ impl Check {
         let scratch = self.scratch.as_deref().map(absolute).transpose()?;
         let Checked { commits, sessions, images } = match self.directory.look()? {
             Some(store) => {
+                if let Some(frame) = SqliteStore::log_breaks_at(&self.directory.data)? {
+                    eprintln!(
+                        "note: the write-ahead log breaks off at frame {frame}, as a power cut leaves it, or \
+                         damage of the last commit; a start goes on without that and draws new tags"
+                    );
+                }
                 let soundness = here(&store, scratch.as_deref())?;
                 soundness.faults().try_for_each(|fault| tell(&fault))?;
                 let (commits, sessions) = (soundness.commits, soundness.sessions);

@@ -8,6 +8,7 @@ mod healthcheck;
 mod import;
 mod openapi;
 mod print_config;
+mod salvage;
 mod serve;
 mod token;
 
@@ -32,6 +33,7 @@ enum Command {
     Check(check::Check),
     Export(export::Export),
     Import(import::Import),
+    Salvage(salvage::Salvage),
     Healthcheck(healthcheck::Healthcheck),
     Openapi(openapi::Openapi),
 }
@@ -80,6 +82,7 @@ impl Cli {
             Command::Check(check) => check.run(),
             Command::Export(export) => export.run(),
             Command::Import(import) => import.run(),
+            Command::Salvage(salvage) => salvage.run(),
             Command::Healthcheck(healthcheck) => healthcheck.run(),
             Command::Openapi(openapi) => openapi.run(),
         }

@@ -308,10 +308,15 @@ fn a_store_of_format_1_is_brought_to_the_present_one() {
              DROP TABLE snapshot; DROP TABLE token; ALTER TABLE meta DROP COLUMN signing_key; PRAGMA user_version = 1",
         )
         .unwrap();
+    let version = || database(&dir).pragma_query_value(None, "user_version", |row| row.get(0));
+    let look = SqliteStore::look(dir.path()).unwrap();
+    assert_eq!((revisions(&look).len(), look.tokens().unwrap().len()), (7, 0));
+    assert!(matches!(look.stage(ANNA), Err(StoreError::Closed)));
+    assert_eq!(version(), Ok(1), "a look brings nothing to another format");
+    drop(look);
     let store = open(dir.path());
     assert_eq!(revisions(&store).len(), 7);
     put(&store, ANNA, 3, &["x"]).unwrap();
     assert_eq!(store.set_base(ANNA, Revision(3)), Outcome::Appended);
-    let version = database(&dir).pragma_query_value(None, "user_version", |row| row.get(0));
-    assert_eq!(version, Ok(5));
+    assert_eq!(version(), Ok(5));
 }

@@ -159,7 +159,7 @@ pub enum StoreError {
     /// Commits were durable that SQLite would drop, since its write-ahead log does not hold before them.
     #[error(
         "{} is damaged: frame {frame} of it does not hold, and SQLite would drop {commits} commits from there on, \
-         which were synced; nothing was changed. Go on from a backup, or let 'blackboard salvage --to DIR' make a \
+         which were synced; nothing was changed. Go on from a backup, or let 'blackboard salvage --to NEWDIR' make a \
          store of what can be read",
         path.display()
     )]

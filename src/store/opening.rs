@@ -53,11 +53,23 @@ impl SqliteStore {
     /// # Errors
     /// As for [`open`](Self::open), and [`StoreError::DatabaseEmpty`].
     pub fn look(dir: &Path) -> Result<Self, StoreError> {
+        read_log(&dir.join(DATABASE))?;
+        Self::look_past_damage(dir, true)
+    }
+
+    /// The same though synced commits were dropped with what the log has behind a damaged frame. Without the log
+    /// the database has less, or more where the log was moved into it before it was damaged.
+    ///
+    /// # Errors
+    /// As for [`look`](Self::look), but never [`StoreError::DamagedLog`].
+    pub fn look_past_damage(dir: &Path, with_log: bool) -> Result<Self, StoreError> {
         let lock = Lock::take_if_there(dir)?;
         let path = dir.join(DATABASE);
         refuse_remains(dir, &path)?;
-        read_log(&path)?;
-        let source = Source::InPlace(path.clone());
+        let source = match with_log {
+            true => Source::InPlace(path.clone()),
+            false => Source::WithoutLog(path.clone()),
+        };
         let connection = source.connect()?;
         let Inventory { histories, .. } = Inventory::read(&connection)?;
         let histories = Arc::new(RwLock::new(histories));
@@ -78,6 +90,18 @@ impl SqliteStore {
             condition,
             room,
             _lock: lock,
+        })
+    }
+
+    /// The frame of the log from which on nothing is read, where there is one: a power cut leaves that, and so does
+    /// damage of the last commit.
+    ///
+    /// # Errors
+    /// [`StoreError::DamagedLog`] where it is damage for certain, or why it cannot be read.
+    pub fn log_breaks_at(dir: &Path) -> Result<Option<u64>, StoreError> {
+        Ok(match read_log(&dir.join(DATABASE))? {
+            Some(End::Early(found) | End::Damaged(found)) => Some(found.frame),
+            Some(End::Whole) | None => None,
         })
     }
 

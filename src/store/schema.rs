@@ -169,6 +169,8 @@ pub(super) enum Source {
     Shared(PathBuf),
     /// Where nobody writes, with no file changed.
     InPlace(PathBuf),
+    /// The same without its write-ahead log.
+    WithoutLog(PathBuf),
 }
 
 impl Source {
@@ -176,18 +178,18 @@ impl Source {
     pub(super) fn connect(&self) -> Result<Connection, StoreError> {
         match self {
             Self::Shared(path) => connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY),
-            Self::InPlace(path) => open_in_place(path),
+            Self::InPlace(path) => in_place(connect_in_place(path)?, path),
+            Self::WithoutLog(path) => in_place(connect_without_log(path)?, path),
         }
     }
 
     pub(super) fn is_in_place(&self) -> bool {
-        matches!(self, Self::InPlace(_))
+        matches!(self, Self::InPlace(_) | Self::WithoutLog(_))
     }
 }
 
-/// It makes no index of the log beside the database but one of its own in memory, and takes no locks.
-fn open_in_place(path: &Path) -> Result<Connection, StoreError> {
-    let connection = connect_in_place(path)?;
+/// What an earlier format lacks is there too.
+fn in_place(connection: Connection, path: &Path) -> Result<Connection, StoreError> {
     let found = format(&connection, path)?;
     if found == 0 {
         return Err(StoreError::DatabaseEmpty { path: path.to_owned() });
@@ -200,19 +202,24 @@ fn open_in_place(path: &Path) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
+/// It makes no index of the log beside the database but one of its own in memory, and takes no locks.
 fn connect_in_place(path: &Path) -> Result<Connection, StoreError> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     if !path.with_extension("db-wal").exists() {
         // SQLite would make an empty log.
-        let path = percent_encode(path.as_os_str().as_bytes(), URI_PATH);
-        let uri = format!("file:{path}?immutable=1");
-        let flags = flags | OpenFlags::SQLITE_OPEN_URI;
-        return Ok(Connection::open_with_flags(uri, flags)?);
+        return connect_without_log(path);
     }
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags_and_vfs(path, flags, c"unix-none")?;
     connection.execute_batch("PRAGMA locking_mode = EXCLUSIVE")?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     Ok(connection)
+}
+
+fn connect_without_log(path: &Path) -> Result<Connection, StoreError> {
+    let path = percent_encode(path.as_os_str().as_bytes(), URI_PATH);
+    let uri = format!("file:{path}?immutable=1");
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    Ok(Connection::open_with_flags(uri, flags | OpenFlags::SQLITE_OPEN_URI)?)
 }
 
 fn connect(path: &Path, access: OpenFlags) -> Result<Connection, StoreError> {

@@ -69,10 +69,38 @@ async fn a_changed_bit_before_other_commits_is_refused_by_name_and_changes_nothi
 }
 
 #[tokio::test]
+async fn what_stands_before_a_changed_bit_is_salvaged_and_served_with_other_tags() {
+    let (mut server, tag) = killed().await;
+    let log = log_of(&server);
+    harm(&log, frames(&fs::read(&log).unwrap()) / 2);
+    let (data, left) = (server.data(), contents(&server));
+    let to = data.with_file_name("salvaged");
+    let (from, place) = (data.to_str().unwrap(), to.to_str().unwrap());
+    let done = finished(&["salvage", "--data", from, "--to", place]);
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(done.status.success() && said.contains("salvaged to"), "{said}");
+    assert_eq!(contents(&server), left);
+    assert!(finished(&["check", "--data", place]).status.success());
+    fs::rename(&data, data.with_file_name("damaged")).unwrap();
+    fs::rename(&to, &data).unwrap();
+    server.start_again();
+    let board = server.board("s");
+    let count = board.get("requests").await.json()["count"].as_u64().unwrap();
+    assert!((1..COMMITS).contains(&count), "{count}");
+    for n in count..COMMITS {
+        board.post("requests", &format!("{{\"other\":{n}}}")).await.is(201);
+    }
+    ask(board.to(Method::GET, "requests").header("if-none-match", &tag)).await.is(200);
+}
+
+#[tokio::test]
 async fn a_changed_bit_in_the_last_commit_takes_it_alone_and_no_tag_comes_again() {
     let (mut server, tag) = killed().await;
     let log = log_of(&server);
     harm(&log, frames(&fs::read(&log).unwrap()) - 1);
+    let checked = finished(&["check", "--data", server.data().to_str().unwrap()]);
+    let said = String::from_utf8_lossy(&checked.stderr).into_owned();
+    assert!(checked.status.success() && said.contains("the write-ahead log breaks off"), "{said}");
     server.start_again();
     let board = server.board("s");
     assert_eq!(board.get("requests").await.json()["count"], COMMITS - 1);
