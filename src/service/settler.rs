@@ -1,5 +1,8 @@
-//! Settling: while nobody writes, or where too much has gathered, a thread lets the store pack the journal by
-//! session, with a summary of each, so that the next start reads little.
+//! Settling: a thread lets the store pack the journal by session, with a summary of each, so that the next start reads
+//! little, and lets it delete and give back what is not needed any more.
+//!
+//! In a quiet moment one piece follows another. While others write each piece is followed by a rest that is a multiple
+//! of its time: a store that is never quiet gets its share too, and no write waits for more than one piece.
 
 use std::io;
 use std::sync::Arc;
@@ -17,16 +20,22 @@ use crate::store::{Store, StoreError};
 /// How long nothing was written where the store is taken to have time.
 const QUIET: Duration = Duration::from_millis(200);
 
-/// From so many bytes on it settles although others write.
+/// From so many bytes on it settles at once although others write: a whole piece of the store's.
+const WORTHWHILE_BYTES: u64 = 4 << 20;
+
+/// Fewer are settled after so long while others write: a session's last segment is written anew each time.
+const SETTLE_AFTER: Duration = Duration::from_secs(10);
+
+/// How many times as long as a piece took it rests while others write.
+const REST_TIMES: u32 = 4;
+
+/// From so many bytes on it rests less.
 const UNSETTLED_BYTES_MAX: u64 = 512 << 20;
 
-/// How many times as long as a piece took it rests then, so that writers have most of the time.
-const REST_TIMES: u32 = 2;
+/// How many times as long as a piece took it rests then.
+const SHORT_REST_TIMES: u32 = 2;
 
-/// How long it waits where there is no room.
-const FULL_REST: Duration = Duration::from_secs(10);
-
-/// How long it waits after any other failure.
+/// How long it waits after a failure, such as where there is no room.
 const FAILED_REST: Duration = Duration::from_secs(10);
 
 /// How long it may settle at the end.
@@ -53,6 +62,58 @@ impl Activity {
     }
 }
 
+/// When a piece is due, and how long the thread rests after it.
+#[derive(Debug)]
+struct Pace {
+    seen: u64,
+    written_at: Instant,
+    settled_at: Instant,
+    /// When it failed last.
+    failed_at: Option<Instant>,
+    /// Whether something is left to be done, as far as is known.
+    more: bool,
+}
+
+impl Pace {
+    fn begin(seen: u64) -> Self {
+        let now = Instant::now();
+        Self { seen, written_at: now, settled_at: now, failed_at: None, more: true }
+    }
+
+    fn look(&mut self, seen: u64) {
+        if std::mem::replace(&mut self.seen, seen) != seen {
+            self.written_at = Instant::now();
+            self.more = true;
+        }
+    }
+
+    fn is_quiet(&self) -> bool {
+        self.written_at.elapsed() >= QUIET
+    }
+
+    /// After the last piece the files are still to shrink, and the writer may be asleep by then.
+    fn has_work(&self, unsettled: u64) -> bool {
+        self.more || unsettled > 0
+    }
+
+    fn settles(&self, unsettled: u64) -> bool {
+        if self.failed_at.is_some_and(|failed| failed.elapsed() < FAILED_REST) {
+            return false;
+        }
+        let is_due = unsettled >= WORTHWHILE_BYTES || self.settled_at.elapsed() >= SETTLE_AFTER;
+        self.is_quiet() || (unsettled > 0 && is_due)
+    }
+
+    fn rest(&self, took: Duration, unsettled: u64) -> Duration {
+        match (self.more, self.is_quiet()) {
+            (false, _) => QUIET,
+            (true, true) => Duration::ZERO,
+            (true, false) if unsettled > UNSETTLED_BYTES_MAX => took * SHORT_REST_TIMES,
+            (true, false) => took * REST_TIMES,
+        }
+    }
+}
+
 /// What the thread works on.
 pub(super) struct Settler {
     pub(super) directory: Arc<Directory>,
@@ -67,32 +128,39 @@ impl Settler {
     }
 
     fn run(&self, signal: &Signal) {
-        let (mut seen, mut rest, mut more) = (self.activity.seen(), QUIET, false);
+        let (mut pace, mut rest) = (Pace::begin(self.activity.seen()), QUIET);
         while signal.rest(rest) {
-            let now = self.activity.seen();
-            let is_quiet = std::mem::replace(&mut seen, now) == now;
-            rest = QUIET;
+            pace.look(self.activity.seen());
             let unsettled = self.store.unsettled_bytes();
-            // After the last piece the files are still to shrink, and the writer may be asleep by then.
-            let is_left = || unsettled > 0 || more || self.store.has_unpinned();
-            let is_due = unsettled > UNSETTLED_BYTES_MAX || is_quiet && is_left();
-            if !is_due {
+            if !pace.has_work(unsettled) && !self.store.has_unpinned() {
+                rest = QUIET;
                 continue;
             }
             let begun = Instant::now();
-            match self.settle().inspect(|left| more = *left) {
-                // In a quiet moment the next piece comes at once.
-                Ok(true) if is_quiet => rest = Duration::ZERO,
-                Ok(true) => rest = begun.elapsed() * REST_TIMES,
-                Ok(false) => {}
-                Err(StoreError::Full | StoreError::Busy) => rest = FULL_REST,
-                Err(error) => {
+            self.turn(&mut pace, unsettled);
+            rest = pace.rest(begun.elapsed(), unsettled);
+        }
+        self.end();
+    }
+
+    /// Keeps house a little, which needs no room, and settles a piece where that is due.
+    fn turn(&self, pace: &mut Pace, unsettled: u64) {
+        pace.more = self.store.idle();
+        if !pace.settles(unsettled) {
+            return;
+        }
+        match self.settle() {
+            Ok(more) => {
+                pace.more |= more;
+                pace.settled_at = Instant::now();
+            }
+            Err(error) => {
+                pace.failed_at = Some(Instant::now());
+                if !matches!(error, StoreError::Full | StoreError::Busy) {
                     tracing::warn!(%error, "a piece of the journal could not be settled");
-                    rest = FAILED_REST;
                 }
             }
         }
-        self.end();
     }
 
     /// Settles a piece; whether there is more.

@@ -19,8 +19,14 @@ const CHECKPOINT_WAL_BYTES: u64 = 4 << 20;
 /// What part of the file may be free: less would grow and shrink all the time.
 const FREE_PART: u64 = 16;
 
+/// How much may be free while commits wait to be settled: settling frees the pages that the next appends use.
+const FREE_PAGES_UNSETTLED: u64 = (16 << 20) / PAGE_BYTES;
+
 /// How many pages one transaction gives back to the file system.
 const SHRINK_PAGES_MAX: u32 = 256;
+
+/// How long such a transaction moves pages: each is looked for in a list that may be very long.
+const SHRINK_TIME_MAX: Duration = Duration::from_millis(10);
 
 const PAGE_BYTES: u64 = 4096;
 
@@ -165,17 +171,20 @@ impl Database {
         self.checkpoint("PRAGMA wal_checkpoint(PASSIVE)").map(drop)
     }
 
-    /// Gives some free pages back to the file system if much of the file is free; whether much still is.
-    pub(super) fn shrink(&mut self) -> Result<bool, Failure> {
+    /// Gives some free pages back to the file system if much of the file is free; whether much still is. While
+    /// commits wait to be settled, more may be free.
+    pub(super) fn shrink(&mut self, all_settled: bool) -> Result<bool, Failure> {
         let before = self.pages("PRAGMA freelist_count")?;
-        if before <= self.pages("PRAGMA page_count")? / FREE_PART {
+        let least = if all_settled { 0 } else { FREE_PAGES_UNSETTLED };
+        if before <= least.max(self.pages("PRAGMA page_count")? / FREE_PART) {
             return Ok(false);
         }
+        let begun = Instant::now();
         self.transact(|connection| {
             let pragma = format!("PRAGMA incremental_vacuum({SHRINK_PAGES_MAX})");
             let mut shrink = connection.prepare_cached(&pragma)?;
             let mut pages = shrink.query([])?;
-            while pages.next()?.is_some() {}
+            while pages.next()?.is_some() && begun.elapsed() < SHRINK_TIME_MAX {}
             Ok(())
         })?;
         let after = self.pages("PRAGMA freelist_count")?;

@@ -71,6 +71,20 @@ fn long_rows_are_few_at_once() {
 }
 
 #[test]
+fn the_file_shrinks_though_commits_wait_to_be_settled() {
+    let dir = TempDir::new().unwrap();
+    let store = open(dir.path());
+    store.append(&[run(ANNA, 0, &vec![vec![1; 1 << 20]; 40])]);
+    put(&store, ANNA, 40, &["x"]).unwrap();
+    store.set_base(ANNA, Revision(40));
+    store.append(&[run(BERT, 0, &["not settled"])]);
+    while store.idle() {}
+    let length = fs::metadata(dir.path().join("blackboard.db")).unwrap().len();
+    assert!(length < 18 << 20, "{length}");
+    assert_eq!(stored(&store).len(), 1);
+}
+
+#[test]
 fn what_is_deleted_is_in_no_file_any_more() {
     let dir = TempDir::new().unwrap();
     let store = five(&dir);

@@ -220,9 +220,8 @@ impl Journal {
 
     /// What is worth doing in an idle moment; whether there is more of it.
     pub(super) fn housekeep(&mut self) -> Result<bool, Failure> {
-        // What settling has left free is soon used again while others append.
-        let quiet = self.settled == self.last;
-        let more = self.sweep()? || (quiet && self.database.shrink()?);
+        let all_settled = self.settled == self.last;
+        let more = self.sweep()? || self.database.shrink(all_settled)?;
         if !more {
             self.database.forget_deleted()?;
         }

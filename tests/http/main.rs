@@ -35,6 +35,7 @@ mod cut_events;
 mod damage;
 mod damaged_log;
 mod diff;
+mod disk;
 mod documented_calls;
 mod done;
 mod edge;
