@@ -145,7 +145,7 @@ impl Settler {
 
     /// Keeps house a little, which needs no room, and settles a piece where that is due.
     fn turn(&self, pace: &mut Pace, unsettled: u64) {
-        pace.more = self.store.idle();
+        pace.more = self.store.tend();
         if !pace.settles(unsettled) {
             return;
         }

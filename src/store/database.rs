@@ -16,6 +16,12 @@ const IDLE_CHECKPOINT_WAL_BYTES: u64 = 1 << 20;
 /// 40 ms at four times as much, while the throughput stays: the journal hardly writes a page twice.
 const CHECKPOINT_WAL_BYTES: u64 = 4 << 20;
 
+/// An append does not move more than this: where readers kept the log long, it is moved beside the writer first.
+const CHECKPOINT_WAL_BYTES_MAX: u64 = 4 * CHECKPOINT_WAL_BYTES;
+
+/// How long the writer leaves a long log alone after it was last moved beside it: nobody may be there to do so.
+const MOVED_BESIDE: Duration = Duration::from_secs(5);
+
 /// What part of the file may be free: less would grow and shrink all the time.
 const FREE_PART: u64 = 16;
 
@@ -56,8 +62,31 @@ pub(super) struct Database {
     connection: Connection,
     /// How much the write-ahead log has grown since the last checkpoint, roughly.
     wal_bytes: u64,
+    /// How much of it was left then, since somebody read.
+    left_bytes: u64,
+    /// When it was moved by another connection last.
+    moved_beside: Option<Instant>,
     /// Whether the log may still have what was deleted.
     log_remembers: bool,
+}
+
+/// What a checkpoint came to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moved {
+    was_busy: bool,
+    /// How much of the log is not in the database.
+    left_bytes: u64,
+}
+
+/// Moves the log into the database as this statement says.
+pub(super) fn move_log(connection: &Connection, pragma: &str) -> rusqlite::Result<Moved> {
+    let begun = Instant::now();
+    let found: (i64, i64, i64) =
+        connection.prepare_cached(pragma)?.query_one([], |row| row.try_into())?;
+    metrics::CHECKPOINT_TIMES.observe(begun.elapsed());
+    let (busy, pages, moved) = found;
+    let left_bytes = (pages - moved).max(0).cast_unsigned() * PAGE_BYTES;
+    Ok(Moved { was_busy: busy != 0, left_bytes })
 }
 
 impl Database {
@@ -66,6 +95,8 @@ impl Database {
         let mut database = Self {
             connection,
             wal_bytes: fs::metadata(path.with_extension("db-wal")).map_or(0, |wal| wal.len()),
+            left_bytes: 0,
+            moved_beside: None,
             log_remembers: false,
         };
         database.settle_what_was_left()?;
@@ -135,7 +166,7 @@ impl Database {
     /// A full disk is no damage if the transaction is gone. `SQLITE_FULL` comes only from writing to the log,
     /// in COMMIT too, where most is written: always before its sync, whose failure has another code. Nor is a
     /// lock of another program's, which is met before anything is written.
-    fn undo(&self, error: rusqlite::Error) -> Failure {
+    pub(super) fn undo(&self, error: rusqlite::Error) -> Failure {
         let harmless = match error.sqlite_error_code() {
             Some(ErrorCode::DiskFull) => Failure::Full,
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Failure::Busy,
@@ -163,12 +194,27 @@ impl Database {
     }
 
     fn checkpoint_from(&mut self, wal_bytes: u64) -> Result<(), Failure> {
-        if self.wal_bytes < wal_bytes {
+        if self.wal_bytes < wal_bytes || self.is_moved_beside() {
             return Ok(());
         }
         // Whatever comes of it, the next is due after as much again: a reader may pin the log for a while.
         self.wal_bytes = 0;
         self.checkpoint("PRAGMA wal_checkpoint(PASSIVE)").map(drop)
+    }
+
+    /// Whether the log is longer than an append is to move.
+    pub(super) fn is_log_long(&self) -> bool {
+        self.wal_bytes.saturating_add(self.left_bytes) > CHECKPOINT_WAL_BYTES_MAX
+    }
+
+    fn is_moved_beside(&self) -> bool {
+        self.is_log_long() && self.moved_beside.is_some_and(|last| last.elapsed() < MOVED_BESIDE)
+    }
+
+    /// Another connection has moved the log, and has left so much of it.
+    pub(super) fn note_moved(&mut self, Moved { left_bytes, .. }: Moved) {
+        (self.wal_bytes, self.left_bytes) = (0, left_bytes);
+        self.moved_beside = Some(Instant::now());
     }
 
     /// Gives some free pages back to the file system if much of the file is free; whether much still is. While
@@ -203,7 +249,7 @@ impl Database {
 
     /// Empties the log if it may still have what was deleted and nobody reads.
     pub(super) fn forget_deleted(&mut self) -> Result<(), Failure> {
-        if !self.log_remembers {
+        if !self.log_remembers || self.is_moved_beside() {
             return Ok(());
         }
         // Not waiting for those who read: the next idle moment does as well.
@@ -218,18 +264,14 @@ impl Database {
     }
 
     /// Whether no other connection was in its way.
-    fn checkpoint(&self, pragma: &str) -> Result<bool, Failure> {
-        let begun = Instant::now();
-        self.connection
-            .prepare_cached(pragma)
-            .and_then(|mut pragma| pragma.query_one([], |row| row.get(0)))
-            .map(|busy: i64| busy == 0)
-            .inspect(|_| metrics::CHECKPOINT_TIMES.observe(begun.elapsed()))
-            .map_err(|error| self.undo(error))
+    fn checkpoint(&mut self, pragma: &str) -> Result<bool, Failure> {
+        let moved = move_log(&self.connection, pragma).map_err(|error| self.undo(error))?;
+        self.left_bytes = moved.left_bytes;
+        Ok(!moved.was_busy)
     }
 
     /// Marks a clean stop, then empties the log, so that the database alone is the whole store.
-    pub(super) fn close(self) -> Result<(), StoreError> {
+    pub(super) fn close(mut self) -> Result<(), StoreError> {
         super::epoch::end(&self.connection)?;
         match self.checkpoint("PRAGMA wal_checkpoint(TRUNCATE)") {
             Ok(_) | Err(Failure::Full | Failure::Busy) => Ok(()),

@@ -85,6 +85,35 @@ fn the_file_shrinks_though_commits_wait_to_be_settled() {
 }
 
 #[test]
+fn what_a_reader_kept_in_the_log_is_moved_beside_the_writer() {
+    let dir = TempDir::new().unwrap();
+    let store = open(dir.path());
+    store.append(&[run(ANNA, 0, &["a1"])]);
+    let reader = database(&dir);
+    reader.execute_batch("BEGIN; SELECT count(*) FROM journal").unwrap();
+    for head in 1..9 {
+        store.append(&[run(ANNA, head, &[vec![1; 4 << 20]])]);
+    }
+    store.tend();
+    reader.execute_batch("COMMIT").unwrap();
+    let length = |file: &str| fs::metadata(dir.path().join(file)).unwrap().len();
+    let before = length("blackboard.db");
+    assert!(length("blackboard.db-wal") > 32 << 20);
+    for head in 9..11 {
+        store.append(&[run(ANNA, head, &[vec![1; 4 << 20]])]);
+    }
+    assert_eq!(length("blackboard.db"), before, "an append has moved all of it");
+    store.tend();
+    assert!(length("blackboard.db") > 40 << 20);
+    // What has come since is short: the next checkpoint ends the log, and the next append begins it anew.
+    for head in 11..14 {
+        store.append(&[run(ANNA, head, &[vec![1; 4 << 20]])]);
+    }
+    assert!(length("blackboard.db-wal") < 32 << 20);
+    assert_eq!(stored(&store).len(), 14);
+}
+
+#[test]
 fn what_is_deleted_is_in_no_file_any_more() {
     let dir = TempDir::new().unwrap();
     let store = five(&dir);

@@ -8,6 +8,7 @@ mod aside;
 mod backup;
 mod bases;
 mod blobs;
+mod checkpoints;
 mod condition;
 mod database;
 mod disk;
@@ -76,12 +77,10 @@ pub trait Store: Send + Sync {
     /// outcome is [`Outcome::Unknown`], all later batches are [`Outcome::Refused`].
     fn append(&self, batch: &[Run]) -> Vec<Outcome>;
 
-    /// Visits all bases first, in the order of the sessions' ids and each one's parts in order, then every commit
-    /// that follows a base or has none, until `visit` breaks: those that are settled by session, then the others
-    /// in journal order. It is all of one moment. Nothing of a staged history is visited, nor what is forgotten.
-    ///
-    /// Settled commits lie many together. Where such a row is damaged, it is visited as one commit of the
-    /// revision with which it should begin, without bytes, which no frame is.
+    /// Visits all bases first, in the order of the sessions' ids and each one's parts in order, then every commit that
+    /// follows a base or has none, until `visit` breaks: those that are settled by session, then the others in journal
+    /// order. It is all of one moment. Nothing of a staged history is visited, nor what is forgotten. Where a row of
+    /// settled commits is damaged, it is visited as one commit of its first revision without bytes, which no frame is.
     ///
     /// # Errors
     /// [`StoreError::DamagedRow`] or [`StoreError::DamagedSegment`] at commits that do not even say whose
@@ -119,15 +118,13 @@ pub trait Store: Send + Sync {
     /// How long its files are, blobs aside.
     fn file_bytes(&self) -> FileBytes;
 
-    /// Settles a piece of the journal, its oldest commits: packs them by session, in one durable step with
-    /// the sessions' summaries, for which `summarize` is asked while nobody who reads or appends waits. A
-    /// summary may tell of a later revision than those that are settled, of one that is durable; one that tells
-    /// of an earlier one than the stored one or the base, or of a session that is not known, is left out.
+    /// Settles a piece of the journal, its oldest commits: packs them by session, in one durable step with the sessions'
+    /// summaries, for which `summarize` is asked while nobody who reads or appends waits. A summary may tell of any later
+    /// revision that is durable; one of before the stored one or the base, or of no known session, is left out.
     ///
-    /// Where all is settled already it keeps house as [`idle`](Self::idle) does. Whether more is left to be
-    /// done. A history that changed otherwise meanwhile, by a base or an adoption, is settled the next time;
-    /// commits whose rows are damaged stay where they are. Who appends meanwhile waits for one short transaction
-    /// at most, who settles second for the first.
+    /// Where all is settled already it keeps house as [`idle`](Self::idle) does. Whether more is left to be done. A
+    /// history that changed otherwise meanwhile is settled the next time; damaged rows stay where they are. Who
+    /// appends meanwhile waits for one short transaction at most. Who settles second waits for the first.
     ///
     /// # Errors
     /// [`StoreError::Full`] if there is no room besides the reserve: nothing changed then.
@@ -216,10 +213,9 @@ pub trait Store: Send + Sync {
     /// [`StoreError::HistoryExists`] if the id is known; otherwise as [`put_base`](Self::put_base).
     fn stage(&self, session: SessionId) -> Result<(), StoreError>;
 
-    /// Stores the parts of a base, at least one, each a frame of the session and the base's revision.
-    /// They are durable when it returns, but part of no history: that is for
-    /// [`set_base`](Self::set_base), or the adoption of a staged history. Until then the next one put
-    /// takes its place, and a restart removes it. Putting the base that is in force already does nothing.
+    /// Stores the parts of a base, at least one, each a frame of the session and the base's revision. They are durable
+    /// when it returns, but part of no history: that is for [`set_base`](Self::set_base), or an adoption. Until then the
+    /// next one put takes its place, and a restart removes it. Putting the base that is in force does nothing.
     ///
     /// It takes several transactions, so that appends go on in between; `parts` is asked for the next
     /// one while no lock is held. One base of a session is put at a time, who comes second waits.
@@ -360,6 +356,11 @@ pub trait Store: Send + Sync {
 
     /// Nothing is to be written: a moment for a short piece of housekeeping. Whether there is more of it.
     fn idle(&self) -> bool;
+
+    /// The same beside the writer, which waits for one short transaction at most, and first moves a long log.
+    fn tend(&self) -> bool {
+        self.idle()
+    }
 
     /// Marks a clean stop. Nothing is written after it: an append's outcome is [`Outcome::Refused`].
     /// # Errors

@@ -137,6 +137,7 @@ impl SqliteStore {
             journal: Mutex::new(Some(journal)),
             putting: Turns::default(),
             settling: Mutex::default(),
+            checkpointer: Mutex::default(),
             copying: Mutex::default(),
             path,
             source,

@@ -162,6 +162,13 @@ fn let_shrink(connection: &Connection) -> Result<(), StoreError> {
     }
 }
 
+/// A connection beside the one that writes, which moves the log into the database and writes nothing else.
+pub(super) fn open_to_checkpoint(path: &Path) -> Result<Connection, StoreError> {
+    let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    configure(&connection, path)?;
+    Ok(connection)
+}
+
 /// A database, and how it is read.
 #[derive(Clone, Debug)]
 pub(super) enum Source {

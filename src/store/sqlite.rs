@@ -26,6 +26,7 @@ use super::{
 };
 use crate::board::{Digest, Epoch, Revision, SessionId};
 use parking_lot::{Mutex, RwLock};
+use rusqlite::Connection;
 
 pub(super) const DATABASE: &str = "blackboard.db";
 
@@ -51,6 +52,8 @@ pub struct SqliteStore {
     pub(super) putting: Turns<SessionId>,
     /// Taken by whoever settles.
     pub(super) settling: Mutex<()>,
+    /// Moves the log beside the writer; opened when that is needed first.
+    pub(super) checkpointer: Mutex<Option<Connection>>,
     /// Taken by whoever copies the store.
     pub(super) copying: Mutex<()>,
     /// Last, so that the directory is released when nothing is open in it any more.
@@ -99,7 +102,7 @@ impl SqliteStore {
         .ok()
     }
 
-    fn failed(&self, failure: &Failure) -> Outcome {
+    pub(super) fn failed(&self, failure: &Failure) -> Outcome {
         match failure {
             Failure::Full => {
                 self.condition.note(Health::Full);
@@ -384,6 +387,11 @@ impl Store for SqliteStore {
         };
         // Each only if the one before it went well: nothing is tried after a failure.
         self.tend(journal.housekeep()).unwrap_or(false)
+    }
+
+    fn tend(&self) -> bool {
+        self.move_long_log();
+        self.idle()
     }
 
     fn close(&self) -> Result<(), StoreError> {

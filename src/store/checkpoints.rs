@@ -1,0 +1,50 @@
+//! The log, moved into the database beside the writer where readers have kept it so long that one append would pay for
+//! all of it.
+//!
+//! A passive checkpoint waits for nobody, and neither who reads nor who writes waits for it. It ends where the writer was
+//! when it began; what came since is short, and the writer's own to move, so that the log begins anew. This connection
+//! writes no page that is not in the log. A failed sync poisons the store, as a writer's does.
+
+use super::database::{Moved, move_log};
+use super::{SqliteStore, StoreError, schema};
+
+impl SqliteStore {
+    /// Moves the log if it is longer than an append is to move.
+    pub(super) fn move_long_log(&self) {
+        if !self.is_log_long() {
+            return;
+        }
+        let moved = match self.move_log() {
+            Ok(moved) => moved,
+            Err(StoreError::Sqlite(error)) => {
+                let journal = self.journal.lock();
+                if let Some(journal) = journal.as_ref() {
+                    self.failed(&journal.database.undo(error));
+                }
+                return;
+            }
+            Err(error) => {
+                tracing::warn!(%error, "the log could not be moved into the database");
+                return;
+            }
+        };
+        if let Some(journal) = self.journal.lock().as_mut() {
+            journal.database.note_moved(moved);
+        }
+    }
+
+    fn is_log_long(&self) -> bool {
+        let journal = self.journal.lock();
+        let journal = journal.as_ref().filter(|_| !self.condition.is_poisoned());
+        journal.is_some_and(|journal| journal.database.is_log_long())
+    }
+
+    fn move_log(&self) -> Result<Moved, StoreError> {
+        let mut connection = self.checkpointer.lock();
+        let connection = match &mut *connection {
+            Some(connection) => connection,
+            none => none.insert(schema::open_to_checkpoint(&self.path)?),
+        };
+        Ok(move_log(connection, "PRAGMA wal_checkpoint(PASSIVE)")?)
+    }
+}
