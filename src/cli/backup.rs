@@ -11,13 +11,13 @@ use super::directory::{Directory, Unanswered};
 use crate::control::{AskError, BackedUp, Line, Request};
 use crate::store::{IsOver, Store as _, StoreError};
 
-/// Copy a data directory as it is at one moment, also while a server runs
+/// Copy a data directory, also while a server runs
 ///
 /// The copy is a data directory like any other: 'check --data NEWDIR' says whether it is sound, and 'serve --data
-/// NEWDIR' serves it. It is there whole or not at all. It takes the room of the database; images are linked, and
-/// copied only to another file system. Tags and signed addresses from before are none of its own. A running
-/// server writes it itself, as its user and where it sees that path. What a broken one leaves ends with .partial and
-/// can be removed.
+/// NEWDIR' serves it. It has each session with all that was acknowledged when the copy began. It is there whole or
+/// not at all. It takes the room of the database; images are linked, and copied only to another file system. Tags
+/// and signed addresses from before are none of its own. A running server writes it itself, as its user and where it
+/// sees that path. What a broken one leaves ends with .partial and can be removed.
 #[derive(Args, Debug)]
 pub(super) struct Backup {
     /// Directory to make, outside of the data directory; it may be there if it is empty

@@ -1,31 +1,26 @@
-//! A copy of the whole store as it is at one moment, made while others write: of the database by one read
-//! transaction, of the blobs by links.
+//! A copy of the whole store, made while others write: of the database session by session, of the blobs by links.
 //!
 //! Blobs are durable before the commit that names them, so all that the database's copy names are there once
-//! that is made; what is removed from then on is put aside until the copy has them. The copy appears under its
+//! that is made; what is removed meanwhile is put aside until the copy has them. The copy appears under its
 //! name when it is whole and synced. Until then its database has another name, which nobody opens.
 
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use rusqlite::{Connection, OpenFlags};
 use uuid::Uuid;
 
+use super::copying::Copying;
 use super::disk::{DIR_MODE, Room, create_dir, sync_dir};
 use super::sqlite::DATABASE;
-use super::{Copied, IsOver, SqliteStore, Store, StoreError, schema};
+use super::{Copied, FileBytes, IsOver, SqliteStore, Store, StoreError};
 
 /// What the database of a copy is called until the copy is whole.
 const UNFINISHED: &str = "blackboard.db.partial";
 
 /// Where earlier versions made a copy to be looked at, in the data directory.
 const LOOKED_AT: &str = "checking";
-
-/// After so many steps of SQLite it is asked whether the copy is still wanted: some microseconds.
-const STEPS_BETWEEN_ASKING: i32 = 1_000;
 
 /// Whether there is an unfinished copy in a directory.
 pub(super) fn is_unfinished(dir: &Path) -> bool {
@@ -137,39 +132,11 @@ impl SqliteStore {
 
     /// Copies the database; how long the copy is.
     fn copy_database(&self, to: &Path, room: &Room, is_over: &IsOver) -> Result<u64, StoreError> {
-        let name = to.to_str().ok_or_else(|| {
-            StoreError::io(to)(io::Error::new(io::ErrorKind::InvalidInput, "the path is no UTF-8"))
-        })?;
-        // SQLite takes a file that is empty, and leaves its mode.
-        schema::create_file(to)?;
-        let mut connection = self.source.connect()?;
-        let pages: i64 = connection.pragma_query_value(None, "page_count", |row| row.get(0))?;
-        let page: i64 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
-        if !room.is_for(pages.saturating_mul(page).cast_unsigned()) {
+        if !room.is_for(FileBytes::of(&self.path).database) {
             return Err(StoreError::Full);
         }
-        let asked = Arc::clone(is_over);
-        connection.progress_handler(STEPS_BETWEEN_ASKING, Some(move || asked()))?;
-        connection
-            .execute("VACUUM INTO ?1", [name])
-            .map_err(|error| if is_over() { StoreError::Closed } else { error.into() })?;
-        forget_identity(to)?;
-        let file = File::open(to).map_err(StoreError::io(to))?;
-        file.sync_all().map_err(StoreError::io(to))?;
-        Ok(file.metadata().map_err(StoreError::io(to))?.len())
+        Copying::begin(self, to, room, is_over)?.run()
     }
-}
-
-/// Whoever serves the copy is another store: it draws an epoch and a key of its own when it is opened first.
-fn forget_identity(database: &Path) -> Result<(), StoreError> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let copy = Connection::open_with_flags(database, flags)?;
-    copy.execute_batch(
-        "PRAGMA journal_mode = MEMORY;
-         PRAGMA secure_delete = ON;
-         UPDATE meta SET epoch = zeroblob(16), opened_with = NULL, signing_key = NULL WHERE id = 1;",
-    )?;
-    Ok(())
 }
 
 /// A directory that is filled beside its place; dropped before it is finished, it is gone.

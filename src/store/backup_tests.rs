@@ -1,4 +1,4 @@
-//! Copies of a store: whole, of one moment, another store when opened, and nothing where they are broken off.
+//! Copies of a store: whole, another store when opened, and nothing where they are broken off.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tempfile::TempDir;
 
-use super::sqlite_tests::{ANNA, BERT, OPTIONS, open, run, stored};
+use super::bases_tests::put;
+use super::settling_tests::settle_all;
+use super::sqlite_tests::{ANNA, BERT, OPTIONS, open, replayed, run, stored};
 use super::*;
 
 fn never() -> IsOver {
@@ -128,6 +130,122 @@ fn what_is_removed_while_a_copy_is_made_is_in_it() {
     assert_eq!(blobs(&open(&to)), before);
     assert_eq!(blobs(&store), []);
     assert_eq!(names(&dir.path().join("data").join("blobs")), [] as [&str; 0]);
+}
+
+/// Copies the store while this is done each time the copy is about to go on.
+fn copy_while(
+    dir: &TempDir,
+    store: &SqliteStore,
+    act: impl Fn(usize) + Send + Sync + 'static,
+) -> SqliteStore {
+    let times = AtomicUsize::new(0);
+    let acts: IsOver = Arc::new(move || {
+        act(times.fetch_add(1, Ordering::SeqCst));
+        false
+    });
+    let to = dir.path().join("copy");
+    store.back_up(&to, &acts).unwrap();
+    open(&to)
+}
+
+#[test]
+fn the_log_stays_short_while_a_copy_is_made() {
+    let (dir, store) = filled();
+    for head in (2..).step_by(1_000).take(8) {
+        store.append(&[run(ANNA, head, &vec![vec![7; 4_000]; 1_000])]);
+    }
+    let longest = Arc::new(AtomicUsize::new(0));
+    let (writing, seen) = (Arc::clone(&store), Arc::clone(&longest));
+    let copy = copy_while(&dir, &store, move |times| {
+        if times < 30 {
+            let body = vec![8; 4 << 20];
+            let outcome = writing.append(&[run(BERT, 2 + times as u64, &[body])]);
+            assert_eq!(outcome, [Outcome::Appended]);
+            let log = usize::try_from(writing.file_bytes().log).unwrap();
+            seen.fetch_max(log, Ordering::SeqCst);
+        }
+    });
+    let longest = longest.load(Ordering::SeqCst);
+    assert!(longest < 40 << 20, "{longest}");
+    assert_eq!(stored(&copy).iter().filter(|row| row.1 == ANNA).count(), 8_002);
+}
+
+#[test]
+fn a_copy_has_each_commit_once_whenever_they_are_settled_or_forgotten() {
+    for moment in 0..6 {
+        let (dir, store) = filled();
+        for head in 2..5 {
+            store.append(&[run(ANNA, head, &[vec![7; 700_000]])]);
+        }
+        put(&store, BERT, 1, &["base"]).unwrap();
+        put(&store, ANNA, 4, &["base"]).unwrap();
+        let changing = Arc::clone(&store);
+        let copy = copy_while(&dir, &store, move |times| {
+            if times == moment {
+                settle_all(&changing);
+            }
+            if times == moment + 1 {
+                assert_eq!(changing.set_base(ANNA, Revision(4)), Outcome::Appended);
+                assert_eq!(changing.set_base(BERT, Revision(1)), Outcome::Appended);
+                while changing.idle() {}
+            }
+        });
+        let (parts, rows) = replayed(&copy);
+        for (session, head) in [(ANNA, 5), (BERT, 2)] {
+            let base = parts.iter().find(|part| part.0 == session).map_or(0, |part| part.1);
+            let of_session = rows.iter().filter(|row| row.1 == session);
+            let revisions: Vec<u64> = of_session.map(|row| row.2).collect();
+            assert_eq!(revisions, (base + 1..=head).collect::<Vec<_>>(), "at {moment}");
+        }
+        assert!(rows.iter().all(|row| row.3.is_ok()));
+        assert_eq!(copy.append(&[run(ANNA, 5, &["on"])]), [Outcome::Appended]);
+    }
+}
+
+#[test]
+fn a_copy_has_of_what_is_damaged_or_lost_something_that_is_damaged() {
+    for lost in ["journal", "segment"] {
+        for sql in ["DELETE FROM $", "UPDATE $ SET session = x'00'"] {
+            let (dir, store) = filled();
+            if lost == "segment" {
+                settle_all(&store);
+            }
+            let sql = format!("{} WHERE session = ?1", sql.replace('$', lost));
+            let behind = rusqlite::Connection::open(&store.path).unwrap();
+            assert!(behind.execute(&sql, [BERT.0.as_bytes()]).unwrap() > 0);
+            drop(behind);
+            let copy = copy_while(&dir, &store, |_| {});
+            let rows = stored(&copy);
+            assert!(rows.iter().any(|row| row.1 == BERT && row.3.is_err()), "{sql}: {rows:?}");
+            assert_eq!(rows.iter().filter(|row| row.1 == ANNA && row.3.is_ok()).count(), 2);
+        }
+        let (dir, store) = filled();
+        if lost == "segment" {
+            settle_all(&store);
+        }
+        let column = if lost == "journal" { "frame" } else { "body" };
+        let behind = rusqlite::Connection::open(&store.path).unwrap();
+        let sql = format!("UPDATE {lost} SET {column} = x'0102' WHERE session = ?1");
+        behind.execute(&sql, [BERT.0.as_bytes()]).unwrap();
+        drop(behind);
+        let rows = stored(&copy_while(&dir, &store, |_| {}));
+        assert!(rows.iter().any(|row| row.1 == BERT && row.3.is_err()), "{lost}: {rows:?}");
+    }
+}
+
+#[test]
+fn what_begins_while_a_copy_is_made_is_not_in_it() {
+    let (dir, store) = filled();
+    let writing = Arc::clone(&store);
+    let late = SessionId(uuid::Uuid::from_u128(0xc));
+    let copy = copy_while(&dir, &store, move |times| {
+        if times == 0 {
+            assert_eq!(writing.append(&[run(late, 0, &["late"])]), [Outcome::Appended]);
+            settle_all(&writing);
+        }
+    });
+    assert_eq!((copy.sessions().len(), store.sessions().len()), (2, 3));
+    assert_eq!(stored(&copy).len(), 4);
 }
 
 #[test]

@@ -6,12 +6,19 @@
 use std::ops::ControlFlow;
 
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, Row};
+use rusqlite::{Connection, OptionalExtension as _, Row};
 use uuid::Uuid;
 
 use super::histories::{Base, Beginning};
 use super::{JournalId, StoreError, Stored, parts};
 use crate::board::{Revision, SessionId};
+
+/// Selects rows with the columns that [`HistoryRow::read`] takes.
+macro_rules! select {
+    () => {
+        "SELECT session, base, parts, forgotten, staged, sum FROM history"
+    };
+}
 
 /// The row of a session whose history has a base, or is not its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,15 +31,24 @@ pub(super) struct HistoryRow {
 impl HistoryRow {
     /// All of them, in the order of the ids.
     pub(super) fn all(connection: &Connection) -> Result<Vec<Self>, StoreError> {
-        let mut select = connection.prepare(
-            "SELECT session, base, parts, forgotten, staged, sum FROM history ORDER BY session",
-        )?;
+        let mut select = connection.prepare(concat!(select!(), " ORDER BY session"))?;
         let mut rows = select.query([])?;
         let mut all = Vec::new();
         while let Some(row) = rows.next()? {
             all.push(Self::read(row)?.ok_or(StoreError::DamagedHistory)?);
         }
         Ok(all)
+    }
+
+    /// A session's row, if it has one; none within if that is not as it was written.
+    pub(super) fn of(
+        connection: &Connection,
+        session: SessionId,
+    ) -> Result<Option<Option<Self>>, StoreError> {
+        let sql = concat!(select!(), " WHERE session = ?1");
+        let mut select = connection.prepare_cached(sql)?;
+        let id = session.0.as_bytes().as_slice();
+        Ok(select.query_one([id], Self::read).optional()?)
     }
 
     /// None if it is not as it was written.

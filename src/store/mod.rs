@@ -10,6 +10,7 @@ mod bases;
 mod blobs;
 mod checkpoints;
 mod condition;
+mod copying;
 mod database;
 mod disk;
 mod disowning;
@@ -27,6 +28,7 @@ mod packing;
 mod parts;
 mod pins;
 mod putting;
+mod raw;
 mod reading;
 mod rows;
 mod run;
@@ -336,8 +338,8 @@ pub trait Store: Send + Sync {
     /// Whether the store takes writes.
     fn health(&self) -> Health;
 
-    /// Copies all of the store, of one moment after the call, into a directory that is absent or empty, while others
-    /// read and write. It is there whole and durable, or not at all. Opened, it is another store, with another key.
+    /// Copies each session that is there at the call, at some moment after it, into a directory that is absent or
+    /// empty. The copy is there whole and durable, or not at all; opened, it is another store, with another key.
     /// # Errors
     /// [`StoreError::Occupied`] or [`StoreError::Within`] where it may not be, [`StoreError::Copying`] while another
     /// is made, [`StoreError::Full`], [`StoreError::Closed`] once it `is_over`, or why it cannot be made.

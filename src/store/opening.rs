@@ -84,6 +84,7 @@ impl SqliteStore {
             journal: Mutex::new(None),
             putting: Turns::default(),
             settling: Mutex::default(),
+            checkpointer: Mutex::default(),
             copying: Mutex::default(),
             path,
             source,

@@ -10,6 +10,12 @@ use crate::board::{Revision, SessionId};
 const PARTS_BYTES_MAX: usize = 1 << 20;
 
 impl SqliteStore {
+    /// Refuses what would need the reserve.
+    pub(super) fn claim_room(&self, bytes: usize) -> Result<(), StoreError> {
+        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+        self.room.is_for(bytes).then_some(()).ok_or(StoreError::Full)
+    }
+
     pub(super) fn put_base_parts(
         &self,
         session: SessionId,

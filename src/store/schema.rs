@@ -137,15 +137,33 @@ pub(super) fn open(path: &Path, left: Option<PathBuf>) -> Result<Connection, Sto
     connection.execute_batch("PRAGMA auto_vacuum = INCREMENTAL")?;
     configure(&connection, path)?;
     if found < FORMAT {
-        connection.execute_batch(&format!(
-            "BEGIN IMMEDIATE; {}
-             PRAGMA application_id = {APPLICATION_ID};
-             PRAGMA user_version = {FORMAT};
-             COMMIT",
-            missing(found).collect::<String>()
-        ))?;
+        bring_up(&connection, found)?;
     }
     let_shrink(&connection)?;
+    Ok(connection)
+}
+
+/// Makes a database of an earlier format, or an empty one, into one of the present format.
+fn bring_up(connection: &Connection, found: i32) -> Result<(), StoreError> {
+    connection.execute_batch(&format!(
+        "BEGIN IMMEDIATE; {}
+         PRAGMA application_id = {APPLICATION_ID};
+         PRAGMA user_version = {FORMAT};
+         COMMIT",
+        missing(found).collect::<String>()
+    ))?;
+    Ok(())
+}
+
+/// Makes a database for a copy. It keeps no log and syncs nothing: nobody opens it before it is whole and synced.
+pub(super) fn make(path: &Path) -> Result<Connection, StoreError> {
+    create_file(path)?;
+    let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    connection.execute_batch(
+        "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;
+         PRAGMA temp_store = MEMORY",
+    )?;
+    bring_up(&connection, 0)?;
     Ok(connection)
 }
 

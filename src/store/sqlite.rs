@@ -88,12 +88,6 @@ impl SqliteStore {
         self.room.is_for(growing.map(Run::frame_bytes).sum())
     }
 
-    /// Refuses what would need the reserve.
-    pub(super) fn claim_room(&self, bytes: usize) -> Result<(), StoreError> {
-        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
-        self.room.is_for(bytes).then_some(()).ok_or(StoreError::Full)
-    }
-
     /// Housekeeping without room left all as it was; if it failed, a sync may not have been done.
     fn tend<T>(&self, done: Result<T, Failure>) -> Option<T> {
         done.inspect_err(|failure| {

@@ -35,7 +35,7 @@ fn text(seed: usize) -> String {
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
-        char::from(b'0' + (state >> 32) as u8 % 64).to_ascii_lowercase()
+        char::from(b'0' + ((state >> 32) & 63) as u8).to_ascii_lowercase()
     };
     (0..ITEM_BYTES).map(|_| letter()).filter(char::is_ascii_alphanumeric).collect()
 }
