@@ -1,7 +1,8 @@
 //! What is left out of a prompt so that it stays within a budget.
 //!
 //! The caller says what may go, in its order. As few as suffice go, always the first ones: so a larger budget
-//! never shows less.
+//! never shows less. Weighing begins with the last of them and ends where the budget does, so that what goes is never
+//! weighed.
 
 use std::fmt::Write as _;
 
@@ -49,18 +50,34 @@ pub struct LeftOut {
 }
 
 impl LeftOut {
-    fn add(&mut self, step: &Step) {
-        match step.kind {
-            Kind::Image => self.images += 1,
-            Kind::Trajectory => self.trajectories += 1,
-            Kind::MemoryStep => self.memory_steps += 1,
-            Kind::Request => self.requests += 1,
-            Kind::Question => self.questions += 1,
-            Kind::Screenshot => {
-                self.screenshots += 1;
-                self.images -= u64::from(step.again).min(self.images);
-            }
+    /// So many of a kind besides.
+    #[must_use]
+    pub const fn and(mut self, kind: Kind, count: u64) -> Self {
+        *self.of(kind) += count;
+        self
+    }
+
+    const fn of(&mut self, kind: Kind) -> &mut u64 {
+        match kind {
+            Kind::Image => &mut self.images,
+            Kind::Trajectory => &mut self.trajectories,
+            Kind::MemoryStep => &mut self.memory_steps,
+            Kind::Request => &mut self.requests,
+            Kind::Question => &mut self.questions,
+            Kind::Screenshot => &mut self.screenshots,
         }
+    }
+
+    /// A screenshot whose image went before is an image that went as long as it stays itself.
+    fn add(&mut self, step: &Step) {
+        *self.of(step.kind) += 1;
+        self.images -= u64::from(step.again).min(self.images);
+    }
+
+    fn take_back(&mut self, step: &Step) {
+        let count = self.of(step.kind);
+        *count = count.saturating_sub(1);
+        self.images += u64::from(step.again);
     }
 
     /// How many things.
@@ -97,9 +114,9 @@ impl LeftOut {
 /// What a budget takes from a prompt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cut {
-    /// How many of the steps: the first ones.
-    pub steps: usize,
-    /// What that is.
+    /// How many of the steps are not taken: the last ones.
+    pub kept: usize,
+    /// What the others are.
     pub left_out: LeftOut,
     /// What is left, the line that tells of it included.
     pub cost: Cost,
@@ -115,44 +132,60 @@ pub struct TooSmall {
     pub max_tokens: u64,
 }
 
-/// The fewest of the steps, from the first one on, with which a prompt of this cost stays within the budget.
-///
-/// # Errors
-///
-/// [`TooSmall`] where all of them are not enough.
-pub fn fit(
-    cost: Cost,
-    steps: &[Step],
+/// A prompt to which what may go from it is added, the last step first, as long as there is room.
+#[derive(Clone, Debug)]
+pub struct Fitting {
     max_tokens: u64,
-    line: impl Fn(&LeftOut) -> Cost,
-) -> Result<Cut, TooSmall> {
-    let (mut cut, mut left) = (Cut { cost, ..Cut::default() }, cost);
-    let all = steps;
-    let mut steps = all.iter();
-    while cut.cost.tokens() > max_tokens {
-        let Some(step) = steps.next() else {
-            return Err(TooSmall { needed: least(cost, all, line), max_tokens });
-        };
-        cut.steps += 1;
-        cut.left_out.add(step);
-        left = left - step.saves + step.instead;
-        // What is far above needs no line to be known so.
-        cut.cost = if left.tokens() > max_tokens { left } else { left + line(&cut.left_out) };
-    }
-    Ok(cut)
+    /// Up to here it is worth adding.
+    reach: u64,
+    cost: Cost,
+    left_out: LeftOut,
+    kept: Vec<Step>,
 }
 
-/// The least that a prompt takes, however much is left out of it.
-fn least(cost: Cost, steps: &[Step], line: impl Fn(&LeftOut) -> Cost) -> u64 {
-    let (mut left, mut left_out, mut least) = (cost, LeftOut::default(), cost.tokens());
-    for step in steps {
-        left_out.add(step);
-        left = left - step.saves + step.instead;
-        if left.tokens() < least {
-            least = least.min((left + line(&left_out)).tokens());
+impl Fitting {
+    /// A prompt of which all that may go is gone: what is left of it costs `rest`, and the line that tells of it
+    /// `line`.
+    #[must_use]
+    pub fn new(rest: Cost, all: LeftOut, line: Cost, max_tokens: u64) -> Self {
+        // Where even that is too much, what is needed may be less with a shorter line.
+        let reach = max_tokens.max((rest + line).tokens());
+        Self { max_tokens, reach, cost: rest, left_out: all, kept: Vec::new() }
+    }
+
+    /// Keeps the next step, counted from the last one, if there is room; nothing more fits once there is none.
+    pub fn keep(&mut self, step: Step) -> bool {
+        let cost = self.cost - step.instead + step.saves;
+        if cost.tokens() > self.reach {
+            return false;
+        }
+        self.cost = cost;
+        self.left_out.take_back(&step);
+        self.kept.push(step);
+        true
+    }
+
+    /// The most of what was kept with which the prompt stays within the budget.
+    ///
+    /// # Errors
+    ///
+    /// [`TooSmall`] where nothing of it is little enough.
+    pub fn fit(mut self, line: impl Fn(&LeftOut) -> Cost) -> Result<Cut, TooSmall> {
+        let mut needed = u64::MAX;
+        loop {
+            let is_whole = self.left_out.total() == 0;
+            let cost = if is_whole { self.cost } else { self.cost + line(&self.left_out) };
+            if cost.tokens() <= self.max_tokens {
+                return Ok(Cut { kept: self.kept.len(), left_out: self.left_out, cost });
+            }
+            needed = needed.min(cost.tokens());
+            let Some(step) = self.kept.pop() else {
+                return Err(TooSmall { needed, max_tokens: self.max_tokens });
+            };
+            self.cost = self.cost - step.saves + step.instead;
+            self.left_out.add(&step);
         }
     }
-    least
 }
 
 #[cfg(test)]

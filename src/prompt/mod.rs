@@ -15,10 +15,11 @@ mod vocabulary;
 
 use self::python::Literal;
 use crate::board::{
-    Headings, IMAGE_MEMBER, Item, LogName, PromptPart, Run, RunText, TextKeys, json,
+    Headings, IMAGE_MEMBER, Item, LogName, PromptPart, Run, RunText, TextForm, TextKeys, TextKind,
+    json,
 };
 
-pub use budget::{Cut, Kind, LeftOut, Step, TooSmall, fit};
+pub use budget::{Cut, Fitting, Kind, LeftOut, Step, TooSmall};
 pub use syntax::{IMAGE_URL_BEGIN, IMAGE_URL_END, Source, Syntax};
 pub use tokens::{Cost, Estimator};
 
@@ -73,7 +74,15 @@ pub const LIST_COMMA: &str = ", ";
 #[must_use]
 pub fn list_items(run: &Run, keys: &TextKeys) -> RunText {
     let mut literal = Literal::default();
-    run.text(keys, |entry, out| list_item(&entry.item, keys, &mut literal, out))
+    let kind = TextKind { form: TextForm::Literals, keys: keys.clone() };
+    run.text(&kind, |entry, out| list_item(&entry.item, keys, &mut literal, out))
+}
+
+/// The items of a run as Markdown, with these members only where some are named. It is kept with the run.
+#[must_use]
+pub fn markdown_items(run: &Run, keys: &TextKeys) -> RunText {
+    let kind = TextKind { form: TextForm::Markdown, keys: keys.clone() };
+    run.text(&kind, |entry, out| markdown::item(entry.item.text(), keys, out))
 }
 
 /// An item as it stands in such a list, with the comma before it.
@@ -96,11 +105,18 @@ pub fn state_text(heading: &str, document: &str) -> String {
     text
 }
 
-/// The metadata of each screenshot of a run as Python's `json.dumps` writes it. It is kept with the run.
+/// The metadata of each screenshot of a run as Python's `json.dumps` writes it, or in a line of Markdown. It is kept
+/// with the run.
 #[must_use]
-pub fn metadata(run: &Run) -> RunText {
+pub fn metadata(run: &Run, form: TextForm) -> RunText {
     let mut literal = Literal::default();
-    run.text(&None, |entry, out| literal.dumps(metadata_of(&entry.item), out))
+    run.text(&TextKind { form, keys: None }, |entry, out| match form {
+        TextForm::Literals => literal.dumps(metadata_of(&entry.item), out),
+        TextForm::Markdown => {
+            out.push_str("- ");
+            markdown::value(metadata_of(&entry.item), out);
+        }
+    })
 }
 
 /// The metadata of a screenshot, as JSON.

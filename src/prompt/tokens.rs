@@ -9,8 +9,8 @@ use std::ops::{Add, AddAssign, Sub};
 
 #[cfg(feature = "openai-tokens")]
 use super::vocabulary;
-use crate::board::PromptFormat;
 use crate::board::json::tokens::run_before;
+use crate::board::{PromptFormat, Scale};
 
 /// An amount of tokens in quarters of one, since the estimate of a text is its bytes / 4.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,6 +30,18 @@ impl Cost {
     #[must_use]
     pub const fn of_bytes(bytes: usize) -> Self {
         Self(bytes as u64)
+    }
+
+    /// That many quarters of a token.
+    #[must_use]
+    pub const fn of_quarters(quarters: u64) -> Self {
+        Self(quarters)
+    }
+
+    /// In quarters of a token.
+    #[must_use]
+    pub const fn quarters(self) -> u64 {
+        self.0
     }
 
     /// In whole tokens, rounded up.
@@ -79,6 +91,16 @@ impl Estimator {
     #[must_use]
     pub const fn of(format: PromptFormat) -> Self {
         Self { format }
+    }
+
+    /// On which scale texts are weighed.
+    #[must_use]
+    pub const fn scale(&self) -> Scale {
+        #[cfg(feature = "openai-tokens")]
+        if self.counts() {
+            return Scale::Vocabulary;
+        }
+        Scale::Bytes
     }
 
     /// A text as the model reads it.

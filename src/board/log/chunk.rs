@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::Entry;
 use super::texts::Texts;
-use crate::board::AgentName;
 use crate::board::item::Page;
+use crate::board::{AgentName, Timestamp};
 
 /// How much text of items is in a chunk, unless one of them is longer. A little less than a size that an
 /// allocator has blocks of.
@@ -25,13 +25,16 @@ const SHARED_NAMES_MAX: usize = 8;
 pub(super) struct Chunk {
     entries: Box<[Arc<Entry>]>,
     bytes: u64,
+    /// When its first and its last entry were appended, where none was before the one before it.
+    times: Option<(Timestamp, Timestamp)>,
     texts: Texts,
 }
 
 impl Chunk {
     /// A chunk of these entries, with the texts that are known of them.
     pub(super) fn new(entries: Vec<Arc<Entry>>, texts: Texts) -> Self {
-        Self { bytes: bytes(&entries), entries: packed(entries).into(), texts }
+        let (bytes, times) = (bytes(&entries), times(&entries));
+        Self { bytes, times, entries: packed(entries).into(), texts }
     }
 
     /// As many chunks as these entries need. The texts are of the first of them.
@@ -68,7 +71,7 @@ impl Chunk {
         if 2 * loose > entries.len() {
             return vec![Self::new(entries, texts)];
         }
-        vec![Self { entries: entries.into(), bytes, texts }]
+        vec![Self { bytes, times: times(&entries), entries: entries.into(), texts }]
     }
 
     /// Both in one, if that is not too large.
@@ -92,6 +95,11 @@ impl Chunk {
         self.entries.first().map(|entry| entry.seq)
     }
 
+    /// When its first and its last entry were appended, if they ascend in time.
+    pub(super) const fn times(&self) -> Option<(Timestamp, Timestamp)> {
+        self.times
+    }
+
     pub(super) fn texts(&self) -> &Texts {
         &self.texts
     }
@@ -100,6 +108,12 @@ impl Chunk {
 /// The bytes of these entries' items.
 pub(super) fn bytes<'a>(entries: impl IntoIterator<Item = &'a Arc<Entry>>) -> u64 {
     entries.into_iter().map(|entry| entry.item.bytes()).sum()
+}
+
+/// When the first and the last of these were appended, if they ascend in time.
+fn times(entries: &[Arc<Entry>]) -> Option<(Timestamp, Timestamp)> {
+    let times = entries.first().map(|entry| entry.at).zip(entries.last().map(|entry| entry.at));
+    times.filter(|_| entries.is_sorted_by_key(|entry| entry.at))
 }
 
 /// The same entries with their texts in one page, which takes less memory than a block for each.

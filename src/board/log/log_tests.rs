@@ -46,6 +46,8 @@ fn write(entry: &Entry, keys: &Keys, text: &mut String) {
     text.push_str(&format!("<{keys}{}>", entry.item.text()));
 }
 
+const ALL: TextKind = TextKind { form: TextForm::Literals, keys: None };
+
 fn stamp(revision: u64) -> Stamp<'static> {
     Stamp { revision: Revision(revision), at: Timestamp(5), agent: None }
 }
@@ -57,7 +59,16 @@ fn variants() -> [Keys; 3] {
 
 fn text_of(log: &Log, indexes: Range<usize>, keys: &Keys) -> String {
     let runs = log.runs(indexes).map(|run| {
-        let text = run.text(keys, |entry, text| write(entry, keys, text));
+        let kind = TextKind { form: TextForm::Literals, keys: keys.clone() };
+        let text = run.text(&kind, |entry, text| write(entry, keys, text));
+        let markdown = TextKind { form: TextForm::Markdown, ..kind.clone() };
+        let other = run.text(&markdown, |entry, text| {
+            text.push('#');
+            write(entry, keys, text);
+        });
+        let weights = run.weights(&markdown, Scale::Bytes, &other, |text| text.len() as u64);
+        assert!(weights.each().eq(text.each().map(|text| text.len() as u64 + 1)));
+        assert_eq!(run.len(), text.each().count());
         let each: Vec<u8> = text.each().flat_map(|bytes| bytes.to_vec()).collect();
         assert_eq!(each, text.whole().flat_map(|bytes| bytes.to_vec()).collect::<Vec<_>>());
         String::from_utf8(each).unwrap()
@@ -278,20 +289,24 @@ proptest! {
 #[test]
 fn what_is_appended_leaves_the_texts_of_what_was_there() {
     let (mut model, mut log) = (Model::default(), Log::default());
-    let mut made = 0;
+    let (mut made, mut weighed) = (0, 0);
     for revision in 1..400_u64 {
         log.append(log.next_seq(), &model.append(&[800], revision), stamp(revision));
         for run in log.runs(0..log.len()) {
-            drop(run.text(&None, |entry, text| {
+            let text = run.text(&ALL, |entry, text| {
                 made += 1;
                 write(entry, &None, text);
+            });
+            drop(run.weights(&ALL, Scale::Bytes, &text, |text| {
+                weighed += 1;
+                text.len() as u64
             }));
         }
         if revision.is_multiple_of(7) {
             model.remove(&mut log, &BTreeSet::from([model.seqs()[0]]), revision);
         }
     }
-    assert_eq!(made, 399, "each entry is written once");
+    assert_eq!((made, weighed), (399, 399), "each entry is written and weighed once");
     assert!(log.kept_text_bytes() > 800 * log.len());
 }
 
@@ -299,7 +314,7 @@ fn what_is_appended_leaves_the_texts_of_what_was_there() {
 fn a_change_leaves_the_texts_of_the_other_chunks() {
     let (mut model, mut log) = (Model::default(), Log::default());
     log.append(Seq(1), &model.append(&[800; 1_000], 1), stamp(1));
-    let count = |log: &Log| log.runs(0..log.len()).filter(|run| run.has_text(&None)).count();
+    let count = |log: &Log| log.runs(0..log.len()).filter(|run| run.has_text(&ALL)).count();
     drop(text_of(&log, 0..log.len(), &None));
     let all = count(&log);
     assert!(all > 10, "{all}");
@@ -315,6 +330,26 @@ fn a_change_leaves_the_texts_of_the_other_chunks() {
     }
     change(&mut model, &mut log, &[], &Change::Mark(700, true), 9);
     assert_eq!(count(&log), all, "what becomes of a request is not in its item");
+}
+
+#[test]
+fn a_log_knows_whether_it_ascends_in_time() {
+    let (mut model, mut log) = (Model::default(), Log::default());
+    let mut revision = 0;
+    let mut append = |log: &mut Log, count, at| {
+        revision += 1;
+        let stamp = Stamp { at: Timestamp(at), ..stamp(revision) };
+        log.append(log.next_seq(), &model.append(&vec![100; count], revision), stamp);
+    };
+    assert!(log.ascends_in_time());
+    for (count, at) in [(1, 5), (300, 6), (1, 6), (2, 9)] {
+        append(&mut log, count, at);
+        assert!(log.ascends_in_time());
+    }
+    append(&mut log, 1, 8);
+    assert!(!log.ascends_in_time(), "in the tail");
+    append(&mut log, 600, 9);
+    assert!(!log.ascends_in_time(), "in a chunk");
 }
 
 #[test]

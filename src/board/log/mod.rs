@@ -19,9 +19,9 @@ use serde::{Deserialize, Serialize};
 
 use self::chunk::Chunk;
 pub use self::chunk::{CHUNK_BYTES, CHUNK_ENTRIES};
-pub use self::run::{Run, RunText};
+pub use self::run::{Run, RunText, RunWeights};
 use self::tail::Tail;
-pub use self::texts::Keys;
+pub use self::texts::{Keys, Scale, TextForm, TextKind};
 use super::claim::Work;
 use super::{AgentName, Item, Revision, Seq, Timestamp};
 
@@ -249,6 +249,21 @@ impl Log {
             .take_while(move |part| part.begin < end)
             .map(move |part| Run::of_chunk(&part.chunk, part.places(&ordinals)));
         chunks.chain(tail).filter(|run| !run.is_empty())
+    }
+
+    /// Whether no entry was appended before the one before it, by the clock. It looks at each chunk once.
+    #[must_use]
+    pub fn ascends_in_time(&self) -> bool {
+        let mut last = Timestamp(i64::MIN);
+        let mut follows = |first: Timestamp, end: Timestamp| {
+            std::mem::replace(&mut last, end) <= first && first <= end
+        };
+        let chunks = self
+            .parts
+            .iter()
+            .all(|part| part.chunk.times().is_some_and(|(first, end)| follows(first, end)));
+        let mut tail = self.tail.iter().flat_map(|tail| tail.entries(self.tail_places()));
+        chunks && tail.all(|entry| follows(entry.at, entry.at))
     }
 
     /// The seq that the next entry gets.

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use super::Entry;
 use super::chunk::Chunk;
 use super::tail::Tail;
-use super::texts::{Keys, Made, Texts};
+use super::texts::{Made, Scale, TextKind, Texts};
 
 /// Neighbouring entries of a log, which stay together as long as the log's other entries change.
 #[derive(Clone, Debug)]
@@ -33,26 +33,34 @@ impl Run {
         Self { of: Of::Tail(Arc::clone(tail)), range }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    /// Whether it has none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
         self.range.is_empty()
     }
 
+    /// How many entries it has.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.range.len()
+    }
+
     /// Its entries in their order.
-    pub fn entries(&self) -> impl Iterator<Item = &Arc<Entry>> {
+    pub fn entries(&self) -> impl DoubleEndedIterator<Item = &Arc<Entry>> {
         self.range.clone().filter_map(|index| self.entry(index))
     }
 
-    /// Whether there is a text of all its entries that shows these members.
+    /// Whether there is a text of this kind of all its entries.
     #[must_use]
-    pub fn has_text(&self, keys: &Keys) -> bool {
-        self.texts().get(keys).is_some_and(|made| made.count() >= self.range.end)
+    pub fn has_text(&self, kind: &TextKind) -> bool {
+        self.texts().get(kind).is_some_and(|made| made.count() >= self.range.end)
     }
 
-    /// What `write` makes of its entries, one after the other. What was made before that shows these members
-    /// is not made again: `write` must always write the same of one entry.
+    /// What `write` makes of its entries, one after the other. What was made before of this kind is not made again:
+    /// `write` must always write the same of one entry.
     #[must_use]
-    pub fn text(&self, keys: &Keys, mut write: impl FnMut(&Entry, &mut String)) -> RunText {
-        let known = self.texts().get(keys);
+    pub fn text(&self, kind: &TextKind, mut write: impl FnMut(&Entry, &mut String)) -> RunText {
+        let known = self.texts().get(kind);
         let made = match known {
             Some(made) if made.count() >= self.range.end => made,
             known => {
@@ -63,11 +71,39 @@ impl Run {
                 });
                 // Two may make it at once, which costs less than to wait while holding a lock.
                 let made = Arc::new(made);
-                self.texts().keep(keys, &made);
+                self.texts().keep(kind, &made);
                 made
             }
         };
         RunText { made, range: self.range.clone() }
+    }
+
+    /// What the text of each of its entries weighs, in their order. What was weighed before of this kind, on this
+    /// scale, is not weighed again: `weigh` must always say the same of one text.
+    #[must_use]
+    pub fn weights(
+        &self,
+        kind: &TextKind,
+        scale: Scale,
+        text: &RunText,
+        mut weigh: impl FnMut(&[u8]) -> u64,
+    ) -> RunWeights {
+        let known = self.texts().weights(kind, scale);
+        let weights = match known {
+            Some(weights) if weights.len() >= self.range.end => weights,
+            known => {
+                let mut weights = known.as_deref().unwrap_or_default().to_vec();
+                for index in weights.len()..self.range.end {
+                    let each = text.made.of(index..index + 1);
+                    let weight: u64 = each.map(|text| weigh(&text)).sum();
+                    weights.push(u32::try_from(weight).unwrap_or(u32::MAX));
+                }
+                let weights = weights.into();
+                self.texts().keep_weights(kind, scale, &weights);
+                weights
+            }
+        };
+        RunWeights { weights, range: self.range.clone() }
     }
 
     fn entry(&self, index: usize) -> Option<&Arc<Entry>> {
@@ -101,5 +137,20 @@ impl RunText {
     /// That of each entry.
     pub fn each(&self) -> impl Iterator<Item = Bytes> {
         self.range.clone().flat_map(|index| self.made.of(index..index + 1))
+    }
+}
+
+/// What the texts of a run's entries weigh.
+#[derive(Clone, Debug)]
+pub struct RunWeights {
+    weights: Arc<[u32]>,
+    range: Range<usize>,
+}
+
+impl RunWeights {
+    /// That of each entry.
+    pub fn each(&self) -> impl DoubleEndedIterator<Item = u64> {
+        let own = self.weights.get(self.range.clone()).unwrap_or_default();
+        own.iter().map(|weight| u64::from(*weight))
     }
 }

@@ -1,7 +1,7 @@
-//! Texts that readers made of a run of entries, kept beside it so that nobody makes them twice.
+//! Texts that readers made of a run of entries, and what each weighs, kept beside it so that nobody makes them twice.
 //!
-//! What they say is their readers' own. Here they are only held, by the members that were chosen for them, and
-//! given up again; since a run's entries never change, a text of them never gets wrong.
+//! Texts and weights are their readers' own. Here they are only held, by the form and the members that were chosen for
+//! them, and given up again; since a run's entries never change, a text of them never gets wrong.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,6 +11,33 @@ use parking_lot::Mutex;
 
 /// The members that a text shows; all of them where none are named.
 pub type Keys = Option<Arc<[String]>>;
+
+/// The forms in which readers keep texts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextForm {
+    /// The insides of JSON string literals.
+    Literals,
+    /// Markdown.
+    Markdown,
+}
+
+/// The scales on which readers weigh texts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scale {
+    /// By bytes.
+    Bytes,
+    /// By a model's vocabulary.
+    Vocabulary,
+}
+
+/// What a text is: its form, and the members that it shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextKind {
+    /// In which form.
+    pub form: TextForm,
+    /// Which members.
+    pub keys: Keys,
+}
 
 /// How long a block of text is, unless one entry's is longer: a size that an allocator has blocks of. What is
 /// a little longer than such a size takes up to a quarter more memory.
@@ -122,65 +149,103 @@ impl Block {
     }
 }
 
-/// The texts that are kept of a run: one that shows all members, and one that shows only some.
+/// The texts that are kept of a run: in each form one that shows all members, and one that shows only some.
 #[derive(Debug, Default)]
-pub(super) struct Texts(Mutex<Slots>);
+pub(super) struct Texts(Mutex<Vec<Slot>>);
 
-#[derive(Debug, Default)]
-struct Slots {
-    all: Option<Arc<Made>>,
-    chosen: Option<(Arc<[String]>, Arc<Made>)>,
+#[derive(Debug)]
+struct Slot {
+    kind: TextKind,
+    made: Arc<Made>,
+    /// What the text of each of the first entries weighs, by scale.
+    weights: [Option<Arc<[u32]>>; 2],
 }
 
 impl Texts {
-    /// What was made that shows these members.
-    pub(super) fn get(&self, keys: &Keys) -> Option<Arc<Made>> {
-        let slots = self.0.lock();
-        match (keys, &slots.chosen) {
-            (None, _) => slots.all.clone(),
-            (Some(keys), Some((own, made))) if own == keys => Some(Arc::clone(made)),
-            (Some(_), _) => None,
-        }
+    /// What was made of this kind.
+    pub(super) fn get(&self, kind: &TextKind) -> Option<Arc<Made>> {
+        self.0.lock().iter().find(|slot| slot.kind == *kind).map(|slot| Arc::clone(&slot.made))
     }
 
     /// Keeps what was made, unless somebody kept more meanwhile.
-    pub(super) fn keep(&self, keys: &Keys, made: &Arc<Made>) {
+    pub(super) fn keep(&self, kind: &TextKind, made: &Arc<Made>) {
         let mut slots = self.0.lock();
-        match keys {
+        match slots.iter_mut().find(|slot| slot.kind == *kind) {
+            Some(slot) if slot.made.count() >= made.count() => {}
+            Some(slot) => slot.made = Arc::clone(made),
             None => {
-                if slots.all.as_ref().is_none_or(|own| own.count() < made.count()) {
-                    slots.all = Some(Arc::clone(made));
-                }
+                let is_other = |slot: &Slot| {
+                    slot.kind.form == kind.form && slot.kind.keys.is_some() && kind.keys.is_some()
+                };
+                slots.retain(|slot| !is_other(slot));
+                let (kind, made) = (kind.clone(), Arc::clone(made));
+                slots.push(Slot { kind, made, weights: [None, None] });
             }
-            Some(keys) => {
-                let own = slots.chosen.as_ref().filter(|(own, _)| own == keys);
-                if own.is_none_or(|(_, own)| own.count() < made.count()) {
-                    slots.chosen = Some((Arc::clone(keys), Arc::clone(made)));
-                }
-            }
+        }
+    }
+
+    /// What the texts of the first entries weigh.
+    pub(super) fn weights(&self, kind: &TextKind, scale: Scale) -> Option<Arc<[u32]>> {
+        let slots = self.0.lock();
+        slots.iter().find(|slot| slot.kind == *kind)?.weight(scale).clone()
+    }
+
+    /// Keeps what texts weigh that are kept, unless somebody kept more meanwhile.
+    pub(super) fn keep_weights(&self, kind: &TextKind, scale: Scale, weights: &Arc<[u32]>) {
+        let mut slots = self.0.lock();
+        let Some(slot) = slots.iter_mut().find(|slot| slot.kind == *kind) else { return };
+        let own = slot.weight_mut(scale);
+        if own.as_ref().is_none_or(|own| own.len() < weights.len()) {
+            *own = Some(Arc::clone(weights));
         }
     }
 
     /// Those of a run that has these entries of this one.
     pub(super) fn part(&self, entries: Range<usize>) -> Self {
         let slots = self.0.lock();
-        let part = |made: &Arc<Made>| made.part(entries.clone()).map(Arc::new);
-        let chosen = slots.chosen.as_ref();
-        Self(Mutex::new(Slots {
-            all: slots.all.as_ref().and_then(part),
-            chosen: chosen.and_then(|(keys, made)| Some((Arc::clone(keys), part(made)?))),
-        }))
+        Self(Mutex::new(slots.iter().filter_map(|slot| slot.part(entries.clone())).collect()))
     }
 
     /// How many bytes they have.
     pub(super) fn bytes(&self) -> usize {
-        let slots = self.0.lock();
-        let chosen = slots.chosen.as_ref().map(|(_, made)| made);
-        slots.all.iter().chain(chosen).map(|made| made.bytes()).sum()
+        self.0.lock().iter().map(Slot::bytes).sum()
     }
 
     /// Gives them up; who has one at hand keeps it.
     pub(super) fn forget(&self) {
-        *self.0.lock() = Slots::default();
+        *self.0.lock() = Vec::new();
+    }
+}
+
+impl Slot {
+    const fn weight(&self, scale: Scale) -> &Option<Arc<[u32]>> {
+        let [bytes, vocabulary] = &self.weights;
+        match scale {
+            Scale::Bytes => bytes,
+            Scale::Vocabulary => vocabulary,
+        }
+    }
+
+    const fn weight_mut(&mut self, scale: Scale) -> &mut Option<Arc<[u32]>> {
+        let [bytes, vocabulary] = &mut self.weights;
+        match scale {
+            Scale::Bytes => bytes,
+            Scale::Vocabulary => vocabulary,
+        }
+    }
+
+    fn part(&self, entries: Range<usize>) -> Option<Self> {
+        let weights = |own: &Option<Arc<[u32]>>| {
+            let own = own.as_deref()?;
+            own.get(entries.start..entries.end.min(own.len())).map(Arc::from)
+        };
+        let made = Arc::new(self.made.part(entries.clone())?);
+        let weights = self.weights.each_ref().map(weights);
+        Some(Self { kind: self.kind.clone(), made, weights })
+    }
+
+    fn bytes(&self) -> usize {
+        let weights = self.weights.iter().flatten().map(|weights| 4 * weights.len());
+        self.made.bytes() + weights.sum::<usize>()
     }
 }

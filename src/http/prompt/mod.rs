@@ -1,9 +1,10 @@
 //! The prompt: the board as a model reads it. One walk over the board for all formats.
 //!
 //! What is asked for (`wishes`) and the board make a plan: which entries (`picked`), each in which form. A budget takes
-//! from the plan what it must (`weighing`). Then the plan is written (`writing`) with the texts of its format
+//! from the plan what it must (`weighing`), from the newest on (`newest`). Then the plan is written (`writing`) with the texts of its format
 //! (`texts`).
 
+mod newest;
 mod picked;
 mod plan;
 mod texts;

@@ -53,18 +53,20 @@ impl Picked {
         last
     }
 
-    /// Those that are none of these indexes, which ascend.
-    pub(super) fn without(self, indexes: &[usize]) -> Self {
-        let (mut left, mut gone) = (Self::default(), indexes.iter().copied().peekable());
-        for range in self.0 {
-            let mut start = range.start;
-            while let Some(index) = gone.next_if(|index| *index < range.end) {
-                left = left.and(start..index.max(start));
-                start = start.max(index + 1);
-            }
-            left = left.and(start..range.end);
-        }
-        left
+    /// Those of these indexes, which ascend.
+    pub(super) fn these(indexes: impl IntoIterator<Item = usize>) -> Self {
+        indexes.into_iter().fold(Self::default(), |picked, index| picked.and(index..index + 1))
+    }
+
+    /// Whether this one is among them.
+    pub(super) fn has(&self, index: usize) -> bool {
+        let range = self.0.partition_point(|range| range.end <= index);
+        self.0.get(range).is_some_and(|range| range.contains(&index))
+    }
+
+    /// The index of the last one.
+    pub(super) fn last_index(&self) -> Option<usize> {
+        self.0.last().map(|range| range.end - 1)
     }
 
     /// How many they are.
@@ -72,14 +74,21 @@ impl Picked {
         self.0.iter().map(Range::len).sum()
     }
 
-    /// Their indexes.
-    pub(super) fn indexes(&self) -> impl Iterator<Item = usize> {
-        self.0.iter().cloned().flatten()
-    }
-
     /// Their runs.
     pub(super) fn runs(&self, log: &Log) -> Vec<Run> {
         self.0.iter().flat_map(|range| log.runs(range.clone())).collect()
+    }
+
+    /// Their runs, each with the index of its first entry.
+    pub(super) fn runs_with_indexes(&self, log: &Log) -> Vec<(usize, Run)> {
+        let runs = self.0.iter().flat_map(|range| {
+            log.runs(range.clone()).scan(range.start, |next, run| {
+                let first = *next;
+                *next += run.len();
+                Some((first, run))
+            })
+        });
+        runs.collect()
     }
 
     /// The same in blocks of so many, of which only the last one has fewer; it may be empty.
@@ -140,11 +149,10 @@ mod tests {
     }
 
     #[test]
-    fn some_are_left_out() {
-        let all = picked(&[(0, 3), (5, 6), (8, 10)]);
-        assert_eq!(all.clone().without(&[0, 1, 5, 9]), picked(&[(2, 3), (8, 9)]));
-        assert_eq!(all.clone().without(&[1]), picked(&[(0, 1), (2, 3), (5, 6), (8, 10)]));
-        assert_eq!(all.clone().without(&[]), all);
-        assert!(all.clone().without(&all.indexes().collect::<Vec<_>>()).indexes().next().is_none());
+    fn indexes_make_ranges() {
+        let some = picked(&[(2, 3), (5, 7)]);
+        assert_eq!(Picked::these([2, 5, 6]), some);
+        assert_eq!((0..9).filter(|index| some.has(*index)).collect::<Vec<_>>(), [2, 5, 6]);
+        assert_eq!((some.last_index(), picked(&[]).last_index()), (Some(6), None));
     }
 }

@@ -9,10 +9,10 @@ use tokio::task::yield_now;
 
 use super::picked::Picked;
 use super::texts::Texts;
-use super::weighing::{Place, Weighing};
-use crate::board::{Board, Code, Entry, Image, ImagesShown, LogName, PromptPart, RunText};
+use super::weighing::Weighing;
+use crate::board::{Board, Code, Entry, Image, ImagesShown, LogName, PromptPart};
 use crate::http::problem::Problem;
-use crate::prompt::{Cost, LeftOut, TooSmall, fit, metadata};
+use crate::prompt::{Cost, Cut, LeftOut, TooSmall, metadata};
 use crate::service::{Service, ServiceError, ShownImage};
 
 /// How often a plan is fitted into a budget while images turn out to be none; then all of them are looked at.
@@ -41,8 +41,8 @@ pub(super) enum Planned {
 /// A screenshot.
 pub(super) struct Shot {
     pub(super) entry: Arc<Entry>,
-    /// Its metadata as it was made before, where the format keeps it.
-    pub(super) metadata: Option<Bytes>,
+    /// What comes before its image, or all that there is of it.
+    pub(super) metadata: Bytes,
     pub(super) shows: Shows,
 }
 
@@ -96,39 +96,47 @@ impl Plan {
         texts: &Texts<'_>,
         max_tokens: u64,
     ) -> Result<(), Problem> {
-        let line = |left_out: &LeftOut| texts.cost(texts.left_out(left_out).as_bytes());
         for round in 1.. {
-            let weighing = Weighing::of(self, board, texts).await;
-            let cut = fit(weighing.cost, &weighing.steps, max_tokens, line).map_err(too_small)?;
+            let weighing = Weighing::of(self, board, texts, max_tokens).await.map_err(too_small)?;
             // An image that is part of a text takes as much as that, which only making it tells.
             let is_lazy = texts.syntax.is_some() && round < ROUNDS_MAX;
-            let gone = if is_lazy { weighing.places(cut.steps) } else { BTreeSet::new() };
+            let gone = if is_lazy { weighing.without_image(self.shots()) } else { BTreeSet::new() };
             // One that turns out to be none takes less or more than it was weighed.
             if !self.decide_images(service, board, texts, &gone).await? {
-                weighing.leave_out(self, cut.steps);
-                self.budgeted = Some(Budgeted { cost: cut.cost, left_out: cut.left_out });
+                let Cut { cost, left_out, .. } = weighing.cut;
+                weighing.leave_out(self);
+                self.budgeted = Some(Budgeted { cost, left_out });
                 break;
             }
         }
         Ok(())
     }
 
-    /// Finds out how each image is shown that is not gone; whether there was any of which it was not known.
+    /// How many screenshots it has.
+    fn shots(&self) -> usize {
+        let shots = self.parts.iter().map(|part| match part {
+            Planned::Screenshots(shots) => shots.len(),
+            Planned::List(..) | Planned::State => 0,
+        });
+        shots.sum()
+    }
+
+    /// Finds out how each image is shown but those that are gone; whether there was any of which it was not known.
     pub(super) async fn decide_images(
         &mut self,
         service: &Service,
         board: &Board,
         texts: &Texts<'_>,
-        gone: &BTreeSet<Place>,
+        gone: &BTreeSet<usize>,
     ) -> Result<bool, ServiceError> {
         let mut decided = false;
-        for (part, planned) in self.parts.iter_mut().enumerate() {
+        for planned in &mut self.parts {
             let Planned::Screenshots(shots) = planned else { continue };
             for (index, shot) in shots.iter_mut().enumerate() {
                 let (Shows::Undecided, Some(image)) = (&shot.shows, shot.entry.item.image()) else {
                     continue;
                 };
-                if !gone.contains(&Place { part, index }) {
+                if !gone.contains(&index) {
                     shot.shows = decide(service, board, image, texts).await?;
                     decided = true;
                 }
@@ -151,14 +159,11 @@ async fn shots(board: &Arc<Board>, texts: &Texts<'_>) -> Vec<Shot> {
     let older = picked.len().saturating_sub(wishes.screenshots.unwrap_or(usize::MAX));
     let mut shots = Vec::with_capacity(picked.len());
     for run in picked.runs(log) {
-        let kept = texts.syntax.map(|_| metadata(&run));
-        let mut kept = kept.iter().flat_map(RunText::each);
-        for entry in run.entries() {
-            let (metadata, is_older) = (kept.next(), shots.len() < older);
-            let shows = wanted(entry, is_older, texts);
+        let kept = metadata(&run, texts.form());
+        for (entry, metadata) in run.entries().zip(kept.each()) {
+            let shows = wanted(entry, shots.len() < older, texts);
             shots.push(Shot { entry: Arc::clone(entry), metadata, shows });
         }
-        drop(kept);
         // Others have their turn.
         yield_now().await;
     }

@@ -1,15 +1,14 @@
 //! The texts that a prompt is made of, in the form of its format.
 
-use bytes::Bytes;
-
 use crate::board::{
-    Board, Entry, Image, LogName, PromptFormat, PromptPart, Run, RunText, SessionName, TextKeys,
+    Board, Entry, Image, LogName, PromptFormat, PromptPart, Run, RunText, SessionName, TextForm,
+    TextKeys, TextKind,
 };
 use crate::http::path::image_url;
 use crate::prompt::python::Literal;
 use crate::prompt::{
     self, Cost, Estimator, LIST_COMMA, LIST_END, LeftOut, Syntax, heading, instead_of_image,
-    list_begin, list_items, literal, markdown, metadata_of, opening, state_text,
+    list_begin, list_items, literal, markdown, markdown_items, opening, state_text,
 };
 
 use super::wishes::Wishes;
@@ -90,9 +89,22 @@ impl<'a> Texts<'a> {
         }
     }
 
+    /// In which form its texts are kept.
+    pub(super) const fn form(&self) -> TextForm {
+        if self.syntax.is_some() { TextForm::Literals } else { TextForm::Markdown }
+    }
+
+    /// What is kept that shows these members.
+    pub(super) fn kind(&self, keys: &TextKeys) -> TextKind {
+        TextKind { form: self.form(), keys: keys.clone() }
+    }
+
     /// The text of a run that is kept, or may be.
     pub(super) fn kept(&self, run: &Run, keys: &TextKeys, keeps: bool) -> Option<RunText> {
-        (self.syntax.is_some() && keeps).then(|| list_items(run, keys))
+        keeps.then(|| match self.form() {
+            TextForm::Literals => list_items(run, keys),
+            TextForm::Markdown => markdown_items(run, keys),
+        })
     }
 
     /// What comes before the first screenshot.
@@ -101,16 +113,6 @@ impl<'a> Texts<'a> {
             Some(_) => String::new(),
             None => section(&self.heading(&PromptPart::Log(LogName::Screenshots))),
         }
-    }
-
-    /// What comes before a screenshot's image, or all that there is of it.
-    pub(super) fn metadata(&self, entry: &Entry, kept: Option<Bytes>) -> Bytes {
-        if let Some(kept) = kept {
-            return kept;
-        }
-        let mut text = "- ".to_owned();
-        markdown::value(metadata_of(&entry.item), &mut text);
-        text.into()
     }
 
     /// What comes after all of a screenshot.

@@ -1,196 +1,235 @@
-//! What each part of a prompt costs, and what may be left out of it, in which order.
+//! What each part of a prompt costs, and what of it stays within a budget.
 //!
 //! First screenshots lose their images, then the oldest steps of the trajectories go, those of the memories, requests
-//! and answered questions; at last whole screenshots. The state and open questions never go.
+//! and answered questions; at last whole screenshots. The state and open questions never go. Weighing goes the other
+//! way, and ends where the budget does.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use tokio::task::yield_now;
-
+use super::newest::{Item, Newest};
 use super::picked::Picked;
 use super::plan::{Plan, Planned, Shot, Shows};
 use super::texts::Texts;
-use crate::board::{Board, Entry, Image, LogName, Run, TextKeys, Timestamp, is_open};
-use crate::prompt::{Cost, Kind, Step, image_value};
+use crate::board::{Board, Entry, Image, LogName, Run, TextKeys, Timestamp};
+use crate::prompt::{Cost, Cut, Fitting, Kind, LeftOut, Step, TooSmall, image_value};
 use crate::service::ShownImage;
 use crate::thumbnail::scaled;
 
-/// What a prompt costs, and what may be left out of it.
+/// The kinds of items in lists, the first to go at the end.
+const LISTED: [Kind; 4] = [Kind::Question, Kind::Request, Kind::MemoryStep, Kind::Trajectory];
+
+/// What a budget leaves of a plan.
 pub(super) struct Weighing {
-    pub(super) cost: Cost,
-    /// What may go, in the order in which it goes.
-    pub(super) steps: Vec<Step>,
-    /// What each of them is.
-    places: Vec<Place>,
+    pub(super) cut: Cut,
+    /// The indexes of the items that stay, of each part that is a list.
+    lists: BTreeMap<usize, Vec<usize>>,
+    /// The screenshots that stay,
+    shots: BTreeSet<usize>,
+    /// and those of which the image goes.
+    without_image: BTreeSet<usize>,
 }
 
-/// Something that may go: which part it is in, and which entry of the log, or which screenshot of those planned.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
-    pub(super) part: usize,
-    pub(super) index: usize,
+/// The lists and screenshots of a plan, and what it costs when all goes that may.
+#[derive(Default)]
+struct Scales<'a> {
+    rest: Cost,
+    all: LeftOut,
+    lists: Vec<List<'a>>,
+    images: Vec<ShotStep>,
+    shots: Vec<ShotStep>,
 }
 
-/// Something that may go, with what orders it.
-struct Droppable {
+/// A list, and which part it is.
+struct List<'a> {
+    part: usize,
     kind: Kind,
+    newest: Newest<'a>,
+}
+
+/// A screenshot or its image, that may go.
+struct ShotStep {
     at: Timestamp,
-    place: Place,
-    saves: Cost,
-    instead: Cost,
-    again: bool,
+    index: usize,
+    step: Step,
+}
+
+/// What is kept while there is room.
+enum Place {
+    Item(usize, usize),
+    Shot(usize),
+    Image(usize),
 }
 
 impl Weighing {
-    pub(super) async fn of(plan: &Plan, board: &Arc<Board>, texts: &Texts<'_>) -> Self {
-        let mut cost = texts.cost(texts.opening().as_bytes());
-        let mut droppable = Vec::new();
-        for (part, planned) in plan.parts.iter().enumerate() {
-            cost += match planned {
-                Planned::List(log, picked) => {
-                    list(part, log, picked, board, texts, &mut droppable).await
-                }
-                Planned::Screenshots(shots) => screenshots(part, shots, texts, &mut droppable),
-                Planned::State => texts.cost(texts.state_writer()(board).as_bytes()),
-            };
-        }
-        // Stable: of one kind and time, as they are shown.
-        droppable.sort_by_key(|dropped| (rank(dropped.kind), dropped.at));
-        let step = |d: &Droppable| Step {
-            kind: d.kind,
-            saves: d.saves,
-            instead: d.instead,
-            again: d.again,
-        };
-        let steps = droppable.iter().map(step).collect();
-        Self { cost, steps, places: droppable.iter().map(|dropped| dropped.place).collect() }
+    /// Weighs as much of a plan as there is room for.
+    pub(super) async fn of(
+        plan: &Plan,
+        board: &Arc<Board>,
+        texts: &Texts<'_>,
+        max_tokens: u64,
+    ) -> Result<Self, TooSmall> {
+        let line = |left_out: &LeftOut| texts.cost(texts.left_out(left_out).as_bytes());
+        let mut scales = Scales::of(plan, board, texts);
+        let mut fitting = Fitting::new(scales.rest, scales.all, line(&scales.all), max_tokens);
+        let mut kept = Vec::new();
+        scales.keep(&mut fitting, &mut kept).await;
+        let cut = fitting.fit(line)?;
+        kept.truncate(cut.kept);
+        Ok(scales.left(cut, kept))
     }
 
-    /// What the first so many of the steps are.
-    pub(super) fn places(&self, count: usize) -> BTreeSet<Place> {
-        self.places.iter().take(count).copied().collect()
+    /// The screenshots of which no image is shown, and so none is made.
+    pub(super) fn without_image(&self, shots: usize) -> BTreeSet<usize> {
+        let gone = (0..shots).filter(|index| !self.shots.contains(index));
+        gone.chain(self.without_image.iter().copied()).collect()
     }
 
-    /// Leaves the first so many of the steps out of a plan.
-    pub(super) fn leave_out(&self, plan: &mut Plan, count: usize) {
-        let mut gone: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-        for (step, place) in self.steps.iter().zip(&self.places).take(count) {
-            match (step.kind, plan.parts.get_mut(place.part)) {
-                (Kind::Image, Some(Planned::Screenshots(shots))) => {
-                    if let Some(shot) = shots.get_mut(place.index) {
-                        shot.shows = Shows::Instead;
+    /// Leaves out of a plan what goes.
+    pub(super) fn leave_out(mut self, plan: &mut Plan) {
+        for (part, planned) in plan.parts.iter_mut().enumerate() {
+            match planned {
+                Planned::List(_, picked) => {
+                    let mut stay = self.lists.remove(&part).unwrap_or_default();
+                    if stay.len() < picked.len() {
+                        stay.sort_unstable();
+                        *picked = Picked::these(stay);
                     }
                 }
-                _ => gone.entry(place.part).or_default().push(place.index),
-            }
-        }
-        for (part, mut indexes) in gone {
-            indexes.sort_unstable();
-            match plan.parts.get_mut(part) {
-                Some(Planned::List(_, picked)) => {
-                    *picked = std::mem::take(picked).without(&indexes);
-                }
-                Some(Planned::Screenshots(shots)) => {
+                Planned::Screenshots(shots) => {
                     let mut index = 0..;
-                    shots.retain(|_| {
-                        index.next().is_none_or(|index| indexes.binary_search(&index).is_err())
+                    shots.retain_mut(|shot| {
+                        let index = index.next().unwrap_or_default();
+                        if self.without_image.contains(&index) {
+                            shot.shows = Shows::Instead;
+                        }
+                        self.shots.contains(&index)
                     });
                 }
-                Some(Planned::State) | None => {}
+                Planned::State => {}
             }
         }
     }
 }
 
-const fn rank(kind: Kind) -> u8 {
-    match kind {
-        Kind::Image => 0,
-        Kind::Trajectory => 1,
-        Kind::MemoryStep => 2,
-        Kind::Request => 3,
-        Kind::Question => 4,
-        Kind::Screenshot => 5,
-    }
-}
-
-/// What a list costs.
-async fn list(
-    part: usize,
-    log: &LogName,
-    picked: &Picked,
-    board: &Arc<Board>,
-    texts: &Texts<'_>,
-    droppable: &mut Vec<Droppable>,
-) -> Cost {
-    let frame =
-        texts.cost(texts.list_begin(log).as_bytes()) + texts.cost(texts.list_end().as_bytes());
-    let Some(entries) = board.log(log) else { return frame };
-    let (keys, keeps) = texts.wishes.keys_of(log);
-    let kind = match log {
-        LogName::Questions => Kind::Question,
-        LogName::Requests => Kind::Request,
-        LogName::Trajectories => Kind::Trajectory,
-        LogName::Memory(_) => Kind::MemoryStep,
-        LogName::Screenshots => Kind::Screenshot,
-    };
-    let (mut cost, mut stay, first) = (frame, 0_usize, droppable.len());
-    let mut indexes = picked.indexes().collect::<Vec<_>>().into_iter();
-    for run in picked.runs(entries) {
-        let kept = texts.kept(&run, &keys, keeps);
-        let costs = kept.map_or_else(
-            || texts.costs_of_made(&run, &keys),
-            |kept| kept.each().map(|text| texts.cost(&text)).collect(),
-        );
-        for ((entry, saves), index) in run.entries().zip(costs).zip(indexes.by_ref()) {
-            cost += saves;
-            if kind == Kind::Question && is_open(&entry.item) {
-                stay += 1;
-            } else {
-                let place = Place { part, index };
-                let (at, instead) = (entry.at, Cost::default());
-                droppable.push(Droppable { kind, at, place, saves, instead, again: false });
+impl<'a> Scales<'a> {
+    fn of(plan: &Plan, board: &Arc<Board>, texts: &'a Texts<'a>) -> Self {
+        let rest = texts.cost(texts.opening().as_bytes());
+        let mut scales = Self { rest, ..Self::default() };
+        for (part, planned) in plan.parts.iter().enumerate() {
+            match planned {
+                Planned::List(log, picked) => scales.list(part, log, picked, board, texts),
+                Planned::Screenshots(shots) => scales.screenshots(shots, texts),
+                Planned::State => scales.rest += texts.cost(texts.state_writer()(board).as_bytes()),
             }
         }
-        // Others have their turn.
-        yield_now().await;
+        // Stable: of one time, as they are shown.
+        scales.images.sort_by_key(|image| image.at);
+        scales.shots.sort_by_key(|shot| shot.at);
+        scales
     }
-    let comma = texts.cost(texts.comma().as_bytes());
-    let has_items = stay > 0 || droppable.len() > first;
-    if let (0, Some(last)) = (stay, droppable.get_mut(first..).and_then(<[_]>::last_mut)) {
-        // The comma of the list's first item is not shown: when the last one goes, there is none left.
-        last.saves = last.saves - comma;
-    }
-    if has_items { cost - comma } else { cost }
-}
 
-/// What screenshots cost.
-fn screenshots(
-    part: usize,
-    shots: &[Shot],
-    texts: &Texts<'_>,
-    droppable: &mut Vec<Droppable>,
-) -> Cost {
-    let begin = texts.cost(texts.screenshots_begin().as_bytes());
-    let cost = shots.iter().enumerate().map(|(index, shot)| {
-        let (place, at) = (Place { part, index }, shot.entry.at);
-        let metadata = texts.cost(&texts.metadata(&shot.entry, shot.metadata.clone()));
-        let metadata = metadata + texts.cost(texts.screenshot_end().as_bytes());
-        let shown = texts.image_cost(shot);
-        let mut saves = metadata + shown;
-        let instead = texts.cost(texts.instead(&shot.entry).as_bytes());
-        // A line that takes as much as a small image is no gain.
-        let is_replaced = shot.is_image() && instead < shown;
-        if is_replaced {
-            let kind = Kind::Image;
-            droppable.push(Droppable { kind, at, place, saves: shown, instead, again: false });
-            saves = metadata + instead;
+    fn list(
+        &mut self,
+        part: usize,
+        name: &LogName,
+        picked: &Picked,
+        board: &Arc<Board>,
+        texts: &'a Texts<'a>,
+    ) {
+        self.rest += texts.cost(texts.list_begin(name).as_bytes());
+        self.rest += texts.cost(texts.list_end().as_bytes());
+        let Some(log) = board.log(name) else { return };
+        let kind = match name {
+            LogName::Questions => Kind::Question,
+            LogName::Requests => Kind::Request,
+            LogName::Trajectories => Kind::Trajectory,
+            LogName::Memory(_) => Kind::MemoryStep,
+            LogName::Screenshots => Kind::Screenshot,
+        };
+        let newest = Newest::of(board, log, name, picked, texts);
+        self.rest += newest.cost_of_stay(log);
+        self.all = self.all.and(kind, newest.count() as u64);
+        self.lists.push(List { part, kind, newest });
+    }
+
+    fn screenshots(&mut self, shots: &[Shot], texts: &Texts<'_>) {
+        self.rest += texts.cost(texts.screenshots_begin().as_bytes());
+        self.all = self.all.and(Kind::Screenshot, shots.len() as u64);
+        for (index, shot) in shots.iter().enumerate() {
+            let at = shot.entry.at;
+            let metadata =
+                texts.cost(&shot.metadata) + texts.cost(texts.screenshot_end().as_bytes());
+            let shown = texts.image_cost(shot);
+            let mut saves = metadata + shown;
+            let instead = texts.cost(texts.instead(&shot.entry).as_bytes());
+            // A line that takes as much as a small image is no gain.
+            let again = shot.is_image() && instead < shown;
+            if again {
+                let step = Step { kind: Kind::Image, saves: shown, instead, again: false };
+                self.images.push(ShotStep { at, index, step });
+                saves = metadata + instead;
+            }
+            let step = Step { kind: Kind::Screenshot, saves, instead: Cost::default(), again };
+            self.shots.push(ShotStep { at, index, step });
         }
-        let (kind, instead) = (Kind::Screenshot, Cost::default());
-        droppable.push(Droppable { kind, at, place, saves, instead, again: is_replaced });
-        metadata + shown
-    });
-    begin + cost.sum()
+    }
+
+    /// Keeps what there is room for, the last to go first.
+    async fn keep(&mut self, fitting: &mut Fitting, kept: &mut Vec<Place>) {
+        for shot in self.shots.iter().rev() {
+            if !fitting.keep(shot.step) {
+                return;
+            }
+            kept.push(Place::Shot(shot.index));
+        }
+        for kind in LISTED {
+            while let Some((list, item)) = self.newest(kind).await {
+                let (saves, instead) = (item.cost, Cost::default());
+                if !fitting.keep(Step { kind, saves, instead, again: false }) {
+                    return;
+                }
+                list.newest.pass();
+                kept.push(Place::Item(list.part, item.index));
+            }
+        }
+        for image in self.images.iter().rev() {
+            if !fitting.keep(image.step) {
+                return;
+            }
+            kept.push(Place::Image(image.index));
+        }
+    }
+
+    /// The newest item of a kind that was not passed, and its list.
+    async fn newest(&mut self, kind: Kind) -> Option<(&mut List<'a>, Item)> {
+        let mut newest: Option<(usize, Item)> = None;
+        for (place, list) in self.lists.iter_mut().enumerate().filter(|(_, l)| l.kind == kind) {
+            if let Some(item) = list.newest.peek().await
+                && newest.is_none_or(|(_, last)| last.at <= item.at)
+            {
+                newest = Some((place, item));
+            }
+        }
+        let (place, item) = newest?;
+        self.lists.get_mut(place).map(|list| (list, item))
+    }
+
+    /// What is left with these.
+    fn left(self, cut: Cut, kept: Vec<Place>) -> Weighing {
+        let stay = |list: &List<'_>| (list.part, list.newest.stay().iter().copied().collect());
+        let mut lists: BTreeMap<usize, Vec<usize>> = self.lists.iter().map(stay).collect();
+        let mut without_image: BTreeSet<_> = self.images.iter().map(|image| image.index).collect();
+        let mut shots = BTreeSet::new();
+        for place in kept {
+            match place {
+                Place::Item(part, index) => lists.entry(part).or_default().push(index),
+                Place::Shot(index) => _ = shots.insert(index),
+                Place::Image(index) => _ = without_image.remove(&index),
+            }
+        }
+        Weighing { cut, lists, shots, without_image }
+    }
 }
 
 impl Shot {
@@ -229,7 +268,16 @@ impl Texts<'_> {
         }
     }
 
-    /// What the items of a run cost.
+    /// What the items of a run cost, in their order.
+    pub(super) fn costs(&self, run: &Run, keys: &TextKeys, keeps: bool) -> Vec<Cost> {
+        let Some(text) = self.kept(run, keys, keeps) else { return self.costs_of_made(run, keys) };
+        let scale = self.estimator.scale();
+        let weights =
+            run.weights(&self.kind(keys), scale, &text, |text| self.cost(text).quarters());
+        weights.each().map(Cost::of_quarters).collect()
+    }
+
+    /// The same of texts that are not kept.
     fn costs_of_made(&self, run: &Run, keys: &TextKeys) -> Vec<Cost> {
         let (mut item, mut text) = (self.item_writer(), String::new());
         let cost = |entry: &Arc<Entry>| {

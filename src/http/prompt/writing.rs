@@ -112,7 +112,7 @@ impl<'a> Writing<'a> {
         let (keys, keeps) = self.texts.wishes.keys_of(name);
         for run in picked.runs(log) {
             let skipped = std::mem::take(comma);
-            let is_new = !run.has_text(&keys);
+            let is_new = !run.has_text(&self.texts.kind(&keys));
             if let Some(items) = self.texts.kept(&run, &keys, keeps) {
                 let mut pieces = items.whole();
                 let first = pieces.next().map(|first| first.slice(skipped..));
@@ -136,7 +136,7 @@ impl<'a> Writing<'a> {
         self.out.push_str(&self.texts.screenshots_begin());
         for shot in shots {
             self.text_begin();
-            self.out.push_bytes(self.texts.metadata(&shot.entry, shot.metadata.clone()));
+            self.out.push_bytes(shot.metadata.clone());
             if matches!(shot.shows, Shows::Instead) {
                 self.out.push_str(&self.texts.instead(&shot.entry));
             }

@@ -1,0 +1,125 @@
+//! The items of a list from the newest on, each with what it costs: what a budget has no room for is not looked at.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use tokio::task::yield_now;
+
+use super::picked::Picked;
+use super::texts::Texts;
+use crate::board::{Board, Log, LogName, Run, TextKeys, Timestamp};
+use crate::prompt::Cost;
+
+/// A walk over what may go from a list, from the last to go: the newest by time, of one time by place.
+pub(super) struct Newest<'a> {
+    texts: &'a Texts<'a>,
+    keys: TextKeys,
+    keeps: bool,
+    /// The runs that are not weighed yet, each with the index of its first entry.
+    runs: Vec<(usize, Run)>,
+    /// What is weighed, the next one at the end.
+    weighed: Vec<Item>,
+    /// The indexes of what stays whatever goes.
+    stay: BTreeSet<usize>,
+    /// How many may go.
+    count: usize,
+    /// The index of the last item, where no comma goes with it.
+    last: Option<usize>,
+    is_ordered: bool,
+}
+
+/// An item that may go.
+#[derive(Clone, Copy)]
+pub(super) struct Item {
+    pub(super) at: Timestamp,
+    pub(super) index: usize,
+    pub(super) cost: Cost,
+}
+
+impl<'a> Newest<'a> {
+    pub(super) fn of(
+        board: &Arc<Board>,
+        log: &Log,
+        name: &LogName,
+        picked: &Picked,
+        texts: &'a Texts<'a>,
+    ) -> Self {
+        let (keys, keeps) = texts.wishes.keys_of(name);
+        let open = if *name == LogName::Questions { open(board, log) } else { BTreeSet::new() };
+        let stay: BTreeSet<usize> = open.into_iter().filter(|index| picked.has(*index)).collect();
+        Self {
+            texts,
+            keys,
+            keeps,
+            runs: picked.runs_with_indexes(log),
+            weighed: Vec::new(),
+            count: picked.len() - stay.len(),
+            last: picked.last_index().filter(|_| stay.is_empty()),
+            stay,
+            is_ordered: log.ascends_in_time(),
+        }
+    }
+
+    /// How many may go.
+    pub(super) const fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The indexes of what stays.
+    pub(super) const fn stay(&self) -> &BTreeSet<usize> {
+        &self.stay
+    }
+
+    /// What the items cost that stay, with the commas between them.
+    pub(super) fn cost_of_stay(&self, log: &Log) -> Cost {
+        let one = |index: &usize| log.runs(*index..*index + 1).flat_map(|run| self.costs(&run));
+        let cost: Cost = self.stay.iter().flat_map(one).sum();
+        if self.stay.is_empty() { cost } else { cost - self.comma() }
+    }
+
+    /// The next item.
+    pub(super) async fn peek(&mut self) -> Option<Item> {
+        while (self.weighed.is_empty() || !self.is_ordered)
+            && let Some((first, run)) = self.runs.pop()
+        {
+            self.weigh(first, &run);
+            // Others have their turn.
+            yield_now().await;
+        }
+        if !self.is_ordered {
+            self.weighed.sort_by_key(|item| (item.at, item.index));
+            self.is_ordered = true;
+        }
+        self.weighed.last().copied()
+    }
+
+    /// Goes on to the one after the next.
+    pub(super) fn pass(&mut self) {
+        self.weighed.pop();
+    }
+
+    fn weigh(&mut self, first: usize, run: &Run) {
+        let costs = self.costs(run);
+        for ((index, entry), cost) in (first..).zip(run.entries()).zip(costs) {
+            if !self.stay.contains(&index) {
+                // The comma of the list's first item is not shown: when the last one goes, there is none left.
+                let cost = if self.last == Some(index) { cost - self.comma() } else { cost };
+                self.weighed.push(Item { at: entry.at, index, cost });
+            }
+        }
+    }
+
+    fn costs(&self, run: &Run) -> Vec<Cost> {
+        self.texts.costs(run, &self.keys, self.keeps)
+    }
+
+    fn comma(&self) -> Cost {
+        self.texts.cost(self.texts.comma().as_bytes())
+    }
+}
+
+/// The indexes of the questions that wait for an answer.
+fn open(board: &Board, questions: &Log) -> BTreeSet<usize> {
+    let index = |seq| questions.get(seq).and_then(|_| questions.count_through(seq).checked_sub(1));
+    board.asked().open().iter().filter_map(|seq| index(*seq)).collect()
+}
