@@ -64,8 +64,8 @@ pub use ids::{Digest, Epoch, Hashing, Nonce, Revision, Seq, SessionId};
 pub use image::{IMAGE_BYTES_MAX, IMAGE_MEMBER, IMAGE_TYPES, Image, Screenshot, recognise};
 pub use item::{ITEM_BYTES_MAX, ITEM_DEPTH_MAX, InvalidItem, Item};
 pub use log::{
-    CHUNK_BYTES, CHUNK_ENTRIES, Entry, Keys as TextKeys, Log, LogName, Run, RunText, RunWeights,
-    Scale, SeqRange, Stamp, TextForm, TextKind, Updated,
+    CHUNK_BYTES, CHUNK_ENTRIES, Entry, Keys as TextKeys, Log, LogName, Mark, Probe, Run, RunText,
+    RunWeights, Scale, SeqRange, Stamp, TextForm, TextKind, Updated,
 };
 pub use names::{
     AgentName, CheckpointName, InvalidName, NAME_BYTES_MAX, ProfileName, SessionName, TokenName,

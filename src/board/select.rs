@@ -1,12 +1,13 @@
 //! Selecting entries of a log: where to begin, which way to go, and what matches.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
 use super::asked::is_open;
 use super::json::tokens::{Token, Tokens};
 use super::json::{self, Exact, Kind};
-use super::{AgentName, Board, Entry, IMAGE_MEMBER, Item, Log, LogName, Seq, Work};
+use super::{AgentName, Board, Entry, IMAGE_MEMBER, Item, Log, LogName, Mark, Probe, Seq, Work};
 
 /// Which way a page goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,6 +75,27 @@ impl Filter {
         *self == Self::default()
     }
 
+    /// What of this log may match. Nothing tells of a text whether an item has it.
+    #[must_use]
+    pub fn probe(&self, log: &LogName) -> Probe {
+        let one = |name, text: Option<&str>| text.map(|text| vec![Mark::of(name, text)]);
+        let steps = self.steps.as_ref();
+        let steps = steps.map(|steps| steps.iter().map(|step| Mark::of(STEP, step)).collect());
+        let pending = match log {
+            LogName::Questions => Some(Mark::of(OPEN, "")),
+            LogName::Requests => Some(Mark::of(FREE, "")),
+            LogName::Trajectories | LogName::Screenshots | LogName::Memory(_) => None,
+        };
+        let all = [
+            steps,
+            one(STATUS, self.status.as_deref()),
+            one(AGENT, self.agent.as_ref().map(AgentName::as_str)),
+            one(KEY, self.trajectory_key.as_deref()),
+            pending.filter(|_| self.pending).map(|pending| vec![pending]),
+        ];
+        Probe(all.into_iter().flatten().collect())
+    }
+
     /// Whether this entry of this log is wanted.
     #[must_use]
     pub fn matches(&self, log: &LogName, entry: &Entry) -> bool {
@@ -87,17 +109,49 @@ impl Filter {
     }
 }
 
+/// By what an entry is found, of each kind of filter.
+const STEP: &str = "step";
+const STATUS: &str = "status";
+const AGENT: &str = "agent";
+const KEY: &str = "key";
+/// A question that waits for an answer, or would be one.
+const OPEN: &str = "open";
+/// A request that is neither claimed nor done, or would be one.
+const FREE: &str = "free";
+
+/// Adds whatever a filter finds an entry by, in whichever log it is.
+pub(super) fn push_marks(entry: &Entry, marks: &mut Vec<Mark>) {
+    let item = &entry.item;
+    marks.extend(step_of(item).map(|step| Mark::of(STEP, &step)));
+    marks.extend(statuses(item).map(|status| Mark::of(STATUS, &*status)));
+    match &entry.agent {
+        Some(author) => marks.push(Mark::of(AGENT, author.as_str())),
+        None => marks.extend(text_of(item.get("agent")).map(|agent| Mark::of(AGENT, &*agent))),
+    }
+    marks.extend(text_of(item.get("key")).map(|key| Mark::of(KEY, &*key)));
+    marks.extend(is_open(item).then(|| Mark::of(OPEN, "")));
+    marks.extend(is_free(entry).then(|| Mark::of(FREE, "")));
+}
+
+fn step_of(item: &Item) -> Option<Exact> {
+    item.get("step").filter(|step| json::kind(step) == Kind::Number).and_then(Exact::parse)
+}
+
 fn has_step(item: &Item, steps: &[Exact]) -> bool {
-    let step = item.get("step").filter(|step| json::kind(step) == Kind::Number);
-    step.and_then(Exact::parse).is_some_and(|step| steps.contains(&step))
+    step_of(item).is_some_and(|step| steps.contains(&step))
+}
+
+/// An item's own status, and those of its results.
+fn statuses(item: &Item) -> impl Iterator<Item = Cow<'_, str>> {
+    let results = item.get("results").filter(|r| json::kind(r) == Kind::Array);
+    let objects =
+        results.into_iter().flat_map(json::elements).filter(|r| json::kind(r) == Kind::Object);
+    let of_results = objects.filter_map(|result| text_of(json::get(result, "status")));
+    text_of(item.get("status")).into_iter().chain(of_results)
 }
 
 fn has_status(item: &Item, status: &str) -> bool {
-    is_text(item.get("status"), status)
-        || item.get("results").filter(|r| json::kind(r) == Kind::Array).is_some_and(|results| {
-            let objects = json::elements(results).filter(|r| json::kind(r) == Kind::Object);
-            objects.into_iter().any(|result| is_text(json::get(result, "status"), status))
-        })
+    statuses(item).any(|own| own == status)
 }
 
 fn is_by(entry: &Entry, agent: &AgentName) -> bool {
@@ -110,16 +164,24 @@ fn is_by(entry: &Entry, agent: &AgentName) -> bool {
 fn is_pending(log: &LogName, entry: &Entry) -> bool {
     match log {
         LogName::Questions => is_open(&entry.item),
-        LogName::Requests => match entry.work.as_deref() {
-            None | Some(Work::Lapsed { .. }) => true,
-            Some(Work::Claimed(_) | Work::Done(_)) => false,
-        },
+        LogName::Requests => is_free(entry),
         LogName::Trajectories | LogName::Screenshots | LogName::Memory(_) => true,
     }
 }
 
+fn is_free(entry: &Entry) -> bool {
+    match entry.work.as_deref() {
+        None | Some(Work::Lapsed { .. }) => true,
+        Some(Work::Claimed(_) | Work::Done(_)) => false,
+    }
+}
+
 fn is_text(value: Option<&str>, text: &str) -> bool {
-    value.is_some_and(|v| json::kind(v) == Kind::String && json::decode(v) == text)
+    text_of(value).is_some_and(|own| own == text)
+}
+
+fn text_of(value: Option<&str>) -> Option<Cow<'_, str>> {
+    value.filter(|value| json::kind(value) == Kind::String).map(json::decode)
 }
 
 /// One pass over the text, however deep it is.
@@ -139,11 +201,14 @@ fn contains(log: &LogName, item: &Item, text: &Contains) -> bool {
 }
 
 impl Selection {
-    /// A walk over the entries between its bounds, in its order, whether they match or not.
+    /// A walk over the entries between its bounds, in its order, whether they match or not. Of entries that lie
+    /// together and of which none matches, only the last is given.
     #[must_use]
     pub fn walk(&self, board: &Arc<Board>, log: &LogName) -> Walk {
         let range = board.log(log).map_or(0..0, |log| self.indexes(log));
-        Walk { board: Arc::clone(board), log: log.clone(), range, order: self.order }
+        let probe = self.filter.probe(log);
+        let (board, log, order) = (Arc::clone(board), log.clone(), self.order);
+        Walk { board, log, range, order, probe, looked: 0..0 }
     }
 
     fn indexes(&self, log: &Log) -> Range<usize> {
@@ -164,6 +229,9 @@ pub struct Walk {
     log: LogName,
     range: Range<usize>,
     order: Order,
+    probe: Probe,
+    /// The indexes of which is known whether something may match.
+    looked: Range<usize>,
 }
 
 impl Walk {
@@ -179,6 +247,28 @@ impl Walk {
         &self.log
     }
 
+    /// Goes on to the last of the next entries that lie together, if none of them matches.
+    fn pass_over(&mut self) -> Option<()> {
+        let next = match self.order {
+            Order::Ascending => self.range.start,
+            Order::Descending => self.range.end.checked_sub(1)?,
+        };
+        if self.probe.0.is_empty() || self.range.is_empty() || self.looked.contains(&next) {
+            return None;
+        }
+        let (together, may_match) = self.board.log(&self.log)?.neighbours(next, &self.probe);
+        if !may_match {
+            match self.order {
+                Order::Ascending => {
+                    self.range.start = next.max(together.end.min(self.range.end).checked_sub(1)?);
+                }
+                Order::Descending => self.range.end = together.start.max(self.range.start) + 1,
+            }
+        }
+        self.looked = together;
+        Some(())
+    }
+
     /// Whether it has come to its end.
     #[must_use]
     pub fn is_over(&self) -> bool {
@@ -190,6 +280,7 @@ impl Iterator for Walk {
     type Item = Arc<Entry>;
 
     fn next(&mut self) -> Option<Arc<Entry>> {
+        self.pass_over();
         let index = match self.order {
             Order::Ascending => self.range.next()?,
             Order::Descending => self.range.next_back()?,

@@ -283,3 +283,64 @@ fn a_walk_goes_on_where_it_stood_on_the_board_where_it_began() {
     assert_eq!((rest, walk.is_over()), (vec![3, 5, 6, 9], false));
     assert_eq!(walk.board().revision(), Revision(6));
 }
+
+/// A log of 3,000 steps, of which each thousandth stands out, and two were changed since.
+fn long() -> Arc<Board> {
+    let step = |n: usize| match n {
+        _ if n.is_multiple_of(1_000) => {
+            format!(r#"{{"step":{n}.0,"results":[{{"status":"FAIL"}}],"key":"k{n}","agent":"B"}}"#)
+        }
+        _ => format!(r#"{{"step":{n},"status":"OK","pad":"{}"}}"#, "x".repeat(200)),
+    };
+    let steps = |range: std::ops::RangeInclusive<usize>| range.map(|n| item(&step(n))).collect();
+    let mut board = board_of([append(Trajectories, steps(1..=1_500))]);
+    carry_out(&mut board, append(Trajectories, steps(1_501..=3_000)));
+    for (seq, text) in [(7, r#"{"status":"FAIL"}"#), (1_000, "{}")] {
+        let (item, log, seq) = (item(text), Trajectories, Seq(seq));
+        carry_out(&mut board, Command::PutEntry { log, seq, item, basis: None });
+    }
+    Arc::new(board)
+}
+
+#[test]
+fn a_walk_passes_over_what_has_no_match_and_misses_none() {
+    let board = long();
+    let log = board.log(&Trajectories).unwrap();
+    let text = |text: &str| Some(text.to_owned());
+    let steps = |steps: &[&str]| Some(steps.iter().map(|s| Exact::parse(s).unwrap()).collect());
+    for (filter, count) in [
+        (Filter { status: text("FAIL"), ..Filter::default() }, 3),
+        (Filter { status: text("NEVER"), ..Filter::default() }, 0),
+        (Filter { agent: Some(agent("B")), ..Filter::default() }, 2),
+        (Filter { agent: Some(agent("C")), ..Filter::default() }, 0),
+        (Filter { trajectory_key: text("k2000"), ..Filter::default() }, 1),
+        (Filter { steps: steps(&["1.5e1", "2000", "9999"]), ..Filter::default() }, 2),
+        (Filter { steps: steps(&["7"]), status: text("OK"), ..Filter::default() }, 0),
+        (Filter { status: text("FAIL"), agent: Some(agent("B")), ..Filter::default() }, 2),
+    ] {
+        for (after, before) in
+            [(None, None), (Some(Seq(6)), None), (Some(Seq(1)), Some(Seq(2_990)))]
+        {
+            let inside = |entry: &&Arc<Entry>| {
+                after.is_none_or(|after| entry.seq > after)
+                    && before.is_none_or(|before| entry.seq < before)
+            };
+            let mut all: Vec<_> = log.iter().filter(inside).map(|entry| entry.seq).collect();
+            for order in [Order::Ascending, Order::Descending] {
+                let selection = Selection { after, before, order, filter: filter.clone() };
+                let walked: Vec<_> = selection.walk(&board, &Trajectories).collect();
+                let is_match = |entry: &&Arc<Entry>| filter.matches(&Trajectories, entry);
+                let matched: Vec<_> = walked.iter().filter(is_match).map(|e| e.seq).collect();
+                let expected = all.iter().filter(|seq| is_match(&log.get(**seq).unwrap()));
+                assert!(matched.iter().eq(expected), "{filter:?} {after:?} {before:?} {order:?}");
+                assert_eq!(walked.last().map(|entry| entry.seq), all.last().copied());
+                assert!(
+                    walked.len() <= (2 + count) * CHUNK_ENTRIES,
+                    "{} of {filter:?}",
+                    walked.len()
+                );
+                all.reverse();
+            }
+        }
+    }
+}

@@ -12,7 +12,7 @@ use crate::service::{Service, ServiceError};
 
 /// How many looks at the history one page takes at most, whether what they find matches or not; each has at most
 /// [`COMMITS_AT_ONCE_MAX`](crate::service::COMMITS_AT_ONCE_MAX) commits.
-const LOOKS_MAX: usize = 64;
+const LOOKS_MAX: usize = 16;
 
 /// How many revisions are read together where the newest come first.
 const WINDOW: u64 = 64;

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use crate::auth::Caller;
 use crate::board::json::Kind;
 use crate::board::{
-    AgentName, Board, Entry, Item, Labels, Life, Log, LogName, Settings, StatePath, StateValue,
+    AgentName, Board, Entry, Item, Labels, Life, Log, LogName, Run, Seq, Settings, StatePath,
+    StateValue,
 };
 
 /// What is at one place before and after; not the same, and not absent in both.
@@ -142,9 +143,9 @@ impl Differences {
             return ControlFlow::Continue(());
         }
         let by_seq = |log: Option<&Log>| log.cloned().unwrap_or_default();
-        let (a, b) = (by_seq(a), by_seq(b));
-        let pairs = both(a.iter().map(|e| (&e.seq, e)), b.iter().map(|e| (&e.seq, e)));
-        for (_, a, b) in pairs {
+        // What lies in both boards at one place is not looked at.
+        let (a, b) = by_seq(a).apart(&by_seq(b));
+        for (_, a, b) in both(entries(&a), entries(&b)) {
             if !same_entry(a, b) {
                 let sides = || Sides { before: a.cloned(), after: b.cloned() };
                 self.push(|| Difference::Entry(name.clone(), sides()))?;
@@ -215,6 +216,10 @@ fn text(value: &StateValue) -> String {
 fn same_entry(a: Option<&Arc<Entry>>, b: Option<&Arc<Entry>>) -> bool {
     let (Some(a), Some(b)) = (a, b) else { return false };
     a.revision == b.revision || (a.item == b.item && a.work == b.work)
+}
+
+fn entries(runs: &[Run]) -> impl Iterator<Item = (&Seq, &Arc<Entry>)> {
+    runs.iter().flat_map(Run::entries).map(|entry| (&entry.seq, entry))
 }
 
 /// Two sequences in the order of their keys as one, each key with what both have of it.

@@ -28,7 +28,10 @@ const LIMIT_MAX: u64 = 1000;
 const STEPS_MAX: usize = 1000;
 
 /// How many entries one page examines at most, whether they match or not.
-const EXAMINED_MAX: usize = 100_000;
+const EXAMINED_MAX: usize = 10_000;
+
+/// How many bytes of items one page examines at most; the entry that reaches it is the last.
+const EXAMINED_BYTES_MAX: u64 = 8 << 20;
 
 /// What the query of a log asks for.
 pub(super) struct LogQuery {
@@ -96,10 +99,13 @@ impl LogQuery {
         name: &LogName,
         looked: Option<Revision>,
     ) -> bool {
-        let examinable = if self.lines { usize::MAX } else { EXAMINED_MAX };
+        let mut examinable = Examinable::of(self.lines, &self.selection.filter);
         let mut walk = self.selection.walk(board, name);
         let mut turns = Turns::default();
-        for entry in walk.by_ref().take(examinable) {
+        while !examinable.is_spent()
+            && let Some(entry) = walk.next()
+        {
+            examinable.take(&entry);
             turns.examined(&entry).await;
             let changed = looked.is_none_or(|looked| entry.revision > looked);
             if changed && self.selection.filter.matches(name, &entry) {
@@ -137,6 +143,7 @@ impl LogQuery {
             }
         };
         let limit = self.limit.or((!self.lines).then_some(LIMIT_DEFAULT));
+        let examinable = Examinable::of(self.lines, &filter);
         LogPieces {
             service,
             revision: board.log_version(&name).changed,
@@ -146,7 +153,7 @@ impl LogQuery {
             filter,
             view: self.view,
             left: self.latest.or(limit).unwrap_or(usize::MAX),
-            examinable: if self.lines { usize::MAX } else { EXAMINED_MAX },
+            examinable,
             next: examined.unwrap_or(next),
             moves_next: self.latest.is_none(),
             count,
@@ -195,7 +202,9 @@ async fn newest(
     filter: &Filter,
     count: usize,
 ) -> Vec<Arc<Entry>> {
-    let backwards = Selection { order: Order::Descending, ..Selection::default() };
+    let filter_of = filter.clone();
+    let backwards =
+        Selection { order: Order::Descending, filter: filter_of, ..Selection::default() };
     let mut found = Vec::new();
     let mut turns = Turns::default();
     for entry in backwards.walk(board, name) {
@@ -211,6 +220,31 @@ async fn newest(
     found
 }
 
+/// How much may still be examined.
+struct Examinable {
+    entries: usize,
+    bytes: u64,
+}
+
+impl Examinable {
+    /// Lines are written as fast as they are taken, however many they are; what is not filtered is bounded by its limit.
+    fn of(lines: bool, filter: &Filter) -> Self {
+        if lines || filter.is_empty() {
+            return Self { entries: usize::MAX, bytes: u64::MAX };
+        }
+        Self { entries: EXAMINED_MAX, bytes: EXAMINED_BYTES_MAX }
+    }
+
+    fn take(&mut self, entry: &Entry) {
+        self.entries = self.entries.saturating_sub(1);
+        self.bytes = self.bytes.saturating_sub(entry.bytes());
+    }
+
+    const fn is_spent(&self) -> bool {
+        self.entries == 0 || self.bytes == 0
+    }
+}
+
 type Entries = Box<dyn Iterator<Item = Arc<Entry>> + Send>;
 
 /// A log's answer while it is being written.
@@ -223,8 +257,7 @@ pub(super) struct LogPieces {
     view: View,
     /// How many entries may still be shown.
     left: usize,
-    /// How many entries may still be examined.
-    examinable: usize,
+    examinable: Examinable,
     next: Seq,
     moves_next: bool,
     count: usize,
@@ -244,12 +277,12 @@ impl Pieces for LogPieces {
             }
         }
         let mut turns = Turns::default();
-        while self.left > 0 && self.examinable > 0 {
+        while self.left > 0 && !self.examinable.is_spent() {
             if out.len() - start >= PIECE_BYTES {
                 return Ok(true);
             }
             let Some(entry) = self.entries.next() else { break };
-            self.examinable -= 1;
+            self.examinable.take(&entry);
             if self.moves_next {
                 self.next = entry.seq;
             }

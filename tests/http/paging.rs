@@ -87,6 +87,25 @@ async fn next_is_the_last_entry_examined_and_not_only_matched() {
 }
 
 #[tokio::test]
+async fn a_page_ends_where_it_has_examined_enough_and_the_next_one_goes_on() {
+    let server = Server::start();
+    let board = server.made("s").await;
+    let item = format!("{{\"text\":\"{}\"}}", "x".repeat((1 << 20) - 20));
+    for _ in 0..12 {
+        board.post("trajectories", &item).await.is(201);
+    }
+    board.post("trajectories", "{\"text\":\"found\"}").await.is(201);
+    let page = board.get("trajectories?contains=found").await;
+    assert_eq!(page.is(200).seqs(), [] as [u64; 0]);
+    assert_eq!((&page.json()["next"], &page.json()["more"]), (&json!(9), &json!(true)));
+    let page = board.get("trajectories?contains=found&after=9").await;
+    assert_eq!(page.seqs(), [13]);
+    assert_eq!(page.json()["more"], false);
+    let whole = board.get("trajectories?limit=1000").await;
+    assert_eq!(whole.seqs().len(), 13, "what is not filtered is not cut");
+}
+
+#[tokio::test]
 async fn a_page_has_a_hundred_entries_unless_told_and_never_over_a_thousand() {
     let server = Server::start();
     let board = filled(&server, "requests", 1001).await;

@@ -2,9 +2,13 @@
 
 use std::sync::Arc;
 
+use parking_lot::Mutex;
+
 use super::Entry;
+use super::marks::{Marks, Probe};
 use super::texts::Texts;
 use crate::board::item::Page;
+use crate::board::select::push_marks;
 use crate::board::{AgentName, Timestamp};
 
 /// How much text of items is in a chunk, unless one of them is longer. A little less than a size that an
@@ -28,13 +32,15 @@ pub(super) struct Chunk {
     /// When its first and its last entry were appended, where none was before the one before it.
     times: Option<(Timestamp, Timestamp)>,
     texts: Texts,
+    /// What its entries are found by, made when somebody first looks for something.
+    marks: Mutex<Option<Arc<Marks>>>,
 }
 
 impl Chunk {
     /// A chunk of these entries, with the texts that are known of them.
     pub(super) fn new(entries: Vec<Arc<Entry>>, texts: Texts) -> Self {
         let (bytes, times) = (bytes(&entries), times(&entries));
-        Self { bytes, times, entries: packed(entries).into(), texts }
+        Self { bytes, times, entries: packed(entries).into(), texts, marks: Mutex::default() }
     }
 
     /// As many chunks as these entries need. The texts are of the first of them.
@@ -71,7 +77,8 @@ impl Chunk {
         if 2 * loose > entries.len() {
             return vec![Self::new(entries, texts)];
         }
-        vec![Self { bytes, times: times(&entries), entries: entries.into(), texts }]
+        let (times, marks) = (times(&entries), Mutex::default());
+        vec![Self { bytes, times, entries: entries.into(), texts, marks }]
     }
 
     /// Both in one, if that is not too large.
@@ -98,6 +105,30 @@ impl Chunk {
     /// When its first and its last entry were appended, if they ascend in time.
     pub(super) const fn times(&self) -> Option<(Timestamp, Timestamp)> {
         self.times
+    }
+
+    /// Whether one of its entries may match.
+    pub(super) fn may_have(&self, probe: &Probe) -> bool {
+        let known = self.marks.lock().clone();
+        let marks = known.unwrap_or_else(|| {
+            let mut marks = Vec::new();
+            self.entries.iter().for_each(|entry| push_marks(entry, &mut marks));
+            let marks = Arc::new(Marks::of(&marks));
+            *self.marks.lock() = Some(Arc::clone(&marks));
+            marks
+        });
+        marks.may_have(probe)
+    }
+
+    /// How many bytes are kept beside its entries.
+    pub(super) fn kept_bytes(&self) -> usize {
+        self.texts.bytes() + self.marks.lock().as_ref().map_or(0, |marks| marks.bytes())
+    }
+
+    /// Gives up what is kept beside its entries.
+    pub(super) fn forget_kept(&self) {
+        self.texts.forget();
+        *self.marks.lock() = None;
     }
 
     pub(super) fn texts(&self) -> &Texts {

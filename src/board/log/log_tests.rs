@@ -333,6 +333,28 @@ fn a_change_leaves_the_texts_of_the_other_chunks() {
 }
 
 #[test]
+fn logs_after_each_other_are_apart_only_where_they_are_different() {
+    let (mut model, mut log) = (Model::default(), Log::default());
+    log.append(Seq(1), &model.append(&[800; 2_000], 1), stamp(1));
+    let before = log.clone();
+    let one = Change::Update(700, 10);
+    change(&mut model, &mut log, &[], &one, 2);
+    log.append(log.next_seq(), &model.append(&[5], 3), stamp(3));
+    let (own, others) = log.apart(&before);
+    for (runs, whole) in [(&own, &log), (&others, &before)] {
+        let count: usize = runs.iter().map(Run::len).sum();
+        assert!((1..=2 * CHUNK_ENTRIES).contains(&count), "{count} of {}", whole.len());
+    }
+    let entries = |runs: &[Run]| -> BTreeSet<u64> {
+        runs.iter().flat_map(Run::entries).map(|entry| entry.seq.0).collect()
+    };
+    let added: Vec<_> = entries(&own).difference(&entries(&others)).copied().collect();
+    assert_eq!(added, [2_001]);
+    let (own, others) = log.apart(&log.clone());
+    assert!(own.is_empty() && others.is_empty());
+}
+
+#[test]
 fn a_log_knows_whether_it_ascends_in_time() {
     let (mut model, mut log) = (Model::default(), Log::default());
     let mut revision = 0;

@@ -5,6 +5,7 @@
 
 mod chunk;
 mod edit;
+mod marks;
 mod rebuild;
 mod run;
 mod tail;
@@ -19,6 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use self::chunk::Chunk;
 pub use self::chunk::{CHUNK_BYTES, CHUNK_ENTRIES};
+pub use self::marks::{Mark, Probe};
 pub use self::run::{Run, RunText, RunWeights};
 use self::tail::Tail;
 pub use self::texts::{Keys, Scale, TextForm, TextKind};
@@ -272,25 +274,22 @@ impl Log {
         Seq(self.last_seq.0 + 1)
     }
 
-    /// The bytes of the texts that are kept beside its entries.
+    /// The bytes of the texts that are kept beside its entries, and of what finds them.
     #[must_use]
     pub fn kept_text_bytes(&self) -> usize {
-        self.texts().map(texts::Texts::bytes).sum()
+        let chunks = self.parts.iter().map(|part| part.chunk.kept_bytes());
+        chunks.chain(self.tail.iter().map(|tail| tail.texts().bytes())).sum()
     }
 
-    /// Gives up the texts that are kept beside its entries, also in the other boards that share them.
+    /// Gives up what is kept beside its entries, also in the other boards that share them.
     pub fn forget_texts(&self) {
-        self.texts().for_each(texts::Texts::forget);
+        self.parts.iter().for_each(|part| part.chunk.forget_kept());
+        self.tail.iter().for_each(|tail| tail.texts().forget());
     }
 
     /// How many entries are in no chunk.
     pub(super) fn loose(&self) -> usize {
         self.tail_places().len()
-    }
-
-    fn texts(&self) -> impl Iterator<Item = &texts::Texts> {
-        let chunks = self.parts.iter().map(|part| part.chunk.texts());
-        chunks.chain(self.tail.iter().map(|tail| tail.texts()))
     }
 
     /// The entry with this ordinal.

@@ -1,14 +1,16 @@
 //! Neighbouring entries of a log, and the texts that a reader makes of them.
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::Entry;
 use super::chunk::Chunk;
+use super::marks::Probe;
 use super::tail::Tail;
 use super::texts::{Made, Scale, TextKind, Texts};
+use super::{Entry, Log};
 
 /// Neighbouring entries of a log, which stay together as long as the log's other entries change.
 #[derive(Clone, Debug)]
@@ -43,6 +45,15 @@ impl Run {
     #[must_use]
     pub fn len(&self) -> usize {
         self.range.len()
+    }
+
+    /// Whether one of its entries may match.
+    #[must_use]
+    pub fn may_have(&self, probe: &Probe) -> bool {
+        match &self.of {
+            Of::Chunk(chunk) => chunk.may_have(probe),
+            Of::Tail(_) => true,
+        }
     }
 
     /// Its entries in their order.
@@ -106,6 +117,15 @@ impl Run {
         RunWeights { weights, range: self.range.clone() }
     }
 
+    /// Where its entries lie in memory.
+    fn place(&self) -> (usize, Range<usize>) {
+        let address = match &self.of {
+            Of::Chunk(chunk) => Arc::as_ptr(chunk).addr(),
+            Of::Tail(tail) => Arc::as_ptr(tail).addr(),
+        };
+        (address, self.range.clone())
+    }
+
     fn entry(&self, index: usize) -> Option<&Arc<Entry>> {
         match &self.of {
             Of::Chunk(chunk) => chunk.entries().get(index),
@@ -118,6 +138,20 @@ impl Run {
             Of::Chunk(chunk) => chunk.texts(),
             Of::Tail(tail) => tail.texts(),
         }
+    }
+}
+
+impl Log {
+    /// The runs of this log and of another that are not in both; only in them the logs are different.
+    #[must_use]
+    pub fn apart(&self, other: &Self) -> (Vec<Run>, Vec<Run>) {
+        let runs = |log: &Self| log.runs(0..log.len()).collect::<Vec<_>>();
+        let (mut own, mut others) = (runs(self), runs(other));
+        let places = |runs: &[Run]| runs.iter().map(Run::place).collect::<HashSet<_>>();
+        let (in_own, in_others) = (places(&own), places(&others));
+        own.retain(|run| !in_others.contains(&run.place()));
+        others.retain(|run| !in_own.contains(&run.place()));
+        (own, others)
     }
 }
 

@@ -17,8 +17,12 @@ impl Picked {
         if filter.is_empty() {
             return Self::default().and(0..log.len());
         }
-        let (mut picked, mut index) = (Self::default(), 0);
+        let (mut picked, mut index, probe) = (Self::default(), 0, filter.probe(name));
         for run in log.runs(0..log.len()).collect::<Vec<_>>() {
+            if !run.may_have(&probe) {
+                index += run.len();
+                continue;
+            }
             for entry in run.entries() {
                 if filter.matches(name, entry) {
                     picked = picked.and(index..index + 1);
