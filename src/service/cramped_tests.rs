@@ -14,8 +14,8 @@ use super::service_tests::POLICY;
 use super::*;
 use crate::board::{Digest, Revision, SessionId};
 use crate::store::{
-    Copied, FileBytes, Health, IsOver, Outcome, PageMax, Pin, Record, Run, SigningKey, SqliteStore,
-    StoreError, Stored, StoredBlob, StoredSession, SummaryRow, TokenRow,
+    BlobStore, Copied, FileBytes, Health, IsOver, Outcome, PageMax, Pin, Record, Run, SigningKey,
+    SqliteStore, StoreError, Stored, StoredBlob, StoredSession, SummaryRow, TokenRow,
 };
 
 /// A store whose disk has no room for some sessions, until there is some.
@@ -216,31 +216,6 @@ impl Store for Cramped {
         self.store.forget(session)
     }
 
-    fn put_blob(&self, session: SessionId, digest: Digest, bytes: &[u8]) -> Result<(), StoreError> {
-        self.store.put_blob(session, digest, bytes)
-    }
-
-    fn blob(&self, session: SessionId, digest: Digest) -> Result<Vec<u8>, StoreError> {
-        self.store.blob(session, digest)
-    }
-
-    fn link_blob(&self, from: SessionId, to: SessionId, digest: Digest) -> Result<(), StoreError> {
-        self.store.link_blob(from, to, digest)
-    }
-
-    fn remove_blob(
-        &self,
-        session: SessionId,
-        digest: Digest,
-        is_free: &dyn Fn() -> bool,
-    ) -> Result<bool, StoreError> {
-        self.store.remove_blob(session, digest, is_free)
-    }
-
-    fn remove_blobs(&self, session: SessionId) -> Result<(), StoreError> {
-        self.store.remove_blobs(session)
-    }
-
     fn back_up(&self, to: &Path, is_over: &IsOver) -> Result<Copied, StoreError> {
         self.store.back_up(to, is_over)
     }
@@ -252,25 +227,6 @@ impl Store for Cramped {
         look: &mut dyn FnMut(&dyn Store),
     ) -> Result<(), StoreError> {
         self.store.look_at(scratch, is_over, look)
-    }
-
-    fn keep_blobs_of(&self, live: &HashSet<SessionId>) -> Result<(), StoreError> {
-        self.store.keep_blobs_of(live)
-    }
-
-    fn blobs_of(
-        &self,
-        session: SessionId,
-        visit: &mut dyn FnMut(StoredBlob) -> ControlFlow<()>,
-    ) -> Result<(), StoreError> {
-        self.store.blobs_of(session, visit)
-    }
-
-    fn blobs(
-        &self,
-        visit: &mut dyn FnMut(StoredBlob) -> ControlFlow<()>,
-    ) -> Result<(), StoreError> {
-        self.store.blobs(visit)
     }
 
     fn tokens(&self) -> Result<Vec<TokenRow>, StoreError> {
@@ -299,5 +255,51 @@ impl Store for Cramped {
 
     fn close(&self) -> Result<(), StoreError> {
         self.store.close()
+    }
+}
+
+impl BlobStore for Cramped {
+    fn put_blob(&self, session: SessionId, digest: Digest, bytes: &[u8]) -> Result<(), StoreError> {
+        self.store.put_blob(session, digest, bytes)
+    }
+
+    fn blob(&self, session: SessionId, digest: Digest) -> Result<Vec<u8>, StoreError> {
+        self.store.blob(session, digest)
+    }
+
+    fn link_blob(&self, from: SessionId, to: SessionId, digest: Digest) -> Result<(), StoreError> {
+        self.store.link_blob(from, to, digest)
+    }
+
+    fn remove_blob(
+        &self,
+        session: SessionId,
+        digest: Digest,
+        is_free: &dyn Fn() -> bool,
+    ) -> Result<bool, StoreError> {
+        self.store.remove_blob(session, digest, is_free)
+    }
+
+    fn remove_blobs(&self, session: SessionId) -> Result<(), StoreError> {
+        self.store.remove_blobs(session)
+    }
+
+    fn keep_blobs_of(&self, live: &HashSet<SessionId>) -> Result<(), StoreError> {
+        self.store.keep_blobs_of(live)
+    }
+
+    fn blobs_of(
+        &self,
+        session: SessionId,
+        visit: &mut dyn FnMut(StoredBlob) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        self.store.blobs_of(session, visit)
+    }
+
+    fn blobs(
+        &self,
+        visit: &mut dyn FnMut(StoredBlob) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        self.store.blobs(visit)
     }
 }

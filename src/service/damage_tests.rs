@@ -10,7 +10,7 @@ use super::service_tests::*;
 use super::*;
 use crate::board::{LogName, Misfit, Revision};
 use crate::store::fault_tests::{SHORT_FILES, child_dir, run_child};
-use crate::store::{Health, SqliteStore};
+use crate::store::{BlobStore as _, Health, SqliteStore};
 
 fn database(dir: &Path) -> Connection {
     Connection::open(dir.join("blackboard.db")).unwrap()

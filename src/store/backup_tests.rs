@@ -12,6 +12,7 @@ use super::bases_tests::put;
 use super::settling_tests::settle_all;
 use super::sqlite_tests::{ANNA, BERT, OPTIONS, open, replayed, run, stored};
 use super::*;
+use crate::board::Digest;
 
 fn never() -> IsOver {
     Arc::new(|| false)

@@ -1,5 +1,6 @@
 //! Blobs: durable when a put returns, verified when read, gone with their session.
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Barrier;
@@ -8,6 +9,7 @@ use tempfile::TempDir;
 
 use super::sqlite_tests::{ANNA, BERT, open};
 use super::*;
+use crate::board::Digest;
 
 const IMAGE: &[u8] = b"an image";
 

@@ -13,6 +13,7 @@ use tempfile::TempDir;
 use super::bases_tests::{five_in, put};
 use super::sqlite_tests::{ANNA, BERT, OPTIONS, open, replayed, run, stored};
 use super::*;
+use crate::board::Digest;
 
 const CHILD_DIR: &str = "BLACKBOARD_TEST_CHILD_DIR";
 

@@ -7,6 +7,7 @@ mod appending;
 mod aside;
 mod backup;
 mod bases;
+mod blob_store;
 mod blobs;
 mod checkpoints;
 mod condition;
@@ -44,13 +45,12 @@ mod tokens;
 mod turns;
 mod wal;
 
-use std::collections::HashSet;
-use std::io::{Cursor, Read};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use crate::board::{Digest, Epoch, Revision, SessionId};
+use crate::board::{Epoch, Revision, SessionId};
 
+pub use blob_store::BlobStore;
 pub use disk::FREE_BYTES_MIN;
 pub use error::StoreError;
 pub use options::{SqliteOptions, SyncLevel};
@@ -71,8 +71,8 @@ pub use stored::{
 /// some time later.
 ///
 /// Clean-up is the caller's: a session that is no more keeps its history, and its blobs until
-/// [`remove_blobs`](Self::remove_blobs).
-pub trait Store: Send + Sync {
+/// [`remove_blobs`](BlobStore::remove_blobs).
+pub trait Store: BlobStore {
     /// Appends the whole batch as one durable transaction; one outcome for each run, in order.
     ///
     /// Runs of one session may follow one another: each is judged against those before it. Once any
@@ -241,7 +241,7 @@ pub trait Store: Send + Sync {
     fn set_base(&self, session: SessionId, base: Revision) -> Outcome;
 
     /// Forgets a staged history. Of a session's own, or of none, nothing. Its blobs are the caller's to
-    /// [remove](Self::remove_blobs).
+    /// [remove](BlobStore::remove_blobs).
     ///
     /// # Errors
     /// [`StoreError::Poisoned`] or [`StoreError::Closed`]; the next start forgets it.
@@ -251,72 +251,6 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// As for [`discard`](Self::discard), and [`StoreError::Full`] if not even the reserve is left.
     fn forget(&self, session: SessionId) -> Result<(), StoreError>;
-
-    /// Keeps these bytes for the session; they are durable when it returns, whoever stored them.
-    /// # Errors
-    /// [`StoreError::Full`] if there is no room; otherwise why they could not be made durable.
-    fn put_blob(&self, session: SessionId, digest: Digest, bytes: &[u8]) -> Result<(), StoreError>;
-
-    /// The bytes of a blob, verified.
-    /// # Errors
-    /// [`StoreError::BlobMissing`] or [`StoreError::BlobDamaged`].
-    fn blob(&self, session: SessionId, digest: Digest) -> Result<Vec<u8>, StoreError>;
-
-    /// The bytes of a blob as they are read, which the caller is to verify.
-    /// # Errors
-    /// [`StoreError::BlobMissing`].
-    fn open_blob(
-        &self,
-        session: SessionId,
-        digest: Digest,
-    ) -> Result<Box<dyn Read + Send>, StoreError> {
-        Ok(Box::new(Cursor::new(self.blob(session, digest)?)))
-    }
-
-    /// Gives `to` the blob that `from` has; it is durable when it returns. A damaged blob stays a damaged one.
-    /// # Errors
-    /// [`StoreError::BlobMissing`] if `from` does not have it; otherwise as [`put_blob`](Self::put_blob).
-    fn link_blob(&self, from: SessionId, to: SessionId, digest: Digest) -> Result<(), StoreError>;
-
-    /// Removes one blob of a session, unless `is_free` says that somebody needs it; whether it is gone. While it
-    /// is asked, and until the blob is gone, nobody puts or links the same one: a put that ended before
-    /// is to be known to it, and one that begins later stores the bytes again.
-    ///
-    /// A crash may leave the blob.
-    /// # Errors
-    /// [`StoreError::Poisoned`], since that does not know what names it, or why it could not be removed.
-    fn remove_blob(
-        &self,
-        session: SessionId,
-        digest: Digest,
-        is_free: &dyn Fn() -> bool,
-    ) -> Result<bool, StoreError>;
-
-    /// Removes all blobs of a session that is no more.
-    /// # Errors
-    /// If some could not be removed.
-    fn remove_blobs(&self, session: SessionId) -> Result<(), StoreError>;
-
-    /// Removes the blobs of all other sessions, and what interrupted puts left. For the start, before
-    /// the first put. A session that is damaged is live too: its blobs may be all that is left of it.
-    /// # Errors
-    /// If some could not be removed.
-    fn keep_blobs_of(&self, live: &HashSet<SessionId>) -> Result<(), StoreError>;
-
-    /// Visits the blobs of a session, in no order, until `visit` breaks.
-    /// # Errors
-    /// If they cannot be listed.
-    fn blobs_of(
-        &self,
-        session: SessionId,
-        visit: &mut dyn FnMut(StoredBlob) -> ControlFlow<()>,
-    ) -> Result<(), StoreError>;
-
-    /// Visits every blob, in no order, until `visit` breaks.
-    /// # Errors
-    /// If they cannot be listed.
-    fn blobs(&self, visit: &mut dyn FnMut(StoredBlob) -> ControlFlow<()>)
-    -> Result<(), StoreError>;
 
     /// All tokens, in no order.
     /// # Errors

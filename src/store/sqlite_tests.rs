@@ -11,6 +11,7 @@ use tempfile::TempDir;
 use uuid::Uuid;
 
 use super::*;
+use crate::board::Digest;
 use crate::board::{Frame, FrameError};
 
 pub(super) const ANNA: SessionId = SessionId(Uuid::from_u128(0xa));
