@@ -1,6 +1,6 @@
 //! A clock that a test moves, and a writer that a test holds: what tests of time and of batches share.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use std::path::Path;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -23,6 +23,15 @@ use crate::store::{SqliteOptions, SqliteStore, SyncLevel};
 pub(super) const BEGIN: i64 = 1_795_244_591_123;
 
 pub(super) const LONG: Duration = Duration::from_secs(60);
+
+/// Waits until something is so.
+pub(super) async fn until(what: &str, is_so: impl Fn() -> bool) {
+    let begin = Instant::now();
+    while !is_so() {
+        assert!(begin.elapsed() < LONG, "{what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
 
 /// A clock that stands still until it is moved.
 #[derive(Clone)]

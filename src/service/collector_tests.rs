@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use super::super::clock_tests::{Held, LONG, open};
+use super::super::clock_tests::{Held, LONG, open, until};
 use super::super::service_tests::*;
 use super::super::{At, Clock, Collection, ImageBytes, Options, Service, check};
 use super::*;
@@ -37,15 +37,6 @@ async fn purge(service: &Service) {
 fn file(dir: &Path, board: &Board, bytes: &[u8]) -> PathBuf {
     let digest = Digest::of(bytes).to_string();
     dir.join("blobs").join(board.id().to_string()).join(digest)
-}
-
-/// Waits until something is so.
-async fn until(what: &str, is_so: impl Fn() -> bool) {
-    let begin = Instant::now();
-    while !is_so() {
-        assert!(begin.elapsed() < LONG, "{what}");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
 }
 
 async fn is_shown(service: &Service, board: &Board, seq: Seq, bytes: &[u8]) -> bool {

@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use parking_lot::Condvar;
 use tokio::sync::watch;
 use uuid::Uuid;
 
@@ -29,6 +30,8 @@ pub(super) struct Cramped {
     /// How many of the next appends panic, and how many pieces of settling.
     pub(super) append_panics: AtomicUsize,
     pub(super) settle_panics: AtomicUsize,
+    /// What the images of whole sessions pass through.
+    pub(super) gate: Gate,
 }
 
 /// Panics as often as it is told to.
@@ -37,22 +40,47 @@ fn panic_if_told(times: &AtomicUsize) {
     assert!(told.is_err(), "it was told to panic");
 }
 
+/// What holds up whoever comes while it is closed.
+#[derive(Default)]
+pub(super) struct Gate {
+    is_closed: Mutex<bool>,
+    opened: Condvar,
+    /// How many came while it was closed.
+    pub(super) came: watch::Sender<usize>,
+}
+
+impl Gate {
+    pub(super) fn set_closed(&self, is_closed: bool) {
+        *self.is_closed.lock() = is_closed;
+        self.opened.notify_all();
+    }
+
+    fn pass(&self) {
+        let mut is_closed = self.is_closed.lock();
+        if *is_closed {
+            self.came.send_modify(|came| *came += 1);
+        }
+        while *is_closed {
+            self.opened.wait(&mut is_closed);
+        }
+    }
+}
+
 impl Cramped {
     /// A store with room for all.
     pub(super) fn in_dir(dir: &Path) -> Self {
         let (refused, pages_read) = (watch::Sender::new(0), AtomicUsize::new(0));
         let (append_panics, settle_panics) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        let (store, no_room_for) = (open(dir), Mutex::default());
-        let (settles, appends) = (true, AtomicUsize::new(0));
         Self {
-            appends,
-            store,
-            no_room_for,
+            appends: AtomicUsize::new(0),
+            store: open(dir),
+            no_room_for: Mutex::default(),
             refused,
             pages_read,
-            settles,
+            settles: true,
             append_panics,
             settle_panics,
+            gate: Gate::default(),
         }
     }
 
@@ -267,8 +295,14 @@ impl BlobStore for Cramped {
         self.store.blob(session, digest)
     }
 
-    fn link_blob(&self, from: SessionId, to: SessionId, digest: Digest) -> Result<(), StoreError> {
-        self.store.link_blob(from, to, digest)
+    fn link_blobs(
+        &self,
+        from: SessionId,
+        to: SessionId,
+        digests: &mut dyn Iterator<Item = Digest>,
+    ) -> Result<(), StoreError> {
+        self.gate.pass();
+        self.store.link_blobs(from, to, digests)
     }
 
     fn remove_blob(
@@ -280,12 +314,22 @@ impl BlobStore for Cramped {
         self.store.remove_blob(session, digest, is_free)
     }
 
-    fn remove_blobs(&self, session: SessionId) -> Result<(), StoreError> {
-        self.store.remove_blobs(session)
+    fn remove_blobs(&self, sessions: &[SessionId]) -> Result<(), StoreError> {
+        self.gate.pass();
+        self.store.remove_blobs(sessions)
     }
 
-    fn keep_blobs_of(&self, live: &HashSet<SessionId>) -> Result<(), StoreError> {
-        self.store.keep_blobs_of(live)
+    fn sweep_blobs(&self) -> Result<bool, StoreError> {
+        self.store.sweep_blobs()
+    }
+
+    fn clear_blobs(
+        &self,
+        live: &HashSet<SessionId>,
+        go_on: &dyn Fn() -> bool,
+    ) -> Result<(), StoreError> {
+        self.gate.pass();
+        self.store.clear_blobs(live, go_on)
     }
 
     fn blobs_of(

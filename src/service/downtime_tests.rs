@@ -40,7 +40,8 @@ async fn what_ended_while_the_server_was_down_is_a_commit_before_anything_is_ser
     assert_eq!(entry.work.as_deref(), Some(&Work::Lapsed { fence: Revision(2) }));
     assert_eq!(claim.revision(), Revision(3));
     assert!(service.published_here(&name("session")).unwrap().is_none());
-    assert_eq!(std::fs::read_dir(dir.path().join("blobs")).unwrap().count(), 0);
+    let homes = || std::fs::read_dir(dir.path().join("blobs")).unwrap().count();
+    until("its images stay", || homes() == 0).await;
     assert_eq!(board(&service, "later").revision(), Revision(1));
     assert_eq!(service.len(), 3);
     let before = all_published(&service);

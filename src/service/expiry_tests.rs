@@ -145,7 +145,7 @@ async fn a_session_goes_so_long_after_its_last_write_and_its_name_goes_on() {
     service.receipt(request("other", "{}"), vec![]).await.unwrap();
     assert_eq!((service.len(), service.list(None, "s", 9, |_, _| true).len()), (1, 0));
     let images = dir.path().join("blobs").join(made.board.id().to_string());
-    assert!(!images.exists());
+    until("its images stay", || !images.exists()).await;
 
     let again = service.receipt(request("s", "{}"), vec![]).await.unwrap();
     assert_eq!(again.board.revision(), Revision(7));

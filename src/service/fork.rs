@@ -4,13 +4,17 @@
 
 use std::sync::Arc;
 
+use tokio_util::sync::CancellationToken;
+
 use super::error::ServiceError;
+use super::holds::Hold;
 use super::job::{Order, WriterError};
 use super::past::blocking;
 use super::rebase::put_base;
+use super::staged::{Staged, discard};
 use super::{Keep, Reply, Service, new_session_id};
 use crate::board::{Board, Command, Extent, Rejected, SessionId, SessionName, Terms, Write};
-use crate::store::{Store, StoreError};
+use crate::store::StoreError;
 
 impl Service {
     /// Makes the session that the terms name, with a board to begin with. Their key is kept by the source
@@ -37,7 +41,6 @@ impl Service {
             let rejected = Rejected::SessionExists { session: terms.session };
             return Err(ServiceError::Rejected { rejected, revision: None });
         }
-        let turn = self.inner.bases.wait().await?;
         // From here on none of its images goes. One from before what is kept may have lost some.
         let hold = self.inner.holds.session(board.id());
         if let Some(Extent { session, oldest, .. }) = self.extent(&fork_of)?
@@ -46,19 +49,40 @@ impl Service {
         {
             return Err(ServiceError::Compacted { oldest });
         }
-        let (store, id) = (Arc::clone(&self.inner.store), new_session_id());
-        let source = fork_of.clone();
-        let staged = blocking(move || {
-            let _held = (hold, turn);
-            let forked = stage(&*store, id, &board, &source);
-            if forked.is_err() {
-                discard(&*store, id);
-            }
-            forked
-        });
-        let command = Command::Adopt { board: Arc::new(staged.await?), fork_of: Some(fork_of) };
+        let (staged, forked) = self.stage_fork(board, fork_of.clone(), hold).await?;
+        let command = Command::Adopt { board: Arc::new(forked), fork_of: Some(fork_of) };
         let order = Order { keep, keeps_in, ..Order::of(Write { terms, command }) };
-        self.adopt(id, order).await
+        self.adopt(staged.hand_over(), order).await
+    }
+
+    /// Stores what a fork begins with: its images, which may be many, in a turn of their own; then its base.
+    async fn stage_fork(
+        &self,
+        board: Arc<Board>,
+        source: SessionName,
+        hold: Hold,
+    ) -> Result<(Staged, Board), ServiceError> {
+        let has_images = board.images().next().is_some();
+        let turn = if has_images { Some(self.inner.links.wait().await?) } else { None };
+        let (store, orphans) = (Arc::clone(&self.inner.store), Arc::clone(&self.inner.orphans));
+        let stopping = self.inner.stopping.clone();
+        let linked = blocking(move || {
+            let _held = (hold, turn);
+            let staged = Staged::begin(store, orphans, new_session_id())?;
+            let forked = board.forked(staged.id());
+            if has_images {
+                link_images(&staged, board.id(), &forked, source, &stopping)?;
+            }
+            Ok((staged, forked))
+        });
+        let (staged, forked) = linked.await?;
+        let turn = self.inner.bases.wait().await?;
+        let put = blocking(move || {
+            let _turn = turn;
+            put_base(&**staged.store(), &forked)?;
+            Ok((staged, forked))
+        });
+        put.await
     }
 
     /// Gives a staged history its name; where that is refused, the history is forgotten.
@@ -82,9 +106,9 @@ impl Service {
             ),
         };
         if is_refused {
-            let store = Arc::clone(&self.inner.store);
+            let inner = Arc::clone(&self.inner);
             let discarded = blocking(move || {
-                discard(&*store, id);
+                discard(&*inner.store, &inner.orphans, id);
                 Ok(())
             });
             discarded.await?;
@@ -93,36 +117,25 @@ impl Service {
     }
 }
 
-/// Stores what a fork begins with.
-fn stage(
-    store: &dyn Store,
-    id: SessionId,
-    board: &Board,
-    source: &SessionName,
-) -> Result<Board, ServiceError> {
-    let forked = board.forked(id);
-    store.stage(id)?;
-    for (digest, _) in forked.images() {
-        store.link_blob(board.id(), id, *digest).map_err(|error| {
-            if !matches!(error, StoreError::BlobMissing { .. }) {
-                return error.into();
-            }
-            // It went with its session after this board was shown.
-            let rejected = Rejected::NoSession { session: source.clone() };
-            ServiceError::Rejected { rejected, revision: None }
-        })?;
-    }
-    put_base(store, &forked)?;
-    Ok(forked)
-}
-
-/// Forgets a history that is nobody's. What is left of it goes at the next start.
-pub(super) fn discard(store: &dyn Store, id: SessionId) {
-    for gone in [store.discard(id), store.remove_blobs(id)] {
-        if let Err(error) = gone {
-            tracing::warn!(session = %id, %error, "a history that is nobody's was left behind");
+/// Gives a fork the images of its source, unless the server ends meanwhile.
+fn link_images(
+    staged: &Staged,
+    from: SessionId,
+    forked: &Board,
+    source: SessionName,
+    stopping: &CancellationToken,
+) -> Result<(), ServiceError> {
+    let images = forked.images().map(|(sha256, _)| *sha256);
+    let mut images = images.take_while(|_| !stopping.is_cancelled());
+    staged.store().link_blobs(from, staged.id(), &mut images).map_err(|error| {
+        if !matches!(error, StoreError::BlobMissing { .. }) {
+            return error.into();
         }
-    }
+        // It went with its session after this board was shown.
+        let rejected = Rejected::NoSession { session: source };
+        ServiceError::Rejected { rejected, revision: None }
+    })?;
+    if stopping.is_cancelled() { Err(ServiceError::Stopping) } else { Ok(()) }
 }
 
 #[cfg(test)]

@@ -3,11 +3,15 @@
 use futures_util::FutureExt as _;
 use tempfile::TempDir;
 
-use super::super::clock_tests::{Held, keyed};
-use super::super::service_tests::{board, item, name, request, screenshot, start, stop, write_to};
-use super::super::{At, Published, Receipt};
+use super::super::clock_tests::{Held, LONG, keyed};
+use super::super::cramped_tests::Cramped;
+use super::super::service_tests::{
+    POLICY, board, item, name, request, screenshot, start, stop, write_to,
+};
+use super::super::{At, Clock, Published, Receipt};
 use super::*;
 use crate::board::{Condition, LogName, Revision, Seq};
+use crate::store::Store;
 
 fn terms(session: &str) -> Terms {
     let condition = Condition::default();
@@ -111,8 +115,9 @@ async fn a_name_takes_the_next_write_of_the_batch_after_an_adoption_that_failed(
     for _ in 0..5 {
         service.receipt(request("s", "{}"), Vec::new()).await.unwrap();
     }
-    let (id, store) = (new_session_id(), &*service.inner.store);
-    let forked = Arc::new(stage(store, id, &board(&service, "s"), &name("s")).unwrap());
+    let (source, hold) = (board(&service, "s"), service.inner.holds.session(new_session_id()));
+    let (staged, forked) = service.stage_fork(source, name("s"), hold).await.unwrap();
+    let (id, forked) = (staged.hand_over(), Arc::new(forked));
     let command = Command::Adopt { board: forked, fork_of: Some(name("s")) };
     // Its answer cannot be made.
     let write = keyed(write_to("f", command), "key", "fork");
@@ -129,6 +134,32 @@ async fn a_name_takes_the_next_write_of_the_batch_after_an_adoption_that_failed(
     let again = start(dir.path());
     assert_eq!(requests(&board(&again, "f")), ["{}"]);
     stop(again).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn forks_and_purges_do_not_wait_for_the_images_of_another_fork() {
+    let dir = TempDir::new().unwrap();
+    let store = Arc::new(Cramped::in_dir(dir.path()));
+    let service = Service::start(Arc::clone(&store) as Arc<dyn Store>, POLICY, Clock::system());
+    let service = service.unwrap();
+    for session in ["s", "t"] {
+        let (write, images) = screenshot(session, b"image".to_vec());
+        service.receipt(write, images).await.unwrap();
+    }
+    service.receipt(request("u", "{}"), Vec::new()).await.unwrap();
+    store.gate.set_closed(true);
+    let mut came = store.gate.came.subscribe();
+    let forking = {
+        let service = service.clone();
+        tokio::spawn(async move { fork(&service, "s", 1, "f").await })
+    };
+    tokio::time::timeout(LONG, came.changed()).await.expect("it links no images").unwrap();
+    service.purge(&name("t"), None).await.unwrap();
+    fork(&service, "u", 1, "g").await.unwrap();
+    assert!(!forking.is_finished());
+    store.gate.set_closed(false);
+    assert_eq!(forking.await.unwrap().unwrap().board.image_bytes(), 5);
+    stop(service).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

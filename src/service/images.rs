@@ -56,7 +56,11 @@ impl Service {
         let put = move || {
             images.iter().try_for_each(|image| store.put_blob(session, image.sha256, &image.bytes))
         };
-        match tokio::task::spawn_blocking(put).await.map_err(|_| ServiceError::Fault)? {
+        let put = tokio::task::spawn_blocking(put).await.map_err(|_| ServiceError::Fault)?;
+        if put.is_err() {
+            self.note_unstored(name, images_in);
+        }
+        match put {
             Ok(()) => Ok(Some((images_in, hold))),
             Err(StoreError::Poisoned) => {
                 Err(ServiceError::Poisoned { outcome_unknown: false }.into())

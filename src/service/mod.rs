@@ -34,6 +34,7 @@ mod pieces;
 mod postponed;
 mod qa;
 mod queue;
+mod reaper;
 mod rebase;
 mod recent;
 mod replay;
@@ -43,6 +44,7 @@ mod settler;
 mod signal;
 mod signing;
 mod snapshots;
+mod staged;
 mod staging;
 mod start;
 mod supervisor;
@@ -96,6 +98,7 @@ use loads::{Loading, Loads};
 use looks::Looks;
 use memory::Memory;
 use past::Past;
+use reaper::Orphans;
 use session::{Session, new_session_id};
 use staging::recall;
 use supervisor::{Supervised, Supervisor};
@@ -126,9 +129,12 @@ struct Inner {
     past: Past,
     /// A base is made one at a time.
     bases: Arc<turns::Turns>,
+    /// Who links the images of a fork.
+    links: turns::Turns,
     archives: Archives,
     holds: Arc<Holds>,
     looks: Arc<Looks>,
+    orphans: Arc<Orphans>,
     memory: Arc<Memory>,
     loads: Loads,
     thumbnails: Arc<Thumbnails>,
@@ -146,6 +152,7 @@ struct Tending {
     evictor: Supervised,
     loading: Loading,
     settler: Supervised,
+    reaper: Supervised,
 }
 
 /// What a write came to. It is durable, and visible to every later read.
@@ -314,7 +321,8 @@ impl Service {
     pub fn stop(&self) {
         self.inner.stopping.cancel();
         let Some(tending) = self.inner.tending.lock().take() else { return };
-        let Tending { keeper, collector, writer, waker, evictor, loading, settler } = tending;
+        let Tending { keeper, collector, writer, waker, evictor, loading, settler, reaper } =
+            tending;
         // Both send to the writer, which ends once all its senders are gone.
         keeper.stop();
         collector.stop();
@@ -325,6 +333,7 @@ impl Service {
         loading.stop();
         evictor.stop();
         settler.stop();
+        reaper.stop();
         if self.inner.supervisor.failed().is_cancelled() {
             // The panic may have left a transaction half done: the next start is as after a crash.
             return;

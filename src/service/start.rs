@@ -23,6 +23,7 @@ use super::looks::Looks;
 use super::memory::{Evictor, Memory};
 use super::past::Past;
 use super::postponed::Postponed;
+use super::reaper::{Orphans, Reaper};
 use super::retentions::Retentions;
 use super::session::Session;
 use super::settler::{Activity, Settler};
@@ -39,6 +40,10 @@ use crate::store::Store;
 
 /// How many forks and purges may wait for those before them.
 const BASES_WAITING_MAX: usize = 64;
+
+/// How many forks are given their images at once, and how many may wait for that.
+const LINKS_MAX: usize = 4;
+const LINKS_WAITING_MAX: usize = 64;
 
 /// How long the last revision of a deleted session's name is remembered.
 const TOMBSTONE_MS: i64 = 30 * 24 * 60 * 60 * 1000;
@@ -82,10 +87,9 @@ impl Service {
         let mut known = find(&*store, &directory, &memory, clock.now())?;
         if reads_only {
             known.deadlines = Deadlines::default();
-        } else {
-            store.keep_blobs_of(&known.live)?;
         }
-        let thumbnails = Arc::new(Thumbnails::new(thumbnails, &known.live));
+        let thumbnails = Arc::new(Thumbnails::new(thumbnails));
+        let orphans = Arc::new(Orphans::default());
         let retentions = Arc::new(known.retentions);
         let (jobs, queue) = sync_channel(QUEUE_WRITES_MAX);
         let bells = Arc::new(Bells::new());
@@ -111,7 +115,7 @@ impl Service {
             postponed: Postponed::default(),
             memory: Arc::clone(&memory),
             loads: loads.clone(),
-            thumbnails: Arc::clone(&thumbnails),
+            orphans: Arc::clone(&orphans),
             activity: Arc::clone(&activity),
             made: 0,
             warming: HashMap::new(),
@@ -147,6 +151,12 @@ impl Service {
             directory: Arc::clone(&directory),
             store: Arc::clone(&store),
         };
+        let reaper = Reaper {
+            orphans: Arc::clone(&orphans),
+            store: Arc::clone(&store),
+            thumbnails: Arc::clone(&thumbnails),
+            live: (!reads_only).then_some(known.live),
+        };
         let settler =
             Settler { directory: Arc::clone(&directory), store: Arc::clone(&store), activity };
         let tending = Tending {
@@ -157,6 +167,7 @@ impl Service {
             evictor: evictor.start(&supervisor)?,
             loading: loads.start(&supervisor)?,
             settler: settler.start(&supervisor)?,
+            reaper: reaper.start(&supervisor)?,
         };
         let inner = Inner {
             directory,
@@ -171,9 +182,11 @@ impl Service {
             recent_bytes,
             past: Past::new(),
             bases,
+            links: Turns::new(LINKS_MAX, LINKS_WAITING_MAX),
             archives: Archives::new(),
             holds,
             looks,
+            orphans,
             memory,
             loads,
             thumbnails,

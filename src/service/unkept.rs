@@ -40,21 +40,32 @@ impl Service {
             ),
         };
         match images_in {
+            // A put may have made its directory again after its images were removed.
+            Some(ImagesIn::Present(session)) if self.is_deleted(name, session) => {
+                self.inner.orphans.add(session);
+            }
             Some(ImagesIn::Present(session)) if is_refused => {
                 self.remove_unkept(name, session, images);
             }
             Some(ImagesIn::Present(_)) => self.inner.looks.after_refusal(name),
             // Nobody else will make this session. After a fault it may be there; the next start knows.
-            Some(ImagesIn::New(session)) if is_refused => {
-                let store = Arc::clone(&self.inner.store);
-                tokio::task::spawn_blocking(move || {
-                    if let Err(error) = store.remove_blobs(session) {
-                        tracing::warn!(%session, %error, "the images of a refused write were left behind");
-                    }
-                });
-            }
+            Some(ImagesIn::New(session)) if is_refused => self.inner.orphans.add(session),
             Some(ImagesIn::New(_)) | None => {}
         }
+    }
+
+    /// Lets images go that were stored before the one that could not be.
+    pub(super) fn note_unstored(&self, name: &SessionName, images_in: ImagesIn) {
+        match images_in {
+            ImagesIn::Present(_) => self.inner.looks.after_refusal(name),
+            ImagesIn::New(session) => self.inner.orphans.add(session),
+        }
+    }
+
+    /// Whether the name does not belong to this session any more. A damaged one is not deleted.
+    fn is_deleted(&self, name: &SessionName, id: SessionId) -> bool {
+        let Some(session) = self.inner.directory.get(name) else { return true };
+        !session.is_damaged() && (session.extent().session != id || !session.exists())
     }
 
     /// Removes images of a refused write at once, but those that the session has, or that another write brings too:

@@ -26,12 +26,12 @@ use super::loads::Loads;
 use super::memory::Memory;
 use super::postponed::Postponed;
 use super::qa::QaSession;
+use super::reaper::Orphans;
 use super::retentions::Retentions;
 use super::session::{Pin, Published, Weighed};
 use super::settler::Activity;
 use super::staging::{Staging, Verdict};
 use super::sweep::Cold;
-use super::thumbnails::Thumbnails;
 use super::waker::{Bells, Notice, WakeUp, memory_of};
 use crate::board::{Item, Moment, Nonce, Policy, Rejected, SessionId, SessionName, Timestamp};
 use crate::metrics;
@@ -75,7 +75,7 @@ pub(super) struct Writer {
     pub(super) postponed: Postponed,
     pub(super) memory: Arc<Memory>,
     pub(super) loads: Loads,
-    pub(super) thumbnails: Arc<Thumbnails>,
+    pub(super) orphans: Arc<Orphans>,
     /// What the settler sees of it.
     pub(super) activity: Arc<Activity>,
     /// How many sessions the batch that is being staged makes.
@@ -316,10 +316,7 @@ impl Writer {
             self.forget(damaged);
         }
         if let Some(session) = gone {
-            if let Err(error) = self.store.remove_blobs(session) {
-                tracing::warn!(%session, %error, "the images of a deleted session were left behind");
-            }
-            self.thumbnails.forget(session);
+            self.orphans.add(session);
         }
     }
 }
@@ -328,12 +325,10 @@ impl Writer {
     /// Forgets a damaged session, whose name has another history by now. Where that fails the next start does it.
     fn forget(&self, damaged: SessionId) {
         self.directory.identities().remove(damaged);
-        for gone in [self.store.forget(damaged), self.store.remove_blobs(damaged)] {
-            if let Err(error) = gone {
-                tracing::warn!(session = %damaged, %error, "a damaged session was left behind");
-            }
+        if let Err(error) = self.store.forget(damaged) {
+            tracing::warn!(session = %damaged, %error, "a damaged session was left behind");
         }
-        self.thumbnails.forget(damaged);
+        self.orphans.add(damaged);
     }
 }
 

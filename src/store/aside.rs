@@ -33,7 +33,11 @@ impl Aside {
         Self { dir: root.join(ASIDE), is_used: AtomicBool::new(false) }
     }
 
-    /// Removes what a crash left there.
+    pub(super) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Removes what is there.
     pub(super) fn clear(&self) -> Result<(), StoreError> {
         remove_home(&self.dir)
     }

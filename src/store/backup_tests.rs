@@ -73,7 +73,7 @@ fn a_copy_has_all_and_is_another_store() {
     assert!(!copy.signing_key().has_signed(b"x", &signed));
     // Both go on by themselves.
     copy.append(&[run(ANNA, 2, &["three"])]);
-    copy.remove_blobs(BERT).unwrap();
+    copy.remove_blobs(&[BERT]).unwrap();
     assert_eq!((stored(&store).len(), blobs(&store).len()), (4, 4));
 }
 
@@ -120,8 +120,8 @@ fn what_is_removed_while_a_copy_is_made_is_in_it() {
                 assert!(removing.remove_blob(ANNA, Digest::of(b"both"), &|| true).unwrap());
                 assert!(!removing.remove_blob(BERT, Digest::of(b"both"), &|| false).unwrap());
             }
-            1 => removing.remove_blobs(BERT).unwrap(),
-            2 => removing.remove_blobs(ANNA).unwrap(),
+            1 => removing.remove_blobs(&[BERT]).unwrap(),
+            2 => removing.remove_blobs(&[ANNA]).unwrap(),
             _ => {}
         }
         false
@@ -347,7 +347,7 @@ fn a_copy_to_look_at_is_gone_afterwards_also_after_a_crash() {
     fs::create_dir_all(data.join("checking").join("store").join("blobs")).unwrap();
     fs::create_dir(data.join("blobs").join("removed")).unwrap();
     let store = open(&data);
-    store.keep_blobs_of(&[ANNA, BERT].into()).unwrap();
+    store.clear_blobs(&[ANNA, BERT].into(), &|| true).unwrap();
     assert_eq!((names(&data), blobs(&store).len()), (left, 4));
     assert!(!data.join("blobs").join("removed").exists());
 }

@@ -3,7 +3,7 @@
 //! A put returns once file and names are synced. What stands under its final name is whole, but only a put
 //! that returned vouches for its durability; puts of one blob therefore take turns.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::ops::ControlFlow;
@@ -18,6 +18,8 @@ use uuid::Uuid;
 use super::aside::Aside;
 use super::condition::Condition;
 use super::disk::{FILE_MODE, Room, create_dir, sync_dir};
+use super::sync_point::SyncPoint;
+use super::trash::Trash;
 use super::turns::Turns;
 use super::{StoreError, StoredBlob};
 use crate::board::{Digest, SessionId};
@@ -32,9 +34,22 @@ pub(super) struct Blobs {
     pub(super) aside: Aside,
     room: Arc<Room>,
     condition: Arc<Condition>,
-    /// The sessions whose directory is durable under its name.
-    homes: Mutex<HashSet<SessionId>>,
+    /// What must be on disk before a blob is removed.
+    sync_point: Arc<SyncPoint>,
+    trash: Trash,
+    /// The directories that were made or found durable in this run.
+    homes: Mutex<HashMap<SessionId, Home>>,
+    /// Who makes one.
+    pub(super) making: Turns<SessionId>,
     turns: Turns<(SessionId, Digest)>,
+}
+
+/// A session's directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Home {
+    Making,
+    /// It is durable under its name.
+    Durable,
 }
 
 impl Blobs {
@@ -47,17 +62,26 @@ impl Blobs {
         dir: &Path,
         room: Arc<Room>,
         condition: Arc<Condition>,
+        sync_point: Arc<SyncPoint>,
     ) -> Result<Self, StoreError> {
-        let blobs = Self::at(dir, room, condition);
+        let blobs = Self::at(dir, room, condition, sync_point);
         create_dir(&blobs.root)?;
+        // A crash may have come while a copy was made.
+        blobs.trash.take(blobs.aside.dir())?;
         Ok(blobs)
     }
 
     /// Where they are, or would be.
-    pub(super) fn at(dir: &Path, room: Arc<Room>, condition: Arc<Condition>) -> Self {
+    pub(super) fn at(
+        dir: &Path,
+        room: Arc<Room>,
+        condition: Arc<Condition>,
+        sync_point: Arc<SyncPoint>,
+    ) -> Self {
         let root = dir.join("blobs");
-        let (aside, homes) = (Aside::in_root(&root), Mutex::default());
-        Self { root, aside, room, condition, homes, turns: Turns::default() }
+        let (aside, trash) = (Aside::in_root(&root), Trash::in_root(&root));
+        let (homes, making, turns) = (Mutex::default(), Turns::default(), Turns::default());
+        Self { root, aside, room, condition, sync_point, trash, homes, making, turns }
     }
 
     pub(super) fn put(
@@ -74,13 +98,20 @@ impl Blobs {
         &self,
         from: SessionId,
         to: SessionId,
-        digest: Digest,
+        digests: &mut dyn Iterator<Item = Digest>,
     ) -> Result<(), StoreError> {
-        self.once(to, digest, |path| {
-            // A file system without links, a file with too many, a damaged file in the way: copy.
-            fs::hard_link(self.path(from, digest), path)
-                .or_else(|_| self.write(path, &self.read(from, digest)?))
-        })
+        let mut is_one_there = false;
+        for digest in digests {
+            let _turn = self.turns.take((to, digest));
+            self.make(to, digest, |path| {
+                // A file system without links, a file with too many, a damaged file in the way: copy.
+                fs::hard_link(self.path(from, digest), path)
+                    .or_else(|_| self.write(path, &self.read(from, digest)?))
+            })?;
+            is_one_there = true;
+        }
+        // A put that comes between finds the link, and syncs its name itself.
+        if is_one_there { self.sync_home(to) } else { Ok(()) }
     }
 
     pub(super) fn read(&self, session: SessionId, digest: Digest) -> Result<Vec<u8>, StoreError> {
@@ -112,6 +143,8 @@ impl Blobs {
         if self.condition.is_poisoned() {
             return Err(StoreError::Poisoned);
         }
+        // That it is free may follow from a commit which a power cut would undo.
+        self.poisoning(self.sync_point.reach())?;
         let path = self.path(session, digest);
         if self.aside.takes_one(session, digest, &path) {
             return Ok(true);
@@ -124,22 +157,60 @@ impl Blobs {
         }
     }
 
-    pub(super) fn remove(&self, session: SessionId) -> Result<(), StoreError> {
-        let home = self.home(session);
-        if !self.aside.takes_home(session, &home) {
-            remove_home(&home)?;
+    /// Puts the blobs of sessions out of sight, in one step each.
+    pub(super) fn remove(&self, sessions: &[SessionId]) -> Result<(), StoreError> {
+        // Their deletions could be undone by a power cut until then.
+        self.poisoning(self.sync_point.reach())?;
+        let mut removed = Ok(());
+        for session in sessions {
+            let home = self.home(*session);
+            if !self.aside.takes_home(*session, &home) {
+                removed = removed.and(self.trash.take(&home));
+            }
+            self.homes.lock().remove(session);
         }
-        self.homes.lock().remove(&session);
+        removed
+    }
+
+    pub(super) fn sweep(&self) -> Result<bool, StoreError> {
+        self.trash.sweep()
+    }
+
+    pub(super) fn clear(
+        &self,
+        live: &HashSet<SessionId>,
+        go_on: &dyn Fn() -> bool,
+    ) -> Result<(), StoreError> {
+        // That a session is not live may follow from a commit which the last run did not sync.
+        self.poisoning(self.sync_point.reach())?;
+        for home in list(&self.root)? {
+            if !go_on() {
+                break;
+            }
+            let Some(session) = session_of(&home) else { continue };
+            if live.contains(&session) {
+                self.remove_temporaries(session)?;
+            } else if !self.homes.lock().contains_key(&session) {
+                self.trash.take(&home)?;
+            }
+        }
         Ok(())
     }
 
-    pub(super) fn keep(&self, live: &HashSet<SessionId>) -> Result<(), StoreError> {
-        self.aside.clear()?;
-        for home in list(&self.root)? {
-            match session_of(&home) {
-                Some(session) if live.contains(&session) => remove_temporaries(&home)?,
-                Some(_) => remove_home(&home)?,
-                None => {}
+    /// Removes what interrupted puts left.
+    fn remove_temporaries(&self, session: SessionId) -> Result<(), StoreError> {
+        for path in list(&self.home(session))? {
+            let is_temporary = path.extension().is_some_and(|end| end == TEMPORARY);
+            let Some(digest) = digest_of(&path.with_extension("")).filter(|_| is_temporary) else {
+                continue;
+            };
+            // One that is being written is moved to its place before this turn comes.
+            let _turn = self.turns.take((session, digest));
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(StoreError::io(&path)(error));
+                }
+                Ok(()) | Err(_) => {}
             }
         }
         Ok(())
@@ -191,18 +262,28 @@ impl Blobs {
         make: impl FnOnce(&Path) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let _turn = self.turns.take((session, digest));
+        self.make(session, digest, make)?;
+        // Also of a blob that was there: its maker may have died before this.
+        self.sync_home(session)
+    }
+
+    /// Makes a blob unless it is whole already; its name may not be durable.
+    fn make(
+        &self,
+        session: SessionId,
+        digest: Digest,
+        make: impl FnOnce(&Path) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
         if self.condition.is_poisoned() {
             return Err(StoreError::Poisoned);
         }
         self.make_home(session)?;
-        let path = self.path(session, digest);
         match self.read(session, digest) {
-            Ok(_) => {}
-            Err(StoreError::BlobMissing { .. } | StoreError::BlobDamaged { .. }) => make(&path)?,
-            Err(error) => return Err(error),
+            Err(StoreError::BlobMissing { .. } | StoreError::BlobDamaged { .. }) => {
+                make(&self.path(session, digest))
+            }
+            found => found.map(drop),
         }
-        // Also of a blob that was there: its maker may have died before this.
-        self.poisoning(sync_dir(&self.home(session)))
     }
 
     /// Writes a new file and moves it into place. A failed sync may be tried again: with another file.
@@ -220,12 +301,28 @@ impl Blobs {
     }
 
     fn make_home(&self, session: SessionId) -> Result<(), StoreError> {
-        let mut homes = self.homes.lock();
-        if !homes.contains(&session) {
-            self.poisoning(create_dir(&self.home(session)))?;
-            homes.insert(session);
+        let is_durable = || self.homes.lock().get(&session) == Some(&Home::Durable);
+        if is_durable() {
+            return Ok(());
         }
-        Ok(())
+        // A turn each: nobody waits for the sync of another session's.
+        let _turn = self.making.take(session);
+        if is_durable() {
+            return Ok(());
+        }
+        // Noted before it is there, or it would be taken for one that an earlier run left.
+        self.homes.lock().insert(session, Home::Making);
+        let made = self.poisoning(create_dir(&self.home(session)));
+        let mut homes = self.homes.lock();
+        match &made {
+            Ok(()) => homes.insert(session, Home::Durable),
+            Err(_) => homes.remove(&session),
+        };
+        made
+    }
+
+    fn sync_home(&self, session: SessionId) -> Result<(), StoreError> {
+        self.poisoning(sync_dir(&self.home(session)))
     }
 
     /// Another sync after a failed one may succeed without having written anything: there is none.
@@ -278,15 +375,6 @@ pub(super) fn remove_home(home: &Path) -> Result<(), StoreError> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(StoreError::io(home)(error)),
         Ok(()) | Err(_) => Ok(()),
     }
-}
-
-fn remove_temporaries(home: &Path) -> Result<(), StoreError> {
-    for path in list(home)? {
-        if path.extension().is_some_and(|end| end == TEMPORARY) {
-            fs::remove_file(&path).map_err(StoreError::io(&path))?;
-        }
-    }
-    Ok(())
 }
 
 pub(super) fn session_of(home: &Path) -> Option<SessionId> {

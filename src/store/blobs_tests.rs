@@ -7,7 +7,7 @@ use std::sync::Barrier;
 
 use tempfile::TempDir;
 
-use super::sqlite_tests::{ANNA, BERT, open};
+use super::sqlite_tests::{ANNA, BERT, OPTIONS, open, run};
 use super::*;
 use crate::board::Digest;
 
@@ -27,6 +27,24 @@ fn listed(store: &SqliteStore) -> Vec<(SessionId, Digest, u64)> {
     store.blobs(visit).unwrap();
     listed.sort_unstable();
     listed
+}
+
+fn link(
+    store: &SqliteStore,
+    from: SessionId,
+    to: SessionId,
+    digest: Digest,
+) -> Result<(), StoreError> {
+    store.link_blobs(from, to, &mut [digest].into_iter())
+}
+
+/// What is in the directory of all blobs.
+fn homes(dir: &TempDir) -> usize {
+    fs::read_dir(dir.path().join("blobs")).unwrap().count()
+}
+
+fn sweep(store: &SqliteStore) {
+    while store.sweep_blobs().unwrap() {}
 }
 
 #[test]
@@ -59,7 +77,7 @@ fn a_missing_blob_is_not_a_damaged_one() {
     assert!(missing(ANNA));
     store.put_blob(ANNA, digest, IMAGE).unwrap();
     assert!(missing(BERT), "a blob is one session's");
-    let linked = store.link_blob(BERT, SessionId(uuid::Uuid::from_u128(0xc)), digest);
+    let linked = link(&store, BERT, SessionId(uuid::Uuid::from_u128(0xc)), digest);
     assert!(matches!(linked, Err(StoreError::BlobMissing { .. })));
 }
 
@@ -105,13 +123,13 @@ fn a_link_outlives_the_session_it_came_from() {
     let digest = Digest::of(IMAGE);
     let store = open(dir.path());
     store.put_blob(ANNA, digest, IMAGE).unwrap();
-    store.link_blob(ANNA, BERT, digest).unwrap();
-    store.link_blob(ANNA, BERT, digest).unwrap();
-    store.remove_blobs(ANNA).unwrap();
-    store.remove_blobs(ANNA).unwrap();
+    link(&store, ANNA, BERT, digest).unwrap();
+    link(&store, ANNA, BERT, digest).unwrap();
+    store.remove_blobs(&[ANNA]).unwrap();
+    store.remove_blobs(&[ANNA]).unwrap();
     assert_eq!(listed(&store), [(BERT, digest, 8)]);
     assert_eq!(store.blob(BERT, digest).unwrap(), IMAGE);
-    store.link_blob(ANNA, BERT, digest).unwrap();
+    link(&store, ANNA, BERT, digest).unwrap();
 }
 
 #[test]
@@ -122,14 +140,14 @@ fn a_damaged_file_in_the_way_of_a_link_is_replaced() {
     store.put_blob(ANNA, digest, IMAGE).unwrap();
     store.put_blob(BERT, digest, IMAGE).unwrap();
     fs::write(path(&dir, BERT, digest), b"not it").unwrap();
-    store.link_blob(ANNA, BERT, digest).unwrap();
+    link(&store, ANNA, BERT, digest).unwrap();
     assert_eq!(store.blob(BERT, digest).unwrap(), IMAGE);
 }
 
 #[test]
-fn a_start_keeps_the_blobs_of_the_living_and_nothing_half_written() {
+fn what_an_earlier_run_left_goes_while_others_put() {
     let dir = TempDir::new().unwrap();
-    let digest = Digest::of(IMAGE);
+    let (digest, cara) = (Digest::of(IMAGE), SessionId(uuid::Uuid::from_u128(0xc)));
     let store = open(dir.path());
     store.put_blob(ANNA, digest, IMAGE).unwrap();
     store.put_blob(BERT, digest, IMAGE).unwrap();
@@ -140,10 +158,88 @@ fn a_start_keeps_the_blobs_of_the_living_and_nothing_half_written() {
     fs::create_dir(&foreign).unwrap();
 
     let store = open(dir.path());
-    store.keep_blobs_of(&HashSet::from([ANNA])).unwrap();
-    assert_eq!(listed(&store), [(ANNA, digest, 8)]);
+    store.put_blob(cara, digest, IMAGE).unwrap();
+    store.clear_blobs(&HashSet::from([ANNA]), &|| false).unwrap();
+    assert_eq!(listed(&store).len(), 3, "it was told to stop");
+    store.clear_blobs(&HashSet::from([ANNA]), &|| true).unwrap();
+    assert_eq!(listed(&store), [(ANNA, digest, 8), (cara, digest, 8)]);
     assert!(!temporary.exists());
     assert!(foreign.exists());
+    sweep(&store);
+    assert_eq!(homes(&dir), 3);
     store.put_blob(BERT, digest, IMAGE).unwrap();
     assert_eq!(store.blob(BERT, digest).unwrap(), IMAGE);
+}
+
+#[test]
+fn many_blobs_are_out_of_sight_at_once_and_go_in_pieces() {
+    const FILES: usize = 2_500;
+    let dir = TempDir::new().unwrap();
+    let store = open(dir.path());
+    let home = dir.path().join("blobs").join(ANNA.to_string());
+    fs::create_dir(&home).unwrap();
+    for n in 0..FILES {
+        fs::write(home.join(n.to_string()), b"").unwrap();
+    }
+    store.remove_blobs(&[BERT, ANNA]).unwrap();
+    assert!(!home.exists());
+    let left = || {
+        let kept = fs::read_dir(dir.path().join("blobs/trash")).into_iter().flatten();
+        kept.map(|home| fs::read_dir(home.unwrap().path()).unwrap().count()).sum::<usize>()
+    };
+    assert_eq!(left(), FILES);
+    assert!(store.sweep_blobs().unwrap());
+    assert_eq!(left(), FILES - 1_000);
+    // A crash comes; another one came while a copy was made.
+    drop(store);
+    let aside = dir.path().join("blobs/removed").join(BERT.to_string());
+    fs::create_dir_all(&aside).unwrap();
+    fs::write(aside.join("image"), b"").unwrap();
+    sweep(&open(dir.path()));
+    assert_eq!(homes(&dir), 0);
+}
+
+/// The log cannot be synced by its name while it has another one.
+#[test]
+fn blobs_go_only_once_it_is_on_disk_that_nobody_needs_them() {
+    for sync in [SyncLevel::Normal, SyncLevel::Full] {
+        let dir = TempDir::new().unwrap();
+        let store = SqliteStore::open(dir.path(), SqliteOptions { sync, ..OPTIONS }).unwrap();
+        let digest = Digest::of(IMAGE);
+        let (log, elsewhere) = (dir.path().join("blackboard.db-wal"), dir.path().join("elsewhere"));
+        let remove = |session| {
+            store.remove_blob(session, digest, &|| true).is_ok()
+                && store.remove_blobs(&[session]).is_ok()
+        };
+        for session in [ANNA, BERT] {
+            store.put_blob(session, digest, IMAGE).unwrap();
+            assert_eq!(
+                store.append(&[run(session, 0, &["created", "deleted"])]),
+                [Outcome::Appended]
+            );
+        }
+        // As a start does: what the last run left is synced once.
+        store.clear_blobs(&HashSet::from([ANNA, BERT]), &|| true).unwrap();
+        let last = run(ANNA, 2, &["deleted again"]);
+        assert_eq!(store.append(&[last]), [Outcome::Appended]);
+        fs::rename(&log, &elsewhere).unwrap();
+        let is_synced = sync == SyncLevel::Full;
+        assert_eq!(store.remove_blobs(&[BERT]).is_ok(), is_synced);
+        assert_eq!(remove(ANNA), is_synced);
+        assert_eq!(listed(&store).len(), if is_synced { 0 } else { 2 }, "{sync:?}");
+        fs::rename(&elsewhere, &log).unwrap();
+        assert!(remove(ANNA) && remove(BERT));
+        assert_eq!(listed(&store), []);
+    }
+}
+
+#[test]
+fn the_first_blob_of_a_session_waits_for_no_other_session() {
+    let dir = TempDir::new().unwrap();
+    let (store, digest) = (open(dir.path()), Digest::of(IMAGE));
+    // As long as a sync of the directory takes.
+    let making = store.blobs.making.take(ANNA);
+    store.put_blob(BERT, digest, IMAGE).unwrap();
+    drop(making);
+    store.put_blob(ANNA, digest, IMAGE).unwrap();
 }

@@ -2,11 +2,13 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode};
 
 use super::StoreError;
+use super::sync_point::SyncPoint;
 use crate::metrics;
 
 /// An idle moment is used for a checkpoint from here on: two syncs for less would cost more than they save.
@@ -37,7 +39,7 @@ const SHRINK_TIME_MAX: Duration = Duration::from_millis(10);
 const PAGE_BYTES: u64 = 4096;
 
 /// What SQLite calls the sync level at which each commit is synced.
-const SYNCHRONOUS_FULL: i64 = 2;
+pub(super) const SYNCHRONOUS_FULL: i64 = 2;
 
 /// What a transaction writes besides its frames: part of a page at either end, and a page above them.
 const TRANSACTION_WAL_BYTES: u64 = 3 * PAGE_BYTES;
@@ -60,6 +62,7 @@ pub(super) enum Failure {
 #[derive(Debug)]
 pub(super) struct Database {
     connection: Connection,
+    sync_point: Arc<SyncPoint>,
     /// How much the write-ahead log has grown since the last checkpoint, roughly.
     wal_bytes: u64,
     /// How much of it was left then, since somebody read.
@@ -92,8 +95,10 @@ pub(super) fn move_log(connection: &Connection, pragma: &str) -> rusqlite::Resul
 impl Database {
     pub(super) fn open(connection: Connection, path: &Path) -> Result<Self, StoreError> {
         connection.busy_timeout(BUSY)?;
+        let sync_point = Arc::new(SyncPoint::of(&connection, path)?);
         let mut database = Self {
             connection,
+            sync_point,
             wal_bytes: fs::metadata(path.with_extension("db-wal")).map_or(0, |wal| wal.len()),
             left_bytes: 0,
             moved_beside: None,
@@ -101,6 +106,11 @@ impl Database {
         };
         database.settle_what_was_left()?;
         Ok(database)
+    }
+
+    /// Up to where the log is synced.
+    pub(super) fn sync_point(&self) -> Arc<SyncPoint> {
+        Arc::clone(&self.sync_point)
     }
 
     /// For reading at the start.
@@ -137,6 +147,7 @@ impl Database {
             let written = write(&self.connection)?;
             let begun = Instant::now();
             self.execute("COMMIT")?;
+            self.sync_point.note_committed();
             metrics::SYNC_TIMES.observe(begun.elapsed());
             Ok(written)
         });

@@ -41,7 +41,9 @@ mod snapshots;
 mod sqlite;
 mod stored;
 mod summaries;
+mod sync_point;
 mod tokens;
+mod trash;
 mod turns;
 mod wal;
 

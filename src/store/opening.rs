@@ -17,6 +17,7 @@ use super::lock::Lock;
 use super::reading::Readers;
 use super::schema::Source;
 use super::sqlite::DATABASE;
+use super::sync_point::SyncPoint;
 use super::turns::Turns;
 use super::wal::{self, End};
 use super::{SigningKey, SqliteOptions, SqliteStore, StoreError, SyncLevel, backup, epoch, schema};
@@ -75,10 +76,11 @@ impl SqliteStore {
         let histories = Arc::new(RwLock::new(histories));
         let condition = Arc::new(Condition::new());
         let room = Arc::new(Room { dir: dir.to_owned(), free_bytes_min: 0 });
+        let sync_point = Arc::new(SyncPoint::of(&connection, &path)?);
         Ok(Self {
             epoch: epoch::stored(&connection)?,
             signing_key: SigningKey::unkept()?,
-            blobs: Blobs::at(dir, Arc::clone(&room), Arc::clone(&condition)),
+            blobs: Blobs::at(dir, Arc::clone(&room), Arc::clone(&condition), sync_point),
             readers: Arc::new(Readers::new(source.clone(), Arc::clone(&histories))),
             histories,
             journal: Mutex::new(None),
@@ -132,7 +134,12 @@ impl SqliteStore {
         Ok(Self {
             epoch,
             signing_key,
-            blobs: Blobs::open(dir, Arc::clone(&room), Arc::clone(&condition))?,
+            blobs: Blobs::open(
+                dir,
+                Arc::clone(&room),
+                Arc::clone(&condition),
+                journal.database.sync_point(),
+            )?,
             readers: Arc::new(Readers::new(source.clone(), Arc::clone(&histories))),
             histories,
             journal: Mutex::new(Some(journal)),

@@ -3,8 +3,6 @@
 //! One connection writes, under one lock; others read beside it, and find their rows without that lock. After a failed write or sync there
 //! is no second try: the store is poisoned, and the next start reads from the disk what became of it.
 
-use std::collections::HashSet;
-use std::io::Read;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,10 +19,10 @@ use super::reading::{self, Readers};
 use super::schema::Source;
 use super::turns::Turns;
 use super::{
-    BlobStore, Copied, FileBytes, Health, IsOver, Outcome, PageMax, Pin, Record, Run, SigningKey,
-    Store, StoreError, Stored, StoredBlob, StoredSession, SummaryRow, TokenRow, summaries, tokens,
+    Copied, FileBytes, Health, IsOver, Outcome, PageMax, Pin, Record, Run, SigningKey, Store,
+    StoreError, Stored, StoredSession, SummaryRow, TokenRow, summaries, tokens,
 };
-use crate::board::{Digest, Epoch, Revision, SessionId};
+use crate::board::{Epoch, Revision, SessionId};
 use parking_lot::{Mutex, RwLock};
 use rusqlite::Connection;
 
@@ -337,64 +335,5 @@ impl Store for SqliteStore {
             return Err(StoreError::Poisoned);
         }
         journal.take().map_or(Ok(()), Journal::close)
-    }
-}
-
-impl BlobStore for SqliteStore {
-    fn put_blob(&self, session: SessionId, digest: Digest, bytes: &[u8]) -> Result<(), StoreError> {
-        self.may_change()?;
-        self.blobs.put(session, digest, bytes)
-    }
-
-    fn blob(&self, session: SessionId, digest: Digest) -> Result<Vec<u8>, StoreError> {
-        self.blobs.read(session, digest)
-    }
-
-    fn open_blob(
-        &self,
-        session: SessionId,
-        digest: Digest,
-    ) -> Result<Box<dyn Read + Send>, StoreError> {
-        Ok(Box::new(self.blobs.open_one(session, digest)?))
-    }
-
-    fn link_blob(&self, from: SessionId, to: SessionId, digest: Digest) -> Result<(), StoreError> {
-        self.may_change()?;
-        self.blobs.link(from, to, digest)
-    }
-
-    fn remove_blob(
-        &self,
-        session: SessionId,
-        digest: Digest,
-        is_free: &dyn Fn() -> bool,
-    ) -> Result<bool, StoreError> {
-        self.may_change()?;
-        self.blobs.remove_one(session, digest, is_free)
-    }
-
-    fn remove_blobs(&self, session: SessionId) -> Result<(), StoreError> {
-        self.may_change()?;
-        self.blobs.remove(session)
-    }
-
-    fn keep_blobs_of(&self, live: &HashSet<SessionId>) -> Result<(), StoreError> {
-        self.may_change()?;
-        self.blobs.keep(live)
-    }
-
-    fn blobs_of(
-        &self,
-        session: SessionId,
-        visit: &mut dyn FnMut(StoredBlob) -> ControlFlow<()>,
-    ) -> Result<(), StoreError> {
-        self.blobs.visit_home(session, visit).map(drop)
-    }
-
-    fn blobs(
-        &self,
-        visit: &mut dyn FnMut(StoredBlob) -> ControlFlow<()>,
-    ) -> Result<(), StoreError> {
-        self.blobs.visit(visit)
     }
 }

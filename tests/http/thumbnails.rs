@@ -3,13 +3,14 @@
 use std::fs;
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use image::{DynamicImage, GenericImageView as _, ImageFormat, Rgb, RgbImage};
 use reqwest::Method;
 use serde_json::json;
 
 use crate::answer::{Answer, ask};
-use crate::harness::{Board, Server};
+use crate::harness::{Board, DEADLINE, Server};
 use crate::images::{data_url, noise, png};
 
 /// A picture with edges and slopes, in one of the kinds.
@@ -44,7 +45,8 @@ fn size(answer: &Answer) -> (u32, u32) {
 
 fn cached(data: &Path) -> Vec<PathBuf> {
     let homes = fs::read_dir(data.join("cache/thumbnails")).into_iter().flatten();
-    let files = homes.flat_map(|home| fs::read_dir(home.unwrap().path()).unwrap());
+    // A directory may go meanwhile.
+    let files = homes.flat_map(|home| fs::read_dir(home.unwrap().path()).into_iter().flatten());
     files.map(|file| file.unwrap().path()).collect()
 }
 
@@ -153,7 +155,12 @@ async fn thumbnails_go_with_their_session_and_are_no_part_of_what_is_stored() {
     }
     assert_eq!(cached(&server.data()).len(), 4);
     server.board("a").delete("").await.is(200);
-    assert_eq!(cached(&server.data()).len(), 2);
+    // Nobody waits for them to go.
+    let begin = Instant::now();
+    while cached(&server.data()).len() != 2 {
+        assert!(begin.elapsed() < DEADLINE, "{:?}", cached(&server.data()));
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
     let board = server.board("a");
     board.get("screenshots/1/image?max_px=100").await.problem(404, "session-not-found");
     assert!(server.stop().success());

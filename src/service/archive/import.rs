@@ -6,7 +6,6 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::runtime::Handle;
 use tokio::sync::mpsc::{self, Receiver, Sender};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -16,9 +15,9 @@ use crate::board::{
     Board, COMMIT_BYTES_MAX, Command, Frame, Rejected, Revision, SessionId, SessionName, Terms,
     Timestamp, Write,
 };
-use crate::service::fork::discard;
 use crate::service::job::Order;
 use crate::service::rebase::put_base;
+use crate::service::staged::Staged;
 use crate::service::turns::Turn;
 use crate::service::{Keep, Reply, Service, ServiceError, new_session_id};
 use crate::store::{Outcome, Run, Store, StoreError};
@@ -85,11 +84,12 @@ impl Service {
         };
         // It may have come while this one waited.
         self.has_none(name)?;
-        let (store, now) = (Arc::clone(&self.inner.store), self.inner.clock.now());
+        let (store, orphans) = (Arc::clone(&self.inner.store), Arc::clone(&self.inner.orphans));
+        let now = self.inner.clock.now();
         let (pieces, received) = mpsc::channel(WAITING_MAX);
         let stopping = self.inner.stopping.clone();
         let reader = move || {
-            let staged = Staged::begin(store, new_session_id())?;
+            let staged = Staged::begin(store, orphans, new_session_id()).map_err(told)?;
             read(staged, now, received, &stopping, turn)
         };
         let reading = tokio::task::spawn_blocking(reader);
@@ -112,13 +112,13 @@ impl Service {
             return Ok(Reply::Before(answer));
         }
         let Imported { staged, board, bytes, turn } = imported;
-        let (service, id) = (self.clone(), staged.id);
+        let service = self.clone();
         let command = Command::Adopt { board: Arc::new(board), fork_of: None };
         // It comes to its end even where nobody waits for it any more, so that what is refused is forgotten.
         let adopting = tokio::spawn(async move {
             let _turn = turn;
             // From here on the writer knows whose it is.
-            staged.hand_over();
+            let id = staged.hand_over();
             let write = Write { terms, command };
             let order = Order { keep, staged_bytes: bytes, ..Order::of(write) };
             service.adopt(id, order).await
@@ -135,50 +135,6 @@ impl Service {
         };
         let rejected = Rejected::SessionExists { session: name.clone() };
         Err(ServiceError::Rejected { rejected, revision: Some(extent.revision) })
-    }
-}
-
-/// A staged history, which is forgotten with this unless somebody has it.
-struct Staged {
-    store: Arc<dyn Store>,
-    id: SessionId,
-    is_nobodys: bool,
-}
-
-impl std::fmt::Debug for Staged {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Staged").field("id", &self.id).finish_non_exhaustive()
-    }
-}
-
-impl Staged {
-    fn begin(store: Arc<dyn Store>, id: SessionId) -> Result<Self, ServiceError> {
-        store.stage(id).map_err(told)?;
-        Ok(Self { store, id, is_nobodys: true })
-    }
-
-    /// Somebody else gives it to whom it belongs, or forgets it.
-    fn hand_over(mut self) {
-        self.is_nobodys = false;
-    }
-
-    /// Forgets it, on a thread that may block.
-    fn forget(mut self) {
-        self.is_nobodys = false;
-        discard(&*self.store, self.id);
-    }
-}
-
-impl Drop for Staged {
-    fn drop(&mut self) {
-        if !self.is_nobodys {
-            return;
-        }
-        let (store, id) = (Arc::clone(&self.store), self.id);
-        match Handle::try_current() {
-            Ok(runtime) => drop(runtime.spawn_blocking(move || discard(&*store, id))),
-            Err(_) => discard(&*store, id),
-        }
     }
 }
 
@@ -201,9 +157,9 @@ fn read(
     stopping: &CancellationToken,
     turn: Turn,
 ) -> Result<Imported, ServiceError> {
-    let reader = ArchiveReader::new(staged.id, now);
+    let reader = ArchiveReader::new(staged.id(), now);
     let mut lines = Lines { reader, stopping, line: Vec::new(), count: 0, worked: Duration::ZERO };
-    let mut runs = Runs::of(Arc::clone(&staged.store), staged.id);
+    let mut runs = Runs::of(Arc::clone(staged.store()), staged.id());
     let read = lines.take_all(&mut pieces, &mut runs).and_then(|()| runs.flush());
     // Whoever pushes is told at once.
     drop(pieces);

@@ -11,6 +11,7 @@ use std::io::{self, Write as _};
 use std::num::NonZeroU32;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
@@ -40,7 +41,8 @@ pub(super) struct Cache {
     root: PathBuf,
     bytes_max: u64,
     free_bytes_min: u64,
-    index: Mutex<Index>,
+    /// Nothing before its first use: reading the directory takes a step for each file.
+    index: OnceLock<Mutex<Index>>,
     /// The next temporary file's number.
     next: AtomicU64,
 }
@@ -85,29 +87,35 @@ impl Index {
 }
 
 impl Cache {
-    /// What an earlier run left in that directory; nothing of it if there is anything that is not ours.
-    pub(super) fn open(root: PathBuf, bytes_max: u64, free_bytes_min: u64) -> Self {
-        let index = found(&root).unwrap_or_else(|error| {
-            if error.kind() != io::ErrorKind::NotFound {
-                tracing::warn!(cache = %root.display(), %error, "the thumbnails are thrown away");
-                remove_all(&root);
-            }
-            Index::default()
-        });
-        let next = AtomicU64::new(0);
-        Self { root, bytes_max, free_bytes_min, index: Mutex::new(index), next }
+    /// A cache in that directory, which is not looked at yet.
+    pub(super) fn in_dir(root: PathBuf, bytes_max: u64, free_bytes_min: u64) -> Self {
+        Self { root, bytes_max, free_bytes_min, index: OnceLock::new(), next: AtomicU64::new(0) }
     }
 
-    /// Removes what is of other sessions than these.
+    /// What is there, what an earlier run left included; nothing of that if there is anything that is not ours.
+    fn index(&self) -> &Mutex<Index> {
+        self.index.get_or_init(|| {
+            let index = found(&self.root).unwrap_or_else(|error| {
+                if error.kind() != io::ErrorKind::NotFound {
+                    tracing::warn!(cache = %self.root.display(), %error, "the thumbnails are thrown away");
+                    remove_all(&self.root);
+                }
+                Index::default()
+            });
+            Mutex::new(index)
+        })
+    }
+
+    /// Removes what is of other sessions than these. Thumbnails of a session that came just now may go with it.
     pub(super) fn keep(&self, live: &HashSet<SessionId>) {
         let sessions: HashSet<SessionId> =
-            self.index.lock().files.keys().map(|(session, ..)| *session).collect();
+            self.index().lock().files.keys().map(|(session, ..)| *session).collect();
         sessions.difference(live).for_each(|session| self.forget(*session));
     }
 
     /// Removes what is of a session.
     pub(super) fn forget(&self, session: SessionId) {
-        let mut index = self.index.lock();
+        let mut index = self.index().lock();
         let first = (session, Digest([0; 32]), None);
         let of_it =
             index.files.range(first..).map(|(key, _)| *key).take_while(|key| key.0 == session);
@@ -119,14 +127,14 @@ impl Cache {
 
     /// What was put, if it is still there as it was.
     pub(super) fn get(&self, key: Key) -> Option<Thumbnail> {
-        let (_, bytes) = self.index.lock().files.get(&key).copied()?;
+        let (_, bytes) = self.index().lock().files.get(&key).copied()?;
         let path = self.path(key);
         let read = whole(&path, bytes).and_then(|file| read(&name(key), file));
         match &read {
-            Some(made) => self.index.lock().use_it(key, charged(made)),
+            Some(made) => self.index().lock().use_it(key, charged(made)),
             None => {
                 tracing::debug!(file = %path.display(), "a thumbnail is damaged, and made anew");
-                self.index.lock().remove(key);
+                self.index().lock().remove(key);
             }
         }
         read
@@ -142,7 +150,7 @@ impl Cache {
             tracing::debug!(cache = %self.root.display(), %error, "a thumbnail is not kept");
             return;
         }
-        let mut index = self.index.lock();
+        let mut index = self.index().lock();
         index.use_it(key, bytes);
         let surplus = index.surplus(self.bytes_max);
         drop(index);

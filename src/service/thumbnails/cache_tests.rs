@@ -14,7 +14,9 @@ fn key(session: u128, number: u8) -> Key {
 }
 
 fn opened(dir: &TempDir, bytes_max: u64) -> Cache {
-    Cache::open(dir.path().join("cache").join("thumbnails"), bytes_max, 0)
+    let cache = Cache::in_dir(dir.path().join("cache").join("thumbnails"), bytes_max, 0);
+    cache.index();
+    cache
 }
 
 fn files(cache: &Cache) -> usize {
@@ -34,7 +36,7 @@ fn what_was_put_is_there_after_a_restart_too() {
         assert_eq!(cache.get(own), Some(made(100)));
         assert_eq!(cache.get(key(1, 1)).unwrap().media_type, "image/png");
         assert_eq!(cache.get(key(1, 2)), None);
-        assert_eq!(cache.index.lock().bytes, 4096 + 8192);
+        assert_eq!(cache.index().lock().bytes, 4096 + 8192);
     }
 }
 
@@ -52,7 +54,7 @@ fn a_file_that_changed_by_a_bit_is_none() {
             None => other.truncate(at - 1),
         }
         fs::write(cache.path(key(1, 1)), &other).unwrap();
-        assert_eq!((cache.get(key(1, 1)), cache.index.lock().bytes), (None, 0), "byte {at}");
+        assert_eq!((cache.get(key(1, 1)), cache.index().lock().bytes), (None, 0), "byte {at}");
     }
     // One that stands under another's name is not that one.
     cache.put(key(1, 1), &made(10));
@@ -83,7 +85,7 @@ fn those_that_were_used_longest_ago_go() {
 #[test]
 fn nothing_is_kept_that_would_take_from_the_reserve() {
     let dir = tempfile::tempdir().unwrap();
-    let cache = Cache::open(dir.path().join("thumbnails"), 1 << 20, u64::MAX);
+    let cache = Cache::in_dir(dir.path().join("thumbnails"), 1 << 20, u64::MAX);
     cache.put(key(1, 1), &made(10));
     assert_eq!((cache.get(key(1, 1)), cache.root.exists()), (None, false));
 }

@@ -77,13 +77,10 @@ struct Known {
 }
 
 impl Thumbnails {
-    /// With a cache in this directory, of which only what is of these sessions is kept; or with none.
-    pub(super) fn new(cache: Option<PathBuf>, live: &HashSet<SessionId>) -> Self {
-        let cache = cache.map(|root| {
-            let cache = Cache::open(root, THUMBNAIL_CACHE_BYTES_MAX, FREE_BYTES_MIN);
-            cache.keep(live);
-            cache
-        });
+    /// With a cache in this directory, or with none.
+    pub(super) fn new(cache: Option<PathBuf>) -> Self {
+        let in_dir = |root| Cache::in_dir(root, THUMBNAIL_CACHE_BYTES_MAX, FREE_BYTES_MIN);
+        let cache = cache.map(in_dir);
         let known = Mutex::new(Known {
             media_types: Remembered::new(REMEMBERED_MAX),
             outlines: Remembered::new(REMEMBERED_MAX),
@@ -92,7 +89,14 @@ impl Thumbnails {
         Self { cache, pool: Pool::default(), makings: Makings::default(), known }
     }
 
-    /// Lets go of what is kept of a session that is no more.
+    /// Removes what an earlier run left of other sessions than these.
+    pub(super) fn keep_only(&self, live: &HashSet<SessionId>) {
+        if let Some(cache) = &self.cache {
+            cache.keep(live);
+        }
+    }
+
+    /// Removes what is kept of a deleted session.
     pub(super) fn forget(&self, session: SessionId) {
         if let Some(cache) = &self.cache {
             cache.forget(session);
