@@ -119,6 +119,12 @@ impl Board {
         self.revision
     }
 
+    /// When a client wrote to it last.
+    #[must_use]
+    pub fn written_at(&self) -> Timestamp {
+        self.written_at
+    }
+
     /// The oldest revision that its history can show.
     #[must_use]
     pub fn oldest(&self) -> Revision {

@@ -108,6 +108,16 @@ impl Summary {
         }
     }
 
+    /// The board of a deleted session that remembers no key: there is no more to it than this, and when it was
+    /// written last. `None` where the session exists.
+    #[must_use]
+    pub fn deleted_board(&self, written_at: Timestamp) -> Option<Board> {
+        let Extent { session, oldest, floor, revision } = self.extent;
+        let updated_at = self.updated_at;
+        let absent = || Board::absent(session, revision);
+        self.life.is_none().then(|| Board { oldest, floor, updated_at, written_at, ..absent() })
+    }
+
     /// The same with questions of its own: those of a board hold the text of all that stands beside them.
     #[must_use]
     pub fn detached(mut self) -> Self {

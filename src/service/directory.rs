@@ -73,17 +73,16 @@ impl Directory {
         watched(sessions.entry(name.clone()).or_insert_with(placeholder))
     }
 
-    /// Forgets a name that was watched, never had a session, and is watched no more.
-    pub(super) fn forget_placeholder(&self, name: &SessionName, session: &Arc<Session>) {
+    /// Removes a name that was watched, never had a session, and is watched no more. Whether it was removed.
+    pub(super) fn forget_placeholder(&self, name: &SessionName, session: &Arc<Session>) -> bool {
         if !session.is_idle_placeholder() {
-            return;
+            return false;
         }
-        let Some(shard) = self.shard(name) else { return };
+        let Some(shard) = self.shard(name) else { return false };
         let mut sessions = shard.write();
         let same = |found: &Arc<Session>| Arc::ptr_eq(found, session);
-        if sessions.get(name).is_some_and(same) && session.is_idle_placeholder() {
-            sessions.remove(name);
-        }
+        let is_unused = sessions.get(name).is_some_and(same) && session.is_idle_placeholder();
+        is_unused && sessions.remove(name).is_some()
     }
 
     /// Shows a session as it is now, after these commits; one of a new name is added.

@@ -228,6 +228,10 @@ impl Shared {
                 Shown::Hot(published) => return Ok(published),
                 Shown::Cold(summary) => summary,
             };
+            if let Some(board) = session.bare_board(&summary) {
+                let history_bytes = summary.history_bytes;
+                return Ok(Published { board: Arc::new(board), history_bytes });
+            }
             match replay_to_head(&*self.store, &summary) {
                 Ok(board) => {
                     if let Some(published) = session.install(&board) {

@@ -129,7 +129,10 @@ impl Memory {
 
     /// Counts a board once it has changed by much: weighing one takes a number for each agent.
     pub(super) fn weigh_published(&self, session: &Session, board: &Board) {
-        if session.has_changed_by(board.bytes(), WEIGHED_STEP) {
+        if board.life().is_none() {
+            // A deleted session's board may not be kept.
+            self.weigh(session);
+        } else if session.has_changed_by(board.bytes(), WEIGHED_STEP) {
             self.weigh_hot(session, board);
         }
     }
@@ -146,6 +149,11 @@ impl Memory {
         if self.is_over() {
             self.signal.wake();
         }
+    }
+
+    /// Counts a session no more: it has left the directory.
+    pub(super) fn forget(&self, session: &Session) {
+        count(&self.held, 0, session.leave());
     }
 
     /// Whether more is held than may be.

@@ -4,7 +4,7 @@
 //! A board comes back only as it left: of the revision that the summary tells of.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::RwLock;
 use tokio::sync::watch;
@@ -86,6 +86,12 @@ impl Shown {
 /// A commit with the bytes of its frame.
 pub(super) type Weighed = (Arc<Commit>, usize);
 
+/// The weight of a session that left the directory: who used it before may weigh it still.
+const GONE: usize = usize::MAX;
+
+/// No time at which anything was written.
+const NOT_BARE: i64 = i64::MIN;
+
 /// A running session. Only the writer publishes.
 #[derive(Debug)]
 pub(super) struct Session {
@@ -107,6 +113,8 @@ pub(super) struct Session {
     /// The bytes of its history when its board was stored as a snapshot last.
     snapshot_bytes: AtomicU64,
     damaged: AtomicBool,
+    /// When a deleted board without keys was written last: its summary tells the rest. Else [`NOT_BARE`].
+    bare: AtomicI64,
 }
 
 impl Session {
@@ -123,6 +131,7 @@ impl Session {
             weighed_bytes: AtomicU64::new(0),
             snapshot_bytes: AtomicU64::new(0),
             damaged: AtomicBool::new(false),
+            bare: AtomicI64::new(NOT_BARE),
         }
     }
 
@@ -186,7 +195,16 @@ impl Session {
             if former.is_some() {
                 self.note_snapshot(0);
             }
-            *self.shown.write() = Shown::Hot(published);
+            let board = &published.board;
+            let is_bare = board.life().is_none() && board.keys().is_empty();
+            let mut shown = self.shown.write();
+            let bare = if is_bare { board.written_at().0 } else { NOT_BARE };
+            self.bare.store(bare, Ordering::Release);
+            *shown = if is_bare {
+                Shown::Cold(Arc::new(self.summary_of(&published)))
+            } else {
+                Shown::Hot(published)
+            };
             // Of a damaged session nothing is published but its end, or what replaces it.
             self.damaged.store(false, Ordering::Release);
             former
@@ -245,6 +263,12 @@ impl Session {
         Some(published)
     }
 
+    /// Its board, where this summary of it tells all: nothing has to be read.
+    pub(super) fn bare_board(&self, summary: &Summary) -> Option<Board> {
+        let written_at = self.bare.load(Ordering::Acquire);
+        if written_at == NOT_BARE { None } else { summary.deleted_board(Timestamp(written_at)) }
+    }
+
     /// The bytes of its history when its board was stored as a snapshot last.
     pub(super) fn snapshot_bytes(&self) -> u64 {
         self.snapshot_bytes.load(Ordering::Relaxed)
@@ -276,7 +300,13 @@ impl Session {
 
     /// Notes what it counts for; what it counted for before.
     pub(super) fn weigh(&self, weight: usize) -> usize {
-        self.weight.swap(weight, Ordering::Relaxed)
+        let noted = |before| (before != GONE).then_some(weight);
+        self.weight.fetch_update(Ordering::Relaxed, Ordering::Relaxed, noted).unwrap_or(weight)
+    }
+
+    /// Counts for nothing from now on, since it left the directory; what it counted for before.
+    pub(super) fn leave(&self) -> usize {
+        self.weight.swap(GONE, Ordering::Relaxed)
     }
 
     /// Notes what the texts that readers made take.

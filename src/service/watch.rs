@@ -7,10 +7,10 @@ use std::sync::Arc;
 use tokio::sync::{broadcast, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::Service;
 use super::error::ServiceError;
 use super::session::Session;
 use super::waker::Notice;
+use super::{Inner, Service};
 use crate::board::{Commit, Extent, Revision, SessionName};
 use crate::metrics::{self, Counted};
 
@@ -135,8 +135,12 @@ impl Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         drop(self.ticks.take());
-        self.session.forget_recent(&self.service.inner.recent_bytes);
-        self.service.inner.directory.forget_placeholder(&self.name, &self.session);
+        let Inner { recent_bytes, directory, memory, .. } = &*self.service.inner;
+        self.session.forget_recent(recent_bytes);
+        if directory.forget_placeholder(&self.name, &self.session) {
+            // After its removal, so that the thread that weighs all sessions counts it no more.
+            memory.forget(&self.session);
+        }
     }
 }
 

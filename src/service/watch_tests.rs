@@ -80,6 +80,50 @@ async fn a_name_that_nobody_watches_is_forgotten() {
     stop(service).await;
 }
 
+/// What the memory counts once all that it counts was weighed.
+fn held(service: &Service) -> usize {
+    let Inner { directory, memory, .. } = &*service.inner;
+    directory.visit(|session| memory.weigh(session));
+    memory.held()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_that_nobody_watches_any_more_counts_for_no_memory() {
+    let dir = TempDir::new().unwrap();
+    let service = start(dir.path());
+    let before = held(&service);
+    for n in 0..100 {
+        let watch = service.watch(&name(&format!("s{n}"))).unwrap();
+        assert!(held(&service) > before, "while it is watched it counts");
+        let session = Arc::clone(&watch.session);
+        drop(watch);
+        // The thread that weighs what was used may come late.
+        service.inner.memory.weigh(&session);
+    }
+    assert_eq!(held(&service), before);
+    stop(service).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deleted_name_counts_for_as_much_as_after_a_restart() {
+    let dir = TempDir::new().unwrap();
+    let service = start(dir.path());
+    for n in 0..10 {
+        let session = format!("s{n}");
+        service.receipt(request(&session, "{}"), Vec::new()).await.unwrap();
+        let deletion = write_to(&session, Command::DeleteSession);
+        service.receipt(deletion, Vec::new()).await.unwrap();
+    }
+    let before = held(&service);
+    stop(service).await;
+    let service = start(dir.path());
+    assert_eq!(before, held(&service));
+    // The names are as good as new ones, and their revisions go on.
+    let written = service.receipt(request("s0", "{}"), Vec::new()).await.unwrap();
+    assert_eq!(written.board.revision(), Revision(3));
+    stop(service).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stop_ends_every_wait() {
     let dir = TempDir::new().unwrap();
