@@ -164,6 +164,18 @@ impl Caller {
         }
     }
 
+    /// What the names that it reaches begin with: each with one of these.
+    #[must_use]
+    pub fn stems(&self) -> Vec<String> {
+        match &self.0 {
+            Kind::Anyone(_) | Kind::Signed => vec![String::new()],
+            Kind::Bearer(grant) => {
+                grant.token().sessions.iter().map(|pattern| pattern.stem().to_owned()).collect()
+            }
+            Kind::Nobody => Vec::new(),
+        }
+    }
+
     /// Whether it reaches every session there may be.
     #[must_use]
     pub fn reaches_all(&self) -> bool {

@@ -32,6 +32,12 @@ impl SessionPattern {
         self.0.bytes().all(|byte| byte == b'*')
     }
 
+    /// What every name that matches begins with.
+    #[must_use]
+    pub fn stem(&self) -> &str {
+        self.0.split('*').next().unwrap_or_default()
+    }
+
     /// Whether this name matches.
     #[must_use]
     pub fn matches(&self, session: &SessionName) -> bool {
@@ -122,6 +128,14 @@ mod tests {
             ("**", "x", true),
         ] {
             check(pattern, name, expected);
+        }
+    }
+
+    #[test]
+    fn a_pattern_begins_with_what_stands_before_its_first_star() {
+        for (pattern, stem) in [("demo", "demo"), ("demo-*-1*", "demo-"), ("*", ""), ("*-1", "")] {
+            let pattern: SessionPattern = pattern.parse().unwrap();
+            assert_eq!(pattern.stem(), stem, "{pattern}");
         }
     }
 

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use super::answer::{Answer, Done, Refusal, SILENCE_MAX, done};
 use super::request::Sought;
 use crate::board::{Condition, Revision, SessionName, Terms};
-use crate::service::{Cut, Export, Reply, Service, ServiceError};
+use crate::service::{Cut, Export, Listing, Reply, Service, ServiceError};
 
 /// How many names are looked up at once.
 const NAMES_AT_ONCE: usize = 1_000;
@@ -36,7 +36,7 @@ struct Told {
 pub(super) async fn sessions(service: &Service, answer: &mut Answer) -> Done {
     let (mut after, mut count): (Option<SessionName>, usize) = (None, 0);
     loop {
-        let page = service.list(after.take(), "", NAMES_AT_ONCE, |_, _| true);
+        let page = service.list(&Listing::all(""), after.as_ref(), NAMES_AT_ONCE);
         let Some(last) = page.last() else { break };
         after = Some(last.summary.name.clone());
         count += page.len();

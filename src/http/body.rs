@@ -13,6 +13,7 @@ use tokio::time::Instant;
 
 use super::edge::{LINGER_BYTES_MAX, is_corrupt, is_late};
 use super::error::{child, invalid_field, object_required};
+use super::offload::offload;
 use super::problem::{Fault, Problem};
 use crate::board::json::{self, Kind, Malformed, Member};
 use crate::board::{Code, LogName};
@@ -238,8 +239,7 @@ pub(super) async fn work<T: Send + 'static>(
     if bytes <= INLINE_BYTES_MAX {
         return work();
     }
-    let fault = |_| Problem::new(Code::Internal, "a fault inside the server");
-    tokio::task::spawn_blocking(work).await.map_err(fault)?
+    offload(work).await
 }
 
 /// A body as one JSON document.

@@ -2,6 +2,8 @@
 //!
 //! Questions are a log like the others; what is here is only what no other log has.
 
+use std::sync::Arc;
+
 use axum::body::Body;
 use axum::response::Response;
 use tokio::sync::watch;
@@ -11,20 +13,20 @@ use super::body::{BODY_BYTES_MAX, json_text, members, only_json};
 use super::docs;
 use super::error::{invalid_field, unknown_field};
 use super::etag::Resource;
+use super::lists::Listed;
 use super::logs::EntryBody;
 use super::params::{Params, invalid};
 use super::path::EntryPath;
 use super::problem::Problem;
 use super::read::{Early, Reading};
-use super::sessions::{has, labels_param};
+use super::sessions::{labels_param, listing};
 use super::shaped::WrittenBody;
 use super::state::value_of;
 use super::view::{push, write_asked};
-use super::wait::Listed;
 use super::write::Writing;
 use crate::auth::Caller;
 use crate::board::json::{self, DEPTH_MAX, Kind};
-use crate::board::{Command, Life, LogName, Seq, SessionName, Ttl};
+use crate::board::{Command, LogName, Seq, SessionName, Ttl};
 use crate::service::{Asking, Service};
 
 /// How many questions a page of the inbox has, unless it is asked for more or fewer.
@@ -165,6 +167,7 @@ fn answering(question: Seq, text: &str) -> Result<Command, Problem> {
 }
 
 /// Which questions a page of the inbox has.
+#[derive(Debug)]
 struct InboxQuery {
     limit: usize,
     after: Option<(SessionName, Seq)>,
@@ -212,6 +215,10 @@ pub(super) async fn inbox(mut reading: Reading) -> Result<Response, Early> {
 }
 
 impl Listed for InboxQuery {
+    fn name(&self) -> String {
+        format!("{self:?}")
+    }
+
     fn ticks(&self, service: &Service) -> watch::Receiver<u64> {
         service.inbox_ticks()
     }
@@ -224,8 +231,8 @@ impl Listed for InboxQuery {
 /// A page of the inbox as it is now, as JSON.
 async fn page(service: &Service, caller: &Caller, query: &InboxQuery) -> Result<String, Problem> {
     let InboxQuery { limit, after, prefix, labels } = query;
-    let has = |name: &SessionName, life: &Life| caller.reaches(name) && has(life, labels);
-    let found = service.inbox(after.as_ref(), prefix, limit + 1, has).await;
+    let listing = Arc::new(listing(prefix, labels, caller));
+    let found = service.inbox(&listing, after.as_ref(), limit + 1).await?;
     let (mut text, mut next, mut left) = (String::from("{\"questions\":["), after.clone(), *limit);
     let mut found = found.into_iter().peekable();
     while left > 0

@@ -4,29 +4,26 @@
 //! A handler takes its own parameters, then makes one call, which waits as the query asks.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{FromRef, FromRequestParts};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio::time::{Instant, timeout_at};
 
 use super::answer::{Answer, JSON};
 use super::error::no_session;
 
 use super::etag::{Rendering, Tag, is_known};
 use super::guard::caller_of;
+use super::lists::{Listed, Lists, Look};
 use super::params::{Params, invalid};
 use super::problem::Problem;
-use super::wait::{Listed, Patience, Sought, wait_param};
+use super::wait::{Patience, Sought, wait_param};
 use crate::auth::{Caller, Forbidden};
 use crate::board::{Board, SessionName};
 use crate::service::{At, Published, Service, ServiceError};
-
-/// How often a list that is waited for is looked at again, however often its sessions change.
-const LIST_EVERY: Duration = Duration::from_millis(100);
 
 /// How a read ends before there is anything to show.
 #[derive(Debug)]
@@ -80,12 +77,14 @@ pub(super) struct Reading {
     /// What is left of the query: the handler takes its own of it first.
     pub(super) params: Params,
     query: String,
+    lists: Lists,
 }
 
 impl<S> FromRequestParts<S> for Reading
 where
     S: Send + Sync,
     Service: FromRef<S>,
+    Lists: FromRef<S>,
 {
     type Rejection = Problem;
 
@@ -97,6 +96,7 @@ where
             headers: std::mem::take(&mut parts.headers),
             params: Params::from_request_parts(parts, state).await?,
             query: parts.uri.query().unwrap_or_default().to_owned(),
+            lists: Lists::from_ref(state),
         })
     }
 }
@@ -227,23 +227,34 @@ impl Reading {
     /// A list of something of several sessions.
     pub(super) async fn list(mut self, listed: &impl Listed) -> Result<Response, Early> {
         let wait = wait_param(&mut self.params, &self.headers, false)?.unwrap_or_default();
+        std::mem::take(&mut self.params).finish()?;
         let deadline = Instant::now() + wait;
         let (mut ticks, stopping) = (listed.ticks(&self.service), self.service.stopping().clone());
+        // The first look is this request's own: it shows all that was answered before.
+        let mut look = Look::at(listed, &self.service, &self.caller, &ticks).await?;
+        let waited = self.lists.wait_for(listed, &self.caller);
+        let mut is_over = wait.is_zero();
         loop {
-            ticks.mark_unchanged();
-            let next = Instant::now() + LIST_EVERY;
-            let text = listed.text(&self.service, &self.caller).await?;
-            let tag = Tag::of_bytes(self.service.epoch(), text.as_bytes());
-            let over = stopping.is_cancelled() || Instant::now() >= deadline;
-            if over || !is_known(&self.headers, &tag)? {
-                return self.text(JSON, &text);
+            let tag = Tag::of_bytes(self.service.epoch(), look.text.as_bytes());
+            if is_over || !is_known(&self.headers, &tag)? {
+                return self.text(JSON, &look.text);
             }
-            let changed = async { (sleep_until(next).await, ticks.changed().await) };
-            // Both come to the same: one more look.
-            tokio::select! {
-                _ = timeout_at(deadline, changed) => {}
-                () = stopping.cancelled() => {}
-            }
+            let seen = look.tick;
+            let changed = async {
+                // Its sender is the service's, which is held here.
+                ticks.wait_for(|tick| *tick > seen).await.ok();
+                waited.next(seen, Look::at(listed, &self.service, &self.caller, &ticks)).await
+            };
+            let next = tokio::select! {
+                next = timeout_at(deadline, changed) => next.ok().transpose()?,
+                () = stopping.cancelled() => None,
+            };
+            is_over = next.is_none();
+            look = match next {
+                Some(next) => next,
+                None if *ticks.borrow() == seen => look,
+                None => Look::at(listed, &self.service, &self.caller, &ticks).await?,
+            };
         }
     }
 }

@@ -20,6 +20,7 @@ use super::body::BodyRoom;
 use super::docs::{self, MEMORY, MEMORY_ENTRY, STATE, STATE_SLASH, with_all_kinds};
 use super::event_stream::Streams;
 use super::guard::{Guard, is_public};
+use super::lists::Lists;
 use super::problem::{Problem, ProblemBody};
 use super::public_url::PublicUrl;
 use super::transactions;
@@ -82,6 +83,7 @@ struct Held {
     document: pages::Document,
     public_url: Option<PublicUrl>,
     streams: Streams,
+    lists: Lists,
 }
 
 impl FromRef<Handles> for Service {
@@ -105,6 +107,12 @@ impl FromRef<Handles> for pages::Document {
 impl FromRef<Handles> for Streams {
     fn from_ref(handles: &Handles) -> Self {
         handles.0.streams.clone()
+    }
+}
+
+impl FromRef<Handles> for Lists {
+    fn from_ref(handles: &Handles) -> Self {
+        handles.0.lists.clone()
     }
 }
 
@@ -167,7 +175,8 @@ pub fn router(
         let guard = guard.clone();
         service_fn(move |request| guard.clone().pass(route.clone(), request))
     };
-    let held = Held { service, bodies: BodyRoom::new(), document, public_url, streams };
+    let (bodies, lists) = (BodyRoom::new(), Lists::default());
+    let held = Held { service, bodies, document, public_url, streams, lists };
     let handles = Handles(Arc::new(held));
     described
         .route(STATE, whole_state())

@@ -1,6 +1,7 @@
 //! Sessions: list them, make one or change its settings, describe it, delete it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use axum::body::Body;
 use axum::response::Response;
@@ -14,6 +15,8 @@ use super::body::{BODY_BYTES_MAX, json_or_nothing, work};
 use super::docs;
 use super::error::no_session;
 use super::etag::{Rendering, Resource};
+use super::lists::Listed;
+use super::offload::offload;
 use super::params::{Params, invalid};
 use super::path::{SessionPath, session_url};
 use super::problem::Problem;
@@ -22,11 +25,10 @@ use super::session_patch::session_patch;
 use super::settings::{SettingsBody, SettingsPatchBody};
 use super::shaped::{Written, WrittenBody};
 use super::until::{SoughtSession, Until};
-use super::wait::Listed;
 use super::write::Writing;
 use crate::auth::{Caller, Scope};
-use crate::board::{Command, Extent, Life, SessionName, Summary};
-use crate::service::{Listed as ListedSession, Published, Service};
+use crate::board::{Command, Extent, SessionName, Summary};
+use crate::service::{Listed as ListedSession, Listing, Published, Service};
 
 /// How many sessions a list has, unless it is asked for more or fewer.
 const LIST_DEFAULT: usize = 100;
@@ -207,6 +209,7 @@ pub(super) async fn list(mut reading: Reading) -> Result<Response, Early> {
 }
 
 /// Which sessions a page has.
+#[derive(Clone, Debug)]
 struct SessionsQuery {
     limit: usize,
     after: Option<SessionName>,
@@ -226,10 +229,8 @@ impl SessionsQuery {
 
     fn page(&self, service: &Service, caller: &Caller) -> SessionPage {
         let Self { limit, after, prefix, labels } = self;
-        let shown = |name: &SessionName, life: Option<&Life>| {
-            caller.reaches(name) && life.map_or(labels.is_empty(), |life| has(life, labels))
-        };
-        let mut found = service.list(after.clone(), prefix, limit + 1, shown);
+        let listing = listing(prefix, labels, caller);
+        let mut found = service.list(&listing, after.as_ref(), limit + 1);
         let more = found.len() > *limit;
         found.truncate(*limit);
         let next = found.last().map(|found| &found.summary.name).or(after.as_ref());
@@ -242,12 +243,18 @@ impl SessionsQuery {
 }
 
 impl Listed for SessionsQuery {
+    fn name(&self) -> String {
+        format!("{self:?}")
+    }
+
     fn ticks(&self, service: &Service) -> watch::Receiver<u64> {
         service.lists()
     }
 
     async fn text(&self, service: &Service, caller: &Caller) -> Result<String, Problem> {
-        Ok(serde_json::to_string(&self.page(service, caller)).map_err(unwritten)? + "\n")
+        let (query, service, caller) = (self.clone(), service.clone(), caller.clone());
+        let text = move || serde_json::to_string(&query.page(&service, &caller)).map_err(unwritten);
+        Ok(offload(text).await? + "\n")
     }
 }
 
@@ -261,9 +268,11 @@ pub(super) fn labels_param(params: &mut Params) -> Result<Vec<(String, String)>,
     pairs.ok_or_else(|| invalid("label", "is name:value, or several of them separated by commas"))
 }
 
-/// Whether a session has all these labels.
-pub(super) fn has(life: &Life, labels: &[(String, String)]) -> bool {
-    labels.iter().all(|(name, value)| life.labels.get(name) == Some(value))
+/// The sessions with this prefix and all these labels, of those that the caller reaches.
+pub(super) fn listing(prefix: &str, labels: &[(String, String)], caller: &Caller) -> Listing {
+    let (prefix, labels, stems) = (prefix.to_owned(), labels.to_vec(), caller.stems());
+    let caller = caller.clone();
+    Listing { prefix, labels, stems, reaches: Arc::new(move |name| caller.reaches(name)) }
 }
 
 /// Describe a session

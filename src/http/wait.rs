@@ -7,16 +7,14 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use axum::http::{HeaderMap, header};
-use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::etag::Rendering;
 use super::params::{Params, invalid};
 use super::problem::Problem;
 use super::read::Early;
-use crate::auth::Caller;
 use crate::board::Revision;
-use crate::service::{Published, Service, ServiceError};
+use crate::service::{Published, ServiceError};
 
 /// How long a read may wait.
 const WAIT_MS_MAX: u64 = 60_000;
@@ -39,19 +37,6 @@ pub(super) trait Sought: Send {
 
     /// What is shown where there is no time left to wait.
     fn at_last(&mut self, now: Option<&Published>) -> Result<Rendering, Early>;
-}
-
-/// What a read lists of several sessions, and waits for.
-pub(super) trait Listed: Sync {
-    /// Ticks when it may have changed.
-    fn ticks(&self, service: &Service) -> watch::Receiver<u64>;
-
-    /// The list as it is now for this caller, as the whole body of an answer.
-    fn text(
-        &self,
-        service: &Service,
-        caller: &Caller,
-    ) -> impl Future<Output = Result<String, Problem>> + Send;
 }
 
 /// How long a read waits.

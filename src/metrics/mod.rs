@@ -18,7 +18,7 @@ use prometheus_client::registry::{Registry, Unit};
 pub use gauge::{Counted, Gauge};
 pub use histogram::{Numbers, Times};
 pub use requests::Requests;
-pub use words::CounterByWord;
+pub use words::{Count, CounterByWord};
 
 /// The media type of what is written.
 pub const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -47,6 +47,9 @@ pub static WATCHERS: LazyLock<Gauge> = LazyLock::new(Gauge::default);
 /// Panics of threads, by the thread's name, and ends without a reason.
 pub static THREAD_FAILURES: LazyLock<CounterByWord> =
     LazyLock::new(|| CounterByWord::new("thread"));
+
+/// Sessions that lists and the inbox looked at, found or not.
+pub static LISTED: LazyLock<Count> = LazyLock::new(Count::default);
 
 /// Writes in the writer's queue or in its hands.
 pub static WRITES_WAITING: LazyLock<Gauge> = LazyLock::new(Gauge::default);
@@ -96,6 +99,11 @@ fn add_requests(counted: &mut Registry) {
         "http_refusals",
         "Requests that were refused or failed, by the code of their problem",
         REFUSALS.counts.clone(),
+    );
+    counted.register(
+        "list_sessions_examined",
+        "Sessions that lists and the inbox looked at, whether they were shown or not",
+        LISTED.0.clone(),
     );
 }
 

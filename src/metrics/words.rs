@@ -1,7 +1,18 @@
-//! Counters by a word of ours.
+//! Counters, of one thing or by a word of ours.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
+
+/// How often something came.
+#[derive(Debug, Default)]
+pub struct Count(pub(super) Counter);
+
+impl Count {
+    /// Once more.
+    pub fn add_one(&self) {
+        self.0.inc();
+    }
+}
 
 /// How often each of some words came; the words are in this program, so there are not many.
 #[derive(Debug)]

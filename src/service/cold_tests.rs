@@ -85,15 +85,15 @@ async fn lists_and_the_inbox_read_no_board_unless_its_questions_are_large() {
         service.receipt(write, vec![]).await.unwrap();
     }
     fill(&service, "c", 1).await;
-    let before = service.list(None, "", 9, |_, _| true);
+    let before = service.list(&Listing::all(""), None, 9);
     for session in ["a", "b", "c"] {
         evict(&service, session);
     }
-    assert_eq!(service.list(None, "", 9, |_, _| true), before);
-    let of_a = service.inbox(None, "a", 9, |_, _| true).await;
+    assert_eq!(service.list(&Listing::all(""), None, 9), before);
+    let of_a = service.inbox(&Arc::new(Listing::all("a")), None, 9).await.unwrap();
     assert_eq!(of_a.len(), 1);
     assert!(["a", "b", "c"].iter().all(|session| !is_hot(&service, session)));
-    let all = service.inbox(None, "", 9, |_, _| true).await;
+    let all = service.inbox(&Arc::new(Listing::all("")), None, 9).await.unwrap();
     let sessions: Vec<_> = all.iter().map(|asking| asking.session.as_str()).collect();
     assert_eq!(sessions, ["a", "b"]);
     assert!(["a", "c"].iter().all(|session| !is_hot(&service, session)));
@@ -278,7 +278,7 @@ async fn a_session_whose_settled_commits_are_damaged_is_set_aside_when_it_is_rea
     spoil(dir.path(), "segment", "body");
     let service = start_at(dir.path(), &hand);
     fill(&service, "well", 3).await;
-    assert_eq!(service.list(None, "", 9, |_, _| true).len(), 2, "nothing was read yet");
+    assert_eq!(service.list(&Listing::all(""), None, 9).len(), 2, "nothing was read yet");
     for _ in 0..2 {
         let read = service.published(&name("hurt")).await;
         assert!(matches!(read, Err(ServiceError::Damaged)));

@@ -10,6 +10,7 @@ use std::sync::atomic::AtomicUsize;
 use tokio::sync::watch;
 
 use super::identities::Identities;
+use super::labels::LabelIndex;
 use super::session::{Published, Session, Shown, Weighed};
 use crate::board::{Revision, SessionName};
 
@@ -28,8 +29,19 @@ pub(super) struct Directory {
     asking: RwLock<BTreeSet<SessionName>>,
     /// Those whose stored history cannot be read, the only count of them.
     damaged: RwLock<BTreeSet<SessionName>>,
+    /// Those that exist by label.
+    labels: LabelIndex,
     /// All of them by identity.
     identities: Identities,
+}
+
+/// The sessions that a list is of, where it has no labels.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Among {
+    /// Those that exist.
+    All,
+    /// Those that have questions without an answer.
+    Asking,
 }
 
 impl Directory {
@@ -40,12 +52,17 @@ impl Directory {
             names: RwLock::default(),
             asking: RwLock::default(),
             damaged: RwLock::default(),
+            labels: LabelIndex::default(),
             identities: Identities::default(),
         }
     }
 
     pub(super) fn identities(&self) -> &Identities {
         &self.identities
+    }
+
+    pub(super) fn labels(&self) -> &LabelIndex {
+        &self.labels
     }
 
     fn shard(&self, name: &SessionName) -> Option<&Shard> {
@@ -95,8 +112,10 @@ impl Directory {
     ) -> Arc<Session> {
         let exists = published.board.life().is_some();
         let asks = exists && !published.board.asked().open().is_empty();
+        let labels = published.board.life().map(|life| Arc::clone(&life.labels));
         let session = self.show(name, published, commits, held);
         note(&self.damaged, name, false);
+        self.labels.note(name, labels.as_ref());
         self.list(name, exists);
         self.note_asking(name, asks);
         session
@@ -137,9 +156,12 @@ impl Directory {
     /// Adds a session, to be found by its name; one that exists is also listed.
     pub(super) fn insert(&self, session: Arc<Session>, exists: bool) {
         let name = session.name().clone();
-        let asks = exists && !session.is_damaged() && session.shown().asks();
-        note(&self.damaged, &name, session.is_damaged());
-        self.list(&name, exists || session.is_damaged());
+        let shown = session.shown();
+        let (is_damaged, life) = (session.is_damaged(), shown.life());
+        let asks = exists && !is_damaged && shown.asks();
+        note(&self.damaged, &name, is_damaged);
+        self.labels.note(&name, life.map(|life| &life.labels));
+        self.list(&name, exists || is_damaged);
         self.note_asking(&name, asks);
         if let Some(shard) = self.shard(&name) {
             shard.write().insert(name, session);
@@ -179,28 +201,27 @@ impl Directory {
         self.names.read().len()
     }
 
-    /// At most `limit` names with this prefix after this name, in order.
+    /// How many names there are of these.
+    pub(super) fn count(&self, among: Among) -> usize {
+        self.of(among).read().len()
+    }
+
+    /// At most `limit` names with this prefix from a name on, in order.
     pub(super) fn names(
         &self,
-        after: Option<&SessionName>,
+        among: Among,
+        from: Bound<&str>,
         prefix: &str,
         limit: usize,
     ) -> Vec<SessionName> {
-        let start = match after {
-            Some(after) if after.as_str() >= prefix => Bound::Excluded(after.as_str()),
-            Some(_) | None => Bound::Included(prefix),
-        };
-        some(&self.names, start, prefix, limit)
+        some(&self.of(among).read(), from, prefix, limit)
     }
 
-    /// The same of those that have questions without an answer, from this name on.
-    pub(super) fn asking(&self, from: Bound<&str>, prefix: &str, limit: usize) -> Vec<SessionName> {
-        let name = match from {
-            Bound::Included(name) | Bound::Excluded(name) => name,
-            Bound::Unbounded => "",
-        };
-        let start = if name < prefix { Bound::Included(prefix) } else { from };
-        some(&self.asking, start, prefix, limit)
+    fn of(&self, among: Among) -> &RwLock<BTreeSet<SessionName>> {
+        match among {
+            Among::All => &self.names,
+            Among::Asking => &self.asking,
+        }
     }
 }
 
@@ -214,13 +235,17 @@ fn note(names: &RwLock<BTreeSet<SessionName>>, name: &SessionName, belongs: bool
     }
 }
 
-fn some(
-    names: &RwLock<BTreeSet<SessionName>>,
-    start: Bound<&str>,
+/// At most `limit` of these names with this prefix from a name on, in order.
+pub(super) fn some(
+    names: &BTreeSet<SessionName>,
+    from: Bound<&str>,
     prefix: &str,
     limit: usize,
 ) -> Vec<SessionName> {
-    let names = names.read();
+    let start = match from {
+        Bound::Included(name) | Bound::Excluded(name) if name >= prefix => from,
+        Bound::Included(_) | Bound::Excluded(_) | Bound::Unbounded => Bound::Included(prefix),
+    };
     let range = names.range::<str, _>((start, Bound::Unbounded));
     range.take_while(|name| name.as_str().starts_with(prefix)).take(limit).cloned().collect()
 }

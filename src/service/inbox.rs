@@ -5,12 +5,12 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
-use super::Service;
 use super::session::{Session, Shown};
-use crate::board::{Board, Life, Question, Questions, Seq, SessionName};
+use super::{Listing, Service, ServiceError};
+use crate::board::{Board, Question, Questions, Seq, SessionName};
 
 /// How many sessions are looked up at once.
-const NAMES_AT_ONCE: usize = 256;
+const SESSIONS_AT_ONCE: usize = 256;
 
 /// A question without an answer.
 #[derive(Clone, Debug)]
@@ -22,15 +22,17 @@ pub struct Asking {
 }
 
 impl Service {
-    /// At most `limit` questions without an answer after one of them, by session, then by seq: of the
-    /// sessions whose name begins with `prefix` and that `matches` lets through.
+    /// At most `limit` questions without an answer after one of them, by session, then by seq.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::Fault`].
     pub async fn inbox(
         &self,
+        listing: &Arc<Listing>,
         after: Option<&(SessionName, Seq)>,
-        prefix: &str,
         limit: usize,
-        matches: impl Fn(&SessionName, &Life) -> bool + Sync,
-    ) -> Vec<Asking> {
+    ) -> Result<Vec<Asking>, ServiceError> {
         let (mut from, passed) = match after {
             // Further questions of the last session come first.
             Some((name, seq)) => (Bound::Included(name.clone()), Some((name, *seq))),
@@ -38,27 +40,22 @@ impl Service {
         };
         let mut found = Vec::new();
         while found.len() < limit {
-            let start = from.as_ref().map(SessionName::as_str);
-            let names = self.inner.directory.asking(start, prefix, NAMES_AT_ONCE);
-            let Some(last) = names.last() else { break };
-            from = Bound::Excluded(last.clone());
-            for name in names {
-                let passed = passed.filter(|(last, _)| **last == name).map(|(_, seq)| seq);
+            let sessions = self.asking(listing, from.clone(), SESSIONS_AT_ONCE).await?;
+            let Some(last) = sessions.last() else { break };
+            from = Bound::Excluded(last.name().clone());
+            for session in &sessions {
+                let passed = passed.filter(|(last, _)| *last == session.name()).map(|(_, seq)| seq);
                 let left = limit - found.len();
                 if left == 0 {
                     break;
                 }
-                if let Some(session) = self.inner.directory.get(&name)
-                    && !session.is_damaged()
-                {
-                    let of_it = |life: &Life| matches(&name, life);
-                    let questions = self.open_questions(&session, passed, left, &of_it).await;
-                    let asking = |question| Asking { session: name.clone(), question };
-                    found.extend(questions.into_iter().map(asking));
-                }
+                let questions = self.open_questions(session, passed, left).await;
+                let asking = |question| Asking { session: session.name().clone(), question };
+                found.extend(questions.into_iter().map(asking));
             }
+            tokio::task::yield_now().await;
         }
-        found
+        Ok(found)
     }
 
     /// At most `limit` questions of a session without an answer, after one of them. Only where they are too
@@ -68,23 +65,17 @@ impl Service {
         session: &Arc<Session>,
         after: Option<Seq>,
         limit: usize,
-        matches: &(impl Fn(&Life) -> bool + Sync),
     ) -> Vec<Question> {
-        let of_board = |board: &Board| match board.life() {
-            Some(life) if matches(life) => board.open_questions(after).take(limit).collect(),
-            Some(_) | None => Vec::new(),
-        };
+        let of_board = |board: &Board| board.open_questions(after).take(limit).collect();
         match session.shown() {
             Shown::Hot(published) => of_board(&published.board),
-            Shown::Cold(summary) => match (&summary.life, &summary.questions) {
-                (Some(life), _) if !matches(life) => Vec::new(),
-                (None, _) => Vec::new(),
-                (Some(_), Questions::All(questions)) => {
+            Shown::Cold(summary) => match &summary.questions {
+                Questions::All(questions) => {
                     let comes =
                         |question: &&Question| after.is_none_or(|after| question.entry.seq > after);
                     questions.iter().filter(comes).take(limit).cloned().collect()
                 }
-                (Some(_), Questions::TooLarge) => match self.inner.loads.published(session).await {
+                Questions::TooLarge => match self.inner.loads.published(session).await {
                     Ok(published) => of_board(&published.board),
                     Err(error) => {
                         tracing::warn!(session = %session.name(), %error, "questions are left out");

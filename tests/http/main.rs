@@ -54,6 +54,7 @@ mod idle_streams;
 mod image_route;
 mod images;
 mod linear;
+mod listed;
 mod locked;
 mod logs;
 mod looks;
