@@ -1,9 +1,10 @@
 //! Thumbnails on disk, `<root>/<session>/<sha256>-<max_px>`: bounded, the least recently used go, and nobody
 //! minds if all of it goes. It may be deleted while the server is down.
 //!
-//! A file is `bbthumb1`, the kind (0 is PNG, 1 is JPEG), width, height and a CRC-32 (little-endian) over the
+//! A file is `bbthumb2`, the kind (0 is PNG, 1 is JPEG), width, height and a CRC-32 (little-endian) over the
 //! file's name, these three and the image; then the image. It is moved into place when it is whole and never
-//! synced: one that a crash damaged is found so when it is read, and made anew.
+//! synced: one that a crash damaged is found so when it is read, and made anew. So is `bbthumb1`, which an encoder
+//! of other bytes made.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, DirBuilder, OpenOptions};
@@ -26,7 +27,7 @@ use crate::thumbnail::Thumbnail;
 /// How much of the disk it takes at most.
 pub const THUMBNAIL_CACHE_BYTES_MAX: u64 = 256 << 20;
 
-const MAGIC: &[u8; 8] = b"bbthumb1";
+const MAGIC: &[u8; 8] = b"bbthumb2";
 const HEAD_BYTES: usize = MAGIC.len() + 1 + 4 + 4 + 4;
 /// The media types by their number in a file.
 const KINDS: [&str; 2] = ["image/png", "image/jpeg"];
