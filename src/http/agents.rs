@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::response::Response;
 use utoipa::ToSchema;
 
-use super::body::{BODY_BYTES_MAX, BodyBytes, json_text, media_type, only_json, unpatchable};
+use super::body::{BODY_BYTES_MAX, from_json, media_type, only_json, unpatchable};
 use super::docs;
 use super::error::{Place, invalid_item, object_required, refused};
 use super::etag::{Rendering, Resource};
@@ -235,7 +235,7 @@ pub(super) async fn put(
 ) -> Result<Response, Problem> {
     let bytes = writing.body(body, BODY_BYTES_MAX).await?;
     only_json(&writing.headers)?;
-    let profile = profile(&bytes)?;
+    let profile = from_json(bytes, profile).await?;
     change(writing, agent.clone(), Command::PutAgent { agent, profile }).await
 }
 
@@ -263,12 +263,11 @@ pub(super) async fn patch(
     if !PATCH_TYPES.split(", ").any(|taken| taken == sent) {
         return Err(unpatchable(&sent, PATCH_TYPES, "for example with curl -X PATCH --json"));
     }
-    let patch = profile(&bytes)?;
+    let patch = from_json(bytes, profile).await?;
     change(writing, agent.clone(), Command::PatchAgent { agent, patch }).await
 }
 
-fn profile(bytes: &BodyBytes) -> Result<Item, Problem> {
-    let text = json_text(bytes)?;
+fn profile(text: &str) -> Result<Item, Problem> {
     if json::kind(text) != Kind::Object {
         return Err(object_required(String::new(), json::kind(text)));
     }

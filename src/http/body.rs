@@ -242,6 +242,14 @@ pub(super) async fn work<T: Send + 'static>(
     offload(work).await
 }
 
+/// Makes something of a body that is one JSON document.
+pub(super) async fn from_json<T: Send + 'static>(
+    bytes: BodyBytes,
+    read: impl FnOnce(&str) -> Result<T, Problem> + Send + 'static,
+) -> Result<T, Problem> {
+    work(bytes.len(), move || read(json_text(&bytes)?)).await
+}
+
 /// A body as one JSON document.
 pub(super) fn json_text(bytes: &[u8]) -> Result<&str, Problem> {
     json_document(bytes).map(RawValue::get)

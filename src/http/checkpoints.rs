@@ -7,7 +7,7 @@ use axum::response::Response;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::body::{BODY_BYTES_MAX, json_text, members, only_json};
+use super::body::{BODY_BYTES_MAX, from_json, members, only_json};
 use super::docs;
 use super::error::{invalid_field, unknown_field};
 use super::etag::{Rendering, Resource, Tag};
@@ -95,7 +95,7 @@ impl CheckpointBody {
 pub(super) async fn post(mut writing: Writing, body: Body) -> Result<Response, Problem> {
     let bytes = writing.body(body, BODY_BYTES_MAX).await?;
     only_json(&writing.headers)?;
-    let name = new_checkpoint(json_text(&bytes)?)?;
+    let name = from_json(bytes, new_checkpoint).await?;
     let command = Command::PutCheckpoint { name: name.clone() };
     writing
         .write(Resource::Checkpoints, command, Vec::new(), move |written| {

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use super::body::{BODY_BYTES_MAX, json_or_nothing, members};
+use super::body::{BODY_BYTES_MAX, json_or_nothing, members, work};
 use super::docs;
 use super::error::{Place, invalid_field, invalid_item, unknown_field};
 use super::etag::Resource;
@@ -111,13 +111,8 @@ pub(super) async fn claim(
 ) -> Result<Response, Problem> {
     let bytes = writing.body(body, BODY_BYTES_MAX).await?;
     writing.by_an_agent()?;
-    let mut ttl = Ttl::MINUTE;
-    for (pointer, value) in members("", json_or_nothing(&writing.headers, &bytes)?)? {
-        match pointer.as_str() {
-            "/ttl" => ttl = ttl_member(&pointer, value)?,
-            _ => return Err(unknown_field(pointer)),
-        }
-    }
+    let (length, headers) = (bytes.len(), writing.headers.clone());
+    let ttl = work(length, move || new_claim(json_or_nothing(&headers, &bytes)?)).await?;
     let command = Command::Claim { request: seq, ttl };
     let shape = move |written: &Written<'_>| {
         let board::Answer::Claimed { claim, won } = &written.receipt.answer else {
@@ -172,16 +167,35 @@ pub(super) async fn finish(
     body: Body,
 ) -> Result<Response, Problem> {
     let bytes = writing.body(body, BODY_BYTES_MAX).await?;
+    let (length, headers) = (bytes.len(), writing.headers.clone());
+    let end = work(length, move || new_end(seq, json_or_nothing(&headers, &bytes)?));
+    let command = end.await?;
+    writing.write(resource(seq), command, Vec::new(), move |written| finished(written, seq)).await
+}
+
+/// Reads `{"ttl": …}`, which may be left out.
+fn new_claim(text: &str) -> Result<Ttl, Problem> {
+    let mut ttl = Ttl::MINUTE;
+    for (pointer, value) in members("", text)? {
+        match pointer.as_str() {
+            "/ttl" => ttl = ttl_member(&pointer, value)?,
+            _ => return Err(unknown_field(pointer)),
+        }
+    }
+    Ok(ttl)
+}
+
+/// Reads `{"fence": …, "result": …}`, which may be left out.
+fn new_end(request: Seq, text: &str) -> Result<Command, Problem> {
     let (mut fence, mut result) = (None, None);
-    for (pointer, value) in members("", json_or_nothing(&writing.headers, &bytes)?)? {
+    for (pointer, value) in members("", text)? {
         match pointer.as_str() {
             "/fence" => fence = Some(fence_member(&pointer, value)?),
             "/result" => result = Some(result_member(&pointer, value)?),
             _ => return Err(unknown_field(pointer)),
         }
     }
-    let command = Command::Finish { request: seq, fence, result };
-    writing.write(resource(seq), command, Vec::new(), move |written| finished(written, seq)).await
+    Ok(Command::Finish { request, fence, result })
 }
 
 fn resource(seq: Seq) -> Resource {

@@ -8,7 +8,7 @@ use axum::response::Response;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::body::{BODY_BYTES_MAX, json_text, members, only_json};
+use super::body::{BODY_BYTES_MAX, from_json, members, only_json};
 use super::docs;
 use super::error::{invalid_field, unknown_field};
 use super::etag::Resource;
@@ -69,7 +69,7 @@ pub(super) struct NewRestoreBody {
 pub(super) async fn fork(mut writing: Writing, body: Body) -> Result<Response, Problem> {
     let bytes = writing.body(body, BODY_BYTES_MAX).await?;
     only_json(&writing.headers)?;
-    let (to, at) = new_fork(json_text(&bytes)?)?;
+    let (to, at) = from_json(bytes, new_fork).await?;
     if let Some(answer) = writing.repeated(&Resource::Session).await? {
         return Ok(answer);
     }
@@ -121,7 +121,7 @@ fn new_fork(text: &str) -> Result<(SessionName, Option<At>), Problem> {
 pub(super) async fn restore(mut writing: Writing, body: Body) -> Result<Response, Problem> {
     let bytes = writing.body(body, BODY_BYTES_MAX).await?;
     only_json(&writing.headers)?;
-    let at = new_restore(json_text(&bytes)?)?;
+    let at = from_json(bytes, new_restore).await?;
     if let Some(answer) = writing.repeated(&Resource::Session).await? {
         return Ok(answer);
     }

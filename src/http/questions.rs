@@ -9,7 +9,7 @@ use axum::response::Response;
 use tokio::sync::watch;
 use utoipa::ToSchema;
 
-use super::body::{BODY_BYTES_MAX, json_text, members, only_json};
+use super::body::{BODY_BYTES_MAX, from_json, members, only_json};
 use super::docs;
 use super::error::{invalid_field, unknown_field};
 use super::etag::Resource;
@@ -137,7 +137,7 @@ pub(super) async fn answer(
 ) -> Result<Response, Problem> {
     let bytes = writing.body(body, BODY_BYTES_MAX).await?;
     only_json(&writing.headers)?;
-    let command = answering(seq, json_text(&bytes)?)?;
+    let command = from_json(bytes, move |text| answering(seq, text)).await?;
     let resource = Resource::Entry(LogName::Questions, seq);
     writing
         .write(resource, command, Vec::new(), move |written| {

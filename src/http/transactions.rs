@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::response::Response;
 use utoipa::ToSchema;
 
-use super::body::{BODY_BYTES_MAX, json_text, only_json};
+use super::body::{BODY_BYTES_MAX, json_text, only_json, work};
 use super::docs;
 use super::etag::Resource;
 use super::problem::Problem;
@@ -57,8 +57,10 @@ pub(super) struct TransactedBody {
 )]
 pub(super) async fn post(mut writing: Writing, body: Body) -> Result<Response, Problem> {
     let bytes = writing.body(body, BODY_BYTES_MAX).await?;
+    let length = bytes.len();
     only_json(&writing.headers)?;
-    let Read { transaction, then, otherwise, images } = read(json_text(&bytes)?, &writing)?;
+    let read = move || Ok((read(json_text(&bytes)?, &writing)?, writing));
+    let (Read { transaction, then, otherwise, images }, writing) = work(length, read).await?;
     let command = Command::Transact(Box::new(transaction));
     writing
         .write(Resource::Session, command, images, move |written| {
