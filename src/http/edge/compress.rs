@@ -9,6 +9,8 @@ use axum::response::Response;
 use tower::{ServiceExt as _, service_fn};
 use tower_http::compression::Compression;
 
+use super::paced::paced;
+
 /// Compresses an answer as `Accept-Encoding` asks for, whose value this is. Most clients of ours send
 /// none, and nothing is done for them.
 pub(super) async fn compress(accepted: Option<HeaderValue>, response: Response) -> Response {
@@ -19,7 +21,7 @@ pub(super) async fn compress(accepted: Option<HeaderValue>, response: Response) 
     }
     let mut request = Request::new(Body::empty());
     request.headers_mut().insert(header::ACCEPT_ENCODING, accepted);
-    let mut answered = Some(response);
+    let mut answered = Some(response.map(paced));
     let answer = service_fn(move |_: Request| {
         let response = answered.take().unwrap_or_default();
         std::future::ready(Ok::<_, Infallible>(response))

@@ -12,8 +12,11 @@ mod dress;
 mod encoding;
 mod hosts;
 mod observe;
+mod paced;
 mod render;
 mod rest;
+#[cfg(debug_assertions)]
+mod slow;
 mod trace;
 
 use std::convert::Infallible;
@@ -87,12 +90,17 @@ async fn pass(gate: Arc<Gate>, route: Route, request: Request) -> Result<Respons
 
 /// The route's answer; a panic of its handler is one too.
 async fn answer(mut route: Route, request: Request) -> Response {
+    #[cfg(debug_assertions)]
+    let polls = slow::Polls::of(&request);
     let answering = AssertUnwindSafe(async move { route.call(request).await });
-    match answering.catch_unwind().await {
+    let answering = answering.catch_unwind().map(|answered| match answered {
         Ok(Ok(response)) => response,
         Ok(Err(never)) => match never {},
         Err(payload) => render::panicked(payload),
-    }
+    });
+    #[cfg(debug_assertions)]
+    let answering = polls.watch(answering);
+    answering.await
 }
 
 /// Why a request goes to no route.

@@ -1,0 +1,73 @@
+//! Slow polls, told in builds with debug assertions: each poll of a request or of its answer's body is timed.
+//!
+//! What takes a thread of the runtime for longer holds up everybody whom that thread serves. Such work belongs on a
+//! thread that may block, or has to let others have their turn.
+
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use axum::body::{Body, Bytes};
+use axum::extract::{MatchedPath, Request};
+use axum::response::Response;
+use http_body::{Frame, SizeHint};
+
+/// A poll that takes longer is told.
+const POLL_MAX: Duration = Duration::from_millis(10);
+
+/// The polls of one request, by its route.
+#[derive(Clone)]
+pub(super) struct Polls(Option<MatchedPath>);
+
+impl Polls {
+    pub(super) fn of(request: &Request) -> Self {
+        Self(request.extensions().get().cloned())
+    }
+
+    /// The answer that `answering` makes, whose body is watched in its turn.
+    pub(super) async fn watch(self, answering: impl Future<Output = Response>) -> Response {
+        let mut answering = pin!(answering);
+        let timed = |cx: &mut Context<'_>| self.timed("request", || answering.as_mut().poll(cx));
+        let response = std::future::poll_fn(timed).await;
+        response.map(|body| Body::new(Watched { body, polls: self }))
+    }
+
+    fn timed<T>(&self, what: &'static str, poll: impl FnOnce() -> T) -> T {
+        let begun = Instant::now();
+        let polled = poll();
+        let took = begun.elapsed();
+        if took > POLL_MAX {
+            let route = self.0.as_ref().map_or("none", MatchedPath::as_str);
+            let ms = took.as_millis();
+            tracing::warn!(route, what, ms, "slow poll");
+        }
+        polled
+    }
+}
+
+/// A body whose polls are timed.
+struct Watched {
+    body: Body,
+    polls: Polls,
+}
+
+impl http_body::Body for Watched {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let Self { body, polls } = &mut *self;
+        polls.timed("body", || Pin::new(body).poll_frame(cx))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
