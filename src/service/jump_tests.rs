@@ -155,3 +155,15 @@ async fn a_key_is_remembered_through_a_jump() {
     }
     stop(service).await;
 }
+
+#[tokio::test]
+async fn a_jump_is_seen_though_nothing_was_written_before_it() {
+    let (clocks, dir) = (Clocks::new(), TempDir::new().unwrap());
+    let clock = clocks.clock();
+    let service = Service::start(Arc::new(open(dir.path())), POLICY, clock).unwrap();
+    clocks.wall.set(DAY);
+    assert!(service.figures().is_clock_held);
+    clocks.wall.set(0);
+    assert!(!service.figures().is_clock_held);
+    stop(service).await;
+}

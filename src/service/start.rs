@@ -84,7 +84,9 @@ impl Service {
         let directory = Arc::new(Directory::new());
         let memory = Arc::new(Memory::new(memory_budget));
         let supervisor = Supervisor::default();
-        let mut known = find(&*store, &directory, &memory, clock.now())?;
+        // Later readings are compared with this one, so that no jump is missed.
+        let now = clock.read().now;
+        let mut known = find(&*store, &directory, &memory, now)?;
         if reads_only {
             known.deadlines = Deadlines::default();
         }
