@@ -63,7 +63,8 @@ impl Step {
 
     /// The moment, and moves the clock there.
     pub(super) fn moment(&self, clock: &mut i64, nonce: u64) -> Moment<'_> {
-        *clock += self.clock;
+        // The system's clock is never before 1970, and an archive with such times is refused.
+        *clock = (*clock + self.clock).max(0);
         Moment { nonce: Nonce(nonce), ..at(*clock, &self.policy) }
     }
 }
