@@ -82,7 +82,7 @@ fn reply_board(reply: Reply) -> Result<Arc<Board>, Failure> {
 }
 
 fn start(dir: &Path) -> Result<Service, Failure> {
-    let options = SqliteOptions { sync: SyncLevel::Normal, free_bytes_min: 0 };
+    let options = SqliteOptions { sync: SyncLevel::Normal, free_bytes_min: 0, free_part: 1 };
     let policy = Policy {
         auto_create: true,
         session_bytes_max: 1 << 30,

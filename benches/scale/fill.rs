@@ -51,7 +51,7 @@ struct Filling<'a> {
 
 /// A store that takes what is written to it without waiting for the disk: it is filled, not tested.
 pub fn open(dir: &Path) -> Result<SqliteStore, Failure> {
-    let options = SqliteOptions { sync: SyncLevel::Normal, free_bytes_min: 0 };
+    let options = SqliteOptions { sync: SyncLevel::Normal, free_bytes_min: 0, free_part: 1 };
     Ok(SqliteStore::open(dir, options)?)
 }
 
@@ -113,6 +113,7 @@ impl Filling<'_> {
         self.batch.push(Run {
             session: board.id(),
             expected: board.revision(),
+            ends: None,
             frames: vec![frame],
             grows: true,
             adopts: false,

@@ -78,6 +78,14 @@ pub struct Version {
 }
 
 impl Board {
+    /// The least that a session's deletion can follow: its name, the revision and the moment.
+    #[must_use]
+    pub fn ending(id: SessionId, name: SessionName, after: Revision, at: Timestamp) -> Self {
+        let (settings, labels) = (Arc::default(), Arc::default());
+        let life = Life { name, created_at: at, settings, labels, configured: after };
+        Self { updated_at: at, written_at: at, life: Some(life), ..Self::absent(id, after) }
+    }
+
     /// The board of a session that does not exist yet, or any more; its first commit follows `after`.
     #[must_use]
     pub fn absent(id: SessionId, after: Revision) -> Self {

@@ -24,7 +24,7 @@ struct World {
 impl World {
     async fn new() -> Self {
         let home = TempDir::new().unwrap();
-        let options = SqliteOptions { sync: SyncLevel::Normal, free_bytes_min: 0 };
+        let options = SqliteOptions { sync: SyncLevel::Normal, free_bytes_min: 0, free_part: 1 };
         let store = SqliteStore::open(home.path(), options).unwrap();
         let hand = Arc::new(AtomicI64::new(0));
         let clock = {

@@ -58,7 +58,7 @@ impl Hand {
 }
 
 pub(super) fn open(dir: &Path) -> SqliteStore {
-    let options = SqliteOptions { sync: SyncLevel::Normal, free_bytes_min: 0 };
+    let options = SqliteOptions { sync: SyncLevel::Normal, free_bytes_min: 0, free_part: 1 };
     SqliteStore::open(dir, options).unwrap()
 }
 
@@ -80,11 +80,13 @@ pub(super) fn started_unsettled() -> (TempDir, Hand, Service) {
     (dir, hand, service)
 }
 
-/// All commits in a store, in order.
+/// All commits that a store keeps, in order.
 pub(super) fn commits(dir: &Path) -> Vec<Commit> {
     let mut commits = Vec::new();
     let mut take = |stored: crate::store::Stored<'_>| {
-        let crate::store::Stored::Commit(record) = stored else { panic!("{stored:?}") };
+        let crate::store::Stored::Commit(record) = stored else {
+            return std::ops::ControlFlow::Continue(());
+        };
         let body = Frame::decode(record.session, record.revision, record.frame).unwrap();
         commits.push(stored::decode_commit(body).unwrap());
         std::ops::ControlFlow::Continue(())
@@ -161,6 +163,11 @@ pub(super) struct Held {
 
 impl Held {
     pub(super) async fn new(service: &Service) -> Self {
+        Self::at(service, request("held", "{}")).await
+    }
+
+    /// One that is at this write.
+    pub(super) async fn at(service: &Service, write: Write) -> Self {
         let (inside, mut begun) = tokio::sync::mpsc::unbounded_channel();
         let (go_on, wait) = mpsc::channel();
         let wait = Mutex::new(wait);
@@ -170,7 +177,7 @@ impl Held {
             Some(json("null"))
         });
         let key = Uuid::new_v4().to_string();
-        let (service, write) = (service.clone(), keyed(request("held", "{}"), &key, ""));
+        let (service, write) = (service.clone(), keyed(write, &key, ""));
         let write = tokio::spawn(async move {
             let reply = service.write(write, vec![], Some(keep)).await;
             assert!(matches!(reply, Ok(Reply::Now(_))), "{reply:?}");

@@ -219,9 +219,10 @@ impl Store for Cramped {
         &self,
         session: SessionId,
         base: Revision,
+        frees: u64,
         parts: &mut dyn Iterator<Item = Vec<u8>>,
     ) -> Result<(), StoreError> {
-        self.store.put_base(session, base, parts)
+        self.store.put_base(session, base, frees, parts)
     }
 
     fn pin(&self, session: SessionId) -> Result<Pin, StoreError> {

@@ -79,7 +79,7 @@ impl Service {
         let turn = self.inner.bases.wait().await?;
         let put = blocking(move || {
             let _turn = turn;
-            put_base(&**staged.store(), &forked)?;
+            put_base(&**staged.store(), &forked, 0)?;
             Ok((staged, forked))
         });
         put.await
@@ -101,6 +101,7 @@ impl Service {
                 error,
                 ServiceError::Rejected { .. }
                     | ServiceError::StoreFull
+                    | ServiceError::Busy
                     | ServiceError::Overloaded
                     | ServiceError::CommitTooLarge { .. }
             ),

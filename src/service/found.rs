@@ -91,7 +91,7 @@ impl Finding<'_> {
         let sessions = self.store.sessions();
         let known: HashMap<_, _> =
             sessions.iter().map(|stored| (stored.session, *stored)).collect();
-        for StoredSession { session, head, settled } in sessions {
+        for StoredSession { session, head, settled, .. } in sessions {
             self.heads.insert(session, head);
             self.slots.insert(session, Slot::Unread { name: None, settled });
         }

@@ -9,8 +9,11 @@ use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
+use parking_lot::Mutex;
+
 use super::clock::Clock;
 use super::directory::Directory;
+use super::endings::Endings;
 use super::error::ServiceError;
 use super::job::Job;
 use super::looks::Looks;
@@ -44,6 +47,8 @@ pub(super) struct Keeper {
     /// Whose turn it is to make a base.
     pub(super) bases: Arc<Turns>,
     pub(super) looks: Arc<Looks>,
+    /// What is to be done for sessions that are deleted.
+    pub(super) endings: Mutex<Endings>,
 }
 
 impl Keeper {
@@ -53,13 +58,20 @@ impl Keeper {
     }
 
     fn run(&self, signal: &Signal) {
-        while signal.rest(self.retentions.until_next()) {
+        while signal.rest(self.until_next()) {
+            self.endings.lock().tend(&*self.store);
             while !signal.is_stopped()
                 && let Some(name) = self.retentions.take_due()
             {
                 self.look(&name);
             }
         }
+    }
+
+    /// How long there is nothing to do.
+    fn until_next(&self) -> Duration {
+        let left = self.retentions.until_next();
+        if self.endings.lock().are_done() { left } else { left.min(LOOK_AFTER) }
     }
 
     /// Looks after a session whose time has come.
@@ -109,7 +121,7 @@ impl Keeper {
         if board.revision() == from {
             return Ok(limit.grows_too_old(now.updated_at, reading.now));
         }
-        put_base(&*self.store, &board)?;
+        put_base(&*self.store, &board, dropped_bytes)?;
         let (rebase, answer) = rebase(name, &board, dropped_bytes);
         self.jobs.send(Job::Rebase(rebase)).map_err(|_| ServiceError::Stopping)?;
         answer.blocking_recv().map_err(|_| ServiceError::Stopping)??;

@@ -8,7 +8,7 @@ use super::*;
 use crate::store::{SqliteOptions, SqliteStore, SyncLevel};
 
 fn start(dir: &std::path::Path, last: Option<usize>) -> Service {
-    let options = SqliteOptions { sync: SyncLevel::Normal, free_bytes_min: 0 };
+    let options = SqliteOptions { sync: SyncLevel::Normal, free_bytes_min: 0, free_part: 1 };
     let store = std::sync::Arc::new(SqliteStore::open(dir, options).unwrap());
     let qa = QaSession { name: name("qa"), last };
     let options = Options { qa_session: Some(qa), ..Options::default() };

@@ -35,7 +35,8 @@ impl Service {
             drop(published);
             let stored = Arc::clone(&board);
             // The turn goes with the work: whoever asked may leave.
-            turn = blocking(move || put_base(&*store, &stored).map(|()| turn)).await?;
+            let put = move || put_base(&*store, &stored, dropped_bytes).map(|()| turn);
+            turn = blocking(put).await?;
             let (rebase, answer) = rebase(name, &board, dropped_bytes);
             self.inner.send(Job::Rebase(rebase))?;
             answer.await.map_err(|_| ServiceError::Stopping)??;
@@ -61,10 +62,14 @@ pub(super) fn rebase(
     (Rebase { name, session, base, dropped_bytes, reply }, answer)
 }
 
-/// Stores a board as the base that a history may begin with.
-pub(super) fn put_base(store: &dyn Store, board: &Board) -> Result<(), ServiceError> {
+/// Stores a board as the base that a history may begin with, in place of so many bytes of commits.
+pub(super) fn put_base(
+    store: &dyn Store,
+    board: &Board,
+    dropped_bytes: u64,
+) -> Result<(), ServiceError> {
     let (session, base) = (board.id(), board.revision());
-    put_parts(board, |parts| store.put_base(session, base, parts))
+    put_parts(board, |parts| store.put_base(session, base, dropped_bytes, parts))
 }
 
 /// Hands the framed parts of a board to what stores them.

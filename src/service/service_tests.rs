@@ -25,7 +25,7 @@ pub(super) const POLICY: Policy = Policy {
 };
 
 pub(super) fn start(dir: &Path) -> Service {
-    let options = SqliteOptions { sync: SyncLevel::Normal, free_bytes_min: 0 };
+    let options = SqliteOptions { sync: SyncLevel::Normal, free_bytes_min: 0, free_part: 1 };
     let store = SqliteStore::open(dir, options).unwrap();
     Service::start(Arc::new(store), POLICY, Clock::system()).unwrap()
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::endings::end_before;
 use super::error::ServiceError;
 use super::images::ImagesIn;
 use super::job::{Order, WriterError};
@@ -12,7 +13,7 @@ use crate::board::{
     Board, COMMIT_BYTES_MAX, Command, Commit, Decision, Extent, Frame, Json, Kept, Key, Moment,
     Nonce, Rejected, Revision, SessionId, Timestamp, apply, decide, decide_unread, expire, stored,
 };
-use crate::store::Run;
+use crate::store::{End, Run};
 
 /// A session's part of a batch.
 pub(super) struct Staging {
@@ -32,6 +33,12 @@ pub(super) struct Staging {
     /// Whether a staged history becomes the session's.
     adopts: bool,
     closed: bool,
+    /// With what its history begins once it is deleted.
+    end: Option<End>,
+    /// Whether something was staged that only removes.
+    shrinks: bool,
+    /// Whether writes that grow are refused.
+    is_cramped: bool,
 }
 
 /// What a command comes to, once its batch is durable.
@@ -102,7 +109,20 @@ impl Staging {
             grows: false,
             adopts: false,
             closed: false,
+            end: None,
+            shrinks: false,
+            is_cramped: false,
         }
+    }
+
+    /// The same, refusing what grows: there was no room for all that was staged before.
+    pub(super) fn cramped(session: Option<&Arc<Session>>, loads: &Loads) -> Self {
+        Self { is_cramped: true, ..Self::of(session, loads) }
+    }
+
+    /// Whether some of what was staged would need less room than all of it.
+    pub(super) fn may_shrink(&self) -> bool {
+        self.grows && self.shrinks
     }
 
     /// Whether the session was deleted here, so that nothing more can be staged.
@@ -135,10 +155,15 @@ impl Staging {
 
     /// What is to be appended, if there are any.
     pub(super) fn take_run(&mut self) -> Option<Run> {
-        let frames = std::mem::take(&mut self.frames);
+        let (mut frames, ends) = (std::mem::take(&mut self.frames), self.end.take());
+        if ends.is_some() {
+            // What came before the deletion is forgotten by it, and need not be stored.
+            frames.drain(..frames.len().saturating_sub(1));
+            self.grows = false;
+        }
         let session = self.board.id();
         let Self { head: expected, grows, adopts, .. } = *self;
-        (!frames.is_empty()).then_some(Run { session, expected, frames, grows, adopts })
+        (!frames.is_empty()).then_some(Run { session, expected, ends, frames, grows, adopts })
     }
 
     /// Takes note of what has come to its end by time, in at most so many commits. Before a command is
@@ -234,6 +259,10 @@ impl Staging {
         if order.images_in.is_none() && decision.commit.as_ref().is_some_and(Commit::names_images) {
             return Err(WriterError::Moved);
         }
+        if self.is_cramped && decision.commit.as_ref().is_some_and(|commit| !commit.only_removes())
+        {
+            return Err(ServiceError::StoreFull.into());
+        }
         let Decision { commit, board, answer, existed } = decision;
         let (board, committed) = (Arc::new(board), commit.is_some());
         let history_bytes = self.history_bytes;
@@ -280,7 +309,13 @@ impl Staging {
     /// Stages a commit that was applied already: what cannot be applied is never stored.
     fn add(&mut self, next: Arc<Board>, commit: Commit, frame: Vec<u8>) -> usize {
         let bytes = frame.len();
-        self.grows |= !commit.only_removes();
+        let removes = commit.only_removes();
+        self.grows |= !removes;
+        self.shrinks |= removes;
+        if commit.ends_session() {
+            let (life, at) = (self.board.life(), self.board.updated_at());
+            self.end = life.and_then(|life| end_before(next.id(), &life.name, at, &commit));
+        }
         self.board = next;
         self.history_bytes += bytes as u64;
         self.closed = commit.ends_session();

@@ -15,6 +15,7 @@ use super::archive::Archives;
 use super::collector::Collector;
 use super::deadlines::Deadlines;
 use super::directory::Directory;
+use super::endings::{Endings, is_over};
 use super::found::{Found, find_all};
 use super::holds::Holds;
 use super::keeper::Keeper;
@@ -45,9 +46,6 @@ const BASES_WAITING_MAX: usize = 64;
 const LINKS_MAX: usize = 4;
 const LINKS_WAITING_MAX: usize = 64;
 
-/// How long the last revision of a deleted session's name is remembered.
-const TOMBSTONE_MS: i64 = 30 * 24 * 60 * 60 * 1000;
-
 /// What is known of the sessions besides what each of them is.
 #[derive(Default)]
 struct Known {
@@ -56,6 +54,7 @@ struct Known {
     deadlines: Deadlines<Timestamp>,
     retentions: Retentions,
     live: HashSet<SessionId>,
+    endings: Endings,
 }
 
 impl Service {
@@ -134,6 +133,7 @@ impl Service {
             jobs: jobs.clone(),
             bases: Arc::clone(&bases),
             looks: Arc::clone(&looks),
+            endings: Mutex::new(known.endings),
         };
         let (room, stopping) =
             (Arc::new(Semaphore::new(QUEUE_BYTES_MAX)), CancellationToken::new());
@@ -214,11 +214,19 @@ fn find(
     let mut known = Known { damage, ..Known::default() };
     // Of two sessions of one name the one that exists stands, else the last one.
     found.sort_by_cached_key(|found| (!found.is_live(), Reverse(found.shown.extent().revision)));
+    let stored = store.sessions();
+    let ended: HashSet<_> = stored.iter().filter(|one| one.ended).map(|one| one.session).collect();
     for found in found {
+        let session = found.shown.extent().session;
         if found.is_live() {
-            known.live.insert(found.shown.extent().session);
-        } else if found.shown.updated_at().0 < now.0 - TOMBSTONE_MS {
+            known.live.insert(session);
+        } else if is_over(found.shown.updated_at(), now) || directory.get(&found.name).is_some() {
+            // A later session of its name has a higher revision.
+            known.endings.over.push(session);
             continue;
+        } else if !ended.contains(&session) {
+            let name = found.name.clone();
+            known.endings.whole.push(Session::new(name, found.shown.clone()).summary());
         }
         add(found, directory, memory, &mut known);
     }

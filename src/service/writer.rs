@@ -13,15 +13,11 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::time::{Duration, Instant};
 
-use tokio::sync::oneshot;
-
-use super::Reply;
 use super::clock::{Clock, Reading, worked};
 use super::deadlines::Deadlines;
 use super::directory::Directory;
 use super::error::ServiceError;
-use super::holds::Hold;
-use super::job::{Job, Order, Rebase, Room, WriteJob, WriterError};
+use super::job::{Job, Order, Rebase, WriteJob, WriterError};
 use super::loads::Loads;
 use super::memory::Memory;
 use super::postponed::Postponed;
@@ -84,11 +80,9 @@ pub(super) struct Writer {
     pub(super) warming: HashMap<SessionName, Pin>,
 }
 
-/// What is to be told to whom, once the batch is durable.
-type Answers = Vec<(oneshot::Sender<Result<Reply, WriterError>>, Verdict, Carried)>;
-
-/// What a write has until it is answered: its room in the queue, and its images.
-type Carried = (Room, Option<Hold>);
+/// What is to be told to whom, once the batch is durable. Until then a write keeps its room in the queue, its
+/// images and its board, since it may be decided again.
+pub(super) type Answers = Vec<(WriteJob, Verdict)>;
 
 /// What the writer waits for.
 enum Next {
@@ -169,9 +163,7 @@ impl Writer {
             self.echo(&mut staged, &job.order.write, &verdict, reading);
             count += 1;
             bytes += verdict.bytes();
-            answers.entry(name).or_default().push((job.reply, verdict, (job.room, job.order.hold)));
-            // Its board is staged, wherever the published one goes now.
-            drop(job.pins);
+            answers.entry(name).or_default().push((job, verdict));
             let is_short = worked().saturating_sub(work_begun) < BATCH_WORK_MAX;
             if count < BATCH_COMMANDS_MAX && bytes < BATCH_BYTES_MAX && is_short {
                 match waiting.pop_front().or_else(|| self.jobs.try_recv().ok()) {
@@ -271,11 +263,20 @@ impl Writer {
                 self.publish(name, staging);
             }
         }
-        for ((name, _), outcome) in written.iter().zip(&outcomes) {
-            answer(answers.remove(name), Some(*outcome));
+        let mut refused = Vec::new();
+        for ((name, staging), outcome) in written.iter().zip(&outcomes) {
+            match answers.remove(name) {
+                Some(answers) if *outcome == Outcome::Full && staging.may_shrink() => {
+                    refused.push((name.clone(), answers));
+                }
+                answers => answer(answers, Some(*outcome)),
+            }
         }
         // They may have met what another session's part of the batch staged.
         idle.iter().for_each(|name| answer(answers.remove(name), None));
+        if !refused.is_empty() {
+            self.decide_again(refused);
+        }
         let failed = written.into_iter().zip(&outcomes);
         let failed = failed.filter(|(_, outcome)| **outcome != Outcome::Appended);
         failed.map(|((name, _), _)| name).collect()
@@ -334,7 +335,7 @@ impl Writer {
 
 /// Answers everybody who waits for a session's part of the batch.
 fn answer(answers: Option<Answers>, outcome: Option<Outcome>) {
-    for (reply, verdict, carried) in answers.into_iter().flatten() {
+    for (job, verdict) in answers.into_iter().flatten() {
         let answer = match (verdict, outcome) {
             (verdict, None | Some(Outcome::Appended)) => verdict.into_answer(),
             (_, Some(Outcome::Full)) => Err(WriterError::Service(ServiceError::StoreFull)),
@@ -351,7 +352,8 @@ fn answer(answers: Option<Answers>, outcome: Option<Outcome>) {
                 Err(WriterError::Service(ServiceError::Fault))
             }
         };
-        drop(carried);
+        let WriteJob { reply, room, order: Order { hold, .. }, pins } = job;
+        drop((room, hold, pins));
         if reply.send(answer).is_err() {
             tracing::trace!("a caller went away before its answer; the write stands all the same");
         }

@@ -4,8 +4,8 @@ use parking_lot::RwLock;
 use rusqlite::Connection;
 
 use super::bases::HistoryRow;
-use super::histories::{Beginning, Histories, Owner, Standing};
-use super::{JournalId, Run};
+use super::histories::{Base, Beginning, Histories, Owner, Standing};
+use super::{End, JournalId, Run, summaries};
 use crate::board::SessionId;
 
 /// Whether a run can be appended to a session that stands so.
@@ -28,10 +28,13 @@ pub(super) fn insert<'a>(
 ) -> rusqlite::Result<()> {
     let mut insert = connection.prepare_cached("INSERT INTO journal VALUES (?1, ?2, ?3, ?4)")?;
     for run in runs {
-        if run.adopts {
+        if let Some(end) = &run.ends {
+            // Whatever rows the session has so far are before it.
+            write_end(connection, run, end, JournalId(id))?;
+        } else if run.adopts {
             adopt(connection, run.session, histories.read().beginning(run.session))?;
         }
-        let mut revision = run.expected;
+        let mut revision = run.after();
         for frame in &run.frames {
             id += 1;
             revision = revision.next();
@@ -44,6 +47,37 @@ pub(super) fn insert<'a>(
         }
     }
     Ok(())
+}
+
+fn write_end(
+    connection: &Connection,
+    run: &Run,
+    end: &End,
+    forgotten: JournalId,
+) -> rusqlite::Result<()> {
+    let (session, base) = (run.session, end.base());
+    base.table().write(connection, session, base.revision, 0, &end.parts)?;
+    let beginning = Beginning { base: Some(base), forgotten };
+    HistoryRow { session, beginning, staged: false }.write(connection)?;
+    summaries::delete(connection, session, run.head())
+}
+
+impl End {
+    pub(super) fn base(&self) -> Base {
+        let parts = u64::try_from(self.parts.len()).unwrap_or(u64::MAX);
+        Base { revision: self.revision, parts, ends: true }
+    }
+
+    fn bytes(&self) -> u64 {
+        u64::try_from(self.parts.iter().map(Vec::len).sum::<usize>()).unwrap_or(u64::MAX)
+    }
+}
+
+impl Run {
+    /// How many bytes of content it writes.
+    pub(super) fn bytes(&self) -> u64 {
+        self.frame_bytes().saturating_add(self.ends.as_ref().map_or(0, End::bytes))
+    }
 }
 
 fn adopt(
@@ -61,3 +95,6 @@ fn adopt(
 #[cfg(test)]
 #[path = "staged_tests.rs"]
 mod staged_tests;
+#[cfg(test)]
+#[path = "appending_tests.rs"]
+mod tests;

@@ -79,7 +79,7 @@ impl SqliteStore {
     /// Copies the files as they are, damage among it: nobody writes.
     fn copy_files(&self, to: &Path, is_over: &IsOver) -> Result<(), StoreError> {
         create_dir(to)?;
-        let room = Room { dir: to.to_owned(), free_bytes_min: self.room.free_bytes_min };
+        let room = self.room.elsewhere(to);
         for from in [self.path.clone(), self.path.with_extension("db-wal")] {
             let Some(name) = from.file_name().filter(|_| from.exists()) else { continue };
             if !room.is_for(fs::metadata(&from).map_or(0, |file| file.len())) {
@@ -116,7 +116,7 @@ impl SqliteStore {
 
     fn copy_whole(&self, to: &Path, is_over: &IsOver) -> Result<Copied, StoreError> {
         let draft = Draft::beside(to)?;
-        let room = Room { dir: draft.dir.clone(), free_bytes_min: self.room.free_bytes_min };
+        let room = self.room.elsewhere(&draft.dir);
         // From before the database is read.
         let aside = match self.source.is_in_place() {
             true => self.blobs.as_they_are(),

@@ -10,7 +10,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row};
 use uuid::Uuid;
 
 use super::histories::{Base, Beginning};
-use super::{JournalId, StoreError, Stored, parts};
+use super::{JournalId, StoreError, Stored};
 use crate::board::{Revision, SessionId};
 
 /// Selects rows with the columns that [`HistoryRow::read`] takes.
@@ -55,10 +55,11 @@ impl HistoryRow {
     fn read(row: &Row<'_>) -> rusqlite::Result<Option<Self>> {
         let Some(session) = session_of(row.get_ref(0)?) else { return Ok(None) };
         let revision: Option<i64> = row.get(1)?;
-        let parts = row.get::<_, i64>(2)?.cast_unsigned();
+        let parts: i64 = row.get(2)?;
+        let (parts, ends) = (parts.unsigned_abs(), parts < 0);
         let forgotten = row.get::<_, i64>(3)?.cast_unsigned();
-        let base =
-            revision.map(|revision| Base { revision: Revision(revision.cast_unsigned()), parts });
+        let base = revision.map(|revision| Revision(revision.cast_unsigned()));
+        let base = base.map(|revision| Base { revision, parts, ends });
         let beginning = Beginning { base, forgotten: JournalId(forgotten) };
         let found = Self { session, beginning, staged: row.get::<_, i64>(4)? != 0 };
         Ok((row.get::<_, i64>(5)? == i64::from(found.sum())).then_some(found))
@@ -70,7 +71,7 @@ impl HistoryRow {
         crc.update(self.session.0.as_bytes());
         crc.update(&[u8::from(base.is_some()), u8::from(self.staged)]);
         crc.update(&base.map_or(0, |base| base.revision.0).to_le_bytes());
-        crc.update(&base.map_or(0, |base| base.parts).to_le_bytes());
+        crc.update(&parts(base).to_le_bytes());
         crc.update(&forgotten.0.to_le_bytes());
         crc.finalize()
     }
@@ -83,7 +84,7 @@ impl HistoryRow {
             .execute((
                 self.session.0.as_bytes().as_slice(),
                 base.map(|base| base.revision.0.cast_signed()),
-                base.map_or(0, |base| base.parts).cast_signed(),
+                parts(base),
                 forgotten.0.cast_signed(),
                 self.staged,
                 self.sum(),
@@ -99,6 +100,15 @@ impl HistoryRow {
     }
 }
 
+/// How many parts a base has, as a row says it: below zero for an end.
+fn parts(base: Option<Base>) -> i64 {
+    let signed = |base: Base| {
+        let parts = base.parts.cast_signed();
+        if base.ends { parts.saturating_neg() } else { parts }
+    };
+    base.map_or(0, signed)
+}
+
 /// Whose row it is, if it says.
 pub(super) fn session_of(column: ValueRef<'_>) -> Option<SessionId> {
     let ValueRef::Blob(session) = column else { return None };
@@ -111,12 +121,12 @@ pub(super) fn visit(
     row: &HistoryRow,
     visit: &mut dyn FnMut(Stored<'_>) -> ControlFlow<()>,
 ) -> rusqlite::Result<ControlFlow<()>> {
-    let Some(Base { revision, parts }) = row.beginning.base else {
+    let Some(base) = row.beginning.base else {
         return Ok(ControlFlow::Continue(()));
     };
-    let session = row.session;
-    for part in 0..parts {
-        let frame = parts::BASE.read(connection, session, revision, part)?.unwrap_or_default();
+    let (session, revision) = (row.session, base.revision);
+    for part in 0..base.parts {
+        let frame = base.table().read(connection, session, revision, part)?.unwrap_or_default();
         if visit(Stored::Base { session, revision, frame: &frame }).is_break() {
             return Ok(ControlFlow::Break(()));
         }

@@ -42,17 +42,6 @@ const TRIES_MAX: usize = 8;
 /// How long it waits before the next try.
 const TRY_AFTER: Duration = Duration::from_millis(5);
 
-/// Selects what is of a revision, from a part on.
-macro_rules! parts {
-    ($table:literal) => {
-        concat!(
-            "SELECT * FROM ",
-            $table,
-            " WHERE session = ?1 AND revision = ?2 AND part >= ?3 ORDER BY part"
-        )
-    };
-}
-
 /// Where the number of a part is in its row.
 const PART: usize = 2;
 
@@ -192,8 +181,8 @@ impl<'a> Copying<'a> {
             return Ok(Tried::Moved);
         }
         self.copy("history", "SELECT * FROM history WHERE session = ?1", [id])?;
-        if let Some(Base { revision, .. }) = base {
-            self.parts("base", parts!("base"), session, revision)?;
+        if let Some(Base { revision, ends, .. }) = base {
+            self.parts(if ends { "ending" } else { "base" }, session, revision)?;
         }
         let begins = base.map(|base| base.revision).unwrap_or_default();
         let Some((settled, lacks)) = self.segments(session, begins)? else {
@@ -240,14 +229,15 @@ impl<'a> Copying<'a> {
     fn parts(
         &mut self,
         table: &str,
-        sql: &str,
         session: SessionId,
         revision: Revision,
     ) -> Result<(), StoreError> {
+        let of = "session = ?1 AND revision = ?2 AND part >= ?3";
+        let sql = format!("SELECT * FROM {table} WHERE {of} ORDER BY part");
         let mut next = 0;
         loop {
             let of = (session.0.as_bytes().as_slice(), revision.0.cast_signed(), next);
-            let rows = self.read(sql, of)?;
+            let rows = self.read(&sql, of)?;
             let Some(last) = rows.last() else { return Ok(()) };
             next = last.number(PART).cast_signed().saturating_add(1);
             rows.iter().try_for_each(|row| self.write(table, row))?;
@@ -312,7 +302,7 @@ impl<'a> Copying<'a> {
         }
         let newest = self.store.readers.read(|from| Ok(SNAPSHOT.newest(from, session, head)?))?;
         let Some(revision) = newest.filter(|revision| *revision >= base) else { return Ok(()) };
-        self.parts("snapshot", parts!("snapshot"), session, revision)?;
+        self.parts("snapshot", session, revision)?;
         let first = |from: &Connection| Ok(SNAPSHOT.read(from, session, revision, 0)?);
         if self.store.readers.read(first)?.is_none() {
             // It has been deleted meanwhile, the first part first.
@@ -323,7 +313,7 @@ impl<'a> Copying<'a> {
 
     /// Removes from the copy what was copied of a session besides the journal.
     fn remove(&self, session: SessionId) -> Result<(), StoreError> {
-        for table in ["history", "base", "segment", "session", "snapshot"] {
+        for table in ["history", "base", "ending", "segment", "session", "snapshot"] {
             let delete = format!("DELETE FROM {table} WHERE session = ?1");
             self.to.prepare_cached(&delete)?.execute([session.0.as_bytes().as_slice()])?;
         }

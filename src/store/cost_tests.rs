@@ -42,6 +42,7 @@ fn batch(sessions: std::ops::Range<u64>, head: u64, commits: u64) -> Vec<Run> {
         Run {
             session: session(number),
             expected: Revision(head),
+            ends: None,
             frames: (head + 1..=head + commits).map(frame).collect(),
             grows: true,
             adopts: false,

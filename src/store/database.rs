@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, ErrorCode};
 
 use super::StoreError;
+use super::error::is_index_full;
 use super::sync_point::SyncPoint;
 use crate::metrics;
 
@@ -143,16 +144,17 @@ impl Database {
         &mut self,
         write: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, Failure> {
-        let written = self.execute("BEGIN IMMEDIATE").and_then(|()| {
-            let written = write(&self.connection)?;
-            let begun = Instant::now();
-            self.execute("COMMIT")?;
-            self.sync_point.note_committed();
-            metrics::SYNC_TIMES.observe(begun.elapsed());
-            Ok(written)
-        });
         self.wal_bytes += TRANSACTION_WAL_BYTES;
-        written.map_err(|error| self.undo(error))
+        let written = self.execute("BEGIN IMMEDIATE").and_then(|()| write(&self.connection));
+        let written = written.map_err(|error| self.undo(error))?;
+        let begun = Instant::now();
+        self.execute("COMMIT").map_err(|error| {
+            // The log has it all by then, and only its index does not.
+            if is_index_full(&error) { Failure::Broken(error) } else { self.undo(error) }
+        })?;
+        self.sync_point.note_committed();
+        metrics::SYNC_TIMES.observe(begun.elapsed());
+        Ok(written)
     }
 
     /// The same, synced whatever the sync level is: for what must not come back, or be gone, after a power cut.
@@ -181,6 +183,7 @@ impl Database {
         let harmless = match error.sqlite_error_code() {
             Some(ErrorCode::DiskFull) => Failure::Full,
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Failure::Busy,
+            Some(_) if is_index_full(&error) => Failure::Full,
             Some(_) | None => return Failure::Broken(error),
         };
         if self.connection.is_autocommit() || self.execute("ROLLBACK").is_ok() {
@@ -192,6 +195,16 @@ impl Database {
 
     fn execute(&self, sql: &str) -> rusqlite::Result<()> {
         self.connection.prepare_cached(sql)?.execute([]).map(drop)
+    }
+
+    /// How much the database may still grow by, roughly.
+    pub(super) fn owed(&self) -> u64 {
+        self.wal_bytes
+    }
+
+    /// Moves the log into the database, however short it is.
+    pub(super) fn checkpoint_now(&mut self) -> Result<(), Failure> {
+        self.checkpoint_from(1)
     }
 
     /// Moves the log into the database if it has become long.

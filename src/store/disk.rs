@@ -4,11 +4,22 @@ use std::fs::{DirBuilder, File};
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::StoreError;
+use super::reserve::Reserve;
+use super::{SqliteOptions, StoreError};
 
 /// What is left free on the disk, so that deletions, expiries and checkpoints still go through.
 pub const FREE_BYTES_MIN: u64 = 64 << 20;
+
+/// On a small disk it is this part of it.
+pub const FREE_PART: u64 = 8;
+
+/// What is left free beside the reserve, for what is always written: an index of the log, a page here and there.
+pub(super) const SPARE_BYTES: u64 = 1 << 20;
+
+/// The reserve is held from where so many times as much is free: before that no other program can take it soon.
+const NEAR_TIMES: u64 = 16;
 
 pub(super) const FILE_MODE: u32 = 0o600;
 pub(super) const DIR_MODE: u32 = 0o700;
@@ -55,19 +66,95 @@ fn unless_unreadable(error: StoreError) -> Result<(), StoreError> {
 #[derive(Debug)]
 pub(super) struct Room {
     pub(super) dir: PathBuf,
-    pub(super) free_bytes_min: u64,
+    free_bytes_min: u64,
+    free_part: u64,
+    reserve: Option<Reserve>,
+    /// What the write-ahead log has that the database may still grow by.
+    owed: AtomicU64,
+}
+
+/// What of a disk is free, and how large it is.
+#[derive(Clone, Copy, Debug)]
+struct Disk {
+    free: u64,
+    size: u64,
 }
 
 impl Room {
+    /// That of a store, with the reserve that its directory has.
+    pub(super) fn of_store(dir: &Path, options: SqliteOptions) -> Self {
+        let reserve = Some(Reserve::in_dir(dir));
+        let SqliteOptions { free_bytes_min, free_part, .. } = options;
+        Self { dir: dir.to_owned(), free_bytes_min, free_part, reserve, owed: AtomicU64::new(0) }
+    }
+
+    /// That of a store which takes no writes.
+    pub(super) fn of_nobody(dir: &Path) -> Self {
+        let (dir, owed) = (dir.to_owned(), AtomicU64::new(0));
+        Self { dir, free_bytes_min: 0, free_part: 1, reserve: None, owed }
+    }
+
+    /// That of another directory, in which as much is to be left.
+    pub(super) fn elsewhere(&self, dir: &Path) -> Self {
+        let Self { free_bytes_min, free_part, .. } = *self;
+        let owed = AtomicU64::new(0);
+        Self { dir: dir.to_owned(), free_bytes_min, free_part, reserve: None, owed }
+    }
+
     /// Whether so many bytes more leave the reserve whole.
     pub(super) fn is_for(&self, bytes: u64) -> bool {
-        match rustix::fs::statvfs(&self.dir) {
-            Ok(disk) => {
-                let free = disk.f_bavail.saturating_mul(disk.f_frsize);
-                free >= self.free_bytes_min.saturating_add(bytes)
-            }
-            // Whoever cannot say how much is free may still be written to; the write itself will tell.
-            Err(_) => true,
+        // Whoever cannot say how much is free may still be written to; the write itself will tell.
+        self.disk().is_none_or(|disk| self.left(disk) >= self.kept(disk).saturating_add(bytes))
+    }
+
+    /// Whether more than twice the reserve is left: nobody will soon be refused.
+    pub(super) fn is_ample(&self) -> bool {
+        self.disk().is_none_or(|disk| self.left(disk) >= self.kept(disk).saturating_mul(2))
+    }
+
+    /// How much may be used by what ends smaller than it began.
+    pub(super) fn in_all(&self) -> u64 {
+        self.disk().map_or(u64::MAX, |disk| self.left(disk))
+    }
+
+    /// Gives up as much of the reserve as is missing where less than this is free; whether that gave any room.
+    pub(super) fn give_up_reserve_for(&self, bytes: u64) -> bool {
+        let (Some(reserve), Some(disk)) = (&self.reserve, self.disk()) else { return false };
+        let missing = bytes.saturating_sub(disk.free);
+        missing > 0 && reserve.give_up(missing)
+    }
+
+    /// Holds as much of the reserve as there is, where the disk is not far from full.
+    pub(super) fn hold_reserve(&self) {
+        let (Some(reserve), Some(disk)) = (&self.reserve, self.disk()) else { return };
+        let kept = self.kept(disk);
+        if disk.free > kept.saturating_mul(NEAR_TIMES) {
+            return;
         }
+        let missing = kept.saturating_sub(reserve.held());
+        let more = missing.min(disk.free.saturating_sub(SPARE_BYTES));
+        if more >= SPARE_BYTES || (more > 0 && more == missing) {
+            reserve.hold(more);
+        }
+    }
+
+    /// The database may still grow by what so many bytes of the write-ahead log have.
+    pub(super) fn note_owed(&self, bytes: u64) {
+        self.owed.store(bytes, Ordering::Relaxed);
+    }
+
+    fn left(&self, disk: Disk) -> u64 {
+        let held = self.reserve.as_ref().map_or(0, Reserve::held);
+        disk.free.saturating_add(held).saturating_sub(self.owed.load(Ordering::Relaxed))
+    }
+
+    fn kept(&self, disk: Disk) -> u64 {
+        self.free_bytes_min.min(disk.size / self.free_part.max(1))
+    }
+
+    fn disk(&self) -> Option<Disk> {
+        let disk = rustix::fs::statvfs(&self.dir).ok()?;
+        let bytes = |blocks: u64| blocks.saturating_mul(disk.f_frsize);
+        Some(Disk { free: bytes(disk.f_bavail), size: bytes(disk.f_blocks) })
     }
 }

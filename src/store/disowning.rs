@@ -4,7 +4,7 @@ use super::bases::HistoryRow;
 use super::database::Failure;
 use super::histories::Owner;
 use super::journal::Journal;
-use super::parts::REVISION_END;
+use super::parts::{END, REVISION_END};
 use super::summaries;
 use crate::board::SessionId;
 
@@ -24,10 +24,14 @@ impl Journal {
     /// Forgets a session's history. As with one that was staged, its row says that it is nobody's until all else
     /// of it is deleted.
     pub(super) fn forget(&mut self, session: SessionId) -> Result<(), Failure> {
+        if self.histories.read().standing_of_known(session) != Some(Owner::Session) {
+            return Ok(());
+        }
         let beginning = self.histories.read().in_force(session);
         let row = HistoryRow { session, beginning, staged: true };
         self.database.transact(|connection| {
             row.write(connection)?;
+            END.delete_few(connection, session)?;
             summaries::delete(connection, session, REVISION_END)
         })?;
         let mut histories = self.histories.write();

@@ -44,10 +44,15 @@ pub(super) fn begin(
     };
     // A full disk must not keep a store that was killed from starting again.
     if epoch != stored || opened_with.as_deref() != Some(sync.mark()) {
-        connection.execute(
+        let marked = connection.execute(
             "UPDATE meta SET epoch = ?1, opened_with = ?2 WHERE id = 1",
             (epoch.to_be_bytes().as_slice(), sync.mark()),
-        )?;
+        );
+        match marked.map_err(StoreError::from) {
+            // Under this level the mark says nothing that its absence does not.
+            Err(StoreError::Full) if epoch == stored && sync == SyncLevel::Full => {}
+            marked => _ = marked?,
+        }
     }
     Ok(Epoch(epoch))
 }

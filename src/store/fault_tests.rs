@@ -313,3 +313,55 @@ fn a_base_that_finds_no_room_leaves_nothing_and_can_be_put_again() {
     }
     run_child(&SMALL_DISK, TempDir::new().unwrap().path());
 }
+
+#[test]
+fn a_batch_without_room_stores_what_only_shrinks() {
+    if let Some(dir) = child_dir() {
+        let store = five_in(&dir);
+        let grows = run(ANNA, 5, &[vec![1; 20 << 20]]);
+        let deletion = Run { grows: false, ..run(BERT, 2, &["gone"]) };
+        assert_eq!(store.append(&[grows, deletion]), [Outcome::Full, Outcome::Appended]);
+        assert_eq!(store.append(&[run(ANNA, 5, &["on"])]), [Outcome::Appended]);
+        return;
+    }
+    run_child(&SMALL_DISK, TempDir::new().unwrap().path());
+}
+
+#[test]
+fn deletions_go_through_though_another_program_took_the_last_byte() {
+    if let Some(dir) = child_dir() {
+        let options = SqliteOptions { free_bytes_min: 4 << 20, ..OPTIONS };
+        let open = || SqliteStore::open(&dir, options).unwrap();
+        let store = open();
+        let session = |n: u8| SessionId(uuid::Uuid::from_u128(u128::from(n)));
+        for n in 0..20 {
+            let body = vec![n; 200_000];
+            assert_eq!(store.append(&[run(session(n), 0, &[body])]), [Outcome::Appended]);
+        }
+        while store.idle() {}
+        assert_eq!(fs::metadata(dir.join("reserve")).unwrap().len(), 4 << 20);
+        let mut taken = fs::File::create(dir.join("ballast")).unwrap();
+        let mut fill = || {
+            for bytes in [1 << 20, 1 << 10, 1] {
+                while std::io::Write::write_all(&mut taken, &vec![0; bytes]).is_ok() {}
+            }
+        };
+        fill();
+        // An end and a start need some pages, too.
+        store.close().unwrap();
+        drop(store);
+        fill();
+        let store = open();
+        assert_eq!(store.append(&[run(session(0), 1, &["more"])]), [Outcome::Full]);
+        for n in 0..20 {
+            let deletion = Run { grows: false, ..run(session(n), 1, &["gone"]) };
+            assert_eq!(store.append(&[deletion]), [Outcome::Appended], "{n}");
+        }
+        taken.set_len(0).unwrap();
+        while store.idle() {}
+        assert_eq!(fs::metadata(dir.join("reserve")).unwrap().len(), 4 << 20);
+        assert_eq!(store.append(&[run(session(0), 2, &["more"])]), [Outcome::Appended]);
+        return;
+    }
+    run_child(&SMALL_DISK, TempDir::new().unwrap().path());
+}

@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::time::Instant;
 
+use super::parts::{self, Table};
 use super::pins::{Cut, PinId, Pins};
 use super::rows::Rows;
 use super::{JournalId, StoreError, StoredSession};
@@ -18,6 +19,15 @@ pub(super) struct Base {
     pub(super) revision: Revision,
     /// How many parts it has, numbered from 0.
     pub(super) parts: u64,
+    /// Whether the session was deleted right after it: no other takes its place.
+    pub(super) ends: bool,
+}
+
+impl Base {
+    /// Where its parts are. An end has a table of its own, since a base may have been put at its revision.
+    pub(super) fn table(self) -> Table {
+        if self.ends { parts::END } else { parts::BASE }
+    }
 }
 
 /// Whose a history is.
@@ -88,6 +98,11 @@ impl Histories {
         self.of.get(&session).map_or_else(Standing::default, |history| history.standing)
     }
 
+    /// Whose a history is, if it is known.
+    pub(super) fn standing_of_known(&self, session: SessionId) -> Option<Owner> {
+        self.of.get(&session).map(|history| history.standing.owner)
+    }
+
     /// The sessions' own histories.
     pub(super) fn sessions(&self) -> Vec<StoredSession> {
         let own = self.of.iter().filter(|(_, history)| history.standing.owner == Owner::Session);
@@ -95,6 +110,7 @@ impl Histories {
             session: *session,
             head: history.standing.head.unwrap_or_default(),
             settled: history.settled.max(history.base_revision()),
+            ended: history.beginning.base.is_some_and(|base| base.ends),
         };
         own.map(stored).collect()
     }
@@ -106,6 +122,11 @@ impl Histories {
     /// The base in force.
     pub(super) fn base(&self, session: SessionId) -> Option<Base> {
         self.standing_history(session).and_then(|history| history.beginning.base)
+    }
+
+    /// Whether nothing of this revision is to be put for the session any more.
+    pub(super) fn is_past(&self, session: SessionId, revision: Revision) -> bool {
+        self.base(session).is_some_and(|base| base.revision > revision || base.ends)
     }
 
     /// The base in force of a session that is known, if it has one.

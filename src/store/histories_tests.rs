@@ -39,7 +39,7 @@ proptest! {
         }
         prop_assert_eq!(after(&histories, from, max), naive(&rows, from));
 
-        histories.put(ANNA, Base { revision: Revision(cut), parts: 1 });
+        histories.put(ANNA, Base { revision: Revision(cut), parts: 1, ends: false });
         let forgotten = histories.beginning(ANNA).forgotten;
         let ids = histories.set_beginning(ANNA).unwrap().rows.into_ids();
         let gone: Vec<_> =

@@ -72,8 +72,10 @@ impl Garbage {
         discarded: Vec<SessionId>,
     ) -> Result<Self, StoreError> {
         let in_force = |session| histories.base(session).map(|base| base.revision);
+        let ended = |session| histories.base(session).is_some_and(|base| base.ends);
         let mut bases = parts::BASE.revisions(connection)?;
-        bases.retain(|(session, revision)| in_force(*session) != Some(*revision));
+        bases
+            .retain(|(session, revision)| in_force(*session) != Some(*revision) || ended(*session));
         let mut garbage = Self { rows: rows.into(), bases: bases.into(), ..Self::default() };
         for (session, first) in settled {
             let base = in_force(*session).filter(|base| first <= base);
@@ -83,9 +85,9 @@ impl Garbage {
         for (session, revision) in parts::SNAPSHOT.revisions(connection)? {
             let older = newest.replace((session, revision)).is_some_and(|last| last.0 == session);
             let base = in_force(session).unwrap_or_default();
-            if older || revision < base || !histories.is_known(session) {
-                let end =
-                    if histories.is_known(session) { revision.max(base) } else { REVISION_END };
+            let is_over = ended(session) || !histories.is_known(session);
+            if older || revision < base || is_over {
+                let end = if is_over { REVISION_END } else { revision.max(base) };
                 garbage.add_snapshots(session, end);
             }
         }

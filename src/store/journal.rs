@@ -11,13 +11,11 @@ use rusqlite::Connection;
 use super::appending::{follows, insert};
 use super::bases::HistoryRow;
 use super::database::{Database, Failure};
-use super::histories::{Base, Beginning, Front, Histories, Owner, Standing};
+use super::histories::{Base, Beginning, Histories, Owner, Standing};
 use super::housekeeping::{self, Garbage, Swept};
 use super::inventory::Inventory;
 use super::parts::{REVISION_END, SNAPSHOT, Table};
-use super::settling::{Group, Piece};
-
-use super::{JournalId, Outcome, Run, StoreError, SummaryRow, summaries};
+use super::{JournalId, Outcome, Run, StoreError, summaries};
 use crate::board::{Revision, SessionId};
 
 /// A writer that is never idle deletes some of what is forgotten after so many batches.
@@ -30,9 +28,9 @@ pub(super) struct Journal {
     /// Read by all, written only here.
     pub(super) histories: Arc<RwLock<Histories>>,
     pub(super) garbage: Garbage,
-    last: JournalId,
+    pub(super) last: JournalId,
     /// All rows up to this one are settled, or cannot be.
-    settled: JournalId,
+    pub(super) settled: JournalId,
     batches_since_sweep: u32,
 }
 
@@ -87,17 +85,22 @@ impl Journal {
         self.database.transact(|connection| insert(connection, histories, last, runs.clone()))?;
         let mut histories = histories.write();
         for run in runs {
-            if run.adopts {
+            if let Some(end) = &run.ends {
+                let put = histories.take_put(run.session);
+                self.garbage.add(run.session, Vec::new(), put);
+                histories.put(run.session, end.base());
+            }
+            if run.adopts || run.ends.is_some() {
                 begin(&mut histories, &mut self.garbage, run.session);
             }
-            let mut revision = run.expected;
+            let mut revision = run.after();
             for _ in &run.frames {
                 self.last.0 += 1;
                 revision = revision.next();
                 histories.append(run.session, revision, self.last);
             }
             histories.add_journal_bytes(run.frame_bytes());
-            self.database.note_written(run.frame_bytes());
+            self.database.note_written(run.bytes());
         }
         self.batches_since_sweep = self.batches_since_sweep.saturating_add(1);
         Ok(())
@@ -163,7 +166,7 @@ impl Journal {
         from: u64,
         parts: &[Vec<u8>],
     ) -> Result<bool, Failure> {
-        if self.histories.read().base(session).is_some_and(|base| base.revision > revision) {
+        if self.histories.read().is_past(session, revision) {
             return Ok(false);
         }
         self.database
@@ -175,12 +178,16 @@ impl Journal {
 
     /// All parts of a base are stored.
     pub(super) fn put_base(&mut self, session: SessionId, base: Base) {
-        self.histories.write().put(session, base);
+        if self.histories.read().is_past(session, base.revision) {
+            self.abandon_base(session, base.revision);
+        } else {
+            self.histories.write().put(session, base);
+        }
     }
 
     /// The parts that were stored of a base are of no use.
     pub(super) fn abandon_base(&mut self, session: SessionId, base: Revision) {
-        self.garbage.add(session, Vec::new(), Some(Base { revision: base, parts: 0 }));
+        self.garbage.add(session, Vec::new(), Some(Base { revision: base, parts: 0, ends: false }));
     }
 
     /// Lets the session's history begin with the base that was put.
@@ -191,12 +198,16 @@ impl Journal {
     ) -> Result<Outcome, Failure> {
         let beginning = {
             let histories = self.histories.read();
-            if histories.base(session).is_some_and(|set| set.revision == base) {
+            if histories.base(session).is_some_and(|set| set.revision == base && !set.ends) {
                 return Ok(Outcome::Appended);
             }
             let put = histories.put_base(session).map(|put| put.revision);
             let standing = histories.standing(session);
-            if put != Some(base) || standing.owner != Owner::Session || standing.head < put {
+            if put != Some(base)
+                || standing.owner != Owner::Session
+                || standing.head < put
+                || histories.is_past(session, base)
+            {
                 return Ok(Outcome::Conflict { head: standing.head.unwrap_or_default() });
             }
             histories.beginning(session)
@@ -210,12 +221,12 @@ impl Journal {
         Ok(Outcome::Appended)
     }
 
-    /// Deletes some of what is forgotten if the writer has been busy for long.
-    pub(super) fn sweep_if_busy(&mut self) -> Result<(), Failure> {
+    /// Deletes some of what is forgotten if the writer has been busy for long; whether it has.
+    pub(super) fn sweep_if_busy(&mut self) -> Result<bool, Failure> {
         if self.batches_since_sweep < BATCHES_PER_SWEEP {
-            return Ok(());
+            return Ok(false);
         }
-        self.sweep().map(drop)
+        self.sweep().map(|_| true)
     }
 
     /// What is worth doing in an idle moment; whether there is more of it.
@@ -226,6 +237,24 @@ impl Journal {
             self.database.forget_deleted()?;
         }
         self.database.checkpoint_if_worthwhile()?;
+        Ok(more)
+    }
+
+    /// The same where there is little room: what is deleted is given back at once, piece by piece, and the log is
+    /// kept as short as one of them. Whether there is more.
+    pub(super) fn make_room(&mut self) -> Result<bool, Failure> {
+        let sweeps = !self.garbage.is_empty();
+        if sweeps {
+            self.sweep()?;
+            self.database.checkpoint_now()?;
+        }
+        let more = self.database.shrink(true)? || sweeps;
+        if more {
+            self.database.checkpoint_now()?;
+        } else {
+            self.database.forget_deleted()?;
+            self.database.checkpoint_if_worthwhile()?;
+        }
         Ok(more)
     }
 
@@ -246,92 +275,6 @@ impl Journal {
         Ok(!self.garbage.is_empty())
     }
 
-    /// The last row that settling has come to, and the last there is.
-    pub(super) fn unsettled(&self) -> (JournalId, JournalId) {
-        (self.settled, self.last)
-    }
-
-    /// Puts what was packed in place of its rows, and the summaries with it. What is not as it was when it was
-    /// read stays where it is.
-    pub(super) fn settle(
-        &mut self,
-        piece: &Piece,
-        new_summaries: &[SummaryRow],
-    ) -> Result<(), Failure> {
-        let (mut left, mut left_bytes, mut up_to) =
-            (piece.left.clone(), piece.left_bytes, piece.last);
-        let fits = {
-            let histories = self.histories.read();
-            let mut fits: Vec<&Group> = Vec::new();
-            for group in &piece.groups {
-                let front = histories.front(group.session, group.base, &group.rows);
-                if front == Front::Same {
-                    fits.push(group);
-                    continue;
-                }
-                left.extend(group.rows.iter().map(|(_, id)| *id));
-                left_bytes += group.frame_bytes;
-                if let (Front::Advanced, Some((_, first))) = (front, group.rows.first()) {
-                    up_to = up_to.min(JournalId(first.0.saturating_sub(1)));
-                }
-            }
-            fits
-        };
-        left.sort_unstable();
-        let summaries = self.sound_summaries(new_summaries);
-        self.database.transact(|connection| {
-            for group in &fits {
-                group.write(connection)?;
-            }
-            for (summary, head) in &summaries {
-                summaries::put(connection, summary, *head)?;
-            }
-            piece.delete_rows(connection, &left)?;
-            housekeeping::raise_mark(connection, piece.last)
-        })?;
-        let mut histories = self.histories.write();
-        for group in &fits {
-            histories.settle(group.session, group.last());
-        }
-        histories.take_journal_bytes(piece.frame_bytes.saturating_sub(left_bytes));
-        let wal_bytes = u64::try_from(piece.wal_bytes()).unwrap_or(u64::MAX);
-        self.settled = up_to;
-        if self.settled < self.last {
-            self.database.note_written(wal_bytes);
-        } else {
-            // A quiet store is short on the disk, too.
-            self.database.note_deleted(wal_bytes);
-            if left.is_empty() {
-                // What was forgotten and deleted by both counted twice.
-                histories.take_journal_bytes(u64::MAX);
-            }
-        }
-        Ok(())
-    }
-
-    /// Those that tell of a session's history as far as it is durable and not forgotten, each with its head.
-    fn sound_summaries<'a>(&self, summaries: &'a [SummaryRow]) -> Vec<(&'a SummaryRow, Revision)> {
-        let histories = self.histories.read();
-        let sound = |summary: &'a SummaryRow| {
-            let standing = histories.standing(summary.session);
-            let base = histories.base(summary.session).map(|base| base.revision);
-            let head = standing.head.filter(|_| standing.owner == Owner::Session)?;
-            (Some(summary.revision) >= base && summary.revision <= head).then_some((summary, head))
-        };
-        summaries.iter().filter_map(sound).collect()
-    }
-
-    /// Stores summaries.
-    pub(super) fn put_summaries(&mut self, new_summaries: &[SummaryRow]) -> Result<(), Failure> {
-        let summaries = self.sound_summaries(new_summaries);
-        let bytes: usize = summaries.iter().map(|(summary, _)| summary.frame.len()).sum();
-        self.database.transact(|connection| {
-            summaries.iter().try_for_each(|(row, head)| summaries::put(connection, row, *head))
-        })?;
-        self.database.note_written(u64::try_from(bytes).unwrap_or(u64::MAX));
-        Ok(())
-    }
-
     /// Moves the log into the database if it has become long.
     pub(super) fn checkpoint_if_long(&mut self) -> Result<(), Failure> {
         self.database.checkpoint_if_long()
@@ -345,4 +288,7 @@ impl Journal {
 /// The base that was put for the session is in force: what is before it is to be deleted, unless it is pinned.
 fn begin(histories: &mut Histories, garbage: &mut Garbage, session: SessionId) {
     histories.set_beginning(session).into_iter().for_each(|cut| garbage.add_cut(cut));
+    if histories.base(session).is_some_and(|base| base.ends) {
+        garbage.add_snapshots(session, REVISION_END);
+    }
 }

@@ -31,6 +31,7 @@ mod pins;
 mod putting;
 mod raw;
 mod reading;
+mod reserve;
 mod rows;
 mod run;
 mod schema;
@@ -46,6 +47,7 @@ mod tokens;
 mod trash;
 mod turns;
 mod wal;
+mod writes;
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -53,11 +55,11 @@ use std::path::Path;
 use crate::board::{Epoch, Revision, SessionId};
 
 pub use blob_store::BlobStore;
-pub use disk::FREE_BYTES_MIN;
+pub use disk::{FREE_BYTES_MIN, FREE_PART};
 pub use error::StoreError;
 pub use options::{SqliteOptions, SyncLevel};
 pub use pins::Pin;
-pub use run::{Outcome, Run};
+pub use run::{End, Outcome, Run};
 pub use signing::{SIGNATURE_BYTES, SigningKey};
 pub use sqlite::SqliteStore;
 pub use stored::{
@@ -67,12 +69,11 @@ pub use stored::{
 
 /// An engine that keeps histories and blobs.
 ///
-/// A session's history is one base, or none, and the commits after it. An engine never makes a base of
-/// its own: [`put_base`](Self::put_base) brings one in, [`set_base`](Self::set_base) or an adoption puts
-/// it in force. What was forgotten is never given again, also after a crash; its bytes are overwritten
-/// some time later.
+/// A session's history is one base, or none, and the commits after it. An engine never makes a base of its own:
+/// [`put_base`](Self::put_base) brings one in, [`set_base`](Self::set_base) or an adoption puts it in force, and
+/// a run that deletes its session has an [`End`]. What was forgotten is never given again, also after a crash.
 ///
-/// Clean-up is the caller's: a session that is no more keeps its history, and its blobs until
+/// Clean-up is the caller's: of a deleted session the end stays until [`forget`](Self::forget), the blobs until
 /// [`remove_blobs`](BlobStore::remove_blobs).
 pub trait Store: BlobStore {
     /// Appends the whole batch as one durable transaction; one outcome for each run, in order.
@@ -87,8 +88,7 @@ pub trait Store: BlobStore {
     /// settled commits is damaged, it is visited as one commit of its first revision without bytes, which no frame is.
     ///
     /// # Errors
-    /// [`StoreError::DamagedRow`] or [`StoreError::DamagedSegment`] at commits that do not even say whose
-    /// they are.
+    /// [`StoreError::DamagedRow`] or [`StoreError::DamagedSegment`] at commits that hide whose they are.
     fn replay(
         &self,
         visit: &mut dyn FnMut(Stored<'_>) -> ControlFlow<()>,
@@ -106,8 +106,7 @@ pub trait Store: BlobStore {
         visit: &mut dyn FnMut(&SummaryRow) -> ControlFlow<()>,
     ) -> Result<(), StoreError>;
 
-    /// Visits the commits that are not settled, in journal order, until `visit` breaks. Nothing of a staged
-    /// history is visited, nor what is forgotten.
+    /// As [`replay`](Self::replay) visits, but only the commits that are not settled, in journal order.
     ///
     /// # Errors
     /// As for [`replay`](Self::replay).
@@ -176,9 +175,8 @@ pub trait Store: BlobStore {
     ///
     /// Revisions may leave out numbers only in what was staged, and before an adopting run.
     /// # Errors
-    /// [`StoreError::Forgotten`] if the session's base is above `after`, also if it came there while the
-    /// page was read; [`StoreError::DamagedRow`] or [`StoreError::DamagedSegment`] at one that is not where
-    /// it should be.
+    /// [`StoreError::Forgotten`] if the session's base is above `after`, or has come there meanwhile;
+    /// [`StoreError::DamagedRow`] or [`StoreError::DamagedSegment`] at one that is not where it should be.
     fn commits(
         &self,
         session: SessionId,
@@ -221,8 +219,8 @@ pub trait Store: BlobStore {
     /// when it returns, but part of no history: that is for [`set_base`](Self::set_base), or an adoption. Until then the
     /// next one put takes its place, and a restart removes it. Putting the base that is in force does nothing.
     ///
-    /// It takes several transactions, so that appends go on in between; `parts` is asked for the next
-    /// one while no lock is held. One base of a session is put at a time, who comes second waits.
+    /// It takes several transactions, between which appends go on and `parts` is asked without a lock; the next one
+    /// of the session waits. A base shorter than the `frees` bytes that it makes forgotten may use the reserve.
     ///
     /// # Errors
     /// [`StoreError::NoHistory`] if the session is not known, [`StoreError::Forgotten`] below the base in
@@ -232,6 +230,7 @@ pub trait Store: BlobStore {
         &self,
         session: SessionId,
         base: Revision,
+        frees: u64,
         parts: &mut dyn Iterator<Item = Vec<u8>>,
     ) -> Result<(), StoreError>;
 

@@ -10,7 +10,7 @@ use parking_lot::{Mutex, RwLock};
 
 use super::blobs::Blobs;
 use super::condition::Condition;
-use super::disk::{Room, create_dir, sync_dir};
+use super::disk::{Room, SPARE_BYTES, create_dir, sync_dir};
 use super::inventory::Inventory;
 use super::journal::Journal;
 use super::lock::Lock;
@@ -75,7 +75,7 @@ impl SqliteStore {
         let Inventory { histories, .. } = Inventory::read(&connection)?;
         let histories = Arc::new(RwLock::new(histories));
         let condition = Arc::new(Condition::new());
-        let room = Arc::new(Room { dir: dir.to_owned(), free_bytes_min: 0 });
+        let room = Arc::new(Room::of_nobody(dir));
         let sync_point = Arc::new(SyncPoint::of(&connection, &path)?);
         Ok(Self {
             epoch: epoch::stored(&connection)?,
@@ -119,6 +119,9 @@ impl SqliteStore {
         let path = dir.join(DATABASE);
         refuse_remains(dir, &path)?;
         backup::remove_looked_at(dir)?;
+        let room = Arc::new(Room::of_store(dir, options));
+        // Not even a start goes without a few pages.
+        room.give_up_reserve_for(SPARE_BYTES);
         let log = read_log(&path)?;
         let connection = schema::open(&path, Blobs::are_in(dir).then(|| dir.join("blobs")))?;
         sync_dir(dir)?;
@@ -128,7 +131,6 @@ impl SqliteStore {
             connection.execute_batch("PRAGMA synchronous = NORMAL")?;
         }
         let condition = Arc::new(Condition::new());
-        let room = Arc::new(Room { dir: dir.to_owned(), free_bytes_min: options.free_bytes_min });
         let journal = Journal::open(connection, &path)?;
         let (source, histories) = (Source::Shared(path.clone()), journal.histories());
         Ok(Self {

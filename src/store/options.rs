@@ -1,6 +1,6 @@
 //! How the embedded store runs.
 
-use super::disk::FREE_BYTES_MIN;
+use super::disk::{FREE_BYTES_MIN, FREE_PART};
 
 /// What an acknowledgement survives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,10 +28,13 @@ pub struct SqliteOptions {
     pub sync: SyncLevel,
     /// What commits that grow and blobs leave free on the disk, in bytes.
     pub free_bytes_min: u64,
+    /// That is at most this part of the disk: 8 for an eighth.
+    pub free_part: u64,
 }
 
 impl Default for SqliteOptions {
     fn default() -> Self {
-        Self { sync: SyncLevel::default(), free_bytes_min: FREE_BYTES_MIN }
+        let (sync, free_bytes_min) = (SyncLevel::default(), FREE_BYTES_MIN);
+        Self { sync, free_bytes_min, free_part: FREE_PART }
     }
 }

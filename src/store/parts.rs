@@ -47,6 +47,8 @@ macro_rules! table {
 
 pub(super) const BASE: Table = table!("base");
 pub(super) const SNAPSHOT: Table = table!("snapshot");
+/// The bases of deleted sessions.
+pub(super) const END: Table = table!("ending");
 
 /// A revision that nothing stored reaches: a column holds no higher one.
 pub(super) const REVISION_END: Revision = Revision(i64::MAX.cast_unsigned());
@@ -88,6 +90,16 @@ impl Table {
         let Some((row, bytes)) = first else { return Ok(None) };
         connection.prepare_cached(self.delete)?.execute([row])?;
         Ok(Some(bytes))
+    }
+
+    /// Deletes all of a session's, of which there are few.
+    pub(super) fn delete_few(
+        self,
+        connection: &Connection,
+        session: SessionId,
+    ) -> rusqlite::Result<()> {
+        while self.delete_first(connection, session, Revision(0), REVISION_END)?.is_some() {}
+        Ok(())
     }
 
     /// The bytes of a part, if it is there.

@@ -20,38 +20,40 @@ impl SqliteStore {
         &self,
         session: SessionId,
         base: Revision,
+        frees: u64,
         parts: &mut dyn Iterator<Item = Vec<u8>>,
     ) -> Result<(), StoreError> {
         let _turn = self.putting.take(session);
         match self.histories.read().base_or_none(session)? {
-            Some(set) if set.revision == base => return Ok(()),
-            Some(set) if set.revision > base => {
+            Some(set) if set.revision == base && !set.ends => return Ok(()),
+            Some(set) if set.revision > base || set.ends => {
                 return Err(StoreError::Forgotten { session, base: set.revision });
             }
             Some(_) | None => {}
         }
         while !self.write(|journal| journal.clear_base(session, base))? {}
-        let put = self.put_parts(parts::BASE, session, base, parts);
+        let put = self.put_parts(parts::BASE, session, base, frees, parts);
         let mut journal = self.journal.lock();
         let journal = journal.as_mut().ok_or(StoreError::Closed)?;
         match put {
             // Without parts it is none.
             Ok(0) => {}
-            Ok(parts) => journal.put_base(session, Base { revision: base, parts }),
+            Ok(parts) => journal.put_base(session, Base { revision: base, parts, ends: false }),
             Err(_) => journal.abandon_base(session, base),
         }
         put.map(drop)
     }
 
-    /// Puts the parts in several transactions; how many there were.
+    /// Puts the parts in several transactions; how many there were. So many bytes of them may use the reserve.
     pub(super) fn put_parts(
         &self,
         table: Table,
         session: SessionId,
         revision: Revision,
+        frees: u64,
         parts: &mut dyn Iterator<Item = Vec<u8>>,
     ) -> Result<u64, StoreError> {
-        let mut stored = 0;
+        let (mut stored, mut stored_bytes) = (0, 0_u64);
         loop {
             let (mut some, mut bytes) = (Vec::new(), 0);
             while let Some(part) = (bytes < PARTS_BYTES_MAX).then(|| parts.next()).flatten() {
@@ -61,7 +63,8 @@ impl SqliteStore {
             if some.is_empty() {
                 return Ok(stored);
             }
-            self.claim_room(bytes)?;
+            stored_bytes = stored_bytes.saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX));
+            self.claim_room_to_shrink(bytes, stored_bytes < frees)?;
             if !self.write(|journal| journal.put_parts(table, session, revision, stored, &some))? {
                 let base = self.histories.read().base(session);
                 let base = base.map(|base| base.revision).unwrap_or_default();

@@ -16,7 +16,7 @@ use super::histories::{Base, Histories};
 use super::parts::REVISION_END;
 use super::pins::PinId;
 use super::schema::Source;
-use super::{JournalId, PageMax, Record, StoreError, Stored, parts, segments};
+use super::{JournalId, PageMax, Record, StoreError, Stored, segments};
 use crate::board::{Revision, SessionId};
 
 /// How many read at once; whoever comes then waits for a page's time.
@@ -124,10 +124,10 @@ impl Readers {
         pin: Option<PinId>,
         visit: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
-        let Base { revision, parts } = base;
-        for part in 0..parts {
+        let (table, revision) = (base.table(), base.revision);
+        for part in 0..base.parts {
             let frame =
-                self.read(|connection| Ok(parts::BASE.read(connection, session, revision, part)?))?;
+                self.read(|connection| Ok(table.read(connection, session, revision, part)?))?;
             let Some(frame) = frame else {
                 self.histories.read().page(session, revision, 0, pin)?;
                 return Err(StoreError::DamagedBase { session, revision, part });

@@ -11,6 +11,8 @@ pub struct Run {
     /// session that the store does not know yet may begin after any revision: its name may have had
     /// another one before. For the same reason a staged history may leave out revisions.
     pub expected: Revision,
+    /// With which end the session's history begins from then on, in the same transaction.
+    pub ends: Option<End>,
     /// One [`Frame`](crate::board::Frame) for each commit, in order.
     pub frames: Vec<Vec<u8>>,
     /// Whether the session is larger afterwards. A run that frees space may use the reserve.
@@ -21,11 +23,27 @@ pub struct Run {
     pub adopts: bool,
 }
 
+/// The base of a session that is deleted. All commits up to it are forgotten, also those between the head and
+/// it, which need not be written at all; the run's frames follow it. Nothing is put for the session any more.
+#[derive(Clone, Debug)]
+pub struct End {
+    /// The revision before the deletion.
+    pub revision: Revision,
+    /// Its parts, each a frame of the session and that revision.
+    pub parts: Vec<Vec<u8>>,
+}
+
 impl Run {
+    /// What its frames follow.
+    pub(super) fn after(&self) -> Revision {
+        self.ends.as_ref().map_or(self.expected, |end| end.revision)
+    }
+
     /// The session's head once this run is stored.
     #[must_use]
     pub fn head(&self) -> Revision {
-        self.frames.iter().fold(self.expected, |head, _| head.next())
+        // A session that was deleted before gets its end without a frame.
+        self.frames.iter().fold(self.after(), |head, _| head.next()).max(self.expected)
     }
 
     /// How long its frames are together.

@@ -17,10 +17,10 @@ use super::StoreError;
 use super::disk::FILE_MODE;
 
 const APPLICATION_ID: i32 = i32::from_be_bytes(*b"bbrd");
-const FORMAT: i32 = 5;
+const FORMAT: i32 = 6;
 
 /// What each format has besides those before it.
-const STEPS: [&str; 5] = [JOURNAL, BASES, SETTLED, SIGNING, TOKENS];
+const STEPS: [&str; 6] = [JOURNAL, BASES, SETTLED, SIGNING, TOKENS, ENDS];
 
 /// What SQLite calls the mode in which a file gives back its free pages when told to.
 const INCREMENTAL: i32 = 2;
@@ -116,6 +116,18 @@ const TOKENS: &str = "
         crc INTEGER NOT NULL,
         body BLOB NOT NULL
     ) STRICT, WITHOUT ROWID;
+";
+
+/// `ending` has the parts of the bases with which the histories of deleted sessions begin; those histories' rows
+/// say so by a number of parts below zero.
+const ENDS: &str = "
+    CREATE TABLE ending (
+        session BLOB NOT NULL,
+        revision INTEGER NOT NULL,
+        part INTEGER NOT NULL,
+        frame BLOB NOT NULL,
+        UNIQUE (session, revision, part)
+    ) STRICT;
 ";
 
 /// What a database of that format lacks.

@@ -9,14 +9,23 @@ use std::collections::HashMap;
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 
-use super::histories::{Histories, Owner};
+use super::database::Failure;
+use super::histories::{Front, Histories, Owner};
+use super::housekeeping;
+use super::journal::Journal;
 use super::packing::{Packer, Unpacker};
 use super::segments::{self, Filling, Segment};
-use super::{JournalId, SqliteStore, Store as _, StoreError, SummaryRow, reading};
+use super::{JournalId, SqliteStore, Store as _, StoreError, SummaryRow, reading, summaries};
 use crate::board::{Revision, SessionId};
 
 /// How many bytes of frames are taken from the journal at once, the commit that reaches it being the last.
 const PIECE_BYTES: u64 = 4 << 20;
+
+/// And how many at least, where there is little room.
+const PIECE_BYTES_MIN: u64 = 64 << 10;
+
+/// What part of the room that is left a piece may be, since it takes several times as much for a while.
+const ROOM_PART: u64 = 8;
 
 /// How many bytes of short segments are written anew with them.
 const SHORT_BYTES_MAX: u64 = 4 * PIECE_BYTES;
@@ -68,13 +77,16 @@ impl SqliteStore {
         if after == last {
             return Ok(self.idle());
         }
-        let piece = self.readers.read(|connection| self.pack(connection, after, last))?;
+        let piece_bytes = (self.room.in_all() / ROOM_PART).clamp(PIECE_BYTES_MIN, PIECE_BYTES);
+        let pack = |connection: &_| self.pack(connection, after, last, piece_bytes);
+        let piece = self.readers.read(pack)?;
         let own = |group: &&Group| group.owner == Owner::Session;
         let sessions: Vec<_> = piece.groups.iter().filter(own).map(|group| group.session).collect();
         let summaries = if sessions.is_empty() { Vec::new() } else { summarize(&sessions) };
         let summary_bytes = summaries.iter().map(|summary| summary.frame.len()).sum();
         // The log takes it first, and the file at the next checkpoint, before the log is free again.
-        self.claim_room(piece.wal_bytes().saturating_add(summary_bytes).saturating_mul(2))?;
+        let bytes = piece.wal_bytes().saturating_add(summary_bytes).saturating_mul(2);
+        self.claim_room_to_shrink(bytes, piece.shrinks())?;
         self.write(|journal| journal.settle(&piece, &summaries))?;
         // Where this was the last, there is house to keep.
         Ok(true)
@@ -86,9 +98,10 @@ impl SqliteStore {
         connection: &Connection,
         after: JournalId,
         last: JournalId,
+        bytes: u64,
     ) -> Result<Piece, StoreError> {
         let mut piece = Piece::after(after);
-        let rows = piece.read(connection, last)?;
+        let rows = piece.read(connection, last, bytes)?;
         piece.group(&self.histories.read(), &rows);
         let (mut packer, mut unpacker, mut short_bytes) = (Packer::new(), Unpacker::new(), 0);
         for group in &mut piece.groups {
@@ -96,6 +109,71 @@ impl SqliteStore {
                 group.pack(connection, &rows, (&mut packer, &mut unpacker), short_bytes)?;
         }
         Ok(piece)
+    }
+}
+
+impl Journal {
+    /// The last row that settling has come to, and the last there is.
+    pub(super) fn unsettled(&self) -> (JournalId, JournalId) {
+        (self.settled, self.last)
+    }
+
+    /// Puts what was packed in place of its rows, and the summaries with it. What is not as it was when it was
+    /// read stays where it is.
+    pub(super) fn settle(
+        &mut self,
+        piece: &Piece,
+        new_summaries: &[SummaryRow],
+    ) -> Result<(), Failure> {
+        let (mut left, mut left_bytes, mut up_to) =
+            (piece.left.clone(), piece.left_bytes, piece.last);
+        let fits = {
+            let histories = self.histories.read();
+            let mut fits: Vec<&Group> = Vec::new();
+            for group in &piece.groups {
+                let front = histories.front(group.session, group.base, &group.rows);
+                if front == Front::Same {
+                    fits.push(group);
+                    continue;
+                }
+                left.extend(group.rows.iter().map(|(_, id)| *id));
+                left_bytes += group.frame_bytes;
+                if let (Front::Advanced, Some((_, first))) = (front, group.rows.first()) {
+                    up_to = up_to.min(JournalId(first.0.saturating_sub(1)));
+                }
+            }
+            fits
+        };
+        left.sort_unstable();
+        let summaries = self.sound_summaries(new_summaries);
+        self.database.transact(|connection| {
+            for group in &fits {
+                group.write(connection)?;
+            }
+            for (summary, head) in &summaries {
+                summaries::put(connection, summary, *head)?;
+            }
+            piece.delete_rows(connection, &left)?;
+            housekeeping::raise_mark(connection, piece.last)
+        })?;
+        let mut histories = self.histories.write();
+        for group in &fits {
+            histories.settle(group.session, group.last());
+        }
+        histories.take_journal_bytes(piece.frame_bytes.saturating_sub(left_bytes));
+        let wal_bytes = u64::try_from(piece.wal_bytes()).unwrap_or(u64::MAX);
+        self.settled = up_to;
+        if self.settled < self.last {
+            self.database.note_written(wal_bytes);
+        } else {
+            // A quiet store is short on the disk, too.
+            self.database.note_deleted(wal_bytes);
+            if left.is_empty() {
+                // What was forgotten and deleted by both counted twice.
+                histories.take_journal_bytes(u64::MAX);
+            }
+        }
+        Ok(())
     }
 }
 
@@ -124,14 +202,19 @@ impl Piece {
         }
     }
 
-    fn read(&mut self, connection: &Connection, last: JournalId) -> Result<Vec<Row>, StoreError> {
+    fn read(
+        &mut self,
+        connection: &Connection,
+        last: JournalId,
+        bytes: u64,
+    ) -> Result<Vec<Row>, StoreError> {
         let mut select = connection.prepare_cached(
             "SELECT id, session, revision, frame FROM journal
              WHERE id > ?1 AND id <= ?2 ORDER BY id",
         )?;
         let mut found = select.query((self.after.0.cast_signed(), last.0.cast_signed()))?;
         let mut rows = Vec::new();
-        while self.frame_bytes < PIECE_BYTES {
+        while self.frame_bytes < bytes {
             let Some(row) = found.next()? else {
                 // There is no row after these, though there may have been one.
                 self.last = last;
@@ -191,6 +274,12 @@ impl Piece {
             after = end;
         }
         Ok(())
+    }
+
+    /// Whether the database has less in it with the piece than before.
+    fn shrinks(&self) -> bool {
+        let packed: usize = self.groups.iter().map(Group::packed_bytes).sum();
+        u64::try_from(packed).is_ok_and(|packed| packed < self.frame_bytes)
     }
 
     /// How much longer the write-ahead log is with it, roughly.

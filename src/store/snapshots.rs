@@ -15,11 +15,13 @@ impl SqliteStore {
         parts: &mut dyn Iterator<Item = Vec<u8>>,
     ) -> Result<(), StoreError> {
         let _turn = self.putting.take(session);
-        self.histories.read().base_or_none(session)?;
+        if self.histories.read().base_or_none(session)?.is_some_and(|base| base.ends) {
+            return Ok(());
+        }
         while !self.write(|journal| journal.clear_snapshots(session, revision))? {}
         let mut packer = Packer::new();
         let mut packed = parts.map(|part| packer.pack(&part));
-        let put = self.put_parts(SNAPSHOT, session, revision, &mut packed);
+        let put = self.put_parts(SNAPSHOT, session, revision, 0, &mut packed);
         let mut journal = self.journal.lock();
         let journal = journal.as_mut().ok_or(StoreError::Closed)?;
         // What was stored of one that is not whole goes too; the one before it is not worth a distinction.

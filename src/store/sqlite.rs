@@ -10,8 +10,7 @@ use std::time::Instant;
 
 use super::blobs::Blobs;
 use super::condition::Condition;
-use super::database::Failure;
-use super::disk::Room;
+use super::disk::{Room, SPARE_BYTES};
 use super::histories::Histories;
 use super::journal::Journal;
 use super::lock::Lock;
@@ -56,88 +55,6 @@ pub struct SqliteStore {
     pub(super) copying: Mutex<()>,
     /// Last, so that the directory is released when nothing is open in it any more.
     pub(super) _lock: Option<Lock>,
-}
-
-impl SqliteStore {
-    fn append_to(&self, journal: &mut Journal, batch: &[Run]) -> Vec<Outcome> {
-        let outcomes = journal.judge(batch, self.has_room_for(batch));
-        let accepted = batch
-            .iter()
-            .zip(&outcomes)
-            .filter(|(_, outcome)| **outcome == Outcome::Appended)
-            .map(|(run, _)| run);
-        if accepted.clone().next().is_none() {
-            return outcomes;
-        }
-        // Refusals too share the batch's fate: they may name a head that is only in it.
-        match journal.write(accepted) {
-            Ok(()) => {
-                self.condition.note(Health::Ready);
-                self.tend(journal.sweep_if_busy());
-                self.tend(journal.checkpoint_if_long());
-                outcomes
-            }
-            Err(failure) => vec![self.failed(&failure); batch.len()],
-        }
-    }
-
-    fn has_room_for(&self, batch: &[Run]) -> bool {
-        let growing = batch.iter().filter(|run| run.grows);
-        self.room.is_for(growing.map(Run::frame_bytes).sum())
-    }
-
-    /// Housekeeping without room left all as it was; if it failed, a sync may not have been done.
-    fn tend<T>(&self, done: Result<T, Failure>) -> Option<T> {
-        done.inspect_err(|failure| {
-            self.failed(failure);
-        })
-        .ok()
-    }
-
-    pub(super) fn failed(&self, failure: &Failure) -> Outcome {
-        match failure {
-            Failure::Full => {
-                self.condition.note(Health::Full);
-                Outcome::Full
-            }
-            Failure::Busy => {
-                tracing::warn!("another program has the database locked; nothing was written");
-                Outcome::Busy
-            }
-            Failure::Broken(error) => {
-                self.condition.poison(error);
-                Outcome::Unknown
-            }
-        }
-    }
-
-    /// Lets the journal write, if it still can; else what became of that.
-    fn attempt<T>(
-        &self,
-        write: impl FnOnce(&mut Journal) -> Result<T, Failure>,
-    ) -> Result<T, Outcome> {
-        let mut journal = self.journal.lock();
-        let journal = journal.as_mut().filter(|_| !self.condition.is_poisoned());
-        let journal = journal.ok_or(Outcome::Refused)?;
-        let written = write(journal).map_err(|failure| self.failed(&failure))?;
-        self.tend(journal.checkpoint_if_long());
-        Ok(written)
-    }
-
-    /// The same for those to whom it makes no difference whether a write failed now or before.
-    pub(super) fn write<T>(
-        &self,
-        write: impl FnOnce(&mut Journal) -> Result<T, Failure>,
-    ) -> Result<T, StoreError> {
-        self.attempt(write).map_err(|outcome| match outcome {
-            Outcome::Full => StoreError::Full,
-            Outcome::Busy => StoreError::Busy,
-            Outcome::Refused if !self.condition.is_poisoned() => StoreError::Closed,
-            Outcome::Refused | Outcome::Unknown | Outcome::Appended | Outcome::Conflict { .. } => {
-                StoreError::Poisoned
-            }
-        })
-    }
 }
 
 impl Store for SqliteStore {
@@ -254,9 +171,10 @@ impl Store for SqliteStore {
         &self,
         session: SessionId,
         base: Revision,
+        frees: u64,
         parts: &mut dyn Iterator<Item = Vec<u8>>,
     ) -> Result<(), StoreError> {
-        self.put_base_parts(session, base, parts)
+        self.put_base_parts(session, base, frees, parts)
     }
 
     fn set_base(&self, session: SessionId, base: Revision) -> Outcome {
@@ -272,6 +190,7 @@ impl Store for SqliteStore {
     }
 
     fn forget(&self, session: SessionId) -> Result<(), StoreError> {
+        let _turn = self.putting.take(session);
         self.write(|journal| journal.forget(session))
     }
 
@@ -321,7 +240,7 @@ impl Store for SqliteStore {
             return false;
         };
         // Each only if the one before it went well: nothing is tried after a failure.
-        self.tend(journal.housekeep()).unwrap_or(false)
+        self.keep_house(journal)
     }
 
     fn tend(&self) -> bool {
@@ -334,6 +253,9 @@ impl Store for SqliteStore {
         if self.condition.is_poisoned() {
             return Err(StoreError::Poisoned);
         }
-        journal.take().map_or(Ok(()), Journal::close)
+        self.room.give_up_reserve_for(SPARE_BYTES);
+        let closed = journal.take().map_or(Ok(()), Journal::close);
+        self.room.hold_reserve();
+        closed
     }
 }

@@ -18,7 +18,7 @@ pub(super) const ANNA: SessionId = SessionId(Uuid::from_u128(0xa));
 pub(super) const BERT: SessionId = SessionId(Uuid::from_u128(0xb));
 
 pub(super) const OPTIONS: SqliteOptions =
-    SqliteOptions { sync: SyncLevel::Full, free_bytes_min: 0 };
+    SqliteOptions { sync: SyncLevel::Full, free_bytes_min: 0, free_part: 1 };
 
 pub(super) fn open(dir: &Path) -> SqliteStore {
     SqliteStore::open(dir, OPTIONS).unwrap()
@@ -30,7 +30,7 @@ pub(super) fn run<B: AsRef<[u8]>>(session: SessionId, expected: u64, bodies: &[B
         .zip(bodies)
         .map(|(revision, body)| Frame::encode(session, Revision(revision), body.as_ref()).unwrap())
         .collect();
-    Run { session, expected: Revision(expected), frames, grows: true, adopts: false }
+    Run { session, expected: Revision(expected), ends: None, frames, grows: true, adopts: false }
 }
 
 pub(super) type Row = (u64, SessionId, u64, Result<Vec<u8>, FrameError>);
@@ -212,9 +212,9 @@ fn a_directory_has_one_store_at_a_time() {
 fn a_newer_format_is_refused() {
     let dir = TempDir::new().unwrap();
     open(dir.path()).close().unwrap();
-    database(&dir).execute_batch("PRAGMA user_version = 6").unwrap();
+    database(&dir).execute_batch("PRAGMA user_version = 7").unwrap();
     let refused = SqliteStore::open(dir.path(), OPTIONS).unwrap_err();
-    assert!(matches!(refused, StoreError::NewerFormat { found: 6, known: 5, .. }));
+    assert!(matches!(refused, StoreError::NewerFormat { found: 7, known: 6, .. }));
 }
 
 #[test]

@@ -52,6 +52,8 @@ pub struct StoredSession {
     pub head: Revision,
     /// Up to where its history is settled, its base included; 0 where all of it is in the journal.
     pub settled: Revision,
+    /// Whether its history begins with an [`End`](super::End).
+    pub ended: bool,
 }
 
 /// What is known of a session without its history. It is a cache: what it says, the history says too.

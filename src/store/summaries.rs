@@ -5,6 +5,9 @@ use std::ops::ControlFlow;
 use rusqlite::Connection;
 
 use super::bases::session_of;
+use super::database::Failure;
+use super::histories::Owner;
+use super::journal::Journal;
 use super::{StoreError, SummaryRow};
 use crate::board::{Revision, SessionId};
 
@@ -58,4 +61,32 @@ pub(super) fn visit(
         }
     }
     Ok(())
+}
+
+impl Journal {
+    /// Those that tell of a session's history as far as it is durable and not forgotten, each with its head.
+    pub(super) fn sound_summaries<'a>(
+        &self,
+        summaries: &'a [SummaryRow],
+    ) -> Vec<(&'a SummaryRow, Revision)> {
+        let histories = self.histories.read();
+        let sound = |summary: &'a SummaryRow| {
+            let standing = histories.standing(summary.session);
+            let base = histories.base(summary.session).map(|base| base.revision);
+            let head = standing.head.filter(|_| standing.owner == Owner::Session)?;
+            (Some(summary.revision) >= base && summary.revision <= head).then_some((summary, head))
+        };
+        summaries.iter().filter_map(sound).collect()
+    }
+
+    /// Stores summaries.
+    pub(super) fn put_summaries(&mut self, new_summaries: &[SummaryRow]) -> Result<(), Failure> {
+        let summaries = self.sound_summaries(new_summaries);
+        let bytes: usize = summaries.iter().map(|(summary, _)| summary.frame.len()).sum();
+        self.database.transact(|connection| {
+            summaries.iter().try_for_each(|(row, head)| put(connection, row, *head))
+        })?;
+        self.database.note_written(u64::try_from(bytes).unwrap_or(u64::MAX));
+        Ok(())
+    }
 }

@@ -261,7 +261,7 @@ impl Runs {
 
     /// Stores the base. It is written anew: what is stored is what was understood.
     fn begin(&self, board: &Board) -> Result<(), ServiceError> {
-        let put = put_base(&*self.store, board);
+        let put = put_base(&*self.store, board, 0);
         put.map_err(
             |error| if let ServiceError::Store(error) = error { told(error) } else { error },
         )
@@ -293,7 +293,7 @@ impl Runs {
             return Ok(());
         }
         let Self { session, expected, .. } = *self;
-        let run = Run { session, expected, frames, grows: true, adopts: false };
+        let run = Run { session, expected, ends: None, frames, grows: true, adopts: false };
         match self.store.append(&[run]).as_slice() {
             [Outcome::Appended] => Ok(()),
             [Outcome::Full] => Err(StoreError::Full.into()),
