@@ -116,6 +116,7 @@ impl Filling<'_> {
             ends: None,
             frames: vec![frame],
             grows: true,
+            name: None,
             adopts: false,
         });
         *board = decision.board;

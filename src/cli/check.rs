@@ -8,6 +8,7 @@ use clap::Args;
 
 use super::Failure;
 use super::directory::{Directory, Unanswered};
+use super::salvage::{Draft, Unsalvaged, make};
 use crate::control::{AskError, Checked, Fault, Line, Request};
 use crate::service::{Soundness, check};
 use crate::store::{IsOver, SqliteStore, Store as _, StoreError};
@@ -15,7 +16,8 @@ use crate::store::{IsOver, SqliteStore, Store as _, StoreError};
 /// Read all of a data directory, and tell whether it is sound; exit 0 if it is, else 1
 ///
 /// Every checksum is computed, every commit is replayed, and every image is read, where they are: nothing in the
-/// data directory is changed or made. A running server does so itself, by one processor, and its write-ahead log
+/// data directory is changed or made. Where damage ends that, what can be read is copied into --scratch, else into the
+/// system's temporary directory, and read there, and sessions are named that are not whole. A running server does so itself, by one processor, and its write-ahead log
 /// is not emptied meanwhile.
 #[derive(Args, Debug)]
 pub(super) struct Check {
@@ -36,6 +38,8 @@ enum Unsound {
     Unanswered(#[from] Unanswered),
     #[error(transparent)]
     Ask(#[from] AskError),
+    #[error("cannot go on beyond the damage")]
+    Salvage(#[from] Unsalvaged),
     #[error("the store cannot be read")]
     Store(#[from] StoreError),
     #[error("cannot tell what was found")]
@@ -63,20 +67,24 @@ impl Check {
             writeln!(out, "damaged: {fault}")
         };
         let scratch = self.scratch.as_deref().map(absolute).transpose()?;
-        let Checked { commits, sessions, images } = match self.directory.look()? {
-            Some(store) => {
+        let looked = self.directory.look().map_err(Unsound::from);
+        let looked = looked.and_then(|store| {
+            store.map(|store| here(&store, scratch.as_deref()).map_err(Unsound::from)).transpose()
+        });
+        let Checked { commits, sessions, images } = match looked {
+            Ok(Some(soundness)) => {
                 if let Some(frame) = SqliteStore::log_breaks_at(&self.directory.data)? {
                     eprintln!(
                         "note: the write-ahead log breaks off at frame {frame}, as a power cut leaves it, or \
                          damage of the last commit; a start goes on without that and draws new tags"
                     );
                 }
-                let soundness = here(&store, scratch.as_deref())?;
                 soundness.faults().try_for_each(|fault| tell(&fault))?;
-                let (commits, sessions) = (soundness.commits, soundness.sessions);
-                Checked { commits, sessions, images: soundness.images }
+                counted(&soundness)
             }
-            None => self.ask(scratch, &mut tell)?,
+            Ok(None) => self.ask(scratch, &mut tell)?,
+            Err(error) if error.is_damage() => self.go_on(scratch, &mut tell)?,
+            Err(error) => return Err(error),
         };
         let verdict = if places == 0 { "sound" } else { "not sound" };
         writeln!(out, "{verdict}: {commits} commits, {sessions} sessions, {images} images")?;
@@ -85,6 +93,18 @@ impl Check {
         } else {
             Err(Unsound::Damaged { data: self.directory.data, places })
         }
+    }
+
+    /// Reads what can be read beyond the damage, in a copy.
+    fn go_on(
+        &self,
+        scratch: Option<PathBuf>,
+        tell: &mut impl FnMut(&str) -> io::Result<()>,
+    ) -> Result<Checked, Unsound> {
+        let draft = Draft::beside(&scratch.unwrap_or_else(std::env::temp_dir).join("check"))?;
+        let made = make(&self.directory.data, &draft.dir)?;
+        made.lines().iter().try_for_each(|line| tell(line))?;
+        Ok(counted(&made.soundness))
     }
 
     fn ask(
@@ -104,6 +124,35 @@ impl Check {
                     return serde_json::from_str(&told).map_err(Unsound::Unreadable);
                 }
             }
+        }
+    }
+}
+
+fn counted(soundness: &Soundness) -> Checked {
+    let Soundness { commits, sessions, images, .. } = *soundness;
+    Checked { commits, sessions, images }
+}
+
+impl Unsound {
+    /// Whether the store cannot be read in one go because it is damaged.
+    fn is_damage(&self) -> bool {
+        match self {
+            Self::Store(error) | Self::Unanswered(Unanswered::Store { source: error, .. }) => {
+                error.is_damage()
+            }
+            Self::Unanswered(
+                Unanswered::Absent(_)
+                | Unanswered::Unreachable { .. }
+                | Unanswered::Load(_)
+                | Unanswered::Io(_)
+                | Unanswered::Ask(_),
+            )
+            | Self::Ask(_)
+            | Self::Salvage(_)
+            | Self::Output(_)
+            | Self::Unreadable(_)
+            | Self::Path { .. }
+            | Self::Damaged { .. } => false,
         }
     }
 }

@@ -107,22 +107,13 @@ impl Directory {
         let Some(store) = store else {
             return Ok(Answering::Server(self.data.clone()));
         };
-        // Whoever has the directory is its master: the bounds are the server's for its clients.
-        let policy = Policy {
-            auto_create: true,
-            sessions_max: usize::MAX,
-            session_items_max: u64::MAX,
-            session_bytes_max: u64::MAX,
-            session_blob_bytes_max: u64::MAX,
-            qa_pairs: Vec::new(),
-        };
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let clock = Clock::system();
         let store: Arc<dyn Store> = Arc::new(store);
         let limits = TokenLimits { rate: None, streams_max: 0 };
         let tokens = Tokens::open(Arc::clone(&store), clock.clone(), limits)
             .map_err(|source| Unanswered::Store { data: self.data.clone(), source })?;
-        let service = Service::start_with(store, policy, clock, options)?;
+        let service = Service::start_with(store, owners_policy(), clock, options)?;
         Ok(Answering::Here(Box::new(Here { runtime, service, tokens })))
     }
 
@@ -139,6 +130,18 @@ impl Answering {
             Self::Server(data) => ask_server(data, request),
             Self::Here(here) => here.ask(request),
         }
+    }
+}
+
+/// Whoever has the directory is its master: the bounds are the server's for its clients.
+pub(super) fn owners_policy() -> Policy {
+    Policy {
+        auto_create: true,
+        sessions_max: usize::MAX,
+        session_items_max: u64::MAX,
+        session_bytes_max: u64::MAX,
+        session_blob_bytes_max: u64::MAX,
+        qa_pairs: Vec::new(),
     }
 }
 

@@ -1,43 +1,69 @@
 //! `blackboard salvage`
 
-use std::io::{self, Write as _};
+use std::fs::{self, DirBuilder};
+use std::io::{self, Write};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
+use tokio::runtime::Builder;
+use uuid::Uuid;
 
 use super::Failure;
-use super::directory::{Directory, Unanswered};
-use crate::service::{Soundness, check};
-use crate::store::{IsOver, SqliteStore, Store as _, StoreError};
+use super::directory::{Unanswered, owners_policy};
+use crate::service::{
+    Clock, Damage, LoadError, Lost, Options, Service, ServiceError, Soundness, check,
+};
+use crate::store::{SqliteStore, StoreError, Wreckage, take_out};
 
-/// Copy what can be read of a data directory whose write-ahead log is damaged
+/// Make a store of all that is sound in a damaged data directory; exit 0 if all of it was, else 1
 ///
-/// The copy is a data directory like any other, with its own tags. It has all commits up to the damaged one, or those
-/// of the database alone where that has more. What is damaged besides is named, as 'check' names it, and is
-/// copied as it is. The data directory is left as it is; no server may have it meanwhile.
+/// The damaged directory is only read, and no server may have it. Sessions that are sound are taken whole, with
+/// their images, and so are tokens. One that is not is kept under its name up to the damage, and told of by name with
+/// what is lost. It takes the room of the store once more, and that of its database once more meanwhile.
 #[derive(Args, Debug)]
 pub(super) struct Salvage {
-    /// Directory to make, outside of the data directory; it may be there if it is empty
-    #[arg(long, env = "BLACKBOARD_SALVAGE_TO", value_name = "NEWDIR")]
+    /// Directory to make, which is absent or empty
+    #[arg(long, env = "BLACKBOARD_SALVAGE_TO", value_name = "DIR")]
     to: PathBuf,
 
-    #[command(flatten)]
-    directory: Directory,
+    /// The damaged data directory
+    #[arg(long, env = "BLACKBOARD_DATA", value_name = "DIR", default_value = "./data")]
+    data: PathBuf,
 }
 
 #[derive(Debug, thiserror::Error)]
-enum NotSalvaged {
+pub(super) enum Unsalvaged {
     #[error(transparent)]
     Unanswered(#[from] Unanswered),
-    #[error(
-        "the store can be read neither with its write-ahead log nor without; a backup is what is left"
-    )]
-    Unreadable(#[source] StoreError),
-    #[error("cannot make the copy")]
+    #[error("{} is there already, and is no empty directory", .0.display())]
+    Occupied(PathBuf),
+    #[error("cannot make {}", path.display())]
+    Make { path: PathBuf, source: io::Error },
+    #[error("nothing can be read of {}", data.display())]
+    Unreadable { data: PathBuf, source: StoreError },
+    #[error("cannot read what was taken out")]
     Store(#[from] StoreError),
+    #[error("cannot load what was taken out")]
+    Load(#[from] LoadError),
+    #[error("cannot keep what was taken out")]
+    Service(#[from] ServiceError),
     #[error("cannot tell what was found")]
     Output(#[from] io::Error),
+    /// What is lost was told line by line.
+    #[error("{} was damaged in {places} places; {} has what is sound", data.display(), to.display())]
+    Lost { data: PathBuf, to: PathBuf, places: usize },
+}
+
+/// What was made, with all that is to be told.
+pub(super) struct Made {
+    wreckage: Wreckage,
+    pub(super) soundness: Soundness,
+    lost: Vec<Lost>,
+    /// Sessions of which not even the name could be read.
+    nameless: Vec<String>,
+    sessions: usize,
 }
 
 impl Salvage {
@@ -45,32 +71,110 @@ impl Salvage {
         self.salvage().map_err(Failure::failed)
     }
 
-    fn salvage(&self) -> Result<(), NotSalvaged> {
-        let data = self.directory.present()?;
-        let (with_log, soundness) = best(data).map_err(NotSalvaged::Unreadable)?;
-        let never: IsOver = Arc::new(|| false);
-        SqliteStore::look_past_damage(data, with_log)?.back_up(&self.to, &never)?;
-        let mut out = io::stdout().lock();
-        for fault in soundness.faults() {
-            writeln!(out, "damaged: {fault}")?;
+    fn salvage(self) -> Result<(), Unsalvaged> {
+        let Self { to, data } = self;
+        if !SqliteStore::is_in(&data) {
+            return Err(Unanswered::Absent(data).into());
         }
-        let Soundness { commits, sessions, images, .. } = soundness;
-        let to = self.to.display();
-        eprintln!("salvaged to {to}: {commits} commits, {sessions} sessions, {images} images");
-        Ok(())
+        if fs::symlink_metadata(&to).is_ok() && !is_empty(&to) {
+            return Err(Unsalvaged::Occupied(to));
+        }
+        let draft = Draft::beside(&to)?;
+        let made = make(&data, &draft.dir)?;
+        draft.finish(&to)?;
+        let places = made.tell(&mut io::stdout().lock())?;
+        if places == 0 { Ok(()) } else { Err(Unsalvaged::Lost { data, to, places }) }
     }
 }
 
-/// Whether more can be read with the log or without, and what that is.
-fn best(data: &Path) -> Result<(bool, Soundness), StoreError> {
-    let look = |with_log| {
-        let soundness = check(&SqliteStore::look_past_damage(data, with_log)?)?;
-        Ok::<_, StoreError>((with_log, soundness))
-    };
-    let worth = |found: &Soundness| (found.is_sound(), found.commits);
-    match (look(true), look(false)) {
-        (Ok(with), Ok(without)) if worth(&with.1) < worth(&without.1) => Ok(without),
-        (Ok(found), _) | (Err(_), Ok(found)) => Ok(found),
-        (Err(error), Err(_)) => Err(error),
+/// Takes out what is sound of a damaged store.
+pub(super) fn make(data: &Path, to: &Path) -> Result<Made, Unsalvaged> {
+    let unreadable = |source| Unsalvaged::Unreadable { data: data.to_owned(), source };
+    let wreckage = take_out(data, to).map_err(unreadable)?;
+    let store = Arc::new(SqliteStore::open_unserved(to)?);
+    let soundness = check(&*store)?;
+    let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let options = Options { salvages: true, ..Options::default() };
+    let service = Service::start_with(store, owners_policy(), Clock::system(), options)?;
+    let nameless = service.damage().iter().filter(|damage| damage.name.is_none());
+    let nameless = nameless.map(Damage::to_string).collect();
+    let lost = runtime.block_on(service.salvage(&soundness.damage));
+    let sessions = service.len();
+    service.stop();
+    Ok(Made { wreckage, lost: lost?, soundness, nameless, sessions })
+}
+
+impl Made {
+    /// Tells what is lost, a line each; how many lines.
+    fn tell(&self, out: &mut impl Write) -> io::Result<usize> {
+        let Self { lost, nameless, sessions, .. } = self;
+        let lines = self.lines();
+        lines.iter().try_for_each(|line| writeln!(out, "damaged: {line}"))?;
+        let cut = lost.iter().filter(|lost| lost.kept.is_some()).count();
+        let whole = sessions.saturating_sub(cut);
+        let gone = lost.len() - cut + nameless.len();
+        writeln!(out, "salvaged: {whole} sessions whole, {cut} in part, {gone} not at all")?;
+        Ok(lines.len())
     }
+
+    /// What is lost, a line each.
+    pub(super) fn lines(&self) -> Vec<String> {
+        let Self { wreckage, soundness, lost, nameless, .. } = self;
+        let mut lines: Vec<String> = lost.iter().map(told).collect();
+        lines.extend(nameless.iter().map(|damage| format!("a session without a name: {damage}")));
+        lines.extend(wreckage.places.iter().cloned());
+        lines.extend(soundness.images_damaged.iter().map(|(session, digest, _)| {
+            format!("image {digest} of session {session} is missing or damaged")
+        }));
+        let tokens = soundness.tokens_damaged;
+        lines.extend((tokens > 0).then(|| format!("tokens that open nothing: {tokens}")));
+        lines
+    }
+}
+
+fn told(lost: &Lost) -> String {
+    let Lost { name, kept, head } = lost;
+    match kept {
+        Some(kept) => {
+            format!(
+                "session {name}: kept up to revision {kept}, lost from {} to {head}",
+                kept.next()
+            )
+        }
+        None => format!("session {name}: nothing of it can be read, up to revision {head}"),
+    }
+}
+
+/// A directory that is filled beside its place; dropped before it is finished, it is gone.
+pub(super) struct Draft {
+    pub(super) dir: PathBuf,
+}
+
+impl Draft {
+    pub(super) fn beside(to: &Path) -> Result<Self, Unsalvaged> {
+        let name = to.file_name().unwrap_or_default().to_string_lossy();
+        let dir = to.with_file_name(format!(".{name}.{}.partial", Uuid::new_v4().simple()));
+        let made = DirBuilder::new().mode(0o700).create(&dir);
+        made.map_err(|source| Unsalvaged::Make { path: dir.clone(), source })?;
+        Ok(Self { dir })
+    }
+
+    fn finish(self, to: &Path) -> Result<(), Unsalvaged> {
+        let parent = to.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let named = fs::rename(&self.dir, to)
+            .and_then(|()| fs::File::open(parent.unwrap_or(Path::new("."))))
+            .and_then(|parent| parent.sync_all());
+        named.map_err(|source| Unsalvaged::Make { path: to.to_owned(), source })
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        // Finished, it is there no more.
+        fs::remove_dir_all(&self.dir).ok();
+    }
+}
+
+fn is_empty(dir: &Path) -> bool {
+    fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_none())
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use super::found::{is_of_history, summary};
+use super::found::{is_of_history, name_of, summary};
 use super::load::{Damage, DamageCause, Loading};
 use super::replay::Whole;
 use crate::board::stored::BaseReader;
@@ -88,6 +88,8 @@ pub(super) fn check_unless(store: &dyn Store, is_over: &IsOver) -> Result<Soundn
         if is_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
     checked.end_bases();
+    checked.find_lost_ends();
+    checked.find_names(store)?;
     let Checked { sessions, damage, commits, .. } = checked;
     let tokens_damaged = store.tokens()?.iter().filter(|token| token.body.is_none()).count();
     let (images, images_damaged) = (0, Vec::new());
@@ -208,6 +210,42 @@ impl Checked {
                 self.damage.push(loading.damage(None, loading.board.revision(), cause));
             }
         }
+    }
+}
+
+impl Checked {
+    /// A summary is stored after the commits that it tells of.
+    fn find_lost_ends(&mut self) {
+        for (session, caches) in &self.caches {
+            let loading = self.by_id.get(session).and_then(|index| self.sessions.get(*index));
+            let found = loading.map(|loading| loading.board.revision()).unwrap_or_default();
+            let Some(summary) = &caches.summary else { continue };
+            let revision = summary.extent.revision;
+            if revision > found && loading.is_none_or(|loading| !loading.damaged) {
+                self.damage.push(Damage {
+                    journal_id: None,
+                    session: *session,
+                    name: Some(summary.name.clone()),
+                    revision,
+                    cause: DamageCause::Lost { found },
+                });
+            }
+        }
+    }
+
+    /// Names the sessions whose histories do not tell their names any more.
+    fn find_names(&mut self, store: &dyn Store) -> Result<(), StoreError> {
+        if self.damage.iter().all(|damage| damage.name.is_some()) {
+            return Ok(());
+        }
+        let names: HashMap<_, _> = store.names()?.into_iter().collect();
+        for damage in self.damage.iter_mut().filter(|damage| damage.name.is_none()) {
+            damage.name = name_of(&names, damage.session).or_else(|| {
+                let summary = self.caches.get(&damage.session)?.summary.as_ref()?;
+                Some(summary.name.clone())
+            });
+        }
+        Ok(())
     }
 }
 

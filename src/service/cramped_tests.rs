@@ -241,6 +241,10 @@ impl Store for Cramped {
         self.store.discard(session)
     }
 
+    fn names(&self) -> Result<Vec<(SessionId, Vec<u8>)>, StoreError> {
+        self.store.names()
+    }
+
     fn forget(&self, session: SessionId) -> Result<(), StoreError> {
         self.store.forget(session)
     }

@@ -152,6 +152,11 @@ async fn damage_that_hides_a_name_stops_the_start() {
     let dir = TempDir::new().unwrap();
     three_sessions(dir.path()).await;
     flip_a_bit(dir.path(), 2);
+    let service = start_unsettled(dir.path());
+    let [damage] = service.damage() else { panic!("{:?}", service.damage()) };
+    assert_eq!(damage.name, Some(name("hurt")), "it is kept a second time");
+    stop(service).await;
+    database(dir.path()).execute("UPDATE name SET crc = crc + 1", []).unwrap();
     let refused = Service::start(open(dir.path()), POLICY, Clock::system()).map(drop).unwrap_err();
     let LoadError::Nameless(damage) = refused else { panic!("{refused:?}") };
     assert_eq!((damage.journal_id.map(|id| id.0), damage.name), (Some(2), None));

@@ -92,8 +92,15 @@ fn end(store: &dyn Store, summary: &Summary) -> Result<(), ServiceError> {
     let last = framed(store, session, before, ONE)?;
     let Some((commit, _)) = last.first() else { return Err(ServiceError::Damaged) };
     let Some(end) = end_before(session, &summary.name, commit.at, commit) else { return Ok(()) };
-    let run =
-        Run { session, expected, ends: Some(end), frames: Vec::new(), grows: false, adopts: false };
+    let run = Run {
+        session,
+        expected,
+        ends: Some(end),
+        frames: Vec::new(),
+        name: None,
+        grows: false,
+        adopts: false,
+    };
     match store.append(&[run]).as_slice() {
         [Outcome::Appended] => Ok(()),
         [Outcome::Full] => Err(StoreError::Full.into()),

@@ -118,7 +118,15 @@ fn delete_as_before(dir: &Path) {
     };
     let body = stored::encode_commit(&commit).unwrap();
     let frames = vec![Frame::encode(session, head.next(), &body).unwrap()];
-    let run = Run { session, expected: head, ends: None, frames, grows: false, adopts: false };
+    let run = Run {
+        session,
+        expected: head,
+        ends: None,
+        frames,
+        name: None,
+        grows: false,
+        adopts: false,
+    };
     assert_eq!(store.append(&[run]), [Outcome::Appended]);
     store.close().unwrap();
 }

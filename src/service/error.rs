@@ -118,6 +118,7 @@ impl From<StoreError> for ServiceError {
             | StoreError::HistoryExists { .. }
             | StoreError::DamagedMeta
             | StoreError::DamagedFile(_)
+            | StoreError::DamagedTree { .. }
             | StoreError::BlobMissing { .. }
             | StoreError::BlobDamaged { .. }
             | StoreError::Io { .. }

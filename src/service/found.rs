@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::load::{Damage, DamageCause, Loading};
 use super::pieces::{Held, Piece, Slot, Task, spread};
 use super::session::{Published, Shown};
-use crate::board::{Frame, Misfit, Revision, SessionId, SessionName, Summary, stored};
+use crate::board::{Extent, Frame, Misfit, Revision, SessionId, SessionName, Summary, stored};
 use crate::store::{Record, Store, StoreError, StoredSession, SummaryRow};
 
 /// How many bytes of commits are worked on at once.
@@ -79,6 +79,7 @@ pub(super) fn find_all(
     finding.read_unsettled()?;
     finding.read_the_others()?;
     finding.compare_heads();
+    finding.find_names()?;
     let Finding { slots, heads, damage, .. } = finding;
     let head = |session: &SessionId| heads.get(session).copied().unwrap_or_default();
     let found = slots.into_iter().filter_map(|(session, slot)| found(slot, head(&session)));
@@ -95,16 +96,48 @@ impl Finding<'_> {
             self.heads.insert(session, head);
             self.slots.insert(session, Slot::Unread { name: None, settled });
         }
-        let (store, slots) = (self.store, &mut self.slots);
+        let store = self.store;
         store.summaries(&mut |row| {
-            if let Some(stored) = known.get(&row.session)
-                && let Some(summary) = summary(row)
-            {
-                let slot = slot_of(summary, stored, store.base(row.session));
-                slots.insert(row.session, slot);
+            if let Some(summary) = summary(row) {
+                self.know(summary, known.get(&row.session));
             }
             ControlFlow::Continue(())
         })
+    }
+
+    /// Notes what a summary tells of. It is stored after the commits that it tells of, so it is not ahead of them
+    /// unless some are lost.
+    fn know(&mut self, summary: Summary, stored: Option<&StoredSession>) {
+        let Extent { session, revision, .. } = summary.extent;
+        let base = self.store.base(session);
+        let found = stored.map(|stored| stored.head);
+        let is_lost = match found {
+            Some(head) => is_of_history(&summary, base) && revision > head,
+            None => summary.life.is_some(),
+        };
+        if is_lost {
+            let mut slot = Slot::Cold { stored: revision, summary: Arc::new(summary) };
+            let cause = DamageCause::Lost { found: found.unwrap_or_default() };
+            self.damage.push(slot.spoil(session, revision, cause));
+            self.slots.insert(session, slot);
+        } else if let Some(stored) = stored {
+            self.slots.insert(session, slot_of(summary, stored, base));
+        }
+    }
+
+    /// Names the damaged sessions whose histories do not tell their names any more.
+    fn find_names(&mut self) -> Result<(), StoreError> {
+        if self.damage.iter().all(|damage| damage.name.is_some()) {
+            return Ok(());
+        }
+        let names: HashMap<_, _> = self.store.names()?.into_iter().collect();
+        for damage in self.damage.iter_mut().filter(|damage| damage.name.is_none()) {
+            damage.name = name_of(&names, damage.session);
+            if let Some(Slot::Open { loading, .. }) = self.slots.get_mut(&damage.session) {
+                loading.name = damage.name.clone();
+            }
+        }
+        Ok(())
     }
 
     /// Reads what is not settled; what a summary tells of already is passed over.
@@ -124,9 +157,15 @@ impl Finding<'_> {
     }
 
     fn take(&mut self, record: &Record<'_>) -> Result<(), StoreError> {
-        if let Some(Slot::Cold { summary, .. }) = self.slots.get(&record.session)
-            && record.revision <= summary.extent.revision
+        if let Some(slot @ Slot::Cold { .. }) = self.slots.get_mut(&record.session)
+            && slot.sound_head().is_some_and(|head| record.revision <= head)
         {
+            // A later commit whose row says another revision is not passed over.
+            let Record { journal_id, session, revision, frame } = *record;
+            if let Err(error) = Frame::decode(session, revision, frame) {
+                let damage = slot.spoil(session, revision, error.into());
+                self.damage.push(Damage { journal_id, ..damage });
+            }
             return Ok(());
         }
         if self.piece.add(record) < PIECE_BYTES { Ok(()) } else { self.work() }
@@ -217,6 +256,14 @@ fn slot_of(summary: Summary, stored: &StoredSession, base: Option<Revision>) -> 
 /// Whether a summary was made since the history was cut last. One that is no more is not told from where.
 pub(super) fn is_of_history(summary: &Summary, base: Option<Revision>) -> bool {
     summary.life.is_none() || base.is_none_or(|base| base == summary.extent.oldest)
+}
+
+/// The name that is kept beside a session's history.
+pub(super) fn name_of(
+    names: &HashMap<SessionId, Vec<u8>>,
+    session: SessionId,
+) -> Option<SessionName> {
+    std::str::from_utf8(names.get(&session)?).ok()?.parse().ok()
 }
 
 /// What a stored summary says, if it can be read.

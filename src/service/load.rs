@@ -30,6 +30,14 @@ pub struct Damage {
     pub cause: DamageCause,
 }
 
+impl Damage {
+    /// Whether it is in the session's history, and not only in what is made of that.
+    #[must_use]
+    pub fn is_of_history(&self) -> bool {
+        !matches!(self.cause, DamageCause::Summary | DamageCause::Snapshot)
+    }
+}
+
 fn place(journal_id: Option<JournalId>, cause: &DamageCause) -> String {
     match (journal_id, cause) {
         (Some(id), _) => format!("journal row {}", id.0),
@@ -40,6 +48,7 @@ fn place(journal_id: Option<JournalId>, cause: &DamageCause) -> String {
             DamageCause::Frame(_)
             | DamageCause::Body(_)
             | DamageCause::Misfit(_)
+            | DamageCause::Lost { .. }
             | DamageCause::Before,
         ) => "settled commits or a base".to_owned(),
     }
@@ -60,6 +69,12 @@ pub enum DamageCause {
     /// What comes before it cannot be read; the log says where.
     #[error("the history up to it cannot be read; the log says where")]
     Before,
+    /// Its last commits are lost: a summary tells of a later revision.
+    #[error("the history ends at revision {found}, and a summary tells of a later one")]
+    Lost {
+        /// Where it ends.
+        found: Revision,
+    },
     /// A summary says something else than the history.
     #[error("the stored summary is not what the history gives")]
     Summary,
@@ -75,7 +90,10 @@ pub enum LoadError {
     #[error("the store cannot be read")]
     Store(#[from] StoreError),
     /// A damaged row belongs to a session whose name is not known.
-    #[error("the store is damaged, and the damage hides which session it belongs to")]
+    #[error(
+        "the store is damaged, and the damage hides which session it belongs to; nothing was changed. Go on from a \
+         backup, or let 'blackboard salvage --to DIR' make a store of what is sound"
+    )]
     Nameless(#[source] Damage),
     /// The writer's thread could not be made.
     #[error("the writer's thread could not be started")]

@@ -41,6 +41,7 @@ mod rebase;
 mod recent;
 mod replay;
 mod retentions;
+mod salvage;
 mod session;
 mod settler;
 mod shortage;
@@ -81,6 +82,7 @@ pub use past::At;
 pub use patch::Patch;
 pub use qa::QaSession;
 pub use queue::{QUEUE_BYTES_MAX, QUEUE_WRITES_MAX};
+pub use salvage::Lost;
 pub use session::Published;
 pub use thumbnails::{
     ShownImage, THUMBNAIL_CACHE_BYTES_MAX, THUMBNAIL_MEMORY_MAX, THUMBNAILS_AT_ONCE_MAX,
@@ -361,6 +363,8 @@ mod damage_tests;
 mod downtime_tests;
 #[cfg(test)]
 mod expiry_tests;
+#[cfg(test)]
+mod flips_tests;
 #[cfg(test)]
 mod jump_tests;
 #[cfg(test)]

@@ -22,6 +22,8 @@ pub struct Options {
     pub collection: Collection,
     /// Whether the store takes no writes: then nothing ends by time, and no image goes.
     pub reads_only: bool,
+    /// Whether damaged sessions without a name are forgotten, and no reason not to start.
+    pub salvages: bool,
 }
 
 /// When images go that nothing of what is kept names.
@@ -53,6 +55,7 @@ impl Default for Options {
             thumbnails: None,
             collection: Collection::default(),
             reads_only: false,
+            salvages: false,
         }
     }
 }

@@ -10,8 +10,9 @@ use super::loads::Loads;
 use super::session::{Published, Session, Weighed};
 use super::{Receipt, Reply};
 use crate::board::{
-    Board, COMMIT_BYTES_MAX, Command, Commit, Decision, Extent, Frame, Json, Kept, Key, Moment,
-    Nonce, Rejected, Revision, SessionId, Timestamp, apply, decide, decide_unread, expire, stored,
+    Board, COMMIT_BYTES_MAX, Change, Command, Commit, Decision, Extent, Frame, Json, Kept, Key,
+    Moment, Nonce, Rejected, Revision, SessionId, Timestamp, apply, decide, decide_unread, expire,
+    stored,
 };
 use crate::store::{End, Run};
 
@@ -163,7 +164,10 @@ impl Staging {
         }
         let session = self.board.id();
         let Self { head: expected, grows, adopts, .. } = *self;
-        (!frames.is_empty()).then_some(Run { session, expected, ends, frames, grows, adopts })
+        let changes = self.commits.iter().flat_map(|(commit, _)| &commit.changes);
+        let name = changes.filter_map(Change::session_name).next_back();
+        let name = name.map(|name| name.as_str().as_bytes().to_vec());
+        (!frames.is_empty()).then_some(Run { session, expected, ends, frames, name, grows, adopts })
     }
 
     /// Takes note of what has come to its end by time, in at most so many commits. Before a command is

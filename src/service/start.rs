@@ -79,13 +79,14 @@ impl Service {
         clock: Clock,
         options: Options,
     ) -> Result<Self, LoadError> {
-        let Options { qa_session, memory_budget, thumbnails, collection, reads_only } = options;
+        let Options { qa_session, memory_budget, thumbnails, collection, reads_only, salvages } =
+            options;
         let directory = Arc::new(Directory::new());
         let memory = Arc::new(Memory::new(memory_budget));
         let supervisor = Supervisor::default();
         // Later readings are compared with this one, so that no jump is missed.
         let now = clock.read().now;
-        let mut known = find(&*store, &directory, &memory, now)?;
+        let mut known = find(&*store, &directory, &memory, now, salvages)?;
         if reads_only {
             known.deadlines = Deadlines::default();
         }
@@ -205,12 +206,19 @@ fn find(
     directory: &Directory,
     memory: &Memory,
     now: Timestamp,
+    salvages: bool,
 ) -> Result<Known, LoadError> {
-    let (mut found, mut damage) = find_all(store, memory.budget())?;
-    if let Some(index) = damage.iter().position(|damage| damage.name.is_none()) {
-        return Err(LoadError::Nameless(damage.swap_remove(index)));
+    let (mut found, damage) = find_all(store, memory.budget())?;
+    let (mut damage, mut nameless): (Vec<_>, Vec<_>) =
+        damage.into_iter().partition(|damage| damage.name.is_some());
+    if let Some(first) = nameless.pop_if(|_| !salvages) {
+        return Err(LoadError::Nameless(first));
+    }
+    for damage in &nameless {
+        store.forget(damage.session)?;
     }
     forget_replaced(store, &mut found, &mut damage);
+    damage.append(&mut nameless);
     let mut known = Known { damage, ..Known::default() };
     // Of two sessions of one name the one that exists stands, else the last one.
     found.sort_by_cached_key(|found| (!found.is_live(), Reverse(found.shown.extent().revision)));

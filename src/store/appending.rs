@@ -5,7 +5,7 @@ use rusqlite::Connection;
 
 use super::bases::HistoryRow;
 use super::histories::{Base, Beginning, Histories, Owner, Standing};
-use super::{End, JournalId, Run, summaries};
+use super::{End, JournalId, Run, naming, summaries};
 use crate::board::SessionId;
 
 /// Whether a run can be appended to a session that stands so.
@@ -33,6 +33,9 @@ pub(super) fn insert<'a>(
             write_end(connection, run, end, JournalId(id))?;
         } else if run.adopts {
             adopt(connection, run.session, histories.read().beginning(run.session))?;
+        }
+        if let Some(name) = &run.name {
+            naming::put(connection, run.session, name)?;
         }
         let mut revision = run.after();
         for frame in &run.frames {

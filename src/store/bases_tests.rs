@@ -305,7 +305,8 @@ fn a_store_of_format_1_is_brought_to_the_present_one() {
     database(&dir)
         .execute_batch(
             "DROP TABLE base; DROP TABLE history; DROP TABLE segment; DROP TABLE session;
-             DROP TABLE snapshot; DROP TABLE token; DROP TABLE ending; ALTER TABLE meta DROP COLUMN signing_key; PRAGMA user_version = 1",
+             DROP TABLE snapshot; DROP TABLE token; DROP TABLE ending; DROP TABLE name;
+             ALTER TABLE meta DROP COLUMN signing_key; PRAGMA user_version = 1",
         )
         .unwrap();
     let version = || database(&dir).pragma_query_value(None, "user_version", |row| row.get(0));

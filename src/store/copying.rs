@@ -181,6 +181,7 @@ impl<'a> Copying<'a> {
             return Ok(Tried::Moved);
         }
         self.copy("history", "SELECT * FROM history WHERE session = ?1", [id])?;
+        self.copy("name", "SELECT * FROM name WHERE session = ?1", [id])?;
         if let Some(Base { revision, ends, .. }) = base {
             self.parts(if ends { "ending" } else { "base" }, session, revision)?;
         }
@@ -225,7 +226,6 @@ impl<'a> Copying<'a> {
         })
     }
 
-    /// Copies all parts that are of a revision.
     fn parts(
         &mut self,
         table: &str,
@@ -313,7 +313,7 @@ impl<'a> Copying<'a> {
 
     /// Removes from the copy what was copied of a session besides the journal.
     fn remove(&self, session: SessionId) -> Result<(), StoreError> {
-        for table in ["history", "base", "ending", "segment", "session", "snapshot"] {
+        for table in ["history", "name", "base", "ending", "segment", "session", "snapshot"] {
             let delete = format!("DELETE FROM {table} WHERE session = ?1");
             self.to.prepare_cached(&delete)?.execute([session.0.as_bytes().as_slice()])?;
         }

@@ -11,7 +11,7 @@ use crate::board::SessionId;
 impl Journal {
     /// Forgets a staged history. Its row says that it is nobody's until all else of it is deleted, so
     /// that a crash changes nothing.
-    pub(super) fn discard(&mut self, session: SessionId) {
+    pub(super) fn discard(&mut self, session: SessionId) -> Result<(), Failure> {
         let mut histories = self.histories.write();
         if histories.standing(session).owner == Owner::Staged {
             let (rows, base) = histories.discard(session);
@@ -19,6 +19,7 @@ impl Journal {
             self.garbage.add_past(session, REVISION_END);
             self.garbage.add_discarded(session);
         }
+        Ok(())
     }
 
     /// Forgets a session's history. As with one that was staged, its row says that it is nobody's until all else

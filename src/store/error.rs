@@ -124,7 +124,9 @@ pub enum StoreError {
         after: Revision,
     },
     /// The row that says where a session's history begins was changed.
-    #[error("the row of a session's history is damaged")]
+    #[error(
+        "the row of a session's history is damaged; 'blackboard salvage --to DIR' makes a store of what is sound"
+    )]
     DamagedHistory,
     /// A part of a base is missing.
     #[error("part {part} of session {session}'s base at revision {revision} is missing")]
@@ -159,7 +161,7 @@ pub enum StoreError {
     /// Commits were durable that SQLite would drop, since its write-ahead log does not hold before them.
     #[error(
         "{} is damaged: frame {frame} of it does not hold, and SQLite would drop {commits} commits from there on, \
-         which were synced; nothing was changed. Go on from a backup, or let 'blackboard salvage --to NEWDIR' make a \
+         which were synced; nothing was changed. Go on from a backup, or let 'blackboard salvage --to DIR' make a \
          store of what can be read",
         path.display()
     )]
@@ -172,7 +174,9 @@ pub enum StoreError {
         commits: u64,
     },
     /// The database holds no epoch, or one that is none.
-    #[error("the database's own row is damaged")]
+    #[error(
+        "the database's own row is damaged; 'blackboard salvage --to DIR' makes a store of what is sound"
+    )]
     DamagedMeta,
     /// The session has no such blob.
     #[error("session {session} has no blob {digest}")]
@@ -207,8 +211,18 @@ pub enum StoreError {
         source: io::Error,
     },
     /// What was read of the database is not what SQLite wrote.
-    #[error("the database file is damaged")]
+    #[error(
+        "the database file is damaged; 'blackboard salvage --to DIR' makes a store of what is sound"
+    )]
     DamagedFile(#[source] rusqlite::Error),
+    /// The pages of the journal do not fit together.
+    #[error(
+        "the journal is damaged: {found}; 'blackboard salvage --to DIR' makes a store of what is sound"
+    )]
+    DamagedTree {
+        /// What SQLite says of it first.
+        found: String,
+    },
     /// SQLite failed.
     #[error("SQLite failed")]
     Sqlite(#[source] rusqlite::Error),
@@ -242,6 +256,21 @@ impl From<rusqlite::Error> for StoreError {
 }
 
 impl StoreError {
+    /// Whether what is stored is damaged, so that all of it cannot be read in one go.
+    #[must_use]
+    pub fn is_damage(&self) -> bool {
+        matches!(
+            self,
+            Self::DamagedRow { .. }
+                | Self::DamagedSegment { .. }
+                | Self::DamagedHistory
+                | Self::DamagedBase { .. }
+                | Self::DamagedMeta
+                | Self::DamagedFile(_)
+                | Self::DamagedTree { .. }
+        )
+    }
+
     /// What an I/O error at this path is: no room, or a fault.
     pub(super) fn io(path: &Path) -> impl FnOnce(io::Error) -> Self {
         use io::ErrorKind::{QuotaExceeded, StorageFull};

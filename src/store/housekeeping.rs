@@ -14,7 +14,7 @@ use super::histories::{Base, Histories};
 use super::parts::{self, REVISION_END, Table};
 use super::pins::Cut;
 use super::segments;
-use super::{JournalId, StoreError};
+use super::{JournalId, StoreError, naming};
 use crate::board::{Revision, SessionId};
 
 /// How many rows are deleted in one transaction at most.
@@ -164,6 +164,7 @@ impl Garbage {
                 return Ok(swept);
             }
             HistoryRow::delete(connection, *session)?;
+            naming::delete(connection, *session)?;
             swept.count(PAGE_BYTES);
             swept.discarded += 1;
         }

@@ -17,6 +17,7 @@ pub(super) struct Inventory {
 
 impl Inventory {
     pub(super) fn read(connection: &Connection) -> Result<Self, StoreError> {
+        check_tree(connection)?;
         let (mut histories, mut last) = (Histories::default(), JournalId(0));
         let (mut forgotten, mut discarded) = (Vec::new(), Vec::new());
         for HistoryRow { session, beginning, staged } in HistoryRow::all(connection)? {
@@ -47,4 +48,12 @@ impl Inventory {
         let garbage = Garbage::find(connection, &histories, forgotten, &settled, discarded)?;
         Ok(Self { histories, garbage, last })
     }
+}
+
+/// A damaged page may hide rows without an error, the last of a session too, which nothing else tells of. What is
+/// settled need not be looked through: a summary tells how far that goes.
+fn check_tree(connection: &Connection) -> Result<(), StoreError> {
+    let found: String =
+        connection.query_one("PRAGMA quick_check(journal)", [], |row| row.get(0))?;
+    if found == "ok" { Ok(()) } else { Err(StoreError::DamagedTree { found }) }
 }

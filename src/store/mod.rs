@@ -23,6 +23,8 @@ mod inventory;
 mod journal;
 
 mod lock;
+mod mending;
+mod naming;
 mod opening;
 mod options;
 mod packing;
@@ -47,6 +49,7 @@ mod tokens;
 mod trash;
 mod turns;
 mod wal;
+mod wreck;
 mod writes;
 
 use std::ops::ControlFlow;
@@ -66,6 +69,7 @@ pub use stored::{
     Copied, FileBytes, Health, IsOver, JournalId, PageMax, Record, Stored, StoredBlob,
     StoredSession, SummaryRow, TokenRow,
 };
+pub use wreck::{Wreckage, take_out};
 
 /// An engine that keeps histories and blobs.
 ///
@@ -98,7 +102,6 @@ pub trait Store: BlobStore {
     fn sessions(&self) -> Vec<StoredSession>;
 
     /// Visits the last summary of each session that has one, unverified, until `visit` breaks.
-    ///
     /// # Errors
     /// If they cannot be read.
     fn summaries(
@@ -247,6 +250,11 @@ pub trait Store: BlobStore {
     /// # Errors
     /// [`StoreError::Poisoned`] or [`StoreError::Closed`]; the next start forgets it.
     fn discard(&self, session: SessionId) -> Result<(), StoreError>;
+
+    /// The names of the sessions that were told with a [`Run`], as far as they can be read.
+    /// # Errors
+    /// If they cannot be read.
+    fn names(&self) -> Result<Vec<(SessionId, Vec<u8>)>, StoreError>;
 
     /// Forgets a session's whole history in one durable step; its blobs are the caller's. It may use the reserve.
     /// # Errors

@@ -54,23 +54,11 @@ impl SqliteStore {
     /// # Errors
     /// As for [`open`](Self::open), and [`StoreError::DatabaseEmpty`].
     pub fn look(dir: &Path) -> Result<Self, StoreError> {
-        read_log(&dir.join(DATABASE))?;
-        Self::look_past_damage(dir, true)
-    }
-
-    /// The same though synced commits were dropped with what the log has behind a damaged frame. Without the log
-    /// the database has less, or more where the log was moved into it before it was damaged.
-    ///
-    /// # Errors
-    /// As for [`look`](Self::look), but never [`StoreError::DamagedLog`].
-    pub fn look_past_damage(dir: &Path, with_log: bool) -> Result<Self, StoreError> {
         let lock = Lock::take_if_there(dir)?;
         let path = dir.join(DATABASE);
         refuse_remains(dir, &path)?;
-        let source = match with_log {
-            true => Source::InPlace(path.clone()),
-            false => Source::WithoutLog(path.clone()),
-        };
+        read_log(&path)?;
+        let source = Source::InPlace(path.clone());
         let connection = source.connect()?;
         let Inventory { histories, .. } = Inventory::read(&connection)?;
         let histories = Arc::new(RwLock::new(histories));

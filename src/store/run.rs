@@ -15,6 +15,8 @@ pub struct Run {
     pub ends: Option<End>,
     /// One [`Frame`](crate::board::Frame) for each commit, in order.
     pub frames: Vec<Vec<u8>>,
+    /// The session's name, where the run makes the session or gives it one: it is kept a second time.
+    pub name: Option<Vec<u8>>,
     /// Whether the session is larger afterwards. A run that frees space may use the reserve.
     pub grows: bool,
     /// Whether it makes a [staged](super::Store::stage) history the session's own, in the same transaction.

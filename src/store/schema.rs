@@ -17,10 +17,10 @@ use super::StoreError;
 use super::disk::FILE_MODE;
 
 const APPLICATION_ID: i32 = i32::from_be_bytes(*b"bbrd");
-const FORMAT: i32 = 6;
+const FORMAT: i32 = 7;
 
 /// What each format has besides those before it.
-const STEPS: [&str; 6] = [JOURNAL, BASES, SETTLED, SIGNING, TOKENS, ENDS];
+const STEPS: [&str; 7] = [JOURNAL, BASES, SETTLED, SIGNING, TOKENS, ENDS, NAMES];
 
 /// What SQLite calls the mode in which a file gives back its free pages when told to.
 const INCREMENTAL: i32 = 2;
@@ -130,6 +130,16 @@ const ENDS: &str = "
     ) STRICT;
 ";
 
+/// `name` has the sessions' names, written with what makes or adopts each, so that damage to that does not hide
+/// whose it is; `crc` is over the id and the name. Sessions of before have theirs in their summaries besides.
+const NAMES: &str = "
+    CREATE TABLE name (
+        session BLOB PRIMARY KEY,
+        crc INTEGER NOT NULL,
+        name BLOB NOT NULL
+    ) STRICT, WITHOUT ROWID;
+";
+
 /// What a database of that format lacks.
 fn missing(format: i32) -> impl Iterator<Item = &'static str> {
     STEPS.into_iter().skip(usize::try_from(format).unwrap_or(0))
@@ -206,8 +216,6 @@ pub(super) enum Source {
     Shared(PathBuf),
     /// Where nobody writes, with no file changed.
     InPlace(PathBuf),
-    /// The same without its write-ahead log.
-    WithoutLog(PathBuf),
 }
 
 impl Source {
@@ -216,12 +224,11 @@ impl Source {
         match self {
             Self::Shared(path) => connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY),
             Self::InPlace(path) => in_place(connect_in_place(path)?, path),
-            Self::WithoutLog(path) => in_place(connect_without_log(path)?, path),
         }
     }
 
     pub(super) fn is_in_place(&self) -> bool {
-        matches!(self, Self::InPlace(_) | Self::WithoutLog(_))
+        matches!(self, Self::InPlace(_))
     }
 }
 
@@ -257,6 +264,11 @@ fn connect_without_log(path: &Path) -> Result<Connection, StoreError> {
     let uri = format!("file:{path}?immutable=1");
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     Ok(Connection::open_with_flags(uri, flags | OpenFlags::SQLITE_OPEN_URI)?)
+}
+
+/// A connection to a database that is to be read or filled whatever its state is.
+pub(super) fn open_as_is(path: &Path) -> Result<Connection, StoreError> {
+    connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
 }
 
 fn connect(path: &Path, access: OpenFlags) -> Result<Connection, StoreError> {

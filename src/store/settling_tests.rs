@@ -223,7 +223,7 @@ fn a_store_of_format_2_is_brought_to_the_present_one() {
     database(&dir)
         .execute_batch(
             "DROP TABLE segment; DROP TABLE session; DROP TABLE snapshot; DROP TABLE token;
-             DROP TABLE ending;
+             DROP TABLE ending; DROP TABLE name;
              ALTER TABLE meta DROP COLUMN signing_key; PRAGMA user_version = 2;
              PRAGMA auto_vacuum = NONE; VACUUM",
         )

@@ -19,7 +19,7 @@ use super::schema::Source;
 use super::turns::Turns;
 use super::{
     Copied, FileBytes, Health, IsOver, Outcome, PageMax, Pin, Record, Run, SigningKey, Store,
-    StoreError, Stored, StoredSession, SummaryRow, TokenRow, summaries, tokens,
+    StoreError, Stored, StoredSession, SummaryRow, TokenRow, naming, summaries, tokens,
 };
 use crate::board::{Epoch, Revision, SessionId};
 use parking_lot::{Mutex, RwLock};
@@ -183,10 +183,11 @@ impl Store for SqliteStore {
 
     fn discard(&self, session: SessionId) -> Result<(), StoreError> {
         let _turn = self.putting.take(session);
-        self.write(|journal| {
-            journal.discard(session);
-            Ok(())
-        })
+        self.write(|journal| journal.discard(session))
+    }
+
+    fn names(&self) -> Result<Vec<(SessionId, Vec<u8>)>, StoreError> {
+        self.readers.read(naming::all)
     }
 
     fn forget(&self, session: SessionId) -> Result<(), StoreError> {

@@ -30,7 +30,15 @@ pub(super) fn run<B: AsRef<[u8]>>(session: SessionId, expected: u64, bodies: &[B
         .zip(bodies)
         .map(|(revision, body)| Frame::encode(session, Revision(revision), body.as_ref()).unwrap())
         .collect();
-    Run { session, expected: Revision(expected), ends: None, frames, grows: true, adopts: false }
+    Run {
+        session,
+        expected: Revision(expected),
+        ends: None,
+        frames,
+        name: None,
+        grows: true,
+        adopts: false,
+    }
 }
 
 pub(super) type Row = (u64, SessionId, u64, Result<Vec<u8>, FrameError>);

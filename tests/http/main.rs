@@ -85,6 +85,7 @@ mod refusals;
 mod replays;
 mod retention;
 mod rights;
+mod salvage;
 mod screenshots;
 mod sessions;
 mod settings;

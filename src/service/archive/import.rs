@@ -293,7 +293,8 @@ impl Runs {
             return Ok(());
         }
         let Self { session, expected, .. } = *self;
-        let run = Run { session, expected, ends: None, frames, grows: true, adopts: false };
+        let run =
+            Run { session, expected, ends: None, frames, name: None, grows: true, adopts: false };
         match self.store.append(&[run]).as_slice() {
             [Outcome::Appended] => Ok(()),
             [Outcome::Full] => Err(StoreError::Full.into()),

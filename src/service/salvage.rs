@@ -1,0 +1,68 @@
+//! Making a sound store of one that was taken out of a damaged one: a session that is not whole keeps what is sound
+//! of it, as its archive has it, and each is told of.
+
+use super::{Cut, Damage, Listing, Service, ServiceError};
+use crate::board::{Command, Condition, Revision, SessionName, Terms, Write};
+
+/// A session that is not whole.
+#[derive(Debug)]
+pub struct Lost {
+    /// Its name.
+    pub name: SessionName,
+    /// Up to which revision it is kept, under its name; `None` where nothing of it can be read.
+    pub kept: Option<Revision>,
+    /// The last revision that it is known to have had.
+    pub head: Revision,
+}
+
+impl Service {
+    /// Lets each damaged session keep what is sound of it, those of these damages too: its revisions go on above all
+    /// that it had.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError`] where the store takes no writes.
+    pub async fn salvage(&self, damage: &[Damage]) -> Result<Vec<Lost>, ServiceError> {
+        for damage in damage.iter().filter(|damage| damage.is_of_history()) {
+            if let Some(session) = self.inner.directory.identities().running(damage.session) {
+                self.inner.directory.set_aside(&session);
+            }
+        }
+        let listed = self.list(&Listing::all(""), None, usize::MAX);
+        let mut lost = Vec::new();
+        for damaged in listed.iter().filter(|listed| listed.is_damaged) {
+            let name = damaged.summary.name.clone();
+            let last = damaged.summary.extent.revision;
+            let (kept, head) = match self.keep_sound_part(&name).await {
+                Ok(Cut { revision, head, .. }) => (Some(revision), head),
+                Err(error) => {
+                    tracing::debug!(session = %name, %error, "nothing of a session can be kept");
+                    let (terms, command) = (terms(&name), Command::DeleteSession);
+                    self.write(Write { terms, command }, Vec::new(), None).await?;
+                    (None, last)
+                }
+            };
+            lost.push(Lost { name, kept, head });
+        }
+        Ok(lost)
+    }
+
+    /// Takes a damaged session out as far as it is sound, and in again.
+    async fn keep_sound_part(&self, name: &SessionName) -> Result<Cut, ServiceError> {
+        let (mut export, cut) = self.export_damaged(name).await?;
+        let mut import = self.import(name).await?;
+        while let Some(lines) = export.next().await? {
+            if !import.push(lines.into_bytes()).await {
+                break;
+            }
+        }
+        let imported = import.finish().await?;
+        self.adopt_import(terms(name), imported, None).await?;
+        Ok(cut)
+    }
+}
+
+fn terms(name: &SessionName) -> Terms {
+    let (session, condition) = (name.clone(), Condition::default());
+    Terms { session, condition, fence: None, author: None, key: None }
+}

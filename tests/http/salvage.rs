@@ -1,0 +1,189 @@
+//! `blackboard salvage`: what is sound of a damaged store, and by name what is not.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rusqlite::Connection;
+use serde_json::Value;
+
+use crate::damage::flip;
+use crate::harness::{Server, finished};
+use crate::images::noise;
+
+const PAGE: usize = 4096;
+
+/// Three sessions, one after the other, each of so many commits that it fills pages of its own.
+async fn three_sessions(server: &Server) {
+    for session in ["fine", "hurt", "well"] {
+        let board = server.board(session);
+        let text = format!("mark of {session} ").repeat(20);
+        for n in 0..60 {
+            board.post("requests", &format!("{{\"n\":{n},\"text\":\"{text}\"}}")).await.is(201);
+        }
+        let image = noise(8, 8);
+        let posted = board.typed(reqwest::Method::POST, "screenshots", "image/png", image);
+        crate::answer::ask(posted).await.is(201);
+    }
+}
+
+async fn archive(server: &Server, session: &str) -> String {
+    server.board(session).get("archive").await.is(200).text().to_owned()
+}
+
+/// What a salvage says, with how it ended and where its store is.
+fn salvaged(data: &Path) -> (Option<i32>, String, PathBuf) {
+    let to = data.with_file_name("salvaged");
+    let before = files(data);
+    let done =
+        finished(&["salvage", "--to", to.to_str().unwrap(), "--data", data.to_str().unwrap()]);
+    assert_eq!(files(data), before, "the damaged store was changed");
+    let said = String::from_utf8([done.stdout, done.stderr].concat()).unwrap();
+    (done.status.code(), said, to)
+}
+
+fn files(data: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(data).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_file() {
+            found.push((path.clone(), fs::read(path).unwrap()));
+        }
+    }
+    found.sort();
+    found
+}
+
+fn exported(data: &Path, session: &str) -> String {
+    let out = finished(&["export", session, "--data", data.to_str().unwrap()]);
+    assert!(out.status.success(), "{out:?}");
+    String::from_utf8(out.stdout).unwrap()
+}
+
+fn serve(data: &Path) -> String {
+    let refused = finished(&["serve", "--listen", "127.0.0.1:0", "--data", data.to_str().unwrap()]);
+    assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+    String::from_utf8([refused.stdout, refused.stderr].concat()).unwrap()
+}
+
+/// The write-ahead log goes into the database.
+fn emptied_log(data: &Path) {
+    drop(Connection::open(data.join("blackboard.db")).unwrap().execute_batch("SELECT * FROM meta"));
+    let log = "PRAGMA wal_checkpoint(TRUNCATE)";
+    Connection::open(data.join("blackboard.db")).unwrap().query_row(log, [], |_| Ok(())).unwrap();
+}
+
+/// The pages in which a text is and none of the others.
+fn pages_with(bytes: &[u8], text: &str, none_of: [&str; 2]) -> Vec<usize> {
+    let has =
+        |page: &[u8], text: &str| page.windows(text.len()).any(|found| found == text.as_bytes());
+    let pages = bytes.chunks(PAGE).enumerate();
+    let of_it = pages.filter(|(_, page)| page[0] == 0x0D && has(page, text));
+    of_it
+        .filter(|(_, page)| !none_of.iter().any(|other| has(page, other)))
+        .map(|(at, _)| at)
+        .collect()
+}
+
+#[tokio::test]
+async fn a_sound_store_is_salvaged_whole() {
+    let mut server = Server::start();
+    three_sessions(&server).await;
+    assert!(server.stop().success());
+    let data = server.data();
+    let before = exported(&data, "hurt");
+    let (code, said, to) = salvaged(&data);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("salvaged: 3 sessions whole, 0 in part, 0 not at all"), "{said}");
+    assert_eq!(exported(&to, "hurt"), before);
+}
+
+#[tokio::test]
+async fn a_session_with_a_changed_bit_is_kept_up_to_it_and_the_others_whole() {
+    let mut server = Server::start();
+    three_sessions(&server).await;
+    let (fine, well) = (archive(&server, "fine").await, archive(&server, "well").await);
+    assert!(server.stop().success());
+    let data = server.data();
+    flip(&data, "segment", "body", "hurt");
+    let (code, said, to) = salvaged(&data);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("damaged: session hurt: nothing of it can be read"), "{said}");
+    assert!(said.contains("salvaged: 2 sessions whole, 0 in part, 1 not at all"), "{said}");
+    assert_eq!((exported(&to, "fine"), exported(&to, "well")), (fine, well));
+}
+
+#[tokio::test]
+async fn a_page_that_sqlite_calls_malformed_costs_only_the_sessions_on_it() {
+    let mut server = Server::start();
+    three_sessions(&server).await;
+    let (fine, well) = (archive(&server, "fine").await, archive(&server, "well").await);
+    server.kill();
+    let data = server.data();
+    emptied_log(&data);
+    let file = data.join("blackboard.db");
+    let mut bytes = fs::read(&file).unwrap();
+    let pages = pages_with(&bytes, "mark of hurt", ["mark of fine", "mark of well"]);
+    assert!(pages.len() > 2, "{pages:?}");
+    bytes[pages[1] * PAGE] = 0x55;
+    fs::write(&file, bytes).unwrap();
+    let refused = serve(&data);
+    assert!(refused.contains("blackboard salvage"), "{refused}");
+    let checked = finished(&["check", "--data", data.to_str().unwrap()]);
+    let found = String::from_utf8(checked.stdout).unwrap();
+    assert_eq!(checked.status.code(), Some(1), "{found}");
+    assert!(found.contains("damaged: session hurt: kept up to revision"), "{found}");
+    assert!(!found.contains("session fine") && !found.contains("session well"), "{found}");
+    let (code, said, to) = salvaged(&data);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("damaged: session hurt: kept up to revision"), "{said}");
+    assert!(said.contains("of journal cannot be read"), "{said}");
+    assert!(said.contains("salvaged: 2 sessions whole, 1 in part, 0 not at all"), "{said}");
+    assert_eq!((exported(&to, "fine"), exported(&to, "well")), (fine, well));
+    let kept = exported(&to, "hurt");
+    let lines = kept.lines().filter(|line| line.starts_with("{\"commit\"")).count();
+    assert!(lines > 2 && lines < 60, "{lines}");
+}
+
+#[tokio::test]
+async fn a_changed_bit_in_the_log_costs_nothing() {
+    let mut server = Server::start();
+    three_sessions(&server).await;
+    let before = [archive(&server, "fine").await, archive(&server, "hurt").await];
+    server.kill();
+    let data = server.data();
+    let log = data.join("blackboard.db-wal");
+    let mut bytes = fs::read(&log).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 0x10;
+    fs::write(&log, bytes).unwrap();
+    assert!(serve(&data).contains("blackboard salvage"));
+    let (code, said, to) = salvaged(&data);
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!([exported(&to, "fine"), exported(&to, "hurt")], before);
+}
+
+#[tokio::test]
+async fn a_changed_bit_in_the_first_commit_of_an_unsettled_session_harms_no_other() {
+    let mut server = Server::start();
+    three_sessions(&server).await;
+    let fine = archive(&server, "fine").await;
+    server.kill();
+    let data = server.data();
+    let database = Connection::open(data.join("blackboard.db")).unwrap();
+    let first = "SELECT id, frame FROM journal WHERE instr(frame, CAST('\"hurt\"' AS BLOB)) > 0";
+    let (id, mut frame): (i64, Vec<u8>) =
+        database.query_row(first, [], |row| row.try_into()).unwrap();
+    let middle = frame.len() / 2;
+    frame[middle] ^= 1;
+    database.execute("UPDATE journal SET frame = ?2 WHERE id = ?1", (id, frame)).unwrap();
+    drop(database);
+    server.start_again();
+    let sessions: Value = server.get("/v1/sessions").await.is(200).json();
+    assert_eq!(sessions["sessions"][1]["session"], "hurt");
+    assert_eq!(sessions["sessions"][1]["damaged"], true);
+    assert_eq!(sessions["sessions"][1]["revision"], 61);
+    assert_eq!(archive(&server, "fine").await, fine);
+    server.board("hurt").get("").await.is(503);
+    server.board("hurt").delete("").await.is(200);
+    server.board("hurt").post("requests", "{}").await.is(201);
+}
