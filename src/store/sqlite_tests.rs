@@ -220,9 +220,9 @@ fn a_directory_has_one_store_at_a_time() {
 fn a_newer_format_is_refused() {
     let dir = TempDir::new().unwrap();
     open(dir.path()).close().unwrap();
-    database(&dir).execute_batch("PRAGMA user_version = 7").unwrap();
+    database(&dir).execute_batch("PRAGMA user_version = 8").unwrap();
     let refused = SqliteStore::open(dir.path(), OPTIONS).unwrap_err();
-    assert!(matches!(refused, StoreError::NewerFormat { found: 7, known: 6, .. }));
+    assert!(matches!(refused, StoreError::NewerFormat { found: 8, known: 7, .. }));
 }
 
 #[test]
