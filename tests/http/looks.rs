@@ -82,9 +82,8 @@ fn look(data: &Path, runs: bool) {
 /// The files are those of before; with the same bytes too, unless a server runs, which keeps house in them.
 fn is_unchanged(data: &Path, before: &[(PathBuf, Vec<u8>)], runs: bool, command: &[&str]) {
     let now = contents(data);
-    let names = |files: &[(PathBuf, Vec<u8>)]| {
-        files.iter().map(|file| file.0.clone()).collect::<Vec<_>>()
-    };
+    let names =
+        |files: &[(PathBuf, Vec<u8>)]| files.iter().map(|file| file.0.clone()).collect::<Vec<_>>();
     assert_eq!(names(&now), names(before), "{command:?}");
     for (now, before) in now.iter().zip(before) {
         assert!(runs || now == before, "{command:?} changes {}", now.0.display());
