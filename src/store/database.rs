@@ -199,12 +199,12 @@ impl Database {
 
     /// How much the database may still grow by, roughly.
     pub(super) fn owed(&self) -> u64 {
-        self.wal_bytes
+        self.wal_bytes.saturating_add(self.left_bytes)
     }
 
-    /// Moves the log into the database, however short it is.
+    /// Moves the log into the database, however short it is, and whatever became of the last attempt.
     pub(super) fn checkpoint_now(&mut self) -> Result<(), Failure> {
-        self.checkpoint_from(1)
+        if self.owed() == 0 { Ok(()) } else { self.checkpoint_passively() }
     }
 
     /// Moves the log into the database if it has become long.
@@ -221,9 +221,18 @@ impl Database {
         if self.wal_bytes < wal_bytes || self.is_moved_beside() {
             return Ok(());
         }
-        // Whatever comes of it, the next is due after as much again: a reader may pin the log for a while.
+        self.checkpoint_passively()
+    }
+
+    /// Whatever comes of it, the next is due after as much again: a reader may pin the log for a while.
+    fn checkpoint_passively(&mut self) -> Result<(), Failure> {
+        let unmoved = self.owed();
         self.wal_bytes = 0;
-        self.checkpoint("PRAGMA wal_checkpoint(PASSIVE)").map(drop)
+        let moved = self.checkpoint("PRAGMA wal_checkpoint(PASSIVE)");
+        if moved.is_err() {
+            self.left_bytes = unmoved;
+        }
+        moved.map(drop)
     }
 
     /// Whether the log is longer than an append is to move.

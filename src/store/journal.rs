@@ -245,6 +245,8 @@ impl Journal {
     pub(super) fn make_room(&mut self) -> Result<bool, Failure> {
         let sweeps = !self.garbage.is_empty();
         if sweeps {
+            // A log that is in the database is written from its beginning again, and takes no more room.
+            self.database.checkpoint_now()?;
             self.sweep()?;
             self.database.checkpoint_now()?;
         }
