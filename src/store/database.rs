@@ -68,6 +68,8 @@ pub(super) struct Database {
     wal_bytes: u64,
     /// How much of it was left then, since somebody read.
     left_bytes: u64,
+    /// Whether there was no room to move it: it is tried again after each write.
+    is_stuck: bool,
     /// When it was moved by another connection last.
     moved_beside: Option<Instant>,
     /// Whether the log may still have what was deleted.
@@ -102,6 +104,7 @@ impl Database {
             sync_point,
             wal_bytes: fs::metadata(path.with_extension("db-wal")).map_or(0, |wal| wal.len()),
             left_bytes: 0,
+            is_stuck: false,
             moved_beside: None,
             log_remembers: false,
         };
@@ -218,7 +221,7 @@ impl Database {
     }
 
     fn checkpoint_from(&mut self, wal_bytes: u64) -> Result<(), Failure> {
-        if self.wal_bytes < wal_bytes || self.is_moved_beside() {
+        if !self.is_stuck && (self.wal_bytes < wal_bytes || self.is_moved_beside()) {
             return Ok(());
         }
         self.checkpoint_passively()
@@ -229,7 +232,8 @@ impl Database {
         let unmoved = self.owed();
         self.wal_bytes = 0;
         let moved = self.checkpoint("PRAGMA wal_checkpoint(PASSIVE)");
-        if moved.is_err() {
+        self.is_stuck = moved.is_err();
+        if self.is_stuck {
             self.left_bytes = unmoved;
         }
         moved.map(drop)
