@@ -127,7 +127,8 @@ impl Room {
     /// Holds as much of the reserve as there is, where the disk is not far from full.
     pub(super) fn hold_reserve(&self) {
         let (Some(reserve), Some(disk)) = (&self.reserve, self.disk()) else { return };
-        let kept = self.kept(disk);
+        // However much is to be left, the file takes no more of the disk than that.
+        let kept = self.kept(disk).min(FREE_BYTES_MIN);
         if disk.free > kept.saturating_mul(NEAR_TIMES) {
             return;
         }
