@@ -1,4 +1,4 @@
-//! What bounds one batch and one sweep, so that some keep no others waiting.
+//! Bounds of one batch and one sweep, so that some keep no others waiting.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;

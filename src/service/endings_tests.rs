@@ -1,4 +1,4 @@
-//! What is left of deleted sessions, in which files, for how long; and deletions where there is no room.
+//! Remains of deleted sessions, in which files, for how long; and deletions where there is no room.
 
 use std::path::Path;
 

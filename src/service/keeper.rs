@@ -97,7 +97,7 @@ impl Keeper {
         limited.then_some(summary)
     }
 
-    /// Lets go what is too much; when the session is to be looked at again, if not only after its next commit.
+    /// Cuts what is too much; when the session is to be looked at again, if not only after its next commit.
     fn cut(&self, name: &SessionName, now: &Summary) -> Result<Option<Duration>, ServiceError> {
         let Some(history) = now.life.as_ref().and_then(|life| life.settings.history) else {
             return Ok(None);

@@ -1,6 +1,6 @@
 //! The reaper: a thread that removes the images and thumbnails of sessions that were deleted or never came to be.
 //!
-//! Whoever deletes only hands over the identity, in constant time and without file work. The store removes nothing
+//! A deletion only hands over the identity, in constant time and without file work. The store removes nothing
 //! before the deletion is on disk. What is left by a crash is removed after the next start, beside all else.
 
 use std::collections::HashSet;

@@ -10,7 +10,7 @@ use super::reaper::Orphans;
 use crate::board::SessionId;
 use crate::store::{Store, StoreError};
 
-/// A history that is nobody's yet.
+/// A staged history that no name has yet.
 pub(super) struct Staged {
     store: Arc<dyn Store>,
     orphans: Arc<Orphans>,

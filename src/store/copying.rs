@@ -119,7 +119,7 @@ impl<'a> Copying<'a> {
             let sql = "SELECT journal_mark, (SELECT ifnull(max(id), 0) FROM journal) FROM meta";
             Ok(from.query_one(sql, [], |row| row.try_into())?)
         })?;
-        // Whoever serves the copy is another store: it draws an epoch and a key of its own when it is opened first.
+        // A copy that is served is another store: it draws an epoch and a key of its own when it is opened first.
         self.to.execute(
             "UPDATE meta SET epoch = zeroblob(16), journal_mark = ?1 WHERE id = 1",
             [mark.max(last)],

@@ -103,7 +103,7 @@ impl Room {
 
     /// Whether so many bytes more leave the reserve whole.
     pub(super) fn is_for(&self, bytes: u64) -> bool {
-        // Whoever cannot say how much is free may still be written to; the write itself will tell.
+        // A disk that does not say how much is free may still be written to; the write itself will tell.
         self.disk().is_none_or(|disk| self.left(disk) >= self.kept(disk).saturating_add(bytes))
     }
 

@@ -1,4 +1,4 @@
-//! Histories that come to be nobody's: a staged one that is not adopted, and one that is forgotten.
+//! Histories that lose their owner: a staged one that is not adopted, and one that is forgotten.
 
 use super::bases::HistoryRow;
 use super::database::Failure;

@@ -1,6 +1,6 @@
 //! Writes: whether there is room for them, and what became of those that failed.
 //!
-//! What ends smaller than it began may use the reserve. A disk without room, or a lock of another program's, is no
+//! Work that ends smaller than it began may use the reserve. A disk without room, or a lock of another program's, is no
 //! damage: nothing was written, and the next write is tried.
 
 use super::database::Failure;

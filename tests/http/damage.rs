@@ -1,4 +1,4 @@
-//! A session whose stored history is damaged: told of everywhere, in nobody's way, and ended or replaced.
+//! A session whose stored history is damaged: told of everywhere, in the way of no other, and ended or replaced.
 
 use std::path::Path;
 

@@ -1,5 +1,4 @@
-//! Who only looks at a data directory changes no file in it, and who would make a store where anything of one is
-//! left is refused.
+//! Commands that only look at a data directory change no file in it; a store is not made where anything of one is left.
 
 use std::fs;
 use std::path::{Path, PathBuf};

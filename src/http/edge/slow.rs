@@ -1,6 +1,6 @@
 //! Slow polls, told in builds with debug assertions: each poll of a request or of its answer's body is timed.
 //!
-//! What takes a thread of the runtime for longer holds up everybody whom that thread serves. Such work belongs on a
+//! A longer poll holds up everybody whom that thread of the runtime serves. Such work belongs on a
 //! thread that may block, or has to let others have their turn.
 
 use std::pin::{Pin, pin};
