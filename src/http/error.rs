@@ -131,6 +131,7 @@ impl From<ServiceError> for Problem {
             | ServiceError::Poisoned { .. }
             | ServiceError::StoreFull
             | ServiceError::Busy
+            | ServiceError::Malformed
             | ServiceError::Damaged
             | ServiceError::Undecodable(_)
             | ServiceError::Stopping

@@ -105,6 +105,7 @@ fn end(store: &dyn Store, summary: &Summary) -> Result<(), ServiceError> {
         [Outcome::Appended] => Ok(()),
         [Outcome::Full] => Err(StoreError::Full.into()),
         [Outcome::Busy] => Err(ServiceError::Busy),
+        [Outcome::Malformed] => Err(ServiceError::Malformed),
         [Outcome::Unknown | Outcome::Refused] => {
             Err(ServiceError::Poisoned { outcome_unknown: false })
         }

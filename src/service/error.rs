@@ -70,11 +70,17 @@ pub enum ServiceError {
     /// Another program has the database locked, and nothing was written.
     #[error("{}", StoreError::Busy)]
     Busy,
+    /// The write would change a page of the database that cannot be read, and nothing was written.
+    #[error("{}", StoreError::Malformed)]
+    Malformed,
     /// There is no room on the disk.
     #[error("the disk has no room left but what is kept for deletions")]
     StoreFull,
     /// The session's stored history cannot be read.
-    #[error("the stored history of this session is damaged; the server's log says where")]
+    #[error(
+        "the stored history of this session is damaged, and the server's log says where: delete the session, or \
+         put an archive in its place"
+    )]
     Damaged,
     /// The server is about to end.
     #[error("the server is shutting down")]
@@ -95,6 +101,7 @@ impl From<StoreError> for ServiceError {
         match error {
             StoreError::Poisoned => Self::Poisoned { outcome_unknown: false },
             StoreError::Busy => Self::Busy,
+            StoreError::Malformed => Self::Malformed,
             StoreError::Closed => Self::Stopping,
             StoreError::Forgotten { base, .. } => Self::Compacted { oldest: base },
             StoreError::InUse { .. }
@@ -143,7 +150,7 @@ impl ServiceError {
             Self::Overloaded => Code::Overloaded,
             Self::Poisoned { .. } => Code::StorePoisoned,
             Self::StoreFull | Self::Store(StoreError::Full) => Code::StoreFull,
-            Self::Busy | Self::Damaged | Self::Stopping => Code::StoreUnavailable,
+            Self::Busy | Self::Malformed | Self::Damaged | Self::Stopping => Code::StoreUnavailable,
             Self::Undecodable(_) => Code::NotAnImage,
             Self::Fault | Self::Store(_) => Code::Internal,
         }

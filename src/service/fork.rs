@@ -102,6 +102,7 @@ impl Service {
                 ServiceError::Rejected { .. }
                     | ServiceError::StoreFull
                     | ServiceError::Busy
+                    | ServiceError::Malformed
                     | ServiceError::Overloaded
                     | ServiceError::CommitTooLarge { .. }
             ),

@@ -35,6 +35,7 @@ impl Service {
                 error,
                 ServiceError::Rejected { .. }
                     | ServiceError::StoreFull
+                    | ServiceError::Malformed
                     | ServiceError::Overloaded
                     | ServiceError::CommitTooLarge { .. }
             ),

@@ -230,6 +230,7 @@ impl Writer {
                 }
                 Outcome::Full => Err(ServiceError::StoreFull),
                 Outcome::Busy => Err(ServiceError::Busy),
+                Outcome::Malformed => Err(ServiceError::Malformed),
                 Outcome::Unknown => Err(ServiceError::Poisoned { outcome_unknown: true }),
                 Outcome::Refused => Err(ServiceError::Poisoned { outcome_unknown: false }),
                 Outcome::Conflict { .. } => Err(ServiceError::Fault),
@@ -340,6 +341,7 @@ fn answer(answers: Option<Answers>, outcome: Option<Outcome>) {
             (verdict, None | Some(Outcome::Appended)) => verdict.into_answer(),
             (_, Some(Outcome::Full)) => Err(WriterError::Service(ServiceError::StoreFull)),
             (_, Some(Outcome::Busy)) => Err(WriterError::Service(ServiceError::Busy)),
+            (_, Some(Outcome::Malformed)) => Err(WriterError::Service(ServiceError::Malformed)),
             (_, Some(Outcome::Refused)) => {
                 Err(WriterError::Service(ServiceError::Poisoned { outcome_unknown: false }))
             }

@@ -19,15 +19,18 @@ pub(super) fn follows(run: &Run, Standing { owner, head }: Standing) -> bool {
     }
 }
 
-/// Writes these runs, in the transaction that is open, with the ids that follow.
+/// Writes these runs, in the transaction that is open, with the ids that follow. Where it fails at what is written of
+/// a session besides its commits, `at` is that session.
 pub(super) fn insert<'a>(
     connection: &Connection,
     histories: &RwLock<Histories>,
     JournalId(mut id): JournalId,
     runs: impl Iterator<Item = &'a Run>,
+    at: &mut Option<SessionId>,
 ) -> rusqlite::Result<()> {
     let mut insert = connection.prepare_cached("INSERT INTO journal VALUES (?1, ?2, ?3, ?4)")?;
     for run in runs {
+        *at = Some(run.session);
         if let Some(end) = &run.ends {
             // Whatever rows the session has so far are before it.
             write_end(connection, run, end, JournalId(id))?;
@@ -37,6 +40,7 @@ pub(super) fn insert<'a>(
         if let Some(name) = &run.name {
             naming::put(connection, run.session, name)?;
         }
+        *at = None;
         let mut revision = run.after();
         for frame in &run.frames {
             id += 1;

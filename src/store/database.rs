@@ -55,6 +55,8 @@ pub(super) enum Failure {
     Full,
     /// Another program has the database locked; everything is as before.
     Busy,
+    /// It was to change a page that SQLite cannot read; everything is as before.
+    Malformed(rusqlite::Error),
     /// Some of it may be in the write-ahead log.
     Broken(rusqlite::Error),
 }
@@ -74,6 +76,8 @@ pub(super) struct Database {
     moved_beside: Option<Instant>,
     /// Whether the log may still have what was deleted.
     log_remembers: bool,
+    /// Whether a page that would have to be moved cannot be read: the file keeps its free pages until a restart.
+    is_unshrinkable: bool,
 }
 
 /// What a checkpoint came to.
@@ -107,6 +111,7 @@ impl Database {
             is_stuck: false,
             moved_beside: None,
             log_remembers: false,
+            is_unshrinkable: false,
         };
         database.settle_what_was_left()?;
         Ok(database)
@@ -138,7 +143,7 @@ impl Database {
     fn settle_what_was_left(&mut self) -> Result<(), StoreError> {
         match self.checkpoint_from(1) {
             Ok(()) | Err(Failure::Full | Failure::Busy) => Ok(()),
-            Err(Failure::Broken(error)) => Err(error.into()),
+            Err(Failure::Broken(error) | Failure::Malformed(error)) => Err(error.into()),
         }
     }
 
@@ -148,8 +153,8 @@ impl Database {
         write: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, Failure> {
         self.wal_bytes += TRANSACTION_WAL_BYTES;
-        let written = self.execute("BEGIN IMMEDIATE").and_then(|()| write(&self.connection));
-        let written = written.map_err(|error| self.undo(error))?;
+        self.execute("BEGIN IMMEDIATE").map_err(|error| self.undo(error))?;
+        let written = write(&self.connection).map_err(|error| self.undo_part(error))?;
         let begun = Instant::now();
         self.execute("COMMIT").map_err(|error| {
             // The log has it all by then, and only its index does not.
@@ -193,6 +198,16 @@ impl Database {
             harmless
         } else {
             Failure::Broken(error)
+        }
+    }
+
+    /// The same before COMMIT: a damaged page is no doubt about what was written, which is nothing.
+    fn undo_part(&self, error: rusqlite::Error) -> Failure {
+        let is_malformed = error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt);
+        if is_malformed && (self.connection.is_autocommit() || self.execute("ROLLBACK").is_ok()) {
+            Failure::Malformed(error)
+        } else {
+            self.undo(error)
         }
     }
 
@@ -259,17 +274,22 @@ impl Database {
     pub(super) fn shrink(&mut self, all_settled: bool) -> Result<bool, Failure> {
         let before = self.pages("PRAGMA freelist_count")?;
         let least = if all_settled { 0 } else { FREE_PAGES_UNSETTLED };
-        if before <= least.max(self.pages("PRAGMA page_count")? / FREE_PART) {
+        if self.is_unshrinkable || before <= least.max(self.pages("PRAGMA page_count")? / FREE_PART)
+        {
             return Ok(false);
         }
         let begun = Instant::now();
-        self.transact(|connection| {
+        let shrunk = self.transact(|connection| {
             let pragma = format!("PRAGMA incremental_vacuum({SHRINK_PAGES_MAX})");
             let mut shrink = connection.prepare_cached(&pragma)?;
             let mut pages = shrink.query([])?;
             while pages.next()?.is_some() && begun.elapsed() < SHRINK_TIME_MAX {}
             Ok(())
-        })?;
+        });
+        let shrunk = shrunk.inspect_err(|failure| {
+            self.is_unshrinkable |= matches!(failure, Failure::Malformed(_));
+        });
+        shrunk?;
         let after = self.pages("PRAGMA freelist_count")?;
         self.note_written(before.saturating_sub(after).saturating_mul(2 * PAGE_BYTES));
         // An old file that could not be made so cannot shrink.
@@ -312,7 +332,48 @@ impl Database {
         super::epoch::end(&self.connection)?;
         match self.checkpoint("PRAGMA wal_checkpoint(TRUNCATE)") {
             Ok(_) | Err(Failure::Full | Failure::Busy) => Ok(()),
-            Err(Failure::Broken(error)) => Err(error.into()),
+            Err(Failure::Broken(error) | Failure::Malformed(error)) => Err(error.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::ffi;
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::store::schema;
+
+    fn sqlite(extended_code: i32) -> rusqlite::Error {
+        rusqlite::Error::SqliteFailure(ffi::Error::new(extended_code), None)
+    }
+
+    #[test]
+    fn what_fails_before_a_commit_is_undone_unless_the_disk_itself_failed() {
+        let dir = TempDir::new().unwrap();
+        let path = dir.path().join("blackboard.db");
+        let mut database = Database::open(schema::open(&path, None).unwrap(), &path).unwrap();
+        let faults = [
+            (ffi::SQLITE_FULL, "Full"),
+            (ffi::SQLITE_IOERR_SHMSIZE, "Full"),
+            (ffi::SQLITE_IOERR_SHMMAP, "Full"),
+            (ffi::SQLITE_CORRUPT, "Malformed"),
+            (ffi::SQLITE_CORRUPT_INDEX, "Malformed"),
+            (ffi::SQLITE_IOERR_WRITE, "Broken"),
+        ];
+        for (code, kind) in faults {
+            let failed = database.transact(|connection| {
+                connection.execute("INSERT INTO journal VALUES (1, x'', 1, x'')", [])?;
+                Err::<(), _>(sqlite(code))
+            });
+            let failure = format!("{:?}", failed.unwrap_err());
+            assert!(failure.starts_with(kind), "{code}: {failure}");
+            if kind != "Broken" {
+                let rows = "SELECT count(*) FROM journal";
+                assert!(database.connection.is_autocommit(), "{code}");
+                assert_eq!(database.connection.query_one(rows, [], |row| row.get(0)), Ok(0));
+            }
         }
     }
 }

@@ -215,6 +215,12 @@ pub enum StoreError {
         "the database file is damaged; 'blackboard salvage --to DIR' makes a store of what is sound"
     )]
     DamagedFile(#[source] rusqlite::Error),
+    /// What was to be changed lies on a page that SQLite cannot read.
+    #[error(
+        "what this changes lies on a damaged page of the database, and nothing was written; \
+         'blackboard salvage --to DIR' makes a store of what is sound"
+    )]
+    Malformed,
     /// The pages of the journal do not fit together.
     #[error(
         "the journal is damaged: {found}; 'blackboard salvage --to DIR' makes a store of what is sound"
@@ -267,6 +273,7 @@ impl StoreError {
                 | Self::DamagedBase { .. }
                 | Self::DamagedMeta
                 | Self::DamagedFile(_)
+                | Self::Malformed
                 | Self::DamagedTree { .. }
         )
     }

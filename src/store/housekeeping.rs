@@ -143,32 +143,49 @@ impl Garbage {
         self.bases.retain(|left| *left != (session, base));
     }
 
-    /// Deletes some, in the transaction that is open.
-    pub(super) fn sweep(&self, connection: &Connection) -> rusqlite::Result<Swept> {
-        let mut swept = Swept::default();
-        self.sweep_rows(connection, &mut swept)?;
+    /// Deletes some, in the transaction that is open. Where that fails, `swept` tells what went before it.
+    pub(super) fn sweep(&self, connection: &Connection, swept: &mut Swept) -> rusqlite::Result<()> {
+        self.sweep_rows(connection, swept)?;
         for (session, base) in &self.bases {
-            if !delete_base(connection, *session, *base, &mut swept)? {
-                return Ok(swept);
+            if !delete_base(connection, *session, *base, swept)? {
+                return Ok(());
             }
             swept.bases += 1;
         }
         for past in &self.pasts {
-            if !past.delete(connection, &mut swept)? {
-                return Ok(swept);
+            if !past.delete(connection, swept)? {
+                return Ok(());
             }
             swept.pasts += 1;
         }
         for session in &self.discarded {
             if swept.is_enough() {
-                return Ok(swept);
+                return Ok(());
             }
             HistoryRow::delete(connection, *session)?;
             naming::delete(connection, *session)?;
             swept.count(PAGE_BYTES);
             swept.discarded += 1;
         }
-        Ok(swept)
+        Ok(())
+    }
+
+    /// What comes after that lies on a malformed page: it stays until the next start, which tries again. So do the
+    /// rows by which it is nobody's.
+    pub(super) fn leave(&mut self, swept: Swept, error: &rusqlite::Error) {
+        let whose = if self.rows.remove(swept.rows).is_some() {
+            None
+        } else if let Some((session, _)) = self.bases.remove(swept.bases) {
+            Some(session)
+        } else if let Some(past) = self.pasts.remove(swept.pasts) {
+            Some(past.session)
+        } else {
+            self.discarded.remove(swept.discarded)
+        };
+        // A row of the journal does not tell here whose it is.
+        self.discarded.retain(|session| whose.is_some_and(|left| left != *session));
+        let session = whose.map(|session| session.to_string());
+        tracing::error!(session, %error, "what was deleted lies on a damaged page, and stays there");
     }
 
     /// The mark moves in the same transaction, or the ids of the newest rows would be free again.

@@ -21,6 +21,26 @@ use crate::board::{Revision, SessionId};
 /// A writer that is never idle deletes some of what is forgotten after so many batches.
 const BATCHES_PER_SWEEP: u32 = 16;
 
+/// Why runs were not written.
+#[derive(Debug)]
+pub(super) enum Unwritten {
+    /// What is to be written of this session besides its commits met a malformed page; everything is as before.
+    Met { session: SessionId, error: rusqlite::Error },
+    /// Whatever they are.
+    All(Failure),
+}
+
+impl Unwritten {
+    /// Commits go to the journal's end, so a malformed page there is in the way of all.
+    fn of(failure: Failure, at: Option<SessionId>) -> Self {
+        match (failure, at) {
+            (Failure::Malformed(error), Some(session)) => Self::Met { session, error },
+            (Failure::Malformed(error), None) => Self::All(Failure::Broken(error)),
+            (failure, _) => Self::All(failure),
+        }
+    }
+}
+
 /// The only writer.
 #[derive(Debug)]
 pub(super) struct Journal {
@@ -56,11 +76,19 @@ impl Journal {
     }
 
     /// What would become of each run if all that is not refused were written. `roomy` is whether
-    /// runs may grow.
-    pub(super) fn judge(&self, batch: &[Run], roomy: bool) -> Vec<Outcome> {
+    /// runs may grow, and `malformed` whose runs meet a malformed page.
+    pub(super) fn judge(
+        &self,
+        batch: &[Run],
+        roomy: bool,
+        malformed: &[SessionId],
+    ) -> Vec<Outcome> {
         let histories = self.histories.read();
         let mut judged: HashMap<SessionId, Standing> = HashMap::new();
         let mut judge = |run: &Run| {
+            if malformed.contains(&run.session) {
+                return Outcome::Malformed;
+            }
             let stored = || histories.standing(run.session);
             let standing = judged.get(&run.session).copied().unwrap_or_else(stored);
             if !follows(run, standing) {
@@ -80,9 +108,12 @@ impl Journal {
     pub(super) fn write<'a>(
         &mut self,
         runs: impl Iterator<Item = &'a Run> + Clone,
-    ) -> Result<(), Failure> {
-        let (last, histories) = (self.last, &self.histories);
-        self.database.transact(|connection| insert(connection, histories, last, runs.clone()))?;
+    ) -> Result<(), Unwritten> {
+        let (last, histories, mut at) = (self.last, &self.histories, None);
+        let written = self
+            .database
+            .transact(|connection| insert(connection, histories, last, runs.clone(), &mut at));
+        written.map_err(|failure| Unwritten::of(failure, at))?;
         let mut histories = histories.write();
         for run in runs {
             if let Some(end) = &run.ends {
@@ -267,7 +298,16 @@ impl Journal {
         if self.garbage.is_empty() {
             return Ok(false);
         }
-        let swept = self.database.transact(|connection| self.garbage.sweep(connection))?;
+        let mut swept = Swept::default();
+        let done = self.database.transact(|connection| self.garbage.sweep(connection, &mut swept));
+        match done {
+            Ok(()) => {}
+            Err(Failure::Malformed(error)) => {
+                self.garbage.leave(swept, &error);
+                return Ok(!self.garbage.is_empty());
+            }
+            Err(failure) => return Err(failure),
+        }
         self.database.note_deleted(swept.wal_bytes);
         let mut histories = self.histories.write();
         histories.take_journal_bytes(swept.row_bytes);

@@ -72,6 +72,8 @@ pub enum Outcome {
     /// Another program kept the database locked for too long; nothing of it was stored, and the next batch is
     /// tried again.
     Busy,
+    /// It would change a page that SQLite cannot read; nothing of it was stored, and others are.
+    Malformed,
     /// After a restart it is wholly there or wholly not; until then nobody can say.
     Unknown,
     /// The store takes no writes, after a failure or its end; nothing of it was tried.

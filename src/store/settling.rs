@@ -104,9 +104,16 @@ impl SqliteStore {
         let rows = piece.read(connection, last, bytes)?;
         piece.group(&self.histories.read(), &rows);
         let (mut packer, mut unpacker, mut short_bytes) = (Packer::new(), Unpacker::new(), 0);
-        for group in &mut piece.groups {
-            short_bytes +=
-                group.pack(connection, &rows, (&mut packer, &mut unpacker), short_bytes)?;
+        for mut group in std::mem::take(&mut piece.groups) {
+            match group.pack(connection, &rows, (&mut packer, &mut unpacker), short_bytes) {
+                Ok(bytes) => {
+                    short_bytes += bytes;
+                    piece.groups.push(group);
+                }
+                // Its segments lie on a page that SQLite cannot read: its commits stay where they are.
+                Err(error) if error.is_damage() => piece.leave(group),
+                Err(error) => return Err(error),
+            }
         }
         Ok(piece)
     }
@@ -258,6 +265,12 @@ impl Piece {
             group.rows.push((revision, row.id));
             group.frame_bytes += row.bytes();
         }
+    }
+
+    /// A session's rows stay where they are.
+    fn leave(&mut self, group: Group) {
+        self.left.extend(group.rows.into_iter().map(|(_, id)| id));
+        self.left_bytes += group.frame_bytes;
     }
 
     /// Deletes its rows but for those that are to be left, in order.

@@ -1,12 +1,13 @@
 //! Writes: whether there is room for them, and what became of those that failed.
 //!
-//! Work that ends smaller than it began may use the reserve. A disk without room, or a lock of another program's, is no
-//! damage: nothing was written, and the next write is tried.
+//! Work that ends smaller than it began may use the reserve. A disk without room, a lock of another program's or a page
+//! that SQLite cannot read refuses one write: nothing of it is stored, and the next write is tried.
 
 use super::database::Failure;
 use super::disk::SPARE_BYTES;
-use super::journal::Journal;
+use super::journal::{Journal, Unwritten};
 use super::{Health, Outcome, Run, SqliteStore, StoreError};
+use crate::board::SessionId;
 
 /// What a small transaction takes at most.
 const PAGES_BYTES: u64 = 256 << 10;
@@ -30,35 +31,59 @@ impl SqliteStore {
         outcomes
     }
 
+    /// Runs that meet a malformed page are refused, and the others stored without them.
     fn append_if_roomy(&self, journal: &mut Journal, batch: &[Run], roomy: bool) -> Vec<Outcome> {
-        let outcomes = journal.judge(batch, roomy);
+        let mut malformed = Vec::new();
+        loop {
+            let (outcomes, written) = self.try_to_append(journal, batch, roomy, &malformed);
+            match written {
+                Ok(()) => return outcomes,
+                Err(Unwritten::Met { session, error }) if !malformed.contains(&session) => {
+                    tracing::error!(%session, %error, "a write met a damaged page and was refused");
+                    malformed.push(session);
+                }
+                // Refusals too share the batch's fate: they may name a head that is only in it.
+                Err(Unwritten::Met { error, .. }) => {
+                    return vec![self.failed(&Failure::Broken(error)); batch.len()];
+                }
+                Err(Unwritten::All(failure)) => return vec![self.failed(&failure); batch.len()],
+            }
+        }
+    }
+
+    fn try_to_append(
+        &self,
+        journal: &mut Journal,
+        batch: &[Run],
+        roomy: bool,
+        malformed: &[SessionId],
+    ) -> (Vec<Outcome>, Result<(), Unwritten>) {
+        let outcomes = journal.judge(batch, roomy, malformed);
         let accepted = batch
             .iter()
             .zip(&outcomes)
             .filter(|(_, outcome)| **outcome == Outcome::Appended)
             .map(|(run, _)| run);
         if accepted.clone().next().is_none() {
-            return outcomes;
+            return (outcomes, Ok(()));
         }
         let bytes: u64 = accepted.clone().map(Run::bytes).sum();
         let needed = bytes.saturating_mul(2).saturating_add(SPARE_BYTES);
         let mut written = journal.write(accepted.clone());
-        if !roomy && matches!(written, Err(Failure::Full)) && self.room.give_up_reserve_for(needed)
+        if !roomy
+            && matches!(written, Err(Unwritten::All(Failure::Full)))
+            && self.room.give_up_reserve_for(needed)
         {
             written = journal.write(accepted);
         }
-        // Refusals too share the batch's fate: they may name a head that is only in it.
-        match written {
-            Ok(()) => {
-                self.condition.note(Health::Ready);
-                if self.tend(journal.sweep_if_busy()) == Some(true) {
-                    self.room.hold_reserve();
-                }
-                self.tend(journal.checkpoint_if_long());
-                outcomes
+        if written.is_ok() {
+            self.condition.note(Health::Ready);
+            if self.tend(journal.sweep_if_busy()) == Some(true) {
+                self.room.hold_reserve();
             }
-            Err(failure) => vec![self.failed(&failure); batch.len()],
+            self.tend(journal.checkpoint_if_long());
         }
+        (outcomes, written)
     }
 
     fn has_room_for(&self, journal: &mut Journal, batch: &[Run]) -> bool {
@@ -127,6 +152,10 @@ impl SqliteStore {
                 tracing::warn!("another program has the database locked; nothing was written");
                 Outcome::Busy
             }
+            Failure::Malformed(error) => {
+                tracing::error!(%error, "a page of the database is damaged; nothing was written");
+                Outcome::Malformed
+            }
             Failure::Broken(error) => {
                 self.condition.poison(error);
                 Outcome::Unknown
@@ -157,6 +186,7 @@ impl SqliteStore {
         self.attempt(write).map_err(|outcome| match outcome {
             Outcome::Full => StoreError::Full,
             Outcome::Busy => StoreError::Busy,
+            Outcome::Malformed => StoreError::Malformed,
             Outcome::Refused if !self.condition.is_poisoned() => StoreError::Closed,
             Outcome::Refused | Outcome::Unknown | Outcome::Appended | Outcome::Conflict { .. } => {
                 StoreError::Poisoned

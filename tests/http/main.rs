@@ -58,6 +58,7 @@ mod listed;
 mod locked;
 mod logs;
 mod looks;
+mod malformed;
 mod matrix;
 mod metrics;
 mod ndjson;

@@ -299,6 +299,7 @@ impl Runs {
             [Outcome::Appended] => Ok(()),
             [Outcome::Full] => Err(StoreError::Full.into()),
             [Outcome::Busy] => Err(ServiceError::Busy),
+            [Outcome::Malformed] => Err(ServiceError::Malformed),
             // Nothing of it is anybody's, so nobody need know whether it is there.
             [Outcome::Unknown | Outcome::Refused] => {
                 Err(ServiceError::Poisoned { outcome_unknown: false })
