@@ -289,3 +289,30 @@ impl StoreError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::ffi;
+
+    use super::*;
+
+    fn sqlite(extended_code: i32) -> StoreError {
+        rusqlite::Error::SqliteFailure(ffi::Error::new(extended_code), None).into()
+    }
+
+    #[test]
+    fn a_log_whose_index_finds_no_room_is_a_full_disk_and_other_faults_are_none() {
+        let full = [
+            ffi::SQLITE_FULL,
+            ffi::SQLITE_IOERR_SHMSIZE,
+            ffi::SQLITE_IOERR_SHMOPEN,
+            ffi::SQLITE_IOERR_SHMMAP,
+        ];
+        for code in full {
+            assert!(matches!(sqlite(code), StoreError::Full), "{code}");
+        }
+        for code in [ffi::SQLITE_IOERR_WRITE, ffi::SQLITE_IOERR_FSYNC, ffi::SQLITE_IOERR_SHMLOCK] {
+            assert!(matches!(sqlite(code), StoreError::Sqlite(_)), "{code}");
+        }
+    }
+}
