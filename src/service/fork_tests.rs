@@ -3,7 +3,8 @@
 use futures_util::FutureExt as _;
 use tempfile::TempDir;
 
-use super::super::clock_tests::{Held, LONG, keyed};
+use super::super::clock_tests::{Held, LONG, keyed, started};
+use super::super::cold_tests::evict;
 use super::super::cramped_tests::Cramped;
 use super::super::service_tests::{
     POLICY, board, item, name, request, screenshot, start, stop, write_to,
@@ -185,4 +186,17 @@ async fn a_fork_goes_on_above_every_revision_that_its_name_ever_had() {
     let again = start(dir.path());
     assert_eq!(board(&again, "f"), published.board);
     stop(again).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_purge_takes_no_turn_while_its_board_is_read() {
+    let (_dir, _hand, service) = started();
+    service.receipt(request("s", "{}"), vec![]).await.unwrap();
+    evict(&service, "s");
+    let session = name("s");
+    let mut purge = Box::pin(service.purge(&session, None));
+    assert!(purge.as_mut().now_or_never().is_none());
+    assert!(service.inner.bases.now().is_some(), "others may have their bases made");
+    assert_eq!(purge.await.unwrap(), Revision(1));
+    stop(service).await;
 }

@@ -10,6 +10,7 @@ use super::Service;
 use super::error::ServiceError;
 use super::job::{Job, Rebase};
 use super::past::blocking;
+use super::session::Pin;
 use crate::board::{AgentName, Board, Frame, Rejected, Revision, SessionName, stored};
 use crate::store::{Store, StoreError};
 
@@ -24,11 +25,15 @@ impl Service {
         name: &SessionName,
         author: Option<&AgentName>,
     ) -> Result<Revision, ServiceError> {
-        let mut turn = self.inner.bases.wait().await?;
-        let Some(published) = self.published(name).await? else {
+        // Its board is in memory first, and stays there: who waits for this turn does not wait for that.
+        let _pinned = self.inner.directory.get(name).map(|session| Pin::new(&session));
+        let none = || {
             let rejected = Rejected::NoSession { session: name.clone() };
-            return Err(ServiceError::Rejected { rejected, revision: None });
+            ServiceError::Rejected { rejected, revision: None }
         };
+        self.published(name).await?.ok_or_else(none)?;
+        let mut turn = self.inner.bases.wait().await?;
+        let published = self.published(name).await?.ok_or_else(none)?;
         let (board, base) = (Arc::clone(&published.board), published.board.revision());
         if published.board.oldest() < base {
             let (store, dropped_bytes) = (Arc::clone(&self.inner.store), published.history_bytes);
