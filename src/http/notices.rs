@@ -17,7 +17,7 @@ use super::problem::Problem;
 use super::view::push;
 use crate::auth::Caller;
 use crate::board::{AgentName, json};
-use crate::service::{Notice, Service};
+use crate::service::{Heard, Notice, Service};
 
 /// How many notices are sent at once.
 const NOTICES_AT_ONCE_MAX: usize = 256;
@@ -62,7 +62,7 @@ pub(super) async fn get(
 struct Notices {
     service: Service,
     caller: Caller,
-    notices: Receiver<Notice>,
+    notices: Receiver<Heard>,
 }
 
 impl Frames for Notices {
@@ -91,18 +91,25 @@ impl Notices {
         };
         let mut out = String::new();
         match received {
-            Ok(notice) => self.write(&notice, &mut out),
+            Ok(heard) => self.tell(&heard, &mut out),
             Err(RecvError::Lagged(_)) => out.push_str(RESYNC),
             Err(RecvError::Closed) => return None,
         }
         for _ in 1..NOTICES_AT_ONCE_MAX {
             match self.notices.try_recv() {
-                Ok(notice) => self.write(&notice, &mut out),
+                Ok(heard) => self.tell(&heard, &mut out),
                 Err(TryRecvError::Lagged(_)) => out.push_str(RESYNC),
                 Err(TryRecvError::Empty | TryRecvError::Closed) => break,
             }
         }
         Some(out)
+    }
+
+    fn tell(&self, heard: &Heard, out: &mut String) {
+        match heard {
+            Heard::Notice(notice) => self.write(notice, out),
+            Heard::Gap => out.push_str(RESYNC),
+        }
     }
 
     fn write(&self, notice: &Notice, out: &mut String) {

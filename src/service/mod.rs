@@ -88,7 +88,7 @@ pub use thumbnails::{
     ShownImage, THUMBNAIL_CACHE_BYTES_MAX, THUMBNAIL_MEMORY_MAX, THUMBNAILS_AT_ONCE_MAX,
     THUMBNAILS_WAITING_MAX,
 };
-pub use waker::{NOTICES_MAX, Notice};
+pub use waker::{Heard, NOTICES_MAX, Notice};
 pub use watch::{COMMITS_AT_ONCE_MAX, Commits, Watch};
 
 use crate::board::{Answer, Board, Epoch, Extent, Json, SessionName, Summary, Terms, Write};
@@ -331,7 +331,6 @@ impl Service {
         // Both send to the writer, which ends once all its senders are gone.
         keeper.stop();
         collector.stop();
-        waker.tell();
         drop(self.inner.jobs.write().take());
         writer.stop();
         waker.stop();

@@ -31,7 +31,7 @@ use super::settler::{Activity, Settler};
 use super::supervisor::Supervisor;
 use super::thumbnails::Thumbnails;
 use super::turns::Turns;
-use super::waker::{Bells, Waker};
+use super::waker::{Bells, WakeUps, Waker};
 use super::writer::Writer;
 use super::{
     Clock, Damage, Inner, LoadError, Options, QUEUE_BYTES_MAX, QUEUE_WRITES_MAX, Service, Tending,
@@ -98,7 +98,9 @@ impl Service {
         let recent_bytes = Arc::new(AtomicUsize::new(0));
         let bases = Arc::new(Turns::new(1, BASES_WAITING_MAX));
         let activity = Arc::new(Activity::default());
-        let (wake_ups, waker) = Waker::start(Arc::clone(&bells), &supervisor)?;
+        let wake_ups = Arc::new(WakeUps::default());
+        let waker = Waker { wake_ups: Arc::clone(&wake_ups), bells: Arc::clone(&bells) };
+        let waker = waker.start(&supervisor)?;
         let loads = Loads::new(Arc::clone(&store), Arc::clone(&memory), Arc::clone(&directory));
         let gathers = qa_session.as_ref().map(|qa| qa.name.clone());
         let mut writer = Writer {

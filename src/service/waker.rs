@@ -4,18 +4,17 @@
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::{broadcast, watch};
 
 use super::session::Session;
+use super::signal::Signal;
 use super::supervisor::{Supervised, Supervisor};
 use crate::board::{AgentName, Change, LogName, Revision, SessionName};
 
-/// How many wake-ups may wait; beyond, the writer waits for the waker.
-const WAKE_UPS_MAX: usize = 64 << 10;
-
-/// How many notices a slow reader of them may be behind.
+/// How many notices a slow reader of them may be behind, and the waker with all of them.
 pub const NOTICES_MAX: usize = 1024;
 
 /// That a session went on.
@@ -42,6 +41,15 @@ pub(super) fn memory_of(change: &Change) -> Option<&AgentName> {
     }
 }
 
+/// What those who follow all sessions hear.
+#[derive(Clone, Debug)]
+pub enum Heard {
+    /// That a session went on.
+    Notice(Notice),
+    /// That some did of which no notice was kept.
+    Gap,
+}
+
 /// What the writer asks of the waker.
 pub(super) struct WakeUp {
     /// A session whose watchers are to look again, where it has any.
@@ -52,10 +60,52 @@ pub(super) struct WakeUp {
     pub(super) asked: bool,
 }
 
+/// The wake-ups that wait for the waker. A session that is watched waits once however often it changed, so the writer
+/// never waits.
+#[derive(Debug, Default)]
+pub(super) struct WakeUps {
+    waiting: Mutex<Waiting>,
+    signal: Arc<Signal>,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    /// Whether anything happened.
+    is_any: bool,
+    /// By where they lie.
+    sessions: HashMap<usize, Arc<Session>>,
+    /// At most [`NOTICES_MAX`].
+    notices: Vec<Notice>,
+    /// Whether there were more.
+    has_gap: bool,
+    asked: bool,
+}
+
+impl WakeUps {
+    /// Adds one. It waits for nothing but another such call.
+    pub(super) fn add(&self, WakeUp { session, notice, asked }: WakeUp) {
+        let mut waiting = self.waiting.lock();
+        waiting.is_any = true;
+        waiting.asked |= asked;
+        if let Some(session) = session {
+            waiting.sessions.insert(Arc::as_ptr(&session).addr(), session);
+        }
+        if let Some(notice) = notice {
+            if waiting.notices.len() < NOTICES_MAX {
+                waiting.notices.push(notice);
+            } else {
+                waiting.has_gap = true;
+            }
+        }
+        drop(waiting);
+        self.signal.wake();
+    }
+}
+
 /// What tells of all sessions together.
 #[derive(Debug)]
 pub(super) struct Bells {
-    notices: broadcast::Sender<Notice>,
+    notices: broadcast::Sender<Heard>,
     lists: watch::Sender<u64>,
     inbox: watch::Sender<u64>,
 }
@@ -76,7 +126,7 @@ impl Bells {
         self.lists.receiver_count() > 0 || self.inbox.receiver_count() > 0
     }
 
-    pub(super) fn notices(&self) -> broadcast::Receiver<Notice> {
+    pub(super) fn notices(&self) -> broadcast::Receiver<Heard> {
         self.notices.subscribe()
     }
 
@@ -91,43 +141,44 @@ impl Bells {
     }
 }
 
-/// The waker's thread. It ends when the writer does.
+/// The waker's thread.
 pub(super) struct Waker {
-    wake_ups: Receiver<WakeUp>,
-    bells: Arc<Bells>,
+    pub(super) wake_ups: Arc<WakeUps>,
+    pub(super) bells: Arc<Bells>,
 }
 
 impl Waker {
-    /// Starts the thread; the writer sends to what is returned.
-    pub(super) fn start(
-        bells: Arc<Bells>,
-        supervisor: &Supervisor,
-    ) -> io::Result<(SyncSender<WakeUp>, Supervised)> {
-        let (sender, wake_ups) = sync_channel(WAKE_UPS_MAX);
-        let waker = Self { wake_ups, bells };
-        let thread = supervisor.start("waker", Arc::default(), move |_| waker.run())?;
-        Ok((sender, thread))
+    /// Starts the thread. Once it is stopped it tells what waits; nobody adds any after that.
+    pub(super) fn start(self, supervisor: &Supervisor) -> io::Result<Supervised> {
+        let signal = Arc::clone(&self.wake_ups.signal);
+        supervisor.start("waker", signal, move |signal| {
+            while signal.rest(Duration::MAX) {
+                self.tell();
+            }
+            self.tell();
+        })
     }
 
-    fn run(&self) {
-        while let Ok(first) = self.wake_ups.recv() {
-            let mut sessions = HashMap::new();
-            let mut asked = false;
-            for wake_up in std::iter::once(first).chain(self.wake_ups.try_iter()) {
-                asked |= wake_up.asked;
-                if let Some(session) = wake_up.session {
-                    sessions.insert(Arc::as_ptr(&session), session);
-                }
-                if let Some(notice) = wake_up.notice {
-                    // Nobody may be listening any more.
-                    self.bells.notices.send(notice).ok();
-                }
-            }
-            sessions.values().for_each(|session| session.wake());
-            self.bells.lists.send_modify(|ticks| *ticks += 1);
-            if asked {
-                self.bells.inbox.send_modify(|ticks| *ticks += 1);
-            }
+    /// Tells what waits, each session once.
+    fn tell(&self) {
+        let waiting = std::mem::take(&mut *self.wake_ups.waiting.lock());
+        let Waiting { is_any, sessions, notices, has_gap, asked } = waiting;
+        if !is_any {
+            return;
+        }
+        let gap = has_gap.then_some(Heard::Gap);
+        for heard in notices.into_iter().map(Heard::Notice).chain(gap) {
+            // Nobody may be listening any more.
+            self.bells.notices.send(heard).ok();
+        }
+        sessions.values().for_each(|session| session.wake());
+        self.bells.lists.send_modify(|ticks| *ticks += 1);
+        if asked {
+            self.bells.inbox.send_modify(|ticks| *ticks += 1);
         }
     }
 }
+
+#[cfg(test)]
+#[path = "waker_tests.rs"]
+mod tests;

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::error::ServiceError;
 use super::session::Session;
-use super::waker::Notice;
+use super::waker::Heard;
 use super::{Inner, Service};
 use crate::board::{Commit, Extent, Revision, SessionName};
 use crate::metrics::{self, Counted};
@@ -69,7 +69,7 @@ impl Service {
 
     /// What happens in all sessions, from now on.
     #[must_use]
-    pub fn notices(&self) -> broadcast::Receiver<Notice> {
+    pub fn notices(&self) -> broadcast::Receiver<Heard> {
         self.inner.bells.notices()
     }
 

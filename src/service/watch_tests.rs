@@ -141,7 +141,8 @@ async fn who_follows_all_sessions_is_told_what_happened_where() {
     let service = start(dir.path());
     let (mut notices, mut lists) = (service.notices(), service.lists());
     service.receipt(request("s", "{}"), Vec::new()).await.unwrap();
-    let notice = tokio::time::timeout(DEADLINE, notices.recv()).await.unwrap().unwrap();
+    let heard = tokio::time::timeout(DEADLINE, notices.recv()).await.unwrap().unwrap();
+    let Heard::Notice(notice) = heard else { panic!("{heard:?}") };
     assert_eq!((notice.session, notice.revision), (name("s"), Revision(1)));
     assert_eq!(*notice.kinds, [("appended", None), ("created", None)]);
     tokio::time::timeout(DEADLINE, lists.changed()).await.unwrap().unwrap();

@@ -10,7 +10,7 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use super::clock::{Clock, Reading, worked};
@@ -28,7 +28,7 @@ use super::session::{Pin, Published, Weighed};
 use super::settler::Activity;
 use super::staging::{Staging, Verdict};
 use super::sweep::Cold;
-use super::waker::{Bells, Notice, WakeUp, memory_of};
+use super::waker::{Bells, Notice, WakeUp, WakeUps, memory_of};
 use crate::board::{Item, Moment, Nonce, Policy, Rejected, SessionId, SessionName, Timestamp};
 use crate::metrics;
 use crate::store::{Outcome, Run, Store};
@@ -59,7 +59,7 @@ pub(super) struct Writer {
     pub(super) clock: Clock,
     pub(super) deadlines: Deadlines<Timestamp>,
     pub(super) bells: Arc<Bells>,
-    pub(super) wake_ups: SyncSender<WakeUp>,
+    pub(super) wake_ups: Arc<WakeUps>,
     /// The bytes of recent commits at hand, of all sessions.
     pub(super) recent_bytes: Arc<AtomicUsize>,
     pub(super) retentions: Arc<Retentions>,
@@ -225,7 +225,7 @@ impl Writer {
                     found.rebase(base, dropped_bytes, &self.recent_bytes);
                     self.directory.identities().outdate(session);
                     let wake_up = WakeUp { session: Some(found), notice: None, asked: false };
-                    self.wake_ups.send(wake_up).ok();
+                    self.wake_ups.add(wake_up);
                     Ok(())
                 }
                 Outcome::Full => Err(ServiceError::StoreFull),
@@ -311,8 +311,7 @@ impl Writer {
         let session = session.is_watched().then_some(session);
         let notice = notice.flatten();
         if session.is_some() || notice.is_some() || self.bells.are_listed() {
-            // The waker ends after the writer.
-            self.wake_ups.send(WakeUp { session, notice, asked }).ok();
+            self.wake_ups.add(WakeUp { session, notice, asked });
         }
         if let Some(damaged) = staging.replaced() {
             self.forget(damaged);
