@@ -30,6 +30,9 @@ const IDLE_TICKS: u32 = 8;
 /// By how many bytes of text a board has changed when it is weighed again, at the latest some time after its use.
 const WEIGHED_STEP: u64 = 8 << 10;
 
+/// How many bytes of text are freed by who publishes: about 0.1 ms.
+const FREED_AT_ONCE_MAX: u64 = 256 << 10;
+
 /// To which part of the budget it is cleared, in hundredths: a little room, so that not each write clears.
 const CLEARED_TO: usize = 90;
 
@@ -45,6 +48,8 @@ pub(super) struct Memory {
     begun: Instant,
     /// The sessions that were used since they were weighed.
     used: Mutex<Vec<Arc<Session>>>,
+    /// Boards that nothing shows any more, with what they count for until they are freed.
+    leaving: Mutex<Vec<(Arc<Board>, usize)>>,
     /// Wakes the thread that keeps the budget.
     signal: Arc<Signal>,
 }
@@ -57,6 +62,7 @@ impl Memory {
             held: AtomicUsize::new(0),
             begun: Instant::now(),
             used: Mutex::default(),
+            leaving: Mutex::default(),
             signal: Arc::default(),
         }
     }
@@ -151,6 +157,25 @@ impl Memory {
         }
     }
 
+    /// Frees a board that another one was published after. Where that takes long it is left to the thread that keeps
+    /// the budget, or every write would wait for it.
+    pub(super) fn free_former(&self, former: Arc<Board>, board: &Board) {
+        if former.bytes().saturating_sub(board.bytes()) > FREED_AT_ONCE_MAX {
+            let bytes = former.resident_bytes();
+            self.leaving.lock().push((former, bytes));
+            count(&self.held, bytes, 0);
+            self.signal.wake();
+        }
+    }
+
+    /// Frees what was left to this thread.
+    fn free_leaving(&self) {
+        for (board, bytes) in std::mem::take(&mut *self.leaving.lock()) {
+            drop(board);
+            count(&self.held, 0, bytes);
+        }
+    }
+
     /// Counts a session no more: it has left the directory.
     pub(super) fn forget(&self, session: &Session) {
         count(&self.held, 0, session.leave());
@@ -190,6 +215,7 @@ impl Evictor {
     fn run(&self, signal: &Signal) {
         let mut weighed = Instant::now();
         while signal.rest(self.memory.rest()) {
+            self.memory.free_leaving();
             if weighed.elapsed() >= WEIGHED_AFTER {
                 self.memory.weigh_used();
                 weighed = Instant::now();
@@ -243,3 +269,7 @@ impl Evictor {
         self.memory.is_cleared()
     }
 }
+
+#[cfg(test)]
+#[path = "memory_tests.rs"]
+mod tests;

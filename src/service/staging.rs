@@ -26,6 +26,8 @@ pub(super) struct Staging {
     replaced: Option<SessionId>,
     head: Revision,
     board: Arc<Board>,
+    /// The board with which it began.
+    former: Arc<Board>,
     history_bytes: u64,
     frames: Vec<Vec<u8>>,
     /// What the frames hold.
@@ -109,6 +111,7 @@ impl Staging {
             commits: Vec::new(),
             grows: false,
             adopts: false,
+            former: Arc::clone(&board),
             closed: false,
             end: None,
             shrinks: false,
@@ -151,6 +154,11 @@ impl Staging {
 
     /// What was committed.
     pub(super) fn take_commits(&mut self) -> Vec<Weighed> {
+    /// The board with which it began, which is not held any more.
+    pub(super) fn take_former(&mut self) -> Arc<Board> {
+        std::mem::replace(&mut self.former, Arc::clone(&self.board))
+    }
+
         std::mem::take(&mut self.commits)
     }
 

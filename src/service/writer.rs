@@ -308,6 +308,7 @@ impl Writer {
         let asked = commits.iter().any(|(commit, _)| commit.touches_questions());
         let session = self.directory.publish(name, published, commits, &self.recent_bytes);
         self.memory.weigh_published(&session, &board);
+        self.memory.free_former(staging.take_former(), &board);
         let session = session.is_watched().then_some(session);
         let notice = notice.flatten();
         if session.is_some() || notice.is_some() || self.bells.are_listed() {
