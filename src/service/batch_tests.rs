@@ -9,6 +9,7 @@ use tempfile::TempDir;
 
 use super::clock::worked;
 use super::clock_tests::*;
+use super::cold_tests::evict;
 use super::cramped_tests::Cramped;
 use super::service_tests::*;
 use super::*;
@@ -67,5 +68,40 @@ async fn sessions_whose_expiry_fails_keep_no_other_from_it() {
     for n in 0..70 {
         service.reaches(&format!("full{n}"), 2).await;
     }
+    stop(service).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_writer_reads_no_board_that_left_while_its_write_waited() {
+    let dir = TempDir::new().unwrap();
+    let store = Arc::new(Cramped::unsettled(dir.path()));
+    let running: Arc<dyn Store> = Arc::<Cramped>::clone(&store);
+    let service = Service::start(running, POLICY, Clock::system()).unwrap();
+    // The first fills its batch; the second is of the next one, as is the third.
+    let fills: Keep = Arc::new(|_| {
+        let begun = worked();
+        while worked() - begun < Duration::from_millis(12) {}
+        Some(json("1"))
+    });
+    let at_hand = service.clone();
+    let evicts: Keep = Arc::new(move |_| {
+        evict(&at_hand, "s");
+        Some(json("1"))
+    });
+    let held = Held::new(&service).await;
+    let (s, t) = (keyed(request("s", "{}"), "key", ""), keyed(request("t", "{}"), "key", ""));
+    let mut first = Box::pin(service.write(s, vec![], Some(fills)));
+    let mut second = Box::pin(service.write(t, vec![], Some(evicts)));
+    let mut third = Box::pin(service.receipt(request("s", "{}"), vec![]));
+    // There is no session yet whose board would be kept in memory for the third.
+    assert!(first.as_mut().now_or_never().is_none());
+    assert!(second.as_mut().now_or_never().is_none());
+    assert!(third.as_mut().now_or_never().is_none());
+    held.release().await;
+    first.await.unwrap();
+    second.await.unwrap();
+    assert_eq!(third.await.unwrap().board.revision(), Revision(2));
+    let readers = store.readers.lock().clone();
+    assert!(readers.contains("loader") && !readers.contains("writer"), "{readers:?}");
     stop(service).await;
 }

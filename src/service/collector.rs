@@ -18,7 +18,7 @@ use super::clock::Clock;
 use super::directory::Directory;
 use super::error::ServiceError;
 use super::holds::Holds;
-use super::job::{Job, Order, Pins, WriteJob, WriterError};
+use super::job::{Answered, Job, Order, Pins, WriteJob, WriterError};
 use super::loads::Loads;
 use super::looks::Looks;
 use super::replay::{REPLAY_PAGE, beginning, framed};
@@ -255,7 +255,11 @@ impl Collector {
         let pins: Pins = [Some(Pin::new(session)), None, None];
         let job = Job::Write(Box::new(WriteJob { order, reply, room, pins }));
         self.jobs.send(job).map_err(|_| ServiceError::Stopping)?;
-        answer.blocking_recv().map_err(|_| ServiceError::Stopping)?.map(drop)
+        match answer.blocking_recv().map_err(|_| ServiceError::Stopping)? {
+            Answered::Decided(reply) => reply.map(drop),
+            // The session is another one by now.
+            Answered::Cold(..) => Err(ServiceError::Overloaded.into()),
+        }
     }
 
     /// Removes the old files that the board does not know; whether young ones are left of them.

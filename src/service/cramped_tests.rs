@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use parking_lot::Condvar;
 use tokio::sync::watch;
@@ -25,6 +26,8 @@ pub(super) struct Cramped {
     pub(super) no_room_for: Mutex<HashSet<SessionId>>,
     pub(super) refused: watch::Sender<usize>,
     pages_read: AtomicUsize,
+    /// The threads that read them.
+    pub(super) readers: Mutex<HashSet<String>>,
     settles: bool,
     pub(super) appends: AtomicUsize,
     /// How many of the next appends panic, and how many pieces of settling.
@@ -77,6 +80,7 @@ impl Cramped {
             no_room_for: Mutex::default(),
             refused,
             pages_read,
+            readers: Mutex::default(),
             settles: true,
             append_panics,
             settle_panics,
@@ -196,6 +200,7 @@ impl Store for Cramped {
         max: PageMax,
     ) -> Result<Vec<(Revision, Vec<u8>)>, StoreError> {
         self.pages_read.fetch_add(1, Ordering::SeqCst);
+        self.readers.lock().extend(thread::current().name().map(str::to_owned));
         self.store.commits(session, after, max)
     }
 

@@ -21,11 +21,19 @@ pub(super) enum Job {
 /// A write on its way to the writer.
 pub(super) struct WriteJob {
     pub(super) order: Order,
-    pub(super) reply: oneshot::Sender<Result<Reply, WriterError>>,
+    pub(super) reply: oneshot::Sender<Answered>,
     /// Its share of the queue, given back when it is answered.
     pub(super) room: Room,
     /// The sessions that it touches, so that their boards are in memory when the writer comes to it.
     pub(super) pins: Pins,
+}
+
+/// What the writer makes of a write.
+pub(super) enum Answered {
+    /// It was decided.
+    Decided(Result<Reply, WriterError>),
+    /// A board that it touches is not in memory. It comes back undecided, to be queued again once that is there.
+    Cold(Box<Order>, Room),
 }
 
 /// A write's share of the queue's bytes, and its place among those that wait.

@@ -18,6 +18,7 @@ use super::replay::{is_damage, replay_to_head};
 use super::session::{Published, Session, Shown};
 use super::supervisor::{Supervised, Supervisor};
 use super::turns::TURN_WAIT_MAX;
+use crate::board::Summary;
 use crate::chain::Chain;
 use crate::store::Store;
 
@@ -75,6 +76,35 @@ impl From<Unloaded> for ServiceError {
             Unloaded::Overloaded => Self::Overloaded,
             Unloaded::Stopping => Self::Stopping,
             Unloaded::Failed => Self::Fault,
+        }
+    }
+}
+
+/// What is at hand of a session without reading.
+pub(super) enum AtHand {
+    /// Its board.
+    Board(Published),
+    /// It has to be read.
+    Cold(Arc<Summary>),
+    /// It cannot be read.
+    Damaged,
+}
+
+impl AtHand {
+    fn of(session: &Session) -> Self {
+        if session.is_damaged() {
+            return Self::Damaged;
+        }
+        let summary = match session.shown() {
+            Shown::Hot(published) => return Self::Board(published),
+            Shown::Cold(summary) => summary,
+        };
+        match session.bare_board(&summary) {
+            Some(board) => {
+                let history_bytes = summary.history_bytes;
+                Self::Board(Published { board: Arc::new(board), history_bytes })
+            }
+            None => Self::Cold(summary),
         }
     }
 }
@@ -166,6 +196,12 @@ impl Loads {
         Ok(self.shared.load(session)?)
     }
 
+    /// What is at hand of a session, for the writer: it reads no board.
+    pub(super) fn at_hand(&self, session: &Arc<Session>) -> AtHand {
+        self.shared.memory.touch(session);
+        AtHand::of(session)
+    }
+
     /// Lets a session's board be read, if it is not already under way; nobody waits for it.
     pub(super) fn warm(&self, session: &Arc<Session>) -> Result<(), ServiceError> {
         self.ask(session, None)
@@ -221,17 +257,11 @@ impl Shared {
     /// Reads a session's board, unless it is in memory.
     fn load(&self, session: &Session) -> Result<Published, Unloaded> {
         for _ in 0..TRIES_MAX {
-            if session.is_damaged() {
-                return Err(Unloaded::Damaged);
-            }
-            let summary = match session.shown() {
-                Shown::Hot(published) => return Ok(published),
-                Shown::Cold(summary) => summary,
+            let summary = match AtHand::of(session) {
+                AtHand::Damaged => return Err(Unloaded::Damaged),
+                AtHand::Board(published) => return Ok(published),
+                AtHand::Cold(summary) => summary,
             };
-            if let Some(board) = session.bare_board(&summary) {
-                let history_bytes = summary.history_bytes;
-                return Ok(Published { board: Arc::new(board), history_bytes });
-            }
             match replay_to_head(&*self.store, &summary) {
                 Ok(board) => {
                     if let Some(published) = session.install(&board) {

@@ -71,7 +71,7 @@ impl Writer {
         } else {
             match self.stage(staging, &order, reading, &[]) {
                 Verdict::Failed(error) => Some(error.code()),
-                Verdict::Done { .. } | Verdict::Recalled(_) => None,
+                Verdict::Done { .. } | Verdict::Recalled(_) | Verdict::Cold => None,
             }
         };
         if let Some(why) = refused {

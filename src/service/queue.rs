@@ -5,7 +5,7 @@ use std::sync::mpsc::TrySendError;
 
 use tokio::sync::oneshot;
 
-use super::job::{Job, Order, Pins, WriteJob, WriterError};
+use super::job::{Answered, Job, Order, Pins, WriteJob, WriterError};
 use super::session::Pin;
 use super::{Inner, Reply, Service, ServiceError};
 use crate::board::{Command, Digest, Edit, Item, Json, Transaction};
@@ -17,21 +17,32 @@ pub const QUEUE_WRITES_MAX: usize = 8192;
 /// How many bytes of items may wait for the writer.
 pub const QUEUE_BYTES_MAX: usize = 64 << 20;
 
+/// How often a write is queued whose session was made, and left memory again, while it waited.
+const COLD_TRIES_MAX: usize = 8;
+
 impl Service {
     /// Hands a write to the writer, and waits for its answer.
     pub(super) async fn enqueue(
         &self,
-        order: Order,
+        mut order: Order,
     ) -> Result<Result<Reply, WriterError>, ServiceError> {
         let bytes = u32::try_from(weight(&order.write.command)).unwrap_or(u32::MAX);
         let room = Arc::clone(&self.inner.room).try_acquire_many_owned(bytes);
         let room = room.map_err(|_| ServiceError::Overloaded)?;
-        let room = (room, metrics::WRITES_WAITING.count());
-        let pins = self.pins(&order).await?;
-        let (reply, answer) = oneshot::channel();
-        self.inner.send(Job::Write(Box::new(WriteJob { order, reply, room, pins })))?;
-        // The writer ended by a panic with this write in its hands.
-        answer.await.map_err(|_| ServiceError::Poisoned { outcome_unknown: true })
+        let mut room = (room, metrics::WRITES_WAITING.count());
+        for _ in 0..COLD_TRIES_MAX {
+            let pins = self.pins(&order).await?;
+            let (reply, answer) = oneshot::channel();
+            self.inner.send(Job::Write(Box::new(WriteJob { order, reply, room, pins })))?;
+            // The writer ended by a panic with this write in its hands.
+            let answer = answer.await;
+            let answer = answer.map_err(|_| ServiceError::Poisoned { outcome_unknown: true })?;
+            (order, room) = match answer {
+                Answered::Decided(reply) => return Ok(reply),
+                Answered::Cold(order, room) => (*order, room),
+            };
+        }
+        Err(ServiceError::Overloaded)
     }
 
     /// Lets the boards that a write touches be in memory, and stay there.

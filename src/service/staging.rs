@@ -6,7 +6,7 @@ use super::endings::end_before;
 use super::error::ServiceError;
 use super::images::ImagesIn;
 use super::job::{Order, WriterError};
-use super::loads::Loads;
+use super::loads::{AtHand, Loads};
 use super::session::{Published, Session, Weighed};
 use super::{Receipt, Reply};
 use crate::board::{
@@ -18,8 +18,8 @@ use crate::store::{End, Run};
 
 /// A session's part of a batch.
 pub(super) struct Staging {
-    /// Whether its board could not be read.
-    is_unread: bool,
+    /// Whether its board is not in memory, so that nothing can be decided.
+    is_cold: bool,
     /// The identity of a damaged session, which takes nothing but its end or what replaces it.
     damaged: Option<SessionId>,
     /// The damaged one that is not the name's any more.
@@ -56,13 +56,15 @@ pub(super) enum Verdict {
     Recalled(Json),
     /// It does not.
     Failed(WriterError),
+    /// It is undecided: a board that it touches is not in memory.
+    Cold,
 }
 
 impl Verdict {
     pub(super) fn bytes(&self) -> usize {
         match self {
             Self::Done { bytes, .. } => *bytes,
-            Self::Recalled(_) | Self::Failed(_) => 0,
+            Self::Recalled(_) | Self::Failed(_) | Self::Cold => 0,
         }
     }
 
@@ -71,47 +73,51 @@ impl Verdict {
         match self {
             Self::Done { bytes, .. } => *bytes > 0,
             Self::Recalled(_) => true,
-            Self::Failed(_) => false,
+            Self::Failed(_) | Self::Cold => false,
         }
     }
 
-    pub(super) fn into_answer(self) -> Result<Reply, WriterError> {
+    /// The answer once all is durable; `None` where it is undecided.
+    pub(super) fn into_answer(self) -> Option<Result<Reply, WriterError>> {
         match self {
-            Self::Done { receipt, .. } => Ok(Reply::Now(receipt)),
-            Self::Recalled(answer) => Ok(Reply::Before(answer)),
-            Self::Failed(error) => Err(error),
+            Self::Done { receipt, .. } => Some(Ok(Reply::Now(receipt))),
+            Self::Recalled(answer) => Some(Ok(Reply::Before(answer))),
+            Self::Failed(error) => Some(Err(error)),
+            Self::Cold => None,
         }
     }
 }
 
 impl Staging {
-    /// Begins with what is published; a name without a session has an empty board. A board that is not in
-    /// memory, although it should be by now, is read here.
+    /// Begins with what is published; a name without a session has an empty board.
     pub(super) fn of(session: Option<&Arc<Session>>, loads: &Loads) -> Self {
-        let published = session.map(|session| loads.published_here(session));
-        // One that cannot be read takes nothing; if that is for good, its session is set aside by now.
-        let is_unread = matches!(published, Some(Err(_)));
-        let published = published.and_then(Result::ok).unwrap_or_else(Published::nothing);
-        let damaged = session.filter(|session| is_unread && session.is_damaged());
-        let damaged = damaged.map(|session| session.extent());
-        let board = match damaged {
-            Some(Extent { revision, .. }) => {
-                Arc::new(Board::absent(published.board.id(), revision))
+        let (mut is_cold, mut damaged) = (false, None);
+        let published = match session.map(|session| (session, loads.at_hand(session))) {
+            Some((_, AtHand::Board(published))) => published,
+            Some((_, AtHand::Cold(_))) => {
+                is_cold = true;
+                Published::nothing()
             }
-            None => published.board,
+            Some((session, AtHand::Damaged)) => {
+                let Extent { session, revision, .. } = session.extent();
+                damaged = Some(session);
+                Published::nothing_after(revision)
+            }
+            None => Published::nothing(),
         };
+        let board = published.board;
         Self {
-            is_unread,
-            damaged: damaged.map(|extent| extent.session),
+            is_cold,
+            damaged,
             replaced: None,
             head: board.revision(),
+            former: Arc::clone(&board),
             board,
             history_bytes: published.history_bytes,
             frames: Vec::new(),
             commits: Vec::new(),
             grows: false,
             adopts: false,
-            former: Arc::clone(&board),
             closed: false,
             end: None,
             shrinks: false,
@@ -134,9 +140,9 @@ impl Staging {
         self.closed
     }
 
-    /// Whether its board could not be read, this time or for good.
-    pub(super) fn is_unread(&self) -> bool {
-        self.is_unread
+    /// Whether its board is not in memory, so that nothing can be decided.
+    pub(super) fn is_cold(&self) -> bool {
+        self.is_cold
     }
 
     /// Whether nothing was staged.
@@ -148,17 +154,17 @@ impl Staging {
         &self.board
     }
 
+    /// The board with which it began, which is not held any more.
+    pub(super) fn take_former(&mut self) -> Arc<Board> {
+        std::mem::replace(&mut self.former, Arc::clone(&self.board))
+    }
+
     pub(super) fn history_bytes(&self) -> u64 {
         self.history_bytes
     }
 
     /// What was committed.
     pub(super) fn take_commits(&mut self) -> Vec<Weighed> {
-    /// The board with which it began, which is not held any more.
-    pub(super) fn take_former(&mut self) -> Arc<Board> {
-        std::mem::replace(&mut self.former, Arc::clone(&self.board))
-    }
-
         std::mem::take(&mut self.commits)
     }
 
@@ -187,7 +193,7 @@ impl Staging {
         commits_max: usize,
     ) -> Result<(), ServiceError> {
         for _ in 0..commits_max {
-            if self.is_unread || self.is_damaged() {
+            if self.is_cold || self.is_damaged() {
                 break;
             }
             let Some(commit) = expire(&self.board, due, nonce()) else { break };
@@ -223,8 +229,8 @@ impl Staging {
         if self.damaged.is_some() {
             return self.carry_out_unread(order, moment, due);
         }
-        if self.is_unread {
-            return Err(ServiceError::Fault.into());
+        if self.is_cold {
+            return Ok(Verdict::Cold);
         }
         if let Some(key) = &order.write.terms.key
             && let Some(answer) = recall(&self.board, key, due)?
@@ -256,7 +262,6 @@ impl Staging {
         let decision = decision.map_err(|rejected| refused(rejected, head))?;
         let verdict = self.take(order, decision, due)?;
         self.replaced = self.damaged.take();
-        self.is_unread = false;
         Ok(verdict)
     }
 

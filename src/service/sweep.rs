@@ -84,21 +84,20 @@ impl Writer {
         let (mut staged, mut failed) = (HashMap::new(), Vec::new());
         for name in due {
             let session = self.directory.get(&name);
-            if cold == Cold::Ask
-                && let Some(session) = &session
-            {
-                match self.warm(session) {
-                    Warmth::Ready => {}
-                    Warmth::Awaited => continue,
-                    Warmth::Failed => {
-                        failed.push(name);
-                        continue;
-                    }
+            match session.as_ref().map_or(Warmth::Ready, |session| self.warm(session, cold)) {
+                Warmth::Ready => {}
+                Warmth::Awaited => continue,
+                Warmth::Failed => {
+                    failed.push(name);
+                    continue;
                 }
             }
             let mut staging = Staging::of(session.as_ref(), &self.loads);
-            let is_expired = expire(&mut staging, now, 1);
-            if !is_expired || (staging.is_unread() && !staging.is_damaged()) {
+            if staging.is_cold() {
+                // It left memory again just now: the next sweep asks for it.
+                continue;
+            }
+            if !expire(&mut staging, now, 1) {
                 failed.push(name);
             } else if staging.is_idle() {
                 // Nothing was due after all: it is not to be looked at again and again.
@@ -127,7 +126,15 @@ impl Writer {
     }
 
     /// Lets the board of a session in which something is due be read, and stay until the session was swept.
-    fn warm(&mut self, session: &Arc<Session>) -> Warmth {
+    fn warm(&mut self, session: &Arc<Session>, cold: Cold) -> Warmth {
+        if cold == Cold::Read {
+            let read = self.loads.published_here(session);
+            return if read.is_ok() || session.is_damaged() {
+                Warmth::Ready
+            } else {
+                Warmth::Failed
+            };
+        }
         let asked = self.warming.contains_key(session.name());
         if asked && self.loads.is_under_way(session) {
             return Warmth::Awaited;

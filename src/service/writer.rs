@@ -13,11 +13,12 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
+use super::Reply;
 use super::clock::{Clock, Reading, worked};
 use super::deadlines::Deadlines;
 use super::directory::Directory;
 use super::error::ServiceError;
-use super::job::{Job, Order, Rebase, WriteJob, WriterError};
+use super::job::{Answered, Job, Order, Rebase, WriteJob, WriterError};
 use super::loads::Loads;
 use super::memory::Memory;
 use super::postponed::Postponed;
@@ -151,16 +152,7 @@ impl Writer {
                 waiting.push_front(Job::Write(Box::new(job)));
                 break;
             }
-            let qa_pairs = self.qa_pairs(&mut staged, &name, reading);
-            let verdict = match self.recalled_elsewhere(&mut staged, &job.order, reading) {
-                Some(verdict) => verdict,
-                None => {
-                    let Some(staging) = staged.get_mut(&name) else { break };
-                    self.stage(staging, &job.order, reading, &qa_pairs)
-                }
-            };
-            self.keep_elsewhere(&mut staged, &job.order, &verdict, reading);
-            self.echo(&mut staged, &job.order.write, &verdict, reading);
+            let verdict = self.decide(&mut staged, &job.order, reading);
             count += 1;
             bytes += verdict.bytes();
             answers.entry(name).or_default().push((job, verdict));
@@ -176,6 +168,40 @@ impl Writer {
         self.commit(staged, answers);
         metrics::BATCH_WRITES.observe(count);
         metrics::BATCH_TIMES.observe(begun.elapsed());
+    }
+
+    fn decide(
+        &mut self,
+        staged: &mut HashMap<SessionName, Staging>,
+        order: &Order,
+        reading: Reading,
+    ) -> Verdict {
+        if self.is_cold(staged, order, reading) {
+            return Verdict::Cold;
+        }
+        let name = &order.write.terms.session;
+        let qa_pairs = self.qa_pairs(staged, name, reading);
+        let verdict = self.recalled_elsewhere(staged, order, reading).unwrap_or_else(|| {
+            let staging = self.staging(staged, name, reading);
+            self.stage(staging, order, reading, &qa_pairs)
+        });
+        self.keep_elsewhere(staged, order, &verdict, reading);
+        self.echo(staged, &order.write, &verdict, reading);
+        verdict
+    }
+
+    /// Whether a board that a write touches is not in memory: its session was made while the write waited, so that
+    /// nothing kept it there.
+    fn is_cold(
+        &self,
+        staged: &mut HashMap<SessionName, Staging>,
+        order: &Order,
+        reading: Reading,
+    ) -> bool {
+        let kept_in = order.keeps_in.as_ref().map(|(name, _)| name);
+        let gathers = self.qa_session.as_ref().map(|qa| &qa.name);
+        let names = [Some(&order.write.terms.session), kept_in, gathers];
+        names.into_iter().flatten().any(|name| self.staging(staged, name, reading).is_cold())
     }
 
     /// A session's part of the batch, without what has come to its end by now.
@@ -337,29 +363,40 @@ impl Writer {
 /// Answers everybody who waits for a session's part of the batch.
 fn answer(answers: Option<Answers>, outcome: Option<Outcome>) {
     for (job, verdict) in answers.into_iter().flatten() {
-        let answer = match (verdict, outcome) {
-            (verdict, None | Some(Outcome::Appended)) => verdict.into_answer(),
-            (_, Some(Outcome::Full)) => Err(WriterError::Service(ServiceError::StoreFull)),
-            (_, Some(Outcome::Busy)) => Err(WriterError::Service(ServiceError::Busy)),
-            (_, Some(Outcome::Malformed)) => Err(WriterError::Service(ServiceError::Malformed)),
-            (_, Some(Outcome::Refused)) => {
-                Err(WriterError::Service(ServiceError::Poisoned { outcome_unknown: false }))
+        let WriteJob { reply, room, order, pins } = job;
+        let answered = match told(verdict, outcome) {
+            Some(answer) => {
+                drop((room, order.hold));
+                Answered::Decided(answer)
             }
-            (verdict, Some(Outcome::Unknown)) => {
-                let outcome_unknown = verdict.writes();
-                Err(WriterError::Service(ServiceError::Poisoned { outcome_unknown }))
-            }
-            (_, Some(Outcome::Conflict { head })) => {
-                tracing::error!(%head, "the store has commits that this server did not write");
-                Err(WriterError::Service(ServiceError::Fault))
-            }
+            None => Answered::Cold(Box::new(order), room),
         };
-        let WriteJob { reply, room, order: Order { hold, .. }, pins } = job;
-        drop((room, hold, pins));
-        if reply.send(answer).is_err() {
+        drop(pins);
+        if reply.send(answered).is_err() {
             tracing::trace!("a caller went away before its answer; the write stands all the same");
         }
     }
+}
+
+/// The answer to a write that came to this, where its session's part of the batch came to that. `None` for an undecided
+/// one.
+fn told(verdict: Verdict, outcome: Option<Outcome>) -> Option<Result<Reply, WriterError>> {
+    let error = match (verdict, outcome) {
+        (verdict, None | Some(Outcome::Appended)) => return verdict.into_answer(),
+        (Verdict::Cold, Some(_)) => return None,
+        (_, Some(Outcome::Full)) => ServiceError::StoreFull,
+        (_, Some(Outcome::Busy)) => ServiceError::Busy,
+        (_, Some(Outcome::Malformed)) => ServiceError::Malformed,
+        (_, Some(Outcome::Refused)) => ServiceError::Poisoned { outcome_unknown: false },
+        (verdict, Some(Outcome::Unknown)) => {
+            ServiceError::Poisoned { outcome_unknown: verdict.writes() }
+        }
+        (_, Some(Outcome::Conflict { head })) => {
+            tracing::error!(%head, "the store has commits that this server did not write");
+            ServiceError::Fault
+        }
+    };
+    Some(Err(WriterError::Service(error)))
 }
 
 /// A panic takes nothing with it: what ended by time then ends later. Whether there was none.
