@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use super::identities::Identities;
 use super::labels::LabelIndex;
 use super::session::{Published, Session, Shown, Weighed};
-use crate::board::{Revision, SessionName};
+use crate::board::{Revision, SessionId, SessionName};
 
 const SHARDS: usize = 64;
 
@@ -34,6 +34,10 @@ pub(super) struct Directory {
     /// All of them by identity.
     identities: Identities,
 }
+
+/// That a name cannot be forgotten now.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct InUse;
 
 /// The sessions that a list is of, where it has no labels.
 #[derive(Clone, Copy, Debug)]
@@ -100,6 +104,24 @@ impl Directory {
         let same = |found: &Arc<Session>| Arc::ptr_eq(found, session);
         let is_unused = sessions.get(name).is_some_and(same) && session.is_idle_placeholder();
         is_unused && sessions.remove(name).is_some()
+    }
+
+    /// Removes the name of a deleted session; its identity. Who watches it is to see the name's next session.
+    pub(super) fn forget_deleted(
+        &self,
+        name: &SessionName,
+        session: &Arc<Session>,
+    ) -> Result<SessionId, InUse> {
+        let shard = self.shard(name).ok_or(InUse)?;
+        let mut sessions = shard.write();
+        let id = session.extent().session;
+        let is_unused = !session.exists() && !session.is_watched() && !session.is_damaged();
+        if !is_unused || !sessions.get(name).is_some_and(|found| Arc::ptr_eq(found, session)) {
+            return Err(InUse);
+        }
+        sessions.remove(name);
+        self.identities.remove(id);
+        Ok(id)
     }
 
     /// Shows a session as it is now, after these commits; one of a new name is added.

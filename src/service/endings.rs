@@ -1,22 +1,20 @@
 //! The end of a session: the base with which the history of a deleted one begins, and its own end.
 //!
 //! A deletion leaves the session's name and last revision for 30 days, and nothing else. Ends are made by the run
-//! that deletes; a start finds sessions that were deleted before there were ends, and ends that are over.
+//! that deletes; a start finds sessions that were deleted before there were ends. Ends that are over are forgotten.
 
 use std::sync::Arc;
 
 use super::error::ServiceError;
 use super::replay::framed;
+use super::tombstones::TOMBSTONE_MS;
 use crate::board::{
     Board, Commit, Frame, Revision, SessionId, SessionName, Summary, Timestamp, admit, stored,
 };
 use crate::store::{End, Outcome, PageMax, Run, Store, StoreError};
 
-/// How long the last revision of a deleted session's name is remembered.
-const TOMBSTONE_MS: i64 = 30 * 24 * 60 * 60 * 1000;
-
 /// How many sessions are worked on at once; then others have their turn.
-const AT_ONCE_MAX: usize = 64;
+pub(super) const AT_ONCE_MAX: usize = 64;
 
 /// Whether nobody needs to be told of a deletion any more.
 pub(super) fn is_over(deleted_at: Timestamp, now: Timestamp) -> bool {
@@ -39,7 +37,7 @@ pub(super) fn end_before(
     Some(End { revision, parts: framed.collect::<Option<_>>()? })
 }
 
-/// What a start found of deleted sessions, to be done when others are served.
+/// What is to be done for deleted sessions beside all else.
 #[derive(Debug, Default)]
 pub(super) struct Endings {
     /// Those of which nothing is needed any more.

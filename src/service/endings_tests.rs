@@ -11,7 +11,7 @@ use super::super::service_tests::{
 };
 use super::super::{Clock, Service, check};
 use super::*;
-use crate::board::{Command, LogName, Nonce, Seq, stored};
+use crate::board::{Command, History, LogName, Nonce, Seq, Set, SettingsPatch, stored};
 use crate::store::{SqliteOptions, SqliteStore, StoredSession, SyncLevel};
 
 const NO_RESERVE: SqliteOptions =
@@ -99,6 +99,40 @@ async fn a_deletion_is_forgotten_after_thirty_days_and_once_its_name_is_used_aga
     reach(dir.path(), ["ending", "history", "session"], [0, 0, 1]).await;
     let anew = service.receipt(request("old", "{}"), vec![]).await.unwrap();
     assert_eq!(anew.board.revision(), Revision(1));
+    stop(service).await;
+    let store = SqliteStore::open(dir.path(), NO_RESERVE).unwrap();
+    assert!(check(&store).unwrap().is_sound());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_runs_forgets_deletions_that_are_over_and_those_whose_names_are_used_again() {
+    let (dir, hand) = (TempDir::new().unwrap(), Hand::new());
+    let service = start_with(dir.path(), NO_RESERVE, hand.clock());
+    for session in ["old", "again", "watched"] {
+        service.receipt(request(session, "{}"), vec![]).await.unwrap();
+        service.receipt(delete(session), vec![]).await.unwrap();
+    }
+    let mut watch = service.watch(&name("watched")).unwrap();
+    service.receipt(request("again", "{}"), vec![]).await.unwrap();
+    reach(dir.path(), ["ending", "history"], [9, 3]).await;
+
+    hand.set(TOMBSTONE_MS + 1);
+    let held = service.inner.memory.held();
+    // It looks at the clock as it looks after a history.
+    let patch = SettingsPatch { history: Set::To(History::Revisions(1)), ..Default::default() };
+    let (settings, labels) = (Set::To(patch), Set::Keep);
+    let command = Command::PutSession { settings, labels, qa_pairs: vec![] };
+    service.receipt(write_to("again", command), vec![]).await.unwrap();
+    reach(dir.path(), ["ending", "history"], [3, 2]).await;
+    let known = |session| service.inner.directory.get(&name(session)).is_some();
+    assert!(!known("old") && known("again") && known("watched"));
+    assert!(service.inner.memory.held() < held);
+    let anew = service.receipt(request("old", "{}"), vec![]).await.unwrap();
+    assert_eq!(anew.board.revision(), Revision(1));
+    let anew = service.receipt(request("watched", "{}"), vec![]).await.unwrap();
+    assert_eq!(anew.board.revision(), Revision(3));
+    assert!(watch.changed().await);
+    drop(watch);
     stop(service).await;
     let store = SqliteStore::open(dir.path(), NO_RESERVE).unwrap();
     assert!(check(&store).unwrap().is_sound());

@@ -12,16 +12,18 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use super::clock::Clock;
-use super::directory::Directory;
-use super::endings::Endings;
+use super::directory::{Directory, InUse};
+use super::endings::{AT_ONCE_MAX, Endings};
 use super::error::ServiceError;
 use super::job::Job;
 use super::looks::Looks;
+use super::memory::Memory;
 use super::rebase::{put_base, rebase};
 use super::replay::{REPLAY_PAGE, beginning, framed, go_on};
 use super::retentions::{LOOK_AFTER, REST, Retentions};
 use super::signal::Signal;
 use super::supervisor::{Supervised, Supervisor};
+use super::tombstones::Tombstones;
 use super::turns::Turns;
 use crate::board::{
     Board, Commit, Extent, History, Revision, SessionName, Summary, Timestamp, Ttl,
@@ -49,6 +51,8 @@ pub(super) struct Keeper {
     pub(super) looks: Arc<Looks>,
     /// What is to be done for sessions that are deleted.
     pub(super) endings: Mutex<Endings>,
+    pub(super) tombstones: Arc<Tombstones>,
+    pub(super) memory: Arc<Memory>,
 }
 
 impl Keeper {
@@ -59,6 +63,7 @@ impl Keeper {
 
     fn run(&self, signal: &Signal) {
         while signal.rest(self.until_next()) {
+            self.forget_deleted();
             self.endings.lock().tend(&*self.store);
             while !signal.is_stopped()
                 && let Some(name) = self.retentions.take_due()
@@ -70,8 +75,28 @@ impl Keeper {
 
     /// How long there is nothing to do.
     fn until_next(&self) -> Duration {
-        let left = self.retentions.until_next();
+        let over = self.tombstones.until_next(self.clock.read().now).max(LOOK_AFTER);
+        let left = self.retentions.until_next().min(over);
         if self.endings.lock().are_done() { left } else { left.min(LOOK_AFTER) }
+    }
+
+    /// Forgets some names whose sessions were deleted long ago. What is stored of them is left to the endings.
+    fn forget_deleted(&self) {
+        let (mut endings, due) = (self.endings.lock(), self.clock.read().due());
+        let replaced = (0..AT_ONCE_MAX).map_while(|_| self.tombstones.take_replaced(due));
+        endings.over.extend(replaced);
+        for _ in 0..AT_ONCE_MAX {
+            let Some(name) = self.tombstones.take_over(due) else { return };
+            let session = self.directory.get(&name).filter(|session| !session.exists());
+            let Some(session) = session else { continue };
+            match self.directory.forget_deleted(&name, &session) {
+                Ok(id) => {
+                    self.memory.forget(&session);
+                    endings.over.push(id);
+                }
+                Err(InUse) => self.tombstones.keep(&name, due),
+            }
+        }
     }
 
     /// Looks after a session whose time has come.

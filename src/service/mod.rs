@@ -54,6 +54,7 @@ mod start;
 mod supervisor;
 mod sweep;
 mod thumbnails;
+mod tombstones;
 mod turns;
 mod unkept;
 mod waker;

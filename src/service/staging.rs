@@ -154,6 +154,13 @@ impl Staging {
         &self.board
     }
 
+    /// The deleted session that the name had before this one.
+    pub(super) fn succeeds(&self) -> Option<SessionId> {
+        let (former, id) = (&self.former, self.board.id());
+        let is_new = former.id() != id && former.life().is_none() && self.replaced.is_none();
+        (is_new && former.revision() > Revision::default()).then(|| former.id())
+    }
+
     /// The board with which it began, which is not held any more.
     pub(super) fn take_former(&mut self) -> Arc<Board> {
         std::mem::replace(&mut self.former, Arc::clone(&self.board))

@@ -30,6 +30,7 @@ use super::session::Session;
 use super::settler::{Activity, Settler};
 use super::supervisor::Supervisor;
 use super::thumbnails::Thumbnails;
+use super::tombstones::Tombstones;
 use super::turns::Turns;
 use super::waker::{Bells, WakeUps, Waker};
 use super::writer::Writer;
@@ -55,6 +56,8 @@ struct Known {
     retentions: Retentions,
     live: HashSet<SessionId>,
     endings: Endings,
+    /// Names whose sessions were deleted, and when.
+    deleted: Vec<(SessionName, Timestamp)>,
 }
 
 impl Service {
@@ -89,10 +92,13 @@ impl Service {
         let mut known = find(&*store, &directory, &memory, now, salvages)?;
         if reads_only {
             known.deadlines = Deadlines::default();
+            known.deleted = Vec::new();
         }
         let thumbnails = Arc::new(Thumbnails::new(thumbnails));
         let orphans = Arc::new(Orphans::default());
         let retentions = Arc::new(known.retentions);
+        let tombstones = Arc::new(Tombstones::new(Arc::clone(&retentions.signal)));
+        known.deleted.iter().for_each(|(name, at)| tombstones.add(name, *at));
         let (jobs, queue) = sync_channel(QUEUE_WRITES_MAX);
         let bells = Arc::new(Bells::new());
         let recent_bytes = Arc::new(AtomicUsize::new(0));
@@ -114,6 +120,7 @@ impl Service {
             wake_ups,
             recent_bytes: Arc::clone(&recent_bytes),
             retentions: Arc::clone(&retentions),
+            tombstones: Arc::clone(&tombstones),
             qa_session,
             sweep_after: None,
             postponed: Postponed::default(),
@@ -137,6 +144,8 @@ impl Service {
             bases: Arc::clone(&bases),
             looks: Arc::clone(&looks),
             endings: Mutex::new(known.endings),
+            tombstones,
+            memory: Arc::clone(&memory),
         };
         let (room, stopping) =
             (Arc::new(Semaphore::new(QUEUE_BYTES_MAX)), CancellationToken::new());
@@ -285,6 +294,9 @@ fn add(found: Found, directory: &Directory, memory: &Memory, known: &mut Known) 
     }
     if let Some(history) = shown.life().and_then(|life| life.settings.history) {
         known.retentions.note_commit(&name, history);
+    }
+    if !exists && !is_damaged {
+        known.deleted.push((name.clone(), shown.updated_at()));
     }
     known.deadlines.set(&name, shown.next_due().filter(|_| !is_damaged));
     let session = Arc::new(Session::new(name, shown));

@@ -29,6 +29,7 @@ use super::session::{Pin, Published, Weighed};
 use super::settler::Activity;
 use super::staging::{Staging, Verdict};
 use super::sweep::Cold;
+use super::tombstones::Tombstones;
 use super::waker::{Bells, Notice, WakeUp, WakeUps, memory_of};
 use crate::board::{Item, Moment, Nonce, Policy, Rejected, SessionId, SessionName, Timestamp};
 use crate::metrics;
@@ -64,6 +65,7 @@ pub(super) struct Writer {
     /// The bytes of recent commits at hand, of all sessions.
     pub(super) recent_bytes: Arc<AtomicUsize>,
     pub(super) retentions: Arc<Retentions>,
+    pub(super) tombstones: Arc<Tombstones>,
     /// Where answered questions are gathered, if anywhere.
     pub(super) qa_session: Option<QaSession>,
     /// Until when nothing is swept, because nothing could be stored.
@@ -334,6 +336,7 @@ impl Writer {
         let asked = commits.iter().any(|(commit, _)| commit.touches_questions());
         let session = self.directory.publish(name, published, commits, &self.recent_bytes);
         self.memory.weigh_published(&session, &board);
+        self.note_tombstone(name, staging);
         self.memory.free_former(staging.take_former(), &board);
         let session = session.is_watched().then_some(session);
         let notice = notice.flatten();
@@ -350,6 +353,16 @@ impl Writer {
 }
 
 impl Writer {
+    /// Notes that a name's session was deleted, or that it has another one after such.
+    fn note_tombstone(&self, name: &SessionName, staging: &Staging) {
+        let at = staging.board().updated_at();
+        if staging.is_closed() {
+            self.tombstones.add(name, at);
+        } else if let Some(deleted) = staging.succeeds() {
+            self.tombstones.replace(name, deleted, at);
+        }
+    }
+
     /// Forgets a damaged session, whose name has another history by now. Where that fails the next start does it.
     fn forget(&self, damaged: SessionId) {
         self.directory.identities().remove(damaged);
