@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use super::clock::Reading;
 use super::job::{Order, WriterError};
-use super::staging::{Staging, Verdict, recall};
+use super::staging::{Staging, recall};
+use super::verdict::Verdict;
 use super::writer::Writer;
 use crate::board::{Command, Condition, SessionName, Terms, Write};
 

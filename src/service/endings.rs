@@ -11,7 +11,7 @@ use super::tombstones::TOMBSTONE_MS;
 use crate::board::{
     Board, Commit, Frame, Revision, SessionId, SessionName, Summary, Timestamp, admit, stored,
 };
-use crate::store::{End, Outcome, PageMax, Run, Store, StoreError};
+use crate::store::{End, PageMax, Run, Store, StoreError};
 
 /// How many sessions are worked on at once; then others have their turn.
 pub(super) const AT_ONCE_MAX: usize = 64;
@@ -69,7 +69,12 @@ impl Endings {
                 return;
             };
             self.is_sweeping = true;
-            if matches!(done, Err(ServiceError::Store(StoreError::Full) | ServiceError::Busy)) {
+            if matches!(
+                done,
+                Err(ServiceError::StoreFull
+                    | ServiceError::Store(StoreError::Full)
+                    | ServiceError::Busy)
+            ) {
                 return;
             }
             if let Err(error) = done {
@@ -99,16 +104,8 @@ fn end(store: &dyn Store, summary: &Summary) -> Result<(), ServiceError> {
         grows: false,
         adopts: false,
     };
-    match store.append(&[run]).as_slice() {
-        [Outcome::Appended] => Ok(()),
-        [Outcome::Full] => Err(StoreError::Full.into()),
-        [Outcome::Busy] => Err(ServiceError::Busy),
-        [Outcome::Malformed] => Err(ServiceError::Malformed),
-        [Outcome::Unknown | Outcome::Refused] => {
-            Err(ServiceError::Poisoned { outcome_unknown: false })
-        }
-        _ => Err(ServiceError::Fault),
-    }
+    let outcome = store.append(&[run]).pop().ok_or(ServiceError::Fault)?;
+    ServiceError::stored(outcome, false)
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use super::super::service_tests::{
 use super::super::{Clock, Service, check};
 use super::*;
 use crate::board::{Command, History, LogName, Nonce, Seq, Set, SettingsPatch, stored};
-use crate::store::{SqliteOptions, SqliteStore, StoredSession, SyncLevel};
+use crate::store::{Outcome, SqliteOptions, SqliteStore, StoredSession, SyncLevel};
 
 const NO_RESERVE: SqliteOptions =
     SqliteOptions { sync: SyncLevel::Full, free_bytes_min: 0, free_part: 1 };

@@ -2,7 +2,7 @@
 
 use crate::board::stored::archive::Fault;
 use crate::board::{Code, InvalidItem, Rejected, Revision, json};
-use crate::store::StoreError;
+use crate::store::{Outcome, StoreError};
 use crate::thumbnail::Undecodable;
 
 /// What went wrong.
@@ -136,6 +136,19 @@ impl From<StoreError> for ServiceError {
 }
 
 impl ServiceError {
+    /// What became of a run; `outcome_unknown` is whether who is told of it must know that it may be stored.
+    pub(super) fn stored(outcome: Outcome, outcome_unknown: bool) -> Result<(), Self> {
+        Err(match outcome {
+            Outcome::Appended => return Ok(()),
+            Outcome::Full => Self::StoreFull,
+            Outcome::Busy => Self::Busy,
+            Outcome::Malformed => Self::Malformed,
+            Outcome::Unknown => Self::Poisoned { outcome_unknown },
+            Outcome::Refused => Self::Poisoned { outcome_unknown: false },
+            Outcome::Conflict { .. } => Self::Fault,
+        })
+    }
+
     /// Its stable code.
     #[must_use]
     pub fn code(&self) -> Code {

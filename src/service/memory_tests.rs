@@ -1,3 +1,5 @@
+//! Boards that leave: who frees them, and what they count for.
+
 use tempfile::TempDir;
 
 use crate::service::service_tests::*;

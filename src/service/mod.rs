@@ -3,6 +3,7 @@
 //! Nothing here knows HTTP. A write goes through the writer's queue and is answered when it is
 //! durable; a read takes the published board and holds no lock while it renders.
 
+mod answers;
 mod archive;
 mod check;
 mod clock;
@@ -57,6 +58,7 @@ mod thumbnails;
 mod tombstones;
 mod turns;
 mod unkept;
+mod verdict;
 mod waker;
 mod watch;
 mod watching;

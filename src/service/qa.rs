@@ -7,7 +7,8 @@ use std::collections::HashMap;
 
 use super::clock::Reading;
 use super::job::Order;
-use super::staging::{Staging, Verdict};
+use super::staging::Staging;
+use super::verdict::Verdict;
 use super::writer::Writer;
 use crate::board::{
     self, Board, Command, Condition, Item, LogName, Seq, SessionName, Terms, Transaction, Write,

@@ -27,12 +27,7 @@ pub struct Published {
 impl Published {
     /// What is published of a name that never had a session.
     pub(super) fn nothing() -> Self {
-        Self::nothing_after(Revision::default())
-    }
-
-    /// The same of a name whose last session had this revision.
-    pub(super) fn nothing_after(revision: Revision) -> Self {
-        let board = Board::absent(SessionId(Uuid::nil()), revision);
+        let board = Board::absent(SessionId(Uuid::nil()), Revision::default());
         Self { board: Arc::new(board), history_bytes: 0 }
     }
 }

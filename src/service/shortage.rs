@@ -2,10 +2,12 @@
 
 use std::collections::HashMap;
 
+use super::answers::Answers;
 use super::error::ServiceError;
 use super::job::WriterError;
-use super::staging::{Staging, Verdict};
-use super::writer::{Answers, Writer, expire};
+use super::staging::Staging;
+use super::verdict::Verdict;
+use super::writer::{Writer, expire};
 use crate::board::SessionName;
 
 impl Writer {

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use super::Receipt;
 use super::endings::end_before;
 use super::error::ServiceError;
 use super::images::ImagesIn;
 use super::job::{Order, WriterError};
 use super::loads::{AtHand, Loads};
 use super::session::{Published, Session, Weighed};
-use super::{Receipt, Reply};
+use super::verdict::Verdict;
 use crate::board::{
     Board, COMMIT_BYTES_MAX, Change, Command, Commit, Decision, Extent, Frame, Json, Kept, Key,
     Moment, Nonce, Rejected, Revision, SessionId, Timestamp, apply, decide, decide_unread, expire,
@@ -44,50 +45,6 @@ pub(super) struct Staging {
     is_cramped: bool,
 }
 
-/// What a command comes to, once its batch is durable.
-pub(super) enum Verdict {
-    /// It stands.
-    Done {
-        receipt: Receipt,
-        /// The bytes of its commit; none where it changed nothing.
-        bytes: usize,
-    },
-    /// It was done before, and answered so.
-    Recalled(Json),
-    /// It does not.
-    Failed(WriterError),
-    /// It is undecided: a board that it touches is not in memory.
-    Cold,
-}
-
-impl Verdict {
-    pub(super) fn bytes(&self) -> usize {
-        match self {
-            Self::Done { bytes, .. } => *bytes,
-            Self::Recalled(_) | Self::Failed(_) | Self::Cold => 0,
-        }
-    }
-
-    /// Whether it is part of what its batch stores; of a repeat, whether its first may be.
-    pub(super) fn writes(&self) -> bool {
-        match self {
-            Self::Done { bytes, .. } => *bytes > 0,
-            Self::Recalled(_) => true,
-            Self::Failed(_) | Self::Cold => false,
-        }
-    }
-
-    /// The answer once all is durable; `None` where it is undecided.
-    pub(super) fn into_answer(self) -> Option<Result<Reply, WriterError>> {
-        match self {
-            Self::Done { receipt, .. } => Some(Ok(Reply::Now(receipt))),
-            Self::Recalled(answer) => Some(Ok(Reply::Before(answer))),
-            Self::Failed(error) => Some(Err(error)),
-            Self::Cold => None,
-        }
-    }
-}
-
 impl Staging {
     /// Begins with what is published; a name without a session has an empty board.
     pub(super) fn of(session: Option<&Arc<Session>>, loads: &Loads) -> Self {
@@ -101,7 +58,8 @@ impl Staging {
             Some((session, AtHand::Damaged)) => {
                 let Extent { session, revision, .. } = session.extent();
                 damaged = Some(session);
-                Published::nothing_after(revision)
+                let board = Arc::new(Board::absent(Published::nothing().board.id(), revision));
+                Published { board, history_bytes: 0 }
             }
             None => Published::nothing(),
         };

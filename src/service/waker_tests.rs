@@ -1,3 +1,5 @@
+//! Wake-ups that wait for the waker: they are bounded, and nobody waits for it.
+
 use tokio::sync::broadcast::error::TryRecvError;
 
 use super::*;

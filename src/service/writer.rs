@@ -13,25 +13,28 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use super::Reply;
+use super::answers::{Answers, answer};
 use super::clock::{Clock, Reading, worked};
 use super::deadlines::Deadlines;
 use super::directory::Directory;
 use super::error::ServiceError;
-use super::job::{Answered, Job, Order, Rebase, WriteJob, WriterError};
+use super::job::{Job, Order, Rebase, WriteJob, WriterError};
 use super::loads::Loads;
 use super::memory::Memory;
 use super::postponed::Postponed;
 use super::qa::QaSession;
 use super::reaper::Orphans;
 use super::retentions::Retentions;
-use super::session::{Pin, Published, Weighed};
+use super::session::{Pin, Published, Session, Weighed};
 use super::settler::Activity;
-use super::staging::{Staging, Verdict};
+use super::staging::Staging;
 use super::sweep::Cold;
 use super::tombstones::Tombstones;
+use super::verdict::Verdict;
 use super::waker::{Bells, Notice, WakeUp, WakeUps, memory_of};
-use crate::board::{Item, Moment, Nonce, Policy, Rejected, SessionId, SessionName, Timestamp};
+use crate::board::{
+    Item, Moment, Nonce, Policy, Rejected, Revision, SessionId, SessionName, Timestamp,
+};
 use crate::metrics;
 use crate::store::{Outcome, Run, Store};
 
@@ -82,10 +85,6 @@ pub(super) struct Writer {
     /// The sessions whose boards are being read, since something in them is due.
     pub(super) warming: HashMap<SessionName, Pin>,
 }
-
-/// What is to be told to whom, once the batch is durable. Until then a write keeps its room in the queue, its
-/// images and its board, since it may be decided again.
-pub(super) type Answers = Vec<(WriteJob, Verdict)>;
 
 /// What the writer waits for.
 enum Next {
@@ -248,25 +247,29 @@ impl Writer {
                 let rejected = Rejected::NoSession { session: name };
                 Err(ServiceError::Rejected { rejected, revision: None })
             }
-            Some(found) => match self.store.set_base(session, base) {
-                Outcome::Appended => {
-                    found.rebase(base, dropped_bytes, &self.recent_bytes);
-                    self.directory.identities().outdate(session);
-                    let wake_up = WakeUp { session: Some(found), notice: None, asked: false };
-                    self.wake_ups.add(wake_up);
-                    Ok(())
-                }
-                Outcome::Full => Err(ServiceError::StoreFull),
-                Outcome::Busy => Err(ServiceError::Busy),
-                Outcome::Malformed => Err(ServiceError::Malformed),
-                Outcome::Unknown => Err(ServiceError::Poisoned { outcome_unknown: true }),
-                Outcome::Refused => Err(ServiceError::Poisoned { outcome_unknown: false }),
-                Outcome::Conflict { .. } => Err(ServiceError::Fault),
-            },
+            Some(found) => self.set_base(&found, base, dropped_bytes),
         };
         if reply.send(answer).is_err() {
             tracing::trace!("who asked for a new base went away");
         }
+    }
+
+    fn set_base(
+        &self,
+        session: &Arc<Session>,
+        base: Revision,
+        dropped_bytes: u64,
+    ) -> Result<(), ServiceError> {
+        let id = session.extent().session;
+        ServiceError::stored(self.store.set_base(id, base), true)?;
+        session.rebase(base, dropped_bytes, &self.recent_bytes);
+        self.directory.identities().outdate(id);
+        self.wake_ups.add(WakeUp {
+            session: Some(Arc::clone(session)),
+            notice: None,
+            asked: false,
+        });
+        Ok(())
     }
 
     /// Stores what was staged, publishes it, and answers; the sessions whose part could not be stored.
@@ -371,45 +374,6 @@ impl Writer {
         }
         self.orphans.add(damaged);
     }
-}
-
-/// Answers everybody who waits for a session's part of the batch.
-fn answer(answers: Option<Answers>, outcome: Option<Outcome>) {
-    for (job, verdict) in answers.into_iter().flatten() {
-        let WriteJob { reply, room, order, pins } = job;
-        let answered = match told(verdict, outcome) {
-            Some(answer) => {
-                drop((room, order.hold));
-                Answered::Decided(answer)
-            }
-            None => Answered::Cold(Box::new(order), room),
-        };
-        drop(pins);
-        if reply.send(answered).is_err() {
-            tracing::trace!("a caller went away before its answer; the write stands all the same");
-        }
-    }
-}
-
-/// The answer to a write that came to this, where its session's part of the batch came to that. `None` for an undecided
-/// one.
-fn told(verdict: Verdict, outcome: Option<Outcome>) -> Option<Result<Reply, WriterError>> {
-    let error = match (verdict, outcome) {
-        (verdict, None | Some(Outcome::Appended)) => return verdict.into_answer(),
-        (Verdict::Cold, Some(_)) => return None,
-        (_, Some(Outcome::Full)) => ServiceError::StoreFull,
-        (_, Some(Outcome::Busy)) => ServiceError::Busy,
-        (_, Some(Outcome::Malformed)) => ServiceError::Malformed,
-        (_, Some(Outcome::Refused)) => ServiceError::Poisoned { outcome_unknown: false },
-        (verdict, Some(Outcome::Unknown)) => {
-            ServiceError::Poisoned { outcome_unknown: verdict.writes() }
-        }
-        (_, Some(Outcome::Conflict { head })) => {
-            tracing::error!(%head, "the store has commits that this server did not write");
-            ServiceError::Fault
-        }
-    };
-    Some(Err(WriterError::Service(error)))
 }
 
 /// A panic takes nothing with it: what ended by time then ends later. Whether there was none.

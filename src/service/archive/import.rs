@@ -20,7 +20,7 @@ use crate::service::rebase::put_base;
 use crate::service::staged::Staged;
 use crate::service::turns::Turn;
 use crate::service::{Keep, Reply, Service, ServiceError, new_session_id};
-use crate::store::{Outcome, Run, Store, StoreError};
+use crate::store::{Run, Store, StoreError};
 
 /// How many bytes of commits are stored at once, unless one alone has more.
 const RUN_BYTES: usize = 4 << 20;
@@ -295,16 +295,8 @@ impl Runs {
         let Self { session, expected, .. } = *self;
         let run =
             Run { session, expected, ends: None, frames, name: None, grows: true, adopts: false };
-        match self.store.append(&[run]).as_slice() {
-            [Outcome::Appended] => Ok(()),
-            [Outcome::Full] => Err(StoreError::Full.into()),
-            [Outcome::Busy] => Err(ServiceError::Busy),
-            [Outcome::Malformed] => Err(ServiceError::Malformed),
-            // Nothing of it is anybody's, so nobody need know whether it is there.
-            [Outcome::Unknown | Outcome::Refused] => {
-                Err(ServiceError::Poisoned { outcome_unknown: false })
-            }
-            _ => Err(ServiceError::Fault),
-        }
+        // Nothing of it is anybody's, so nobody need know whether it is there.
+        let outcome = self.store.append(&[run]).pop().ok_or(ServiceError::Fault)?;
+        ServiceError::stored(outcome, false)
     }
 }
