@@ -1,5 +1,10 @@
 //! Turns: work on many entries stops now and then, so that a worker is not kept from all others.
 
+use std::pin::pin;
+use std::task::{Context, Poll};
+
+use tokio::task::yield_now;
+
 use crate::board::Entry;
 
 /// After so many bytes of examined entries, others get their turn.
@@ -20,7 +25,18 @@ impl Turns {
         self.bytes += entry.bytes() + ENTRY_BYTES;
         if self.bytes >= EXAMINED_BYTES_AT_ONCE {
             self.bytes = 0;
-            tokio::task::yield_now().await;
+            yield_now().await;
         }
     }
+}
+
+/// Ends a poll whose task goes on at once. A task that wakes itself is only put behind the others that can run: those
+/// that wait for a socket or a timer would wait for dozens of its polls more.
+pub(super) fn end_turn<T>(cx: &mut Context<'_>) -> Poll<T> {
+    match pin!(yield_now()).poll(cx) {
+        Poll::Pending => {}
+        // It did not want to wait.
+        Poll::Ready(()) => cx.waker().wake_by_ref(),
+    }
+    Poll::Pending
 }

@@ -71,6 +71,15 @@ struct Gate {
 /// rendered problems; rendering sees those of a panic and of the admission. The rest of a body that was not read
 /// comes last: a slow client makes no answer look slow.
 async fn pass(gate: Arc<Gate>, route: Route, request: Request) -> Result<Response, Infallible> {
+    #[cfg(debug_assertions)]
+    let polls = slow::Polls::of(&request);
+    let answering = handled(gate, route, request);
+    #[cfg(debug_assertions)]
+    let answering = polls.watch(answering);
+    Ok(answering.await)
+}
+
+async fn handled(gate: Arc<Gate>, route: Route, request: Request) -> Response {
     let (mut request, rest) = Rest::of(request);
     let id = RequestId::new();
     let exchange = Exchange::begin(&request, id);
@@ -85,21 +94,17 @@ async fn pass(gate: Arc<Gate>, route: Route, request: Request) -> Result<Respons
     exchange.end(&mut response);
     rest.settle(&mut response).await;
     dress.put_on(response.headers_mut(), id);
-    Ok(response)
+    response
 }
 
 /// The route's answer; a panic of its handler is one too.
 async fn answer(mut route: Route, request: Request) -> Response {
-    #[cfg(debug_assertions)]
-    let polls = slow::Polls::of(&request);
     let answering = AssertUnwindSafe(async move { route.call(request).await });
     let answering = answering.catch_unwind().map(|answered| match answered {
         Ok(Ok(response)) => response,
         Ok(Err(never)) => match never {},
         Err(payload) => render::panicked(payload),
     });
-    #[cfg(debug_assertions)]
-    let answering = polls.watch(answering);
     answering.await
 }
 

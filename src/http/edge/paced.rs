@@ -7,6 +7,8 @@ use std::task::{Context, Poll, ready};
 use axum::body::{Body, Bytes};
 use http_body::{Body as _, Frame, SizeHint};
 
+use crate::http::turns::end_turn;
+
 /// How many bytes are worked on at once.
 const FRAME_BYTES_MAX: usize = 64 << 10;
 
@@ -34,8 +36,7 @@ impl http_body::Body for Paced {
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         if self.worked >= FRAME_BYTES_MAX {
             self.worked = 0;
-            cx.waker().wake_by_ref();
-            return Poll::Pending;
+            return end_turn(cx);
         }
         if self.rest.is_empty() {
             match ready!(Pin::new(&mut self.body).poll_frame(cx)) {
@@ -75,6 +76,10 @@ mod tests {
     use futures_util::future::poll_immediate;
     use futures_util::stream;
     use http_body_util::BodyExt as _;
+    use std::io::Write as _;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use tokio::io::AsyncReadExt as _;
 
     use super::*;
 
@@ -111,5 +116,29 @@ mod tests {
         body.frame().await.unwrap().unwrap();
         assert_eq!(body.size_hint().exact(), Some(200_000 - FRAME_BYTES_MAX as u64));
         assert_eq!(body.collect().await.unwrap().to_bytes().len(), 200_000 - FRAME_BYTES_MAX);
+    }
+
+    #[tokio::test]
+    async fn a_socket_that_can_be_read_has_its_turn_between_two_frames() {
+        let (mut near, far) = std::os::unix::net::UnixStream::pair().unwrap();
+        far.set_nonblocking(true).unwrap();
+        let mut far = tokio::net::UnixStream::from_std(far).unwrap();
+        near.write_all(b"x").unwrap();
+        let frames = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&frames);
+        let reading = tokio::spawn(async move {
+            far.read_u8().await.unwrap();
+            count.load(Ordering::SeqCst)
+        });
+        // It never waits for anything, and wakes nobody but itself.
+        let working = tokio::spawn(async move {
+            let mut body = paced(Body::from(vec![b'x'; 100 * FRAME_BYTES_MAX]));
+            while body.frame().await.is_some() {
+                frames.fetch_add(1, Ordering::SeqCst);
+            }
+        });
+        let before = reading.await.unwrap();
+        assert!(before <= 2, "{before} frames were worked on first");
+        working.await.unwrap();
     }
 }
