@@ -214,11 +214,25 @@ impl Item {
     /// escape in a JSON string.
     #[must_use]
     pub fn with_image_text(&self, url: &str) -> String {
-        let at = self.image().map_or(0, |image| image.at);
-        match self.text().split_at_checked(at) {
-            Some((before, after)) if at > 0 => [before, url, after].concat(),
-            Some(_) | None => self.text().to_owned(),
+        match self.around_image() {
+            (all, "") => all.to_owned(),
+            (before, after) => [before, url, after].concat(),
         }
+    }
+
+    /// What is before its stored image's place, and what is after it; all of it where it has none.
+    #[must_use]
+    pub fn around_image(&self) -> (&str, &str) {
+        let at = self.image().map_or(0, |image| image.at);
+        self.text().split_at_checked(at).filter(|_| at > 0).unwrap_or((self.text(), ""))
+    }
+
+    /// The item with these members only, in its own order. The place of its stored image is known if that is among
+    /// them.
+    #[must_use]
+    pub fn selected(&self, keep: impl Fn(&str) -> bool) -> Self {
+        let members: Vec<_> = json::members(self.text()).collect();
+        self.written(members.iter().filter(|member| keep(&json::decode(member.name))))
     }
 
     /// The bytes of its text.

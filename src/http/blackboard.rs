@@ -12,6 +12,7 @@ use super::body::{BLACKBOARD_BODY_BYTES_MAX, json_text, members, only_json, work
 use super::docs;
 use super::error::{array_required, object_required, refused, unknown_field};
 use super::etag::{Rendering, Resource, Tag};
+use super::inline::Inline;
 use super::intake::Intake;
 use super::params::{Params, invalid};
 use super::path::{SessionPath, image_url, session_url};
@@ -122,6 +123,8 @@ struct BoardPieces {
     first_item: bool,
     with_state: bool,
     state: Option<StateText>,
+    /// What is left of the item that is being written.
+    inline: Option<Inline>,
 }
 
 impl BoardPieces {
@@ -142,6 +145,7 @@ impl BoardPieces {
             first_item: true,
             with_state,
             state: None,
+            inline: None,
         }
     }
 
@@ -155,7 +159,12 @@ impl BoardPieces {
         true
     }
 
-    async fn write_one(&mut self, entry: &Entry, out: &mut String) -> Result<(), ServiceError> {
+    /// Writes an item up to its stored image, where that is shown in its place.
+    async fn begin_one(
+        &mut self,
+        entry: &Entry,
+        out: &mut String,
+    ) -> Result<Option<Inline>, ServiceError> {
         if !self.first_item {
             out.push(',');
         }
@@ -164,9 +173,9 @@ impl BoardPieces {
             (ImagesShown::Url, Some(_)) => {
                 let url = image_url(&self.view.session, entry.seq);
                 out.push_str(&entry.item.with_image_text(&url));
-                Ok(())
+                Ok(None)
             }
-            _ => self.view.write_item(&self.service, &self.board, &entry.item, out).await,
+            _ => self.view.begin_item(&self.service, &self.board, &entry.item, out).await,
         }
     }
 
@@ -189,8 +198,14 @@ impl Pieces for BoardPieces {
     async fn write(&mut self, out: &mut String) -> Result<bool, ServiceError> {
         let start = out.len();
         while out.len() - start < PIECE_BYTES {
+            if let Some(inline) = &mut self.inline {
+                if !inline.write(out).await? {
+                    self.inline = None;
+                }
+                continue;
+            }
             match self.walk.as_mut().map(Iterator::next) {
-                Some(Some(entry)) => self.write_one(&entry, out).await?,
+                Some(Some(entry)) => self.inline = self.begin_one(&entry, out).await?,
                 Some(None) => {
                     out.push(']');
                     self.walk = None;

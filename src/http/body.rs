@@ -15,6 +15,7 @@ use super::edge::{LINGER_BYTES_MAX, is_corrupt, is_late};
 use super::error::{child, invalid_field, object_required};
 use super::offload::offload;
 use super::problem::{Fault, Problem};
+use super::turns::TURN_BYTES_MAX;
 use crate::board::json::{self, Kind, Malformed, Member};
 use crate::board::{Code, LogName};
 
@@ -39,9 +40,6 @@ const BODY_TIME_MAX: Duration = Duration::from_secs(15 * 60);
 
 /// How long the rest of a refused body may keep silent before the answer.
 const LINGER_SILENCE_MAX: Duration = Duration::from_millis(500);
-
-/// From this size on, a body is worked on by a thread that may block.
-const INLINE_BYTES_MAX: usize = 64 << 10;
 
 /// The memory that request bodies share.
 #[derive(Clone, Debug)]
@@ -236,7 +234,7 @@ pub(super) async fn work<T: Send + 'static>(
     bytes: usize,
     work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {
-    if bytes <= INLINE_BYTES_MAX {
+    if bytes <= TURN_BYTES_MAX {
         return work();
     }
     offload(work).await

@@ -11,6 +11,8 @@ mod audit;
 mod audit_walk;
 mod blackboard;
 mod body;
+#[cfg(test)]
+mod bounded_tests;
 mod changes;
 mod checkpoints;
 mod claims;
@@ -31,6 +33,7 @@ mod head_timer;
 mod health;
 mod idle;
 mod image_address;
+mod inline;
 mod intake;
 mod keyed;
 mod lists;

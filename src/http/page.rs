@@ -6,6 +6,7 @@ use std::sync::Arc;
 use axum::http::HeaderMap;
 
 use super::answer::{NDJSON, prefers};
+use super::inline::Inline;
 use super::params::{Params, invalid};
 use super::problem::Problem;
 use super::stream::{PIECE_BYTES, Pieces};
@@ -160,6 +161,7 @@ impl LogQuery {
             lines: self.lines,
             written: 0,
             begun: false,
+            inline: None,
         }
     }
 }
@@ -265,6 +267,8 @@ pub(super) struct LogPieces {
     lines: bool,
     written: usize,
     begun: bool,
+    /// What is left of the entry that is being written.
+    inline: Option<Inline>,
 }
 
 impl Pieces for LogPieces {
@@ -277,6 +281,12 @@ impl Pieces for LogPieces {
             }
         }
         let mut turns = Turns::default();
+        if let Some(inline) = &mut self.inline {
+            if inline.write(out).await? {
+                return Ok(true);
+            }
+            self.inline = None;
+        }
         while self.left > 0 && !self.examinable.is_spent() {
             if out.len() - start >= PIECE_BYTES {
                 return Ok(true);
@@ -287,7 +297,10 @@ impl Pieces for LogPieces {
                 self.next = entry.seq;
             }
             if self.filter.is_empty() || self.filter.matches(&self.name, &entry) {
-                self.write_one(&entry, out).await?;
+                self.inline = self.begin_one(&entry, out).await?;
+                if self.inline.is_some() {
+                    return Ok(true);
+                }
             }
             turns.examined(&entry).await;
         }
@@ -299,18 +312,25 @@ impl Pieces for LogPieces {
 }
 
 impl LogPieces {
-    async fn write_one(&mut self, entry: &Entry, out: &mut String) -> Result<(), ServiceError> {
+    /// Writes an entry up to its stored image, where that is shown in its place.
+    async fn begin_one(
+        &mut self,
+        entry: &Entry,
+        out: &mut String,
+    ) -> Result<Option<Inline>, ServiceError> {
         self.left -= 1;
         if self.lines {
-            self.view.write_item(&self.service, &self.board, &entry.item, out).await?;
-            out.push('\n');
-            return Ok(());
+            let rest = self.view.begin_item(&self.service, &self.board, &entry.item, out).await?;
+            if rest.is_none() {
+                out.push('\n');
+            }
+            return Ok(rest.map(|rest| rest.and("\n")));
         }
         if self.written > 0 {
             out.push(',');
         }
         self.written += 1;
-        self.view.write_entry(&self.service, &self.board, entry, out).await
+        self.view.begin_entry(&self.service, &self.board, entry, out).await
     }
 
     fn write_end(&mut self, out: &mut String) {

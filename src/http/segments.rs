@@ -15,6 +15,7 @@ use futures_util::stream::{self, BoxStream, StreamExt as _};
 use http_body::{Frame, SizeHint};
 
 use super::stream::{PIECE_BYTES, WHOLE_BYTES_MAX};
+use super::turns::Turns;
 use crate::board::{Board, Image};
 use crate::service::{ImagePieces, Service, ServiceError};
 
@@ -25,9 +26,13 @@ const ALONE_BYTES_MIN: usize = 16 << 10;
 /// Makes a text.
 type Make = Box<dyn FnOnce() -> String + Send>;
 
+/// How much of a thumbnail is encoded at once. Base64 makes four bytes of three.
+const ENCODED_BYTES: usize = PIECE_BYTES / 4 * 3;
+
 enum Segment {
     Text(Bytes),
-    Made(Make),
+    /// Of so many bytes.
+    Made(u64, Make),
     Image(Image),
     /// Of an image, not above so many pixels on its longest side.
     Thumbnail(Image, Option<NonZeroU32>),
@@ -68,11 +73,11 @@ impl Segments {
         }
     }
 
-    /// Adds a text that is made when its turn comes.
-    pub(super) fn push_made(&mut self, make: impl FnOnce() -> String + Send + 'static) {
+    /// Adds a text that is made of so many bytes when its turn comes.
+    pub(super) fn push_made(&mut self, bytes: u64, make: impl FnOnce() -> String + Send + 'static) {
         self.close_short();
         self.is_open = true;
-        self.all.push_back(Segment::Made(Box::new(make)));
+        self.all.push_back(Segment::Made(bytes, Box::new(make)));
     }
 
     /// Adds the data URL of a stored image.
@@ -104,7 +109,7 @@ impl Segments {
     ) -> Result<Body, ServiceError> {
         self.close_short();
         let left = (!self.is_open).then_some(self.bytes);
-        let mut source = Source { service, board, segments: self.all, image: None };
+        let mut source = Source::new(service, board, self.all);
         let (mut ready, mut bytes) = (VecDeque::new(), 0);
         while let Some(text) = source.ready() {
             ready.push_back(text);
@@ -138,14 +143,22 @@ struct Source {
     board: Arc<Board>,
     segments: VecDeque<Segment>,
     image: Option<ImagePieces>,
+    /// What is left of a thumbnail.
+    thumbnail: Bytes,
+    turns: Turns,
 }
 
 impl Source {
+    fn new(service: Service, board: Arc<Board>, segments: VecDeque<Segment>) -> Self {
+        let (thumbnail, turns) = (Bytes::new(), Turns::default());
+        Self { service, board, segments, image: None, thumbnail, turns }
+    }
+
     /// The next segment, if nothing has to be done for it.
     fn ready(&mut self) -> Option<Bytes> {
         match self.segments.pop_front()? {
             Segment::Text(text) => Some(text),
-            other @ (Segment::Made(_) | Segment::Image(_) | Segment::Thumbnail(..)) => {
+            other @ (Segment::Made(..) | Segment::Image(_) | Segment::Thumbnail(..)) => {
                 self.segments.push_front(other);
                 None
             }
@@ -161,13 +174,21 @@ impl Source {
                     None => self.image = None,
                 }
             }
+            if !self.thumbnail.is_empty() {
+                let most = self.thumbnail.len().min(ENCODED_BYTES);
+                let piece = STANDARD.encode(self.thumbnail.split_to(most));
+                self.turns.worked(piece.len() as u64).await;
+                return Ok(Some(Bytes::from(piece)));
+            }
             match self.segments.pop_front() {
                 None => return Ok(None),
                 Some(Segment::Text(text)) => return Ok(Some(text)),
-                Some(Segment::Made(make)) => return Ok(Some(Bytes::from(make()))),
+                Some(Segment::Made(bytes, make)) => {
+                    return Ok(Some(self.turns.make(bytes, || Bytes::from(make())).await?));
+                }
                 Some(Segment::Thumbnail(image, max_px)) => {
                     let made = self.service.thumbnail(&self.board, &image, max_px).await?;
-                    return Ok(Some(Bytes::from(STANDARD.encode(made.bytes))));
+                    self.thumbnail = made.bytes;
                 }
                 Some(Segment::Image(image)) => {
                     self.image = Some(self.service.image_pieces(&self.board, &image).await?);

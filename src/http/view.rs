@@ -3,9 +3,11 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use super::inline::Inline;
 use super::params::{Params, invalid};
 use super::path::image_url;
 use super::problem::Problem;
+use super::turns::Turns;
 use crate::board::{
     Awaited, Board, Claim, Done, Entry, IMAGE_MEMBER, Image, ImagesShown, Item, LogName, Question,
     SessionName, Timestamp, Work, json,
@@ -51,57 +53,80 @@ impl View {
         entry: &Entry,
         out: &mut String,
     ) -> Result<(), ServiceError> {
-        out.push('{');
-        self.write_members(service, board, entry, out).await?;
-        out.push('}');
-        Ok(())
+        match self.begin_entry(service, board, entry, out).await? {
+            Some(rest) => rest.write_all(out).await,
+            None => Ok(()),
+        }
     }
 
-    /// Writes the members of an entry's envelope.
-    pub(super) async fn write_members(
+    /// Writes an entry in its envelope up to its stored image, where that is shown in its place.
+    pub(super) async fn begin_entry(
         &self,
         service: &Service,
         board: &Board,
         entry: &Entry,
         out: &mut String,
-    ) -> Result<(), ServiceError> {
+    ) -> Result<Option<Inline>, ServiceError> {
+        out.push('{');
         write_envelope(entry, awaited(board, entry).map(|until| until.expires_at), out);
-        self.write_item(service, board, &entry.item, out).await?;
+        let rest = self.begin_item(service, board, &entry.item, out).await?;
+        if let Some(rest) = rest {
+            return Ok(Some(rest.and("}")));
+        }
         if let (ImagesShown::Url, Some(image)) = (self.images, entry.item.image()) {
             write_image(&image_url(&self.session, entry.seq), image, out);
         }
-        Ok(())
+        out.push('}');
+        Ok(None)
     }
 
-    /// Writes an item alone.
-    pub(super) async fn write_item(
+    /// Writes an item alone, up to its stored image, where that is shown in its place.
+    pub(super) async fn begin_item(
         &self,
         service: &Service,
         board: &Board,
         item: &Item,
         out: &mut String,
-    ) -> Result<(), ServiceError> {
-        let inline = self.images == ImagesShown::Inline && self.shows(IMAGE_MEMBER);
-        match item.image() {
-            Some(_) if inline && self.keys.is_none() => {
-                out.push_str(&service.whole_text(board, item).await?);
-            }
-            Some(_) if inline => {
-                let whole = service.whole_text(board, item).await?;
-                out.push_str(&json::select(&whole, |name| self.shows(name)));
-            }
-            Some(_) if self.keys.is_none() => write_imageless(item, out),
+    ) -> Result<Option<Inline>, ServiceError> {
+        let shows_image = self.images == ImagesShown::Inline && self.shows(IMAGE_MEMBER);
+        let Some(image) = item.image().filter(|_| shows_image) else {
+            self.write_imageless(item, out).await?;
+            return Ok(None);
+        };
+        let selected = match self.keys {
             Some(_) => {
-                out.push_str(&json::select(item.text(), |name| {
-                    name != IMAGE_MEMBER && self.shows(name)
-                }));
+                self.worked(item, |view, item| item.selected(|name| view.shows(name))).await?
             }
-            None if self.keys.is_some() => {
-                out.push_str(&json::select(item.text(), |name| self.shows(name)));
-            }
-            None => out.push_str(item.text()),
+            None => item.clone(),
+        };
+        let (before, after) = selected.around_image();
+        out.push_str(before);
+        Ok(Some(Inline::new(service.image_pieces(board, image).await?, after)))
+    }
+
+    /// Writes an item without its stored image, where it has one.
+    async fn write_imageless(&self, item: &Item, out: &mut String) -> Result<(), ServiceError> {
+        if self.keys.is_none() && item.image().is_none() {
+            out.push_str(item.text());
+            return Ok(());
         }
+        let select = |view: &Self, item: &Item| {
+            let is_shown =
+                |name: &str| view.shows(name) && (item.image().is_none() || name != IMAGE_MEMBER);
+            json::select(item.text(), is_shown)
+        };
+        out.push_str(&self.worked(item, select).await?);
         Ok(())
+    }
+
+    /// Makes something of an item's text; where it may block, if that is long.
+    async fn worked<T: Send + 'static>(
+        &self,
+        item: &Item,
+        work: impl FnOnce(&Self, &Item) -> T + Send + 'static,
+    ) -> Result<T, ServiceError> {
+        let (view, item) = (self.clone(), item.clone());
+        Turns::default().make(item.bytes(), move || work(&view, &item)).await
     }
 }
 

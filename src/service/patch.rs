@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::images::ImageBytes;
+use super::past::blocking;
 use super::{Keep, Reply, Service, ServiceError};
 use crate::board::{
     Board, Command, ITEM_BYTES_MAX, InvalidItem, Item, LogName, Rejected, Revision, Screenshot,
@@ -72,8 +73,14 @@ impl Service {
     ) -> Result<(Write, Vec<ImageBytes>), ServiceError> {
         let (board, basis, text) = self.entry_to_patch(terms, log, seq).await?;
         let revision = board.revision();
-        let text = patch.apply(&text).map_err(|error| ServiceError::Patch { error, revision })?;
-        let (item, images) = patched(log, &text)?;
+        let (of, patch) = (log.clone(), patch.clone());
+        // A small patch may copy what is small until it is large.
+        let made = blocking(move || {
+            let text = patch.apply(&text);
+            let text = text.map_err(|error| ServiceError::Patch { error, revision })?;
+            Ok(patched(&of, &text)?)
+        });
+        let (item, images) = made.await?;
         let command = Command::PutEntry { log: log.clone(), seq, item, basis: Some(basis) };
         Ok((Write { terms: terms.clone(), command }, images))
     }

@@ -56,6 +56,12 @@ impl Run {
         }
     }
 
+    /// The bytes of its entries' items.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.entries().map(|entry| entry.item.bytes()).sum()
+    }
+
     /// Its entries in their order.
     pub fn entries(&self) -> impl DoubleEndedIterator<Item = &Arc<Entry>> {
         self.range.clone().filter_map(|index| self.entry(index))
@@ -115,6 +121,13 @@ impl Run {
             }
         };
         RunWeights { weights, range: self.range.clone() }
+    }
+
+    /// Whether all its entries are weighed of this kind, on this scale.
+    #[must_use]
+    pub fn has_weights(&self, kind: &TextKind, scale: Scale) -> bool {
+        let weights = self.texts().weights(kind, scale);
+        weights.is_some_and(|weights| weights.len() >= self.range.end)
     }
 
     /// Where its entries lie in memory.

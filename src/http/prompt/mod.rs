@@ -2,8 +2,9 @@
 //!
 //! What is asked for (`wishes`) and the board make a plan: which entries (`picked`), each in which form. A budget takes
 //! from the plan what it must (`weighing`), from the newest on (`newest`). Then the plan is written (`writing`) with the texts of its format
-//! (`texts`).
+//! (`texts`), those of items made and weighed by `items`.
 
+mod items;
 mod newest;
 mod picked;
 mod plan;
@@ -126,7 +127,7 @@ async fn planned(
     board: &Arc<Board>,
     texts: &Texts<'_>,
 ) -> Result<Plan, Problem> {
-    let mut plan = Plan::of(board, texts).await;
+    let mut plan = Plan::of(board, texts).await?;
     match texts.wishes.max_tokens {
         Some(max_tokens) => plan.keep_within(service, board, texts, max_tokens).await?,
         None => _ = plan.decide_images(service, board, texts, &BTreeSet::new()).await?,

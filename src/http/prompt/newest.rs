@@ -3,12 +3,15 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use tokio::task::yield_now;
-
 use super::picked::Picked;
 use super::texts::Texts;
 use crate::board::{Board, Log, LogName, Run, TextKeys, Timestamp};
+use crate::http::turns::Turns;
 use crate::prompt::Cost;
+use crate::service::ServiceError;
+
+/// What an item costs to add up that was weighed before, in bytes of text.
+const ITEM_BYTES: u64 = 64;
 
 /// A walk over what may go from a list, from the last to go: the newest by time, of one time by place.
 pub(super) struct Newest<'a> {
@@ -26,6 +29,7 @@ pub(super) struct Newest<'a> {
     /// The index of the last item, where no comma goes with it.
     last: Option<usize>,
     is_ordered: bool,
+    turns: Turns,
 }
 
 /// An item that may go.
@@ -57,6 +61,7 @@ impl<'a> Newest<'a> {
             last: picked.last_index().filter(|_| stay.is_empty()),
             stay,
             is_ordered: log.ascends_in_time(),
+            turns: Turns::default(),
         }
     }
 
@@ -71,26 +76,27 @@ impl<'a> Newest<'a> {
     }
 
     /// What the items cost that stay, with the commas between them.
-    pub(super) fn cost_of_stay(&self, log: &Log) -> Cost {
-        let one = |index: &usize| log.runs(*index..*index + 1).flat_map(|run| self.costs(&run));
-        let cost: Cost = self.stay.iter().flat_map(one).sum();
-        if self.stay.is_empty() { cost } else { cost - self.comma() }
+    pub(super) async fn cost_of_stay(&mut self, log: &Log) -> Result<Cost, ServiceError> {
+        let mut cost = Cost::default();
+        let runs = self.stay.iter().flat_map(|index| log.runs(*index..*index + 1));
+        for run in runs.collect::<Vec<_>>() {
+            cost += self.costs(&run).await?.into_iter().sum();
+        }
+        Ok(if self.stay.is_empty() { cost } else { cost - self.comma() })
     }
 
     /// The next item.
-    pub(super) async fn peek(&mut self) -> Option<Item> {
+    pub(super) async fn peek(&mut self) -> Result<Option<Item>, ServiceError> {
         while (self.weighed.is_empty() || !self.is_ordered)
             && let Some((first, run)) = self.runs.pop()
         {
-            self.weigh(first, &run);
-            // Others have their turn.
-            yield_now().await;
+            self.weigh(first, &run).await?;
         }
         if !self.is_ordered {
             self.weighed.sort_by_key(|item| (item.at, item.index));
             self.is_ordered = true;
         }
-        self.weighed.last().copied()
+        Ok(self.weighed.last().copied())
     }
 
     /// Goes on to the one after the next.
@@ -98,8 +104,8 @@ impl<'a> Newest<'a> {
         self.weighed.pop();
     }
 
-    fn weigh(&mut self, first: usize, run: &Run) {
-        let costs = self.costs(run);
+    async fn weigh(&mut self, first: usize, run: &Run) -> Result<(), ServiceError> {
+        let costs = self.costs(run).await?;
         for ((index, entry), cost) in (first..).zip(run.entries()).zip(costs) {
             if !self.stay.contains(&index) {
                 // The comma of the list's first item is not shown: when the last one goes, there is none left.
@@ -107,10 +113,13 @@ impl<'a> Newest<'a> {
                 self.weighed.push(Item { at: entry.at, index, cost });
             }
         }
+        // Also where all was weighed before.
+        self.turns.worked(ITEM_BYTES * run.len() as u64).await;
+        Ok(())
     }
 
-    fn costs(&self, run: &Run) -> Vec<Cost> {
-        self.texts.costs(run, &self.keys, self.keeps)
+    async fn costs(&mut self, run: &Run) -> Result<Vec<Cost>, ServiceError> {
+        self.texts.items().costs(run, &self.keys, self.keeps, &mut self.turns).await
     }
 
     fn comma(&self) -> Cost {

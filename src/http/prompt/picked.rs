@@ -3,9 +3,8 @@
 
 use std::ops::Range;
 
-use tokio::task::yield_now;
-
 use crate::board::{Filter, Log, LogName, Run};
+use crate::http::turns::Turns;
 
 /// Some entries of a log: ascending ranges of indexes, none of them empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,7 +17,9 @@ impl Picked {
             return Self::default().and(0..log.len());
         }
         let (mut picked, mut index, probe) = (Self::default(), 0, filter.probe(name));
+        let mut turns = Turns::default();
         for run in log.runs(0..log.len()).collect::<Vec<_>>() {
+            turns.worked(run.bytes()).await;
             if !run.may_have(&probe) {
                 index += run.len();
                 continue;
@@ -29,8 +30,6 @@ impl Picked {
                 }
                 index += 1;
             }
-            // Others have their turn.
-            yield_now().await;
         }
         picked
     }

@@ -5,18 +5,21 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use tokio::task::yield_now;
 
 use super::picked::Picked;
 use super::texts::Texts;
 use super::weighing::Weighing;
-use crate::board::{Board, Code, Entry, Image, ImagesShown, LogName, PromptPart};
+use crate::board::{Board, Entry, Image, ImagesShown, LogName, PromptPart};
 use crate::http::problem::Problem;
-use crate::prompt::{Cost, Cut, LeftOut, TooSmall, metadata};
+use crate::http::turns::Turns;
+use crate::prompt::{Cost, Cut, LeftOut};
 use crate::service::{Service, ServiceError, ShownImage};
 
 /// How often a plan is fitted into a budget while images turn out to be none; then all of them are looked at.
 const ROUNDS_MAX: usize = 8;
+
+/// What a screenshot costs to plan whose metadata are written already, in bytes of text.
+const SHOT_BYTES: u64 = 256;
 
 /// What a prompt shows.
 pub(super) struct Plan {
@@ -35,7 +38,8 @@ pub(super) struct Budgeted {
 pub(super) enum Planned {
     List(LogName, Picked),
     Screenshots(Vec<Shot>),
-    State,
+    /// The text of the state.
+    State(Bytes),
 }
 
 /// A screenshot.
@@ -66,13 +70,13 @@ pub(super) enum Shows {
 }
 
 impl Plan {
-    pub(super) async fn of(board: &Arc<Board>, texts: &Texts<'_>) -> Self {
+    pub(super) async fn of(board: &Arc<Board>, texts: &Texts<'_>) -> Result<Self, ServiceError> {
         let wishes = texts.wishes;
         let mut parts = Vec::with_capacity(wishes.parts.len());
         for part in &wishes.parts {
             match part {
                 PromptPart::Log(LogName::Screenshots) => {
-                    parts.push(Planned::Screenshots(shots(board, texts).await));
+                    parts.push(Planned::Screenshots(shots(board, texts).await?));
                 }
                 PromptPart::Log(log) => {
                     let picked = match board.log(log) {
@@ -82,10 +86,10 @@ impl Plan {
                     let latest = wishes.latest.unwrap_or(usize::MAX);
                     parts.push(Planned::List(log.clone(), picked.last(latest)));
                 }
-                PromptPart::State => parts.push(Planned::State),
+                PromptPart::State => parts.push(Planned::State(state(board, texts).await?)),
             }
         }
-        Self { parts, budgeted: None }
+        Ok(Self { parts, budgeted: None })
     }
 
     /// Leaves out what is beyond the budget. Only those images are made that are shown then.
@@ -97,7 +101,7 @@ impl Plan {
         max_tokens: u64,
     ) -> Result<(), Problem> {
         for round in 1.. {
-            let weighing = Weighing::of(self, board, texts, max_tokens).await.map_err(too_small)?;
+            let weighing = Weighing::of(self, board, texts, max_tokens).await?;
             // An image that is part of a text takes as much as that, which only making it tells.
             let is_lazy = texts.syntax.is_some() && round < ROUNDS_MAX;
             let gone = if is_lazy { weighing.without_image(self.shots()) } else { BTreeSet::new() };
@@ -116,7 +120,7 @@ impl Plan {
     fn shots(&self) -> usize {
         let shots = self.parts.iter().map(|part| match part {
             Planned::Screenshots(shots) => shots.len(),
-            Planned::List(..) | Planned::State => 0,
+            Planned::List(..) | Planned::State(_) => 0,
         });
         shots.sum()
     }
@@ -146,28 +150,30 @@ impl Plan {
     }
 }
 
-fn too_small(error: TooSmall) -> Problem {
-    Problem::new(Code::BudgetTooSmall, error.to_string())
+/// The text of the state, which may have several MiB.
+async fn state(board: &Arc<Board>, texts: &Texts<'_>) -> Result<Bytes, ServiceError> {
+    let (bytes, board, write) = (board.state().bytes(), Arc::clone(board), texts.state_writer());
+    Turns::default().make(bytes, move || Bytes::from(write(&board))).await
 }
 
 /// The screenshots, the older ones without their images if only some are wanted with theirs.
-async fn shots(board: &Arc<Board>, texts: &Texts<'_>) -> Vec<Shot> {
+async fn shots(board: &Arc<Board>, texts: &Texts<'_>) -> Result<Vec<Shot>, ServiceError> {
     let wishes = texts.wishes;
     let name = LogName::Screenshots;
-    let Some(log) = board.log(&name) else { return Vec::new() };
+    let Some(log) = board.log(&name) else { return Ok(Vec::new()) };
     let picked = Picked::of(log, &name, &wishes.filter_of(&name)).await;
     let older = picked.len().saturating_sub(wishes.screenshots.unwrap_or(usize::MAX));
     let mut shots = Vec::with_capacity(picked.len());
+    let mut turns = Turns::default();
     for run in picked.runs(log) {
-        let kept = metadata(&run, texts.form());
+        let kept = texts.items().metadata(&run, &mut turns).await?;
         for (entry, metadata) in run.entries().zip(kept.each()) {
             let shows = wanted(entry, shots.len() < older, texts);
             shots.push(Shot { entry: Arc::clone(entry), metadata, shows });
         }
-        // Others have their turn.
-        yield_now().await;
+        turns.worked(SHOT_BYTES * run.len() as u64).await;
     }
-    shots
+    Ok(shots)
 }
 
 fn wanted(entry: &Entry, is_older: bool, texts: &Texts<'_>) -> Shows {

@@ -1,16 +1,13 @@
 //! The texts that a prompt is made of, in the form of its format.
 
-use crate::board::{
-    Board, Entry, Image, LogName, PromptFormat, PromptPart, Run, RunText, SessionName, TextForm,
-    TextKeys, TextKind,
-};
+use crate::board::{Board, Entry, Image, LogName, PromptFormat, PromptPart, SessionName};
 use crate::http::path::image_url;
-use crate::prompt::python::Literal;
 use crate::prompt::{
-    self, Cost, Estimator, LIST_COMMA, LIST_END, LeftOut, Syntax, heading, instead_of_image,
-    list_begin, list_items, literal, markdown, markdown_items, opening, state_text,
+    Cost, Estimator, LIST_COMMA, LIST_END, LeftOut, Syntax, heading, instead_of_image, list_begin,
+    literal, markdown, opening, state_text,
 };
 
+use super::items::Items;
 use super::wishes::Wishes;
 use crate::http::image_address::ImageAddresses;
 
@@ -34,12 +31,14 @@ impl<'a> Texts<'a> {
         Self { session, wishes, addresses, syntax, estimator }
     }
 
+    /// How items are written.
+    pub(super) const fn items(&self) -> Items {
+        Items { syntax: self.syntax, estimator: self.estimator }
+    }
+
     /// What it costs to show a text.
     pub(super) fn cost(&self, text: &[u8]) -> Cost {
-        match self.syntax {
-            Some(_) => self.estimator.literal(text),
-            None => self.estimator.text(&String::from_utf8_lossy(text)),
-        }
+        self.items().cost(text)
     }
 
     pub(super) fn opening(&self) -> String {
@@ -75,36 +74,6 @@ impl<'a> Texts<'a> {
             Some(_) => LIST_COMMA,
             None => "",
         }
-    }
-
-    /// What writes entries in the list of their log, one after the other.
-    pub(super) fn item_writer(&self) -> impl FnMut(&Entry, &TextKeys, &mut String) + use<> {
-        let (is_json, mut literal) = (self.syntax.is_some(), Literal::default());
-        move |entry, keys, out| {
-            if is_json {
-                prompt::list_item(&entry.item, keys, &mut literal, out);
-            } else {
-                markdown::item(entry.item.text(), keys, out);
-            }
-        }
-    }
-
-    /// In which form its texts are kept.
-    pub(super) const fn form(&self) -> TextForm {
-        if self.syntax.is_some() { TextForm::Literals } else { TextForm::Markdown }
-    }
-
-    /// What is kept that shows these members.
-    pub(super) fn kind(&self, keys: &TextKeys) -> TextKind {
-        TextKind { form: self.form(), keys: keys.clone() }
-    }
-
-    /// The text of a run that is kept, or may be.
-    pub(super) fn kept(&self, run: &Run, keys: &TextKeys, keeps: bool) -> Option<RunText> {
-        keeps.then(|| match self.form() {
-            TextForm::Literals => list_items(run, keys),
-            TextForm::Markdown => markdown_items(run, keys),
-        })
     }
 
     /// What comes before the first screenshot.

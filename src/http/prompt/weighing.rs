@@ -7,13 +7,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use super::newest::{Item, Newest};
 use super::picked::Picked;
 use super::plan::{Plan, Planned, Shot, Shows};
 use super::texts::Texts;
-use crate::board::{Board, Entry, Image, LogName, Run, TextKeys, Timestamp};
+use crate::board::{Board, Code, Image, LogName, Timestamp};
+use crate::http::problem::Problem;
+use crate::http::turns::Turns;
 use crate::prompt::{Cost, Cut, Fitting, Kind, LeftOut, Step, TooSmall, image_value};
-use crate::service::ShownImage;
+use crate::service::{ServiceError, ShownImage};
 use crate::thumbnail::scaled;
 
 /// The kinds of items in lists, the first to go at the end.
@@ -68,13 +72,13 @@ impl Weighing {
         board: &Arc<Board>,
         texts: &Texts<'_>,
         max_tokens: u64,
-    ) -> Result<Self, TooSmall> {
+    ) -> Result<Self, Problem> {
         let line = |left_out: &LeftOut| texts.cost(texts.left_out(left_out).as_bytes());
-        let mut scales = Scales::of(plan, board, texts);
+        let mut scales = Scales::of(plan, board, texts).await?;
         let mut fitting = Fitting::new(scales.rest, scales.all, line(&scales.all), max_tokens);
         let mut kept = Vec::new();
-        scales.keep(&mut fitting, &mut kept).await;
-        let cut = fitting.fit(line)?;
+        scales.keep(&mut fitting, &mut kept).await?;
+        let cut = fitting.fit(line).map_err(too_small)?;
         kept.truncate(cut.kept);
         Ok(scales.left(cut, kept))
     }
@@ -106,40 +110,46 @@ impl Weighing {
                         self.shots.contains(&index)
                     });
                 }
-                Planned::State => {}
+                Planned::State(_) => {}
             }
         }
     }
 }
 
 impl<'a> Scales<'a> {
-    fn of(plan: &Plan, board: &Arc<Board>, texts: &'a Texts<'a>) -> Self {
+    async fn of(
+        plan: &Plan,
+        board: &Arc<Board>,
+        texts: &'a Texts<'a>,
+    ) -> Result<Self, ServiceError> {
         let rest = texts.cost(texts.opening().as_bytes());
-        let mut scales = Self { rest, ..Self::default() };
+        let (mut scales, mut turns) = (Self { rest, ..Self::default() }, Turns::default());
         for (part, planned) in plan.parts.iter().enumerate() {
             match planned {
-                Planned::List(log, picked) => scales.list(part, log, picked, board, texts),
-                Planned::Screenshots(shots) => scales.screenshots(shots, texts),
-                Planned::State => scales.rest += texts.cost(texts.state_writer()(board).as_bytes()),
+                Planned::List(log, picked) => {
+                    scales.list(part, log, picked, board, texts).await?;
+                }
+                Planned::Screenshots(shots) => scales.screenshots(shots, texts).await?,
+                Planned::State(text) => scales.rest += cost(text, texts, &mut turns).await?,
             }
         }
         // Stable: of one time, as they are shown.
         scales.images.sort_by_key(|image| image.at);
         scales.shots.sort_by_key(|shot| shot.at);
-        scales
+        Ok(scales)
     }
 
-    fn list(
+    async fn list(
         &mut self,
         part: usize,
         name: &LogName,
         picked: &Picked,
         board: &Arc<Board>,
         texts: &'a Texts<'a>,
-    ) {
+    ) -> Result<(), ServiceError> {
         self.rest += texts.cost(texts.list_begin(name).as_bytes());
         self.rest += texts.cost(texts.list_end().as_bytes());
-        let Some(log) = board.log(name) else { return };
+        let Some(log) = board.log(name) else { return Ok(()) };
         let kind = match name {
             LogName::Questions => Kind::Question,
             LogName::Requests => Kind::Request,
@@ -147,20 +157,23 @@ impl<'a> Scales<'a> {
             LogName::Memory(_) => Kind::MemoryStep,
             LogName::Screenshots => Kind::Screenshot,
         };
-        let newest = Newest::of(board, log, name, picked, texts);
-        self.rest += newest.cost_of_stay(log);
+        let mut newest = Newest::of(board, log, name, picked, texts);
+        self.rest += newest.cost_of_stay(log).await?;
         self.all = self.all.and(kind, newest.count() as u64);
         self.lists.push(List { part, kind, newest });
+        Ok(())
     }
 
-    fn screenshots(&mut self, shots: &[Shot], texts: &Texts<'_>) {
+    async fn screenshots(&mut self, shots: &[Shot], texts: &Texts<'_>) -> Result<(), ServiceError> {
+        let mut turns = Turns::default();
         self.rest += texts.cost(texts.screenshots_begin().as_bytes());
         self.all = self.all.and(Kind::Screenshot, shots.len() as u64);
         for (index, shot) in shots.iter().enumerate() {
             let at = shot.entry.at;
-            let metadata =
-                texts.cost(&shot.metadata) + texts.cost(texts.screenshot_end().as_bytes());
+            let metadata = cost(&shot.metadata, texts, &mut turns).await?
+                + texts.cost(texts.screenshot_end().as_bytes());
             let shown = texts.image_cost(shot);
+            turns.examined(&shot.entry).await;
             let mut saves = metadata + shown;
             let instead = texts.cost(texts.instead(&shot.entry).as_bytes());
             // A line that takes as much as a small image is no gain.
@@ -173,21 +186,26 @@ impl<'a> Scales<'a> {
             let step = Step { kind: Kind::Screenshot, saves, instead: Cost::default(), again };
             self.shots.push(ShotStep { at, index, step });
         }
+        Ok(())
     }
 
     /// Keeps what there is room for, the last to go first.
-    async fn keep(&mut self, fitting: &mut Fitting, kept: &mut Vec<Place>) {
+    async fn keep(
+        &mut self,
+        fitting: &mut Fitting,
+        kept: &mut Vec<Place>,
+    ) -> Result<(), ServiceError> {
         for shot in self.shots.iter().rev() {
             if !fitting.keep(shot.step) {
-                return;
+                return Ok(());
             }
             kept.push(Place::Shot(shot.index));
         }
         for kind in LISTED {
-            while let Some((list, item)) = self.newest(kind).await {
+            while let Some((list, item)) = self.newest(kind).await? {
                 let (saves, instead) = (item.cost, Cost::default());
                 if !fitting.keep(Step { kind, saves, instead, again: false }) {
-                    return;
+                    return Ok(());
                 }
                 list.newest.pass();
                 kept.push(Place::Item(list.part, item.index));
@@ -195,24 +213,25 @@ impl<'a> Scales<'a> {
         }
         for image in self.images.iter().rev() {
             if !fitting.keep(image.step) {
-                return;
+                return Ok(());
             }
             kept.push(Place::Image(image.index));
         }
+        Ok(())
     }
 
     /// The newest item of a kind that was not passed, and its list.
-    async fn newest(&mut self, kind: Kind) -> Option<(&mut List<'a>, Item)> {
+    async fn newest(&mut self, kind: Kind) -> Result<Option<(&mut List<'a>, Item)>, ServiceError> {
         let mut newest: Option<(usize, Item)> = None;
         for (place, list) in self.lists.iter_mut().enumerate().filter(|(_, l)| l.kind == kind) {
-            if let Some(item) = list.newest.peek().await
+            if let Some(item) = list.newest.peek().await?
                 && newest.is_none_or(|(_, last)| last.at <= item.at)
             {
                 newest = Some((place, item));
             }
         }
-        let (place, item) = newest?;
-        self.lists.get_mut(place).map(|list| (list, item))
+        let Some((place, item)) = newest else { return Ok(None) };
+        Ok(self.lists.get_mut(place).map(|list| (list, item)))
     }
 
     /// What is left with these.
@@ -230,6 +249,16 @@ impl<'a> Scales<'a> {
         }
         Weighing { cut, lists, shots, without_image }
     }
+}
+
+fn too_small(error: TooSmall) -> Problem {
+    Problem::new(Code::BudgetTooSmall, error.to_string())
+}
+
+/// What a text costs, which may be long.
+async fn cost(text: &Bytes, texts: &Texts<'_>, turns: &mut Turns) -> Result<Cost, ServiceError> {
+    let (items, text) = (texts.items(), text.clone());
+    turns.make(text.len() as u64, move || items.cost(&text)).await
 }
 
 impl Shot {
@@ -266,26 +295,6 @@ impl Texts<'_> {
                 self.estimator.image(size)
             }
         }
-    }
-
-    /// What the items of a run cost, in their order.
-    pub(super) fn costs(&self, run: &Run, keys: &TextKeys, keeps: bool) -> Vec<Cost> {
-        let Some(text) = self.kept(run, keys, keeps) else { return self.costs_of_made(run, keys) };
-        let scale = self.estimator.scale();
-        let weights =
-            run.weights(&self.kind(keys), scale, &text, |text| self.cost(text).quarters());
-        weights.each().map(Cost::of_quarters).collect()
-    }
-
-    /// The same of texts that are not kept.
-    fn costs_of_made(&self, run: &Run, keys: &TextKeys) -> Vec<Cost> {
-        let (mut item, mut text) = (self.item_writer(), String::new());
-        let cost = |entry: &Arc<Entry>| {
-            text.clear();
-            item(entry, keys, &mut text);
-            self.cost(text.as_bytes())
-        };
-        run.entries().map(cost).collect()
     }
 
     /// What stands in the place of an image: its address, or a text like any other.

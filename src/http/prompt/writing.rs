@@ -8,8 +8,8 @@ use super::picked::Picked;
 use super::plan::{Plan, Planned, Shot, Shows};
 use super::texts::Texts;
 use crate::board::{Board, Image, Log, LogName};
-use crate::http::body::work;
 use crate::http::segments::Segments;
+use crate::http::turns::Turns;
 use crate::prompt::{IMAGE_URL_BEGIN, IMAGE_URL_END, Source, Syntax, image_value};
 use crate::service::{ServiceError, ShownImage};
 
@@ -27,6 +27,7 @@ pub(super) struct Writing<'a> {
     /// Which part is marked: up to it, a prompt of the same board stays the same while steps, screenshots and
     /// the state change.
     marked: Option<usize>,
+    turns: Turns,
 }
 
 impl<'a> Writing<'a> {
@@ -37,16 +38,17 @@ impl<'a> Writing<'a> {
         texts: &'a Texts<'a>,
     ) -> Result<Segments, ServiceError> {
         let marked = texts.marks().then(|| stable_parts(plan).saturating_sub(1));
-        let mut writing = Self { board, texts, out: Segments::default(), parts: 0, marked };
+        let turns = Turns::default();
+        let mut writing = Self { board, texts, out: Segments::default(), parts: 0, marked, turns };
         if texts.syntax.is_some() {
             writing.out.push_str("[");
         }
         writing.text(&texts.opening());
         for part in &plan.parts {
             match part {
-                Planned::List(log, picked) => writing.list(log, picked).await,
+                Planned::List(log, picked) => writing.list(log, picked).await?,
                 Planned::Screenshots(shots) => writing.screenshots(shots).await,
-                Planned::State => writing.state().await?,
+                Planned::State(text) => writing.state(text),
             }
         }
         if let Some(budgeted) = plan.budgeted.as_ref().filter(|cut| cut.left_out.total() > 0) {
@@ -85,7 +87,7 @@ impl<'a> Writing<'a> {
         self.text_end();
     }
 
-    async fn list(&mut self, name: &LogName, picked: &Picked) {
+    async fn list(&mut self, name: &LogName, picked: &Picked) -> Result<(), ServiceError> {
         self.text_begin();
         self.out.push_str(&self.texts.list_begin(name));
         if let Some(log) = self.board.log(name) {
@@ -98,38 +100,38 @@ impl<'a> Writing<'a> {
                         self.text_end();
                         self.text_begin();
                     }
-                    self.items(log, name, block, &mut comma).await;
+                    self.items(log, name, block, &mut comma).await?;
                 }
             } else {
-                self.items(log, name, picked, &mut comma).await;
+                self.items(log, name, picked, &mut comma).await?;
             }
         }
         self.out.push_str(self.texts.list_end());
         self.text_end();
+        Ok(())
     }
 
-    async fn items(&mut self, log: &Log, name: &LogName, picked: &Picked, comma: &mut usize) {
-        let (keys, keeps) = self.texts.wishes.keys_of(name);
+    async fn items(
+        &mut self,
+        log: &Log,
+        name: &LogName,
+        picked: &Picked,
+        comma: &mut usize,
+    ) -> Result<(), ServiceError> {
+        let ((keys, keeps), items) = (self.texts.wishes.keys_of(name), self.texts.items());
         for run in picked.runs(log) {
             let skipped = std::mem::take(comma);
-            let is_new = !run.has_text(&self.texts.kind(&keys));
-            if let Some(items) = self.texts.kept(&run, &keys, keeps) {
-                let mut pieces = items.whole();
+            if keeps {
+                let text = items.kept(&run, &keys, &mut self.turns).await?;
+                let mut pieces = text.whole();
                 let first = pieces.next().map(|first| first.slice(skipped..));
                 first.into_iter().chain(pieces).for_each(|piece| self.out.push_bytes(piece));
-                if is_new {
-                    // Making one takes a while.
-                    tokio::task::yield_now().await;
-                }
             } else {
-                let (mut item, keys) = (self.texts.item_writer(), keys.clone());
-                self.out.push_made(move || {
-                    let mut made = String::new();
-                    run.entries().for_each(|entry| item(entry, &keys, &mut made));
-                    made.split_off(skipped)
-                });
+                let (bytes, make) = items.unkept(run, keys.clone());
+                self.out.push_made(bytes, move || make().split_off(skipped));
             }
         }
+        Ok(())
     }
 
     async fn screenshots(&mut self, shots: &[Shot]) {
@@ -143,6 +145,7 @@ impl<'a> Writing<'a> {
             self.text_end();
             self.image(shot);
             self.out.push_str(self.texts.screenshot_end());
+            self.turns.examined(&shot.entry).await;
         }
     }
 
@@ -199,16 +202,10 @@ impl<'a> Writing<'a> {
         self.out.push_str(end.unwrap_or(self.texts.image_end()));
     }
 
-    /// The state; made where it may block, if it is large.
-    async fn state(&mut self) -> Result<(), ServiceError> {
-        let (board, make) = (Arc::clone(self.board), self.texts.state_writer());
-        let bytes = usize::try_from(board.state().bytes()).unwrap_or(usize::MAX);
-        let text = work(bytes, move || Ok(make(&board))).await;
-        let text = text.map_err(|_| ServiceError::Fault)?;
+    fn state(&mut self, text: &Bytes) {
         self.text_begin();
-        self.out.push_bytes(Bytes::from(text));
+        self.out.push_bytes(text.clone());
         self.text_end();
-        Ok(())
     }
 }
 
@@ -222,7 +219,7 @@ fn stable_parts(plan: &Plan) -> usize {
                 return parts + picked.len() / BLOCK_ITEMS;
             }
             Planned::List(..) => parts += 1,
-            Planned::Screenshots(_) | Planned::State => return parts,
+            Planned::Screenshots(_) | Planned::State(_) => return parts,
         }
     }
     parts

@@ -1,0 +1,130 @@
+//! The texts of items in one format, and what each costs: made once where they are kept, and where it may block if
+//! they are long.
+
+use std::sync::Arc;
+
+use crate::board::{Entry, Run, RunText, TextForm, TextKeys, TextKind};
+use crate::http::turns::Turns;
+use crate::prompt::python::Literal;
+use crate::prompt::{
+    self, Cost, Estimator, Syntax, list_items, markdown, markdown_items, metadata,
+};
+use crate::service::ServiceError;
+
+/// How many bytes could be looked through while one is written or weighed.
+const WRITTEN: u64 = 4;
+
+/// How the items of a prompt are written and weighed.
+#[derive(Clone, Copy)]
+pub(super) struct Items {
+    /// Nothing for Markdown.
+    pub(super) syntax: Option<Syntax>,
+    pub(super) estimator: Estimator,
+}
+
+impl Items {
+    /// What it costs to show a text.
+    pub(super) fn cost(self, text: &[u8]) -> Cost {
+        match self.syntax {
+            Some(_) => self.estimator.literal(text),
+            None => self.estimator.text(&String::from_utf8_lossy(text)),
+        }
+    }
+
+    /// In which form texts are kept.
+    pub(super) const fn form(self) -> TextForm {
+        if self.syntax.is_some() { TextForm::Literals } else { TextForm::Markdown }
+    }
+
+    /// The text of a run, which is kept with it.
+    pub(super) async fn kept(
+        self,
+        run: &Run,
+        keys: &TextKeys,
+        turns: &mut Turns,
+    ) -> Result<RunText, ServiceError> {
+        let bytes = if run.has_text(&self.kind(keys)) { 0 } else { run.bytes() };
+        let (run, keys) = (run.clone(), keys.clone());
+        turns.make(WRITTEN * bytes, move || self.text(&run, &keys)).await
+    }
+
+    /// The metadata of a run of screenshots, which are kept with it.
+    pub(super) async fn metadata(
+        self,
+        run: &Run,
+        turns: &mut Turns,
+    ) -> Result<RunText, ServiceError> {
+        let (form, all) = (self.form(), run.clone());
+        let bytes = if run.has_text(&self.kind(&None)) { 0 } else { run.bytes() };
+        turns.make(WRITTEN * bytes, move || metadata(&all, form)).await
+    }
+
+    /// What makes the text of a run that is kept nowhere, and of how many bytes.
+    pub(super) fn unkept(self, run: Run, keys: TextKeys) -> (u64, impl FnOnce() -> String + Send) {
+        let bytes = WRITTEN * run.bytes();
+        let make = move || {
+            let (mut item, mut made) = (self.writer(), String::new());
+            run.entries().for_each(|entry| item(entry, &keys, &mut made));
+            made
+        };
+        (bytes, make)
+    }
+
+    /// What the items of a run cost, in their order.
+    pub(super) async fn costs(
+        self,
+        run: &Run,
+        keys: &TextKeys,
+        keeps: bool,
+        turns: &mut Turns,
+    ) -> Result<Vec<Cost>, ServiceError> {
+        let is_weighed = keeps && run.has_weights(&self.kind(keys), self.estimator.scale());
+        let bytes = if is_weighed { 0 } else { run.bytes() };
+        let (run, keys) = (run.clone(), keys.clone());
+        let weigh = move || if keeps { self.weights(&run, &keys) } else { self.weigh(&run, &keys) };
+        turns.make(WRITTEN * bytes, weigh).await
+    }
+
+    /// What writes entries in the list of their log, one after the other.
+    fn writer(self) -> impl FnMut(&Entry, &TextKeys, &mut String) {
+        let (is_json, mut literal) = (self.syntax.is_some(), Literal::default());
+        move |entry, keys, out| {
+            if is_json {
+                prompt::list_item(&entry.item, keys, &mut literal, out);
+            } else {
+                markdown::item(entry.item.text(), keys, out);
+            }
+        }
+    }
+
+    /// What is kept that shows these members.
+    fn kind(self, keys: &TextKeys) -> TextKind {
+        TextKind { form: self.form(), keys: keys.clone() }
+    }
+
+    fn text(self, run: &Run, keys: &TextKeys) -> RunText {
+        match self.form() {
+            TextForm::Literals => list_items(run, keys),
+            TextForm::Markdown => markdown_items(run, keys),
+        }
+    }
+
+    /// What the items cost, which is kept with their run.
+    fn weights(self, run: &Run, keys: &TextKeys) -> Vec<Cost> {
+        let (text, scale) = (self.text(run, keys), self.estimator.scale());
+        let weights =
+            run.weights(&self.kind(keys), scale, &text, |text| self.cost(text).quarters());
+        weights.each().map(Cost::of_quarters).collect()
+    }
+
+    /// The same of texts that are not kept.
+    fn weigh(self, run: &Run, keys: &TextKeys) -> Vec<Cost> {
+        let (mut item, mut text) = (self.writer(), String::new());
+        let cost = |entry: &Arc<Entry>| {
+            text.clear();
+            item(entry, keys, &mut text);
+            self.cost(text.as_bytes())
+        };
+        run.entries().map(cost).collect()
+    }
+}
