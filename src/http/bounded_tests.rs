@@ -19,7 +19,7 @@ use tempfile::TempDir;
 use super::page::LogQuery;
 use super::params::Params;
 use super::segments::Segments;
-use super::stream::Pieces;
+use super::stream::{self, Pieces};
 use super::turns::{TURN_BYTES_MAX, Turns};
 use crate::board::{
     Board, Command, Condition, Image, Item, LogName, Policy, Screenshot, SessionName, Terms, Write,
@@ -169,4 +169,18 @@ async fn what_is_long_is_made_on_another_thread_and_what_is_short_in_turns() {
     assert_eq!(bounded_body(body, TURN_BYTES_MAX + 1).await.len(), 2 * TURN_BYTES_MAX + 1);
     let is_here: Vec<_> = threads.lock().iter().map(|thread| *thread == here).collect();
     assert_eq!(is_here, [false, true]);
+}
+
+#[tokio::test]
+async fn an_archive_comes_in_pieces_whatever_its_lines() {
+    let world = World::new();
+    world.screenshot(vec![7; 1 << 20]).await;
+    let long = Item::from_json(&format!("{{\"text\":\"{}\"}}", "é中".repeat(100_000))).unwrap();
+    let board = world.append(LogName::Requests, long, Vec::new()).await;
+    let export = world.service.export(board).await.unwrap();
+    let body = stream::body(export).await.unwrap();
+    // The head is made whole before the first byte is sent.
+    let archive = bounded_body(body, PIECE_BYTES_MAX + TURN_BYTES_MAX).await;
+    let lines = archive.split(|byte| *byte == b'\n').map(<[u8]>::len).collect::<Vec<_>>();
+    assert!(lines.iter().any(|line| *line > 1 << 20) && lines.last() == Some(&0), "{lines:?}");
 }

@@ -15,6 +15,7 @@ pub(super) async fn out(service: &Service, session: &str) -> String {
     let mut export = service.export(board(service, session)).await.unwrap();
     let mut archive = String::new();
     while let Some(lines) = export.next().await.unwrap() {
+        assert!(lines.len() <= 64 << 10, "a piece of {} bytes", lines.len());
         archive.push_str(&lines);
     }
     archive

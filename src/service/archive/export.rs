@@ -28,7 +28,7 @@ const SILENCE_MAX: Duration = Duration::from_secs(60);
 /// How long the writer may take to publish a base that is in force already.
 const PUBLISHED_WITHIN: Duration = Duration::from_secs(2);
 
-/// From this length on lines are handed on.
+/// How much is handed on at once.
 const PIECE_BYTES: usize = 64 << 10;
 
 /// What is read at once of the commits.
@@ -52,7 +52,7 @@ enum Piece {
 }
 
 impl Export {
-    /// The next lines; `None` after the last.
+    /// The next piece, which may end within a line; `None` after the last.
     ///
     /// # Errors
     ///
@@ -177,13 +177,19 @@ struct Out {
 }
 
 impl Out {
-    fn line(&mut self, line: String) -> Result<(), Stop> {
-        if self.lines.is_empty() {
-            self.lines = line;
-        } else {
-            self.lines.push_str(&line);
+    /// Hands on a line, which may be much longer than a piece: an image is one.
+    fn line(&mut self, line: &str) -> Result<(), Stop> {
+        let mut rest = line;
+        loop {
+            let room = PIECE_BYTES.saturating_sub(self.lines.len());
+            let (now, later) = rest.split_at(rest.floor_char_boundary(room));
+            self.lines.push_str(now);
+            if later.is_empty() {
+                return Ok(());
+            }
+            self.flush()?;
+            rest = later;
         }
-        if self.lines.len() < PIECE_BYTES { Ok(()) } else { self.flush() }
     }
 
     fn flush(&mut self) -> Result<(), Stop> {
@@ -212,15 +218,15 @@ struct Source<'a> {
 fn write(source: &Source<'_>, out: &mut Out) -> Result<(), Stop> {
     let (oldest, revision, head) = (source.board.oldest(), source.last_of_its_own()?, source.head);
     let header = Header { oldest, revision };
-    out.line(if head.is_some() { cut_header_line(header) } else { header_line(header) })?;
+    out.line(&if head.is_some() { cut_header_line(header) } else { header_line(header) })?;
     let mut counts = Counts::default();
     for (sha256, _) in source.board.images() {
-        out.line(image_line(*sha256, &source.store.blob(source.board.id(), *sha256)?))?;
+        out.line(&image_line(*sha256, &source.store.blob(source.board.id(), *sha256)?))?;
         counts.images += 1;
     }
     counts.parts = source.write_base(out)?;
     counts.commits = source.write_commits(revision, out)?;
-    out.line(head.map_or_else(|| end_line(counts), |head| cut_end_line(counts, head)))?;
+    out.line(&head.map_or_else(|| end_line(counts), |head| cut_end_line(counts, head)))?;
     out.flush()
 }
 
@@ -261,7 +267,7 @@ impl Source<'_> {
         let (mut parts, mut stopped) = (0, None);
         self.pin.read_base(&mut |frame| {
             let written = body(session, base, frame).map_err(Stop::from);
-            match written.and_then(|part| out.line(part_line(base, part))) {
+            match written.and_then(|part| out.line(&part_line(base, part))) {
                 Ok(()) => {
                     parts += 1;
                     ControlFlow::Continue(())
@@ -283,7 +289,7 @@ impl Source<'_> {
             let wanted = page.into_iter().take_while(|(revision, _)| *revision <= last);
             let before = at;
             for (revision, frame) in wanted {
-                out.line(commit_line(revision, body(self.board.id(), revision, &frame)?))?;
+                out.line(&commit_line(revision, body(self.board.id(), revision, &frame)?))?;
                 at = revision;
                 count += 1;
             }
