@@ -126,13 +126,15 @@ impl LogQuery {
         let log = board.log(&name);
         let count = log.map_or(0, Log::len);
         let walk = self.selection.walk(&board, &name);
-        let filter = self.selection.filter;
+        let (filter, mut older) = (self.selection.filter, false);
         let (entries, filter, examined): (Entries, _, _) = match self.latest {
             Some(latest) => {
-                let entries = newest(&board, &name, &filter, latest).await;
+                let examinable = Examinable::of(self.lines, &filter);
+                let (entries, end) = newest(&board, &name, &filter, latest, examinable).await;
+                older = end.is_some();
                 // The newest entry was examined, whether it matched or not.
                 let last = log.and_then(|log| log.iter().next_back()).map(|entry| entry.seq);
-                (Box::new(entries.into_iter()), Filter::default(), last)
+                (Box::new(entries.into_iter()), Filter::default(), end.or(last))
             }
             None => (Box::new(walk), filter, None),
         };
@@ -157,6 +159,7 @@ impl LogQuery {
             examinable,
             next: examined.unwrap_or(next),
             moves_next: self.latest.is_none(),
+            older,
             count,
             lines: self.lines,
             written: 0,
@@ -197,29 +200,33 @@ pub(super) fn exact_steps(steps: &[String]) -> Result<Vec<Exact>, Problem> {
     numbers.ok_or_else(|| invalid("steps", "is a JSON number, or several separated by commas"))
 }
 
-/// The last entries that match, oldest first.
+/// The last entries that match, oldest first, and the last one examined, where more were left.
 async fn newest(
     board: &Arc<Board>,
     name: &LogName,
     filter: &Filter,
     count: usize,
-) -> Vec<Arc<Entry>> {
+    mut examinable: Examinable,
+) -> (Vec<Arc<Entry>>, Option<Seq>) {
     let filter_of = filter.clone();
     let backwards =
         Selection { order: Order::Descending, filter: filter_of, ..Selection::default() };
-    let mut found = Vec::new();
-    let mut turns = Turns::default();
-    for entry in backwards.walk(board, name) {
+    let (mut found, mut last) = (Vec::new(), None);
+    let (mut walk, mut turns) = (backwards.walk(board, name), Turns::default());
+    let mut is_spent = false;
+    while found.len() < count && !is_spent {
+        let Some(entry) = walk.next() else { break };
+        last = Some(entry.seq);
+        examinable.take(&entry);
         turns.examined(&entry).await;
         if filter.matches(name, &entry) {
             found.push(entry);
         }
-        if found.len() == count {
-            break;
-        }
+        is_spent = examinable.is_spent();
     }
     found.reverse();
-    found
+    let is_cut = is_spent && found.len() < count && !walk.is_over();
+    (found, last.filter(|_| is_cut))
 }
 
 /// How much may still be examined.
@@ -262,6 +269,8 @@ pub(super) struct LogPieces {
     examinable: Examinable,
     next: Seq,
     moves_next: bool,
+    /// Whether older entries are left to examine.
+    older: bool,
     count: usize,
     revision: Revision,
     lines: bool,
@@ -334,7 +343,7 @@ impl LogPieces {
     }
 
     fn write_end(&mut self, out: &mut String) {
-        let more = self.entries.peek().is_some();
+        let more = self.older || self.entries.peek().is_some();
         let Self { next, count, revision, .. } = self;
         push(
             out,

@@ -153,3 +153,25 @@ async fn keys_show_only_these_members_in_the_items_own_order() {
         }
     }
 }
+
+#[tokio::test]
+async fn the_latest_that_match_are_looked_for_as_far_as_a_page_goes() {
+    let server = Server::start();
+    let board = server.board("s");
+    let mut items = vec![json!({"text": "needle"})];
+    items.resize(10_001, json!({"text": "hay"}));
+    board.post("requests", &json!(items).to_string()).await.is(201);
+    let page = board.get("requests?contains=needle&latest=1").await;
+    let page = page.is(200).json();
+    assert_eq!(
+        (&page["entries"], &page["more"], &page["next"]),
+        (&json!([]), &json!(true), &json!(2))
+    );
+    let older = board.get("requests?contains=needle&order=desc&before=2").await;
+    assert_eq!((older.is(200).seqs(), &older.json()["more"]), (vec![1], &json!(false)));
+    let found = board.get("requests?contains=hay&latest=2").await;
+    assert_eq!(found.is(200).seqs(), [10_000, 10_001]);
+    assert_eq!((&found.json()["more"], &found.json()["next"]), (&json!(false), &json!(10_001)));
+    // Lines have no place to go on at, so there they are looked for everywhere.
+    assert_eq!(board.lines("requests?contains=needle&latest=1").await.len(), 1);
+}

@@ -169,7 +169,8 @@ params! {
         query("limit", "How many at most; 100 unless said otherwise, and all of them as lines", unsigned(1, 1000)),
         query("order", "From the oldest, which is the default, or from the newest", schema_ref("OrderName")),
         query("latest", "The last N after filtering, ascending; not with `after`, `before`, `limit`, \
-            `order`", unsigned(1, 1000)),
+            `order`. Where a page may examine no more before it has N, `more` is true: go on with \
+            `order=desc` and `before` = `next`", unsigned(1, 1000)),
         list("steps", "Items whose `step` is one of these JSON numbers, by value (2 is 2.0)",
             pattern(NUMBER), Some(LIST_MAX)),
         query("status", "Items with this `status`, or with one of `results` that has it", text()),
