@@ -6,6 +6,7 @@ use tempfile::TempDir;
 
 use crate::board::*;
 use crate::service::clock_tests::*;
+use crate::service::cramped_tests::Cramped;
 use crate::service::service_tests::*;
 use crate::service::*;
 use crate::store::Store;
@@ -15,7 +16,6 @@ pub(super) async fn out(service: &Service, session: &str) -> String {
     let mut export = service.export(board(service, session)).await.unwrap();
     let mut archive = String::new();
     while let Some(lines) = export.next().await.unwrap() {
-        assert!(lines.len() <= 64 << 10, "a piece of {} bytes", lines.len());
         archive.push_str(&lines);
     }
     archive
@@ -338,7 +338,8 @@ async fn an_archive_is_whole_though_its_base_is_replaced_between_any_two_pieces(
 #[tokio::test(flavor = "multi_thread")]
 async fn an_import_that_stops_leaves_nothing_and_lets_the_next_one_in() {
     let dir = TempDir::new().unwrap();
-    let store: Arc<dyn Store> = Arc::new(open(dir.path()));
+    // Commits that are settled meanwhile would be missing where they are counted.
+    let store: Arc<dyn Store> = Arc::new(Cramped::unsettled(dir.path()));
     let service = Service::start(Arc::clone(&store), POLICY, Clock::system()).unwrap();
     rich(&service, "s").await;
     let archive = out(&service, "s").await;

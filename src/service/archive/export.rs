@@ -101,7 +101,6 @@ impl Service {
         let (pieces, received) = mpsc::channel(1);
         let (store, runtime) = (Arc::clone(&self.inner.store), Handle::current());
         tokio::task::spawn_blocking(move || {
-            let _held = held;
             let mut out = Out { runtime, pieces, lines: String::new() };
             let source = Source { store: &*store, pin: &pin, board: &now, head };
             let last = match write(&source, &mut out) {
@@ -109,6 +108,8 @@ impl Service {
                 Err(Stop::Gone) => return,
                 Err(Stop::Failed(error)) => Piece::Broken(error),
             };
+            // Whoever deletes the session after the last piece finds nothing held any more.
+            drop((pin, held));
             // Nobody may be there to hear it.
             out.hand(last).ok();
         });
