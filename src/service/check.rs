@@ -9,8 +9,8 @@ use super::found::{is_of_history, name_of, summary};
 use super::load::{Damage, DamageCause, Loading};
 use super::replay::Whole;
 use crate::board::stored::BaseReader;
-use crate::board::{Board, Digest, Revision, SessionId, Summary};
-use crate::store::{IsOver, Record, Store, StoreError, Stored, SummaryRow};
+use crate::board::{Board, Digest, Revision, SessionId, SessionName, Summary};
+use crate::store::{IsOver, NameRow, Record, Store, StoreError, Stored, StoredSession, SummaryRow};
 
 /// How many times more a store is checked that changes meanwhile.
 const CHECKS_AGAIN_MAX: usize = 4;
@@ -83,6 +83,9 @@ pub(super) fn check_changing(store: &dyn Store, is_over: &IsOver) -> Result<Soun
 /// The same as [`check`], given up with [`StoreError::Closed`] once it is over.
 pub(super) fn check_unless(store: &dyn Store, is_over: &IsOver) -> Result<Soundness, StoreError> {
     let mut checked = Checked { caches: caches(store)?, ..Checked::default() };
+    for stored in store.sessions().iter().filter(|stored| stored.is_damaged) {
+        checked.set_aside(stored);
+    }
     store.replay(&mut |stored| {
         checked.take(&stored);
         if is_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -167,6 +170,15 @@ struct Checked {
 }
 
 impl Checked {
+    /// A session of which nothing tells where its history begins.
+    fn set_aside(&mut self, stored: &StoredSession) {
+        let StoredSession { session, head, .. } = *stored;
+        let mut loading = Loading::new(session, head);
+        self.damage.push(loading.damage(None, head, DamageCause::Beginning));
+        self.by_id.insert(session, self.sessions.len());
+        self.sessions.push(loading);
+    }
+
     fn take(&mut self, stored: &Stored<'_>) {
         let (session, revision, begins) = match stored {
             Stored::Base { session, revision, .. } => (*session, *revision, true),
@@ -233,19 +245,48 @@ impl Checked {
         }
     }
 
-    /// Names the sessions whose histories do not tell their names any more.
+    /// Finds summaries and names that cannot be read, and names the sessions whose histories do not tell their names
+    /// any more.
     fn find_names(&mut self, store: &dyn Store) -> Result<(), StoreError> {
-        if self.damage.iter().all(|damage| damage.name.is_some()) {
-            return Ok(());
+        let (mut names, mut faults) = (HashMap::new(), Vec::new());
+        for NameRow { session, name } in store.names()? {
+            match name {
+                Some(name) => drop(names.insert(session, name)),
+                None => faults.push((session, Revision::default(), DamageCause::Name)),
+            }
         }
-        let names: HashMap<_, _> = store.names()?.into_iter().collect();
-        for damage in self.damage.iter_mut().filter(|damage| damage.name.is_none()) {
-            damage.name = name_of(&names, damage.session).or_else(|| {
-                let summary = self.caches.get(&damage.session)?.summary.as_ref()?;
-                Some(summary.name.clone())
-            });
+        for (session, caches) in &mut self.caches {
+            let unreadable = std::mem::take(&mut caches.unreadable).into_iter();
+            faults.extend(unreadable.map(|(revision, cause)| (*session, revision, cause)));
         }
+        self.damage.extend(faults.into_iter().map(|(session, revision, cause)| Damage {
+            journal_id: None,
+            session,
+            name: None,
+            revision,
+            cause,
+        }));
+        let mut damage = std::mem::take(&mut self.damage);
+        for damage in damage.iter_mut().filter(|damage| damage.name.is_none()) {
+            damage.name = self.name_of(&names, damage.session);
+        }
+        self.damage = damage;
         Ok(())
+    }
+
+    /// A session's name. An identity that was damaged is nearly the session's.
+    fn name_of(
+        &self,
+        names: &HashMap<SessionId, Vec<u8>>,
+        session: SessionId,
+    ) -> Option<SessionName> {
+        let summarized = || Some(self.caches.get(&session)?.summary.as_ref()?.name.clone());
+        let own = self.sessions.iter().filter(|loading| loading.board.id().is_near(session));
+        let mut near = names.keys().filter(|other| other.is_near(session));
+        name_of(names, session)
+            .or_else(summarized)
+            .or_else(|| own.filter_map(|loading| loading.name.clone()).next())
+            .or_else(|| name_of(names, *near.next()?))
     }
 }
 

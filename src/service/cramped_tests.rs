@@ -16,8 +16,8 @@ use super::service_tests::POLICY;
 use super::*;
 use crate::board::{Digest, Revision, SessionId};
 use crate::store::{
-    BlobStore, Copied, FileBytes, Health, IsOver, Outcome, PageMax, Pin, Record, Run, SigningKey,
-    SqliteStore, StoreError, Stored, StoredBlob, StoredSession, SummaryRow, TokenRow,
+    BlobStore, Copied, FileBytes, Health, IsOver, NameRow, Outcome, PageMax, Pin, Record, Run,
+    SigningKey, SqliteStore, StoreError, Stored, StoredBlob, StoredSession, SummaryRow, TokenRow,
 };
 
 /// A store whose disk has no room for some sessions, until there is some.
@@ -246,12 +246,12 @@ impl Store for Cramped {
         self.store.discard(session)
     }
 
-    fn names(&self) -> Result<Vec<(SessionId, Vec<u8>)>, StoreError> {
+    fn names(&self) -> Result<Vec<NameRow>, StoreError> {
         self.store.names()
     }
 
-    fn forget(&self, session: SessionId) -> Result<(), StoreError> {
-        self.store.forget(session)
+    fn forget(&self, sessions: &[SessionId]) -> Result<(), StoreError> {
+        self.store.forget(sessions)
     }
 
     fn back_up(&self, to: &Path, is_over: &IsOver) -> Result<Copied, StoreError> {

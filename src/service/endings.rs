@@ -62,7 +62,7 @@ impl Endings {
         }
         for _ in 0..AT_ONCE_MAX {
             let done = if let Some(session) = self.over.last() {
-                store.forget(*session).map_err(ServiceError::from)
+                store.forget(&[*session]).map_err(ServiceError::from)
             } else if let Some(summary) = self.whole.last() {
                 end(store, summary)
             } else {

@@ -59,13 +59,17 @@ struct Finding<'a> {
     slots: HashMap<SessionId, Slot>,
     piece: Piece,
     damage: Vec<Damage>,
+    strays: Strays,
 }
 
+/// Identities that no session has, by the session whose rows bear them since they were damaged.
+pub(super) type Strays = HashMap<SessionId, Vec<SessionId>>;
+
+/// All sessions, what of them cannot be read, and what bears the identities of none.
+pub(super) type FoundAll = (Vec<Found>, Vec<Damage>, Strays);
+
 /// Finds all sessions, and what of them cannot be read.
-pub(super) fn find_all(
-    store: &dyn Store,
-    budget: usize,
-) -> Result<(Vec<Found>, Vec<Damage>), StoreError> {
+pub(super) fn find_all(store: &dyn Store, budget: usize) -> Result<FoundAll, StoreError> {
     let mut finding = Finding {
         store,
         boards_max: budget / BOARDS_PART,
@@ -74,16 +78,17 @@ pub(super) fn find_all(
         slots: HashMap::new(),
         piece: Piece::default(),
         damage: Vec::new(),
+        strays: HashMap::new(),
     };
     finding.begin()?;
     finding.read_unsettled()?;
     finding.read_the_others()?;
     finding.compare_heads();
     finding.find_names()?;
-    let Finding { slots, heads, damage, .. } = finding;
+    let Finding { slots, heads, damage, strays, .. } = finding;
     let head = |session: &SessionId| heads.get(session).copied().unwrap_or_default();
     let found = slots.into_iter().filter_map(|(session, slot)| found(slot, head(&session)));
-    Ok((found.collect(), damage))
+    Ok((found.collect(), damage, strays))
 }
 
 impl Finding<'_> {
@@ -96,13 +101,27 @@ impl Finding<'_> {
             self.heads.insert(session, head);
             self.slots.insert(session, Slot::Unread { name: None, settled });
         }
-        let store = self.store;
+        let (store, mut nobodys) = (self.store, Vec::new());
         store.summaries(&mut |row| {
-            if let Some(summary) = summary(row) {
-                self.know(summary, known.get(&row.session));
+            match summary(row) {
+                Some(summary) => self.know(summary, known.get(&row.session)),
+                None if !known.contains_key(&row.session) => nobodys.push(row.session),
+                None => {}
             }
             ControlFlow::Continue(())
-        })
+        })?;
+        if !nobodys.is_empty() && store.forget(&nobodys).is_err() {
+            tracing::debug!(
+                summaries = nobodys.len(),
+                "what belongs to no session was left behind"
+            );
+        }
+        for StoredSession { session, head, .. } in known.values().filter(|one| one.is_damaged) {
+            if let Some(slot) = self.slots.get_mut(session).filter(|slot| !slot.is_damaged()) {
+                self.damage.push(slot.spoil(*session, *head, DamageCause::Beginning));
+            }
+        }
+        Ok(())
     }
 
     /// Notes what a summary tells of. It is stored after the commits that it tells of, so it is not ahead of them
@@ -130,14 +149,53 @@ impl Finding<'_> {
         if self.damage.iter().all(|damage| damage.name.is_some()) {
             return Ok(());
         }
-        let names: HashMap<_, _> = self.store.names()?.into_iter().collect();
+        let names = names(self.store)?;
         for damage in self.damage.iter_mut().filter(|damage| damage.name.is_none()) {
             damage.name = name_of(&names, damage.session);
             if let Some(Slot::Open { loading, .. }) = self.slots.get_mut(&damage.session) {
                 loading.name = damage.name.clone();
             }
         }
+        self.find_strays(&names);
         Ok(())
+    }
+
+    /// Sets the sessions aside of which something bears another identity, by which nobody would miss it: it may be
+    /// their last commit.
+    fn find_strays(&mut self, names: &HashMap<SessionId, Vec<u8>>) {
+        let nameless = self.damage.iter().filter(|damage| damage.name.is_none());
+        let nameless: HashMap<_, _> =
+            nameless.map(|damage| (damage.session, damage.revision)).collect();
+        for (identity, revision) in nameless {
+            let Some((owner, name)) = self.owner_of(identity, names) else { continue };
+            self.strays.entry(owner).or_default().push(identity);
+            let head = self.heads.entry(owner).or_default();
+            *head = revision.max(*head);
+            let unread = || Slot::Unread { name: Some(name.clone()), settled: Revision(0) };
+            let slot = self.slots.entry(owner).or_insert_with(unread);
+            if !slot.is_damaged() {
+                let damage = slot.spoil(owner, revision, DamageCause::Stray { identity });
+                self.damage.push(damage);
+            }
+            for damage in self.damage.iter_mut().filter(|damage| damage.session == identity) {
+                damage.name = Some(name.clone());
+            }
+        }
+    }
+
+    /// The session that has nearly this identity, with its name.
+    fn owner_of(
+        &self,
+        identity: SessionId,
+        names: &HashMap<SessionId, Vec<u8>>,
+    ) -> Option<(SessionId, SessionName)> {
+        let is_near = |session: &SessionId| *session != identity && session.is_near(identity);
+        let mut slots = self.slots.iter().filter(|(session, _)| is_near(session));
+        let named = slots.find_map(|(session, slot)| Some((*session, slot.name()?.clone())));
+        named.or_else(|| {
+            let mut near = names.keys().filter(|session| is_near(session));
+            near.find_map(|session| Some((*session, name_of(names, *session)?)))
+        })
     }
 
     /// Reads what is not settled; what a summary tells of already is passed over.
@@ -256,6 +314,12 @@ fn slot_of(summary: Summary, stored: &StoredSession, base: Option<Revision>) -> 
 /// Whether a summary was made since the history was cut last. One that is no more is not told from where.
 pub(super) fn is_of_history(summary: &Summary, base: Option<Revision>) -> bool {
     summary.life.is_none() || base.is_none_or(|base| base == summary.extent.oldest)
+}
+
+/// The names that are kept beside the sessions' histories, as far as they can be read.
+pub(super) fn names(store: &dyn Store) -> Result<HashMap<SessionId, Vec<u8>>, StoreError> {
+    let rows = store.names()?.into_iter();
+    Ok(rows.filter_map(|row| Some((row.session, row.name?))).collect())
 }
 
 /// The name that is kept beside a session's history.

@@ -13,7 +13,11 @@ use crate::store::SummaryRow;
 
 /// All sessions by identity.
 #[derive(Debug, Default)]
-pub(super) struct Identities(Mutex<HashMap<SessionId, Known>>);
+pub(super) struct Identities {
+    known: Mutex<HashMap<SessionId, Known>>,
+    /// Those that no session has, since they are others' that were damaged.
+    strays: Mutex<HashMap<SessionId, Vec<SessionId>>>,
+}
 
 #[derive(Debug)]
 struct Known {
@@ -46,18 +50,18 @@ impl Identities {
     /// Adds a session, with the revision of its stored summary.
     pub(super) fn add(&self, id: SessionId, session: &Arc<Session>, stored: Revision) {
         let whose = Whose::Running(Arc::clone(session));
-        self.0.lock().insert(id, Known { whose, stored });
+        self.known.lock().insert(id, Known { whose, stored });
     }
 
     /// Adds one whose name has another session now.
     pub(super) fn add_former(&self, former: Arc<Summary>, stored: Revision) {
         let id = former.extent.session;
-        self.0.lock().insert(id, Known { whose: Whose::Former(former), stored });
+        self.known.lock().insert(id, Known { whose: Whose::Former(former), stored });
     }
 
     /// Notes that a name has this session now, and what is known of the one before it.
     pub(super) fn follow(&self, id: SessionId, session: &Arc<Session>, former: Arc<Summary>) {
-        let mut known = self.0.lock();
+        let mut known = self.known.lock();
         if let Some(before) = known.get_mut(&former.extent.session) {
             before.whose = Whose::Former(former);
         }
@@ -65,27 +69,35 @@ impl Identities {
         known.insert(id, Known { whose, stored: Revision::default() });
     }
 
-    /// The store is about to forget a session.
-    pub(super) fn remove(&self, id: SessionId) {
-        self.0.lock().remove(&id);
+    /// Notes which identities are damaged ones of which session.
+    pub(super) fn set_strays(&self, strays: HashMap<SessionId, Vec<SessionId>>) {
+        *self.strays.lock() = strays;
+    }
+
+    /// The store is about to forget a session: all identities that its rows bear.
+    pub(super) fn remove(&self, id: SessionId) -> Vec<SessionId> {
+        self.known.lock().remove(&id);
+        let mut all = self.strays.lock().remove(&id).unwrap_or_default();
+        all.push(id);
+        all
     }
 
     /// The stored summary of a session is no more what is known of it.
     pub(super) fn outdate(&self, id: SessionId) {
-        if let Some(known) = self.0.lock().get_mut(&id) {
+        if let Some(known) = self.known.lock().get_mut(&id) {
             known.stored = Revision::default();
         }
     }
 
     /// The summaries of these sessions, to be stored.
     pub(super) fn rows(&self, sessions: &[SessionId]) -> Vec<SummaryRow> {
-        let summary = |id: &SessionId| self.0.lock().get(id)?.whose.summary(*id);
+        let summary = |id: &SessionId| self.known.lock().get(id)?.whose.summary(*id);
         sessions.iter().filter_map(summary).filter_map(|summary| row(&summary)).collect()
     }
 
     /// Notes that these are stored. A former session is not needed after that.
     pub(super) fn note_stored(&self, rows: &[SummaryRow]) {
-        let mut known = self.0.lock();
+        let mut known = self.known.lock();
         for row in rows {
             let Some(found) = known.get_mut(&row.session) else { continue };
             match &found.whose {
@@ -100,7 +112,7 @@ impl Identities {
 
     /// The sessions whose stored summaries are of an earlier revision than they are.
     pub(super) fn behind(&self) -> Vec<SessionId> {
-        let known = self.0.lock();
+        let known = self.known.lock();
         let is_behind = |whose: &Whose, stored: Revision| match whose {
             Whose::Running(session) => !session.is_damaged() && session.extent().revision != stored,
             Whose::Former(_) => true,
@@ -111,7 +123,7 @@ impl Identities {
 
     /// The session that is running under this identity.
     pub(super) fn running(&self, id: SessionId) -> Option<Arc<Session>> {
-        match &self.0.lock().get(&id)?.whose {
+        match &self.known.lock().get(&id)?.whose {
             Whose::Running(session) => Some(Arc::clone(session)),
             Whose::Former(_) => None,
         }

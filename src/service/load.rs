@@ -34,7 +34,7 @@ impl Damage {
     /// Whether it is in the session's history, and not only in what is made of that.
     #[must_use]
     pub fn is_of_history(&self) -> bool {
-        !matches!(self.cause, DamageCause::Summary | DamageCause::Snapshot)
+        !matches!(self.cause, DamageCause::Summary | DamageCause::Snapshot | DamageCause::Name)
     }
 }
 
@@ -49,8 +49,11 @@ fn place(journal_id: Option<JournalId>, cause: &DamageCause) -> String {
             | DamageCause::Body(_)
             | DamageCause::Misfit(_)
             | DamageCause::Lost { .. }
+            | DamageCause::Stray { .. }
             | DamageCause::Before,
         ) => "settled commits or a base".to_owned(),
+        (None, DamageCause::Name) => "a name".to_owned(),
+        (None, DamageCause::Beginning) => "the row of a history".to_owned(),
     }
 }
 
@@ -75,9 +78,21 @@ pub enum DamageCause {
         /// Where it ends.
         found: Revision,
     },
+    /// Some of it bears another identity, which no session has.
+    #[error("what makes it bears the identity {identity}")]
+    Stray {
+        /// Which one.
+        identity: SessionId,
+    },
+    /// The row that tells where its history begins is damaged.
+    #[error("nothing tells where the history begins")]
+    Beginning,
     /// A summary says something else than the history.
     #[error("the stored summary is not what the history gives")]
     Summary,
+    /// The name that is kept beside the history cannot be read; the next start deletes it.
+    #[error("the name that is kept a second time is damaged, and the next start deletes it")]
+    Name,
     /// A snapshot is not the board that it was made of.
     #[error("the stored snapshot is not the board of its revision")]
     Snapshot,

@@ -72,6 +72,23 @@ impl Slot {
         }
     }
 
+    /// Whether it was set aside.
+    pub(super) fn is_damaged(&self) -> bool {
+        match self {
+            Self::Open { loading, .. } => loading.damaged,
+            Self::Cold { .. } | Self::Unread { .. } => false,
+        }
+    }
+
+    /// The session's name, where it is known.
+    pub(super) fn name(&self) -> Option<&SessionName> {
+        match self {
+            Self::Unread { name, .. } => name.as_ref(),
+            Self::Cold { summary, .. } => Some(&summary.name),
+            Self::Open { loading, .. } => loading.name.as_ref(),
+        }
+    }
+
     /// Sets the session aside.
     pub(super) fn spoil(
         &mut self,

@@ -16,7 +16,7 @@ use super::collector::Collector;
 use super::deadlines::Deadlines;
 use super::directory::Directory;
 use super::endings::{Endings, is_over};
-use super::found::{Found, find_all};
+use super::found::{Found, Strays, find_all};
 use super::holds::Holds;
 use super::keeper::Keeper;
 use super::loads::Loads;
@@ -219,16 +219,17 @@ fn find(
     now: Timestamp,
     salvages: bool,
 ) -> Result<Known, LoadError> {
-    let (mut found, damage) = find_all(store, memory.budget())?;
+    let (mut found, damage, mut strays) = find_all(store, memory.budget())?;
     let (mut damage, mut nameless): (Vec<_>, Vec<_>) =
         damage.into_iter().partition(|damage| damage.name.is_some());
     if let Some(first) = nameless.pop_if(|_| !salvages) {
         return Err(LoadError::Nameless(first));
     }
     for damage in &nameless {
-        store.forget(damage.session)?;
+        store.forget(&[damage.session])?;
     }
-    forget_replaced(store, &mut found, &mut damage);
+    forget_replaced(store, &mut found, &mut damage, &mut strays);
+    directory.identities().set_strays(strays);
     damage.append(&mut nameless);
     let mut known = Known { damage, ..Known::default() };
     // Of two sessions of one name the one that exists stands, else the last one.
@@ -254,7 +255,12 @@ fn find(
 
 /// Forgets damaged sessions that were deleted or replaced: their names have later sessions, and only a stop came
 /// between. Any other damaged one is at the last revision that its name is known to have had.
-fn forget_replaced(store: &dyn Store, found: &mut Vec<Found>, damage: &mut Vec<Damage>) {
+fn forget_replaced(
+    store: &dyn Store,
+    found: &mut Vec<Found>,
+    damage: &mut Vec<Damage>,
+    strays: &mut Strays,
+) {
     let mut latest: HashMap<SessionName, (Option<SessionId>, Revision)> = HashMap::new();
     let damaged = found.iter().filter(|found| found.is_damaged);
     latest.extend(damaged.map(|found| (found.name.clone(), Default::default())));
@@ -274,8 +280,10 @@ fn forget_replaced(store: &dyn Store, found: &mut Vec<Found>, damage: &mut Vec<D
             found.raise_to(revision);
             return true;
         }
-        damage.retain(|damage| damage.session != session);
-        if let Err(error) = store.forget(session) {
+        let mut identities = strays.remove(&session).unwrap_or_default();
+        identities.push(session);
+        damage.retain(|damage| !identities.contains(&damage.session));
+        if let Err(error) = store.forget(&identities) {
             tracing::warn!(%session, %error, "a damaged session was left behind");
         }
         false

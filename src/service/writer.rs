@@ -368,8 +368,8 @@ impl Writer {
 
     /// Forgets a damaged session, whose name has another history by now. Where that fails the next start does it.
     fn forget(&self, damaged: SessionId) {
-        self.directory.identities().remove(damaged);
-        if let Err(error) = self.store.forget(damaged) {
+        let identities = self.directory.identities().remove(damaged);
+        if let Err(error) = self.store.forget(&identities) {
             tracing::warn!(session = %damaged, %error, "a damaged session was left behind");
         }
         self.orphans.add(damaged);

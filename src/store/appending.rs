@@ -15,7 +15,7 @@ pub(super) fn follows(run: &Run, Standing { owner, head }: Standing) -> bool {
         // It came to a name before, which had another session then.
         Owner::Staged => head.is_none_or(|head| head <= run.expected),
         Owner::Session => head.is_none_or(|head| head == run.expected),
-        Owner::Discarded => false,
+        Owner::Discarded | Owner::Damaged => false,
     }
 }
 

@@ -100,8 +100,8 @@ fn a_history_that_is_forgotten_leaves_nothing() {
         let dir = TempDir::new().unwrap();
         let mut store = rich(&dir);
         store.append(&[ending(ANNA, 5, &[])]);
-        store.forget(ANNA).unwrap();
-        store.forget(ANNA).unwrap();
+        store.forget(&[ANNA]).unwrap();
+        store.forget(&[ANNA]).unwrap();
         if crashes {
             drop(store);
             store = open(dir.path());

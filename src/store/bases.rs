@@ -28,16 +28,44 @@ pub(super) struct HistoryRow {
     pub(super) staged: bool,
 }
 
+/// A row that is not as it was written, its identity perhaps neither.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DamagedRow {
+    pub(super) key: SessionId,
+    /// What it says besides, if each column has a number.
+    says: Option<(HistoryRow, i64)>,
+}
+
+impl DamagedRow {
+    /// Whether it holds but for its identity, which is this one.
+    pub(super) fn is_of(&self, session: SessionId) -> bool {
+        self.says.is_some_and(|(row, sum)| i64::from(HistoryRow { session, ..row }.sum()) == sum)
+    }
+}
+
 impl HistoryRow {
-    /// All of them, in the order of the ids.
+    /// All that are as they were written, in the order of the ids.
     pub(super) fn all(connection: &Connection) -> Result<Vec<Self>, StoreError> {
+        Self::all_and_damaged(connection).map(|(sound, _)| sound)
+    }
+
+    /// The same, and those that are not.
+    pub(super) fn all_and_damaged(
+        connection: &Connection,
+    ) -> Result<(Vec<Self>, Vec<DamagedRow>), StoreError> {
         let mut select = connection.prepare(concat!(select!(), " ORDER BY session"))?;
         let mut rows = select.query([])?;
-        let mut all = Vec::new();
+        let (mut sound, mut damaged) = (Vec::new(), Vec::new());
         while let Some(row) = rows.next()? {
-            all.push(Self::read(row)?.ok_or(StoreError::DamagedHistory)?);
+            match Self::read(row)? {
+                Some(row) => sound.push(row),
+                None => {
+                    let key = session_of(row.get_ref(0)?).ok_or(StoreError::DamagedHistory)?;
+                    damaged.push(DamagedRow { key, says: Self::say(row)? });
+                }
+            }
         }
-        Ok(all)
+        Ok((sound, damaged))
     }
 
     /// A session's row, if it has one; none within if that is not as it was written.
@@ -53,16 +81,31 @@ impl HistoryRow {
 
     /// None if it is not as it was written.
     fn read(row: &Row<'_>) -> rusqlite::Result<Option<Self>> {
+        let said = Self::say(row)?.filter(|(found, sum)| *sum == i64::from(found.sum()));
+        Ok(said.map(|(found, _)| found))
+    }
+
+    /// What a row says, and its checksum; none where a column has something else than it takes.
+    fn say(row: &Row<'_>) -> rusqlite::Result<Option<(Self, i64)>> {
         let Some(session) = session_of(row.get_ref(0)?) else { return Ok(None) };
-        let revision: Option<i64> = row.get(1)?;
-        let parts: i64 = row.get(2)?;
+        let revision = match row.get_ref(1)? {
+            ValueRef::Null => None,
+            ValueRef::Integer(revision) => Some(Revision(revision.cast_unsigned())),
+            ValueRef::Real(_) | ValueRef::Text(_) | ValueRef::Blob(_) => return Ok(None),
+        };
+        let (
+            ValueRef::Integer(parts),
+            ValueRef::Integer(forgotten),
+            ValueRef::Integer(staged),
+            ValueRef::Integer(sum),
+        ) = (row.get_ref(2)?, row.get_ref(3)?, row.get_ref(4)?, row.get_ref(5)?)
+        else {
+            return Ok(None);
+        };
         let (parts, ends) = (parts.unsigned_abs(), parts < 0);
-        let forgotten = row.get::<_, i64>(3)?.cast_unsigned();
-        let base = revision.map(|revision| Revision(revision.cast_unsigned()));
-        let base = base.map(|revision| Base { revision, parts, ends });
-        let beginning = Beginning { base, forgotten: JournalId(forgotten) };
-        let found = Self { session, beginning, staged: row.get::<_, i64>(4)? != 0 };
-        Ok((row.get::<_, i64>(5)? == i64::from(found.sum())).then_some(found))
+        let base = revision.map(|revision| Base { revision, parts, ends });
+        let beginning = Beginning { base, forgotten: JournalId(forgotten.cast_unsigned()) };
+        Ok(Some((Self { session, beginning, staged: staged != 0 }, sum)))
     }
 
     fn sum(&self) -> u32 {

@@ -180,10 +180,18 @@ impl<'a> Copying<'a> {
         if self.stored_base(session)?.is_some_and(|stored| stored != base) {
             return Ok(Tried::Moved);
         }
-        self.copy("history", "SELECT * FROM history WHERE session = ?1", [id])?;
+        let damaged_row = self.store.histories.read().damaged_row(session);
+        let row = damaged_row.unwrap_or(session);
+        let row_id = row.0.as_bytes().as_slice();
+        self.copy("history", "SELECT * FROM history WHERE session = ?1", [row_id])?;
         self.copy("name", "SELECT * FROM name WHERE session = ?1", [id])?;
         if let Some(Base { revision, ends, .. }) = base {
             self.parts(if ends { "ending" } else { "base" }, session, revision)?;
+        }
+        if damaged_row.is_some() {
+            // Nobody knows which of them it begins with.
+            self.copy("base", "SELECT * FROM base WHERE session = ?1", [id])?;
+            self.copy("ending", "SELECT * FROM ending WHERE session = ?1", [id])?;
         }
         let begins = base.map(|base| base.revision).unwrap_or_default();
         let Some((settled, lacks)) = self.segments(session, begins)? else {
@@ -206,7 +214,7 @@ impl<'a> Copying<'a> {
 
     fn is_own(&self, session: SessionId) -> bool {
         let histories = self.store.histories.read();
-        histories.is_known(session) && histories.standing(session).owner == Owner::Session
+        matches!(histories.standing_of_known(session), Some(Owner::Session | Owner::Damaged))
     }
 
     fn base(&self, session: SessionId) -> Option<Base> {

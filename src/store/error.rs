@@ -110,7 +110,10 @@ pub enum StoreError {
     #[error("the store is closed")]
     Closed,
     /// A row of the journal does not say whose commit it is.
-    #[error("row {} of the journal is damaged", journal_id.0)]
+    #[error(
+        "row {} of the journal is damaged; 'blackboard salvage --to DIR' makes a store of what is sound",
+        journal_id.0
+    )]
     DamagedRow {
         /// Which row.
         journal_id: JournalId,

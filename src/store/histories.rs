@@ -40,6 +40,9 @@ pub(super) enum Owner {
     Staged,
     /// Nobody's any more: its rows are on their way out.
     Discarded,
+    /// The session's, or nobody's: the row that would tell is damaged, and where it begins is not known. It is left as
+    /// it is until it is forgotten.
+    Damaged,
 }
 
 /// What a run is judged against.
@@ -86,6 +89,8 @@ pub(super) enum Front {
 #[derive(Debug, Default)]
 pub(super) struct Histories {
     of: HashMap<SessionId, History>,
+    /// Under which identities the rows of damaged histories are stored.
+    damaged_rows: HashMap<SessionId, SessionId>,
     /// The rows in the journal that have no place in their history, since they are damaged.
     strays: Vec<(SessionId, JournalId)>,
     /// How many bytes of frames the journal has.
@@ -105,12 +110,14 @@ impl Histories {
 
     /// The sessions' own histories.
     pub(super) fn sessions(&self) -> Vec<StoredSession> {
-        let own = self.of.iter().filter(|(_, history)| history.standing.owner == Owner::Session);
+        let is_own = |owner| matches!(owner, Owner::Session | Owner::Damaged);
+        let own = self.of.iter().filter(|(_, history)| is_own(history.standing.owner));
         let stored = |(session, history): (&SessionId, &History)| StoredSession {
             session: *session,
             head: history.standing.head.unwrap_or_default(),
             settled: history.settled.max(history.base_revision()),
             ended: history.beginning.base.is_some_and(|base| base.ends),
+            is_damaged: history.standing.owner == Owner::Damaged,
         };
         own.map(stored).collect()
     }
@@ -185,13 +192,33 @@ impl Histories {
     }
 
     fn standing_history(&self, session: SessionId) -> Option<&History> {
-        self.of.get(&session).filter(|history| history.standing.owner != Owner::Discarded)
+        let is_to_be_read = |owner| matches!(owner, Owner::Session | Owner::Staged);
+        self.of.get(&session).filter(|history| is_to_be_read(history.standing.owner))
     }
 
     /// A history whose row in the database says how it begins.
     pub(super) fn begin(&mut self, session: SessionId, owner: Owner, beginning: Beginning) {
         let standing = Standing { owner, head: beginning.base.map(|base| base.revision) };
         self.of.insert(session, History { standing, beginning, ..History::default() });
+    }
+
+    /// The row that says how the session's history begins is damaged, and stored under this identity. It came to this
+    /// revision at least.
+    pub(super) fn set_damaged(&mut self, session: SessionId, stored: SessionId, head: Revision) {
+        let standing = &mut self.of.entry(session).or_default().standing;
+        standing.owner = Owner::Damaged;
+        standing.head = standing.head.max(Some(head));
+        self.damaged_rows.insert(session, stored);
+    }
+
+    /// Whether nothing of the session may be deleted or moved, since nobody knows what it is.
+    pub(super) fn is_damaged(&self, session: SessionId) -> bool {
+        self.damaged_rows.contains_key(&session)
+    }
+
+    /// Under which identity the damaged row of a session's history is stored.
+    pub(super) fn damaged_row(&self, session: SessionId) -> Option<SessionId> {
+        self.damaged_rows.get(&session).copied()
     }
 
     /// The session has settled commits up to this one.
@@ -305,6 +332,7 @@ impl Histories {
     pub(super) fn discard(&mut self, session: SessionId) -> (Vec<JournalId>, Option<Base>) {
         let history = self.of.entry(session).or_default();
         history.standing.owner = Owner::Discarded;
+        self.damaged_rows.remove(&session);
         let put = history.put.take().map(|put| *put);
         (history.forget_rows(Revision(u64::MAX)).into_ids(), put)
     }

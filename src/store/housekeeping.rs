@@ -74,8 +74,10 @@ impl Garbage {
         let in_force = |session| histories.base(session).map(|base| base.revision);
         let ended = |session| histories.base(session).is_some_and(|base| base.ends);
         let mut bases = parts::BASE.revisions(connection)?;
-        bases
-            .retain(|(session, revision)| in_force(*session) != Some(*revision) || ended(*session));
+        bases.retain(|(session, revision)| {
+            let is_in_force = in_force(*session) == Some(*revision) && !ended(*session);
+            !is_in_force && !histories.is_damaged(*session)
+        });
         let mut garbage = Self { rows: rows.into(), bases: bases.into(), ..Self::default() };
         for (session, first) in settled {
             let base = in_force(*session).filter(|base| first <= base);
@@ -86,7 +88,7 @@ impl Garbage {
             let older = newest.replace((session, revision)).is_some_and(|last| last.0 == session);
             let base = in_force(session).unwrap_or_default();
             let is_over = ended(session) || !histories.is_known(session);
-            if older || revision < base || is_over {
+            if !histories.is_damaged(session) && (older || revision < base || is_over) {
                 let end = if is_over { REVISION_END } else { revision.max(base) };
                 garbage.add_snapshots(session, end);
             }

@@ -1,11 +1,14 @@
 //! What a database has of each session's history when it is opened, and what of it is nobody's.
 
+use std::collections::HashMap;
+
 use rusqlite::Connection;
 
-use super::bases::HistoryRow;
+use super::bases::{DamagedRow, HistoryRow};
 use super::histories::{Histories, Owner};
 use super::housekeeping::Garbage;
-use super::{JournalId, StoreError, reading, segments};
+use super::{JournalId, NameRow, StoreError, naming, parts, reading, segments};
+use crate::board::{Revision, SessionId};
 
 /// All of it.
 pub(super) struct Inventory {
@@ -20,7 +23,8 @@ impl Inventory {
         check_tree(connection)?;
         let (mut histories, mut last) = (Histories::default(), JournalId(0));
         let (mut forgotten, mut discarded) = (Vec::new(), Vec::new());
-        for HistoryRow { session, beginning, staged } in HistoryRow::all(connection)? {
+        let (sound, damaged) = HistoryRow::all_and_damaged(connection)?;
+        for HistoryRow { session, beginning, staged } in sound.iter().copied() {
             // What nobody adopted until now nobody will.
             let owner = if staged { Owner::Discarded } else { Owner::Session };
             histories.begin(session, owner, beginning);
@@ -45,9 +49,53 @@ impl Inventory {
                 forgotten.push(id);
             }
         }
+        for row in damaged {
+            set_damaged(connection, &mut histories, &sound, row)?;
+        }
         let garbage = Garbage::find(connection, &histories, forgotten, &settled, discarded)?;
         Ok(Self { histories, garbage, last })
     }
+}
+
+/// Sets the session aside whose row is damaged. The others are not in doubt, unless nothing else has such an identity.
+fn set_damaged(
+    connection: &Connection,
+    histories: &mut Histories,
+    sound: &[HistoryRow],
+    row: DamagedRow,
+) -> Result<(), StoreError> {
+    let mut known: HashMap<SessionId, Revision> = HashMap::new();
+    let mut found = |session: SessionId, head: Revision| {
+        if row.key.is_near(session) {
+            let known = known.entry(session).or_default();
+            *known = head.max(*known);
+        }
+    };
+    histories.sessions().iter().for_each(|stored| found(stored.session, stored.head));
+    sound.iter().for_each(|row| found(row.session, Revision::default()));
+    for table in [parts::BASE, parts::END] {
+        table.revisions(connection)?.into_iter().for_each(|(session, head)| found(session, head));
+    }
+    for NameRow { session, name } in naming::all(connection)? {
+        if name.is_some() {
+            found(session, Revision::default());
+        }
+    }
+    if known.keys().any(|session| row.is_of(*session)) {
+        known.retain(|session, _| row.is_of(*session));
+    } else if known.contains_key(&row.key) {
+        known.retain(|session, _| *session == row.key);
+    }
+    if known.is_empty() {
+        return Err(StoreError::DamagedHistory);
+    }
+    for (session, head) in known {
+        // One that has a sound row got that after this one was damaged.
+        if !sound.iter().any(|row| row.session == session) {
+            histories.set_damaged(session, row.key, head);
+        }
+    }
+    Ok(())
 }
 
 /// A damaged page may hide rows without an error, the last of a session too, which nothing else tells of. What is

@@ -15,7 +15,7 @@ use super::histories::{Base, Beginning, Histories, Owner, Standing};
 use super::housekeeping::{self, Garbage, Swept};
 use super::inventory::Inventory;
 use super::parts::{REVISION_END, SNAPSHOT, Table};
-use super::{JournalId, Outcome, Run, StoreError, summaries};
+use super::{JournalId, Outcome, Run, StoreError, naming, summaries};
 use crate::board::{Revision, SessionId};
 
 /// A writer that is never idle deletes some of what is forgotten after so many batches.
@@ -59,7 +59,8 @@ impl Journal {
         let mark: i64 =
             connection
                 .query_one("SELECT journal_mark FROM meta WHERE id = 1", [], |row| row.get(0))?;
-        let database = Database::open(connection, path)?;
+        let mut database = Database::open(connection, path)?;
+        naming::drop_damaged(&mut database)?;
         let Inventory { histories, garbage, last } = Inventory::read(database.connection())?;
         Ok(Self {
             database,

@@ -66,7 +66,7 @@ pub use run::{End, Outcome, Run};
 pub use signing::{SIGNATURE_BYTES, SigningKey};
 pub use sqlite::SqliteStore;
 pub use stored::{
-    Copied, FileBytes, Health, IsOver, JournalId, PageMax, Record, Stored, StoredBlob,
+    Copied, FileBytes, Health, IsOver, JournalId, NameRow, PageMax, Record, Stored, StoredBlob,
     StoredSession, SummaryRow, TokenRow,
 };
 pub use wreck::{Wreckage, take_out};
@@ -251,15 +251,16 @@ pub trait Store: BlobStore {
     /// [`StoreError::Poisoned`] or [`StoreError::Closed`]; the next start forgets it.
     fn discard(&self, session: SessionId) -> Result<(), StoreError>;
 
-    /// The names of the sessions that were told with a [`Run`], as far as they can be read.
+    /// The names of the sessions that were told with a [`Run`].
     /// # Errors
     /// If they cannot be read.
-    fn names(&self) -> Result<Vec<(SessionId, Vec<u8>)>, StoreError>;
+    fn names(&self) -> Result<Vec<NameRow>, StoreError>;
 
-    /// Forgets a session's whole history in one durable step; its blobs are the caller's. It may use the reserve.
+    /// Forgets the whole histories of these sessions in one durable step, and what else is left of one that has none;
+    /// their blobs are the caller's. It may use the reserve.
     /// # Errors
     /// As for [`discard`](Self::discard), and [`StoreError::Full`] if not even the reserve is left.
-    fn forget(&self, session: SessionId) -> Result<(), StoreError>;
+    fn forget(&self, sessions: &[SessionId]) -> Result<(), StoreError>;
 
     /// All tokens, in no order.
     /// # Errors

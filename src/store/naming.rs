@@ -2,8 +2,9 @@
 
 use rusqlite::{Connection, types::ValueRef};
 
-use super::StoreError;
 use super::bases::session_of;
+use super::database::Database;
+use super::{NameRow, StoreError};
 use crate::board::SessionId;
 
 /// Keeps the name of a session, in the transaction that is open.
@@ -26,22 +27,37 @@ pub(super) fn delete(connection: &Connection, session: SessionId) -> rusqlite::R
         .map(drop)
 }
 
-/// All names that are as they were written.
-pub(super) fn all(connection: &Connection) -> Result<Vec<(SessionId, Vec<u8>)>, StoreError> {
+/// All names; none within where one is not as it was written.
+pub(super) fn all(connection: &Connection) -> Result<Vec<NameRow>, StoreError> {
     let mut select = connection.prepare("SELECT session, crc, name FROM name")?;
     let mut rows = select.query([])?;
     let mut names = Vec::new();
     while let Some(row) = rows.next()? {
-        let (Some(session), ValueRef::Integer(crc), ValueRef::Blob(name)) =
-            (session_of(row.get_ref(0)?), row.get_ref(1)?, row.get_ref(2)?)
-        else {
-            continue;
+        let Some(session) = session_of(row.get_ref(0)?) else { continue };
+        let name = match (row.get_ref(1)?, row.get_ref(2)?) {
+            (ValueRef::Integer(crc), ValueRef::Blob(name)) => {
+                (crc == i64::from(sum(session, name))).then(|| name.to_vec())
+            }
+            _ => None,
         };
-        if crc == i64::from(sum(session, name)) {
-            names.push((session, name.to_vec()));
-        }
+        names.push(NameRow { session, name });
     }
     Ok(names)
+}
+
+/// Deletes the names that cannot be read: a session without a row tells its name itself.
+pub(super) fn drop_damaged(database: &mut Database) -> Result<(), StoreError> {
+    let mut damaged = all(database.connection())?;
+    damaged.retain(|row| row.name.is_none());
+    if damaged.is_empty() {
+        return Ok(());
+    }
+    let deleted = database
+        .transact(|connection| damaged.iter().try_for_each(|row| delete(connection, row.session)));
+    if deleted.is_err() {
+        tracing::warn!(names = damaged.len(), "damaged names are left for the next start");
+    }
+    Ok(())
 }
 
 fn sum(session: SessionId, name: &[u8]) -> u32 {

@@ -13,6 +13,7 @@ pub(super) struct Table {
     read: &'static str,
     revisions: &'static str,
     newest: &'static str,
+    of_session: &'static str,
 }
 
 macro_rules! table {
@@ -41,6 +42,7 @@ macro_rules! table {
                 $name,
                 " WHERE session = ?1 AND revision <= ?2"
             ),
+            of_session: concat!("SELECT DISTINCT revision FROM ", $name, " WHERE session = ?1"),
         }
     };
 }
@@ -129,6 +131,17 @@ impl Table {
             );
         }
         Ok(found)
+    }
+
+    /// Of which revisions there are parts of this session.
+    pub(super) fn of_session(
+        self,
+        connection: &Connection,
+        session: SessionId,
+    ) -> rusqlite::Result<Vec<Revision>> {
+        let mut select = connection.prepare_cached(self.of_session)?;
+        let revision = |row: &Row<'_>| row.get(0).map(|found: i64| Revision(found.cast_unsigned()));
+        select.query_map([session.0.as_bytes().as_slice()], revision)?.collect()
     }
 
     /// The last revision up to this one of which there are parts.

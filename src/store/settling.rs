@@ -243,8 +243,8 @@ impl Piece {
     fn group(&mut self, histories: &Histories, rows: &[Row]) {
         let mut places: HashMap<SessionId, usize> = HashMap::new();
         for (place, row) in rows.iter().enumerate() {
-            let Some((session, revision)) = row.whose.filter(|(id, _)| histories.is_known(*id))
-            else {
+            let settles = |id| histories.is_known(id) && !histories.is_damaged(id);
+            let Some((session, revision)) = row.whose.filter(|(id, _)| settles(*id)) else {
                 self.left.push(row.id);
                 self.left_bytes += row.bytes();
                 continue;

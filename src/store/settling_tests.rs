@@ -66,24 +66,29 @@ fn what_is_settled_is_read_as_before() {
     assert_eq!((count(&dir, "journal"), count(&dir, "segment")), (1, 2));
     settle_all(&store);
     assert_eq!((count(&dir, "journal"), count(&dir, "segment")), (0, 2));
-    let after = |store: &SqliteStore| {
-        assert_eq!(read(store, ANNA, 0, PAGE), before.0);
-        assert_eq!(read(store, BERT, 0, PAGE)[..2], before.1);
-        assert_eq!(read(store, ANNA, 3, PAGE), before.0[3..]);
-        let rows = stored(store);
-        let rows: Vec<_> = rows.iter().map(|row| (row.0, row.1, row.2)).collect();
-        let expected = [(ANNA, 1), (ANNA, 2), (ANNA, 3), (ANNA, 4), (ANNA, 5)].into_iter().chain([
-            (BERT, 1),
-            (BERT, 2),
-            (BERT, 3),
-        ]);
-        assert_eq!(rows, expected.map(|row| (0, row.0, row.1)).collect::<Vec<_>>());
-        let mut sessions = store.sessions();
-        sessions.sort_by_key(|found| found.session);
-        let session = |session, head| StoredSession { session, head, settled: head, ended: false };
-        assert_eq!(sessions, [session(ANNA, Revision(5)), session(BERT, Revision(3))]);
-        store.replay_unsettled(&mut |record| panic!("{record:?}")).unwrap();
-    };
+    let after =
+        |store: &SqliteStore| {
+            assert_eq!(read(store, ANNA, 0, PAGE), before.0);
+            assert_eq!(read(store, BERT, 0, PAGE)[..2], before.1);
+            assert_eq!(read(store, ANNA, 3, PAGE), before.0[3..]);
+            let rows = stored(store);
+            let rows: Vec<_> = rows.iter().map(|row| (row.0, row.1, row.2)).collect();
+            let expected = [(ANNA, 1), (ANNA, 2), (ANNA, 3), (ANNA, 4), (ANNA, 5)]
+                .into_iter()
+                .chain([(BERT, 1), (BERT, 2), (BERT, 3)]);
+            assert_eq!(rows, expected.map(|row| (0, row.0, row.1)).collect::<Vec<_>>());
+            let mut sessions = store.sessions();
+            sessions.sort_by_key(|found| found.session);
+            let session = |session, head| StoredSession {
+                session,
+                head,
+                settled: head,
+                ended: false,
+                is_damaged: false,
+            };
+            assert_eq!(sessions, [session(ANNA, Revision(5)), session(BERT, Revision(3))]);
+            store.replay_unsettled(&mut |record| panic!("{record:?}")).unwrap();
+        };
     after(&store);
     drop(store);
     let store = open(dir.path());

@@ -18,8 +18,8 @@ use super::reading::{self, Readers};
 use super::schema::Source;
 use super::turns::Turns;
 use super::{
-    Copied, FileBytes, Health, IsOver, Outcome, PageMax, Pin, Record, Run, SigningKey, Store,
-    StoreError, Stored, StoredSession, SummaryRow, TokenRow, naming, summaries, tokens,
+    Copied, FileBytes, Health, IsOver, NameRow, Outcome, PageMax, Pin, Record, Run, SigningKey,
+    Store, StoreError, Stored, StoredSession, SummaryRow, TokenRow, naming, summaries, tokens,
 };
 use crate::board::{Epoch, Revision, SessionId};
 use parking_lot::{Mutex, RwLock};
@@ -186,13 +186,13 @@ impl Store for SqliteStore {
         self.write(|journal| journal.discard(session))
     }
 
-    fn names(&self) -> Result<Vec<(SessionId, Vec<u8>)>, StoreError> {
+    fn names(&self) -> Result<Vec<NameRow>, StoreError> {
         self.readers.read(naming::all)
     }
 
-    fn forget(&self, session: SessionId) -> Result<(), StoreError> {
-        let _turn = self.putting.take(session);
-        self.write(|journal| journal.forget(session))
+    fn forget(&self, sessions: &[SessionId]) -> Result<(), StoreError> {
+        let _turns: Vec<_> = sessions.iter().map(|session| self.putting.take(*session)).collect();
+        self.write(|journal| journal.forget(sessions))
     }
 
     fn tokens(&self) -> Result<Vec<TokenRow>, StoreError> {

@@ -54,6 +54,8 @@ pub struct StoredSession {
     pub settled: Revision,
     /// Whether its history begins with an [`End`](super::End).
     pub ended: bool,
+    /// Whether nothing tells where its history begins: then nothing of that is read.
+    pub is_damaged: bool,
 }
 
 /// What is known of a session without its history. It is a cache: what it says, the history says too.
@@ -65,6 +67,15 @@ pub struct SummaryRow {
     pub revision: Revision,
     /// One [`Frame`](crate::board::Frame) of the session and the revision.
     pub frame: Vec<u8>,
+}
+
+/// A session's name as it is kept beside its history.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NameRow {
+    /// Whose it is.
+    pub session: SessionId,
+    /// What was told; `None` where it is damaged.
+    pub name: Option<Vec<u8>>,
 }
 
 /// A token that the store keeps: what it means is not the store's affair.

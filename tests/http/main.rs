@@ -45,6 +45,7 @@ mod expiry;
 mod exports;
 mod fences;
 mod filters;
+mod flips;
 mod follower;
 mod forms;
 mod harness;
