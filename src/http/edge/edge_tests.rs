@@ -96,6 +96,7 @@ impl Edge {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let addr = listener.local_addr().expect("an address");
         let gate = Gate {
+            faults: Faults::default(),
             hosts: AllowedHosts::default(),
             cors: sites.parse().expect("sites"),
             body_silence_max: Duration::from_millis(200),

@@ -32,6 +32,11 @@ async fn logged(path: &str) -> Vec<Value> {
 
 /// The same with these headers `traceparent`, and the headers of the answer.
 async fn answered(path: &str, traces: &[&str]) -> (Vec<Value>, HeaderMap) {
+    repeated(path, traces, 1).await
+}
+
+/// The same of so many requests to one server, with the headers of the last answer.
+async fn repeated(path: &str, traces: &[&str], times: usize) -> (Vec<Value>, HeaderMap) {
     let lines = Lines::default();
     let writer = lines.clone();
     let log = tracing_subscriber::fmt()
@@ -43,14 +48,23 @@ async fn answered(path: &str, traces: &[&str]) -> (Vec<Value>, HeaderMap) {
         .route("/v1/sessions/{session}", get(failed))
         .route("/healthz", get(async || "ok"))
         .route("/panic", get(panicking))
-        .route("/quoting", get(quoting));
-    let request = Request::get(path).header("host", "localhost").header("x-agent-id", "H%20ost");
-    let request = traces.iter().fold(request, |to, trace| to.header("traceparent", *trace));
-    let request = request.body(Body::empty()).expect("a request");
+        .route("/quoting", get(quoting))
+        .route("/full", get(full));
+    let request = || {
+        let request = Request::get(path).header("host", "localhost");
+        let request = request.header("x-agent-id", "H%20ost");
+        let request = traces.iter().fold(request, |to, trace| to.header("traceparent", *trace));
+        request.body(Body::empty()).expect("a request")
+    };
     let headers = {
         let _guard = tracing::subscriber::set_default(log);
         let edge = edge(router, AllowedHosts::default(), CorsOrigins::default());
-        edge.oneshot(request).await.expect("an answer").headers().clone()
+        let mut headers = HeaderMap::new();
+        for _ in 0..times {
+            let answer = edge.clone().oneshot(request()).await.expect("an answer");
+            headers = answer.headers().clone();
+        }
+        headers
     };
     let text = String::from_utf8(lines.0.lock().clone()).expect("UTF-8");
     let lines = text.lines().map(|line| serde_json::from_str(line).expect("JSON"));
@@ -60,6 +74,10 @@ async fn answered(path: &str, traces: &[&str]) -> (Vec<Value>, HeaderMap) {
 
 async fn failed() -> Problem {
     Problem::new(Code::StoreUnavailable, "Later.").cause(io::Error::other("disk on fire"))
+}
+
+async fn full() -> Problem {
+    Problem::new(Code::StoreFull, "No room.")
 }
 
 async fn panicking() -> &'static str {
@@ -85,6 +103,15 @@ async fn a_failure_is_logged_once_with_its_cause_and_its_request() {
     assert_eq!(answered["agent"], "H%20ost");
     assert_eq!(answered["status"], 503);
     assert_eq!(answered["code"], "store-unavailable");
+}
+
+#[tokio::test]
+async fn a_full_disk_is_told_once_however_many_writes_it_refuses() {
+    let is_told = |line: &&Value| line["level"] == "ERROR";
+    let (lines, _) = repeated("/full", &[], 20).await;
+    assert_eq!((lines.iter().filter(is_told).count(), lines.len()), (1, 21), "{lines:?}");
+    let (lines, _) = repeated("/v1/sessions/s", &[], 3).await;
+    assert_eq!(lines.iter().filter(is_told).count(), 3, "each has a cause of its own");
 }
 
 #[tokio::test]

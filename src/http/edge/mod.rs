@@ -10,6 +10,7 @@ mod cors;
 mod decompress;
 mod dress;
 mod encoding;
+mod faults;
 mod hosts;
 mod observe;
 mod paced;
@@ -37,6 +38,7 @@ pub use body::{is_corrupt, is_late};
 pub use cors::{CorsOrigins, InvalidOrigin};
 use dress::Dress;
 pub(super) use encoding::percent_decode;
+use faults::Faults;
 pub use hosts::{AllowedHosts, InvalidHost};
 use observe::Exchange;
 pub use observe::{ANSWERED, RequestId};
@@ -48,7 +50,8 @@ const BODY_SILENCE_MAX: Duration = Duration::from_secs(10);
 
 /// Puts the edge around a complete router; routes added afterwards would stand outside it.
 pub fn edge(router: Router, hosts: AllowedHosts, cors: CorsOrigins) -> Router {
-    layered(router, Gate { hosts, cors, body_silence_max: BODY_SILENCE_MAX })
+    let faults = Faults::default();
+    layered(router, Gate { hosts, cors, body_silence_max: BODY_SILENCE_MAX, faults })
 }
 
 fn layered(router: Router, gate: Gate) -> Router {
@@ -65,6 +68,7 @@ struct Gate {
     hosts: AllowedHosts,
     cors: CorsOrigins,
     body_silence_max: Duration,
+    faults: Faults,
 }
 
 /// Takes a request in, and its answer out: an id and the line in the log around all; compression sees
@@ -89,7 +93,7 @@ async fn handled(gate: Arc<Gate>, route: Route, request: Request) -> Response {
         Ok(request) => answer(route, request).await,
         Err(refused) => refused.into_response(),
     };
-    let rendered = render::render(answered, id).await;
+    let rendered = render::render(answered, id, &gate.faults).await;
     let mut response = compress::compress(accepted, rendered).await;
     exchange.end(&mut response);
     rest.settle(&mut response).await;

@@ -10,9 +10,9 @@ use axum::{
 use http_body::Body as _;
 
 use super::RequestId;
+use super::faults::Faults;
 use crate::{
     board::Code,
-    chain::Chain,
     http::problem::{MEDIA_TYPE, Problem},
 };
 
@@ -21,19 +21,19 @@ const DETAIL_BYTES_MAX: u64 = 4096;
 
 /// Renders the problem among the answer's extensions, or what a layer said without one; its code
 /// stays there for the log.
-pub(super) async fn render(mut response: Response, id: RequestId) -> Response {
+pub(super) async fn render(mut response: Response, id: RequestId, faults: &Faults) -> Response {
     let found = response.extensions_mut().remove::<Problem>();
     let problem = match found {
         Some(problem) => problem,
         None if is_bare_error(&response) => bare(&mut response).await,
         None => return response,
     };
-    fill(response, problem, id)
+    fill(response, problem, id, faults)
 }
 
-fn fill(mut response: Response, mut problem: Problem, id: RequestId) -> Response {
+fn fill(mut response: Response, mut problem: Problem, id: RequestId, faults: &Faults) -> Response {
     if problem.status().is_server_error() && !is_for_want_of_room(problem.code()) {
-        log(&mut problem, id);
+        faults.tell(&mut problem, id);
     }
     *response.status_mut() = problem.status();
     response.headers_mut().extend(problem.take_headers());
@@ -49,13 +49,6 @@ fn fill(mut response: Response, mut problem: Problem, id: RequestId) -> Response
 /// its line in the log; another one for each would make an overload worse.
 fn is_for_want_of_room(code: Code) -> bool {
     [Code::Overloaded, Code::RevisionNotReached, Code::SessionFull].contains(&code)
-}
-
-/// The one place where the cause of a failure is told.
-fn log(problem: &mut Problem, id: RequestId) {
-    let cause = problem.take_cause();
-    let cause = cause.as_ref().map(|error| Chain(error).to_string());
-    tracing::error!(code = problem.code().as_str(), cause, request_id = %id, "failed: {problem}");
 }
 
 /// An error that says nothing, or only plain text: the router's, an extractor's or a layer's own.
