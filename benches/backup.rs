@@ -12,16 +12,18 @@
     reason = "a benchmark tells what it found"
 )]
 
+mod server;
+
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tempfile::TempDir;
+use server::{Server, binary};
 
 const WRITERS: usize = 8;
 
@@ -38,18 +40,15 @@ const SMALL: &str =
     r#"{"step":1,"thought":"Open the spreadsheet, then look for the total.","status":"CONTINUE"}"#;
 
 fn main() {
-    let arguments: Vec<String> =
-        std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
-    let stored = arguments.iter().find_map(|argument| argument.parse().ok()).unwrap_or(STORED_MIB);
-    let path = arguments.iter().find(|argument| argument.parse::<usize>().is_err());
-    let path = path.cloned().unwrap_or_else(|| env!("CARGO_BIN_EXE_blackboard").to_owned());
-    let server = Server::start(&path);
+    let mut arguments = std::env::args().skip(1);
+    let stored = arguments.find_map(|argument| argument.parse().ok()).unwrap_or(STORED_MIB);
+    let (path, home) = (binary(), tempfile::tempdir().expect("a directory"));
+    let (data, to) = (home.path().join("data"), home.path().join("copy"));
+    let server = Server::start(&path, home, &[]);
     fill(server.address, stored);
     println!("{stored} MiB in {SESSIONS} sessions; {WRITERS} writers");
-    let data = server.home.path().join("data");
     let without = write_while(server.address, || thread::sleep(BESIDE));
     tell("without a backup", &without, &data);
-    let to = server.home.path().join("copy");
     let mut longest = 0;
     let begun = Instant::now();
     let during = write_while(server.address, || longest = back_up(&path, &data, &to));
@@ -76,40 +75,6 @@ fn tell(what: &str, times: &[Duration], data: &Path) {
 
 fn p99(sorted: &[Duration]) -> Duration {
     sorted.get(sorted.len() * 99 / 100).copied().unwrap_or_default()
-}
-
-/// The server under test, with a directory of its own; it ends with this.
-struct Server {
-    child: Child,
-    address: SocketAddr,
-    home: TempDir,
-}
-
-impl Server {
-    fn start(path: &str) -> Self {
-        let home = tempfile::tempdir().expect("a directory");
-        let mut child = Command::new(path)
-            .args(["serve", "--listen", "127.0.0.1:0", "--log", "warn", "--data"])
-            .arg(home.path().join("data"))
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the server starts");
-        let log = BufReader::new(child.stdout.take().expect("its log"));
-        let mut lines = log.lines().map_while(Result::ok);
-        let line = lines.find(|line| line.contains("http://")).expect("an address");
-        let address = &line[line.find("http://").expect("an address") + 7..];
-        let end = address.find(|c: char| !(c.is_ascii_digit() || ".:".contains(c)));
-        let address = address[..end.unwrap_or(address.len())].parse().expect("an address");
-        thread::spawn(move || lines.for_each(drop));
-        Self { child, address, home }
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.child.kill().ok();
-        self.child.wait().ok();
-    }
 }
 
 /// One connection that appends to one session.

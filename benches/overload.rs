@@ -14,20 +14,23 @@
     reason = "a benchmark tells what it found"
 )]
 
-use std::io::{BufRead as _, BufReader};
+mod server;
+
 use std::net::SocketAddr;
-use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
-use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
+
+use server::{Server, binary};
+
+const FLAGS: [&str; 4] = ["--connections-max", "10000", "--session-items-max", "100000000"];
 
 /// Those who find the most that can be done.
 const WRITERS: usize = 64;
@@ -56,7 +59,8 @@ fn main() {
     let (for_server, for_load) = halves();
     // A child inherits it.
     sched_setaffinity(None, &for_server).expect("our own processors");
-    let server = Server::start();
+    let home = tempfile::tempdir().expect("a directory");
+    let server = Server::start(&binary(), home, &FLAGS);
     sched_setaffinity(None, &for_load).expect("our own processors");
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads((for_load.count() as usize).max(1))
@@ -86,43 +90,6 @@ fn halves() -> (CpuSet, CpuSet) {
     };
     let (first, second) = of_all.split_at(of_all.len() / 2);
     (set(first), set(second))
-}
-
-/// The server under test, with a directory of its own; it ends with this.
-struct Server {
-    child: Child,
-    address: SocketAddr,
-    _data: TempDir,
-}
-
-impl Server {
-    fn start() -> Self {
-        let data = tempfile::tempdir().expect("a directory");
-        let given = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
-        let path = given.unwrap_or_else(|| env!("CARGO_BIN_EXE_blackboard").to_owned());
-        let mut child = Command::new(path)
-            .args(["serve", "--listen", "127.0.0.1:0", "--log", "warn"])
-            .args(["--connections-max", "10000", "--session-items-max", "100000000", "--data"])
-            .arg(data.path())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the server starts");
-        let log = BufReader::new(child.stdout.take().expect("its log"));
-        let mut lines = log.lines().map_while(Result::ok);
-        let line = lines.find(|line| line.contains("http://")).expect("an address");
-        let address = &line[line.find("http://").expect("an address") + 7..];
-        let end = address.find(|c: char| !(c.is_ascii_digit() || ".:".contains(c)));
-        let address = address[..end.unwrap_or(address.len())].parse().expect("an address");
-        std::thread::spawn(move || lines.for_each(drop));
-        Self { child, address, _data: data }
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.child.kill().ok();
-        self.child.wait().ok();
-    }
 }
 
 /// A connection, and what of an answer has come.

@@ -12,18 +12,21 @@
     reason = "a benchmark tells what it found"
 )]
 
-use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Command, Stdio};
+mod server;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use reqwest::{Client, Response};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use tempfile::TempDir;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
+
+use server::{Server, binary};
+
+const FLAGS: [&str; 4] = ["--connections-max", "12000", "--streams-max", "12000"];
 
 const WATCHERS: [usize; 3] = [1, 100, 1_000];
 const IDLE_STREAMS: [usize; 3] = [0, 100, 10_000];
@@ -45,41 +48,12 @@ const OPENERS: usize = 64;
 /// Files of this process besides its streams.
 const OTHER_FILES: u64 = 500;
 
-/// The server under test, with a directory of its own; it ends with this.
-struct Server {
-    child: Child,
-    sessions: String,
-    _data: TempDir,
-}
-
-impl Server {
-    fn start() -> Self {
-        let data = tempfile::tempdir().expect("a directory");
-        let given = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
-        let path = given.unwrap_or_else(|| env!("CARGO_BIN_EXE_blackboard").to_owned());
-        let mut child = Command::new(path)
-            .args(["serve", "--listen", "127.0.0.1:0", "--log", "warn"])
-            .args(["--connections-max", "12000", "--streams-max", "12000", "--data"])
-            .arg(data.path())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the server starts");
-        let log = BufReader::new(child.stdout.take().expect("its log"));
-        let mut lines = log.lines().map_while(Result::ok);
-        let line = lines.find(|line| line.contains("http://")).expect("an address");
-        let address = &line[line.find("http://").expect("an address")..];
-        let end = address.find(|c: char| !(c.is_alphanumeric() || ":/.[]-".contains(c)));
-        let address = address[..end.unwrap_or(address.len())].trim_end_matches('/');
-        std::thread::spawn(move || lines.for_each(drop));
-        Self { child, sessions: format!("{address}/v1/sessions"), _data: data }
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.child.kill().ok();
-        self.child.wait().ok();
-    }
+/// A server under test, and where its sessions are.
+fn started() -> (Server, String) {
+    let home = tempfile::tempdir().expect("a directory");
+    let server = Server::start(&binary(), home, &FLAGS);
+    let sessions = format!("http://{}/v1/sessions", server.address);
+    (server, sessions)
 }
 
 fn main() {
@@ -127,8 +101,9 @@ type Heard = (u64, Instant);
 
 /// The times of all watchers from the writes' answers on, in milliseconds.
 async fn times(watching: Watching, watchers: usize) -> Vec<f64> {
-    let (server, client) = (Server::start(), Client::builder().no_proxy().build().unwrap());
-    let board = format!("{}/s", server.sessions);
+    let (_server, sessions) = started();
+    let client = Client::builder().no_proxy().build().unwrap();
+    let board = format!("{sessions}/s");
     let (_, first) = put(&client, &board, 0).await;
     let (tell, mut heard) = mpsc::channel(watchers);
     let mut at_work = JoinSet::new();
@@ -212,15 +187,16 @@ async fn follow(client: Client, board: String, tell: mpsc::Sender<Heard>) {
 
 /// How many writes a second go through while so many idle streams follow that session.
 async fn rate(followed: &str, streams: usize) -> f64 {
-    let (server, client) = (Server::start(), Client::builder().no_proxy().build().unwrap());
-    let followed = format!("{}/{followed}", server.sessions);
+    let (_server, sessions) = started();
+    let client = Client::builder().no_proxy().build().unwrap();
+    let followed = format!("{sessions}/{followed}");
     let mut idle = opened(&client, &followed, streams).await;
     let (stop, written) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
     let mut writers = JoinSet::new();
     let begin = Instant::now();
     for writer in 0..WRITERS {
         let (client, stop, written) = (client.clone(), Arc::clone(&stop), Arc::clone(&written));
-        let log = format!("{}/s/trajectories", server.sessions);
+        let log = format!("{sessions}/s/trajectories");
         writers.spawn(async move {
             while !stop.load(Ordering::Relaxed) {
                 let request = client.post(&log).header("content-type", "application/json");
