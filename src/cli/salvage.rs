@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 use super::Failure;
 use super::directory::{Unanswered, owners_policy};
+use crate::board::Digest;
 use crate::service::{
     Clock, Damage, LoadError, Lost, Options, Service, ServiceError, Soundness, check,
 };
@@ -120,10 +121,12 @@ impl Made {
     /// What is lost, a line each.
     pub(super) fn lines(&self) -> Vec<String> {
         let Self { wreckage, soundness, lost, nameless, .. } = self;
-        let mut lines: Vec<String> = lost.iter().map(told).collect();
+        let mut lines: Vec<String> = lost.iter().flat_map(told).collect();
         lines.extend(nameless.iter().map(|damage| format!("a session without a name: {damage}")));
         lines.extend(wreckage.places.iter().cloned());
-        lines.extend(soundness.images_damaged.iter().map(|(session, digest, _)| {
+        let is_told = |digest: &Digest| lost.iter().any(|lost| lost.images.contains(digest));
+        let images = soundness.images_damaged.iter().filter(|(_, digest, _)| !is_told(digest));
+        lines.extend(images.map(|(session, digest, _)| {
             format!("image {digest} of session {session} is missing or damaged")
         }));
         let tokens = soundness.tokens_damaged;
@@ -132,9 +135,9 @@ impl Made {
     }
 }
 
-fn told(lost: &Lost) -> String {
-    let Lost { name, kept, head } = lost;
-    match kept {
+fn told(lost: &Lost) -> Vec<String> {
+    let Lost { name, kept, head, images } = lost;
+    let history = match kept {
         Some(kept) => {
             format!(
                 "session {name}: kept up to revision {kept}, lost from {} to {head}",
@@ -142,7 +145,9 @@ fn told(lost: &Lost) -> String {
             )
         }
         None => format!("session {name}: nothing of it can be read, up to revision {head}"),
-    }
+    };
+    let images = images.iter().map(|image| format!("session {name}: image {image} is lost"));
+    [history].into_iter().chain(images).collect()
 }
 
 /// A directory that is filled beside its place; dropped before it is finished, it is gone.

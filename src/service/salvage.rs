@@ -1,8 +1,9 @@
 //! Making a sound store of one that was taken out of a damaged one: a session that is not whole keeps what is sound
 //! of it, as its archive has it, and each is told of.
 
+use super::archive::Lacks;
 use super::{Cut, Damage, Listing, Service, ServiceError};
-use crate::board::{Command, Condition, Revision, SessionName, Terms, Write};
+use crate::board::{Command, Condition, Digest, Revision, SessionName, Terms, Write};
 
 /// A session that is not whole.
 #[derive(Debug)]
@@ -13,6 +14,8 @@ pub struct Lost {
     pub kept: Option<Revision>,
     /// The last revision that it is known to have had.
     pub head: Revision,
+    /// The images that what is kept of it names, and that are missing or damaged.
+    pub images: Vec<Digest>,
 }
 
 impl Service {
@@ -33,24 +36,28 @@ impl Service {
         for damaged in listed.iter().filter(|listed| listed.is_damaged) {
             let name = damaged.summary.name.clone();
             let last = damaged.summary.extent.revision;
-            let (kept, head) = match self.keep_sound_part(&name).await {
-                Ok(Cut { revision, head, .. }) => (Some(revision), head),
+            let (kept, head, images) = match self.keep_sound_part(&name).await {
+                Ok((Cut { revision, head, .. }, images)) => (Some(revision), head, images),
                 Err(error) => {
                     tracing::debug!(session = %name, %error, "nothing of a session can be kept");
                     let (terms, command) = (terms(&name), Command::DeleteSession);
                     self.write(Write { terms, command }, Vec::new(), None).await?;
-                    (None, last)
+                    (None, last, Vec::new())
                 }
             };
-            lost.push(Lost { name, kept, head });
+            lost.push(Lost { name, kept, head, images });
         }
         Ok(lost)
     }
 
     /// Takes a damaged session out as far as it is sound, and in again.
-    async fn keep_sound_part(&self, name: &SessionName) -> Result<Cut, ServiceError> {
-        let (mut export, cut) = self.export_damaged(name).await?;
-        let mut import = self.import(name).await?;
+    async fn keep_sound_part(
+        &self,
+        name: &SessionName,
+    ) -> Result<(Cut, Vec<Digest>), ServiceError> {
+        let (mut export, cut, lost) = self.export_cut(name, Lacks::Images).await?;
+        let images = lost.keys().copied().collect();
+        let mut import = self.import_lacking(name, lost).await?;
         while let Some(lines) = export.next().await? {
             if !import.push(lines.into_bytes()).await {
                 break;
@@ -58,7 +65,7 @@ impl Service {
         }
         let imported = import.finish().await?;
         self.adopt_import(terms(name), imported, None).await?;
-        Ok(cut)
+        Ok((cut, images))
     }
 }
 

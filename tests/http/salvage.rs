@@ -113,6 +113,47 @@ async fn a_session_with_a_changed_bit_is_kept_up_to_it_and_the_others_whole() {
 }
 
 #[tokio::test]
+async fn what_is_sound_of_a_session_is_kept_though_an_image_of_it_is_lost_too() {
+    let mut server = Server::start();
+    let board = server.board("hurt");
+    let image = board.typed(reqwest::Method::POST, "screenshots", "image/png", noise(8, 8));
+    crate::answer::ask(image).await.is(201);
+    board.post("requests", "{\"n\":1}").await.is(201);
+    // Too large to be packed with the others.
+    let large = format!("{{\"large\":\"{}\"}}", "x".repeat(300 << 10));
+    board.post("requests", &large).await.is(201);
+    assert!(server.stop().success());
+    let data = server.data();
+    flip(&data, "segment", "body", "hurt");
+    let blobs = data.join("blobs");
+    let homes = fs::read_dir(blobs).unwrap().map(|home| home.unwrap().path());
+    let files = homes.filter(|home| home.file_name().unwrap().len() == 32);
+    let mut files = files.flat_map(|home| fs::read_dir(home).unwrap());
+    let lost = files.next().unwrap().unwrap().path();
+    fs::remove_file(&lost).unwrap();
+
+    let (code, said, to) = salvaged(&data);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(
+        said.contains("damaged: session hurt: kept up to revision 2, lost from 3 to 3"),
+        "{said}"
+    );
+    let image = lost.file_name().unwrap().to_str().unwrap();
+    assert!(said.contains(&format!("damaged: session hurt: image {image} is lost")), "{said}");
+    assert_eq!(said.matches(image).count(), 1, "{said}");
+    assert!(said.contains("salvaged: 0 sessions whole, 1 in part, 0 not at all"), "{said}");
+    fs::rename(&data, data.with_file_name("before")).unwrap();
+    fs::rename(to, &data).unwrap();
+    server.start_again();
+    let hurt = server.board("hurt");
+    assert_eq!(hurt.lines("requests").await, ["{\"n\":1}"]);
+    hurt.post("requests", "{}").await.is(201);
+    let checked = finished(&["check", "--data", data.to_str().unwrap()]);
+    let told = String::from_utf8(checked.stdout).unwrap();
+    assert!(told.contains(image) && told.contains("not sound"), "{told}");
+}
+
+#[tokio::test]
 async fn a_page_that_sqlite_calls_malformed_costs_only_the_sessions_on_it() {
     let mut server = Server::start();
     three_sessions(&server).await;

@@ -1,9 +1,10 @@
 //! The archive of a damaged session: what can be read of it, from its beginning up to the damage.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Export;
-use crate::board::{Revision, SessionName, Version};
+use crate::board::{Digest, Revision, SessionName, Version};
 use crate::service::past::blocking;
 use crate::service::replay::sound_part;
 use crate::service::{Service, ServiceError};
@@ -19,6 +20,21 @@ pub struct Cut {
     pub head: Revision,
 }
 
+/// What an archive of a damaged session may lack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::service) enum Lacks {
+    Nothing,
+    Images,
+}
+
+/// How an archive ends before its session did.
+pub(super) struct Ends {
+    /// The revision that the session came to.
+    pub(super) head: Revision,
+    /// The images that are left out.
+    pub(super) lost: BTreeMap<Digest, u64>,
+}
+
 impl Service {
     /// What can be read of a damaged session, as an archive that another server takes in.
     ///
@@ -27,12 +43,29 @@ impl Service {
     /// [`ServiceError::Damaged`] where nothing can be read of it, or it is not set aside as damaged;
     /// [`ServiceError::Overloaded`], or why the store cannot be read.
     pub async fn export_damaged(&self, name: &SessionName) -> Result<(Export, Cut), ServiceError> {
+        self.export_cut(name, Lacks::Nothing).await.map(|(export, cut, _)| (export, cut))
+    }
+
+    /// The same, where the archive may lack images that are missing or damaged: those, with their lengths.
+    pub(in crate::service) async fn export_cut(
+        &self,
+        name: &SessionName,
+        lacks: Lacks,
+    ) -> Result<(Export, Cut, BTreeMap<Digest, u64>), ServiceError> {
         let session = self.inner.directory.get(name).filter(|session| session.is_damaged());
         let extent = session.ok_or(ServiceError::Damaged)?.extent();
         let hold = self.inner.holds.session(extent.session);
         let turn = self.inner.archives.exports.wait().await?;
         let store = Arc::clone(&self.inner.store);
-        let board = blocking(move || sound_part(&*store, extent.session)).await?;
+        let (board, lost) = blocking(move || {
+            let board = sound_part(&*store, extent.session)?;
+            let is_lost =
+                |sha256| lacks == Lacks::Images && store.blob(board.id(), sha256).is_err();
+            let images = board.images().map(|(sha256, bytes)| (*sha256, *bytes));
+            let lost: BTreeMap<_, _> = images.filter(|(sha256, _)| is_lost(*sha256)).collect();
+            Ok((board, lost))
+        })
+        .await?;
         if board.life().is_none() {
             return Err(ServiceError::Damaged);
         }
@@ -40,8 +73,9 @@ impl Service {
         // Of one whose head is damaged too the next revision was there at least.
         let head = extent.revision.max(revision.next());
         let pin = self.pin(&board).await?;
-        let export = self.write_out(Arc::new(board), Some(head), pin, (turn, hold));
+        let ends = Ends { head, lost: lost.clone() };
+        let export = self.write_out(Arc::new(board), Some(ends), pin, (turn, hold));
         let version = Version { session: extent.session, changed: head };
-        Ok((export, Cut { version, revision, head }))
+        Ok((export, Cut { version, revision, head }, lost))
     }
 }

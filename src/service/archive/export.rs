@@ -4,6 +4,7 @@
 //! One thread that may block reads the store and hands on piece by piece; it waits for its reader. The history is
 //! pinned before the first line, so a later base takes nothing from it.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,12 +12,13 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::{self, Receiver, Sender};
 
+use super::cut::Ends;
 use crate::board::stored::archive::{
     Counts, Header, commit_line, cut_end_line, cut_header_line, end_line, header_line, image_line,
     part_line,
 };
 use crate::board::stored::decode_commit;
-use crate::board::{Board, Change, Commit, Frame, Revision, SessionId};
+use crate::board::{Board, Change, Commit, Digest, Frame, Revision, SessionId};
 use crate::service::holds::Hold;
 use crate::service::turns::Turn;
 use crate::service::{Published, Service, ServiceError};
@@ -90,11 +92,11 @@ impl Service {
         Ok(self.write_out(now, None, pin, (turn, hold)))
     }
 
-    /// Lets a thread write the archive of this board, of a session that came to `head` where that is damaged.
+    /// Lets a thread write the archive of this board, of a session that has other ends where it is damaged.
     pub(super) fn write_out(
         &self,
         now: Arc<Board>,
-        head: Option<Revision>,
+        ends: Option<Ends>,
         pin: Pin,
         held: (Turn, Hold),
     ) -> Export {
@@ -102,7 +104,9 @@ impl Service {
         let (store, runtime) = (Arc::clone(&self.inner.store), Handle::current());
         tokio::task::spawn_blocking(move || {
             let mut out = Out { runtime, pieces, lines: String::new() };
-            let source = Source { store: &*store, pin: &pin, board: &now, head };
+            let (head, lost) = ends.map(|ends| (ends.head, ends.lost)).unzip();
+            let lost = lost.unwrap_or_default();
+            let source = Source { store: &*store, pin: &pin, board: &now, head, lost };
             let last = match write(&source, &mut out) {
                 Ok(()) => Piece::End,
                 Err(Stop::Gone) => return,
@@ -214,6 +218,8 @@ struct Source<'a> {
     board: &'a Board,
     /// The revision that the session came to, where it is damaged.
     head: Option<Revision>,
+    /// The images that it goes without.
+    lost: BTreeMap<Digest, u64>,
 }
 
 fn write(source: &Source<'_>, out: &mut Out) -> Result<(), Stop> {
@@ -221,7 +227,8 @@ fn write(source: &Source<'_>, out: &mut Out) -> Result<(), Stop> {
     let header = Header { oldest, revision };
     out.line(&if head.is_some() { cut_header_line(header) } else { header_line(header) })?;
     let mut counts = Counts::default();
-    for (sha256, _) in source.board.images() {
+    let kept = source.board.images().filter(|(sha256, _)| !source.lost.contains_key(sha256));
+    for (sha256, _) in kept {
         out.line(&image_line(*sha256, &source.store.blob(source.board.id(), *sha256)?))?;
         counts.images += 1;
     }

@@ -3,6 +3,7 @@
 //!
 //! One thread that may block reads what is pushed to it, one line at a time; one archive comes in at once.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,8 +13,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::board::stored::archive::{ArchiveReader, Fault, LINE_BYTES_MAX, Taken};
 use crate::board::{
-    Board, COMMIT_BYTES_MAX, Command, Frame, Rejected, Revision, SessionId, SessionName, Terms,
-    Timestamp, Write,
+    Board, COMMIT_BYTES_MAX, Command, Digest, Frame, Rejected, Revision, SessionId, SessionName,
+    Terms, Write,
 };
 use crate::service::job::Order;
 use crate::service::rebase::put_base;
@@ -77,6 +78,15 @@ impl Service {
     ///
     /// [`Rejected::SessionExists`], [`ServiceError::Overloaded`], or [`ServiceError::Stopping`].
     pub async fn import(&self, name: &SessionName) -> Result<Import, ServiceError> {
+        self.import_lacking(name, BTreeMap::new()).await
+    }
+
+    /// The same of an archive that names images which are lost.
+    pub(in crate::service) async fn import_lacking(
+        &self,
+        name: &SessionName,
+        lost: BTreeMap<Digest, u64>,
+    ) -> Result<Import, ServiceError> {
         self.has_none(name)?;
         let turn = tokio::select! {
             turn = self.inner.archives.imports.wait() => turn?,
@@ -90,7 +100,8 @@ impl Service {
         let stopping = self.inner.stopping.clone();
         let reader = move || {
             let staged = Staged::begin(store, orphans, new_session_id()).map_err(told)?;
-            read(staged, now, received, &stopping, turn)
+            let reader = ArchiveReader::new(staged.id(), now).lacking(lost);
+            read(staged, reader, received, &stopping, turn)
         };
         let reading = tokio::task::spawn_blocking(reader);
         Ok(Import { pieces, reading })
@@ -152,12 +163,11 @@ fn told(error: StoreError) -> ServiceError {
 /// Takes all that is pushed; what comes to nothing is forgotten before that is told.
 fn read(
     staged: Staged,
-    now: Timestamp,
+    reader: ArchiveReader,
     mut pieces: Receiver<Vec<u8>>,
     stopping: &CancellationToken,
     turn: Turn,
 ) -> Result<Imported, ServiceError> {
-    let reader = ArchiveReader::new(staged.id(), now);
     let mut lines = Lines { reader, stopping, line: Vec::new(), count: 0, worked: Duration::ZERO };
     let mut runs = Runs::of(Arc::clone(staged.store()), staged.id());
     let read = lines.take_all(&mut pieces, &mut runs).and_then(|()| runs.flush());

@@ -7,6 +7,7 @@ mod export;
 mod import;
 
 pub use cut::Cut;
+pub(super) use cut::Lacks;
 pub use export::Export;
 pub use import::{Import, Imported};
 

@@ -152,6 +152,8 @@ pub struct ArchiveReader {
     /// Whether it ends before its session did.
     is_cut: bool,
     images: BTreeMap<Digest, u64>,
+    /// Those that the history may name though they are not here.
+    lost: BTreeMap<Digest, u64>,
     board: Board,
     counts: Counts,
 }
@@ -166,9 +168,16 @@ impl ArchiveReader {
             header: Header { oldest: Revision::default(), revision: Revision::default() },
             is_cut: false,
             images: BTreeMap::new(),
+            lost: BTreeMap::new(),
             board: Board::absent(id, Revision::default()),
             counts: Counts::default(),
         }
+    }
+
+    /// Lets the history name these images, with their lengths, though they are lost.
+    #[must_use]
+    pub fn lacking(self, lost: BTreeMap<Digest, u64>) -> Self {
+        Self { lost, ..self }
     }
 
     /// Takes the next line, without its end.
@@ -285,9 +294,8 @@ impl ArchiveReader {
         if self.board.life().is_none() {
             return Err(Foreign::Over.into());
         }
-        if let Some((sha256, _)) =
-            self.board.images().find(|(sha256, bytes)| self.images.get(*sha256) != Some(*bytes))
-        {
+        let missing = |(sha256, bytes): &(&Digest, &u64)| !self.has(sha256, **bytes);
+        if let Some((sha256, _)) = self.board.images().find(missing) {
             return Err(Fault::Images { sha256: *sha256 });
         }
         // What was named before is here and has to be known still, so none of it was forgotten.
@@ -299,10 +307,14 @@ impl ArchiveReader {
         Ok(())
     }
 
+    /// Whether an image of this length is here, or known to be lost.
+    fn has(&self, sha256: &Digest, bytes: u64) -> bool {
+        [&self.images, &self.lost].iter().any(|images| images.get(sha256) == Some(&bytes))
+    }
+
     /// That all images which the history names are there.
     fn check_images<'a>(&self, named: impl Iterator<Item = &'a Image>) -> Result<(), Fault> {
-        let is_here = |image: &&Image| self.images.get(&image.sha256) == Some(&image.bytes);
-        let mut missing = named.filter(|image| !is_here(image));
+        let mut missing = named.filter(|image| !self.has(&image.sha256, image.bytes));
         missing.next().map_or(Ok(()), |image| Err(Fault::Images { sha256: image.sha256 }))
     }
 }
