@@ -11,6 +11,7 @@ use parking_lot::{Mutex, RwLock};
 use super::blobs::Blobs;
 use super::condition::Condition;
 use super::disk::{Room, SPARE_BYTES, create_dir, sync_dir};
+use super::histories::Histories;
 use super::inventory::Inventory;
 use super::journal::Journal;
 use super::lock::Lock;
@@ -21,6 +22,7 @@ use super::sync_point::SyncPoint;
 use super::turns::Turns;
 use super::wal::{self, End};
 use super::{SigningKey, SqliteOptions, SqliteStore, StoreError, SyncLevel, backup, epoch, schema};
+use crate::board::Epoch;
 
 impl SqliteStore {
     /// Whether a directory has a store in it. Nothing is made or changed.
@@ -65,23 +67,19 @@ impl SqliteStore {
         let condition = Arc::new(Condition::new());
         let room = Arc::new(Room::of_nobody(dir));
         let sync_point = Arc::new(SyncPoint::of(&connection, &path)?);
-        Ok(Self {
+        let opened = Opened {
             epoch: epoch::stored(&connection)?,
             signing_key: SigningKey::unkept()?,
             blobs: Blobs::at(dir, Arc::clone(&room), Arc::clone(&condition), sync_point),
-            readers: Arc::new(Readers::new(source.clone(), Arc::clone(&histories))),
             histories,
-            journal: Mutex::new(None),
-            putting: Turns::default(),
-            settling: Mutex::default(),
-            checkpointer: Mutex::default(),
-            copying: Mutex::default(),
+            journal: None,
             path,
             source,
             condition,
             room,
-            _lock: lock,
-        })
+            lock,
+        };
+        Ok(opened.into_store())
     }
 
     /// The frame of the log from which on nothing is read, where there is one: a power cut leaves that, and so does
@@ -121,28 +119,58 @@ impl SqliteStore {
         let condition = Arc::new(Condition::new());
         let journal = Journal::open(connection, &path)?;
         let (source, histories) = (Source::Shared(path.clone()), journal.histories());
-        Ok(Self {
+        let sync_point = journal.database.sync_point();
+        let opened = Opened {
             epoch,
             signing_key,
-            blobs: Blobs::open(
-                dir,
-                Arc::clone(&room),
-                Arc::clone(&condition),
-                journal.database.sync_point(),
-            )?,
-            readers: Arc::new(Readers::new(source.clone(), Arc::clone(&histories))),
+            blobs: Blobs::open(dir, Arc::clone(&room), Arc::clone(&condition), sync_point)?,
             histories,
-            journal: Mutex::new(Some(journal)),
-            putting: Turns::default(),
-            settling: Mutex::default(),
-            checkpointer: Mutex::default(),
-            copying: Mutex::default(),
+            journal: Some(journal),
             path,
             source,
             condition,
             room,
-            _lock: Some(lock),
-        })
+            lock: Some(lock),
+        };
+        Ok(opened.into_store())
+    }
+}
+
+/// What is different in a store that is served and one that is looked at.
+struct Opened {
+    epoch: Epoch,
+    signing_key: SigningKey,
+    blobs: Blobs,
+    histories: Arc<RwLock<Histories>>,
+    journal: Option<Journal>,
+    path: PathBuf,
+    source: Source,
+    condition: Arc<Condition>,
+    room: Arc<Room>,
+    lock: Option<Lock>,
+}
+
+impl Opened {
+    fn into_store(self) -> SqliteStore {
+        let Self { epoch, signing_key, blobs, histories, journal, .. } = self;
+        let Self { path, source, condition, room, lock, .. } = self;
+        SqliteStore {
+            readers: Arc::new(Readers::new(source.clone(), Arc::clone(&histories))),
+            journal: Mutex::new(journal),
+            putting: Turns::default(),
+            settling: Mutex::default(),
+            checkpointer: Mutex::default(),
+            copying: Mutex::default(),
+            epoch,
+            signing_key,
+            blobs,
+            histories,
+            path,
+            source,
+            condition,
+            room,
+            _lock: lock,
+        }
     }
 }
 
