@@ -143,6 +143,7 @@ impl ServiceError {
             Outcome::Full => Self::StoreFull,
             Outcome::Busy => Self::Busy,
             Outcome::Malformed => Self::Malformed,
+            Outcome::Overloaded => Self::Overloaded,
             Outcome::Unknown => Self::Poisoned { outcome_unknown },
             Outcome::Refused => Self::Poisoned { outcome_unknown: false },
             Outcome::Conflict { .. } => Self::Fault,

@@ -11,9 +11,7 @@ use super::{SqliteStore, StoreError, schema};
 impl SqliteStore {
     /// Moves the log if it is longer than an append is to move.
     pub(super) fn move_long_log(&self) {
-        if !self.is_log_long() {
-            return;
-        }
+        let Some(unmoved_bytes) = self.unmoved_of_long_log() else { return };
         let moved = match self.move_log() {
             Ok(moved) => moved,
             Err(StoreError::Sqlite(error)) => {
@@ -29,14 +27,22 @@ impl SqliteStore {
             }
         };
         if let Some(journal) = self.journal.lock().as_mut() {
-            journal.database.note_moved(moved);
+            journal.database.log.note_tried(unmoved_bytes, moved.left_bytes);
         }
     }
 
-    fn is_log_long(&self) -> bool {
+    fn unmoved_of_long_log(&self) -> Option<u64> {
         let journal = self.journal.lock();
         let journal = journal.as_ref().filter(|_| !self.condition.is_poisoned());
-        journal.is_some_and(|journal| journal.database.is_log_long())
+        let log = &journal?.database.log;
+        log.is_long().then(|| log.unmoved_bytes())
+    }
+
+    /// Says that [`move_long_log`](Self::move_long_log) is called again and again.
+    pub(super) fn note_mover(&self) {
+        if let Some(journal) = self.journal.lock().as_mut() {
+            journal.database.log.note_mover();
+        }
     }
 
     fn move_log(&self) -> Result<Moved, StoreError> {

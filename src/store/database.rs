@@ -9,6 +9,7 @@ use rusqlite::{Connection, ErrorCode};
 
 use super::StoreError;
 use super::error::is_index_full;
+use super::log::Log;
 use super::sync_point::SyncPoint;
 use crate::metrics;
 
@@ -18,12 +19,6 @@ const IDLE_CHECKPOINT_WAL_BYTES: u64 = 1 << 20;
 /// A writer that is never idle stops for a checkpoint here. The stall grows with the log, 10 ms at this and
 /// 40 ms at four times as much, while the throughput stays: the journal hardly writes a page twice.
 const CHECKPOINT_WAL_BYTES: u64 = 4 << 20;
-
-/// An append does not move more than this: where readers kept the log long, it is moved beside the writer first.
-const CHECKPOINT_WAL_BYTES_MAX: u64 = 4 * CHECKPOINT_WAL_BYTES;
-
-/// How long the writer leaves a long log alone after it was last moved beside it: nobody may be there to do so.
-const MOVED_BESIDE: Duration = Duration::from_secs(5);
 
 /// What part of the file may be free: less would grow and shrink all the time.
 const FREE_PART: u64 = 16;
@@ -66,14 +61,7 @@ pub(super) enum Failure {
 pub(super) struct Database {
     connection: Connection,
     sync_point: Arc<SyncPoint>,
-    /// How much the write-ahead log has grown since the last checkpoint, roughly.
-    wal_bytes: u64,
-    /// How much of it was left then, since somebody read.
-    left_bytes: u64,
-    /// Whether there was no room to move it: it is tried again after each write.
-    is_stuck: bool,
-    /// When it was moved by another connection last.
-    moved_beside: Option<Instant>,
+    pub(super) log: Log,
     /// Whether the log may still have what was deleted.
     log_remembers: bool,
     /// Whether a page that would have to be moved cannot be read: the file keeps its free pages until a restart.
@@ -85,7 +73,7 @@ pub(super) struct Database {
 pub(super) struct Moved {
     was_busy: bool,
     /// How much of the log is not in the database.
-    left_bytes: u64,
+    pub(super) left_bytes: Option<u64>,
 }
 
 /// Moves the log into the database as this statement says.
@@ -95,7 +83,7 @@ pub(super) fn move_log(connection: &Connection, pragma: &str) -> rusqlite::Resul
         connection.prepare_cached(pragma)?.query_one([], |row| row.try_into())?;
     metrics::CHECKPOINT_TIMES.observe(begun.elapsed());
     let (busy, pages, moved) = found;
-    let left_bytes = (pages - moved).max(0).cast_unsigned() * PAGE_BYTES;
+    let left_bytes = (pages >= 0).then(|| (pages - moved).max(0).cast_unsigned() * PAGE_BYTES);
     Ok(Moved { was_busy: busy != 0, left_bytes })
 }
 
@@ -106,10 +94,7 @@ impl Database {
         let mut database = Self {
             connection,
             sync_point,
-            wal_bytes: fs::metadata(path.with_extension("db-wal")).map_or(0, |wal| wal.len()),
-            left_bytes: 0,
-            is_stuck: false,
-            moved_beside: None,
+            log: Log::of(fs::metadata(path.with_extension("db-wal")).map_or(0, |wal| wal.len())),
             log_remembers: false,
             is_unshrinkable: false,
         };
@@ -129,7 +114,7 @@ impl Database {
 
     /// So many bytes of content were written.
     pub(super) fn note_written(&mut self, bytes: u64) {
-        self.wal_bytes = self.wal_bytes.saturating_add(bytes);
+        self.log.grow(bytes);
     }
 
     /// Deleting has overwritten so many bytes.
@@ -152,7 +137,7 @@ impl Database {
         &mut self,
         write: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, Failure> {
-        self.wal_bytes += TRANSACTION_WAL_BYTES;
+        self.log.grow(TRANSACTION_WAL_BYTES);
         self.execute("BEGIN IMMEDIATE").map_err(|error| self.undo(error))?;
         let written = write(&self.connection).map_err(|error| self.undo_part(error))?;
         let begun = Instant::now();
@@ -217,7 +202,7 @@ impl Database {
 
     /// How much the database may still grow by, roughly.
     pub(super) fn owed(&self) -> u64 {
-        self.wal_bytes.saturating_add(self.left_bytes)
+        self.log.bytes()
     }
 
     /// Moves the log into the database, however short it is, and whatever became of the last attempt.
@@ -235,38 +220,13 @@ impl Database {
         self.checkpoint_from(IDLE_CHECKPOINT_WAL_BYTES)
     }
 
-    fn checkpoint_from(&mut self, wal_bytes: u64) -> Result<(), Failure> {
-        if !self.is_stuck && (self.wal_bytes < wal_bytes || self.is_moved_beside()) {
-            return Ok(());
-        }
-        self.checkpoint_passively()
+    fn checkpoint_from(&mut self, bytes: u64) -> Result<(), Failure> {
+        if self.log.is_due(bytes) { self.checkpoint_passively() } else { Ok(()) }
     }
 
-    /// Whatever comes of it, the next is due after as much again: a reader may pin the log for a while.
     fn checkpoint_passively(&mut self) -> Result<(), Failure> {
-        let unmoved = self.owed();
-        self.wal_bytes = 0;
         let moved = self.checkpoint("PRAGMA wal_checkpoint(PASSIVE)");
-        self.is_stuck = moved.is_err();
-        if self.is_stuck {
-            self.left_bytes = unmoved;
-        }
-        moved.map(drop)
-    }
-
-    /// Whether the log is longer than an append is to move.
-    pub(super) fn is_log_long(&self) -> bool {
-        self.wal_bytes.saturating_add(self.left_bytes) > CHECKPOINT_WAL_BYTES_MAX
-    }
-
-    fn is_moved_beside(&self) -> bool {
-        self.is_log_long() && self.moved_beside.is_some_and(|last| last.elapsed() < MOVED_BESIDE)
-    }
-
-    /// Another connection has moved the log, and has left so much of it.
-    pub(super) fn note_moved(&mut self, Moved { left_bytes, .. }: Moved) {
-        (self.wal_bytes, self.left_bytes) = (0, left_bytes);
-        self.moved_beside = Some(Instant::now());
+        moved.inspect_err(|_| self.log.note_stuck()).map(drop)
     }
 
     /// Gives some free pages back to the file system if much of the file is free; whether much still is. While
@@ -306,7 +266,7 @@ impl Database {
 
     /// Empties the log if it may still have what was deleted and nobody reads.
     pub(super) fn forget_deleted(&mut self) -> Result<(), Failure> {
-        if !self.log_remembers || self.is_moved_beside() {
+        if !self.log_remembers || self.log.is_left_to_mover() {
             return Ok(());
         }
         // Not waiting for those who read: the next idle moment does as well.
@@ -315,7 +275,6 @@ impl Database {
         self.connection.busy_timeout(BUSY).map_err(Failure::Broken)?;
         if emptied? {
             self.log_remembers = false;
-            self.wal_bytes = 0;
         }
         Ok(())
     }
@@ -323,7 +282,7 @@ impl Database {
     /// Whether no other connection was in its way.
     fn checkpoint(&mut self, pragma: &str) -> Result<bool, Failure> {
         let moved = move_log(&self.connection, pragma).map_err(|error| self.undo(error))?;
-        self.left_bytes = moved.left_bytes;
+        self.log.note_tried(self.log.unmoved_bytes(), moved.left_bytes);
         Ok(!moved.was_busy)
     }
 

@@ -114,6 +114,25 @@ fn what_a_reader_kept_in_the_log_is_moved_beside_the_writer() {
 }
 
 #[test]
+fn nothing_grows_while_a_long_log_waits_to_be_moved() {
+    let dir = TempDir::new().unwrap();
+    let store = open(dir.path());
+    store.tend();
+    store.append(&[run(ANNA, 0, &[vec![1; 2 << 20]])]);
+    // As though so much had been written since.
+    store.journal.lock().as_mut().unwrap().database.log.grow(300 << 20);
+    let length = || fs::metadata(dir.path().join("blackboard.db")).unwrap().len();
+    let before = length();
+    let shrinks = Run { grows: false, ..run(BERT, 0, &["b1"]) };
+    let outcomes = store.append(&[run(ANNA, 1, &["a2"]), shrinks]);
+    assert_eq!(outcomes, [Outcome::Overloaded, Outcome::Appended]);
+    assert_eq!(length(), before, "an append has moved all of it");
+    store.tend();
+    assert!(length() > before + (1 << 20));
+    assert_eq!(store.append(&[run(ANNA, 1, &["a2"])]), [Outcome::Appended]);
+}
+
+#[test]
 fn what_is_deleted_is_in_no_file_any_more() {
     let dir = TempDir::new().unwrap();
     let store = five(&dir);

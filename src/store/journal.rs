@@ -98,6 +98,9 @@ impl Journal {
             if run.grows && !roomy {
                 return Outcome::Full;
             }
+            if run.grows && self.database.log.is_full() {
+                return Outcome::Overloaded;
+            }
             let owner = if run.adopts { Owner::Session } else { standing.owner };
             judged.insert(run.session, Standing { owner, head: Some(run.head()) });
             Outcome::Appended

@@ -23,6 +23,7 @@ mod inventory;
 mod journal;
 
 mod lock;
+mod log;
 mod mending;
 mod naming;
 mod opening;

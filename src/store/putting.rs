@@ -64,6 +64,8 @@ impl SqliteStore {
                 return Ok(stored);
             }
             stored_bytes = stored_bytes.saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX));
+            // Who puts many parts writes faster than the log may be moved by who else does so.
+            self.move_long_log();
             self.claim_room_to_shrink(bytes, stored_bytes < frees)?;
             if !self.write(|journal| journal.put_parts(table, session, revision, stored, &some))? {
                 let base = self.histories.read().base(session);

@@ -72,6 +72,9 @@ pub enum Outcome {
     /// Another program kept the database locked for too long; nothing of it was stored, and the next batch is
     /// tried again.
     Busy,
+    /// So much waits to be moved from the log into the database that it may not grow; nothing of it was stored, and
+    /// the next batch is tried again.
+    Overloaded,
     /// It would change a page that SQLite cannot read; nothing of it was stored, and others are.
     Malformed,
     /// After a restart it is wholly there or wholly not; until then nobody can say.

@@ -245,6 +245,7 @@ impl Store for SqliteStore {
     }
 
     fn tend(&self) -> bool {
+        self.note_mover();
         self.move_long_log();
         self.idle()
     }

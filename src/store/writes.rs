@@ -188,9 +188,11 @@ impl SqliteStore {
             Outcome::Busy => StoreError::Busy,
             Outcome::Malformed => StoreError::Malformed,
             Outcome::Refused if !self.condition.is_poisoned() => StoreError::Closed,
-            Outcome::Refused | Outcome::Unknown | Outcome::Appended | Outcome::Conflict { .. } => {
-                StoreError::Poisoned
-            }
+            Outcome::Refused
+            | Outcome::Overloaded
+            | Outcome::Unknown
+            | Outcome::Appended
+            | Outcome::Conflict { .. } => StoreError::Poisoned,
         })
     }
 }
