@@ -155,10 +155,14 @@ async fn forks_and_purges_do_not_wait_for_the_images_of_another_fork() {
         tokio::spawn(async move { fork(&service, "s", 1, "f").await })
     };
     tokio::time::timeout(LONG, came.changed()).await.expect("it links no images").unwrap();
-    service.purge(&name("t"), None).await.unwrap();
-    fork(&service, "u", 1, "g").await.unwrap();
-    assert!(!forking.is_finished());
+    let purged = service.purge(&name("t"), None).await;
+    let forked = fork(&service, "u", 1, "g").await;
+    let is_waiting = !forking.is_finished();
+    // Before anything fails here, or its thread would wait for ever.
     store.gate.set_closed(false);
+    purged.unwrap();
+    forked.unwrap();
+    assert!(is_waiting);
     assert_eq!(forking.await.unwrap().unwrap().board.image_bytes(), 5);
     stop(service).await;
 }

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use super::clock_tests::*;
 use super::service_tests::*;
 use super::*;
-use crate::board::{Rejected, Revision, Seq, Set, SettingsPatch, Timestamp, Work};
+use crate::board::{Digest, History, Rejected, Revision, Seq, Set, SettingsPatch, Timestamp, Work};
 
 const SECOND: i64 = 1000;
 const MINUTE: i64 = 60 * SECOND;
@@ -165,5 +165,46 @@ async fn a_jump_is_seen_though_nothing_was_written_before_it() {
     assert!(service.figures().is_clock_held);
     clocks.wall.set(0);
     assert!(!service.figures().is_clock_held);
+    stop(service).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_image_and_no_history_goes_while_the_clock_is_held() {
+    let (clocks, dir) = (Clocks::new(), TempDir::new().unwrap());
+    let (at_once, every) = (Duration::ZERO, Duration::from_millis(1));
+    let collection = Collection { age: at_once, rest: at_once, every };
+    let options = Options { collection, ..Options::default() };
+    let store = Arc::new(open(dir.path()));
+    let service = Service::start_with(store, POLICY, clocks.clock(), options).unwrap();
+    service.carry_out("long", put("a", "1", Some("36500d"))).await.unwrap();
+    let keeps = async |session: &str, history| {
+        let patch = SettingsPatch { history: Set::To(history), ..SettingsPatch::default() };
+        let (settings, labels) = (Set::To(patch), Set::Keep);
+        let command = Command::PutSession { settings, labels, qa_pairs: vec![] };
+        service.carry_out(session, command).await.unwrap();
+    };
+    let oldest = |session: &str| board(&service, session).oldest();
+    let (write, images) = screenshot("shown", b"image".to_vec());
+    let shown = service.receipt(write, images).await.unwrap().board.id();
+    let is_there = || service.inner.store.blob(shown, Digest::of(b"image")).is_ok();
+    keeps("aged", History::Age(ttl("1h"))).await;
+
+    clocks.set(SECOND, DAY).await;
+    let command = Command::DeleteEntry { log: LogName::Screenshots, seq: Seq(1) };
+    service.carry_out("shown", command).await.unwrap();
+    service.purge(&name("shown"), None).await.unwrap();
+    service.receipt(request("aged", "{}"), vec![]).await.unwrap();
+    // It is looked at after the aged one, and by no clock.
+    keeps("cut", History::Revisions(1)).await;
+    service.receipt(request("cut", "{}"), vec![]).await.unwrap();
+    until("nothing is cut", || oldest("cut") > Revision(0)).await;
+    clocks.set(2 * SECOND, DAY).await;
+    clocks.set(3 * SECOND, DAY).await;
+    assert!(service.figures().is_clock_held);
+    assert!(is_there() && oldest("aged") == Revision(0));
+
+    clocks.set(11 * MINUTE, DAY).await;
+    until("its image stays", || !is_there()).await;
+    until("it is not cut", || oldest("aged") > Revision(0)).await;
     stop(service).await;
 }

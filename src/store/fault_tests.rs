@@ -10,7 +10,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-use super::bases_tests::{five_in, put};
+use super::bases_tests::{five_in, frames, put};
 use super::sqlite_tests::{ANNA, BERT, OPTIONS, open, replayed, run, stored};
 use super::*;
 use crate::board::Digest;
@@ -361,6 +361,34 @@ fn deletions_go_through_though_another_program_took_the_last_byte() {
         while store.idle() {}
         assert_eq!(fs::metadata(dir.join("reserve")).unwrap().len(), 4 << 20);
         assert_eq!(store.append(&[run(session(0), 2, &["more"])]), [Outcome::Appended]);
+        return;
+    }
+    run_child(&SMALL_DISK, TempDir::new().unwrap().path());
+}
+
+#[test]
+fn a_purge_and_settling_go_through_on_a_full_disk_where_they_end_smaller() {
+    if let Some(dir) = child_dir() {
+        let options = SqliteOptions { free_bytes_min: 4 << 20, ..OPTIONS };
+        let store = SqliteStore::open(&dir, options).unwrap();
+        for (session, head) in (0..8).flat_map(|head| [(ANNA, head), (BERT, head)]) {
+            let body = vec![1; 200_000];
+            assert_eq!(store.append(&[run(session, head, &[body])]), [Outcome::Appended]);
+        }
+        while store.idle() {}
+        let mut taken = fs::File::create(dir.join("ballast")).unwrap();
+        while std::io::Write::write_all(&mut taken, &[0; 1 << 10]).is_ok() {}
+        assert_eq!(store.append(&[run(ANNA, 8, &["more"])]), [Outcome::Full]);
+        let base = |frees| {
+            let mut parts = frames(ANNA, 8, &[vec![2; 100_000]]).into_iter();
+            store.put_base(ANNA, Revision(8), frees, &mut parts)
+        };
+        assert!(matches!(base(0), Err(StoreError::Full)), "it would end larger");
+        base(1_600_000).unwrap();
+        assert_eq!(store.set_base(ANNA, Revision(8)), Outcome::Appended);
+        while store.settle(&mut |_| Vec::new()).unwrap() {}
+        assert_eq!(store.unsettled_bytes(), 0);
+        assert_eq!((replayed(&store).0.len(), stored(&store).len()), (1, 8));
         return;
     }
     run_child(&SMALL_DISK, TempDir::new().unwrap().path());
