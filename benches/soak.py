@@ -43,9 +43,11 @@ COUNTED_MIN = 10
 TRICKLE_PER_S = 10
 # The database of an empty store with its log, and what the trickle itself takes.
 DISK_LEFT_MAX = 48 << 20
-# A session is as large after two minutes as after thirty: what takes longer then has another cause.
+# A session is as large after two minutes as after thirty: what takes longer then has another cause. The images of a
+# session stay for an hour, so the shared ones, which are never deleted, see the same screens again.
 ITEMS_MAX = {"trajectories": 400, "requests": 100, "questions": 100, "screenshots": 40, "memory": 400}
 SETTINGS = {"settings": {"history": 400, "max_items": ITEMS_MAX, "history_keys": ["step", "action", "result"]}}
+SCREENS = 48
 WORDS = "open close read write click scroll type find save copy paste menu field button sheet cell row total".split()
 
 
@@ -59,6 +61,8 @@ class Soak:
         self.times = collections.defaultdict(lambda: [[] for _ in range(WINDOWS)])
         self.counts, self.broken, self.samples = collections.Counter(), [], []
         self.ended = threading.Event()
+        rng = random.Random(0)
+        self.screens = [screen(rng) for _ in range(SCREENS)]
 
     def elapsed(self):
         return time.monotonic() - self.begun
@@ -102,6 +106,11 @@ def words(rng, count):
     return " ".join(rng.choices(WORDS, k=count))
 
 
+def screen(rng):
+    """A picture that no other is like."""
+    return picture(160, 120, rng.randbytes(160 * 120 * 3))
+
+
 def agent(soak, number):
     """Steps of one agent, in a shared session and in one of its own."""
     rng, client = random.Random(number), soak.server.client()
@@ -129,7 +138,7 @@ def act(soak, client, rng, name, session, step):
     ask("append memory", "POST", f"{session}/agents/{name}/memory", item)
     ask("prompt in a budget", "GET", f"{session}/prompt?max_tokens=6000&screenshots=2&max_px=256")
     if step % 5 == 0:
-        image = picture(160, 120, rng.randbytes(160 * 120 * 3))
+        image = rng.choice(soak.screens) if "shared" in session else screen(rng)
         made = ask("append screenshot", "POST", f"{session}/screenshots?metadata=%22{step}%22", image,
                    Content_Type="image/png")
         if made.status == 201 and made.json()["entries"]:
