@@ -3,6 +3,7 @@
 //! Nothing in it names a session, an agent or a token.
 
 use std::fmt;
+use std::fs;
 use std::sync::LazyLock;
 use std::sync::atomic::AtomicU64;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -110,6 +111,22 @@ fn add_server(looked_up: &mut Registry) {
         Unit::Seconds,
         ConstGauge::new(*STARTED),
     );
+    if let Some(bytes) = resident_memory() {
+        looked_up.register_with_unit(
+            "process_resident",
+            "The memory of the whole process, as the system counts it",
+            Unit::Bytes,
+            ConstGauge::new(bytes),
+        );
+    }
+}
+
+/// The bytes of memory that the system counts for this process, where it says so.
+fn resident_memory() -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kib.checked_mul(1024)
 }
 
 fn add_store(looked_up: &mut Registry, figures: &Figures) {
@@ -149,8 +166,22 @@ fn add_sessions(looked_up: &mut Registry, figures: &Figures) {
 
 fn add_bytes(looked_up: &mut Registry, figures: &Figures) {
     for (name, help, bytes) in [
-        ("resident", "About what the sessions take of the memory", figures.resident_bytes as u64),
+        (
+            "resident",
+            "About what the sessions and past boards take of the memory",
+            figures.resident_bytes as u64,
+        ),
         ("memory_budget", "What they may take (--memory-budget)", figures.budget_bytes as u64),
+        (
+            "past_boards",
+            "About what past boards take of the resident bytes",
+            figures.past_bytes as u64,
+        ),
+        (
+            "recent_commits",
+            "The last commits of watched sessions, in memory besides",
+            figures.recent_bytes as u64,
+        ),
         (
             "writer_queue",
             "Bytes of the writes that wait for the writer, or that it has in its hands",

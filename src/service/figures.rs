@@ -1,5 +1,7 @@
 //! How the service fares, and how much there is of everything.
 
+use std::sync::atomic::Ordering;
+
 use tokio_util::sync::CancellationToken;
 
 use super::session::Shown;
@@ -15,8 +17,12 @@ pub struct Figures {
     pub cold: usize,
     /// How many are not served, because their stored history is damaged.
     pub damaged: usize,
-    /// About how many bytes of memory the sessions take.
+    /// About how many bytes of memory the sessions and their past boards take.
     pub resident_bytes: usize,
+    /// How many of these the past boards take.
+    pub past_bytes: usize,
+    /// The bytes of the last commits that are kept for watchers.
+    pub recent_bytes: usize,
     /// How many they may take.
     pub budget_bytes: usize,
     /// The bytes of the images that the sessions' histories name, each counted in every session that has it.
@@ -88,6 +94,8 @@ impl Service {
             cold,
             damaged: self.damaged(),
             resident_bytes: self.inner.memory.held(),
+            past_bytes: self.past_bytes(),
+            recent_bytes: self.inner.recent_bytes.load(Ordering::Relaxed),
             budget_bytes: self.inner.memory.budget(),
             image_bytes,
             waiting_bytes: QUEUE_BYTES_MAX.saturating_sub(self.inner.room.available_permits()),

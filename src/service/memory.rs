@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use super::directory::Directory;
+use super::past_boards::PastBoards;
 use super::session::{Published, Session, Shown, count};
 use super::signal::Signal;
 use super::snapshots::put_snapshot_if_due;
@@ -168,6 +169,14 @@ impl Memory {
         }
     }
 
+    /// Counts memory that is no session's.
+    pub(super) fn count_besides(&self, added: usize, dropped: usize) {
+        count(&self.held, added, dropped);
+        if added > dropped {
+            self.signal.wake();
+        }
+    }
+
     /// Frees what was left to this thread.
     fn free_leaving(&self) {
         for (board, bytes) in std::mem::take(&mut *self.leaving.lock()) {
@@ -202,6 +211,7 @@ impl Memory {
 /// What keeps the budget.
 pub(super) struct Evictor {
     pub(super) memory: Arc<Memory>,
+    pub(super) past_boards: Arc<PastBoards>,
     pub(super) directory: Arc<Directory>,
     pub(super) store: Arc<dyn Store>,
 }
@@ -214,10 +224,11 @@ impl Evictor {
 
     fn run(&self, signal: &Signal) {
         let mut weighed = Instant::now();
-        while signal.rest(self.memory.rest()) {
+        while signal.rest(self.rest()) {
             self.memory.free_leaving();
             if weighed.elapsed() >= WEIGHED_AFTER {
                 self.memory.weigh_used();
+                self.past_boards.tend(Instant::now());
                 weighed = Instant::now();
             }
             if self.memory.is_over() && !self.clear() {
@@ -227,8 +238,16 @@ impl Evictor {
         }
     }
 
+    /// Past boards are looked at as often as sessions that are used.
+    fn rest(&self) -> Duration {
+        let rest = self.memory.rest();
+        if self.past_boards.is_empty() { rest } else { rest.min(WEIGHED_AFTER) }
+    }
+
     /// Takes out what was used longest ago, until there is room again; whether there is.
     fn clear(&self) -> bool {
+        // Nothing waits for a past board as writes wait for a session's.
+        self.past_boards.clear(|| self.memory.is_cleared());
         let mut hot = Vec::new();
         self.directory.visit(|session| {
             if session.is_hot() {

@@ -32,6 +32,7 @@ mod looks;
 mod memory;
 mod options;
 mod past;
+mod past_boards;
 mod patch;
 mod pieces;
 mod postponed;

@@ -1,16 +1,14 @@
 //! The past of a session: its board at an earlier revision, and its commits.
 //!
-//! An earlier board is replayed from the nearest one that is at hand, two at a time; the last ones made
-//! are at hand for a while.
+//! An earlier board is replayed from the nearest one that is at hand, two at a time.
 
-use std::collections::VecDeque;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
 use super::error::ServiceError;
+use super::past_boards::PastBoards;
 use super::replay::{framed, replay};
 use super::session::Published;
 use super::turns::Turns;
@@ -30,12 +28,6 @@ const REPLAYS_WAITING_MAX: usize = 64;
 
 /// How many pages of commits are read at once.
 const READS_MAX: usize = 4;
-
-/// How many past boards are at hand.
-const KEPT_BOARDS_MAX: usize = 16;
-
-/// How many bytes past boards at hand may have together.
-const KEPT_BYTES_MAX: u64 = 64 << 20;
 
 /// What is read at once for a reader of commits.
 const HISTORY_PAGE: PageMax =
@@ -69,55 +61,16 @@ impl FromStr for At {
 pub(super) struct Past {
     replays: Turns,
     reads: Arc<Semaphore>,
-    kept: Arc<Mutex<Kept>>,
+    boards: Arc<PastBoards>,
 }
 
 impl Past {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(boards: Arc<PastBoards>) -> Self {
         Self {
             replays: Turns::new(REPLAYS_MAX, REPLAYS_WAITING_MAX),
             reads: Arc::new(Semaphore::new(READS_MAX)),
-            kept: Arc::default(),
+            boards,
         }
-    }
-}
-
-/// The past boards at hand, the one used last at the end.
-#[derive(Debug, Default)]
-struct Kept {
-    boards: VecDeque<Arc<Board>>,
-}
-
-impl Kept {
-    /// The nearest board up to a revision. One from before what is kept leads nowhere.
-    fn nearest(
-        &mut self,
-        session: SessionId,
-        oldest: Revision,
-        revision: Revision,
-    ) -> Option<Arc<Board>> {
-        let fits = |board: &Board| {
-            board.id() == session && (oldest..=revision).contains(&board.revision())
-        };
-        let found = self.boards.iter().enumerate().filter(|(_, board)| fits(board));
-        let (index, _) = found.max_by_key(|(_, board)| board.revision())?;
-        let board = self.boards.remove(index)?;
-        self.boards.push_back(Arc::clone(&board));
-        Some(board)
-    }
-
-    fn keep(&mut self, board: &Arc<Board>) {
-        let same = |kept: &Board| kept.id() == board.id() && kept.revision() == board.revision();
-        self.boards.retain(|kept| !same(kept));
-        self.boards.push_back(Arc::clone(board));
-        let bytes = |boards: &VecDeque<Arc<Board>>| boards.iter().map(|b| b.bytes()).sum::<u64>();
-        while self.boards.len() > KEPT_BOARDS_MAX || bytes(&self.boards) > KEPT_BYTES_MAX {
-            self.boards.pop_front();
-        }
-    }
-
-    fn forget(&mut self, session: SessionId) {
-        self.boards.retain(|board| board.id() != session);
     }
 }
 
@@ -155,18 +108,18 @@ impl Service {
         if revision == now.board.revision() {
             return Ok(Arc::clone(&now.board));
         }
-        let Past { replays, kept, .. } = &self.inner.past;
+        let Past { replays, boards, .. } = &self.inner.past;
         let turn = replays.wait().await?;
         let (store, session) = (Arc::clone(&self.inner.store), now.board.id());
         let oldest = now.board.oldest();
-        let start = kept.lock().nearest(session, oldest, revision);
+        let start = boards.nearest(session, oldest, revision);
         // The turn goes with the work: whoever asked may leave.
         let replay = move || {
             let _held = turn;
             replay(&*store, session, start, oldest, revision)
         };
         let board = Arc::new(blocking(replay).await?);
-        kept.lock().keep(&board);
+        boards.keep(&board);
         Ok(board)
     }
 
@@ -215,9 +168,14 @@ impl Service {
         self.write(Write { terms, command: Command::Restore { then } }, Vec::new(), keep).await
     }
 
+    /// How many bytes of memory past boards take.
+    pub(super) fn past_bytes(&self) -> usize {
+        self.inner.past.boards.bytes()
+    }
+
     /// Nothing of a session's past is to be at hand any more.
     pub(super) fn forget_past(&self, session: SessionId) {
-        self.inner.past.kept.lock().forget(session);
+        self.inner.past.boards.forget(session);
     }
 }
 

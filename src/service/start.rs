@@ -23,6 +23,7 @@ use super::loads::Loads;
 use super::looks::Looks;
 use super::memory::{Evictor, Memory};
 use super::past::Past;
+use super::past_boards::PastBoards;
 use super::postponed::Postponed;
 use super::reaper::{Orphans, Reaper};
 use super::retentions::Retentions;
@@ -86,6 +87,7 @@ impl Service {
             options;
         let directory = Arc::new(Directory::new());
         let memory = Arc::new(Memory::new(memory_budget));
+        let past_boards = Arc::new(PastBoards::new(Arc::clone(&memory)));
         let supervisor = Supervisor::default();
         // Later readings are compared with this one, so that no jump is missed.
         let now = clock.read().now;
@@ -162,6 +164,7 @@ impl Service {
         };
         let evictor = Evictor {
             memory: Arc::clone(&memory),
+            past_boards: Arc::clone(&past_boards),
             directory: Arc::clone(&directory),
             store: Arc::clone(&store),
         };
@@ -194,7 +197,7 @@ impl Service {
             stopping,
             bells,
             recent_bytes,
-            past: Past::new(),
+            past: Past::new(past_boards),
             bases,
             links: Turns::new(LINKS_MAX, LINKS_WAITING_MAX),
             archives: Archives::new(),

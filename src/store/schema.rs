@@ -34,6 +34,9 @@ const URI_PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/');
 /// What the write-ahead log's file may keep of its length when it starts again.
 const WAL_FILE_BYTES_MAX: u32 = 16 << 20;
 
+/// How many KiB of the database's pages each connection keeps in memory.
+const PAGE_CACHE_KIB_MAX: u32 = 2048;
+
 /// `journal_mark` is the highest id that was ever deleted from the journal, since a row's id is free again
 /// once it is gone. `opened_with` is the sync level under which the store runs, NULL after a clean stop.
 const JOURNAL: &str = "
@@ -273,7 +276,9 @@ pub(super) fn open_as_is(path: &Path) -> Result<Connection, StoreError> {
 
 fn connect(path: &Path, access: OpenFlags) -> Result<Connection, StoreError> {
     let flags = access | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    Ok(Connection::open_with_flags(path, flags)?)
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.execute_batch(&format!("PRAGMA cache_size = -{PAGE_CACHE_KIB_MAX}"))?;
+    Ok(connection)
 }
 
 fn refuse_old_sqlite(found: i32) -> Result<(), StoreError> {

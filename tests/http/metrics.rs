@@ -76,6 +76,8 @@ async fn what_the_store_and_the_writer_do_is_counted_and_timed() {
         "blackboard_blob_sync_duration_seconds_count",
         "blackboard_boards{place=\"hot\"}",
         "blackboard_resident_bytes",
+        #[cfg(target_os = "linux")]
+        "blackboard_process_resident_bytes",
         "blackboard_store_file_bytes{file=\"database\"}",
         "blackboard_store_file_bytes{file=\"log\"}",
         "blackboard_http_connections_open",
@@ -102,6 +104,27 @@ async fn what_the_store_and_the_writer_do_is_counted_and_timed() {
     ] {
         assert_eq!(value(&text, series), Some(is), "{series}:\n{text}");
     }
+}
+
+#[tokio::test]
+async fn past_boards_and_recent_commits_in_memory_are_counted() {
+    let server = Server::start();
+    let board = server.made("s").await;
+    let stream = Stream::open(board.to(Method::GET, "events")).await;
+    for series in ["blackboard_past_boards_bytes", "blackboard_recent_commits_bytes"] {
+        let text = metrics(&server).await;
+        assert_eq!(value(&text, series), Some(0.0), "{text}");
+    }
+    board.post("requests", r#"{"a":1}"#).await.is(201);
+    board.post("requests", r#"{"a":2}"#).await.is(201);
+    let before = value(&metrics(&server).await, "blackboard_resident_bytes").unwrap();
+    board.get("requests?at=2").await.is(200);
+    let text = metrics(&server).await;
+    let past = value(&text, "blackboard_past_boards_bytes").unwrap();
+    assert!(past > 0.0, "{text}");
+    assert!(value(&text, "blackboard_resident_bytes").unwrap() >= before + past, "{text}");
+    assert!(value(&text, "blackboard_recent_commits_bytes").unwrap() > 0.0, "{text}");
+    drop(stream);
 }
 
 #[tokio::test]
