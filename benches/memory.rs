@@ -18,11 +18,11 @@ use blackboard::board::{
     Terms, Timestamp, Write, decide,
 };
 use blackboard::prompt::list_items;
-use mimalloc::MiMalloc;
+use tikv_jemallocator::Jemalloc;
 use uuid::Uuid;
 
 #[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
+static ALLOCATOR: Jemalloc = Jemalloc;
 
 static POLICY: Policy = Policy {
     auto_create: true,

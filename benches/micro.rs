@@ -32,7 +32,7 @@ use bytes::Bytes;
 use divan::Bencher;
 use divan::counter::{BytesCount, ItemsCount};
 use futures_util::future::try_join_all;
-use mimalloc::MiMalloc;
+use tikv_jemallocator::Jemalloc;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use uuid::Uuid;
@@ -44,7 +44,7 @@ use texts::{Kind, Texts};
 
 /// As in the server.
 #[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
+static ALLOCATOR: Jemalloc = Jemalloc;
 
 /// The items of a prompt.
 const ITEMS: usize = 1_000;

@@ -4,15 +4,16 @@ use std::process::ExitCode;
 
 use blackboard::{chain::Chain, cli::Cli};
 use clap::Parser;
-use mimalloc::MiMalloc;
+use tikv_jemallocator::Jemalloc;
 
-/// Requests come and go on all threads; the system's allocator makes them wait for one another.
+/// Requests come and go on all threads; the system's allocator makes them wait for one another. This one gives back
+/// what was not used for ten seconds, also of threads that sleep.
 #[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
+static ALLOCATOR: Jemalloc = Jemalloc;
 
 fn main() -> ExitCode {
-    // The allocator asks for them, and most of each would be empty: for many small boards they took half as much
-    // memory again. Where the system cannot be told it costs no more than that.
+    // Most of each would be empty: for many small boards they took half as much memory again. Where the system cannot
+    // be told it costs no more than that.
     #[cfg(target_os = "linux")]
     rustix::thread::disable_transparent_huge_pages(true).ok();
     match Cli::parse().run() {

@@ -26,11 +26,11 @@ mod texts;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use mimalloc::MiMalloc;
+use tikv_jemallocator::Jemalloc;
 
 /// As in the server.
 #[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
+static ALLOCATOR: Jemalloc = Jemalloc;
 
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 

@@ -12,11 +12,11 @@ use axum::body::Bytes;
 use axum::http::{HeaderName, StatusCode, header};
 use axum::routing::{get, post};
 use axum::serve::{ListenerExt, serve};
-use mimalloc::MiMalloc;
+use tikv_jemallocator::Jemalloc;
 use tokio::net::{TcpListener, TcpStream};
 
 #[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
+static ALLOCATOR: Jemalloc = Jemalloc;
 
 const ADDRESS: &str = "127.0.0.1:0";
 
