@@ -3,12 +3,17 @@
 use std::io::{self, Write};
 use std::time::Duration;
 
+use axum::body::Body;
+use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderValue, header};
+use futures_util::future::poll_immediate;
+use http_body_util::BodyExt as _;
 use reqwest::Method;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::{
-    encoding,
+    decompress,
+    encoding::{self, Coding},
     tests::{Edge, LONG, problem, send},
 };
 
@@ -144,4 +149,21 @@ fn only_codings_that_we_have_are_kept() {
     );
     let accepted = encoding::take_accepted(&mut headers);
     assert_eq!(accepted, Some(HeaderValue::from_static("GZIP;q=0.5")));
+}
+
+#[tokio::test]
+async fn a_small_body_that_becomes_a_large_one_lets_others_have_their_turn() {
+    const BYTES: usize = 4 << 20;
+    let zeros = vec![0; BYTES];
+    for (coding, sent) in [(Coding::Gzip, gzip(&zeros)), (Coding::Zstd, zstd(&zeros))] {
+        let mut body = decompress::decompress(Request::new(Body::from(sent)), coding).into_body();
+        let (mut come, mut turns) = (0, 0);
+        while come < BYTES {
+            match poll_immediate(body.frame()).await {
+                Some(frame) => come += frame.unwrap().unwrap().into_data().unwrap().len(),
+                None => turns += 1,
+            }
+        }
+        assert!(turns >= BYTES / (64 << 10) - 1, "{turns} turns");
+    }
 }

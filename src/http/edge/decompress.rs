@@ -12,6 +12,7 @@ use std::io;
 use tokio_util::io::{ReaderStream, StreamReader};
 
 use super::encoding::Coding;
+use super::paced::paced;
 
 /// The same request with its body decompressed.
 pub(super) fn decompress(mut request: Request, coding: Coding) -> Request {
@@ -19,7 +20,8 @@ pub(super) fn decompress(mut request: Request, coding: Coding) -> Request {
     request.headers_mut().remove(header::CONTENT_LENGTH);
     request.map(|body| {
         let reader = StreamReader::new(body.into_data_stream().map_err(io::Error::other));
-        match coding {
+        // A few KiB may become many MiB, and all of them are there at once.
+        paced(match coding {
             Coding::Gzip => {
                 let mut decoder = GzipDecoder::new(reader);
                 decoder.multiple_members(true);
@@ -30,6 +32,6 @@ pub(super) fn decompress(mut request: Request, coding: Coding) -> Request {
                 decoder.multiple_members(true);
                 Body::from_stream(ReaderStream::new(decoder))
             }
-        }
+        })
     })
 }
