@@ -32,8 +32,8 @@ use bytes::Bytes;
 use divan::Bencher;
 use divan::counter::{BytesCount, ItemsCount};
 use futures_util::future::try_join_all;
-use tikv_jemallocator::Jemalloc;
 use tempfile::TempDir;
+use tikv_jemallocator::Jemalloc;
 use tokio::runtime::Runtime;
 use uuid::Uuid;
 

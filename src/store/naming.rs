@@ -1,6 +1,7 @@
 //! The sessions' names beside their histories: what tells whose a damaged history is.
 
-use rusqlite::{Connection, types::ValueRef};
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, ErrorCode};
 
 use super::bases::session_of;
 use super::database::Database;
@@ -27,12 +28,22 @@ pub(super) fn delete(connection: &Connection, session: SessionId) -> rusqlite::R
         .map(drop)
 }
 
-/// All names; none within where one is not as it was written.
+/// All names; none within where one is not as it was written. They end at a malformed page: a name is a second copy,
+/// and its loss is no reason not to start.
 pub(super) fn all(connection: &Connection) -> Result<Vec<NameRow>, StoreError> {
     let mut select = connection.prepare("SELECT session, crc, name FROM name")?;
     let mut rows = select.query([])?;
     let mut names = Vec::new();
-    while let Some(row) = rows.next()? {
+    loop {
+        let row = match rows.next() {
+            Ok(Some(row)) => row,
+            Ok(None) => break,
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt) => {
+                tracing::warn!(%error, read = names.len(), "the second copies of names cannot all be read");
+                break;
+            }
+            Err(error) => return Err(error.into()),
+        };
         let Some(session) = session_of(row.get_ref(0)?) else { continue };
         let name = match (row.get_ref(1)?, row.get_ref(2)?) {
             (ValueRef::Integer(crc), ValueRef::Blob(name)) => {
