@@ -32,13 +32,13 @@ async fn killed() -> (Server, String) {
 }
 
 /// How many frames the log has of its own.
-fn frames(log: &[u8]) -> usize {
+pub(crate) fn frames(log: &[u8]) -> usize {
     let of_log = |at: &usize| log.get(at + 8..at + 16) == log.get(16..24);
     (HEADER..log.len()).step_by(FRAME).take_while(of_log).count()
 }
 
 /// Changes a bit in the page of this frame.
-fn harm(log: &Path, frame: usize) {
+pub(crate) fn harm(log: &Path, frame: usize) {
     let mut bytes = fs::read(log).unwrap();
     bytes[HEADER + frame * FRAME + 2_000] ^= 1;
     fs::write(log, bytes).unwrap();
