@@ -42,7 +42,7 @@ pub(super) enum Unsalvaged {
     Occupied(PathBuf),
     #[error("cannot make {}", path.display())]
     Make { path: PathBuf, source: io::Error },
-    #[error("nothing can be read of {}", data.display())]
+    #[error("nothing can be read of {}: go on from a backup", data.display())]
     Unreadable { data: PathBuf, source: StoreError },
     #[error("cannot read what was taken out")]
     Store(#[from] StoreError),

@@ -1,6 +1,6 @@
 //! Which store this is. Its epoch changes when the last stop may have lost what was acknowledged, and in a copy.
 
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension as _};
 use uuid::Uuid;
 
 use super::wal::End;
@@ -21,10 +21,12 @@ pub(super) fn begin(
     draws: bool,
     log: Option<End>,
 ) -> Result<Epoch, StoreError> {
-    let (epoch, opened_with): (Vec<u8>, Option<String>) =
-        connection.query_one("SELECT epoch, opened_with FROM meta WHERE id = 1", [], |row| {
+    let (epoch, opened_with): (Vec<u8>, Option<String>) = connection
+        .query_one("SELECT epoch, opened_with FROM meta WHERE id = 1", [], |row| {
             Ok((row.get(0)?, row.get(1)?))
-        })?;
+        })
+        .optional()?
+        .ok_or(StoreError::DamagedMeta)?;
     let stored = u128::from_be_bytes(epoch.try_into().map_err(|_| StoreError::DamagedMeta)?);
     let lost = match log {
         Some(End::Early(_) | End::Damaged(_)) => true,
@@ -60,11 +62,11 @@ pub(super) fn begin(
 /// The epoch as it is stored.
 pub(super) fn stored(connection: &Connection) -> Result<Epoch, StoreError> {
     let sql = "SELECT epoch FROM meta WHERE id = 1";
-    let epoch: Vec<u8> = connection.query_one(sql, [], |row| row.get(0))?;
+    let epoch: Option<Vec<u8>> = connection.query_one(sql, [], |row| row.get(0)).optional()?;
     epoch
-        .try_into()
+        .and_then(|epoch| epoch.try_into().ok())
         .map(|epoch| Epoch(u128::from_be_bytes(epoch)))
-        .map_err(|_| StoreError::DamagedMeta)
+        .ok_or(StoreError::DamagedMeta)
 }
 
 /// Whether the last run may have acknowledged what it had not synced, as far as the database says.

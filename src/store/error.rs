@@ -250,10 +250,21 @@ pub(super) fn is_index_full(error: &rusqlite::Error) -> bool {
     })
 }
 
+/// Whether a statement met no table or column of its name: SQLite has no code for that.
+fn is_schema_damaged(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(ErrorCode::Unknown) && {
+        let message = error.to_string();
+        message.contains("no such table") || message.contains("no such column")
+    }
+}
+
 impl From<rusqlite::Error> for StoreError {
     fn from(error: rusqlite::Error) -> Self {
         if is_index_full(&error) {
             return Self::Full;
+        }
+        if is_schema_damaged(&error) {
+            return Self::DamagedFile(error);
         }
         match error.sqlite_error_code() {
             Some(ErrorCode::DiskFull) => Self::Full,

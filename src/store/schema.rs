@@ -269,6 +269,23 @@ fn connect_without_log(path: &Path) -> Result<Connection, StoreError> {
     Ok(Connection::open_with_flags(uri, flags | OpenFlags::SQLITE_OPEN_URI)?)
 }
 
+/// What is wrong with a database whatever else of it can be read; fails where it has no table at all.
+pub(super) fn unlike(connection: &Connection, path: &Path) -> Result<Option<String>, StoreError> {
+    match format(connection, path) {
+        Ok(0) => Err(StoreError::DatabaseEmpty { path: path.to_owned() }),
+        Ok(_) => Ok(None),
+        Err(unlike @ (StoreError::NewerFormat { .. } | StoreError::NotABlackboard { .. })) => {
+            Ok(Some(unlike.to_string()))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether it is to have all tables.
+pub(super) fn is_present(connection: &Connection) -> bool {
+    connection.pragma_query_one(None, "user_version") == Ok(FORMAT)
+}
+
 /// A connection to a database that is to be read or filled whatever its state is.
 pub(super) fn open_as_is(path: &Path) -> Result<Connection, StoreError> {
     connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)

@@ -4,7 +4,9 @@
 //! Where SQLite cannot read on in a table, the first key after that place is sought at which it can. Nothing here
 //! judges a commit: frames are taken as they are. Caches that only make a start faster are left out, summaries aside.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
 use rusqlite::types::Value;
@@ -22,6 +24,19 @@ use crate::board::Digest;
 
 /// Where the copies are while they are read.
 const SCRATCH: &str = "scratch";
+
+/// What a database begins with: its magic, and its page size.
+const MAGIC: [u8; 18] = *b"SQLite format 3\0\x10\x00";
+
+/// What follows the versions of reading and writing: nothing reserved, and three fractions.
+const FRACTIONS: [u8; 4] = [0, 64, 32, 32];
+
+/// Up to where both stand.
+const HEADER_BYTES: usize = 24;
+
+const PAGE_BYTES: u64 = 4096;
+
+const EPOCH_BYTES: i64 = 16;
 
 /// What could not be taken out of a damaged store, by rows and files.
 #[derive(Debug, Default)]
@@ -67,8 +82,10 @@ pub fn take_out(from: &Path, to: &Path) -> Result<Wreckage, StoreError> {
     create_dir(&scratch)?;
     let database = scratch.join(DATABASE);
     copy(&from.join(DATABASE), &database)?;
+    let header = mend_header(&database).map_err(StoreError::io(&database))?;
     let log = database.with_extension("db-wal");
     let mut wreckage = Wreckage::default();
+    wreckage.places.extend(header);
     if copy(&from.join(DATABASE).with_extension("db-wal"), &log).is_ok() {
         let frames = mend(&log).map_err(StoreError::io(&log))?;
         let told =
@@ -79,6 +96,7 @@ pub fn take_out(from: &Path, to: &Path) -> Result<Wreckage, StoreError> {
     drop(schema::open(&new, None)?);
     {
         let wreck = schema::open_as_is(&database)?;
+        wreckage.places.extend(schema::unlike(&wreck, &from.join(DATABASE))?);
         let mut rows =
             Rows { wreck: &wreck, new: schema::open_as_is(&new)?, wreckage: &mut wreckage };
         rows.new.execute_batch("PRAGMA journal_mode = MEMORY; BEGIN")?;
@@ -100,6 +118,30 @@ fn copy(from: &Path, to: &Path) -> Result<(), StoreError> {
     fs::copy(from, to).map(drop).map_err(StoreError::io(from))
 }
 
+/// Puts right what every database of ours has in its first bytes; what was wrong.
+fn mend_header(database: &Path) -> io::Result<Vec<String>> {
+    let file = OpenOptions::new().read(true).write(true).open(database)?;
+    let (mut header, mut wrong) = ([0; HEADER_BYTES], Vec::new());
+    if file.metadata()?.len() < PAGE_BYTES {
+        return Ok(wrong);
+    }
+    file.read_exact_at(&mut header, 0)?;
+    let due = MAGIC
+        .iter()
+        .enumerate()
+        .chain(FRACTIONS.iter().enumerate().map(|(at, byte)| (at + 20, byte)));
+    let mut is_changed = false;
+    for (at, byte) in due {
+        is_changed |= header.get(at) != Some(byte);
+        header.iter_mut().skip(at).take(1).for_each(|found| *found = *byte);
+    }
+    if is_changed {
+        file.write_all_at(&header, 0)?;
+        wrong.push("the header of the database is damaged".to_owned());
+    }
+    Ok(wrong)
+}
+
 struct Rows<'a> {
     wreck: &'a Connection,
     new: Connection,
@@ -111,7 +153,14 @@ type Found = Option<(u128, Vec<Value>)>;
 
 impl Rows<'_> {
     fn take(&mut self, table: &Table) -> Result<(), StoreError> {
-        let Some(columns) = self.columns(table)? else { return Ok(()) };
+        let Some(columns) = self.columns(table)? else {
+            // One of an earlier format has not all of them.
+            let is_lost = schema::is_present(self.wreck);
+            self.wreckage
+                .places
+                .extend(is_lost.then(|| format!("table {} is missing", table.name)));
+            return Ok(());
+        };
         let placeholders = vec!["?"; columns.len()].join(", ");
         let names = columns.join(", ");
         let (key, name) = (table.key, table.name);
@@ -225,8 +274,12 @@ impl Rows<'_> {
 
     /// No id of the journal is used again that a row or a history knows.
     fn raise_mark(&mut self) -> Result<(), StoreError> {
-        let mark = "SELECT journal_mark FROM meta";
-        let mark: i64 = self.wreck.query_row(mark, [], |row| row.get(0)).unwrap_or(0);
+        let row = "SELECT journal_mark, length(epoch) FROM meta WHERE id = 1";
+        let row = self.wreck.query_row(row, [], |row| <(i64, i64)>::try_from(row));
+        let (mark, epoch_bytes) = row.unwrap_or_default();
+        if epoch_bytes != EPOCH_BYTES {
+            self.wreckage.places.push("the database's own row is damaged".to_owned());
+        }
         self.new.execute(
             "UPDATE meta SET journal_mark = max(?1,
                  coalesce((SELECT max(id) FROM journal), 0),

@@ -87,6 +87,7 @@ mod refusals;
 mod replays;
 mod retention;
 mod rights;
+mod ruins;
 mod salvage;
 mod screenshots;
 mod sessions;
