@@ -45,9 +45,9 @@ TRICKLE_PER_S = 10
 DISK_LEFT_MAX = 48 << 20
 # A session is as large after two minutes as after thirty: what takes longer then has another cause. The images of a
 # session stay for an hour, so the shared ones, which are never deleted, see the same screens again.
-ITEMS_MAX = {"trajectories": 400, "requests": 100, "questions": 100, "screenshots": 40, "memory": 400}
+ITEMS_MAX = {"trajectories": 400, "requests": 100, "questions": 100, "screenshots": 20, "memory": 24}
 SETTINGS = {"settings": {"history": 400, "max_items": ITEMS_MAX, "history_keys": ["step", "action", "result"]}}
-SCREENS = 48
+SCREENS = 24
 WORDS = "open close read write click scroll type find save copy paste menu field button sheet cell row total".split()
 
 
