@@ -35,6 +35,8 @@ pub(super) struct Cramped {
     pub(super) settle_panics: AtomicUsize,
     /// What the images of whole sessions pass through.
     pub(super) gate: Gate,
+    /// What the readers of commits pass through.
+    pub(super) read_gate: Gate,
 }
 
 /// Panics as often as it is told to.
@@ -85,6 +87,7 @@ impl Cramped {
             append_panics,
             settle_panics,
             gate: Gate::default(),
+            read_gate: Gate::default(),
         }
     }
 
@@ -201,6 +204,7 @@ impl Store for Cramped {
     ) -> Result<Vec<(Revision, Vec<u8>)>, StoreError> {
         self.pages_read.fetch_add(1, Ordering::SeqCst);
         self.readers.lock().extend(thread::current().name().map(str::to_owned));
+        self.read_gate.pass();
         self.store.commits(session, after, max)
     }
 

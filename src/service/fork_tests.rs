@@ -3,7 +3,7 @@
 use futures_util::FutureExt as _;
 use tempfile::TempDir;
 
-use super::super::clock_tests::{Held, LONG, keyed, started};
+use super::super::clock_tests::{Held, LONG, keyed};
 use super::super::cold_tests::evict;
 use super::super::cramped_tests::Cramped;
 use super::super::service_tests::{
@@ -194,13 +194,23 @@ async fn a_fork_goes_on_above_every_revision_that_its_name_ever_had() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_purge_takes_no_turn_while_its_board_is_read() {
-    let (_dir, _hand, service) = started();
+    let dir = TempDir::new().unwrap();
+    let store = Arc::new(Cramped::unsettled(dir.path()));
+    let service = Service::start(Arc::clone(&store) as Arc<dyn Store>, POLICY, Clock::system());
+    let service = service.unwrap();
     service.receipt(request("s", "{}"), vec![]).await.unwrap();
     evict(&service, "s");
-    let session = name("s");
-    let mut purge = Box::pin(service.purge(&session, None));
-    assert!(purge.as_mut().now_or_never().is_none());
-    assert!(service.inner.bases.now().is_some(), "others may have their bases made");
-    assert_eq!(purge.await.unwrap(), Revision(1));
+    store.read_gate.set_closed(true);
+    let mut came = store.read_gate.came.subscribe();
+    let purging = {
+        let service = service.clone();
+        tokio::spawn(async move { service.purge(&name("s"), None).await })
+    };
+    tokio::time::timeout(LONG, came.changed()).await.expect("it reads no board").unwrap();
+    let is_free = service.inner.bases.now().is_some();
+    // Before anything fails here, or its thread would wait for ever.
+    store.read_gate.set_closed(false);
+    assert!(is_free, "others may have their bases made");
+    assert_eq!(purging.await.unwrap().unwrap(), Revision(1));
     stop(service).await;
 }
