@@ -32,6 +32,7 @@ struct Kept {
     used: Instant,
     /// The bytes that the memory budget counts for it.
     bytes: usize,
+    memory: Arc<Memory>,
 }
 
 impl PastBoards {
@@ -63,36 +64,34 @@ impl PastBoards {
     /// Keeps a board; the ones used longest ago make room.
     pub(super) fn keep(&self, board: &Arc<Board>) {
         let mut kept = self.kept.lock();
-        self.drop_where(&mut kept, |other| {
-            other.id() == board.id() && other.revision() == board.revision()
-        });
-        let mut new = Kept { board: Arc::clone(board), used: Instant::now(), bytes: 0 };
-        new.weigh(&self.memory);
-        kept.push_back(new);
+        let is_same =
+            |other: &Board| other.id() == board.id() && other.revision() == board.revision();
+        kept.retain(|kept| !is_same(&kept.board));
+        kept.push_back(Kept::new(board, &self.memory));
         while kept.len() > BOARDS_MAX || bytes(&kept) > BYTES_MAX {
-            self.drop_oldest(&mut kept);
+            kept.pop_front();
         }
     }
 
     /// Drops the boards of a session.
     pub(super) fn forget(&self, session: SessionId) {
-        self.drop_where(&mut self.kept.lock(), |board| board.id() == session);
+        self.kept.lock().retain(|kept| kept.board.id() != session);
     }
 
     /// Drops the boards that expired, and counts the texts that readers made of the others.
     pub(super) fn tend(&self, now: Instant) {
         let mut kept = self.kept.lock();
         while kept.front().is_some_and(|oldest| now.duration_since(oldest.used) >= IDLE_MAX) {
-            self.drop_oldest(&mut kept);
+            kept.pop_front();
         }
-        kept.iter_mut().for_each(|kept| kept.weigh(&self.memory));
+        kept.iter_mut().for_each(Kept::weigh);
     }
 
     /// Drops boards, those used longest ago first, until there is enough room in the budget.
     pub(super) fn clear(&self, is_cleared: impl Fn() -> bool) {
         let mut kept = self.kept.lock();
         while !kept.is_empty() && !is_cleared() {
-            self.drop_oldest(&mut kept);
+            kept.pop_front();
         }
     }
 
@@ -105,29 +104,26 @@ impl PastBoards {
     pub(super) fn bytes(&self) -> usize {
         bytes(&self.kept.lock())
     }
-
-    fn drop_oldest(&self, kept: &mut VecDeque<Kept>) {
-        if let Some(dropped) = kept.pop_front() {
-            self.memory.count_besides(0, dropped.bytes);
-        }
-    }
-
-    fn drop_where(&self, kept: &mut VecDeque<Kept>, is_to_go: impl Fn(&Board) -> bool) {
-        kept.retain(|kept| {
-            let is_to_go = is_to_go(&kept.board);
-            if is_to_go {
-                self.memory.count_besides(0, kept.bytes);
-            }
-            !is_to_go
-        });
-    }
 }
 
 impl Kept {
-    fn weigh(&mut self, memory: &Memory) {
+    fn new(board: &Arc<Board>, memory: &Arc<Memory>) -> Self {
+        let (board, memory) = (Arc::clone(board), Arc::clone(memory));
+        let mut kept = Self { board, used: Instant::now(), bytes: 0, memory };
+        kept.weigh();
+        kept
+    }
+
+    fn weigh(&mut self) {
         let bytes = self.board.resident_bytes().saturating_add(self.board.rendered_bytes());
-        memory.count_besides(bytes, self.bytes);
+        self.memory.count_besides(bytes, self.bytes);
         self.bytes = bytes;
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.memory.count_besides(0, self.bytes);
     }
 }
 
