@@ -220,7 +220,7 @@ impl Item {
         }
     }
 
-    /// What is before its stored image's place, and what is after it; all of it where it has none.
+    /// The text before its stored image's place, and the text after it; all of it where it has none.
     #[must_use]
     pub fn around_image(&self) -> (&str, &str) {
         let at = self.image().map_or(0, |image| image.at);

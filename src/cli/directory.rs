@@ -133,7 +133,7 @@ impl Answering {
     }
 }
 
-/// Whoever has the directory is its master: the bounds are the server's for its clients.
+/// Commands on a directory have no bounds: those are the server's for its clients.
 pub(super) fn owners_policy() -> Policy {
     Policy {
         auto_create: true,

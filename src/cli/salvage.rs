@@ -52,12 +52,12 @@ pub(super) enum Unsalvaged {
     Service(#[from] ServiceError),
     #[error("cannot tell what was found")]
     Output(#[from] io::Error),
-    /// What is lost was told line by line.
+    /// The losses were told line by line.
     #[error("{} was damaged in {places} places; {} has what is sound", data.display(), to.display())]
     Lost { data: PathBuf, to: PathBuf, places: usize },
 }
 
-/// What was made, with all that is to be told.
+/// The store that was made, with all that is to be told.
 pub(super) struct Made {
     wreckage: Wreckage,
     pub(super) soundness: Soundness,
@@ -118,7 +118,7 @@ impl Made {
         Ok(lines.len())
     }
 
-    /// What is lost, a line each.
+    /// The losses, a line each.
     pub(super) fn lines(&self) -> Vec<String> {
         let Self { wreckage, soundness, lost, nameless, .. } = self;
         let mut lines: Vec<String> = lost.iter().flat_map(told).collect();
