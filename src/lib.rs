@@ -9,6 +9,7 @@ pub mod cli;
 pub mod config;
 pub mod control;
 pub mod descriptors;
+pub mod fairness;
 pub mod http;
 pub mod metrics;
 pub mod prompt;

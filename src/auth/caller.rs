@@ -13,6 +13,7 @@ use super::{Grant, Scope, SessionPattern};
 use crate::board::{
     AgentName, Command, Edit, LogName, MaxItems, SessionName, Set, SettingsPatch, Test, Timestamp,
 };
+use crate::fairness::Client;
 
 /// Who sends a request.
 #[derive(Clone, Debug)]
@@ -86,6 +87,13 @@ impl Caller {
             Kind::Bearer(grant) => Some(grant),
             Kind::Nobody | Kind::Anyone(_) | Kind::Signed => None,
         }
+    }
+
+    /// Whose share of the server its requests take: its token's, else its address's.
+    #[must_use]
+    pub fn client(&self) -> Client {
+        self.grant()
+            .map_or_else(Client::current, |grant| Client::Token(grant.token().id.0.into_bytes()))
     }
 
     /// Whether all it has is a signed address.

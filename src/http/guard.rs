@@ -20,6 +20,7 @@ use super::path::session_of;
 use super::problem::Problem;
 use crate::auth::{Caller, Forbidden, Scope, Tokens, Unauthorized};
 use crate::board::{AgentName, Code, Timestamp};
+use crate::fairness::{Client, in_slices};
 use crate::service::Service;
 
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
@@ -67,7 +68,8 @@ impl Guard {
         let uri = request.uri().clone();
         request.extensions_mut().insert(caller.clone());
         let request = request.map(|body| end_body_with(&caller, self.tokens.now(), body));
-        let answer = route.call(request);
+        let client = caller.client();
+        let answer = in_slices(client, route.call(request));
         let mut response = if reads {
             tokio::select! {
                 biased;
@@ -92,6 +94,10 @@ impl Guard {
             }
         }
         self.name_revision(&caller, uri.path(), &mut response);
+        // The body is made, and compressed, beyond this task's turn.
+        if client != Client::current() {
+            response.extensions_mut().insert(client);
+        }
         if let Some(agent) = caller.agent() {
             response.extensions_mut().insert(Who(agent.clone()));
         }

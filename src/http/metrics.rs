@@ -18,7 +18,6 @@ use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 use tokio::sync::Semaphore;
-use tokio::task::spawn_blocking;
 
 use super::answer::Answer;
 use super::docs;
@@ -26,6 +25,7 @@ use super::health;
 use super::params::Params;
 use super::problem::Problem;
 use crate::board::Code;
+use crate::fairness::compute;
 use crate::metrics::{self, MEDIA_TYPE};
 use crate::service::{Figures, Service};
 use crate::store::Health;
@@ -49,7 +49,7 @@ pub(super) async fn metrics(
 ) -> Result<Response, Problem> {
     params.finish()?;
     let look = LOOK.acquire().await;
-    let text = spawn_blocking(move || text(&service.figures(), &service.threads())).await;
+    let text = compute(move || text(&service.figures(), &service.threads())).await;
     drop(look);
     let Ok(Ok(text)) = text else {
         return Err(Problem::new(Code::Internal, "the metrics were not gathered"));

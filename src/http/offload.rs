@@ -2,11 +2,12 @@
 
 use super::problem::Problem;
 use crate::board::Code;
+use crate::fairness::compute;
 
 /// Does work where it holds up nobody else.
 pub(super) async fn offload<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {
     let fault = |_| Problem::new(Code::Internal, "a fault inside the server");
-    tokio::task::spawn_blocking(work).await.map_err(fault)?
+    compute(work).await.map_err(fault)?
 }

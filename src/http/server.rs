@@ -29,6 +29,7 @@ use tower::util::MapResponse;
 use super::client_stream::ClientStream;
 use super::head_timer::HeadTimer;
 use super::idle::{IdleConnections, Idleness};
+use crate::fairness::Client;
 use crate::metrics;
 
 /// How long to wait after the system refused to give a connection: for want of descriptors, mostly.
@@ -106,8 +107,8 @@ async fn accept(listener: &TcpListener, connections: &Connections, connections_m
     loop {
         match listener.accept().await {
             // The semaphore is never closed, so that the loop ends only with its future.
-            Ok((stream, _)) => match connections.idle.place(&places).await {
-                Some(place) => connections.open(stream, place),
+            Ok((stream, peer)) => match connections.idle.place(&places).await {
+                Some(place) => connections.open(stream, Client::at(peer.ip()), place),
                 None => return,
             },
             Err(error) if is_of_one_connection(&error) => {}
@@ -130,7 +131,7 @@ struct Connections {
 }
 
 impl Connections {
-    fn open(&self, stream: TcpStream, place: OwnedSemaphorePermit) {
+    fn open(&self, stream: TcpStream, client: Client, place: OwnedSemaphorePermit) {
         let connections = Arc::clone(&self.idle);
         let see_off = move |response| connections.see_off(response);
         let service = TowerToHyperService::new(MapResponse::new(self.router.clone(), see_off));
@@ -144,14 +145,15 @@ impl Connections {
         let shutdown = End::of(&self.shutdown);
         let mut abort = End::of(&self.abort);
         let counted = metrics::CONNECTIONS.count();
-        self.tasks.spawn(async move {
+        // Without a token the address is whom requests are for.
+        self.tasks.spawn(client.scope(async move {
             tokio::select! {
                 biased;
                 () = run(connection, shutdown, member.idleness()) => {}
                 () = abort.reached() => {}
             }
             drop((member, place, counted));
-        });
+        }));
     }
 
     async fn drain(self, drain_timeout: Duration) {

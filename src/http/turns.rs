@@ -3,9 +3,10 @@
 use std::pin::pin;
 use std::task::{Context, Poll};
 
-use tokio::task::{spawn_blocking, yield_now};
+use tokio::task::yield_now;
 
 use crate::board::{Entry, Seq};
+use crate::fairness::compute;
 use crate::service::ServiceError;
 
 /// After so many bytes others get their turn. What is longer in one piece is done where it may block.
@@ -47,7 +48,7 @@ impl Turns {
         make: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, ServiceError> {
         if bytes > TURN_BYTES_MAX as u64 {
-            return spawn_blocking(make).await.map_err(|_| ServiceError::Fault);
+            return compute(make).await.map_err(|_| ServiceError::Fault);
         }
         let made = make();
         self.worked(bytes + PIECE_OVERHEAD_BYTES).await;

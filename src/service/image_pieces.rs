@@ -10,6 +10,7 @@ use bytes::Bytes;
 
 use super::{Service, ServiceError};
 use crate::board::{Board, Digest, Hashing, Image, SessionId};
+use crate::fairness::with_files;
 use crate::store::StoreError;
 
 /// How much of an image is read at once. Base64 makes four bytes of three, so it is a multiple of that.
@@ -80,7 +81,7 @@ impl Service {
     ) -> Result<ImagePieces, ServiceError> {
         let (session, sha256) = (board.id(), image.sha256);
         let store = Arc::clone(&self.inner.store);
-        let opened = tokio::task::spawn_blocking(move || store.open_blob(session, sha256));
+        let opened = with_files(move || store.open_blob(session, sha256));
         let opened = opened.await.map_err(|_| ServiceError::Fault)?;
         let source = opened.map_err(|error| self.image_error(board, error))?;
         let end = part.end.min(image.bytes);
@@ -100,7 +101,7 @@ impl ImagePieces {
     /// [`ServiceError::Store`] where it cannot be read, or is not what was stored; nothing comes after it.
     pub async fn next(&mut self) -> Result<Option<Bytes>, ServiceError> {
         let Some(mut reading) = self.reading.take() else { return Ok(None) };
-        let read = tokio::task::spawn_blocking(move || (reading.piece(), reading));
+        let read = with_files(move || (reading.piece(), reading));
         let (piece, reading) = read.await.map_err(|_| ServiceError::Fault)?;
         let piece = piece?;
         self.reading = (reading.wanted > 0).then_some(reading);

@@ -6,6 +6,7 @@ use super::holds::Hold;
 use super::job::WriterError;
 use super::{Service, ServiceError, new_session_id};
 use crate::board::{Board, Digest, Image, Item, Rejected, Screenshot, SessionId, SessionName};
+use crate::fairness::with_files;
 use crate::store::StoreError;
 
 /// An image to be stored before the write that names it.
@@ -56,7 +57,7 @@ impl Service {
         let put = move || {
             images.iter().try_for_each(|image| store.put_blob(session, image.sha256, &image.bytes))
         };
-        let put = tokio::task::spawn_blocking(put).await.map_err(|_| ServiceError::Fault)?;
+        let put = with_files(put).await.map_err(|_| ServiceError::Fault)?;
         if put.is_err() {
             self.note_unstored(name, images_in);
         }
@@ -107,7 +108,7 @@ impl Service {
     ) -> Result<T, ServiceError> {
         let (session, sha256) = (board.id(), image.sha256);
         let store = Arc::clone(&self.inner.store);
-        let read = tokio::task::spawn_blocking(move || store.blob(session, sha256).map(make));
+        let read = with_files(move || store.blob(session, sha256).map(make));
         let read = read.await.map_err(|_| ServiceError::Fault)?;
         read.map_err(|error| self.image_error(board, error))
     }

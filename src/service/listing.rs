@@ -12,6 +12,7 @@ use super::labels::Label;
 use super::session::Session;
 use super::{Service, ServiceError};
 use crate::board::{Life, SessionName, Summary};
+use crate::fairness::compute;
 use crate::metrics;
 
 /// How many names are taken from an index at once.
@@ -105,7 +106,7 @@ impl Service {
     ) -> Result<Vec<Arc<Session>>, ServiceError> {
         let (service, listing) = (self.clone(), Arc::clone(listing));
         let look = move || service.select(&listing, &from, limit, Among::Asking);
-        tokio::task::spawn_blocking(look).await.map_err(|_| ServiceError::Fault)
+        compute(look).await.map_err(|_| ServiceError::Fault)
     }
 
     fn select(

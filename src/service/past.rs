@@ -18,6 +18,7 @@ use crate::board::{
     Board, CheckpointName, Command, Commit, Extent, InvalidName, Rejected, Revision, SessionId,
     Terms, Write,
 };
+use crate::fairness::with_files;
 use crate::store::PageMax;
 
 /// How many boards are replayed at once.
@@ -183,5 +184,5 @@ impl Service {
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ServiceError> + Send + 'static,
 ) -> Result<T, ServiceError> {
-    tokio::task::spawn_blocking(work).await.map_err(|_| ServiceError::Fault)?
+    with_files(work).await.map_err(|_| ServiceError::Fault)?
 }

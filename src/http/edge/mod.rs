@@ -16,6 +16,7 @@ mod observe;
 mod paced;
 mod render;
 mod rest;
+mod slices;
 #[cfg(debug_assertions)]
 mod slow;
 mod trace;
@@ -94,7 +95,7 @@ async fn handled(gate: Arc<Gate>, route: Route, request: Request) -> Response {
         Err(refused) => refused.into_response(),
     };
     let rendered = render::render(answered, id, &gate.faults).await;
-    let mut response = compress::compress(accepted, rendered).await;
+    let mut response = slices::in_slices(compress::compress(accepted, rendered).await);
     exchange.end(&mut response);
     rest.settle(&mut response).await;
     dress.put_on(response.headers_mut(), id);

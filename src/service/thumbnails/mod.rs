@@ -18,6 +18,7 @@ use parking_lot::Mutex;
 
 use super::{Service, ServiceError};
 use crate::board::{Board, Digest, Image, SessionId};
+use crate::fairness::with_files;
 use crate::store::{FREE_BYTES_MIN, Store, StoreError};
 use crate::thumbnail::{self, SNIFFED_BYTES, Thumbnail, Undecodable};
 use cache::Cache;
@@ -208,7 +209,7 @@ impl Service {
     ) -> Result<Result<Thumbnail, Undecodable>, ServiceError> {
         let (session, digest, max_px) = key;
         let service = self.clone();
-        let cached = tokio::task::spawn_blocking(move || service.inner.thumbnails.cached(key));
+        let cached = with_files(move || service.inner.thumbnails.cached(key));
         if let Some(cached) = cached.await.map_err(|_| ServiceError::Fault)? {
             self.inner.thumbnails.note(digest, max_px, &Ok(cached.clone()));
             return Ok(Ok(cached));
@@ -221,7 +222,7 @@ impl Service {
         self.inner.thumbnails.note(digest, max_px, &made);
         if let (Ok(made), Some(life)) = (&made, board.life()) {
             let (service, name, made) = (self.clone(), life.name.clone(), made.clone());
-            let keep = tokio::task::spawn_blocking(move || {
+            let keep = with_files(move || {
                 service.inner.thumbnails.keep(key, &made);
                 // It may have been deleted meanwhile, and its files before this one came.
                 if !service.has(&name, session) {
@@ -246,7 +247,7 @@ impl Service {
             return Ok(known);
         }
         let store = Arc::clone(&self.inner.store);
-        let sniffed = tokio::task::spawn_blocking(move || sniff(&*store, session, sha256));
+        let sniffed = with_files(move || sniff(&*store, session, sha256));
         let sniffed = sniffed.await.map_err(|_| ServiceError::Fault)?;
         let media_type = sniffed.map_err(|error| self.image_error(board, error))?;
         thumbnails.known.lock().media_types.insert(sha256, media_type);

@@ -1,0 +1,61 @@
+//! Work on threads that may block, in turns among clients.
+//!
+//! The runtime starts such threads as they are asked for and queues the rest without a bound or an order among
+//! clients. Here as many compute as there are processors, and a part of the threads reads and writes files.
+
+use std::sync::LazyLock;
+
+use tokio::task::{JoinError, spawn_blocking};
+
+use super::slices::processors;
+use super::{Client, Limiter, Share};
+
+/// How many threads read or write files for requests at once; the runtime has twice as many.
+const FILES_AT_ONCE_MAX: u64 = 32;
+
+/// Work that computes; connections bound how much waits.
+static COMPUTING: LazyLock<Limiter> =
+    LazyLock::new(|| Limiter::new(processors(), usize::MAX, Share::All));
+
+/// Work that waits for files most of the time.
+static FILES: LazyLock<Limiter> =
+    LazyLock::new(|| Limiter::new(FILES_AT_ONCE_MAX, usize::MAX, Share::All));
+
+/// Does work that computes, once it is its client's turn.
+///
+/// # Errors
+///
+/// Where the work panicked.
+pub async fn compute<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, JoinError> {
+    in_turn(&COMPUTING, work).await
+}
+
+/// Does work that waits for files, once it is its client's turn.
+///
+/// # Errors
+///
+/// Where the work panicked.
+pub async fn with_files<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, JoinError> {
+    in_turn(&FILES, work).await
+}
+
+async fn in_turn<T: Send + 'static>(
+    limiter: &Limiter,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, JoinError> {
+    let client = Client::current();
+    let place = match limiter.turn(1) {
+        Ok(turn) => turn.await,
+        Err(busy) => Err(busy),
+    };
+    spawn_blocking(move || {
+        // Whoever asked may leave; the place is free when the work ends.
+        let _place = place;
+        client.during(work)
+    })
+    .await
+}

@@ -1,0 +1,294 @@
+//! A pool of places, or of bytes, that clients share.
+//!
+//! Whoever holds least is served next; among equals, whoever was served longest ago. In a pool whose places are held
+//! for long, one client leaves a part of what is free to newcomers: it takes more only while it holds at most four
+//! times as much as stays free. So one alone has four fifths, a second one four fifths of the rest, and something is
+//! always left (dynamic thresholds: Choudhury and Hahne, 1998).
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use super::Client;
+
+/// How many times as much as stays free one client may hold.
+const TIMES_FREE: u64 = 4;
+
+/// This part of a pool is given to whoever holds nothing, while it is free.
+const FIRST_PART: u64 = 64;
+
+/// How much of a pool one client may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Share {
+    /// All of it: places are held for a short time, and whoever waits is served in turn.
+    All,
+    /// All but a rest for newcomers: places are held for as long as a client pleases.
+    LeavesRest,
+}
+
+/// There is no room, and no more may wait for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("too many wait for the same")]
+pub struct Busy;
+
+/// A pool of so many units.
+#[derive(Clone, Debug)]
+pub struct Limiter(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    units: u64,
+    share: Share,
+    waiting_max: usize,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    used: u64,
+    waiting: usize,
+    /// Counts what was asked for and given, so that it tells who was served longest ago.
+    ticks: u64,
+    clients: HashMap<Client, Use>,
+}
+
+/// A client that holds units or waits for some.
+#[derive(Debug, Default)]
+struct Use {
+    held: u64,
+    /// When it last took or gave back something.
+    served: u64,
+    waiting: VecDeque<Waiter>,
+}
+
+#[derive(Debug)]
+struct Waiter {
+    number: u64,
+    units: u64,
+    grant: oneshot::Sender<Place>,
+}
+
+/// Units that are held until it is dropped.
+#[derive(Debug)]
+pub struct Place {
+    limiter: Arc<Inner>,
+    client: Client,
+    units: u64,
+}
+
+impl Limiter {
+    /// A pool of so many units, for which at most so many wait.
+    #[must_use]
+    pub fn new(units: u64, waiting_max: usize, share: Share) -> Self {
+        let state = Mutex::default();
+        Self(Arc::new(Inner { units, share, waiting_max, state }))
+    }
+
+    /// Units for the client of this task, if they are free now and nobody waits who has less.
+    #[must_use]
+    pub fn now(&self, units: u64) -> Option<Place> {
+        let client = Client::current();
+        let mut state = self.0.state.lock();
+        let is_free = state.waiting == 0 && self.0.fits(&state, client, units);
+        is_free.then(|| self.0.give(&mut state, client, units))
+    }
+
+    /// Units for the client of this task, once it is its turn.
+    ///
+    /// # Errors
+    ///
+    /// [`Busy`] where it waited for that long, where too many wait already, or where its place among them went to a
+    /// client that had none.
+    pub async fn wait(&self, units: u64, longest: Duration) -> Result<Place, Busy> {
+        timeout(longest, self.turn(units)?).await.map_err(|_| Busy)?
+    }
+
+    /// The same, however long that takes. Its place among those who wait is taken at once.
+    ///
+    /// # Errors
+    ///
+    /// As for [`wait`](Self::wait).
+    pub fn turn(
+        &self,
+        units: u64,
+    ) -> Result<impl Future<Output = Result<Place, Busy>> + Send + use<>, Busy> {
+        let turn = match self.now(units) {
+            Some(place) => Turn::Here(place),
+            None => Turn::Waits(self.enqueue(units)?),
+        };
+        Ok(async move {
+            match turn {
+                Turn::Here(place) => Ok(place),
+                Turn::Waits(mut waiting) => (&mut waiting.granted).await.map_err(|_| Busy),
+            }
+        })
+    }
+
+    /// How many wait.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.0.state.lock().waiting
+    }
+
+    fn enqueue(&self, units: u64) -> Result<Waiting, Busy> {
+        let client = Client::current();
+        let (grant, granted) = oneshot::channel();
+        let mut state = self.0.state.lock();
+        if state.waiting >= self.0.waiting_max {
+            state.displace(client)?;
+        }
+        state.waiting += 1;
+        let number = state.tick();
+        let waiter = Waiter { number, units: units.min(self.0.units), grant };
+        // Whoever comes back counts as served just now, or it would overtake all who have waited since.
+        let new = || Use { served: number, ..Use::default() };
+        state.clients.entry(client).or_insert_with(new).waiting.push_back(waiter);
+        drop(state);
+        // Something may have become free since it was looked for, or its turn be before all others'.
+        let waiting = Waiting { limiter: Arc::clone(&self.0), client, number, granted };
+        Inner::serve(&self.0);
+        Ok(waiting)
+    }
+}
+
+enum Turn {
+    Here(Place),
+    Waits(Waiting),
+}
+
+/// A place among those who wait, given up when it is dropped.
+struct Waiting {
+    limiter: Arc<Inner>,
+    client: Client,
+    number: u64,
+    granted: oneshot::Receiver<Place>,
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        let mut state = self.limiter.state.lock();
+        let waiting = state.clients.get_mut(&self.client).map(|client| &mut client.waiting);
+        let found = waiting.and_then(|waiting| {
+            let at = waiting.iter().position(|waiter| waiter.number == self.number)?;
+            waiting.remove(at)
+        });
+        state.waiting -= usize::from(found.is_some());
+        state.forget(self.client);
+        drop(state);
+        // It may have been the one for which there was no room, while there is for the next.
+        Inner::serve(&self.limiter);
+    }
+}
+
+impl Inner {
+    /// Whether so many units may be given to a client now.
+    fn fits(&self, state: &State, client: Client, units: u64) -> bool {
+        let units = units.min(self.units);
+        let Some(left) = (self.units - state.used).checked_sub(units) else { return false };
+        let held = state.clients.get(&client).map_or(0, |client| client.held);
+        match self.share {
+            Share::All => true,
+            Share::LeavesRest => {
+                let is_first = held == 0 && units <= (self.units / FIRST_PART).max(1);
+                is_first || held + units <= left.saturating_mul(TIMES_FREE)
+            }
+        }
+    }
+
+    fn give(self: &Arc<Self>, state: &mut State, client: Client, units: u64) -> Place {
+        let units = units.min(self.units);
+        state.used += units;
+        let served = state.tick();
+        let of = state.clients.entry(client).or_default();
+        of.held += units;
+        of.served = served;
+        Place { limiter: Arc::clone(self), client, units }
+    }
+
+    /// Gives what is free to those who wait for it.
+    fn serve(self: &Arc<Self>) {
+        loop {
+            let mut state = self.state.lock();
+            let Some((grant, client, units)) = self.next(&mut state) else { return };
+            let place = self.give(&mut state, client, units);
+            drop(state);
+            // Whoever has left gives it back at once, which needs the lock.
+            drop(grant.send(place));
+        }
+    }
+
+    /// The waiter whose turn it is, if there is room for it.
+    fn next(&self, state: &mut State) -> Option<(oneshot::Sender<Place>, Client, u64)> {
+        let waiting = state.clients.iter().filter_map(|(client, of)| {
+            let first = of.waiting.front()?;
+            self.fits(state, *client, first.units).then_some(((of.held, of.served), *client))
+        });
+        let (_, client) = waiting.min()?;
+        let waiter = state.clients.get_mut(&client)?.waiting.pop_front()?;
+        state.waiting -= 1;
+        Some((waiter.grant, client, waiter.units))
+    }
+}
+
+impl State {
+    fn tick(&mut self) -> u64 {
+        self.ticks += 1;
+        self.ticks
+    }
+
+    /// Makes room among those who wait: the last who came of the client that waits most often leaves.
+    fn displace(&mut self, client: Client) -> Result<(), Busy> {
+        let own = self.clients.get(&client).map_or(0, |of| of.waiting.len());
+        let most = self.clients.values_mut().max_by_key(|of| of.waiting.len());
+        let most = most.filter(|most| most.waiting.len() > own + 1).ok_or(Busy)?;
+        most.waiting.pop_back().ok_or(Busy)?;
+        self.waiting -= 1;
+        Ok(())
+    }
+
+    /// Forgets a client that holds nothing and waits for nothing.
+    fn forget(&mut self, client: Client) {
+        let is_gone = |of: &Use| of.held == 0 && of.waiting.is_empty();
+        if self.clients.get(&client).is_some_and(is_gone) {
+            self.clients.remove(&client);
+        }
+    }
+}
+
+impl Place {
+    /// Adds another one of the same pool and client to this one.
+    pub fn merge(&mut self, mut other: Self) {
+        debug_assert!(Arc::ptr_eq(&self.limiter, &other.limiter), "places of one pool");
+        debug_assert_eq!(self.client, other.client, "places of one client");
+        self.units += std::mem::take(&mut other.units);
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if self.units == 0 {
+            return;
+        }
+        let mut state = self.limiter.state.lock();
+        state.used -= self.units;
+        let now = state.tick();
+        if let Some(of) = state.clients.get_mut(&self.client) {
+            of.held -= self.units;
+            of.served = now;
+        }
+        state.forget(self.client);
+        let is_awaited = state.waiting > 0;
+        drop(state);
+        if is_awaited {
+            Inner::serve(&self.limiter);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "limiter_tests.rs"]
+mod tests;

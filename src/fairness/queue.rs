@@ -1,0 +1,174 @@
+//! A queue to one thread, in turns among clients by the work that they make.
+//!
+//! Each client's entries stay in their order. The next entry is of the client whose entries took least of the
+//! thread so far; a newcomer begins where the others are (start-time fair queueing: Goyal, Vin and Cheng, 1996).
+
+use std::collections::{HashMap, VecDeque};
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+
+use super::Client;
+
+/// What clients took is forgotten once it is behind all others' anyway; it is looked for each time so many are known.
+const KNOWN_MAX: usize = 1024;
+
+/// Why an entry was not taken. It comes back.
+#[derive(Debug)]
+pub enum Refused<T> {
+    /// Too many wait, or too many of this client.
+    Full(T),
+    /// Nobody reads any more.
+    Closed(T),
+}
+
+/// Why there is no entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// None came in time.
+    Nothing,
+    /// None will come.
+    Closed,
+}
+
+/// A queue of a bounded number of entries.
+#[derive(Debug)]
+pub struct Queue<T> {
+    entries_max: usize,
+    lines: Mutex<Lines<T>>,
+    came: Condvar,
+}
+
+#[derive(Debug)]
+struct Lines<T> {
+    lines: HashMap<Client, Line<T>>,
+    waiting: usize,
+    /// How far the client was whose entry was taken last.
+    now: Duration,
+    closed: bool,
+}
+
+#[derive(Debug)]
+struct Line<T> {
+    entries: VecDeque<T>,
+    /// How much of the thread's time its entries took, from where it began.
+    taken: Duration,
+}
+
+impl<T> Queue<T> {
+    /// A queue in which at most so many entries wait.
+    #[must_use]
+    pub fn new(entries_max: usize) -> Self {
+        let lines = Lines { lines: HashMap::new(), waiting: 0, now: Duration::ZERO, closed: false };
+        Self { entries_max, lines: Mutex::new(lines), came: Condvar::new() }
+    }
+
+    /// Puts an entry behind the others of its client. One client has at most four fifths of what is free.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused`], with the entry.
+    pub fn push(&self, client: Client, entry: T) -> Result<(), Refused<T>> {
+        let mut lines = self.lines.lock();
+        if lines.closed {
+            return Err(Refused::Closed(entry));
+        }
+        let free = self.entries_max.saturating_sub(lines.waiting);
+        let own = lines.lines.get(&client).map_or(0, |line| line.entries.len());
+        if free == 0 || own > 0 && own >= free.saturating_mul(4) {
+            return Err(Refused::Full(entry));
+        }
+        let now = lines.now;
+        let line = lines
+            .lines
+            .entry(client)
+            .or_insert_with(|| Line { entries: VecDeque::new(), taken: now });
+        if line.entries.is_empty() {
+            line.taken = line.taken.max(now);
+        }
+        line.entries.push_back(entry);
+        lines.waiting += 1;
+        drop(lines);
+        self.came.notify_one();
+        Ok(())
+    }
+
+    /// The next entry with its client, if one waits.
+    ///
+    /// # Errors
+    ///
+    /// [`Left`] where none does.
+    pub fn try_pop(&self) -> Result<(Client, T), Left> {
+        self.lines.lock().pop()
+    }
+
+    /// The next entry with its client, waited for at most until then; for ever where there is no such moment.
+    ///
+    /// # Errors
+    ///
+    /// [`Left`] where none came.
+    pub fn pop(&self, until: Option<Instant>) -> Result<(Client, T), Left> {
+        let mut lines = self.lines.lock();
+        loop {
+            match lines.pop() {
+                Err(Left::Nothing) => {}
+                found => return found,
+            }
+            let is_over = match until {
+                Some(until) => self.came.wait_until(&mut lines, until).timed_out(),
+                None => {
+                    self.came.wait(&mut lines);
+                    false
+                }
+            };
+            if is_over {
+                return lines.pop();
+            }
+        }
+    }
+
+    /// Counts what an entry of this client took of the thread.
+    pub fn charge(&self, client: Client, took: Duration) {
+        let mut lines = self.lines.lock();
+        if let Some(line) = lines.lines.get_mut(&client) {
+            line.taken += took;
+        }
+        lines.forget();
+    }
+
+    /// Takes no more entries; those that wait are still given out.
+    pub fn close(&self) {
+        self.lines.lock().closed = true;
+        self.came.notify_all();
+    }
+}
+
+impl<T> Lines<T> {
+    fn pop(&mut self) -> Result<(Client, T), Left> {
+        let waiting = self.lines.iter().filter(|(_, line)| !line.entries.is_empty());
+        let next = waiting.min_by_key(|(client, line)| (line.taken, **client));
+        let Some(client) = next.map(|(client, _)| *client) else {
+            return Err(if self.closed { Left::Closed } else { Left::Nothing });
+        };
+        let found = self.lines.get_mut(&client).and_then(|line| {
+            let entry = line.entries.pop_front()?;
+            Some((line.taken, entry))
+        });
+        let (taken, entry) = found.ok_or(Left::Nothing)?;
+        self.waiting -= 1;
+        self.now = self.now.max(taken);
+        Ok((client, entry))
+    }
+
+    /// Forgets clients that wait for nothing and would begin anew with as much.
+    fn forget(&mut self) {
+        if self.lines.len() > KNOWN_MAX {
+            let now = self.now;
+            self.lines.retain(|_, line| !line.entries.is_empty() || line.taken > now);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "queue_tests.rs"]
+mod tests;

@@ -1,0 +1,129 @@
+//! Processor time of the runtime's threads, divided among clients poll by poll.
+//!
+//! A request that needs little never waits. One that has used more than a tenth of a thread's time asks before each
+//! further poll, and as many such polls run at once as there are processors: so a client with a hundred long
+//! answers takes no more from the others than one with a few. Nothing is held while a task waits for something
+//! else, so nobody can wait for each other.
+
+use std::pin::{Pin, pin};
+use std::sync::LazyLock;
+use std::task::{Context, Poll, ready};
+use std::thread::available_parallelism;
+use std::time::{Duration, Instant};
+
+use super::{Busy, Client, Limiter, Place, Share};
+
+/// So much processor time a request may use at once before it asks.
+const UNASKED: Duration = Duration::from_millis(1);
+
+/// That much of its age is added to it.
+const UNASKED_PART: u32 = 10;
+
+/// All requests together; connections bound how many wait.
+static SLICES: LazyLock<Limiter> =
+    LazyLock::new(|| Limiter::new(processors(), usize::MAX, Share::All));
+
+/// How many processors there are.
+pub(super) fn processors() -> u64 {
+    available_parallelism().map_or(1, |count| count.get() as u64)
+}
+
+/// A turn that is waited for.
+type Turn = Pin<Box<dyn Future<Output = Result<Place, Busy>> + Send>>;
+
+/// Counts what the polls of one task take, and lets long ones wait for their turn.
+pub struct Meter {
+    client: Client,
+    /// What was used of late.
+    used: Duration,
+    last: Option<Instant>,
+    turn: Option<Turn>,
+}
+
+impl Meter {
+    /// Nothing was used yet.
+    #[must_use]
+    pub fn new(client: Client) -> Self {
+        Self { client, used: Duration::ZERO, last: None, turn: None }
+    }
+
+    /// Polls once, if it is this task's turn.
+    pub fn poll<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        poll: impl FnOnce(&mut Context<'_>) -> Poll<T>,
+    ) -> Poll<T> {
+        let begun = Instant::now();
+        if let Some(last) = self.last {
+            let earned = begun.saturating_duration_since(last) / UNASKED_PART;
+            self.used = self.used.saturating_sub(earned);
+        }
+        self.last = Some(begun);
+        let place = if self.used > UNASKED { ready!(self.poll_turn(cx)) } else { None };
+        let polled = self.client.during(|| poll(cx));
+        drop(place);
+        let end = Instant::now();
+        self.used += end.saturating_duration_since(begun);
+        self.last = Some(end);
+        polled
+    }
+
+    fn poll_turn(&mut self, cx: &mut Context<'_>) -> Poll<Option<Place>> {
+        let client = self.client;
+        let turn = match &mut self.turn {
+            Some(turn) => turn,
+            None => match client.during(|| SLICES.turn(1)) {
+                Ok(turn) => self.turn.insert(Box::pin(turn)),
+                // Its place went to another client; without one it goes on as before.
+                Err(Busy) => return Poll::Ready(None),
+            },
+        };
+        let place = ready!(turn.as_mut().poll(cx));
+        self.turn = None;
+        Poll::Ready(place.ok())
+    }
+}
+
+impl std::fmt::Debug for Meter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Meter").field("client", &self.client).finish_non_exhaustive()
+    }
+}
+
+/// Does the work of a task on behalf of a client, in turns with others'.
+pub async fn in_slices<F: Future>(client: Client, work: F) -> F::Output {
+    let (mut meter, mut work) = (Meter::new(client), pin!(work));
+    std::future::poll_fn(|cx| meter.poll(cx, |cx| work.as_mut().poll(cx))).await
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread::sleep;
+
+    use futures_util::poll;
+
+    use super::*;
+
+    /// Takes all that may run at once.
+    async fn all_taken() -> Place {
+        SLICES.wait(processors(), Duration::from_secs(60)).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn short_work_never_waits_and_long_work_does() {
+        let client = Client::Token([7; 16]);
+        let mut short = pin!(in_slices(client, tokio::task::yield_now()));
+        let mut long = pin!(in_slices(client, async {
+            sleep(3 * UNASKED);
+            tokio::task::yield_now().await;
+            Client::current()
+        }));
+        assert!(poll!(&mut short).is_pending());
+        assert!(poll!(&mut long).is_pending());
+        let taken = all_taken().await;
+        assert!(poll!(&mut short).is_ready());
+        assert!(poll!(&mut long).is_pending());
+        drop(taken);
+        assert_eq!(long.await, client);
+    }
+}
