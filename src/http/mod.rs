@@ -66,6 +66,7 @@ mod session_patch;
 mod sessions;
 mod settings;
 mod shaped;
+mod sight;
 mod state;
 mod state_text;
 mod stream;

@@ -14,7 +14,7 @@ use super::answer::unwritten;
 use super::body::{BODY_BYTES_MAX, json_or_nothing, work};
 use super::docs;
 use super::error::no_session;
-use super::etag::{Rendering, Resource};
+use super::etag::Resource;
 use super::lists::Listed;
 use super::offload::offload;
 use super::params::{Params, invalid};
@@ -24,10 +24,11 @@ use super::read::{Early, Reading};
 use super::session_patch::session_patch;
 use super::settings::{SettingsBody, SettingsPatchBody};
 use super::shaped::{Written, WrittenBody};
+use super::sight::Sight;
 use super::until::{SoughtSession, Until};
 use super::write::Writing;
-use crate::auth::{Caller, Scope};
-use crate::board::{Command, Extent, SessionName, Summary};
+use crate::auth::Caller;
+use crate::board::{Command, SessionName, Summary};
 use crate::service::{Listed as ListedSession, Listing, Published, Service};
 
 /// How many sessions a list has, unless it is asked for more or fewer.
@@ -35,9 +36,6 @@ const LIST_DEFAULT: usize = 100;
 
 /// How many sessions a list may have.
 const LIST_MAX: u64 = 1000;
-
-/// To whom sizes are told in such steps, who may not see all that they are of.
-const SIZE_STEP: u64 = 1 << 20;
 
 /// A session as it is.
 #[derive(Debug, Serialize, ToSchema)]
@@ -158,19 +156,9 @@ pub(super) struct SessionPatchBody {
 }
 
 impl SessionBody {
-    /// The session as this caller may see it: memories that it may not see are in the sizes, so that these would
-    /// tell how long each step in them is.
+    /// The session as this caller may see it.
     fn seen_by(caller: &Caller, summary: &Summary) -> Option<Self> {
-        let whole = Self::of(summary)?;
-        if caller.sees_all_memories().is_ok() {
-            return Some(whole);
-        }
-        let rounded = |bytes: u64| bytes.div_ceil(SIZE_STEP).saturating_mul(SIZE_STEP);
-        let (bytes, history_bytes) = (rounded(whole.bytes), rounded(whole.history_bytes));
-        Some(Self { bytes, history_bytes, ..whole })
-    }
-
-    fn of(summary: &Summary) -> Option<Self> {
+        let sight = Sight::of(caller);
         let life = summary.life.as_ref()?;
         let [questions, requests, trajectories, screenshots] = summary.counts;
         Some(Self {
@@ -179,8 +167,8 @@ impl SessionBody {
             oldest_revision: summary.extent.oldest.0,
             is_empty: summary.is_empty(),
             counts: Counts { questions, requests, trajectories, screenshots },
-            bytes: summary.bytes,
-            history_bytes: summary.history_bytes,
+            bytes: sight.size(summary.bytes),
+            history_bytes: sight.size(summary.history_bytes),
             agents: summary.agents,
             created_at: life.created_at.to_string(),
             updated_at: summary.updated_at.to_string(),
@@ -294,18 +282,13 @@ pub(super) async fn describe(
     mut reading: Reading,
 ) -> Result<Response, Early> {
     let until = Until::of_session(&mut reading.params)?;
-    let mut sought = SoughtSession { service: reading.service.clone(), session: &session, until };
+    let sight = Sight::of(&reading.caller);
+    let mut sought = SoughtSession { service: reading.service.clone(), session: &session, sight, until };
     let (answer, shown) = reading.seek(&session, None, &mut sought).await?;
     let Published { board, history_bytes } = shown;
     let now = Summary::of(&board, &session, history_bytes, 0);
     let body = SessionBody::seen_by(&reading.caller, &now);
     Ok(answer.json(&body.ok_or_else(|| no_session(&session))?)?)
-}
-
-/// What a description shows of its history may change without a commit.
-pub(super) fn session_rendering(now: Extent, history_bytes: u64) -> Rendering {
-    let history = format!("{} {history_bytes}", now.oldest);
-    Rendering::of(Resource::Session, now.version()).in_format(history)
 }
 
 /// Make a session, or change its settings and labels
@@ -329,17 +312,16 @@ pub(super) async fn put(mut writing: Writing, body: Body) -> Result<Response, Pr
     let (length, headers) = (bytes.len(), writing.headers.clone());
     let read = move || session_patch(json_or_nothing(&headers, &bytes)?);
     let command = work(length, read).await?;
-    let caller = writing.caller().clone();
     writing
         .write(Resource::Session, command, Vec::new(), move |written| {
-            let Written { receipt, session, .. } = written;
+            let Written { receipt, session, caller, .. } = written;
             let tag = written.session_tag();
             let made = (!receipt.existed).then(|| session_url(session));
-            if !caller.may(Scope::Read) {
+            if Sight::of(caller) == Sight::Revision {
                 return written.changed(tag, made);
             }
             let now = Summary::of(&receipt.board, session, receipt.history_bytes, 0);
-            let body = SessionBody::seen_by(&caller, &now);
+            let body = SessionBody::seen_by(caller, &now);
             let body =
                 body.ok_or_else(|| serde_json::Error::custom("it was put and is not there"))?;
             written.json(Some(tag), made, &body)

@@ -15,7 +15,8 @@ use utoipa::ToSchema;
 use super::answer::Answer;
 use super::etag::{Resource, Tag};
 use super::intake::{Skipped, SkippedLines};
-use super::sessions::session_rendering;
+use super::sight::Sight;
+use crate::auth::Caller;
 use crate::board::{self, Epoch, Json, LogName, Revision, Seq, SessionName, Version};
 use crate::service::Receipt;
 
@@ -141,6 +142,8 @@ pub(super) struct Written<'a> {
     pub(super) receipt: &'a Receipt,
     pub(super) session: &'a SessionName,
     pub(super) epoch: Epoch,
+    /// Who is answered.
+    pub(super) caller: &'a Caller,
     /// Whether the answer is kept with a key.
     pub(super) keyed: bool,
 }
@@ -151,10 +154,11 @@ impl Written<'_> {
         Tag::new(self.epoch, version, resource)
     }
 
-    /// The tag that a read of the session has, as the write left it.
+    /// The tag that a read of the session by the same caller has, as the write left it.
     pub(super) fn session_tag(&self) -> Tag {
         let Receipt { board, history_bytes, .. } = self.receipt;
-        Tag::of(self.epoch, &session_rendering(board.extent(), *history_bytes), "")
+        let sight = Sight::of(self.caller);
+        Tag::of(self.epoch, &sight.rendering(board.extent(), *history_bytes), "")
     }
 
     /// The tag of a log as the write left it.

@@ -12,7 +12,7 @@ use super::etag::{Rendering, Resource};
 use super::params::{Params, invalid};
 use super::problem::Problem;
 use super::read::Early;
-use super::sessions::session_rendering;
+use super::sight::Sight;
 use super::state::no_value;
 use super::wait::Sought;
 use crate::board::json::{self, DEPTH_MAX};
@@ -128,6 +128,7 @@ impl Sought for SoughtValue<'_> {
 pub(super) struct SoughtSession<'a> {
     pub(super) service: Service,
     pub(super) session: &'a SessionName,
+    pub(super) sight: Sight,
     pub(super) until: Option<Until>,
 }
 
@@ -155,7 +156,7 @@ impl Sought for SoughtSession<'_> {
     fn at_last(&mut self, now: Option<&Published>) -> Result<Rendering, Early> {
         match (&self.until, now) {
             (None | Some(Until::Exists | Until::Equals(_)), Some(now)) => {
-                Ok(session_rendering(now.board.extent(), now.history_bytes))
+                Ok(self.sight.rendering(now.board.extent(), now.history_bytes))
             }
             (None, None) => Err(no_session(self.session).into()),
             (Some(Until::Absent), None) => Err(gone(self.last_revision(now)?)),

@@ -24,8 +24,8 @@ use super::params::{Params, invalid};
 use super::path::{Author, SessionPath};
 use super::problem::Problem;
 use super::repeat::Repeat;
-use super::sessions::session_rendering;
 use super::shaped::{ShapeResult, Shaped, Written};
+use super::sight::Sight;
 use super::view::View;
 use crate::auth::{Caller, Scope};
 use crate::board::{
@@ -194,10 +194,12 @@ impl Writing {
         S: Fn(&Written<'_>) -> ShapeResult + Send + Sync + 'static,
     {
         terms.key.as_ref()?;
-        let (shape, session, epoch) =
-            (Arc::clone(shape), self.session.clone(), self.service.epoch());
+        let (shape, session, caller) =
+            (Arc::clone(shape), self.session.clone(), self.caller.clone());
+        let epoch = self.service.epoch();
         Some(Arc::new(move |receipt: &Receipt| {
-            shape(&Written { receipt, session: &session, epoch, keyed: true }).ok()?.keep()
+            let (session, caller) = (&session, &caller);
+            shape(&Written { receipt, session, epoch, caller, keyed: true }).ok()?.keep()
         }))
     }
 
@@ -210,8 +212,9 @@ impl Writing {
         let shaped = match reply {
             Ok(Reply::Now(receipt)) => {
                 let epoch = self.service.epoch();
-                let (session, keyed) = (&self.session, self.repeat.is_some());
-                shape(&Written { receipt: &receipt, session, epoch, keyed })
+                let (session, caller) = (&self.session, &self.caller);
+                let keyed = self.repeat.is_some();
+                shape(&Written { receipt: &receipt, session, epoch, caller, keyed })
             }
             Ok(Reply::Before(kept)) => Shaped::again(&kept),
             Err(error) => return Err(self.refusal(resource, error).await),
@@ -249,7 +252,7 @@ impl Writing {
             && let Ok(Some(now)) = self.service.summary(&self.session)
             && now.version() == version
         {
-            let rendering = session_rendering(now.extent, now.history_bytes);
+            let rendering = Sight::of(&self.caller).rendering(now.extent, now.history_bytes);
             return Tag::of(epoch, &rendering, "");
         }
         Tag::new(epoch, version, resource)

@@ -4,6 +4,7 @@ use std::convert::Infallible;
 
 use futures_util::stream::{self, StreamExt as _};
 use reqwest::{Body, Method};
+use sha2::{Digest as _, Sha256};
 
 use crate::answer::ask;
 use crate::harness::Server;
@@ -59,4 +60,40 @@ async fn how_much_another_agent_remembers_is_told_in_steps_only() {
     }
     let all = house.got(&house.admin, "").await.json();
     assert!(all["bytes"].as_u64().is_some_and(|bytes| bytes < 1 << 20), "{all}");
+}
+
+/// The tag of a session as a rendering with these sizes has it: whoever knows how tags are made can try them all.
+fn rendered(format: &str) -> String {
+    let mut hash = Sha256::new();
+    for part in ["", format] {
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part);
+    }
+    hash.finalize()[4..8].iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[tokio::test]
+async fn a_sessions_tag_tells_no_more_of_its_sizes_than_its_description() {
+    let house = House::new().await;
+    let writer = token(&house.server, &["create", "--name", "w", "--scopes", "write"]);
+    let all = house.got(&house.admin, "").await;
+    let (oldest, exact) = (&all.json()["oldest_revision"], &all.json()["history_bytes"]);
+    let exact = rendered(&format!("{oldest} {exact}"));
+    assert!(all.etag().contains(&exact), "{all}");
+    let transaction = r#"{"if":[],"then":[]}"#;
+    for token in [&house.a, &writer] {
+        let put = house.sent(token, Method::PUT, "", "{}").await;
+        let transacted = house.sent(token, Method::POST, "transactions", transaction).await;
+        let stale = house.server.to(Method::PUT, "/v1/sessions/s").bearer_auth(token);
+        let stale = ask(stale.header("if-match", "\"0\"")).await;
+        stale.problem(412, "precondition-failed");
+        for answer in [put, transacted, stale] {
+            assert!(!answer.etag().contains(&exact), "{answer}");
+            let same = house.server.to(Method::PUT, "/v1/sessions/s").bearer_auth(token);
+            ask(same.header("if-match", answer.etag())).await.is(200);
+        }
+    }
+    let described = house.got(&house.a, "").await;
+    assert!(described.etag().contains(&rendered(&format!("{oldest} {}", 1 << 20))), "{described}");
+    assert_eq!(house.sent(&house.a, Method::PUT, "", "{}").await.etag(), described.etag());
 }
