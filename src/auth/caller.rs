@@ -267,6 +267,15 @@ impl Caller {
         }
     }
 
+    /// Whether it may let a session be as it was, and all memories with it.
+    ///
+    /// # Errors
+    ///
+    /// [`Forbidden::ForeignWrite`] where not.
+    pub fn restores(&self) -> Result<(), Forbidden> {
+        self.writes_memory_of(None)
+    }
+
     /// Whether it may do this, in a session that it reaches and may write to.
     ///
     /// # Errors
@@ -284,10 +293,9 @@ impl Caller {
                 self.needs(Scope::Read)
             }
             Command::RemoveAgent { agent } => self.writes_memory_of(Some(agent)),
-            // Each of them takes the memories of all agents, or lets them be as they were.
-            Command::RemoveAgents | Command::DeleteSession | Command::Restore { .. } => {
-                self.writes_memory_of(None)
-            }
+            // Each of them takes the memories of all agents.
+            Command::RemoveAgents | Command::DeleteSession => self.writes_memory_of(None),
+            Command::Restore { .. } => self.restores(),
             Command::Transact(transaction) => {
                 if !transaction.tests.is_empty() {
                     self.needs(Scope::Read)?;

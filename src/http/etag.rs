@@ -145,6 +145,14 @@ impl Tag {
         Self(text)
     }
 
+    /// The tag of the resource alone, whichever rendering this is of: a condition takes it as well.
+    pub(super) fn of_resource(self) -> Self {
+        match self.0.split_once('-') {
+            Some((state, _)) => Self(format!("{state}\"")),
+            None => self,
+        }
+    }
+
     /// The tag as a header's value.
     pub(super) fn value(&self) -> HeaderValue {
         // A tag is printable ASCII by construction.

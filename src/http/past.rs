@@ -122,6 +122,7 @@ pub(super) async fn restore(mut writing: Writing, body: Body) -> Result<Response
     let bytes = writing.body(body, BODY_BYTES_MAX).await?;
     only_json(&writing.headers)?;
     let at = from_json(bytes, new_restore).await?;
+    writing.caller().restores()?;
     if let Some(answer) = writing.repeated(&Resource::Session).await? {
         return Ok(answer);
     }

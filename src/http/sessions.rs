@@ -283,7 +283,8 @@ pub(super) async fn describe(
 ) -> Result<Response, Early> {
     let until = Until::of_session(&mut reading.params)?;
     let sight = Sight::of(&reading.caller);
-    let mut sought = SoughtSession { service: reading.service.clone(), session: &session, sight, until };
+    let mut sought =
+        SoughtSession { service: reading.service.clone(), session: &session, sight, until };
     let (answer, shown) = reading.seek(&session, None, &mut sought).await?;
     let Published { board, history_bytes } = shown;
     let now = Summary::of(&board, &session, history_bytes, 0);

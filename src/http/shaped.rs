@@ -76,6 +76,8 @@ pub(super) struct Shaped {
     revision: Revision,
     /// A JSON text.
     body: String,
+    /// How much it tells of its session.
+    sight: Sight,
     /// Whether it was given before.
     replayed: bool,
 }
@@ -89,6 +91,9 @@ struct KeptAnswer {
     etag: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     location: Option<String>,
+    /// Absent where it is all: earlier versions did not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sight: Option<Sight>,
     body: Box<RawValue>,
 }
 
@@ -100,6 +105,7 @@ impl Shaped {
             revision: self.revision,
             etag: self.tag.as_ref().map(Tag::to_string),
             location: self.location.clone(),
+            sight: (self.sight != Sight::Exact).then_some(self.sight),
             body: RawValue::from_string(self.body.clone()).ok()?,
         };
         to_raw_value(&kept).ok().map(Json::from)
@@ -114,8 +120,22 @@ impl Shaped {
             location: kept.location,
             revision: kept.revision,
             body: String::from(Box::<str>::from(kept.body)),
+            sight: kept.sight.unwrap_or(Sight::Exact),
             replayed: true,
         })
+    }
+
+    /// The answer for a caller who may see less than the one whom it was given to.
+    pub(super) fn seen_with(mut self, sight: Sight, describes: bool) -> ShapeResult {
+        if sight >= self.sight {
+            return Ok(self);
+        }
+        if describes {
+            self.body = serde_json::to_string(&WrittenBody::at(self.revision))?;
+        }
+        self.tag = self.tag.map(Tag::of_resource);
+        self.sight = sight;
+        Ok(self)
     }
 
     /// The answer as it leaves.
@@ -193,6 +213,7 @@ impl Written<'_> {
             location: made,
             revision: self.receipt.board.revision(),
             body,
+            sight: Sight::of(self.caller),
             replayed: false,
         }
     }

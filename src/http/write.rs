@@ -29,7 +29,7 @@ use super::sight::Sight;
 use super::view::View;
 use crate::auth::{Caller, Scope};
 use crate::board::{
-    self, AgentName, Command, Current, Extent, Fence, ImagesShown, Rejected, Revision, Seq,
+    self, AgentName, Command, Current, Extent, Fence, ImagesShown, Json, Rejected, Revision, Seq,
     SessionName, Terms, Version, Write,
 };
 use crate::service::{ImageBytes, Keep, Patch, Receipt, Reply, Service, ServiceError};
@@ -49,6 +49,8 @@ pub(super) struct Writing {
     pub(super) params: Params,
     fence: Option<Fence>,
     repeat: Option<Repeat>,
+    /// Whether its answer describes the session to those who may read.
+    describes: bool,
 }
 
 impl<S> FromRequestParts<S> for Writing
@@ -76,6 +78,7 @@ where
             params,
             fence: None,
             repeat,
+            describes: false,
         })
     }
 }
@@ -125,13 +128,14 @@ impl Writing {
 
     /// Carries out a command that writes `resource`, on the condition that the headers name.
     pub(super) async fn write(
-        self,
+        mut self,
         resource: Resource,
         command: Command,
         images: Vec<ImageBytes>,
         shape: impl Fn(&Written<'_>) -> ShapeResult + Send + Sync + 'static,
     ) -> Result<Response, Problem> {
         self.caller.permits(&command)?;
+        self.describes = matches!(command, Command::PutSession { .. });
         let (terms, shape) = (self.terms(&resource)?, Arc::new(shape));
         let keep = self.keep(&terms, &shape);
         let reply = self.service.write(Write { terms, command }, images, keep).await;
@@ -216,10 +220,16 @@ impl Writing {
                 let keyed = self.repeat.is_some();
                 shape(&Written { receipt: &receipt, session, epoch, caller, keyed })
             }
-            Ok(Reply::Before(kept)) => Shaped::again(&kept),
+            Ok(Reply::Before(kept)) => self.again(&kept),
             Err(error) => return Err(self.refusal(resource, error).await),
         };
         Ok(shaped.map_err(unwritten)?.into_response())
+    }
+
+    /// The answer that was given before. Its key may have come with another token of the same agent, so what it
+    /// shows goes by the rights of this one.
+    fn again(&self, kept: &Json) -> ShapeResult {
+        Shaped::again(kept)?.seen_with(Sight::of(&self.caller), self.describes)
     }
 
     /// A condition that was refused comes with the present tag, and with the present entry.

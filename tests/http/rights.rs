@@ -97,3 +97,40 @@ async fn a_sessions_tag_tells_no_more_of_its_sizes_than_its_description() {
     assert!(described.etag().contains(&rendered(&format!("{oldest} {}", 1 << 20))), "{described}");
     assert_eq!(house.sent(&house.a, Method::PUT, "", "{}").await.etag(), described.etag());
 }
+
+#[tokio::test]
+async fn a_repeat_shows_no_more_than_its_own_token_may_see() {
+    let house = House::new().await;
+    let of_a = |name: &str, scopes: &str| {
+        token(&house.server, &["create", "--name", name, "--agent", "A", "--scopes", scopes])
+    };
+    let all = of_a("all", "read,write,memory:read,admin");
+    let (limited, writer) = (of_a("limited", "read,write"), of_a("writer", "write"));
+    let sent = |token: &str, method: Method, tail: &str, body: &'static str| {
+        let request = house.server.to(method, &format!("/v1/sessions/s{tail}"));
+        let request = request.bearer_auth(token).header("idempotency-key", format!("key{tail}"));
+        ask(request.header("content-type", "application/json").body(body))
+    };
+    let put = |token| sent(token, Method::PUT, "", r#"{"labels":{"a":"b"}}"#);
+    let first = put(&all).await;
+    assert!(first.is(200).json()["labels"].is_object(), "{first}");
+    for token in [&limited, &writer] {
+        let repeat = put(token).await;
+        assert_eq!(repeat.is(200).header("idempotency-replayed"), "true", "{repeat}");
+        assert_eq!(repeat.json(), serde_json::json!({ "revision": first.revision() }));
+        assert!(first.etag().starts_with(repeat.etag().trim_end_matches('"')), "{repeat}");
+        assert!(!repeat.etag().contains('-'), "{repeat}");
+    }
+    let again = put(&all).await;
+    assert_eq!((again.text(), again.etag()), (first.text(), first.etag()));
+    let transact = |token| {
+        sent(token, Method::POST, "/transactions", r#"{"then":[{"append":"requests","item":{}}]}"#)
+    };
+    let (first, second) = (transact(&limited).await, transact(&writer).await);
+    assert_eq!(second.is(200).text(), first.is(200).text(), "{second}");
+    assert!(first.etag().contains('-') && !second.etag().contains('-'), "{second}");
+    assert_eq!(transact(&limited).await.etag(), first.etag());
+    let restore = |token| sent(token, Method::POST, "/restore", r#"{"at":2}"#);
+    restore(&all).await.is(200);
+    restore(&limited).await.problem(403, "forbidden");
+}

@@ -13,7 +13,7 @@ use crate::http::body::{ARCHIVE_BODY_BYTES_MAX, Arriving};
 use crate::http::error::{no_session, refused};
 use crate::http::etag::Resource;
 use crate::http::problem::Problem;
-use crate::http::shaped::{ShapeResult, Shaped, Written};
+use crate::http::shaped::{ShapeResult, Written};
 use crate::service::{At, Import, Imported, ServiceError};
 
 impl Writing {
@@ -40,7 +40,7 @@ impl Writing {
     ) -> Result<Option<Response>, Problem> {
         let kept = self.service.recall(&self.terms(resource)?).await?;
         let Some(kept) = kept else { return Ok(None) };
-        Ok(Some(Shaped::again(&kept).map_err(unwritten)?.into_response()))
+        Ok(Some(self.again(&kept).map_err(unwritten)?.into_response()))
     }
 
     /// A session's board as it was, or as it is where no point in its history is named.
@@ -157,7 +157,6 @@ impl Writing {
         then: Arc<Board>,
         shape: impl Fn(&Written<'_>) -> ShapeResult + Send + Sync + 'static,
     ) -> Result<Response, Problem> {
-        self.caller.permits(&Command::Restore { then: Arc::clone(&then) })?;
         let (terms, shape) = (self.terms(&Resource::Session)?, Arc::new(shape));
         let keep = self.keep(&terms, &shape);
         let reply = self.service.restore(terms, then, keep).await;
