@@ -8,6 +8,7 @@ use super::body::{BODY_BYTES_MAX, from_json, media_type, only_json, unpatchable}
 use super::docs;
 use super::error::{Place, invalid_item, object_required, refused};
 use super::etag::{Rendering, Resource};
+use super::lists::PAGE_BYTES;
 use super::params::Params;
 use super::path::{AgentPath, SessionPath, agent_url};
 use super::problem::Problem;
@@ -23,9 +24,6 @@ const LIST_DEFAULT: usize = 100;
 
 /// How many agents a list may have.
 const LIST_MAX: u64 = 1000;
-
-/// From this size on a page has no more agents, however many were asked for.
-const PAGE_BYTES: usize = 1 << 20;
 
 const PATCH_TYPES: &str = "application/merge-patch+json, application/json";
 

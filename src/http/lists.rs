@@ -19,6 +19,9 @@ use crate::service::Service;
 /// How often a list that is waited for is looked at again, however often its sessions change.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
+/// From this size on a page has no more, however much was asked for.
+pub(super) const PAGE_BYTES: usize = 1 << 20;
+
 /// What a read lists of several sessions, and waits for.
 pub(super) trait Listed: Sync {
     /// Tells it from other lists: two of one name show the same to callers of the same rights.
@@ -27,12 +30,21 @@ pub(super) trait Listed: Sync {
     /// Ticks when it may have changed.
     fn ticks(&self, service: &Service) -> watch::Receiver<u64>;
 
-    /// The list as it is now for this caller, as the whole body of an answer.
+    /// The list as it is now for this caller; the last one where that is of the same version.
     fn text(
         &self,
         service: &Service,
         caller: &Caller,
-    ) -> impl Future<Output = Result<String, Problem>> + Send;
+        last: Option<&ListText>,
+    ) -> impl Future<Output = Result<ListText, Problem>> + Send;
+}
+
+/// A list as the whole body of an answer.
+#[derive(Clone, Debug)]
+pub(super) struct ListText {
+    /// Equal for two texts that are equal, where a list has versions.
+    pub(super) version: Option<u64>,
+    pub(super) text: Arc<str>,
 }
 
 /// One look at a list.
@@ -40,7 +52,7 @@ pub(super) trait Listed: Sync {
 pub(super) struct Look {
     /// It shows all that was committed up to this tick.
     pub(super) tick: u64,
-    pub(super) text: Arc<str>,
+    pub(super) body: ListText,
     begun: Instant,
 }
 
@@ -61,17 +73,18 @@ pub(super) struct Waited {
 }
 
 impl Look {
-    /// Looks at a list now.
+    /// Looks at a list now, after a look that the same caller had.
     pub(super) async fn at(
         listed: &impl Listed,
         service: &Service,
         caller: &Caller,
         ticks: &watch::Receiver<u64>,
+        last: Option<&Self>,
     ) -> Result<Self, Problem> {
         // Before the look, so that what is committed meanwhile is looked for again.
         let (tick, begun) = (*ticks.borrow(), Instant::now());
-        let text = listed.text(service, caller).await?.into();
-        Ok(Self { tick, text, begun })
+        let body = listed.text(service, caller, last.map(|last| &last.body)).await?;
+        Ok(Self { tick, body, begun })
     }
 }
 

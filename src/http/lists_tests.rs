@@ -14,7 +14,8 @@ fn waited() -> Arc<Waited> {
 
 async fn looked(looks: &AtomicU64, tick: u64) -> Result<Look, Problem> {
     looks.fetch_add(1, Ordering::Relaxed);
-    Ok(Look { tick, text: "[]".into(), begun: Instant::now() })
+    let body = ListText { version: None, text: "[]".into() };
+    Ok(Look { tick, body, begun: Instant::now() })
 }
 
 #[tokio::test]

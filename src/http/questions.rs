@@ -13,7 +13,7 @@ use super::body::{BODY_BYTES_MAX, from_json, members, only_json};
 use super::docs;
 use super::error::{invalid_field, unknown_field};
 use super::etag::Resource;
-use super::lists::Listed;
+use super::lists::{ListText, Listed, PAGE_BYTES};
 use super::logs::EntryBody;
 use super::params::{Params, invalid};
 use super::path::EntryPath;
@@ -34,9 +34,6 @@ const INBOX_DEFAULT: usize = 100;
 
 /// How many questions a page of the inbox may have.
 const INBOX_MAX: u64 = 1000;
-
-/// From this size on a page of the inbox has no more questions, however many were asked for.
-const PAGE_BYTES: usize = 1 << 20;
 
 /// An answer, or that there is none: one of the two.
 #[derive(ToSchema)]
@@ -223,8 +220,14 @@ impl Listed for InboxQuery {
         service.inbox_ticks()
     }
 
-    async fn text(&self, service: &Service, caller: &Caller) -> Result<String, Problem> {
-        page(service, caller, self).await
+    async fn text(
+        &self,
+        service: &Service,
+        caller: &Caller,
+        _: Option<&ListText>,
+    ) -> Result<ListText, Problem> {
+        let text = page(service, caller, self).await?.into();
+        Ok(ListText { version: None, text })
     }
 }
 

@@ -231,19 +231,20 @@ impl Reading {
         let deadline = Instant::now() + wait;
         let (mut ticks, stopping) = (listed.ticks(&self.service), self.service.stopping().clone());
         // The first look is this request's own: it shows all that was answered before.
-        let mut look = Look::at(listed, &self.service, &self.caller, &ticks).await?;
+        let mut look = Look::at(listed, &self.service, &self.caller, &ticks, None).await?;
         let waited = self.lists.wait_for(listed, &self.caller);
         let mut is_over = wait.is_zero();
         loop {
-            let tag = Tag::of_bytes(self.service.epoch(), look.text.as_bytes());
+            let tag = Tag::of_bytes(self.service.epoch(), look.body.text.as_bytes());
             if is_over || !is_known(&self.headers, &tag)? {
-                return self.text(JSON, &look.text);
+                return self.text(JSON, &look.body.text);
             }
             let seen = look.tick;
             let changed = async {
                 // Its sender is the service's, which is held here.
                 ticks.wait_for(|tick| *tick > seen).await.ok();
-                waited.next(seen, Look::at(listed, &self.service, &self.caller, &ticks)).await
+                let again = Look::at(listed, &self.service, &self.caller, &ticks, Some(&look));
+                waited.next(seen, again).await
             };
             let next = tokio::select! {
                 next = timeout_at(deadline, changed) => next.ok().transpose()?,
@@ -253,7 +254,7 @@ impl Reading {
             look = match next {
                 Some(next) => next,
                 None if *ticks.borrow() == seen => look,
-                None => Look::at(listed, &self.service, &self.caller, &ticks).await?,
+                None => Look::at(listed, &self.service, &self.caller, &ticks, Some(&look)).await?,
             };
         }
     }

@@ -1,7 +1,8 @@
 //! Sessions: list them, make one or change its settings, describe it, delete it.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::hash::{BuildHasher as _, Hash as _, Hasher as _, RandomState};
+use std::sync::{Arc, LazyLock};
 
 use axum::body::Body;
 use axum::response::Response;
@@ -15,7 +16,7 @@ use super::body::{BODY_BYTES_MAX, json_or_nothing, work};
 use super::docs;
 use super::error::no_session;
 use super::etag::Resource;
-use super::lists::Listed;
+use super::lists::{ListText, Listed, PAGE_BYTES};
 use super::offload::offload;
 use super::params::{Params, invalid};
 use super::path::{SessionPath, session_url};
@@ -26,9 +27,10 @@ use super::settings::{SettingsBody, SettingsPatchBody};
 use super::shaped::{Written, WrittenBody};
 use super::sight::Sight;
 use super::until::{SoughtSession, Until};
+use super::view::push;
 use super::write::Writing;
 use crate::auth::Caller;
-use crate::board::{Command, SessionName, Summary};
+use crate::board::{Command, Extent, SessionName, Summary, json};
 use crate::service::{Listed as ListedSession, Listing, Published, Service};
 
 /// How many sessions a list has, unless it is asked for more or fewer.
@@ -129,9 +131,10 @@ pub(super) struct Counts {
 }
 
 /// A page of sessions, in the order of their names.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "the document's form of what is written here")]
 pub(super) struct SessionPage {
-    /// At most as many as asked for.
+    /// At most as many as asked for, and no more from about 1 MiB on.
     sessions: Vec<ListedBody>,
     /// Where to go on, as `after`; null where nothing was listed yet.
     #[schema(required)]
@@ -215,18 +218,43 @@ impl SessionsQuery {
         })
     }
 
-    fn page(&self, service: &Service, caller: &Caller) -> SessionPage {
-        let Self { limit, after, prefix, labels } = self;
-        let listing = listing(prefix, labels, caller);
-        let mut found = service.list(&listing, after.as_ref(), limit + 1);
-        let more = found.len() > *limit;
-        found.truncate(*limit);
-        let next = found.last().map(|found| &found.summary.name).or(after.as_ref());
-        SessionPage {
-            sessions: found.iter().map(|found| ListedBody::seen_by(caller, found)).collect(),
-            next: next.map(ToString::to_string),
-            more,
+    /// The page as it is now, which is rendered only where it is another than the last.
+    fn page(
+        &self,
+        service: &Service,
+        caller: &Caller,
+        last: Option<&ListText>,
+    ) -> Result<ListText, Problem> {
+        let listing = listing(&self.prefix, &self.labels, caller);
+        let found = service.list(&listing, self.after.as_ref(), self.limit + 1);
+        let version = Some(version(&found));
+        if let Some(last) = last.filter(|last| last.version == version) {
+            return Ok(last.clone());
         }
+        Ok(ListText { version, text: self.render(caller, &found)?.into() })
+    }
+
+    fn render(&self, caller: &Caller, found: &[ListedSession]) -> Result<String, Problem> {
+        let (mut text, mut shown) = (String::from("{\"sessions\":["), 0);
+        for listed in found.iter().take(self.limit) {
+            if text.len() >= PAGE_BYTES {
+                break;
+            }
+            if shown > 0 {
+                text.push(',');
+            }
+            let body = ListedBody::seen_by(caller, listed);
+            text.push_str(&serde_json::to_string(&body).map_err(unwritten)?);
+            shown += 1;
+        }
+        let last = found.iter().take(shown).next_back().map(|listed| &listed.summary.name);
+        text.push_str("],\"next\":");
+        match last.or(self.after.as_ref()) {
+            Some(name) => json::quote(name.as_str(), &mut text),
+            None => text.push_str("null"),
+        }
+        push(&mut text, format_args!(",\"more\":{}}}\n", found.len() > shown));
+        Ok(text)
     }
 }
 
@@ -239,11 +267,29 @@ impl Listed for SessionsQuery {
         service.lists()
     }
 
-    async fn text(&self, service: &Service, caller: &Caller) -> Result<String, Problem> {
-        let (query, service, caller) = (self.clone(), service.clone(), caller.clone());
-        let text = move || serde_json::to_string(&query.page(&service, &caller)).map_err(unwritten);
-        Ok(offload(text).await? + "\n")
+    async fn text(
+        &self,
+        service: &Service,
+        caller: &Caller,
+        last: Option<&ListText>,
+    ) -> Result<ListText, Problem> {
+        let (query, service) = (self.clone(), service.clone());
+        let (caller, last) = (caller.clone(), last.cloned());
+        offload(move || query.page(&service, &caller, last.as_ref())).await
     }
+}
+
+/// Tells a page from another of the same query: each session shows what it is at its revision.
+fn version(found: &[ListedSession]) -> u64 {
+    // Its key is this process's own, so that nobody can choose names whose hashes are equal.
+    static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+    let mut hasher = KEY.build_hasher();
+    for ListedSession { summary, is_damaged } in found {
+        let Extent { session, oldest, revision, .. } = summary.extent;
+        (session, oldest.0, revision.0, summary.history_bytes, is_damaged).hash(&mut hasher);
+        summary.name.as_str().hash(&mut hasher);
+    }
+    hasher.finish()
 }
 
 pub(super) fn labels_param(params: &mut Params) -> Result<Vec<(String, String)>, Problem> {
