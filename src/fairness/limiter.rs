@@ -1,9 +1,9 @@
 //! A pool of places, or of bytes, that clients share.
 //!
-//! Whoever holds least is served next; among equals, whoever was served longest ago. In a pool whose places are held
-//! for long, one client leaves a part of what is free to newcomers: it takes more only while it holds at most four
-//! times as much as stays free. So one alone has four fifths, a second one four fifths of the rest, and something is
-//! always left (dynamic thresholds: Choudhury and Hahne, 1998).
+//! Whoever holds least is served next; among equals, whoever was served longest ago. A pool whose places are held for
+//! long is a quarter larger than what one client may have, and a client takes more only while it holds at most four
+//! times as much as stays free. So a second one has four fifths of the rest, a third one four fifths of what that
+//! leaves, and something is always left (dynamic thresholds: Choudhury and Hahne, 1998).
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -26,7 +26,7 @@ const FIRST_PART: u64 = 64;
 pub enum Share {
     /// All of it: places are held for a short time, and whoever waits is served in turn.
     All,
-    /// All but a rest for newcomers: places are held for as long as a client pleases.
+    /// Its bound, while a quarter more is there for newcomers: places are held for as long as a client pleases.
     LeavesRest,
 }
 
@@ -81,9 +81,13 @@ pub struct Place {
 }
 
 impl Limiter {
-    /// A pool of so many units, for which at most so many wait.
+    /// A pool of which one client has at most so many units, and for which at most so many wait.
     #[must_use]
-    pub fn new(units: u64, waiting_max: usize, share: Share) -> Self {
+    pub fn new(one_max: u64, waiting_max: usize, share: Share) -> Self {
+        let units = match share {
+            Share::All => one_max,
+            Share::LeavesRest => one_max.saturating_add(one_max.div_ceil(TIMES_FREE)),
+        };
         let state = Mutex::default();
         Self(Arc::new(Inner { units, share, waiting_max, state }))
     }
@@ -126,6 +130,12 @@ impl Limiter {
                 Turn::Waits(mut waiting) => (&mut waiting.granted).await.map_err(|_| Busy),
             }
         })
+    }
+
+    /// How much is held.
+    #[must_use]
+    pub fn used(&self) -> u64 {
+        self.0.state.lock().used
     }
 
     /// How many wait.

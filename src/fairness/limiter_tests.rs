@@ -25,7 +25,7 @@ fn waits(
 
 #[test]
 fn one_client_leaves_a_part_to_newcomers() {
-    let limiter = Limiter::new(100, 0, Share::LeavesRest);
+    let limiter = Limiter::new(80, 0, Share::LeavesRest);
     let most = (1..).map_while(|_| takes(&limiter, 1, 1)).collect::<Vec<_>>();
     assert_eq!(most.len(), 80);
     let second = (1..).map_while(|_| takes(&limiter, 2, 1)).collect::<Vec<_>>();
@@ -38,7 +38,7 @@ fn one_client_leaves_a_part_to_newcomers() {
 fn the_last_place_is_for_whoever_has_none() {
     let limiter = Limiter::new(4, 0, Share::LeavesRest);
     let held = (1..).map_while(|_| takes(&limiter, 1, 1)).collect::<Vec<_>>();
-    assert_eq!(held.len(), 3);
+    assert_eq!(held.len(), 4);
     let other = takes(&limiter, 2, 1);
     assert!(other.is_some());
     assert!(takes(&limiter, 3, 1).is_none());
@@ -124,4 +124,14 @@ fn more_than_there_is_counts_as_all_of_it() {
     assert!(takes(&limiter, 2, 1).is_none());
     drop(some);
     assert!(takes(&limiter, 2, 10).is_some());
+}
+
+#[test]
+fn one_client_has_exactly_its_bound_however_small_that_is() {
+    for bound in 0..200 {
+        let limiter = Limiter::new(bound, 0, Share::LeavesRest);
+        let held = (0..=bound).map_while(|_| takes(&limiter, 1, 1)).collect::<Vec<_>>();
+        assert_eq!(held.len() as u64, bound);
+        assert!(takes(&limiter, 2, 1).is_some() || bound == 0);
+    }
 }

@@ -10,6 +10,9 @@ use parking_lot::{Condvar, Mutex};
 
 use super::Client;
 
+/// How many times as much as stays free one client may have, as of a limiter.
+const TIMES_FREE: usize = 4;
+
 /// What clients took is forgotten once it is behind all others' anyway; it is looked for each time so many are known.
 const KNOWN_MAX: usize = 1024;
 
@@ -31,9 +34,10 @@ pub enum Left {
     Closed,
 }
 
-/// A queue of a bounded number of entries.
+/// A queue of a bounded number of entries, of which a quarter more is there for newcomers.
 #[derive(Debug)]
 pub struct Queue<T> {
+    /// All clients together.
     entries_max: usize,
     lines: Mutex<Lines<T>>,
     came: Condvar,
@@ -56,14 +60,15 @@ struct Line<T> {
 }
 
 impl<T> Queue<T> {
-    /// A queue in which at most so many entries wait.
+    /// A queue in which at most so many entries of one client wait.
     #[must_use]
-    pub fn new(entries_max: usize) -> Self {
+    pub fn new(one_max: usize) -> Self {
+        let entries_max = one_max + one_max.div_ceil(TIMES_FREE);
         let lines = Lines { lines: HashMap::new(), waiting: 0, now: Duration::ZERO, closed: false };
         Self { entries_max, lines: Mutex::new(lines), came: Condvar::new() }
     }
 
-    /// Puts an entry behind the others of its client. One client has at most four fifths of what is free.
+    /// Puts an entry behind the others of its client, which has at most four times as many as stay free.
     ///
     /// # Errors
     ///
@@ -75,7 +80,7 @@ impl<T> Queue<T> {
         }
         let free = self.entries_max.saturating_sub(lines.waiting);
         let own = lines.lines.get(&client).map_or(0, |line| line.entries.len());
-        if free == 0 || own > 0 && own >= free.saturating_mul(4) {
+        if free == 0 || own > 0 && own + 1 > (free - 1).saturating_mul(TIMES_FREE) {
             return Err(Refused::Full(entry));
         }
         let now = lines.now;

@@ -58,7 +58,7 @@ fn a_newcomer_owes_nothing_and_is_owed_nothing() {
 
 #[test]
 fn one_client_leaves_places_to_others() {
-    let queue = Queue::new(10);
+    let queue = Queue::new(8);
     let taken = (0..10).take_while(|n| queue.push(client(1), *n).is_ok()).count();
     assert_eq!(taken, 8);
     assert!(queue.push(client(2), 20).is_ok());

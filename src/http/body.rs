@@ -1,6 +1,5 @@
 //! Reading bodies: within a limit, within what all bodies together may take, and not for ever.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
@@ -8,7 +7,6 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use http_body::Frame;
 use http_body_util::BodyExt as _;
 use serde_json::value::RawValue;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
 use super::edge::{LINGER_BYTES_MAX, is_corrupt, is_late};
@@ -18,6 +16,7 @@ use super::problem::{Fault, Problem};
 use super::turns::TURN_BYTES_MAX;
 use crate::board::json::{self, Kind, Malformed, Member};
 use crate::board::{Code, LogName};
+use crate::fairness::{Limiter, Place, Share};
 
 /// The largest body, decompressed, unless a route takes more.
 pub(super) const BODY_BYTES_MAX: usize = 8 << 20;
@@ -31,8 +30,8 @@ pub(super) const BLACKBOARD_BODY_BYTES_MAX: usize = 256 << 20;
 /// The largest body that is an archive; it is read as it comes, and never whole.
 pub(super) const ARCHIVE_BODY_BYTES_MAX: usize = 256 << 20;
 
-/// What the bodies of all requests may hold in memory together.
-const BODIES_BYTES_MAX: usize = 512 << 20;
+/// What the bodies of one client's requests may hold in memory together.
+const BODIES_BYTES_MAX: u64 = 256 << 20;
 
 /// How long a whole body may take. The edge lets none keep silent for long, so that it is enough to look
 /// at the clock with each piece.
@@ -43,19 +42,19 @@ const LINGER_SILENCE_MAX: Duration = Duration::from_millis(500);
 
 /// The memory that request bodies share.
 #[derive(Clone, Debug)]
-pub(crate) struct BodyRoom(Arc<Semaphore>);
+pub(crate) struct BodyRoom(Limiter);
 
 impl BodyRoom {
     /// All of it, free.
     pub(crate) fn new() -> Self {
-        Self(Arc::new(Semaphore::new(BODIES_BYTES_MAX)))
+        Self(Limiter::new(BODIES_BYTES_MAX, 0, Share::LeavesRest))
     }
 }
 
 /// A body that was read whole. It holds its share of the room until it is dropped.
 pub(super) struct BodyBytes {
     bytes: Vec<u8>,
-    _room: Option<OwnedSemaphorePermit>,
+    _room: Option<Place>,
 }
 
 impl BodyBytes {
@@ -205,13 +204,8 @@ pub(super) async fn linger(mut body: Body) {
     }
 }
 
-fn hold(
-    room: &BodyRoom,
-    bytes: usize,
-    held: &mut Option<OwnedSemaphorePermit>,
-) -> Result<(), Problem> {
-    let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-    let more = Arc::clone(&room.0).try_acquire_many_owned(bytes).map_err(|_| {
+fn hold(room: &BodyRoom, bytes: usize, held: &mut Option<Place>) -> Result<(), Problem> {
+    let more = room.0.now(bytes as u64).ok_or_else(|| {
         Problem::new(Code::Overloaded, "too much is being sent to this server at once")
     })?;
     match held {

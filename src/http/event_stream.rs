@@ -3,19 +3,18 @@
 //! A stream holds no board, no commit and no frame while it waits, so that ten thousand idle ones are cheap.
 
 use std::convert::Infallible;
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::Response;
 use futures_util::stream::{self, StreamExt as _};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
 
 use super::answer::Answer;
 use super::problem::Problem;
 use crate::board::Code;
+use crate::fairness::{Limiter, Place, Share};
 use crate::metrics;
 
 /// The media type of server-sent events.
@@ -30,30 +29,30 @@ const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering
 /// The streams that may be open at once. Cloning gives another handle to the same ones.
 #[derive(Clone, Debug)]
 pub struct Streams {
-    places: Arc<Semaphore>,
-    max: usize,
+    places: Limiter,
+    max: u32,
 }
 
 impl Streams {
     /// So many, and none open yet.
     #[must_use]
     pub fn new(max: u32) -> Self {
-        let max = usize::try_from(max).unwrap_or(usize::MAX).min(Semaphore::MAX_PERMITS);
-        Self { places: Arc::new(Semaphore::new(max)), max }
+        Self { places: Limiter::new(max.into(), 0, Share::LeavesRest), max }
     }
 
     /// How many are open now.
     #[must_use]
-    pub fn open(&self) -> usize {
-        self.max.saturating_sub(self.places.available_permits())
+    pub fn open(&self) -> u64 {
+        self.places.used()
     }
 
     /// A place for one more.
     pub(super) fn place(&self) -> Result<StreamPlace, Problem> {
-        let place = Arc::clone(&self.places).try_acquire_owned();
-        place.map(StreamPlace).map_err(|_| {
+        self.places.now(1).map(StreamPlace).ok_or_else(|| {
             let max = self.max;
-            let detail = format!("{max} streams of events are open already (--streams-max)");
+            let detail = format!(
+                "too many streams of events are open: one client has at most {max} (--streams-max)"
+            );
             Problem::new(Code::Overloaded, detail)
         })
     }
@@ -61,7 +60,7 @@ impl Streams {
 
 /// What a stream has as long as it is open.
 pub(super) struct StreamPlace(
-    #[expect(dead_code, reason = "it is given back when it is dropped")] OwnedSemaphorePermit,
+    #[expect(dead_code, reason = "it is given back when it is dropped")] Place,
 );
 
 /// Something of which frames are made, one look after another.

@@ -2,12 +2,13 @@
 //!
 //! A session that cannot be read is set aside as damaged; the others go on.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Instant;
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
@@ -20,12 +21,13 @@ use super::supervisor::{Supervised, Supervisor};
 use super::turns::TURN_WAIT_MAX;
 use crate::board::Summary;
 use crate::chain::Chain;
+use crate::fairness::{Client, Queue, Refused};
 use crate::store::Store;
 
 /// How many boards are read at once.
 const LOADS_MAX: usize = 4;
 
-/// How many sessions may wait for that.
+/// How many sessions may wait for that, asked for by one client.
 const WAITING_MAX: usize = 16 << 10;
 
 /// How often a board that is of another revision by the time it is read is read again.
@@ -41,17 +43,13 @@ struct Shared {
     store: Arc<dyn Store>,
     memory: Arc<Memory>,
     directory: Arc<Directory>,
-    queue: Mutex<Queue>,
-    asked: Condvar,
+    under_way: Mutex<UnderWay>,
+    waiting: Queue<Arc<Session>>,
 }
 
+/// The sessions that wait or are being read, by where they lie, with who asked.
 #[derive(Default)]
-struct Queue {
-    waiting: VecDeque<Arc<Session>>,
-    /// Those that wait or are being read, by where they lie, with who asked.
-    under_way: HashMap<usize, Vec<Asked>>,
-    is_closed: bool,
-}
+struct UnderWay(HashMap<usize, Vec<Asked>>);
 
 /// Who waits for a board.
 type Asked = oneshot::Sender<Result<Published, Unloaded>>;
@@ -118,21 +116,19 @@ pub(super) struct Loading {
 impl Loading {
     /// Ends the threads; who waits is told so.
     pub(super) fn stop(self) {
-        let mut queue = self.loads.shared.queue.lock();
-        queue.is_closed = true;
-        for session in std::mem::take(&mut queue.waiting) {
-            queue.answer(&session, &Err(Unloaded::Stopping));
+        let shared = &self.loads.shared;
+        shared.waiting.close();
+        while let Ok((_, session)) = shared.waiting.try_pop() {
+            shared.under_way.lock().answer(&session, &Err(Unloaded::Stopping));
         }
-        drop(queue);
         self.threads.iter().for_each(Supervised::tell);
-        self.loads.shared.asked.notify_all();
         self.threads.into_iter().for_each(Supervised::stop);
     }
 }
 
-impl Queue {
+impl UnderWay {
     fn answer(&mut self, session: &Arc<Session>, loaded: &Result<Published, Unloaded>) {
-        for asked in self.under_way.remove(&place(session)).into_iter().flatten() {
+        for asked in self.0.remove(&place(session)).into_iter().flatten() {
             // Who asked may have gone away.
             asked.send(loaded.clone()).ok();
         }
@@ -145,8 +141,8 @@ impl Loads {
         memory: Arc<Memory>,
         directory: Arc<Directory>,
     ) -> Self {
-        let (queue, asked) = (Mutex::default(), Condvar::new());
-        Self { shared: Arc::new(Shared { store, memory, directory, queue, asked }) }
+        let (under_way, waiting) = (Mutex::default(), Queue::new(WAITING_MAX));
+        Self { shared: Arc::new(Shared { store, memory, directory, under_way, waiting }) }
     }
 
     /// Starts the threads.
@@ -209,46 +205,31 @@ impl Loads {
 
     /// Whether a session's board is being read, or will be.
     pub(super) fn is_under_way(&self, session: &Arc<Session>) -> bool {
-        self.shared.queue.lock().under_way.contains_key(&place(session))
+        self.shared.under_way.lock().0.contains_key(&place(session))
     }
 
     fn ask(&self, session: &Arc<Session>, asked: Option<Asked>) -> Result<(), ServiceError> {
-        let mut queue = self.shared.queue.lock();
-        if queue.is_closed {
-            return Err(ServiceError::Stopping);
-        }
-        if let Some(others) = queue.under_way.get_mut(&place(session)) {
+        let mut under_way = self.shared.under_way.lock();
+        if let Some(others) = under_way.0.get_mut(&place(session)) {
             others.extend(asked);
             return Ok(());
         }
-        if queue.waiting.len() >= WAITING_MAX {
-            return Err(ServiceError::Overloaded);
-        }
-        queue.under_way.insert(place(session), asked.into_iter().collect());
-        queue.waiting.push_back(Arc::clone(session));
-        drop(queue);
-        self.shared.asked.notify_one();
+        let queued = self.shared.waiting.push(Client::current(), Arc::clone(session));
+        queued.map_err(|refused| match refused {
+            Refused::Full(_) => ServiceError::Overloaded,
+            Refused::Closed(_) => ServiceError::Stopping,
+        })?;
+        under_way.0.insert(place(session), asked.into_iter().collect());
         Ok(())
     }
 
     fn run(&self) {
-        while let Some(session) = self.next() {
+        while let Ok((client, session)) = self.shared.waiting.pop(None) {
+            let begun = Instant::now();
             let load = catch_unwind(AssertUnwindSafe(|| self.shared.load(&session)));
             let loaded = load.unwrap_or(Err(Unloaded::Failed));
-            self.shared.queue.lock().answer(&session, &loaded);
-        }
-    }
-
-    fn next(&self) -> Option<Arc<Session>> {
-        let mut queue = self.shared.queue.lock();
-        loop {
-            if queue.is_closed {
-                return None;
-            }
-            if let Some(session) = queue.waiting.pop_front() {
-                return Some(session);
-            }
-            self.shared.asked.wait(&mut queue);
+            self.shared.under_way.lock().answer(&session, &loaded);
+            self.shared.waiting.charge(client, begun.elapsed());
         }
     }
 }

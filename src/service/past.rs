@@ -5,8 +5,6 @@
 use std::str::FromStr;
 use std::sync::Arc;
 
-use tokio::sync::Semaphore;
-
 use super::error::ServiceError;
 use super::past_boards::PastBoards;
 use super::replay::{framed, replay};
@@ -18,17 +16,17 @@ use crate::board::{
     Board, CheckpointName, Command, Commit, Extent, InvalidName, Rejected, Revision, SessionId,
     Terms, Write,
 };
-use crate::fairness::with_files;
+use crate::fairness::{Limiter, Share, with_files};
 use crate::store::PageMax;
 
 /// How many boards are replayed at once.
-const REPLAYS_MAX: usize = 2;
+const REPLAYS_MAX: u64 = 2;
 
 /// How many may wait for that.
 const REPLAYS_WAITING_MAX: usize = 64;
 
 /// How many pages of commits are read at once.
-const READS_MAX: usize = 4;
+const READS_MAX: u64 = 4;
 
 /// What is read at once for a reader of commits.
 const HISTORY_PAGE: PageMax =
@@ -61,7 +59,7 @@ impl FromStr for At {
 #[derive(Debug)]
 pub(super) struct Past {
     replays: Turns,
-    reads: Arc<Semaphore>,
+    reads: Limiter,
     boards: Arc<PastBoards>,
 }
 
@@ -69,7 +67,7 @@ impl Past {
     pub(super) fn new(boards: Arc<PastBoards>) -> Self {
         Self {
             replays: Turns::new(REPLAYS_MAX, REPLAYS_WAITING_MAX),
-            reads: Arc::new(Semaphore::new(READS_MAX)),
+            reads: Limiter::new(READS_MAX, usize::MAX, Share::All),
             boards,
         }
     }
@@ -142,8 +140,8 @@ impl Service {
             return Ok(Vec::new());
         }
         // No more wait than there are streams and connections.
-        let turn = Arc::clone(&self.inner.past.reads).acquire_owned().await;
-        let turn = turn.map_err(|_| ServiceError::Stopping)?;
+        let turn = self.inner.past.reads.turn(1).map_err(|_| ServiceError::Overloaded)?;
+        let turn = turn.await.map_err(|_| ServiceError::Overloaded)?;
         let store = Arc::clone(&self.inner.store);
         let read = move || {
             let _held = turn;

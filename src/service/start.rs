@@ -45,7 +45,7 @@ use crate::store::Store;
 const BASES_WAITING_MAX: usize = 64;
 
 /// How many forks are given their images at once, and how many may wait for that.
-const LINKS_MAX: usize = 4;
+const LINKS_MAX: u64 = 4;
 const LINKS_WAITING_MAX: usize = 64;
 
 /// What is known of the sessions besides what each of them is.

@@ -1,52 +1,40 @@
-//! Turns at work of which only so much is done at once. Who would have to wait behind too many others, or too
+//! Turns at work of which only so much is done at once. Whoever would have to wait behind too many others, or too
 //! long, is told so.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::timeout;
-
 use super::error::ServiceError;
+use crate::fairness::{Limiter, Place, Share};
 
 /// How long a turn is waited for at most.
 pub(super) const TURN_WAIT_MAX: Duration = Duration::from_secs(30);
 
 /// Turns at one kind of work.
 #[derive(Debug)]
-pub(super) struct Turns {
-    turns: Arc<Semaphore>,
-    /// Those who have a turn, and those who wait for one.
-    places: Arc<Semaphore>,
-}
+pub(super) struct Turns(Limiter);
 
 /// A turn; the next one has it when it is dropped.
-#[derive(Debug)]
-pub(super) struct Turn {
-    _turn: OwnedSemaphorePermit,
-    _place: OwnedSemaphorePermit,
-}
+pub(super) type Turn = Place;
 
 impl Turns {
-    /// So many at once, and so many who wait.
-    pub(super) fn new(at_once_max: usize, waiting_max: usize) -> Self {
-        let semaphore = |permits| Arc::new(Semaphore::new(permits));
-        Self { turns: semaphore(at_once_max), places: semaphore(at_once_max + waiting_max) }
+    /// Turns that are short: so many at once, and so many who wait.
+    pub(super) fn new(at_once_max: u64, waiting_max: usize) -> Self {
+        Self(Limiter::new(at_once_max, waiting_max, Share::All))
+    }
+
+    /// Turns that last for as long as a client pleases: each has so many at once, and leaves a rest.
+    pub(super) fn held(at_once_max: u64, waiting_max: usize) -> Self {
+        Self(Limiter::new(at_once_max, waiting_max, Share::LeavesRest))
     }
 
     /// A turn, once it comes.
     pub(super) async fn wait(&self) -> Result<Turn, ServiceError> {
-        let place = Arc::clone(&self.places).try_acquire_owned();
-        let _place = place.map_err(|_| ServiceError::Overloaded)?;
-        let turn = timeout(TURN_WAIT_MAX, Arc::clone(&self.turns).acquire_owned()).await;
-        let turn = turn.map_err(|_| ServiceError::Overloaded)?;
-        Ok(Turn { _turn: turn.map_err(|_| ServiceError::Stopping)?, _place })
+        self.0.wait(1, TURN_WAIT_MAX).await.map_err(|_| ServiceError::Overloaded)
     }
 
     /// A turn, if it is there now.
     pub(super) fn now(&self) -> Option<Turn> {
-        let _place = Arc::clone(&self.places).try_acquire_owned().ok()?;
-        Some(Turn { _turn: Arc::clone(&self.turns).try_acquire_owned().ok()?, _place })
+        self.0.now(1)
     }
 }
 
@@ -56,7 +44,7 @@ mod tests {
 
     #[tokio::test]
     async fn whoever_finds_too_many_waiting_is_told_at_once() {
-        let turns = Arc::new(Turns::new(1, 1));
+        let turns = Turns::new(1, 1);
         let first = turns.wait().await.unwrap();
         let mut second = Box::pin(turns.wait());
         assert!(futures_util::poll!(&mut second).is_pending());

@@ -13,8 +13,11 @@ pub use import::{Import, Imported};
 
 use super::turns::Turns;
 
-/// How many archives go out at once; others wait. Each has a thread.
-const EXPORTS_MAX: usize = 4;
+/// How many archives go out at once to one client; others wait. Each has a thread.
+const EXPORTS_MAX: u64 = 4;
+
+/// How many archives come in at once from one client.
+const IMPORTS_MAX: u64 = 1;
 
 /// How many archives may wait each way.
 const WAITING_MAX: usize = 64;
@@ -29,8 +32,8 @@ pub(super) struct Archives {
 
 impl Archives {
     pub(super) fn new() -> Self {
-        let turns = |count| Turns::new(count, WAITING_MAX);
-        Self { imports: turns(1), exports: turns(EXPORTS_MAX) }
+        let turns = |count| Turns::held(count, WAITING_MAX);
+        Self { imports: turns(IMPORTS_MAX), exports: turns(EXPORTS_MAX) }
     }
 }
 

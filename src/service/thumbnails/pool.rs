@@ -3,39 +3,38 @@
 
 use std::sync::Arc;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::timeout;
+use tokio::sync::Semaphore;
 
 use super::super::ServiceError;
 use super::super::turns::TURN_WAIT_MAX;
+use crate::fairness::{Limiter, Place, Share};
 use crate::store::StoreError;
 use crate::thumbnail::{self, Thumbnail, Undecodable};
 
 /// How many images are read and decoded at once.
-pub const THUMBNAILS_AT_ONCE_MAX: usize = 2;
+pub const THUMBNAILS_AT_ONCE_MAX: u64 = 2;
 
 /// How much memory they may need together. One that needs more than all of it is alone.
 pub const THUMBNAIL_MEMORY_MAX: u64 = 64 << 20;
 
-/// How many thumbnails may be waited for.
-pub const THUMBNAILS_WAITING_MAX: usize = 1024;
+/// How many thumbnails one client may wait for.
+pub const THUMBNAILS_WAITING_MAX: u64 = 1024;
 
 /// Memory is given out in pieces of so many bytes.
 const UNIT: u64 = 1 << 10;
 
 pub(super) struct Pool {
-    waiting: Arc<Semaphore>,
-    jobs: Arc<Semaphore>,
+    waiting: Limiter,
+    jobs: Limiter,
     memory: Arc<Semaphore>,
 }
 
 impl Default for Pool {
     fn default() -> Self {
-        let semaphore = |permits| Arc::new(Semaphore::new(permits));
         Self {
-            waiting: semaphore(THUMBNAILS_WAITING_MAX),
-            jobs: semaphore(THUMBNAILS_AT_ONCE_MAX),
-            memory: semaphore(units(THUMBNAIL_MEMORY_MAX) as usize),
+            waiting: Limiter::new(THUMBNAILS_WAITING_MAX, 0, Share::LeavesRest),
+            jobs: Limiter::new(THUMBNAILS_AT_ONCE_MAX, usize::MAX, Share::All),
+            memory: Arc::new(Semaphore::new(units(THUMBNAIL_MEMORY_MAX) as usize)),
         }
     }
 }
@@ -45,8 +44,8 @@ type Made = Result<Result<Thumbnail, Undecodable>, StoreError>;
 
 impl Pool {
     /// A place among those who wait.
-    pub(super) fn wait(&self) -> Result<OwnedSemaphorePermit, ServiceError> {
-        Arc::clone(&self.waiting).try_acquire_owned().map_err(|_| ServiceError::Overloaded)
+    pub(super) fn wait(&self) -> Result<Place, ServiceError> {
+        self.waiting.now(1).ok_or(ServiceError::Overloaded)
     }
 
     /// Makes a thumbnail of the bytes that `read` gives, once there is room for it.
@@ -55,9 +54,8 @@ impl Pool {
         read: impl FnOnce() -> Result<Vec<u8>, StoreError> + Send + 'static,
         max_px: Option<u32>,
     ) -> Result<Made, ServiceError> {
-        let job = timeout(TURN_WAIT_MAX, Arc::clone(&self.jobs).acquire_owned()).await;
+        let job = self.jobs.wait(1, TURN_WAIT_MAX).await;
         let job = job.map_err(|_| ServiceError::Overloaded)?;
-        let job = job.map_err(|_| ServiceError::Stopping)?;
         let reading = tokio::task::spawn_blocking(move || {
             let probed = read().map(|bytes| thumbnail::probe(&bytes).map(|probe| (probe, bytes)));
             (probed, job)
