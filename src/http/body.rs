@@ -9,7 +9,7 @@ use http_body_util::BodyExt as _;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 
-use super::edge::{LINGER_BYTES_MAX, is_corrupt, is_late};
+use super::edge::{LINGER_BYTES_MAX, RATIO_MAX, is_corrupt, is_inflated, is_late};
 use super::error::{child, invalid_field, object_required};
 use super::offload::offload;
 use super::problem::{Fault, Problem};
@@ -184,6 +184,9 @@ async fn next_frame(body: &mut Body, until: Instant) -> Result<Option<Frame<Byte
         if is_late(&error) {
             return Problem::new(Code::RequestTimeout, "the rest of the body did not come in time");
         }
+        if is_inflated(&error) {
+            return inflated();
+        }
         let detail = if is_corrupt(&error) {
             "the body is not what its Content-Encoding says"
         } else {
@@ -213,6 +216,15 @@ fn hold(room: &BodyRoom, bytes: usize, held: &mut Option<Place>) -> Result<(), P
         None => *held = Some(more),
     }
     Ok(())
+}
+
+fn inflated() -> Problem {
+    let detail = format!(
+        "the compressed body becomes more than {RATIO_MAX} times its size; send it as it is, or compressed less"
+    );
+    // The rest is not read.
+    let close = HeaderValue::from_static("close");
+    Problem::new(Code::BodyTooLarge, detail).header(header::CONNECTION, close)
 }
 
 fn too_large(max: usize) -> Problem {

@@ -76,3 +76,21 @@ async fn what_follows_the_last_stream_is_damage() {
         board.check().await;
     }
 }
+
+#[tokio::test]
+async fn a_body_that_becomes_too_many_times_its_size_is_refused_on_the_way() {
+    let unmoved = Unmoved::new().await;
+    for (coding, pack) in CODINGS {
+        let put = |board: &Board, length: usize| {
+            let text = format!(r#"{{"questions":["{}"]}}"#, "x".repeat(length));
+            let request = board.typed(Method::PUT, "blackboard", "application/json", pack(&text));
+            request.header("content-encoding", coding)
+        };
+        let problem = ask(put(&unmoved.board, 60 << 20)).await.problem(413, "body-too-large");
+        assert!(problem["detail"].as_str().unwrap().contains("200 times its size"), "{problem}");
+        unmoved.check().await;
+        // What is no larger than an ordinary body may be as even as it likes.
+        let even = unmoved.server.board(coding);
+        ask(put(&even, 1_000_000)).await.is(201);
+    }
+}

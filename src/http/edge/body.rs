@@ -11,6 +11,7 @@ use axum::body::{Body, Bytes};
 use http_body::{Body as _, Frame, SizeHint};
 use http_body_util::LengthLimitError;
 
+use super::decompress::Inflated;
 use crate::http::patience::Patience;
 
 /// The body was waited for too long.
@@ -71,13 +72,21 @@ impl http_body::Body for Watched {
 #[must_use]
 pub fn is_corrupt(error: &(dyn Error + 'static)) -> bool {
     let is_body = sources(error).any(<dyn Error>::is::<axum::Error>);
-    is_body && !is_late(error) && !sources(error).any(|e| e.is::<hyper::Error>() || is_limit(e))
+    is_body
+        && !is_late(error)
+        && !is_inflated(error)
+        && !sources(error).any(|e| e.is::<hyper::Error>() || is_limit(e))
 }
 
 /// Whether a body stopped coming, or came too slowly: `request-timeout`. Takes what [`is_corrupt`] takes.
 #[must_use]
 pub fn is_late(error: &(dyn Error + 'static)) -> bool {
     sources(error).any(<dyn Error>::is::<Late>)
+}
+
+/// Whether a compressed body became too many times its size. Takes what [`is_corrupt`] takes.
+pub(in crate::http) fn is_inflated(error: &(dyn Error + 'static)) -> bool {
+    sources(error).any(<dyn Error>::is::<Inflated>)
 }
 
 fn is_limit(error: &(dyn Error + 'static)) -> bool {

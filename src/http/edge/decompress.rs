@@ -2,26 +2,48 @@
 //!
 //! A body may be several streams on end, as `cat a.gz b.gz` makes it: all of them count, and what
 //! follows the last one is damage. A layer that stops after the first would lose the rest in silence.
+//! A body that becomes many times its size is refused as soon as it does.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, ready};
 
 use async_compression::tokio::bufread::{GzipDecoder, ZstdDecoder};
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::http::header;
 use futures_util::TryStreamExt as _;
-use std::io;
+use http_body::Frame;
 use tokio_util::io::{ReaderStream, StreamReader};
 
 use super::encoding::Coding;
 use super::paced::paced;
+
+/// How many times the size of what came a body may become, beyond what is free.
+pub(in crate::http) const RATIO_MAX: u64 = 200;
+
+/// So much may come of however little: an ordinary body has no more.
+const RATIO_FREE_BYTES: u64 = 8 << 20;
+
+/// A body became too many times its size.
+#[derive(Debug, thiserror::Error)]
+#[error("the body becomes more than {RATIO_MAX} times its size")]
+pub(super) struct Inflated;
 
 /// The same request with its body decompressed.
 pub(super) fn decompress(mut request: Request, coding: Coding) -> Request {
     // It is the length of what was sent, not of what comes out.
     request.headers_mut().remove(header::CONTENT_LENGTH);
     request.map(|body| {
-        let reader = StreamReader::new(body.into_data_stream().map_err(io::Error::other));
-        // A few KiB may become many MiB, and all of them are there at once.
-        paced(match coding {
+        let came = Arc::new(AtomicU64::new(0));
+        let counting = Arc::clone(&came);
+        let data = body.into_data_stream().inspect_ok(move |data| {
+            counting.fetch_add(data.len() as u64, Ordering::Relaxed);
+        });
+        let reader = StreamReader::new(data.map_err(io::Error::other));
+        let body = match coding {
             Coding::Gzip => {
                 let mut decoder = GzipDecoder::new(reader);
                 decoder.multiple_members(true);
@@ -32,6 +54,35 @@ pub(super) fn decompress(mut request: Request, coding: Coding) -> Request {
                 decoder.multiple_members(true);
                 Body::from_stream(ReaderStream::new(decoder))
             }
-        })
+        };
+        // A few KiB may become many MiB, and all of them are there at once.
+        paced(Body::new(Bounded { body, came, made: 0 }))
     })
+}
+
+/// A decompressed body up to the bound on its ratio.
+struct Bounded {
+    body: Body,
+    /// How many bytes of the compressed body were read.
+    came: Arc<AtomicU64>,
+    made: u64,
+}
+
+impl http_body::Body for Bounded {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
+        let data = frame.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref());
+        self.made += data.map_or(0, |data| data.len() as u64);
+        let most = self.came.load(Ordering::Relaxed).saturating_mul(RATIO_MAX);
+        if self.made > most.saturating_add(RATIO_FREE_BYTES) {
+            return Poll::Ready(Some(Err(axum::Error::new(Inflated))));
+        }
+        Poll::Ready(frame)
+    }
 }

@@ -35,8 +35,10 @@ use tower::layer::layer_fn;
 use tower::{Service as _, service_fn};
 
 use super::problem::Problem;
+pub(super) use body::is_inflated;
 pub use body::{is_corrupt, is_late};
 pub use cors::{CorsOrigins, InvalidOrigin};
+pub(super) use decompress::RATIO_MAX;
 use dress::Dress;
 pub(super) use encoding::percent_decode;
 use faults::Faults;
