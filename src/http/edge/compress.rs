@@ -6,10 +6,13 @@ use axum::body::Body;
 use axum::extract::Request;
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
+use http_body::Body as _;
 use tower::{ServiceExt as _, service_fn};
+use tower_http::CompressionLevel;
 use tower_http::compression::Compression;
 
 use super::paced::paced;
+use crate::http::stream::WHOLE_BYTES_MAX;
 
 /// Compresses an answer as `Accept-Encoding` asks for, whose value this is. Most clients of ours send
 /// none, and nothing is done for them.
@@ -19,6 +22,12 @@ pub(super) async fn compress(accepted: Option<HeaderValue>, response: Response) 
     if response.headers().contains_key(header::ACCEPT_RANGES) {
         return response;
     }
+    let length = response.body().size_hint().upper();
+    let level = match length {
+        Some(length) if length <= WHOLE_BYTES_MAX as u64 => CompressionLevel::Default,
+        // A long answer costs a client that waits, and the others, more time than it saves them.
+        Some(_) | None => CompressionLevel::Fastest,
+    };
     let mut request = Request::new(Body::empty());
     request.headers_mut().insert(header::ACCEPT_ENCODING, accepted);
     let mut answered = Some(response.map(paced));
@@ -26,7 +35,7 @@ pub(super) async fn compress(accepted: Option<HeaderValue>, response: Response) 
         let response = answered.take().unwrap_or_default();
         std::future::ready(Ok::<_, Infallible>(response))
     });
-    match Compression::new(answer).oneshot(request).await {
+    match Compression::new(answer).quality(level).oneshot(request).await {
         Ok(response) => response.map(Body::new),
         Err(never) => match never {},
     }
