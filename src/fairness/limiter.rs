@@ -198,7 +198,8 @@ impl Inner {
     /// Whether so many units may be given to a client now.
     fn fits(&self, state: &State, client: Client, units: u64) -> bool {
         let units = units.min(self.units);
-        let Some(left) = (self.units - state.used).checked_sub(units) else { return false };
+        let left = (self.units - state.used).checked_sub(units);
+        let Some(left) = left.filter(|_| self.units > 0) else { return false };
         let held = state.clients.get(&client).map_or(0, |client| client.held);
         match self.share {
             Share::All => true,

@@ -196,6 +196,10 @@ async fn what_a_session_removes_does_not_wait_for_what_it_adds_where_there_is_no
     service.receipt(request("held", "{}"), vec![]).await.unwrap();
     stop(service).await;
     let service = start_with(dir.path(), FULL, Clock::system());
+    // All are decided in one batch, so no board is read meanwhile.
+    for session in ["deleted", "cleared"] {
+        service.published(&name(session)).await.unwrap();
+    }
     let held = Held::at(&service, delete("held")).await;
     let clear = Command::DeleteEntry { log: LogName::Requests, seq: Seq(1) };
     let writes = [
