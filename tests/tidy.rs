@@ -1,4 +1,4 @@
-//! What style cannot say in types: the layers, the size of files, and the truth of the README's commands.
+//! What style cannot say in types: the layers, the size of files, the truth of the README's commands, the list of limits.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -253,4 +253,99 @@ fn the_files_of_the_readme_exist() {
         }
     }
     assert!(readme_code().iter().any(|line| line.contains("tests/run")));
+}
+
+/// What makes a pool or a queue.
+const POOLS: [&str; 9] = [
+    "RateLimiter::direct(",
+    "Semaphore::new(",
+    "Limiter::new(",
+    "Turns::new(",
+    "Turns::held(",
+    "Queue::new(",
+    "broadcast::channel(",
+    "mpsc::channel(",
+    "sync_channel(",
+];
+
+/// What the name of a bound has as a word where it is that of a pool, a queue or a cache.
+const POOL_WORDS: [&str; 13] = [
+    "BOARDS",
+    "BODIES",
+    "CACHE",
+    "CONVERSATIONS",
+    "LOADS",
+    "QUEUE",
+    "READERS",
+    "RECENT",
+    "REMEMBERED",
+    "REPLACED",
+    "THREADS",
+    "UNMOVED",
+    "WAITING",
+];
+
+/// The rows of `docs/reference/limits.md`, each as its spans of code.
+fn limits() -> Vec<BTreeSet<String>> {
+    let text = fs::read_to_string(root().join("docs/reference/limits.md")).expect("the limits");
+    let rows = text.lines().filter(|line| line.starts_with("| "));
+    rows.map(|row| row.split('`').skip(1).step_by(2).map(str::to_owned).collect()).collect()
+}
+
+/// A file's code without the tests at its end.
+fn shipped(text: &str) -> String {
+    let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+    code(text).collect::<Vec<_>>().join("\n")
+}
+
+/// The names of the bounds in a text that are numbers, as times are not: `…_MAX`.
+fn bounds(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter_map(|line| {
+        let (name, kind) = line.split_once("const ")?.1.split_once(": ")?;
+        let is_number =
+            ["usize", "u64", "u32", "u16"].iter().any(|number| kind.starts_with(number));
+        (is_number && name.ends_with("_MAX")).then_some(name)
+    })
+}
+
+/// The bounds of a file that have to stand among the limits: all of them where it makes a pool.
+fn shared_bounds(text: &str) -> Vec<&str> {
+    let makes_pool = POOLS.iter().any(|pool| text.contains(pool));
+    let of_pool = |name: &str| name.split('_').any(|word| POOL_WORDS.contains(&word));
+    bounds(text).filter(|name| makes_pool || of_pool(name)).collect()
+}
+
+#[test]
+fn every_pool_queue_and_cache_has_its_row_among_the_limits() {
+    let (rows, mut wrong) = (limits(), Vec::new());
+    for (path, text) in sources("src") {
+        let path = path.display().to_string();
+        if path.ends_with("tests.rs") {
+            continue;
+        }
+        let text = shipped(&text);
+        let of_file: Vec<_> = rows.iter().filter(|row| row.contains(&path)).collect();
+        for name in shared_bounds(&text) {
+            if !of_file.iter().any(|row| row.contains(name)) {
+                wrong.push(format!("`{name}` of `{path}` has no row"));
+            }
+        }
+        let pools: usize = POOLS.iter().map(|pool| text.matches(pool).count()).sum();
+        if pools > of_file.len() {
+            wrong.push(format!("`{path}` makes {pools} pools and has {} rows", of_file.len()));
+        }
+    }
+    assert!(wrong.is_empty(), "in docs/reference/limits.md:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_limits_name_what_there_is() {
+    for row in limits() {
+        let files: Vec<_> = row.iter().filter(|span| span.starts_with("src/")).collect();
+        let text: String =
+            files.iter().map(|file| fs::read_to_string(root().join(file)).expect(file)).collect();
+        for name in row.iter().filter(|span| span.ends_with("_MAX")) {
+            assert!(bounds(&text).any(|bound| bound == name), "{name} is not in {files:?}");
+        }
+    }
 }
