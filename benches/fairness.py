@@ -7,7 +7,7 @@ Each attack has a server in a directory of its own, on loopback. The attacker ha
 victim has another one and a session of its own, where it appends, reads a page and asks for a prompt in turn, 80 requests
 a second at most. Where the attack is on a pool, the victim asks for that too. The victim is measured for S seconds (5)
 beside a process that burns a core and sends nothing, then for as long beside the attack, each client in processes of its
-own. An answer that does not come within 20 s counts as one of 20 s, and as a failure.
+own. An answer of which nothing comes for 20 s counts as one of 20 s, and as a failure.
 
 Resident memory is the most during the attack, above what it was before it. Reports and judges nothing: figures beyond
 the aims (p99 at most 5 times that of the control, 512 MiB, no 503) are bold. `--save` keeps the figures, `--before` shows
