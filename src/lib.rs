@@ -12,6 +12,7 @@ pub mod descriptors;
 pub mod fairness;
 pub mod http;
 pub mod metrics;
+pub mod plain;
 pub mod prompt;
 pub mod service;
 pub mod store;

@@ -22,8 +22,9 @@ const LAYERS: [&[&str]; 10] = [
     &["service"],
     &["store", "prompt", "thumbnail"],
     &["board"],
-    // They know none of our types; anybody may show an error with its sources, count what it does, and take turns.
-    &["chain", "metrics", "fairness"],
+    // They know none of our types; anybody may show an error with its sources or a name, count what it does, and
+    // take turns.
+    &["chain", "metrics", "fairness", "plain"],
 ];
 
 /// What a pure layer may not name: it has no clock, no files, no network and no tasks.
