@@ -17,7 +17,7 @@ use prometheus_client::registry::{Registry, Unit};
 
 pub use gauge::{Counted, Gauge};
 pub use histogram::{Numbers, Times};
-pub use requests::Requests;
+pub use requests::{Requests, known_method};
 pub use words::{Count, CounterByWord};
 
 /// The media type of what is written.

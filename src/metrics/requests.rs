@@ -64,10 +64,15 @@ impl Default for Requests {
     }
 }
 
+/// The word for a method: itself, or `other` where no route has it.
+#[must_use]
+pub fn known_method(method: &str) -> &'static str {
+    METHODS.into_iter().find(|known| *known == method).unwrap_or(OTHER)
+}
+
 impl Requests {
-    /// Notes an answer: the route is its template, or `none`.
-    pub fn note(&self, method: &str, route: &str, status: u16, took: Duration) {
-        let method = METHODS.into_iter().find(|known| *known == method).unwrap_or(OTHER);
+    /// Notes an answer: the method is one of the known ones, the route is its template, or `none`.
+    pub fn note(&self, method: &'static str, route: &str, status: u16, took: Duration) {
         let status = Status(STATUSES.contains(&status).then_some(status));
         let route: Arc<str> = route.into();
         let operation = Operation { method, route: Arc::clone(&route) };

@@ -4,10 +4,11 @@ use std::io::Read as _;
 
 use futures_util::future::join_all;
 use reqwest::Method;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::answer::{Answer, ask};
 use crate::harness::{Server, finished};
+use crate::raw::exchange;
 
 #[tokio::test]
 async fn a_healthy_server_says_so() {
@@ -171,4 +172,29 @@ async fn a_problem_is_as_the_rfc_has_it() {
     }
     assert!(problem["detail"].as_str().unwrap().contains("none"), "{problem}");
     assert!(problem["retryable"].is_boolean() || problem["retryable"] == Value::Null);
+}
+
+#[tokio::test]
+async fn whatever_a_client_sends_its_line_in_the_log_is_short() {
+    let mut server = Server::start();
+    let long = "N".repeat(3_000);
+    for (method, name) in [("M".repeat(9_000), "s"), ("GET".to_owned(), long.as_str())] {
+        let head = format!(
+            "{method} /v1/sessions/{name}/{name}?{name} HTTP/1.1\nX-Agent-Id: {long}\nUser-Agent: {name}\n\
+             X-Request-Id: {name}\nTraceparent: {name}"
+        );
+        assert!((400..500).contains(&exchange(&server, &head, b"").status));
+    }
+    assert!(server.stop().success());
+    let said = server.said("\"stopped\"");
+    let lines = said.lines().filter(|line| line.contains("\"answered\""));
+    let lines: Vec<Value> = lines
+        .map(|line| {
+            assert!(line.len() < 4 << 10, "{} bytes: {line}", line.len());
+            serde_json::from_str(line).unwrap()
+        })
+        .collect();
+    assert_eq!((&lines[0]["method"], &lines[1]["method"]), (&json!("other"), &json!("GET")));
+    let cut = format!("{}…", "N".repeat(3 * 256));
+    assert_eq!((&lines[1]["session"], &lines[1]["agent"]), (&json!(cut), &json!(cut)));
 }

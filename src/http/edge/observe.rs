@@ -1,21 +1,23 @@
 //! What every exchange has: an id, and one line in the log.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use axum::extract::{MatchedPath, Request};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use axum::response::Response;
 use tracing::Level;
 use uuid::Uuid;
 
 use super::trace::{TRACEPARENT, Trace};
-use crate::board::Code;
+use crate::board::{Code, NAME_BYTES_MAX};
 use crate::http::guard::Who;
 use crate::http::path::segment;
-use crate::metrics::{self, Counted};
+use crate::metrics::{self, Counted, known_method};
+use crate::plain::cut;
 
 /// The target of the line that tells of an exchange.
 pub const ANSWERED: &str = "blackboard::answered";
@@ -25,6 +27,9 @@ const X_AGENT_ID: HeaderName = HeaderName::from_static("x-agent-id");
 
 /// How long the text of an id is.
 const ID_BYTES: usize = uuid::fmt::Hyphenated::LENGTH;
+
+/// A longer name is cut in the log: every valid one has room, percent-encoded.
+const LOGGED_BYTES_MAX: usize = 3 * NAME_BYTES_MAX;
 
 /// How many ids one millisecond has room for; those beyond are of the next one.
 const COUNT_BITS: u32 = 12;
@@ -81,7 +86,8 @@ impl fmt::Display for RequestId {
 pub(super) struct Exchange {
     begun: Instant,
     id: RequestId,
-    method: Method,
+    /// One of the known ones: a client may send any word.
+    method: &'static str,
     route: Option<MatchedPath>,
     trace: Option<Trace>,
     /// What only the log tells; `None` where the log leaves the line out.
@@ -115,7 +121,7 @@ impl Exchange {
         Self {
             begun: Instant::now(),
             id,
-            method: request.method().clone(),
+            method: known_method(request.method().as_str()),
             route: request.extensions().get().cloned(),
             trace: Trace::of(request.headers()),
             named: tracing::enabled!(target: ANSWERED, Level::INFO).then(|| Named::of(request)),
@@ -129,7 +135,7 @@ impl Exchange {
         let status = response.status().as_u16();
         let code = response.extensions().get::<Code>().map(|code| code.as_str());
         let who = response.extensions().get::<Who>().map(|Who(agent)| segment(agent.as_str()));
-        metrics::REQUESTS.note(self.method.as_str(), self.route(), status, took);
+        metrics::REQUESTS.note(self.method, self.route(), status, took);
         if let Some(code) = code {
             metrics::REFUSALS.add_one(code);
         }
@@ -154,9 +160,11 @@ impl Exchange {
         code: Option<&str>,
         took: Duration,
     ) {
-        let (method, route) = (self.method.as_str(), self.route());
+        let (method, route) = (self.method, self.route());
         let ms = (took.as_secs_f64() * 1e6).round() / 1e3;
-        let (session, agent) = (named.session(), who.or(named.agent()));
+        let session = named.session().map(logged);
+        let agent = who.or(named.agent()).map(logged);
+        let (session, agent) = (session.as_deref(), agent.as_deref());
         let trace = self.trace.as_ref();
         let (trace_id, span_id) = (trace.map(Trace::id), trace.map(Trace::span));
         let (parent_id, sampled) = (trace.map(Trace::parent), trace.map(Trace::is_sampled));
@@ -188,6 +196,10 @@ impl Exchange {
             _ => line!(info),
         }
     }
+}
+
+fn logged(name: &str) -> Cow<'_, str> {
+    cut(name, LOGGED_BYTES_MAX)
 }
 
 fn session_of(path: &str) -> Option<&str> {
