@@ -2,7 +2,8 @@
 
 use std::process::ExitCode;
 
-use blackboard::{chain::Chain, cli::Cli};
+use blackboard::chain::Chain;
+use blackboard::cli::{self, Cli};
 use clap::Parser;
 use tikv_jemallocator::Jemalloc;
 
@@ -19,7 +20,7 @@ fn main() -> ExitCode {
     match Cli::parse().run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("error: {}", Chain(&failure));
+            cli::note(format_args!("error: {}", Chain(&failure)));
             ExitCode::from(failure.exit_code())
         }
     }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use super::Failure;
 use super::directory::{Directory, Unanswered};
+use super::{Failure, note};
 use crate::control::{AskError, BackedUp, Line, Request};
 use crate::store::{IsOver, Store as _, StoreError};
 
@@ -45,7 +45,7 @@ enum NotBackedUp {
 impl Backup {
     pub(super) fn run(self) -> Result<(), Failure> {
         let BackedUp { bytes, images } = self.back_up().map_err(Failure::failed)?;
-        eprintln!("backed up to {}: {bytes} bytes, {images} images", self.to.display());
+        note(format_args!("backed up to {}: {bytes} bytes, {images} images", self.to.display()));
         Ok(())
     }
 

@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use super::Failure;
 use super::directory::{Directory, Unanswered};
 use super::salvage::{Draft, Unsalvaged, make};
+use super::{Failure, note};
 use crate::control::{AskError, Checked, Fault, Line, Request};
+use crate::plain::line;
 use crate::service::{Soundness, check};
 use crate::store::{IsOver, SqliteStore, Store as _, StoreError};
 
@@ -64,7 +65,7 @@ impl Check {
         let mut places = 0;
         let mut tell = |fault: &str| {
             places += 1;
-            writeln!(out, "damaged: {fault}")
+            writeln!(out, "damaged: {}", line(fault))
         };
         let scratch = self.scratch.as_deref().map(absolute).transpose()?;
         let looked = self.directory.look().map_err(Unsound::from);
@@ -74,10 +75,10 @@ impl Check {
         let Checked { commits, sessions, images } = match looked {
             Ok(Some(soundness)) => {
                 if let Some(frame) = SqliteStore::log_breaks_at(&self.directory.data)? {
-                    eprintln!(
+                    note(format_args!(
                         "note: the write-ahead log breaks off at frame {frame}, as a power cut leaves it, or \
                          damage of the last commit; a start goes on without that and draws new tags"
-                    );
+                    ));
                 }
                 soundness.faults().try_for_each(|fault| tell(&fault))?;
                 counted(&soundness)

@@ -11,8 +11,8 @@ use serde::Deserialize;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use super::Failure;
 use super::directory::{Answering, Directory, Unanswered};
+use super::{Failure, note};
 use crate::board::SessionName;
 use crate::chain::Chain;
 use crate::control::{AskError, Line, Request, Sought};
@@ -121,12 +121,12 @@ fn all(answering: &Answering, dir: &Path) -> Result<(), Unexported> {
             None => Err(Unexported::LongName),
         };
         match exported {
-            Ok(()) => eprintln!("exported {session}"),
+            Ok(()) => note(format_args!("exported {session}")),
             Err(Unexported::Ask(AskError::Failed { code, .. })) if code == "session-not-found" => {
-                eprintln!("passed over {session}: it was deleted meanwhile");
+                note(format_args!("passed over {session}: it was deleted meanwhile"));
             }
             Err(error) => {
-                eprintln!("error: {session}: {}", Chain(&error));
+                note(format_args!("error: {session}: {}", Chain(&error)));
                 failed += 1;
             }
         }

@@ -8,9 +8,9 @@ use clap::Args;
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 
-use super::Failure;
 use super::directory::{Answering, Directory, Unanswered};
 use super::export::SUFFIX;
+use super::{Failure, note};
 use crate::board::SessionName;
 use crate::chain::Chain;
 use crate::control::{AskError, Line, Request};
@@ -85,7 +85,7 @@ fn all(answering: &Answering, dir: &Path) -> Result<(), Unimported> {
     for path in files(dir).map_err(|source| Unimported::Read { path: dir.to_owned(), source })? {
         let imported = session_of(&path).and_then(|name| from_file(answering, &name, &path));
         if let Err(error) = imported {
-            eprintln!("error: {}: {}", path.display(), Chain(&error));
+            note(format_args!("error: {}: {}", path.display(), Chain(&error)));
             failed += 1;
         }
     }
@@ -134,7 +134,7 @@ fn take_in(
     loop {
         if let Line::Done(told) = asking.line()? {
             let made: Made = serde_json::from_str(&told).map_err(Unimported::Unreadable)?;
-            eprintln!("imported {session} at revision {}", made.revision);
+            note(format_args!("imported {session} at revision {}", made.revision));
             return Ok(());
         }
     }

@@ -13,9 +13,12 @@ mod serve;
 mod token;
 
 use std::error::Error;
+use std::fmt::Display;
 use std::io::{self, Write as _};
 
 use clap::{Parser, Subcommand};
+
+use crate::plain::line;
 
 /// A durable blackboard that agents on many devices share over HTTP.
 #[derive(Debug, Parser)]
@@ -87,6 +90,11 @@ impl Cli {
             Command::Openapi(openapi) => openapi.run(),
         }
     }
+}
+
+/// Tells a person something, in a line of standard error. Names in it may have been chosen by clients.
+pub fn note(what: impl Display) {
+    eprintln!("{}", line(&what.to_string()));
 }
 
 /// Writes all there is to say to standard output.

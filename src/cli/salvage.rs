@@ -13,6 +13,7 @@ use uuid::Uuid;
 use super::Failure;
 use super::directory::{Unanswered, owners_policy};
 use crate::board::Digest;
+use crate::plain::line;
 use crate::service::{
     Clock, Damage, LoadError, Lost, Options, Service, ServiceError, Soundness, check,
 };
@@ -110,7 +111,7 @@ impl Made {
     fn tell(&self, out: &mut impl Write) -> io::Result<usize> {
         let Self { lost, nameless, sessions, .. } = self;
         let lines = self.lines();
-        lines.iter().try_for_each(|line| writeln!(out, "damaged: {line}"))?;
+        lines.iter().try_for_each(|told| writeln!(out, "damaged: {}", line(told)))?;
         let cut = lost.iter().filter(|lost| lost.kept.is_some()).count();
         let whole = sessions.saturating_sub(cut);
         let gone = lost.len() - cut + nameless.len();

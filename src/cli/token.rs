@@ -4,11 +4,12 @@ use std::io::{self, Write};
 
 use clap::{Args, Subcommand};
 
-use super::Failure;
 use super::directory::{Answering, Directory, Unanswered};
+use super::{Failure, note};
 use crate::auth::{Scope, SessionPattern};
 use crate::board::{AgentName, TokenName, Ttl};
 use crate::control::{AskError, Line, MadeToken, Request, TokenLine};
+use crate::plain::{self, plain};
 
 /// Make, list and revoke tokens, also while a server runs: what is done takes effect at once
 ///
@@ -113,7 +114,7 @@ impl Create {
         let made: MadeToken = serde_json::from_str(&done)?;
         writeln!(io::stdout(), "{}", made.token)?;
         for line in lines {
-            eprintln!("made {}; it is not shown again", told(&line));
+            note(format_args!("made {}; it is not shown again", told(&line)));
         }
         Ok(())
     }
@@ -126,15 +127,15 @@ impl List {
         let mut out = io::stdout().lock();
         if self.json {
             for line in lines {
-                writeln!(out, "{}", serde_json::to_string(&line)?)?;
+                writeln!(out, "{}", plain(&serde_json::to_string(&line)?))?;
             }
             return Ok(());
         }
         if lines.is_empty() {
-            eprintln!("there are no tokens: whoever reaches the server may do everything");
+            note("there are no tokens: whoever reaches the server may do everything");
         }
         for line in lines {
-            writeln!(out, "{}  {}", line.id, told(&line))?;
+            writeln!(out, "{}  {}", line.id, plain::line(&told(&line)))?;
         }
         Ok(())
     }
@@ -146,7 +147,7 @@ impl Revoke {
         let request = Request::RevokeToken { token: self.token };
         let (lines, _) = asked(&self.directory.answering()?, &request)?;
         for line in lines {
-            eprintln!("revoked {}", line.name);
+            note(format_args!("revoked {}", line.name));
         }
         Ok(())
     }
@@ -163,13 +164,11 @@ fn asked(answering: &Answering, request: &Request) -> Result<(Vec<TokenLine>, St
     }
 }
 
-/// A token in a line for a person. Names may have any characters but control characters; those that turn the
-/// direction of a text are shown by their number.
+/// A token in a line for a person.
 fn told(line: &TokenLine) -> String {
-    let quoted = |text: &str| text.escape_debug().to_string();
     let scopes: Vec<_> = line.scopes.iter().map(|scope| scope.as_str()).collect();
-    let sessions: Vec<_> = line.sessions.iter().map(|pattern| quoted(pattern.as_str())).collect();
-    let agent = line.agent.as_ref().map(|agent| format!(" as {}", quoted(agent.as_str())));
+    let sessions: Vec<_> = line.sessions.iter().map(SessionPattern::as_str).collect();
+    let agent = line.agent.as_ref().map(|agent| format!(" as {agent}"));
     let ends = match (line.state.as_str(), &line.ends_at) {
         ("live", Some(at)) => format!(", until {at}"),
         ("live", None) => String::new(),
@@ -178,7 +177,7 @@ fn told(line: &TokenLine) -> String {
     };
     format!(
         "{}: {} on {}{}{ends}",
-        quoted(line.name.as_str()),
+        line.name,
         scopes.join(","),
         sessions.join(" "),
         agent.unwrap_or_default(),

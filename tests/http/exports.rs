@@ -54,6 +54,35 @@ async fn a_session_goes_out_and_in_by_the_running_server() {
 }
 
 #[tokio::test]
+async fn commands_show_names_as_the_log_does() {
+    const NAME: &str = "s\u{202e}\u{200b}\u{2066}e";
+    const SHOWN: &str = "s\\u202e\\u200b\\u2066e";
+    let server = Server::start();
+    server.board(NAME).post("requests", "{}").await.is(201);
+    let dir = server.data().with_file_name("out");
+    let to = dir.to_str().expect("a path");
+    let shows = |arguments: &[&str]| {
+        let output = run(&server.data(), arguments);
+        let said = [output.stdout, output.stderr].map(|said| String::from_utf8(said).unwrap());
+        let said = said.concat();
+        assert!(said.contains(SHOWN) && said.is_ascii(), "{arguments:?}: {said}");
+    };
+    shows(&["export", "--all", "--to", to]);
+    shows(&["import", "--all", "--from", to]);
+    shows(&[
+        "import",
+        &format!("{NAME}2"),
+        "--from",
+        &format!("{to}/s%E2%80%AE%E2%80%8B%E2%81%A6e.ndjson"),
+    ]);
+    shows(&["export", &format!("{NAME}3")]);
+    shows(&["token", "create", "--name", NAME, "--agent", NAME, "--sessions", NAME]);
+    shows(&["token", "list"]);
+    shows(&["token", "list", "--json"]);
+    shows(&["token", "revoke", NAME]);
+}
+
+#[tokio::test]
 async fn a_session_goes_out_and_in_without_a_server() {
     let mut server = Server::start();
     let archive = archived(&server.board("s")).await;
