@@ -56,7 +56,9 @@ pub use command::{
     Write,
 };
 pub use commit::{COMMIT_ITEMS_MAX, Change, Commit, Due, IMAGES_FORGOTTEN_MAX};
-pub use decide::{Decision, decide, decide_unread, expire, patchable, permits};
+pub use decide::{
+    Decision, Prepared, decide, decide_prepared, decide_unread, expire, patchable, permits,
+};
 pub use foreign::{CLOCK_AHEAD_MS_MAX, FOREIGN_REVISION_MAX, Foreign};
 pub use frame::{COMMIT_BYTES_MAX, Frame, FrameError};
 pub use idempotency::{Forgotten, KEY_CHARS_MAX, Kept, Key, Keys, Remembered};
@@ -125,6 +127,8 @@ mod key_tests;
 mod model_tests;
 #[cfg(test)]
 mod plan_tests;
+#[cfg(test)]
+mod prepared_tests;
 #[cfg(test)]
 mod replay_tests;
 #[cfg(test)]

@@ -39,6 +39,11 @@ impl Json {
         &self.0
     }
 
+    /// Whether both are the very same text, to be found without looking into it.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// The bytes of its text.
     #[must_use]
     pub fn bytes(&self) -> u64 {

@@ -14,7 +14,7 @@ impl Draft<'_> {
         let present =
             before.place(path).map_err(|blocked| Rejected::NotAnObject { at: blocked.at })?;
         if let Some(change) = self.state_change(path, edit, present)? {
-            self.change(change);
+            self.change_state(change);
             if self.board.state.is_same(&before) {
                 self.changes.pop();
             }

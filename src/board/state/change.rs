@@ -5,7 +5,8 @@
 
 use std::sync::Arc;
 
-use super::merge::Merge;
+use super::changed::Changed;
+use super::made::Made;
 use super::node::Node;
 use super::path::StatePath;
 use super::{State, array};
@@ -21,9 +22,19 @@ impl State {
         expires_at: Option<Timestamp>,
         revision: Revision,
     ) {
-        let Some((tree, present)) = self.admitted(path, value) else { return };
-        let node = Node::read(&tree, present.as_ref(), revision);
-        self.replace(path, present.as_ref(), node, revision);
+        if let Some(made) = self.made(path, value, Changed::at(revision)) {
+            self.put_made(path, &made, expires_at);
+        }
+    }
+
+    /// Sets a value that was made for this place. The deadlines are as if it was [put](Self::put).
+    pub(super) fn put_made(
+        &mut self,
+        path: &StatePath,
+        made: &Made,
+        expires_at: Option<Timestamp>,
+    ) {
+        self.replace(path, made);
         // What has this very deadline is not touched, so that it can be seen that nothing changed.
         let stays = expires_at.is_some() && self.expiries.get(path) == expires_at;
         self.expiries.end_within(path, |within| !(stays && within == path));
@@ -34,9 +45,14 @@ impl State {
 
     /// Sets a value. The deadlines of all that is still there stay.
     pub(in crate::board) fn set(&mut self, path: &StatePath, value: &str, revision: Revision) {
-        let Some((tree, present)) = self.admitted(path, value) else { return };
-        let node = Node::read(&tree, present.as_ref(), revision);
-        self.replace(path, present.as_ref(), node, revision);
+        if let Some(made) = self.made(path, value, Changed::at(revision)) {
+            self.set_made(path, &made);
+        }
+    }
+
+    /// Sets a value that was made for this place. The deadlines of all that is still there stay.
+    pub(super) fn set_made(&mut self, path: &StatePath, made: &Made) {
+        self.replace(path, made);
         let Self { root, expiries } = self;
         expiries.end_within(path, |within| root.find(within.segments()).is_none());
     }
@@ -44,10 +60,9 @@ impl State {
     /// Applies a JSON merge patch (RFC 7396). The deadlines of all that is still there stay.
     pub(in crate::board) fn merge(&mut self, path: &StatePath, patch: &str, revision: Revision) {
         let Some((tree, present)) = self.admitted(path, patch) else { return };
-        let expiries = &mut self.expiries;
-        let mut merge = Merge { revision, path, names: Vec::new(), expiries };
-        let merged = merge.merged(present.as_ref(), &tree);
-        self.replace(path, present.as_ref(), merged, revision);
+        let (changed, expiries) = (Changed::at(revision), &mut self.expiries);
+        let made = Made::merged(path, &tree, present, changed, expiries);
+        self.replace(path, &made);
     }
 
     /// Adds elements to an array, which is made where there is nothing. All deadlines stay.
@@ -71,7 +86,8 @@ impl State {
             Some(kind) => kind == Kind::Array && !elements.is_empty(),
         };
         if changes {
-            edit(&mut self.root, path.segments(), revision, |node| node.append(elements, revision));
+            let changed = Changed::at(revision);
+            edit(&mut self.root, path.segments(), &changed, |node| node.append(elements, &changed));
         }
     }
 
@@ -80,34 +96,40 @@ impl State {
         if self.node(path).is_none() {
             return;
         }
+        let changed = Changed::at(revision);
         match path.segments().split_last() {
             None if self.is_empty() => {}
-            None => self.root = Node::empty_object(revision),
-            Some((name, above)) => edit(&mut self.root, above, revision, |node| {
-                node.edit_object(revision, |object| object.remove(name));
+            None => self.root = Node::empty_object(changed),
+            Some((name, above)) => edit(&mut self.root, above, &changed, |node| {
+                node.edit_object(&changed, |object| object.remove(name));
             }),
         }
         self.expiries.end_within(path, |_| true);
     }
 
+    /// What setting a value makes of what is there, if it may stand at this path.
+    pub(super) fn made(&self, path: &StatePath, value: &str, changed: Changed) -> Option<Made> {
+        let (tree, present) = self.admitted(path, value)?;
+        Some(Made::read(&tree, present, changed))
+    }
+
     /// The value as a tree, if it may stand at this path, and what stands there.
-    fn admitted<'a>(&self, path: &StatePath, value: &'a str) -> Option<(Tree<'a>, Option<Node>)> {
+    pub(super) fn admitted<'a>(
+        &self,
+        path: &StatePath,
+        value: &'a str,
+    ) -> Option<(Tree<'a>, Option<Node>)> {
         let tree = shallow(value, DEPTH_MAX.checked_sub(path.len())?)?;
         let fits = matches!(tree, Tree::Object(_)) || !path.is_root();
         let present = self.place(path).ok()?;
         fits.then_some((tree, present.map(|value| value.0)))
     }
 
-    /// Sets the node at this path, if it is another one than stands there, and the revisions above it.
-    fn replace(
-        &mut self,
-        path: &StatePath,
-        present: Option<&Node>,
-        node: Node,
-        revision: Revision,
-    ) {
-        if !present.is_some_and(|present| present.same(&node)) {
-            edit(&mut self.root, path.segments(), revision, |slot| *slot = node);
+    /// Sets the value at this path, if it is another one than stands there, and the revisions above it.
+    fn replace(&mut self, path: &StatePath, made: &Made) {
+        let Made { present, node, changed } = made;
+        if !present.as_ref().is_some_and(|present| present.same(node)) {
+            edit(&mut self.root, path.segments(), changed, |slot| *slot = node.clone());
         }
     }
 }
@@ -118,9 +140,9 @@ fn shallow(text: &str, levels_max: usize) -> Option<Tree<'_>> {
 }
 
 /// Changes the node that these names lead to; all nodes on the way change with it, and are made where there are none.
-fn edit(node: &mut Node, names: &[Arc<str>], revision: Revision, change: impl FnOnce(&mut Node)) {
+fn edit(node: &mut Node, names: &[Arc<str>], changed: &Changed, change: impl FnOnce(&mut Node)) {
     let Some((name, below)) = names.split_first() else { return change(node) };
-    node.edit_object(revision, |object| {
-        object.edit(name, |member| edit(member, below, revision, change));
+    node.edit_object(changed, |object| {
+        object.edit(name, changed, |member| edit(member, below, changed, change));
     });
 }

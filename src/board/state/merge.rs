@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
+use super::changed::Changed;
 use super::expiries::Expiries;
 use super::node::Node;
 use super::path::StatePath;
-use crate::board::Revision;
 use crate::board::json::{self, Tree};
 
 /// A merge under way. The deadlines of what goes away end at once, so that no list of it is needed, which could
 /// be far longer than the patch.
 pub(super) struct Merge<'a> {
-    pub(super) revision: Revision,
+    pub(super) changed: Changed,
     /// The value that the patch is for.
     pub(super) path: &'a StatePath,
     /// The names from there to where the merge is now.
@@ -27,7 +27,7 @@ impl Merge<'_> {
             if present.is_some() {
                 self.end_below();
             }
-            return Node::read(patch, target, self.revision);
+            return Node::read(patch, target, &self.changed);
         };
         let mut object = present.map(Arc::clone).unwrap_or_default();
         for (literal, value) in patch.iter() {
@@ -37,7 +37,7 @@ impl Merge<'_> {
             if !matches!(value, Tree::Scalar("null")) {
                 let merged = self.merged(member, value);
                 if !member.is_some_and(|member| member.same(&merged)) {
-                    Arc::make_mut(&mut object).edit(&name, |slot| *slot = merged);
+                    Arc::make_mut(&mut object).edit(&name, &self.changed, |slot| *slot = merged);
                 }
             } else if member.is_some() {
                 self.end_here_and_below();
@@ -49,7 +49,7 @@ impl Merge<'_> {
             Some(target) if present.is_some_and(|present| Arc::ptr_eq(present, &object)) => {
                 target.clone()
             }
-            _ => Node::of_object(object, self.revision),
+            _ => Node::of_object(object, self.changed.clone()),
         }
     }
 

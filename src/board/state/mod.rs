@@ -6,8 +6,10 @@
 
 mod array;
 mod change;
+mod changed;
 mod difference;
 mod expiries;
+mod made;
 mod merge;
 mod node;
 mod object;
@@ -15,7 +17,11 @@ mod path;
 mod text;
 mod value;
 
+use std::collections::HashMap;
+
+use changed::Changed;
 use expiries::Expiries;
+pub(in crate::board) use made::Made;
 use node::Node;
 pub use path::{InvalidPath, StatePath};
 pub use value::StateValue;
@@ -52,7 +58,7 @@ impl State {
 
     /// The revision of the document's last change.
     #[must_use]
-    pub const fn changed(&self) -> Revision {
+    pub fn changed(&self) -> Revision {
         self.root.changed()
     }
 
@@ -137,7 +143,11 @@ impl State {
     /// The state of which these are text and revisions, without deadlines; `None` where they do not fit together.
     pub(in crate::board) fn restore(document: &str, revisions: &[Revision]) -> Option<Self> {
         let tree = Tree::parse(document).ok()?;
-        let mut revisions = revisions.iter().copied();
+        // As the change that made them would have it: one for all.
+        let mut known: HashMap<Revision, Changed> = HashMap::new();
+        let mut known =
+            |at: &Revision| known.entry(*at).or_insert_with(|| Changed::at(*at)).clone();
+        let mut revisions = revisions.iter().map(&mut known);
         let root = Node::restore(&tree, &mut revisions)?;
         if root.kind() != Kind::Object || revisions.next().is_some() {
             return None;
@@ -161,7 +171,10 @@ impl State {
 
 impl Default for State {
     fn default() -> Self {
-        Self { root: Node::empty_object(Revision::default()), expiries: Expiries::default() }
+        Self {
+            root: Node::empty_object(Changed::at(Revision::default())),
+            expiries: Expiries::default(),
+        }
     }
 }
 

@@ -227,6 +227,22 @@ fn change(state: &mut State, at: &[String], op: &Op, space: &str, revision: Revi
     }
 }
 
+/// Does the same by a value that was made for an earlier document, if it fits; whether it did.
+fn take(state: &mut State, then: &State, at: &[String], op: &Op, revision: Revision) -> bool {
+    let path = path(at);
+    match op {
+        Op::Put(value, at) => {
+            let made = then.make_put(&path, &value.text(""));
+            made.is_some_and(|made| state.take_put(&path, &made, at.map(Timestamp), revision))
+        }
+        Op::Merge(patch) => {
+            let made = then.make_merged(&path, &patch.text(""));
+            made.is_some_and(|made| state.take_merged(&path, &made, revision))
+        }
+        Op::Set(_) | Op::Append(_) | Op::Remove => false,
+    }
+}
+
 #[expect(unused_must_use, reason = "that it comes back is all that is asked")]
 fn tried(a: &str, b: &str) -> State {
     let mut state = State::default();
@@ -307,9 +323,16 @@ proptest! {
             // Two changes of one commit have one revision.
             let revision = Revision(step.div_ceil(2));
             kept.push((state.clone(), text(&state), state.revisions()));
+            let before = state.clone();
             change(&mut state, at, op, &space, revision);
             model.change(at, op, revision);
             model.check(&state)?;
+            for (then, ..) in kept.iter().rev().take(3) {
+                let mut taken = before.clone();
+                if take(&mut taken, then, at, op, revision) {
+                    prop_assert_eq!(&taken, &state);
+                }
+            }
         }
         for (old, document, revisions) in kept {
             prop_assert_eq!(text(&old), document);

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use super::array::{self, Array};
+use super::changed::Changed;
 use super::object::{Member, Object};
 use super::text::Text;
 use crate::board::Revision;
@@ -12,7 +13,7 @@ use crate::board::json::{self, Tree};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Node {
-    changed: Revision,
+    changed: Changed,
     value: Value,
 }
 
@@ -24,21 +25,21 @@ enum Value {
 }
 
 impl Node {
-    pub(super) fn empty_object(changed: Revision) -> Self {
+    pub(super) fn empty_object(changed: Changed) -> Self {
         Self { changed, value: Value::Object(Arc::default()) }
     }
 
     /// What stands in a new place until the value is set.
-    pub(super) fn null() -> Self {
-        Self { changed: Revision::default(), value: Value::Scalar(Text::from("null")) }
+    pub(super) fn null(changed: Changed) -> Self {
+        Self { changed, value: Value::Scalar(Text::from("null")) }
     }
 
-    pub(super) const fn of_object(object: Arc<Object>, changed: Revision) -> Self {
+    pub(super) const fn of_object(object: Arc<Object>, changed: Changed) -> Self {
         Self { changed, value: Value::Object(object) }
     }
 
     /// The value that the tree is. What is equal in the old one, and at the same place, stays that very node.
-    pub(super) fn read(tree: &Tree<'_>, old: Option<&Self>, revision: Revision) -> Self {
+    pub(super) fn read(tree: &Tree<'_>, old: Option<&Self>, changed: &Changed) -> Self {
         let value = match tree {
             Tree::Scalar(text) => Value::Scalar(Text::from(*text)),
             Tree::Array(elements) => {
@@ -48,7 +49,7 @@ impl Node {
                 let old = old.and_then(Self::object);
                 let read = |(literal, tree): (&str, &Tree<'_>)| {
                     let name = json::decode(literal);
-                    let node = Self::read(tree, old.and_then(|old| old.get(&name)), revision);
+                    let node = Self::read(tree, old.and_then(|old| old.get(&name)), changed);
                     Member { name: Text::from(&*name), node }
                 };
                 Value::Object(Arc::new(Object::new(members.iter().map(read).collect())))
@@ -56,18 +57,18 @@ impl Node {
         };
         match old {
             Some(old) if old.value.stays(&value) => old.clone(),
-            _ => Self { changed: revision, value },
+            _ => Self { changed: changed.clone(), value },
         }
     }
 
     /// The value that the tree is, with the revisions of it and all below it in preorder.
     pub(super) fn restore(
         tree: &Tree<'_>,
-        revisions: &mut impl Iterator<Item = Revision>,
+        revisions: &mut impl Iterator<Item = Changed>,
     ) -> Option<Self> {
         let changed = revisions.next()?;
         let Tree::Object(members) = tree else {
-            return Some(Self::read(tree, None, changed));
+            return Some(Self::read(tree, None, &changed));
         };
         let restore = |(literal, tree): (&str, &Tree<'_>)| {
             let node = Self::restore(tree, revisions)?;
@@ -79,7 +80,7 @@ impl Node {
 
     /// The revisions of this value and all members below it in preorder.
     pub(super) fn revisions(&self, out: &mut Vec<Revision>) {
-        out.push(self.changed);
+        out.push(self.changed());
         for member in self.object().into_iter().flat_map(|object| object.iter()) {
             member.node.revisions(out);
         }
@@ -91,7 +92,9 @@ impl Node {
             && match (&self.value, &other.value) {
                 (Value::Scalar(a), Value::Scalar(b)) => a == b,
                 (Value::Array(a), Value::Array(b)) => Arc::ptr_eq(a, b),
-                (Value::Object(a), Value::Object(b)) => Arc::ptr_eq(a, b),
+                (Value::Object(a), Value::Object(b)) => {
+                    Arc::ptr_eq(a, b) || (a.len() == 0 && b.len() == 0)
+                }
                 (Value::Scalar(_) | Value::Array(_) | Value::Object(_), _) => false,
             }
     }
@@ -110,8 +113,8 @@ impl Node {
         names.iter().try_fold(self, |node, name| node.object()?.get(name))
     }
 
-    pub(super) const fn changed(&self) -> Revision {
-        self.changed
+    pub(super) fn changed(&self) -> Revision {
+        self.changed.revision()
     }
 
     /// The length of its text.
@@ -146,8 +149,8 @@ impl Node {
     }
 
     /// Changes the value as an object; what was none becomes an empty one first.
-    pub(super) fn edit_object(&mut self, revision: Revision, edit: impl FnOnce(&mut Object)) {
-        self.changed = revision;
+    pub(super) fn edit_object(&mut self, changed: &Changed, edit: impl FnOnce(&mut Object)) {
+        self.changed = changed.clone();
         match &mut self.value {
             Value::Object(object) => edit(Arc::make_mut(object)),
             Value::Scalar(_) | Value::Array(_) => {
@@ -159,8 +162,8 @@ impl Node {
     }
 
     /// Adds elements to the value as an array; what was none becomes an empty one first.
-    pub(super) fn append(&mut self, elements: Vec<Text>, revision: Revision) {
-        self.changed = revision;
+    pub(super) fn append(&mut self, elements: Vec<Text>, changed: &Changed) {
+        self.changed = changed.clone();
         match &mut self.value {
             Value::Array(array) => Arc::make_mut(array).append(elements),
             Value::Scalar(_) | Value::Object(_) => {

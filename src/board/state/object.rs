@@ -2,6 +2,7 @@
 
 use imbl::OrdMap;
 
+use super::changed::Changed;
 use super::node::Node;
 use super::text::{Text, quoted_len};
 
@@ -80,7 +81,7 @@ impl Object {
     }
 
     /// Changes the member of this name in its place; where there is none, a null as the last.
-    pub(super) fn edit(&mut self, name: &str, change: impl FnOnce(&mut Node)) {
+    pub(super) fn edit(&mut self, name: &str, changed: &Changed, change: impl FnOnce(&mut Node)) {
         if let Some(node) = self.get_mut(name) {
             let before = node.bytes();
             change(node);
@@ -88,7 +89,7 @@ impl Object {
             self.bytes = self.bytes - before + after;
             return;
         }
-        let mut node = Node::null();
+        let mut node = Node::null(changed.clone());
         change(&mut node);
         self.push(Member { name: Text::from(name), node });
     }

@@ -17,7 +17,7 @@ impl StateValue {
 
     /// The revision of its last change, or of a value's below it.
     #[must_use]
-    pub const fn changed(&self) -> Revision {
+    pub fn changed(&self) -> Revision {
         self.0.changed()
     }
 

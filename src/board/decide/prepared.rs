@@ -1,0 +1,123 @@
+//! The large values of a write, made before its turn against the board that was published then.
+//!
+//! Deciding a write with them comes to the same as without, only sooner: one that does not fit the board that the
+//! write meets is passed over.
+
+use super::Draft;
+use crate::board::apply::edit_state;
+use crate::board::command::{Command, Edit, Transaction};
+use crate::board::state::{Made, State, StatePath};
+use crate::board::{Board, Change, Json};
+
+/// A value with less text is made when its write is decided: that takes a millisecond at most.
+const PREPARED_BYTES_MIN: usize = 16 << 10;
+
+/// The large values of a write.
+#[derive(Debug, Default)]
+pub struct Prepared(Vec<Part>);
+
+#[derive(Debug)]
+struct Part {
+    path: StatePath,
+    value: Json,
+    how: How,
+    made: Made,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum How {
+    Put,
+    Merge,
+}
+
+impl Prepared {
+    /// Makes the large values that a command brings, for this board. That takes as long as they are.
+    #[must_use]
+    pub fn of(board: &Board, command: &Command) -> Self {
+        let mut parts = Vec::new();
+        each_large(command, &mut |path, value, how| {
+            let made = match how {
+                How::Put => board.state.make_put(path, value.text()),
+                How::Merge => board.state.make_merged(path, value.text()),
+            };
+            let part = |made| Part { path: path.clone(), value: value.clone(), how, made };
+            parts.extend(made.map(part));
+        });
+        Self(parts)
+    }
+
+    /// How many bytes of text the values have that are worth preparing.
+    #[must_use]
+    pub fn bytes(command: &Command) -> usize {
+        let mut bytes = 0;
+        each_large(command, &mut |_, value, _| bytes += value.text().len());
+        bytes
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether all of them were made for what this board has.
+    #[must_use]
+    pub fn fits(&self, board: &Board) -> bool {
+        self.0.iter().all(|part| board.state.fits(&part.path, &part.made))
+    }
+
+    /// The value that was made for this change, where it is a large one.
+    fn find(&self, how: How, path: &StatePath, value: &Json) -> Option<&Made> {
+        let is = |part: &&Part| part.how == how && part.value.is(value) && part.path == *path;
+        self.0.iter().find(is).map(|part| &part.made)
+    }
+}
+
+impl Draft<'_> {
+    /// Changes the state, by the value that was prepared for that if it fits.
+    pub(super) fn change_state(&mut self, change: Change) {
+        if self.takes_prepared(&change) {
+            self.changes.push(change);
+        } else {
+            self.change(change);
+        }
+    }
+
+    fn takes_prepared(&mut self, change: &Change) -> bool {
+        let (prepared, revision) = (self.prepared, self.stamp.revision);
+        let mut is_taken = false;
+        if let Change::StatePut { path, value, expires_at } = change
+            && let Some(made) = prepared.find(How::Put, path, value)
+        {
+            let take = |state: &mut State| {
+                is_taken = state.take_put(path, made, *expires_at, revision);
+            };
+            edit_state(&mut self.board, take);
+        } else if let Change::StateMerged { path, patch } = change
+            && let Some(made) = prepared.find(How::Merge, path, patch)
+        {
+            let take = |state: &mut State| is_taken = state.take_merged(path, made, revision);
+            edit_state(&mut self.board, take);
+        }
+        is_taken
+    }
+}
+
+/// Visits the large values that a command sets in the state.
+fn each_large(command: &Command, visit: &mut dyn FnMut(&StatePath, &Json, How)) {
+    let mut large = |path: &StatePath, value: &Json, how| {
+        if value.text().len() >= PREPARED_BYTES_MIN {
+            visit(path, value, how);
+        }
+    };
+    if let Command::EditState { path, edit: Edit::Put { value, .. } } = command {
+        large(path, value, How::Put);
+    } else if let Command::EditState { path, edit: Edit::Merge(patch) } = command {
+        large(path, patch, How::Merge);
+    } else if let Command::ReplaceBoard { state: Some(value), .. } = command {
+        large(&StatePath::root(), value, How::Put);
+    } else if let Command::Transact(transaction) = command {
+        let Transaction { then, otherwise, .. } = &**transaction;
+        then.iter().chain(otherwise).for_each(|command| each_large(command, visit));
+    }
+}

@@ -1,0 +1,55 @@
+//! The revision of a value's last change, shared by all that the change made.
+//!
+//! So a value can be made before its revision is known: the writer tells it once, for all of it.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::board::Revision;
+
+/// No revision of a session.
+const UNKNOWN: u64 = u64::MAX;
+
+// Not a `OnceLock`, which takes a third more: many values have one of their own.
+#[derive(Clone)]
+pub(super) struct Changed(Arc<AtomicU64>);
+
+impl Changed {
+    pub(super) fn at(revision: Revision) -> Self {
+        Self(Arc::new(AtomicU64::new(revision.0)))
+    }
+
+    /// To be told later. What has it is shown to nobody until then.
+    pub(super) fn unknown() -> Self {
+        Self(Arc::new(AtomicU64::new(UNKNOWN)))
+    }
+
+    pub(super) fn revision(&self) -> Revision {
+        // Whoever reads it got the value by a lock that was taken after the revision was told.
+        Revision(self.0.load(Ordering::Relaxed))
+    }
+
+    /// Tells the revision; whether it is this one now.
+    pub(super) fn tell(&self, revision: Revision) -> bool {
+        let (new, relaxed) = (revision.0, Ordering::Relaxed);
+        let told = self.0.compare_exchange(UNKNOWN, new, relaxed, relaxed);
+        told.is_ok() || told == Err(new)
+    }
+}
+
+// What is not known yet is equal to nothing else.
+impl PartialEq for Changed {
+    fn eq(&self, other: &Self) -> bool {
+        let (own, theirs) = (self.revision(), other.revision());
+        own == theirs && (own.0 != UNKNOWN || Arc::ptr_eq(&self.0, &other.0))
+    }
+}
+
+impl Eq for Changed {}
+
+impl fmt::Debug for Changed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.revision().fmt(f)
+    }
+}

@@ -1,0 +1,97 @@
+//! A value made for a place of the document, before or while it is set there.
+//!
+//! Making one takes as long as its text; to set one that was made for what stands there takes O(depth). One that was
+//! made for something else is of no use: which of its parts are new depends on what was there.
+
+use super::State;
+use super::changed::Changed;
+use super::expiries::Expiries;
+use super::merge::Merge;
+use super::node::Node;
+use super::path::StatePath;
+use crate::board::json::Tree;
+use crate::board::{Revision, Timestamp};
+
+#[derive(Clone, Debug)]
+pub(in crate::board) struct Made {
+    /// What stood there when it was made.
+    pub(super) present: Option<Node>,
+    /// What stands there afterwards; what did not change is the same.
+    pub(super) node: Node,
+    /// The revision of all that is new in it.
+    pub(super) changed: Changed,
+}
+
+impl Made {
+    /// The value that a tree is.
+    pub(super) fn read(tree: &Tree<'_>, present: Option<Node>, changed: Changed) -> Self {
+        let node = Node::read(tree, present.as_ref(), &changed);
+        Self { present, node, changed }
+    }
+
+    /// What a merge patch makes of what is there. The deadlines of what goes away end.
+    pub(super) fn merged(
+        path: &StatePath,
+        patch: &Tree<'_>,
+        present: Option<Node>,
+        changed: Changed,
+        expiries: &mut Expiries,
+    ) -> Self {
+        let mut merge = Merge { changed: changed.clone(), path, names: Vec::new(), expiries };
+        let node = merge.merged(present.as_ref(), patch);
+        Self { present, node, changed }
+    }
+}
+
+impl State {
+    /// Makes what [`put`](Self::put) would set; `None` where it would set nothing.
+    pub(in crate::board) fn make_put(&self, path: &StatePath, value: &str) -> Option<Made> {
+        self.made(path, value, Changed::unknown())
+    }
+
+    /// Makes what [`merge`](Self::merge) would set; `None` where it would set nothing.
+    pub(in crate::board) fn make_merged(&self, path: &StatePath, patch: &str) -> Option<Made> {
+        let (tree, present) = self.admitted(path, patch)?;
+        let expiries = &mut Expiries::default();
+        Some(Made::merged(path, &tree, present, Changed::unknown(), expiries))
+    }
+
+    /// Does what [`put`](Self::put) does, if this was made for what stands there; whether it was.
+    pub(in crate::board) fn take_put(
+        &mut self,
+        path: &StatePath,
+        made: &Made,
+        expires_at: Option<Timestamp>,
+        revision: Revision,
+    ) -> bool {
+        let fits = self.fits(path, made) && made.changed.tell(revision);
+        if fits {
+            self.put_made(path, made, expires_at);
+        }
+        fits
+    }
+
+    /// Does what [`merge`](Self::merge) does, if this was made for what stands there; whether it was.
+    pub(in crate::board) fn take_merged(
+        &mut self,
+        path: &StatePath,
+        made: &Made,
+        revision: Revision,
+    ) -> bool {
+        let fits = self.fits(path, made) && made.changed.tell(revision);
+        if fits {
+            // A patch ends the deadlines of what it takes away, and what is there afterwards has kept its own.
+            self.set_made(path, made);
+        }
+        fits
+    }
+
+    /// Whether a value was made for what stands there.
+    pub(in crate::board) fn fits(&self, path: &StatePath, made: &Made) -> bool {
+        match (self.place(path), &made.present) {
+            (Ok(Some(value)), Some(present)) => value.0.same(present),
+            (Ok(None), None) => true,
+            (Ok(_) | Err(_), _) => false,
+        }
+    }
+}
