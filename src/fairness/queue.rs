@@ -132,6 +132,15 @@ impl<T> Queue<T> {
         }
     }
 
+    /// Puts an entry back that was taken too early: it is the next one of its client.
+    pub fn put_back(&self, client: Client, entry: T) {
+        let mut lines = self.lines.lock();
+        let now = lines.now;
+        let new = || Line { entries: VecDeque::new(), taken: now };
+        lines.lines.entry(client).or_insert_with(new).entries.push_front(entry);
+        lines.waiting += 1;
+    }
+
     /// Counts what an entry of this client took of the thread.
     pub fn charge(&self, client: Client, took: Duration) {
         let mut lines = self.lines.lock();

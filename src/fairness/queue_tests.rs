@@ -57,6 +57,18 @@ fn a_newcomer_owes_nothing_and_is_owed_nothing() {
 }
 
 #[test]
+fn what_is_put_back_is_the_next_of_its_client_when_that_has_its_turn() {
+    let queue = Queue::new(100);
+    (0..2).for_each(|n| queue.push(client(1), 10 + n).unwrap());
+    let (first, entry) = queue.try_pop().unwrap();
+    queue.push(client(2), 20).unwrap();
+    queue.charge(first, Duration::from_millis(1));
+    queue.put_back(first, entry);
+    queue.close();
+    assert_eq!(order(&queue, |_| Duration::from_millis(5)), [20, 10, 11]);
+}
+
+#[test]
 fn one_client_leaves_places_to_others() {
     let queue = Queue::new(8);
     let taken = (0..10).take_while(|n| queue.push(client(1), *n).is_ok()).count();

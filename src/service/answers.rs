@@ -16,7 +16,7 @@ pub(super) fn answer(answers: Option<Answers>, outcome: Option<Outcome>) {
         tracing::error!(%head, "the store has commits that this server did not write");
     }
     for (job, verdict) in answers.into_iter().flatten() {
-        let WriteJob { reply, room, order, pins } = job;
+        let WriteJob { reply, room, order, pins, weight: _ } = job;
         let answered = match told(verdict, outcome) {
             Some(answer) => {
                 drop((room, order.hold));

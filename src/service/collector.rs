@@ -8,10 +8,9 @@ use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant, SystemTime};
 
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::clock::Clock;
@@ -21,6 +20,7 @@ use super::holds::Holds;
 use super::job::{Answered, Job, Order, Pins, WriteJob, WriterError};
 use super::loads::Loads;
 use super::looks::Looks;
+use super::queue::send;
 use super::replay::{REPLAY_PAGE, beginning, framed};
 use super::session::{Pin, Session, Shown};
 use super::signal::Signal;
@@ -29,6 +29,7 @@ use crate::board::{
     Board, Change, Command, Condition, Digest, IMAGES_FORGOTTEN_MAX, Rejected, Revision, SessionId,
     Terms, Version, Write,
 };
+use crate::fairness::{Limiter, Queue};
 use crate::metrics;
 use crate::store::{Store, StoreError, StoredBlob};
 
@@ -49,9 +50,9 @@ pub(super) struct Collector {
     pub(super) directory: Arc<Directory>,
     pub(super) store: Arc<dyn Store>,
     pub(super) loads: Loads,
-    pub(super) jobs: SyncSender<Job>,
+    pub(super) jobs: Arc<Queue<Job>>,
     /// The room of the writer's queue.
-    pub(super) room: Arc<Semaphore>,
+    pub(super) room: Limiter,
     pub(super) stopping: CancellationToken,
 }
 
@@ -247,14 +248,13 @@ impl Collector {
             author: None,
             key: None,
         };
-        let room = Arc::clone(&self.room).try_acquire_owned();
-        let room = room.map_err(|_| ServiceError::Overloaded)?;
+        let room = self.room.now(1).ok_or(ServiceError::Overloaded)?;
         let room = (room, metrics::WRITES_WAITING.count());
         let (reply, answer) = oneshot::channel();
         let order = Order::of(Write { terms, command });
         let pins: Pins = [Some(Pin::new(session)), None, None];
-        let job = Job::Write(Box::new(WriteJob { order, reply, room, pins }));
-        self.jobs.send(job).map_err(|_| ServiceError::Stopping)?;
+        let job = Job::Write(Box::new(WriteJob { order, weight: 1, reply, room, pins }));
+        send(&self.jobs, job)?;
         match answer.blocking_recv().map_err(|_| ServiceError::Stopping)? {
             Answered::Decided(reply) => reply.map(drop),
             // The session is another one by now.

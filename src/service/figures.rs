@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use tokio_util::sync::CancellationToken;
 
 use super::session::Shown;
-use super::{Damage, QUEUE_BYTES_MAX, Service};
+use super::{Damage, Service};
 use crate::store::{FileBytes, Health};
 
 /// How much there is of everything, at one look.
@@ -98,7 +98,7 @@ impl Service {
             recent_bytes: self.inner.recent_bytes.load(Ordering::Relaxed),
             budget_bytes: self.inner.memory.budget(),
             image_bytes,
-            waiting_bytes: QUEUE_BYTES_MAX.saturating_sub(self.inner.room.available_permits()),
+            waiting_bytes: usize::try_from(self.inner.room.used()).unwrap_or(usize::MAX),
             unsettled_bytes: self.inner.store.unsettled_bytes(),
             files: self.inner.store.file_bytes(),
             health: self.health(),

@@ -1,6 +1,6 @@
 //! What the writer is asked to do, and what it may answer besides a receipt.
 
-use tokio::sync::{OwnedSemaphorePermit, oneshot};
+use tokio::sync::oneshot;
 
 use super::error::ServiceError;
 use super::holds::Hold;
@@ -8,6 +8,7 @@ use super::images::ImagesIn;
 use super::session::Pin;
 use super::{Keep, Reply};
 use crate::board::{Key, Revision, SessionId, SessionName, Write};
+use crate::fairness::Place;
 use crate::metrics::Counted;
 
 /// What the writer is asked to do.
@@ -21,6 +22,8 @@ pub(super) enum Job {
 /// A write on its way to the writer.
 pub(super) struct WriteJob {
     pub(super) order: Order,
+    /// How much of the queue's room it takes.
+    pub(super) weight: u64,
     pub(super) reply: oneshot::Sender<Answered>,
     /// Its share of the queue, given back when it is answered.
     pub(super) room: Room,
@@ -37,7 +40,7 @@ pub(super) enum Answered {
 }
 
 /// A write's share of the queue's bytes, and its place among those that wait.
-pub(super) type Room = (OwnedSemaphorePermit, Counted);
+pub(super) type Room = (Place, Counted);
 
 /// At most: the session itself, the one that keeps its answer, the one that gathers questions.
 pub(super) type Pins = [Option<Pin>; 3];

@@ -6,7 +6,6 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -18,6 +17,7 @@ use super::error::ServiceError;
 use super::job::Job;
 use super::looks::Looks;
 use super::memory::Memory;
+use super::queue::send;
 use super::rebase::{put_base, rebase};
 use super::replay::{REPLAY_PAGE, beginning, framed, go_on};
 use super::retentions::{LOOK_AFTER, REST, Retentions};
@@ -28,6 +28,7 @@ use super::turns::Turns;
 use crate::board::{
     Board, Commit, Extent, History, Revision, SessionName, Summary, Timestamp, Ttl,
 };
+use crate::fairness::Queue;
 use crate::store::{PageMax, Store};
 
 /// A history is cut when by this part of it there is too much.
@@ -45,7 +46,7 @@ pub(super) struct Keeper {
     pub(super) directory: Arc<Directory>,
     pub(super) store: Arc<dyn Store>,
     pub(super) clock: Clock,
-    pub(super) jobs: SyncSender<Job>,
+    pub(super) jobs: Arc<Queue<Job>>,
     /// Whose turn it is to make a base.
     pub(super) bases: Arc<Turns>,
     pub(super) looks: Arc<Looks>,
@@ -148,7 +149,7 @@ impl Keeper {
         }
         put_base(&*self.store, &board, dropped_bytes)?;
         let (rebase, answer) = rebase(name, &board, dropped_bytes);
-        self.jobs.send(Job::Rebase(rebase)).map_err(|_| ServiceError::Stopping)?;
+        send(&self.jobs, Job::Rebase(rebase))?;
         answer.blocking_recv().map_err(|_| ServiceError::Stopping)??;
         self.looks.after_cut(name);
         tracing::debug!(session = %name, oldest = %board.revision(), "cut the history");

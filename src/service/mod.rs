@@ -23,6 +23,7 @@ mod image_pieces;
 mod images;
 mod inbox;
 mod job;
+mod jobs;
 mod keeper;
 mod labels;
 mod listing;
@@ -67,10 +68,8 @@ mod writer;
 
 use std::sync::Arc;
 
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 use std::sync::atomic::AtomicUsize;
-use std::sync::mpsc::SyncSender;
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 pub use archive::{Cut, Export, Import, Imported};
@@ -96,6 +95,7 @@ pub use waker::{Heard, NOTICES_MAX, Notice};
 pub use watch::{COMMITS_AT_ONCE_MAX, Commits, Watch};
 
 use crate::board::{Answer, Board, Epoch, Extent, Json, SessionName, Summary, Terms, Write};
+use crate::fairness::{Limiter, Queue};
 use crate::store::Store;
 use archive::Archives;
 use directory::Directory;
@@ -126,9 +126,9 @@ pub struct Service {
 struct Inner {
     directory: Arc<Directory>,
     store: Arc<dyn Store>,
-    jobs: RwLock<Option<SyncSender<Job>>>,
+    jobs: Arc<Queue<Job>>,
     clock: Clock,
-    room: Arc<Semaphore>,
+    room: Limiter,
     supervisor: Supervisor,
     damage: Vec<Damage>,
     stopping: CancellationToken,
@@ -192,6 +192,13 @@ pub enum Reply {
 /// Makes of a receipt the answer that is kept with the write's key; `None` is a fault. The receipt does
 /// not have the bytes of the write's own commit yet.
 pub type Keep = Arc<dyn Fn(&Receipt) -> Option<Json> + Send + Sync>;
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // The writer ends, also where nobody stopped the service.
+        self.jobs.close();
+    }
+}
 
 impl Service {
     /// What the store's entity tags contain.
@@ -332,10 +339,10 @@ impl Service {
         let Some(tending) = self.inner.tending.lock().take() else { return };
         let Tending { keeper, collector, writer, waker, evictor, loading, settler, reaper } =
             tending;
-        // Both send to the writer, which ends once all its senders are gone.
+        // Both send to the writer, which ends once nothing more can come.
         keeper.stop();
         collector.stop();
-        drop(self.inner.jobs.write().take());
+        self.inner.jobs.close();
         writer.stop();
         waker.stop();
         loading.stop();
@@ -372,6 +379,8 @@ mod flips_tests;
 mod jump_tests;
 #[cfg(test)]
 mod panic_tests;
+#[cfg(test)]
+mod queue_tests;
 #[cfg(test)]
 mod race_tests;
 #[cfg(test)]

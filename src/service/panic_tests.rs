@@ -1,9 +1,12 @@
 //! Panics of the service's threads: one ends the service, the others go on.
 
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use tempfile::TempDir;
 
+use super::clock::worked;
+use super::clock_tests::*;
 use super::cramped_tests::Cramped;
 use super::service_tests::*;
 use super::*;
@@ -30,6 +33,26 @@ async fn a_panic_of_the_writer_outside_a_decision_fails_the_service() {
     drop(store);
     let service = start(dir.path());
     assert_eq!(board(&service, "s").revision(), crate::board::Revision(1), "what was answered");
+    stop(service).await;
+}
+
+#[tokio::test]
+async fn whoever_waits_in_the_queue_when_the_writer_panics_is_told() {
+    let dir = TempDir::new().unwrap();
+    let store = Arc::new(Cramped::unsettled(dir.path()));
+    let service = started(&store);
+    store.append_panics.store(1, Ordering::SeqCst);
+    // It fills its batch, so that the second one waits in the queue.
+    let fills: Keep = Arc::new(|_| {
+        let begun = worked();
+        while worked() - begun < Duration::from_millis(12) {}
+        Some(json("1"))
+    });
+    let first = service.write(keyed(request("s", "{}"), "key", ""), vec![], Some(fills));
+    let second = service.receipt(request("t", "{}"), vec![]);
+    let (first, second) = tokio::join!(first, second);
+    assert!(matches!(first, Err(ServiceError::Poisoned { outcome_unknown: true })));
+    assert!(matches!(second, Err(ServiceError::Poisoned { .. } | ServiceError::Stopping)));
     stop(service).await;
 }
 

@@ -1,20 +1,18 @@
 //! The way to the writer: a queue that is bounded by number and by bytes.
 
-use std::sync::Arc;
-use std::sync::mpsc::TrySendError;
-
 use tokio::sync::oneshot;
 
 use super::job::{Answered, Job, Order, Pins, WriteJob, WriterError};
 use super::session::Pin;
 use super::{Inner, Reply, Service, ServiceError};
 use crate::board::{Command, Digest, Edit, Item, Json, Transaction};
+use crate::fairness::{Client, Limiter, Queue, Refused, Share};
 use crate::metrics;
 
-/// How many writes may wait for the writer.
+/// How many writes of one client may wait for the writer.
 pub const QUEUE_WRITES_MAX: usize = 8192;
 
-/// How many bytes of items may wait for the writer.
+/// How many bytes of one client's items may wait for the writer.
 pub const QUEUE_BYTES_MAX: usize = 64 << 20;
 
 /// How often a write is queued whose session was made, and left memory again, while it waited.
@@ -26,14 +24,14 @@ impl Service {
         &self,
         mut order: Order,
     ) -> Result<Result<Reply, WriterError>, ServiceError> {
-        let bytes = u32::try_from(weight(&order.write.command)).unwrap_or(u32::MAX);
-        let room = Arc::clone(&self.inner.room).try_acquire_many_owned(bytes);
-        let room = room.map_err(|_| ServiceError::Overloaded)?;
+        let weight = weight(&order.write.command);
+        let room = self.inner.room.now(weight).ok_or(ServiceError::Overloaded)?;
         let mut room = (room, metrics::WRITES_WAITING.count());
         for _ in 0..COLD_TRIES_MAX {
             let pins = self.pins(&order).await?;
             let (reply, answer) = oneshot::channel();
-            self.inner.send(Job::Write(Box::new(WriteJob { order, reply, room, pins })))?;
+            let job = Job::Write(Box::new(WriteJob { order, weight, reply, room, pins }));
+            send(&self.inner.jobs, job)?;
             // The writer ended by a panic with this write in its hands.
             let answer = answer.await;
             let answer = answer.map_err(|_| ServiceError::Poisoned { outcome_unknown: true })?;
@@ -70,18 +68,27 @@ impl Service {
 impl Inner {
     /// Puts a job into the writer's queue.
     pub(super) fn send(&self, job: Job) -> Result<(), ServiceError> {
-        let jobs = self.jobs.read();
-        jobs.as_ref().ok_or(ServiceError::Stopping)?.try_send(job).map_err(|error| match error {
-            TrySendError::Full(_) => ServiceError::Overloaded,
-            TrySendError::Disconnected(_) => ServiceError::Stopping,
-        })
+        send(&self.jobs, job)
     }
 }
 
+/// Puts a job of this task's client into the writer's queue.
+pub(super) fn send(jobs: &Queue<Job>, job: Job) -> Result<(), ServiceError> {
+    jobs.push(Client::current(), job).map_err(|refused| match refused {
+        Refused::Full(_) => ServiceError::Overloaded,
+        Refused::Closed(_) => ServiceError::Stopping,
+    })
+}
+
+/// The room of the queue in bytes.
+pub(super) fn room() -> Limiter {
+    Limiter::new(QUEUE_BYTES_MAX as u64, 0, Share::LeavesRest)
+}
+
 /// What a command takes of the queue's room: the text that it brings, and something for itself.
-fn weight(command: &Command) -> usize {
+fn weight(command: &Command) -> u64 {
     // A single write may always wait alone, however large it is within its own bounds.
-    brings(command).min(QUEUE_BYTES_MAX)
+    brings(command).min(QUEUE_BYTES_MAX) as u64
 }
 
 fn brings(command: &Command) -> usize {

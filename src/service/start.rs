@@ -5,10 +5,8 @@ use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
-use std::sync::mpsc::sync_channel;
 
-use parking_lot::{Mutex, RwLock};
-use tokio::sync::Semaphore;
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::archive::Archives;
@@ -18,6 +16,7 @@ use super::directory::Directory;
 use super::endings::{Endings, is_over};
 use super::found::{Found, Strays, find_all};
 use super::holds::Holds;
+use super::jobs::Jobs;
 use super::keeper::Keeper;
 use super::loads::Loads;
 use super::looks::Looks;
@@ -25,6 +24,7 @@ use super::memory::{Evictor, Memory};
 use super::past::Past;
 use super::past_boards::PastBoards;
 use super::postponed::Postponed;
+use super::queue;
 use super::reaper::{Orphans, Reaper};
 use super::retentions::Retentions;
 use super::session::Session;
@@ -35,10 +35,9 @@ use super::tombstones::Tombstones;
 use super::turns::Turns;
 use super::waker::{Bells, WakeUps, Waker};
 use super::writer::Writer;
-use super::{
-    Clock, Damage, Inner, LoadError, Options, QUEUE_BYTES_MAX, QUEUE_WRITES_MAX, Service, Tending,
-};
+use super::{Clock, Damage, Inner, LoadError, Options, QUEUE_WRITES_MAX, Service, Tending};
 use crate::board::{Extent, Policy, Revision, SessionId, SessionName, Timestamp};
+use crate::fairness::Queue;
 use crate::store::Store;
 
 /// How many forks and purges may wait for those before them.
@@ -101,7 +100,7 @@ impl Service {
         let retentions = Arc::new(known.retentions);
         let tombstones = Arc::new(Tombstones::new(Arc::clone(&retentions.signal)));
         known.deleted.iter().for_each(|(name, at)| tombstones.add(name, *at));
-        let (jobs, queue) = sync_channel(QUEUE_WRITES_MAX);
+        let jobs = Arc::new(Queue::new(QUEUE_WRITES_MAX));
         let bells = Arc::new(Bells::new());
         let recent_bytes = Arc::new(AtomicUsize::new(0));
         let bases = Arc::new(Turns::new(1, BASES_WAITING_MAX));
@@ -112,7 +111,7 @@ impl Service {
         let loads = Loads::new(Arc::clone(&store), Arc::clone(&memory), Arc::clone(&directory));
         let gathers = qa_session.as_ref().map(|qa| qa.name.clone());
         let mut writer = Writer {
-            jobs: queue,
+            jobs: Jobs(Arc::clone(&jobs)),
             directory: Arc::clone(&directory),
             store: Arc::clone(&store),
             policy,
@@ -142,15 +141,14 @@ impl Service {
             directory: Arc::clone(&directory),
             store: Arc::clone(&store),
             clock: clock.clone(),
-            jobs: jobs.clone(),
+            jobs: Arc::clone(&jobs),
             bases: Arc::clone(&bases),
             looks: Arc::clone(&looks),
             endings: Mutex::new(known.endings),
             tombstones,
             memory: Arc::clone(&memory),
         };
-        let (room, stopping) =
-            (Arc::new(Semaphore::new(QUEUE_BYTES_MAX)), CancellationToken::new());
+        let (room, stopping) = (queue::room(), CancellationToken::new());
         let collector = Collector {
             looks: Arc::clone(&looks),
             clock: clock.clone(),
@@ -158,8 +156,8 @@ impl Service {
             directory: Arc::clone(&directory),
             store: Arc::clone(&store),
             loads: loads.clone(),
-            jobs: jobs.clone(),
-            room: Arc::clone(&room),
+            jobs: Arc::clone(&jobs),
+            room: room.clone(),
             stopping: stopping.clone(),
         };
         let evictor = Evictor {
@@ -189,7 +187,7 @@ impl Service {
         let inner = Inner {
             directory,
             store,
-            jobs: RwLock::new(Some(jobs)),
+            jobs,
             clock,
             room,
             supervisor,

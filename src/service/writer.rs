@@ -5,12 +5,11 @@
 //! a refusal may speak of a revision that is only staged. No batch waits for a timer: while one is being
 //! synced, the next one gathers. Between batches it sweeps what has come to its end by time.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap};
 use std::hash::{BuildHasher as _, RandomState};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use super::answers::{Answers, answer};
@@ -19,6 +18,7 @@ use super::deadlines::Deadlines;
 use super::directory::Directory;
 use super::error::ServiceError;
 use super::job::{Job, Order, Rebase, WriteJob, WriterError};
+use super::jobs::Jobs;
 use super::loads::Loads;
 use super::memory::Memory;
 use super::postponed::Postponed;
@@ -35,6 +35,7 @@ use super::waker::{Bells, Notice, WakeUp, WakeUps, memory_of};
 use crate::board::{
     Item, Moment, Nonce, Policy, Rejected, Revision, SessionId, SessionName, Timestamp,
 };
+use crate::fairness::{Client, Left};
 use crate::metrics;
 use crate::store::{Outcome, Run, Store};
 
@@ -57,7 +58,7 @@ const IDLE_AFTER: Duration = Duration::from_millis(20);
 
 /// The writer's own: what the thread works on.
 pub(super) struct Writer {
-    pub(super) jobs: Receiver<Job>,
+    pub(super) jobs: Jobs,
     pub(super) directory: Arc<Directory>,
     pub(super) store: Arc<dyn Store>,
     pub(super) policy: Policy,
@@ -88,7 +89,7 @@ pub(super) struct Writer {
 
 /// What the writer waits for.
 enum Next {
-    Job(Job),
+    Job(Client, Job),
     /// Something may have come to its end.
     Sweep,
     /// Nobody can send any more.
@@ -96,22 +97,19 @@ enum Next {
 }
 
 impl Writer {
-    /// Works until every handle to the queue is gone and the queue is empty.
+    /// Works until the queue is closed and empty.
     pub(super) fn run(mut self) {
-        let mut waiting: VecDeque<Job> = VecDeque::new();
         loop {
             self.sweep(Cold::Ask);
-            let first = match waiting.pop_front() {
-                Some(job) => job,
-                None => match self.next() {
-                    Next::Job(job) => job,
-                    Next::Sweep => continue,
-                    Next::End => return,
-                },
-            };
-            match first {
-                Job::Write(first) => self.batch(*first, &mut waiting),
-                Job::Rebase(rebase) => self.rebase(rebase),
+            match self.next() {
+                Next::Job(client, Job::Write(first)) => self.batch(client, *first),
+                Next::Job(client, Job::Rebase(rebase)) => {
+                    let begun = Instant::now();
+                    self.rebase(rebase);
+                    self.jobs.charge(client, begun.elapsed(), 0);
+                }
+                Next::Sweep => {}
+                Next::End => return,
             }
         }
     }
@@ -119,55 +117,52 @@ impl Writer {
     fn next(&self) -> Next {
         // Between two writes of a burst nobody is idle: what is done in such a moment keeps the next waiting.
         let (begun, left) = (Instant::now(), self.until_due());
-        match self.jobs.recv_timeout(left.unwrap_or(IDLE_AFTER).min(IDLE_AFTER)) {
-            Ok(job) => return Next::Job(job),
-            Err(RecvTimeoutError::Disconnected) => return Next::End,
-            Err(RecvTimeoutError::Timeout) => {}
+        match self.jobs.next(Some(begun + left.unwrap_or(IDLE_AFTER).min(IDLE_AFTER))) {
+            Ok((client, job)) => return Next::Job(client, job),
+            Err(Left::Closed) => return Next::End,
+            Err(Left::Nothing) => {}
         }
         if self.store.idle() {
             return Next::Sweep;
         }
-        let Some(left) = left else {
-            return self.jobs.recv().map_or(Next::End, Next::Job);
-        };
-        match self.jobs.recv_timeout(left.saturating_sub(begun.elapsed()).min(SWEEP_EVERY)) {
-            Ok(job) => Next::Job(job),
-            Err(RecvTimeoutError::Timeout) => Next::Sweep,
-            Err(RecvTimeoutError::Disconnected) => Next::End,
+        let rest = left.map(|left| left.saturating_sub(begun.elapsed()).min(SWEEP_EVERY));
+        match self.jobs.next(rest.map(|rest| Instant::now() + rest)) {
+            Ok((client, job)) => Next::Job(client, job),
+            Err(Left::Nothing) => Next::Sweep,
+            Err(Left::Closed) => Next::End,
         }
     }
 
-    fn batch(&mut self, first: WriteJob, waiting: &mut VecDeque<Job>) {
+    fn batch(&mut self, client: Client, first: WriteJob) {
         let mut staged: HashMap<SessionName, Staging> = HashMap::new();
         let mut answers: HashMap<SessionName, Answers> = HashMap::new();
-        let (mut next, mut count, mut bytes) = (Some(first), 0, 0);
+        let (mut next, mut clients, mut bytes) = (Some((client, first)), Vec::new(), 0);
         let (begun, work_begun) = (Instant::now(), worked());
+        let mut work_done = work_begun;
         self.made = 0;
-        while let Some(job) = next.take() {
+        while let Some((client, job)) = next.take() {
             let name = job.order.write.terms.session.clone();
             // One look at the clock for both, or something could end between the two.
             let reading = self.clock.read();
             let staging = self.staging(&mut staged, &name, reading);
             if staging.is_closed() {
                 // The session was deleted in this batch: what follows meets a new one, in the next.
-                waiting.push_front(Job::Write(Box::new(job)));
+                self.jobs.put_back(client, job);
                 break;
             }
             let verdict = self.decide(&mut staged, &job.order, reading);
-            count += 1;
+            clients.push(client);
             bytes += verdict.bytes();
+            let work_begins = std::mem::replace(&mut work_done, worked());
+            self.jobs.charge(client, work_done.saturating_sub(work_begins), verdict.bytes());
             answers.entry(name).or_default().push((job, verdict));
-            let is_short = worked().saturating_sub(work_begun) < BATCH_WORK_MAX;
-            if count < BATCH_COMMANDS_MAX && bytes < BATCH_BYTES_MAX && is_short {
-                match waiting.pop_front().or_else(|| self.jobs.try_recv().ok()) {
-                    Some(Job::Write(job)) => next = Some(*job),
-                    Some(other @ Job::Rebase(_)) => waiting.push_front(other),
-                    None => {}
-                }
+            let is_short = work_done.saturating_sub(work_begun) < BATCH_WORK_MAX;
+            if clients.len() < BATCH_COMMANDS_MAX && bytes < BATCH_BYTES_MAX && is_short {
+                next = self.jobs.join(&clients);
             }
         }
         self.commit(staged, answers);
-        metrics::BATCH_WRITES.observe(count);
+        metrics::BATCH_WRITES.observe(clients.len());
         metrics::BATCH_TIMES.observe(begun.elapsed());
     }
 
