@@ -7,7 +7,7 @@ use super::holds::Hold;
 use super::images::ImagesIn;
 use super::session::Pin;
 use super::{Keep, Reply};
-use crate::board::{Key, Revision, SessionId, SessionName, Write};
+use crate::board::{Key, Prepared, Revision, SessionId, SessionName, Write};
 use crate::fairness::Place;
 use crate::metrics::Counted;
 
@@ -35,7 +35,8 @@ pub(super) struct WriteJob {
 pub(super) enum Answered {
     /// It was decided.
     Decided(Result<Reply, WriterError>),
-    /// A board that it touches is not in memory. It comes back undecided, to be queued again once that is there.
+    /// A board that it touches is not in memory, or its values were made for another one. It comes back undecided,
+    /// to be queued again once that is there, or they are made again.
     Cold(Box<Order>, Room),
 }
 
@@ -48,6 +49,8 @@ pub(super) type Pins = [Option<Pin>; 3];
 /// A write, with what its caller did for it already.
 pub(super) struct Order {
     pub(super) write: Write,
+    /// Its large values, made for the board that it is to meet.
+    pub(super) prepared: Prepared,
     /// The session under which its images were stored, where it has some.
     pub(super) images_in: Option<ImagesIn>,
     /// Holds them there until it is decided, and what it made of them is to be seen.
@@ -99,6 +102,14 @@ impl From<ServiceError> for WriterError {
 impl Order {
     /// A write for which nothing was done.
     pub(super) fn of(write: Write) -> Self {
-        Self { write, images_in: None, hold: None, keep: None, staged_bytes: 0, keeps_in: None }
+        Self {
+            write,
+            prepared: Prepared::default(),
+            images_in: None,
+            hold: None,
+            keep: None,
+            staged_bytes: 0,
+            keeps_in: None,
+        }
     }
 }

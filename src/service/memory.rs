@@ -3,6 +3,7 @@
 //!
 //! All counts are estimates of resident bytes. What readers hold of a board that left is theirs.
 
+use std::any::Any;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,7 +17,7 @@ use super::session::{Published, Session, Shown, count};
 use super::signal::Signal;
 use super::snapshots::put_snapshot_if_due;
 use super::supervisor::{Supervised, Supervisor};
-use crate::board::Board;
+use crate::board::{Board, Prepared};
 use crate::store::Store;
 
 /// By how much the ticks of use differ, and how often a budget that is not kept is looked at.
@@ -49,8 +50,8 @@ pub(super) struct Memory {
     begun: Instant,
     /// The sessions that were used since they were weighed.
     used: Mutex<Vec<Arc<Session>>>,
-    /// Boards that nothing shows any more, with what they count for until they are freed.
-    leaving: Mutex<Vec<(Arc<Board>, usize)>>,
+    /// Boards and parts of such that nothing shows any more, with what they count for until they are freed.
+    leaving: Mutex<Vec<(Box<dyn Any + Send>, usize)>>,
     /// Wakes the thread that keeps the budget.
     signal: Arc<Signal>,
 }
@@ -158,15 +159,31 @@ impl Memory {
         }
     }
 
-    /// Frees a board that another one was published after. Where that takes long it is left to the thread that keeps
-    /// the budget, or every write would wait for it.
-    pub(super) fn free_former(&self, former: Arc<Board>, board: &Board) {
-        if former.bytes().saturating_sub(board.bytes()) > FREED_AT_ONCE_MAX {
-            let bytes = former.resident_bytes();
-            self.leaving.lock().push((former, bytes));
-            count(&self.held, bytes, 0);
-            self.signal.wake();
+    /// Frees a board that another one was published after, made of it by commits that brought so many bytes. Where
+    /// that takes long it is left to the thread that keeps the budget, or every write would wait for it.
+    pub(super) fn free_former(&self, former: Arc<Board>, board: &Board, brought: u64) {
+        let gone = former.bytes().saturating_add(brought).saturating_sub(board.bytes());
+        if gone > FREED_AT_ONCE_MAX {
+            // The rest is the other one's too.
+            let (gone, text) = (usize::try_from(gone), usize::try_from(former.bytes()));
+            let resident = former.resident_bytes();
+            let each = resident.div_ceil(text.unwrap_or(usize::MAX).max(1));
+            let bytes = gone.unwrap_or(usize::MAX).saturating_mul(each).min(resident);
+            self.leave(Box::new(former), bytes);
         }
+    }
+
+    /// Frees what was made for a write. It may be the last that has a part of a former board, and counts with it.
+    pub(super) fn free_prepared(&self, prepared: &mut Prepared) {
+        if !prepared.is_empty() {
+            self.leave(Box::new(std::mem::take(prepared)), 0);
+        }
+    }
+
+    fn leave(&self, leaving: Box<dyn Any + Send>, bytes: usize) {
+        self.leaving.lock().push((leaving, bytes));
+        count(&self.held, bytes, 0);
+        self.signal.wake();
     }
 
     /// Counts memory that is no session's.
@@ -179,8 +196,8 @@ impl Memory {
 
     /// Frees what was left to this thread.
     fn free_leaving(&self) {
-        for (board, bytes) in std::mem::take(&mut *self.leaving.lock()) {
-            drop(board);
+        for (leaving, bytes) in std::mem::take(&mut *self.leaving.lock()) {
+            drop(leaving);
             count(&self.held, 0, bytes);
         }
     }

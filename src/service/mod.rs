@@ -129,6 +129,10 @@ struct Inner {
     jobs: Arc<Queue<Job>>,
     clock: Clock,
     room: Limiter,
+    /// Bytes of values that are prepared for the writer.
+    preparing: Limiter,
+    /// One at a time prepares its values again.
+    preparing_again: Limiter,
     supervisor: Supervisor,
     damage: Vec<Damage>,
     stopping: CancellationToken,

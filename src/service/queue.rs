@@ -3,10 +3,10 @@
 use tokio::sync::oneshot;
 
 use super::job::{Answered, Job, Order, Pins, WriteJob, WriterError};
-use super::session::Pin;
+use super::session::{Pin, Published};
 use super::{Inner, Reply, Service, ServiceError};
-use crate::board::{Command, Digest, Edit, Item, Json, Transaction};
-use crate::fairness::{Client, Limiter, Queue, Refused, Share};
+use crate::board::{Command, Digest, Edit, Item, Json, Prepared, Transaction};
+use crate::fairness::{Client, Limiter, Place, Queue, Refused, Share, compute};
 use crate::metrics;
 
 /// How many writes of one client may wait for the writer.
@@ -14,6 +14,13 @@ pub const QUEUE_WRITES_MAX: usize = 8192;
 
 /// How many bytes of one client's items may wait for the writer.
 pub const QUEUE_BYTES_MAX: usize = 64 << 20;
+
+/// How many bytes of one client's values are prepared at once. A single write may always be.
+const PREPARING_BYTES_MAX: u64 = 16 << 20;
+
+/// How often the values of a write are prepared. Where others change the same part of the state each time, the writer
+/// makes them itself.
+const PREPARED_TIMES_MAX: usize = 3;
 
 /// How often a write is queued whose session was made, and left memory again, while it waited.
 const COLD_TRIES_MAX: usize = 8;
@@ -27,8 +34,10 @@ impl Service {
         let weight = weight(&order.write.command);
         let room = self.inner.room.now(weight).ok_or(ServiceError::Overloaded)?;
         let mut room = (room, metrics::WRITES_WAITING.count());
-        for _ in 0..COLD_TRIES_MAX {
+        for tries in 0..COLD_TRIES_MAX {
             let pins = self.pins(&order).await?;
+            let prepares = tries < PREPARED_TIMES_MAX && Prepared::bytes(&order.write.command) > 0;
+            let _turn = if prepares { Some(self.prepare(&mut order, tries).await?) } else { None };
             let (reply, answer) = oneshot::channel();
             let job = Job::Write(Box::new(WriteJob { order, weight, reply, room, pins }));
             send(&self.inner.jobs, job)?;
@@ -41,6 +50,36 @@ impl Service {
             };
         }
         Err(ServiceError::Overloaded)
+    }
+
+    /// Makes the large values of a write for the board that is published, in turn with others. The turn is to be held
+    /// until the write is answered: that bounds what is made and not yet shown.
+    async fn prepare(
+        &self,
+        order: &mut Order,
+        tries: usize,
+    ) -> Result<(Place, Option<Place>), ServiceError> {
+        let overloaded = |_| ServiceError::Overloaded;
+        // Of many who write to one place all but one find another value there, again and again.
+        let again = match tries {
+            0 => None,
+            _ => {
+                let turn = self.inner.preparing_again.turn(1).map_err(overloaded)?;
+                Some(turn.await.map_err(overloaded)?)
+            }
+        };
+        let command = order.write.command.clone();
+        let bytes = (Prepared::bytes(&command) as u64).min(PREPARING_BYTES_MAX);
+        let place =
+            self.inner.preparing.turn(bytes).map_err(overloaded)?.await.map_err(overloaded)?;
+        let session = self.inner.directory.get(&order.write.terms.session);
+        let board = match session.filter(|session| !session.is_damaged()) {
+            Some(session) => self.inner.loads.published(&session).await?.board,
+            None => Published::nothing().board,
+        };
+        let make = move || Prepared::of(&board, &command);
+        order.prepared = compute(make).await.map_err(|_| ServiceError::Fault)?;
+        Ok((place, again))
     }
 
     /// Lets the boards that a write touches be in memory, and stay there.
@@ -83,6 +122,16 @@ pub(super) fn send(jobs: &Queue<Job>, job: Job) -> Result<(), ServiceError> {
 /// The room of the queue in bytes.
 pub(super) fn room() -> Limiter {
     Limiter::new(QUEUE_BYTES_MAX as u64, 0, Share::LeavesRest)
+}
+
+/// The bytes of values that are prepared. The room of the queue bounds how many wait.
+pub(super) fn preparing() -> Limiter {
+    Limiter::new(PREPARING_BYTES_MAX, usize::MAX, Share::LeavesRest)
+}
+
+/// The turn of what is prepared again.
+pub(super) fn preparing_again() -> Limiter {
+    Limiter::new(1, usize::MAX, Share::All)
 }
 
 /// What a command takes of the queue's room: the text that it brings, and something for itself.

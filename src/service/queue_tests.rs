@@ -1,4 +1,5 @@
-//! The writer's queue among clients: whose write is next, and how much of the queue one may have.
+//! The writer's queue among clients: whose write is next, how much of the queue one may have, and values that are
+//! prepared for it.
 
 use std::sync::atomic::Ordering;
 
@@ -11,7 +12,7 @@ use super::clock_tests::*;
 use super::cramped_tests::Cramped;
 use super::service_tests::*;
 use super::*;
-use crate::board::{Item, LogName};
+use crate::board::{Edit, Item, LogName, Revision};
 use crate::fairness::Client;
 
 const GREEDY: Client = Client::Token([1; 16]);
@@ -138,5 +139,59 @@ async fn one_client_fills_the_queue_neither_by_number_nor_by_bytes() {
     waiting.push(victim.unwrap_or_else(|error| panic!("{error}")));
     held.release().await;
     assert!(join_all(waiting).await.iter().all(Result::is_ok));
+    stop(service).await;
+}
+
+/// A state with so many members that it is prepared.
+fn document(from: usize) -> String {
+    let members: Vec<_> = (from..from + 3_000).map(|n| format!("\"k{n}\":{from}")).collect();
+    format!("{{{}}}", members.join(","))
+}
+
+fn put_large(session: &str, at: &str, from: usize) -> Write {
+    let edit = Edit::Put { value: json(&document(from)), ttl: None };
+    write_to(session, Command::EditState { path: path(at), edit })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_value_prepared_for_what_changed_meanwhile_is_prepared_again() {
+    let dir = TempDir::new().unwrap();
+    let service = start(dir.path());
+    service.receipt(put_large("s", "x", 0), vec![]).await.unwrap();
+    // The writer is at this one while the other is prepared for the board before it.
+    let held = Held::at(&service, put_large("s", "x", 1)).await;
+    let other = service.clone();
+    let other = tokio::spawn(async move { other.receipt(put_large("s", "x", 2), vec![]).await });
+    while service.inner.preparing.used() == 0 {
+        tokio::task::yield_now().await;
+    }
+    held.release().await;
+    let receipt = other.await.unwrap().unwrap();
+    assert_eq!(receipt.board.revision(), Revision(3));
+    assert_eq!(receipt.board.state().text(), format!("{{\"x\":{}}}", document(2)));
+    let member = receipt.board.state().value(&path("x/k2000")).unwrap();
+    assert_eq!(member.changed(), Revision(3));
+    assert_eq!(service.inner.preparing.used(), 0);
+    stop(service).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_large_values_for_one_place_are_all_set_and_a_restart_has_the_last() {
+    let dir = TempDir::new().unwrap();
+    let service = start(dir.path());
+    let write = |n| {
+        let (service, client) = (service.clone(), Client::Token([n; 16]));
+        let write = put_large("s", "x", n.into());
+        tokio::spawn(client.scope(async move { service.receipt(write, vec![]).await.unwrap() }))
+    };
+    let receipts = join_all((1..=8).map(write)).await;
+    let mut revisions: Vec<_> =
+        receipts.iter().map(|r| r.as_ref().unwrap().board.revision().0).collect();
+    revisions.sort_unstable();
+    assert!(revisions.into_iter().eq(1..=8));
+    let last = board(&service, "s");
+    stop(service).await;
+    let service = start(dir.path());
+    assert_eq!(*board(&service, "s"), *last);
     stop(service).await;
 }

@@ -12,8 +12,8 @@ use super::session::{Published, Session, Weighed};
 use super::verdict::Verdict;
 use crate::board::{
     Board, COMMIT_BYTES_MAX, Change, Command, Commit, Decision, Extent, Frame, Json, Kept, Key,
-    Moment, Nonce, Rejected, Revision, SessionId, Timestamp, apply, decide, decide_unread, expire,
-    stored,
+    Moment, Nonce, Rejected, Revision, SessionId, Timestamp, apply, decide, decide_prepared,
+    decide_unread, expire, stored,
 };
 use crate::store::{End, Run};
 
@@ -203,7 +203,7 @@ impl Staging {
             return Ok(Verdict::Recalled(answer));
         }
         let board = self.board_for(order)?;
-        let decision = decide(&board, &order.write, moment)
+        let decision = decide_prepared(&board, &order.write, &order.prepared, moment)
             .map_err(|rejected| refused(rejected, board.revision()))?;
         self.take(order, decision, due)
     }

@@ -190,6 +190,8 @@ impl Service {
             jobs,
             clock,
             room,
+            preparing: queue::preparing(),
+            preparing_again: queue::preparing_again(),
             supervisor,
             damage: known.damage,
             stopping,

@@ -16,7 +16,7 @@ pub(super) enum Verdict {
     Recalled(Json),
     /// It does not.
     Failed(WriterError),
-    /// It is undecided: a board that it touches is not in memory.
+    /// It is undecided: a board that it touches is not in memory, or its values were made for another one.
     Cold,
 }
 

@@ -140,7 +140,7 @@ impl Writer {
         let (begun, work_begun) = (Instant::now(), worked());
         let mut work_done = work_begun;
         self.made = 0;
-        while let Some((client, job)) = next.take() {
+        while let Some((client, mut job)) = next.take() {
             let name = job.order.write.terms.session.clone();
             // One look at the clock for both, or something could end between the two.
             let reading = self.clock.read();
@@ -151,6 +151,7 @@ impl Writer {
                 break;
             }
             let verdict = self.decide(&mut staged, &job.order, reading);
+            self.memory.free_prepared(&mut job.order.prepared);
             clients.push(client);
             bytes += verdict.bytes();
             let work_begins = std::mem::replace(&mut work_done, worked());
@@ -172,10 +173,12 @@ impl Writer {
         order: &Order,
         reading: Reading,
     ) -> Verdict {
-        if self.is_cold(staged, order, reading) {
+        let name = &order.write.terms.session;
+        if self.is_cold(staged, order, reading)
+            || !order.prepared.fits(self.staging(staged, name, reading).board())
+        {
             return Verdict::Cold;
         }
-        let name = &order.write.terms.session;
         let qa_pairs = self.qa_pairs(staged, name, reading);
         let verdict = self.recalled_elsewhere(staged, order, reading).unwrap_or_else(|| {
             let staging = self.staging(staged, name, reading);
@@ -327,6 +330,7 @@ impl Writer {
             history_bytes: if gone.is_some() { 0 } else { staging.history_bytes() },
         };
         let commits = staging.take_commits();
+        let brought = commits.iter().map(|(_, bytes)| *bytes as u64).sum();
         if let Some(history) = staging.board().life().and_then(|life| life.settings.history) {
             self.retentions.note_commit(name, history);
         }
@@ -335,7 +339,7 @@ impl Writer {
         let session = self.directory.publish(name, published, commits, &self.recent_bytes);
         self.memory.weigh_published(&session, &board);
         self.note_tombstone(name, staging);
-        self.memory.free_former(staging.take_former(), &board);
+        self.memory.free_former(staging.take_former(), &board, brought);
         let session = session.is_watched().then_some(session);
         let notice = notice.flatten();
         if session.is_some() || notice.is_some() || self.bells.are_listed() {
