@@ -64,7 +64,12 @@ impl Contains {
     }
 
     fn is_in(&self, literal: &str) -> bool {
-        caseless::default_case_fold_str(&json::decode(literal)).contains(&self.folded)
+        let text = json::decode(literal);
+        // Of ASCII, folding is lower case, which is made many times faster.
+        if text.is_ascii() {
+            return self.folded.is_ascii() && text.to_ascii_lowercase().contains(&self.folded);
+        }
+        caseless::default_case_fold_str(&text).contains(&self.folded)
     }
 }
 

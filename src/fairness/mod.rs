@@ -13,4 +13,4 @@ pub use blocking::{compute, with_files};
 pub use client::Client;
 pub use limiter::{Busy, Limiter, Place, Share};
 pub use queue::{Left, Queue, Refused};
-pub use slices::{Meter, in_slices};
+pub use slices::{Meter, end_turn, in_slices};

@@ -11,6 +11,8 @@ use std::task::{Context, Poll, ready};
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
+use tokio::task::yield_now;
+
 use super::{Busy, Client, Limiter, Place, Share};
 
 /// So much processor time a request may use at once before it asks.
@@ -28,8 +30,17 @@ pub(super) fn processors() -> u64 {
     available_parallelism().map_or(1, |count| count.get() as u64)
 }
 
-/// A turn that is waited for.
-type Turn = Pin<Box<dyn Future<Output = Result<Place, Busy>> + Send>>;
+/// How far a task is on its way to a turn.
+#[derive(Default)]
+enum Turn {
+    /// It needs none yet.
+    #[default]
+    None,
+    /// It waits for a place.
+    Waits(Pin<Box<dyn Future<Output = Result<Place, Busy>> + Send>>),
+    /// It has one, and lets the others go first.
+    Comes(Option<Place>),
+}
 
 /// Counts what the polls of one task take, and lets long ones wait for their turn.
 pub struct Meter {
@@ -37,14 +48,14 @@ pub struct Meter {
     /// What was used of late.
     used: Duration,
     last: Option<Instant>,
-    turn: Option<Turn>,
+    turn: Turn,
 }
 
 impl Meter {
     /// Nothing was used yet.
     #[must_use]
     pub fn new(client: Client) -> Self {
-        Self { client, used: Duration::ZERO, last: None, turn: None }
+        Self { client, used: Duration::ZERO, last: None, turn: Turn::None }
     }
 
     /// Polls once, if it is this task's turn.
@@ -70,17 +81,27 @@ impl Meter {
 
     fn poll_turn(&mut self, cx: &mut Context<'_>) -> Poll<Option<Place>> {
         let client = self.client;
-        let turn = match &mut self.turn {
-            Some(turn) => turn,
-            None => match client.during(|| SLICES.turn(1)) {
-                Ok(turn) => self.turn.insert(Box::pin(turn)),
-                // Its place went to another client; without one it goes on as before.
-                Err(Busy) => return Poll::Ready(None),
-            },
-        };
-        let place = ready!(turn.as_mut().poll(cx));
-        self.turn = None;
-        Poll::Ready(place.ok())
+        loop {
+            self.turn = match std::mem::take(&mut self.turn) {
+                Turn::None => match client.during(|| SLICES.turn(1)) {
+                    Ok(waiting) => Turn::Waits(Box::pin(waiting)),
+                    // Its place went to another client; without one it goes on as before.
+                    Err(Busy) => return Poll::Ready(None),
+                },
+                Turn::Waits(mut waiting) => match waiting.as_mut().poll(cx) {
+                    Poll::Pending => {
+                        self.turn = Turn::Waits(waiting);
+                        return Poll::Pending;
+                    }
+                    Poll::Ready(place) => {
+                        self.turn = Turn::Comes(place.ok());
+                        // Long work comes after all that waits for a socket, and after all that is short.
+                        return end_turn(cx);
+                    }
+                },
+                Turn::Comes(place) => return Poll::Ready(place),
+            };
+        }
     }
 }
 
@@ -88,6 +109,17 @@ impl std::fmt::Debug for Meter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Meter").field("client", &self.client).finish_non_exhaustive()
     }
+}
+
+/// Ends a poll whose task goes on at once. A task that wakes itself is only put behind the others that can run: those
+/// that wait for a socket or a timer would wait for dozens of its polls more.
+pub fn end_turn<T>(cx: &mut Context<'_>) -> Poll<T> {
+    match pin!(yield_now()).poll(cx) {
+        Poll::Pending => {}
+        // It did not want to wait.
+        Poll::Ready(()) => cx.waker().wake_by_ref(),
+    }
+    Poll::Pending
 }
 
 /// Does the work of a task on behalf of a client, in turns with others'.
@@ -112,10 +144,10 @@ mod tests {
     #[tokio::test]
     async fn short_work_never_waits_and_long_work_does() {
         let client = Client::Token([7; 16]);
-        let mut short = pin!(in_slices(client, tokio::task::yield_now()));
+        let mut short = pin!(in_slices(client, yield_now()));
         let mut long = pin!(in_slices(client, async {
             sleep(3 * UNASKED);
-            tokio::task::yield_now().await;
+            yield_now().await;
             Client::current()
         }));
         assert!(poll!(&mut short).is_pending());

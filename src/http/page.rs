@@ -10,13 +10,14 @@ use super::inline::Inline;
 use super::params::{Params, invalid};
 use super::problem::Problem;
 use super::stream::{PIECE_BYTES, Pieces};
-use super::turns::Turns;
+use super::turns::{TURN_BYTES_MAX, Turns};
 use super::view::{View, images_param, keys_param, push};
 use crate::board::json::Exact;
 use crate::board::{
     Board, Contains, Entry, Filter, ImagesShown, Log, LogName, Order, Revision, Selection, Seq,
     SessionName,
 };
+use crate::fairness::compute;
 use crate::service::{Service, ServiceError};
 
 /// How many entries a page has, unless it is asked for more or fewer.
@@ -109,7 +110,7 @@ impl LogQuery {
             examinable.take(&entry);
             turns.examined(&entry).await;
             let changed = looked.is_none_or(|looked| entry.revision > looked);
-            if changed && self.selection.filter.matches(name, &entry) {
+            if changed && matches(&self.selection.filter, name, &entry).await {
                 return true;
             }
         }
@@ -219,7 +220,7 @@ async fn newest(
         last = Some(entry.seq);
         examinable.take(&entry);
         turns.examined(&entry).await;
-        if filter.matches(name, &entry) {
+        if matches(filter, name, &entry).await {
             found.push(entry);
         }
         is_spent = examinable.is_spent();
@@ -227,6 +228,17 @@ async fn newest(
     found.reverse();
     let is_cut = is_spent && found.len() < count && !walk.is_over();
     (found, last.filter(|_| is_cut))
+}
+
+/// Whether an entry is wanted. A large item is searched where that may take long.
+async fn matches(filter: &Filter, name: &LogName, entry: &Arc<Entry>) -> bool {
+    if filter.contains.is_none() || entry.bytes() <= TURN_BYTES_MAX as u64 {
+        return filter.matches(name, entry);
+    }
+    let (of_filter, log, large) = (filter.clone(), name.clone(), Arc::clone(entry));
+    let matching = compute(move || of_filter.matches(&log, &large)).await;
+    // A panic there would be one here.
+    matching.unwrap_or_else(|_| filter.matches(name, entry))
 }
 
 /// How much may still be examined.
@@ -305,7 +317,7 @@ impl Pieces for LogPieces {
             if self.moves_next {
                 self.next = entry.seq;
             }
-            if self.filter.is_empty() || self.filter.matches(&self.name, &entry) {
+            if self.filter.is_empty() || matches(&self.filter, &self.name, &entry).await {
                 self.inline = self.begin_one(&entry, out).await?;
                 if self.inline.is_some() {
                     return Ok(true);

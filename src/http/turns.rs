@@ -1,8 +1,5 @@
 //! Turns: long work stops now and then, so that a worker is not kept from all others.
 
-use std::pin::pin;
-use std::task::{Context, Poll};
-
 use tokio::task::yield_now;
 
 use crate::board::{Entry, Seq};
@@ -54,15 +51,4 @@ impl Turns {
         self.worked(bytes + PIECE_OVERHEAD_BYTES).await;
         Ok(made)
     }
-}
-
-/// Ends a poll whose task goes on at once. A task that wakes itself is only put behind the others that can run: those
-/// that wait for a socket or a timer would wait for dozens of its polls more.
-pub(super) fn end_turn<T>(cx: &mut Context<'_>) -> Poll<T> {
-    match pin!(yield_now()).poll(cx) {
-        Poll::Pending => {}
-        // It did not want to wait.
-        Poll::Ready(()) => cx.waker().wake_by_ref(),
-    }
-    Poll::Pending
 }

@@ -116,12 +116,13 @@ pub(super) struct Loading {
 impl Loading {
     /// Ends the threads; who waits is told so.
     pub(super) fn stop(self) {
+        // Told first, or their end would be a failure.
+        self.threads.iter().for_each(Supervised::tell);
         let shared = &self.loads.shared;
         shared.waiting.close();
         while let Ok((_, session)) = shared.waiting.try_pop() {
             shared.under_way.lock().answer(&session, &Err(Unloaded::Stopping));
         }
-        self.threads.iter().for_each(Supervised::tell);
         self.threads.into_iter().for_each(Supervised::stop);
     }
 }

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, ready};
 use axum::body::{Body, Bytes};
 use http_body::{Body as _, Frame, SizeHint};
 
-use crate::http::turns::end_turn;
+use crate::fairness::end_turn;
 
 /// How many bytes are worked on at once.
 const FRAME_BYTES_MAX: usize = 64 << 10;
