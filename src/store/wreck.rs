@@ -220,16 +220,18 @@ impl Rows<'_> {
     fn pass_over(&mut self, table: &Table, select: &str, from: u128) -> Option<u128> {
         let key = table.key;
         let reads = |at: u128| self.next(select, key, at).is_ok();
-        let mut step = 1_u128;
-        let (mut bad, mut good) = loop {
-            let Some(at) = from.checked_add(step).filter(|at| *at <= key.last()) else {
+        let (mut bad, mut step) = (from, 1_u128);
+        // The last key is tried too, and ends it: doubled beyond that, the step would stay the same for ever.
+        let mut good = loop {
+            let at = from.saturating_add(step).min(key.last());
+            if reads(at) {
+                break at;
+            }
+            if at == key.last() {
                 self.wreckage.places.push(lost(table, from, None));
                 return None;
-            };
-            if reads(at) {
-                break (from + step / 2, at);
             }
-            step = step.saturating_mul(2);
+            (bad, step) = (at, step.saturating_mul(2));
         };
         while good - bad > 1 {
             let middle = bad + (good - bad) / 2;
