@@ -9,6 +9,7 @@ use clap::Args;
 use super::directory::{Directory, Unanswered};
 use super::salvage::{Draft, Unsalvaged, make};
 use super::{Failure, note};
+use crate::chain::Chain;
 use crate::control::{AskError, Checked, Fault, Line, Request};
 use crate::plain::line;
 use crate::service::{Soundness, check};
@@ -50,7 +51,10 @@ enum Unsound {
     #[error("the answer cannot be read: is the server of another version?")]
     Unreadable(#[source] serde_json::Error),
     /// What is wrong was told line by line.
-    #[error("{} is damaged in {places} places", data.display())]
+    #[error(
+        "{} is damaged in {places} places; 'blackboard salvage --to DIR' makes a store of what is sound",
+        data.display()
+    )]
     Damaged { data: PathBuf, places: usize },
 }
 
@@ -84,7 +88,11 @@ impl Check {
                 counted(&soundness)
             }
             Ok(None) => self.ask(scratch, &mut tell)?,
-            Err(error) if error.is_damage() => self.go_on(scratch, &mut tell)?,
+            Err(error) if error.is_damage() => {
+                // What the copy lacks may not show this any more: an index is made anew there.
+                tell(&Chain(&error).to_string())?;
+                self.go_on(scratch, &mut tell)?
+            }
             Err(error) => return Err(error),
         };
         let verdict = if places == 0 { "sound" } else { "not sound" };

@@ -26,6 +26,8 @@ pub struct Soundness {
     pub images: usize,
     /// The rows that cannot be used.
     pub damage: Vec<Damage>,
+    /// Pages and indexes of the database that do not fit together, as SQLite puts it.
+    pub misfits: Vec<String>,
     /// The images that are missing or damaged.
     pub images_damaged: Vec<(SessionId, Digest, StoreError)>,
     /// How many tokens are damaged; they open nothing.
@@ -36,7 +38,10 @@ impl Soundness {
     /// Whether all of it is sound.
     #[must_use]
     pub fn is_sound(&self) -> bool {
-        self.damage.is_empty() && self.images_damaged.is_empty() && self.tokens_damaged == 0
+        self.damage.is_empty()
+            && self.misfits.is_empty()
+            && self.images_damaged.is_empty()
+            && self.tokens_damaged == 0
     }
 
     /// What is wrong, a sentence each.
@@ -50,7 +55,8 @@ impl Soundness {
         });
         let tokens = (self.tokens_damaged > 0)
             .then(|| format!("tokens that open nothing: {}", self.tokens_damaged));
-        damage.chain(images).chain(tokens)
+        let misfits = self.misfits.iter().map(|found| format!("the database: {found}"));
+        damage.chain(misfits).chain(images).chain(tokens)
     }
 }
 
@@ -95,9 +101,15 @@ pub(super) fn check_unless(store: &dyn Store, is_over: &IsOver) -> Result<Soundn
     checked.find_names(store)?;
     let Checked { sessions, damage, commits, .. } = checked;
     let tokens_damaged = store.tokens()?.iter().filter(|token| token.body.is_none()).count();
-    let (images, images_damaged) = (0, Vec::new());
-    let mut soundness =
-        Soundness { commits, sessions: 0, images, damage, images_damaged, tokens_damaged };
+    let mut soundness = Soundness {
+        commits,
+        sessions: 0,
+        images: 0,
+        damage,
+        misfits: store.misfits(is_over)?,
+        images_damaged: Vec::new(),
+        tokens_damaged,
+    };
     if is_over() {
         return Err(StoreError::Closed);
     }

@@ -155,6 +155,10 @@ impl Store for Cramped {
         self.store.replay_unsettled(visit)
     }
 
+    fn misfits(&self, is_over: &IsOver) -> Result<Vec<String>, StoreError> {
+        self.store.misfits(is_over)
+    }
+
     fn unsettled_bytes(&self) -> u64 {
         if self.settles { self.store.unsettled_bytes() } else { 0 }
     }

@@ -1,14 +1,19 @@
 //! What a database has of each session's history when it is opened, and what of it is nobody's.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use rusqlite::Connection;
+use rusqlite::{Connection, ErrorCode};
 
 use super::bases::{DamagedRow, HistoryRow};
 use super::histories::{Histories, Owner};
 use super::housekeeping::Garbage;
-use super::{JournalId, NameRow, StoreError, naming, parts, reading, segments};
+use super::schema::Source;
+use super::{IsOver, JournalId, NameRow, StoreError, naming, parts, reading, segments};
 use crate::board::{Revision, SessionId};
+
+/// How many steps SQLite takes between two looks at whether a check is over.
+const STEPS_PER_LOOK: i32 = 10_000;
 
 /// All of it.
 pub(super) struct Inventory {
@@ -104,4 +109,23 @@ fn check_tree(connection: &Connection) -> Result<(), StoreError> {
     let found: String =
         connection.query_one("PRAGMA quick_check(journal)", [], |row| row.get(0))?;
     if found == "ok" { Ok(()) } else { Err(StoreError::DamagedTree { found }) }
+}
+
+/// What SQLite finds wrong with all of the database, its indexes and free pages among it.
+pub(super) fn misfits(source: &Source, is_over: &IsOver) -> Result<Vec<String>, StoreError> {
+    let (mut connection, is_over) = (source.connect()?, Arc::clone(is_over));
+    connection.progress_handler(STEPS_PER_LOOK, Some(move || is_over()))?;
+    let mut check = connection.prepare("PRAGMA main.integrity_check")?;
+    let found = check.query_map([], |row| row.get(0)).and_then(Iterator::collect);
+    let mut found: Vec<String> = match found {
+        Ok(found) => found,
+        Err(error) => match error.sqlite_error_code() {
+            Some(ErrorCode::OperationInterrupted) => return Err(StoreError::Closed),
+            // A page that even this cannot go on beyond.
+            Some(ErrorCode::DatabaseCorrupt) => vec![error.to_string()],
+            Some(_) | None => return Err(error.into()),
+        },
+    };
+    found.retain(|line| line != "ok");
+    Ok(found)
 }

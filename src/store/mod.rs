@@ -119,6 +119,12 @@ pub trait Store: BlobStore {
         visit: &mut dyn FnMut(Record<'_>) -> ControlFlow<()>,
     ) -> Result<(), StoreError>;
 
+    /// What SQLite finds wrong with the database, a sentence each: every page and every index is looked at.
+    ///
+    /// # Errors
+    /// [`StoreError::Closed`] once it `is_over`, or why nothing can be looked at.
+    fn misfits(&self, is_over: &IsOver) -> Result<Vec<String>, StoreError>;
+
     /// How many bytes of frames are not settled.
     fn unsettled_bytes(&self) -> u64;
 

@@ -12,6 +12,7 @@ use super::blobs::Blobs;
 use super::condition::Condition;
 use super::disk::{Room, SPARE_BYTES};
 use super::histories::Histories;
+use super::inventory;
 use super::journal::Journal;
 use super::lock::Lock;
 use super::reading::{self, Readers};
@@ -88,6 +89,10 @@ impl Store for SqliteStore {
         visit: &mut dyn FnMut(Record<'_>) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
         reading::replay_unsettled(&self.source, visit)
+    }
+
+    fn misfits(&self, is_over: &IsOver) -> Result<Vec<String>, StoreError> {
+        inventory::misfits(&self.source, is_over)
     }
 
     fn unsettled_bytes(&self) -> u64 {

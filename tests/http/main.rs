@@ -66,6 +66,7 @@ mod ndjson;
 mod openapi;
 mod oversize;
 mod packed;
+mod pages;
 mod paging;
 mod past;
 mod past_reads;
