@@ -74,7 +74,7 @@ impl AsyncRead for ClientStream {
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.tcp).poll_read(cx, buffer);
         if buffer.filled().len() > before {
-            self.idleness.end();
+            self.idleness.read();
         }
         read
     }

@@ -3,6 +3,7 @@
 use tokio::time::timeout;
 
 use super::*;
+use crate::fairness::Client;
 use crate::http::idle::IdleConnections;
 
 const MS: Duration = Duration::from_millis(1);
@@ -10,7 +11,7 @@ const HOUR: Duration = Duration::from_secs(3600);
 
 /// The timer of a connection that was just opened.
 fn timer(head_timeout: Duration) -> HeadTimer {
-    let member = IdleConnections::new().join();
+    let member = IdleConnections::new().join(Client::default());
     HeadTimer::new(head_timeout, Arc::clone(member.idleness()))
 }
 
@@ -31,7 +32,7 @@ async fn a_later_one_has_its_time_from_its_first_byte() {
     let timer = timer(MS);
     let mut wait = second(&timer);
     assert!(timeout(50 * MS, wait.as_mut()).await.is_err());
-    timer.idleness.end();
+    timer.idleness.read();
     wait.await;
 }
 
@@ -39,7 +40,7 @@ async fn a_later_one_has_its_time_from_its_first_byte() {
 async fn what_was_read_of_a_request_is_not_taken_for_the_next_head() {
     let timer = timer(MS);
     drop(timer.sleep(HOUR));
-    timer.idleness.end();
+    timer.idleness.read();
     assert!(timeout(50 * MS, timer.sleep(HOUR)).await.is_err());
 }
 

@@ -1,17 +1,24 @@
-//! Idle connections: the one idle the longest is closed where a newcomer waits for a place.
+//! Connections that keep a place and ask for nothing: where a newcomer waits, one of them is closed.
 //!
-//! Each connection notes its own idleness, without a lock. Only the accept loop looks at all of them, and only while
-//! a newcomer waits.
+//! It is one of the client with the most of them, and of those the one that has kept its place the longest so. Each
+//! connection notes its own state, without a lock. The queues are put right only while a newcomer waits: each look
+//! at one either finds a place, or a request that came since the last look.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::time::sleep;
+
+use super::idle_queues::Queues;
+use crate::fairness::Client;
+
+/// So long a head may be on its way before its connection yields to a client that has as many.
+const HEAD_GRACE: Duration = Duration::from_millis(500);
 
 /// The connections of one listener.
 #[derive(Debug)]
@@ -20,16 +27,28 @@ pub(super) struct IdleConnections {
     is_crowded: AtomicBool,
     /// A connection became idle while a newcomer waits, or one that was to close is busy again.
     again: Notify,
-    all: Mutex<HashMap<u64, Arc<Idleness>>>,
+    pub(super) queues: Mutex<Queues>,
     last: AtomicU64,
+}
+
+/// What a connection keeps its place for, and since when in nanoseconds of the listener's time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Keeps {
+    /// Nothing: no byte came since its last answer.
+    Idle(u64),
+    /// A head that has not all come.
+    Head(u64),
 }
 
 /// The idleness of one connection.
 #[derive(Debug)]
 pub(super) struct Idleness {
-    id: u64,
-    /// Since when it is idle, in nanoseconds of the listener's time; 0 while it is not.
-    since: AtomicU64,
+    pub(super) id: u64,
+    pub(super) client: Client,
+    /// What it keeps its place for, as a word; 0 while it is busy.
+    state: AtomicU64,
+    /// What a queue has it for, as a word; 0 where none has it. Changed only under the lock of the queues.
+    queued: AtomicU64,
     /// It is to close.
     yields: Notify,
     connections: Arc<IdleConnections>,
@@ -39,57 +58,82 @@ pub(super) struct Idleness {
 #[derive(Debug)]
 pub(super) struct Membership(Arc<Idleness>);
 
+impl Keeps {
+    const HEAD: u64 = 1;
+
+    /// Never 0.
+    const fn word(self) -> u64 {
+        match self {
+            Self::Idle(since) => (since + 1) << 1,
+            Self::Head(since) => (since + 1) << 1 | Self::HEAD,
+        }
+    }
+
+    fn of(word: u64) -> Option<Self> {
+        let since = (word >> 1).checked_sub(1)?;
+        Some(if word & Self::HEAD == 0 { Self::Idle(since) } else { Self::Head(since) })
+    }
+}
+
 impl IdleConnections {
     pub(super) fn new() -> Arc<Self> {
         Arc::new(Self {
             begun: Instant::now(),
             is_crowded: AtomicBool::new(false),
             again: Notify::new(),
-            all: Mutex::default(),
+            queues: Mutex::default(),
             last: AtomicU64::new(0),
         })
     }
 
-    /// Adds a connection that was just opened. It is not idle: its first request is on the way.
-    pub(super) fn join(self: &Arc<Self>) -> Membership {
-        let id = self.last.fetch_add(1, Ordering::Relaxed);
-        let (since, yields) = (AtomicU64::new(0), Notify::new());
-        let idleness = Arc::new(Idleness { id, since, yields, connections: Arc::clone(self) });
-        self.all.lock().insert(id, Arc::clone(&idleness));
+    /// Adds a connection that was just opened: its first head is on the way.
+    pub(super) fn join(self: &Arc<Self>, client: Client) -> Membership {
+        let idleness = Arc::new(Idleness {
+            id: self.last.fetch_add(1, Ordering::Relaxed),
+            client,
+            state: AtomicU64::new(Keeps::Head(self.now()).word()),
+            queued: AtomicU64::new(0),
+            yields: Notify::new(),
+            connections: Arc::clone(self),
+        });
+        self.queues.lock().join(&idleness);
         Membership(idleness)
     }
 
-    /// Waits for a place, and lets the connection that is idle the longest give up its own. `None` where there are
-    /// to be no more.
-    pub(super) async fn place(&self, places: &Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
+    /// Waits for a place for this client, and lets a connection that asks for nothing give up its own. `None` where
+    /// there are to be no more.
+    pub(super) async fn place(
+        &self,
+        places: &Arc<Semaphore>,
+        client: Client,
+    ) -> Option<OwnedSemaphorePermit> {
         if let Ok(place) = Arc::clone(places).try_acquire_owned() {
             return Some(place);
         }
         let _crowded = Crowded::begin(&self.is_crowded);
         let mut place = std::pin::pin!(Arc::clone(places).acquire_owned());
         loop {
-            self.close_longest_idle();
+            if let Some(longest) = self.take(client) {
+                longest.yields.notify_one();
+            }
             tokio::select! {
                 biased;
                 place = place.as_mut() => return place.ok(),
                 () = self.again.notified() => {}
+                // Heads that were on their way may be late by now.
+                () = sleep(HEAD_GRACE) => {}
             }
         }
     }
 
-    fn close_longest_idle(&self) {
-        let all = self.all.lock();
-        let since = |one: &Arc<Idleness>| one.since.load(Ordering::SeqCst);
-        let idle = || all.values().map(|one| (since(one), one)).filter(|(since, _)| *since > 0);
-        while let Some((since, longest)) = idle().min_by_key(|(since, _)| *since) {
-            let taken =
-                longest.since.compare_exchange(since, 0, Ordering::SeqCst, Ordering::Relaxed);
-            // Else it has become busy since it was looked at.
-            if taken.is_ok() {
-                longest.yields.notify_one();
-                return;
-            }
-        }
+    /// Takes the connection that yields to this newcomer out of its queue.
+    pub(super) fn take(&self, newcomer: Client) -> Option<Arc<Idleness>> {
+        let late = self.now().checked_sub(nanoseconds(HEAD_GRACE));
+        self.queues.lock().take(newcomer, late)
+    }
+
+    fn now(&self) -> u64 {
+        nanoseconds(self.begun.elapsed())
     }
 
     /// Lets a connection end with this answer while a newcomer waits. Its client is told, so that no request meets
@@ -100,6 +144,11 @@ impl IdleConnections {
         }
         response
     }
+}
+
+/// Half of what a word has room for is 292 years.
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).min(u64::MAX >> 2)
 }
 
 /// The time in which a newcomer waits.
@@ -119,24 +168,58 @@ impl Drop for Crowded<'_> {
 }
 
 impl Idleness {
+    /// What it keeps its place for; `None` while it is busy.
+    pub(super) fn keeps(&self) -> Option<Keeps> {
+        Keeps::of(self.state.load(Ordering::SeqCst))
+    }
+
+    /// What a queue has it for.
+    pub(super) fn queued(&self) -> Option<Keeps> {
+        Keeps::of(self.queued.load(Ordering::SeqCst))
+    }
+
+    /// Whether it has an entry, perhaps an old one, that a choice comes to.
+    pub(super) fn is_queued_as_idle(&self) -> bool {
+        matches!(self.queued(), Some(Keeps::Idle(_)))
+    }
+
+    /// Notes what a queue has it for.
+    pub(super) fn is_queued_for(&self, keeps: Option<Keeps>) {
+        self.queued.store(keeps.map_or(0, Keeps::word), Ordering::SeqCst);
+    }
+
     /// Notes that it waits for the first byte of its next request.
-    pub(super) fn begin(&self) {
-        let since = u64::try_from(self.connections.begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        // In this order: who waits sees either that it is idle or that it told so.
-        self.since.store(since.max(1), Ordering::SeqCst);
+    pub(super) fn begin(self: &Arc<Self>) {
+        let idle = Keeps::Idle(self.connections.now());
+        // In this order: a choice that takes it out of its queue sees that it is idle, or this sees that it was.
+        self.state.store(idle.word(), Ordering::SeqCst);
+        if !self.is_queued_as_idle() {
+            self.connections.queues.lock().put_back(self);
+        }
+        // And a newcomer that begins to wait sees that it is idle, or is told.
         if self.connections.is_crowded.load(Ordering::SeqCst) {
             self.connections.again.notify_one();
         }
     }
 
     /// Notes that something was read of it.
+    pub(super) fn read(&self) {
+        let was = self.state.load(Ordering::Relaxed);
+        if let Some(Keeps::Idle(_)) = Keeps::of(was) {
+            let head = Keeps::Head(self.connections.now()).word();
+            // Only this connection's own task changes it.
+            self.state.store(head, Ordering::SeqCst);
+        }
+    }
+
+    /// Notes that a head is there.
     pub(super) fn end(&self) {
-        self.since.store(0, Ordering::Relaxed);
+        self.state.store(0, Ordering::SeqCst);
     }
 
     /// Whether nothing was read since its last answer.
     pub(super) fn is_idle(&self) -> bool {
-        self.since.load(Ordering::Relaxed) > 0
+        matches!(self.keeps(), Some(Keeps::Idle(_)))
     }
 
     /// Waits until it is to close.
@@ -158,6 +241,6 @@ impl Membership {
 
 impl Drop for Membership {
     fn drop(&mut self) {
-        self.0.connections.all.lock().remove(&self.0.id);
+        self.0.connections.queues.lock().leave(&self.0);
     }
 }

@@ -32,6 +32,7 @@ mod guard;
 mod head_timer;
 mod health;
 mod idle;
+mod idle_queues;
 mod image_address;
 mod inline;
 mod intake;

@@ -1,6 +1,6 @@
 //! The accept loop: connections are counted, timed and, at the end, all joined.
 //!
-//! Where there are as many as may be, a newcomer takes the place of the one that is idle the longest.
+//! Where there are as many as may be, a newcomer takes the place of one that asks for nothing ([`super::idle`]).
 //! `axum::serve` has no cap on connections, no timeout for a silent one, and waits for ever for a
 //! stream that does not end.
 
@@ -47,8 +47,8 @@ const WRITE_STALL_MAX: Duration = Duration::from_secs(10);
 /// What one client, and all of them together, may take of the server.
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectionLimits {
-    /// So many connections at once. Another one waits until an idle one was closed for it, and more wait in the
-    /// system's queue.
+    /// So many connections at once. Another one waits until one that asks for nothing was closed for it, and more
+    /// wait in the system's queue.
     pub connections_max: usize,
     /// A connection that sends no complete head for so long is closed: a new one, and one that dawdles
     /// within a head.
@@ -107,10 +107,13 @@ async fn accept(listener: &TcpListener, connections: &Connections, connections_m
     loop {
         match listener.accept().await {
             // The semaphore is never closed, so that the loop ends only with its future.
-            Ok((stream, peer)) => match connections.idle.place(&places).await {
-                Some(place) => connections.open(stream, Client::at(peer.ip()), place),
-                None => return,
-            },
+            Ok((stream, peer)) => {
+                let client = Client::at(peer.ip());
+                match connections.idle.place(&places, client).await {
+                    Some(place) => connections.open(stream, client, place),
+                    None => return,
+                }
+            }
             Err(error) if is_of_one_connection(&error) => {}
             Err(error) => {
                 tracing::warn!(%error, "cannot accept connections");
@@ -135,7 +138,7 @@ impl Connections {
         let connections = Arc::clone(&self.idle);
         let see_off = move |response| connections.see_off(response);
         let service = TowerToHyperService::new(MapResponse::new(self.router.clone(), see_off));
-        let member = self.idle.join();
+        let member = self.idle.join(client);
         let idleness = Arc::clone(member.idleness());
         let heads = HeadTimer::new(self.limits.head_timeout, Arc::clone(&idleness));
         let stream = ClientStream::new(stream, idleness, self.limits.write_stall_max);
@@ -193,13 +196,16 @@ where
     let ended = tokio::select! {
         biased;
         ended = connection.as_mut() => ended,
-        () = last_request(&mut shutdown, idleness) => {
+        why = last_request(&mut shutdown, idleness) => {
             connection.as_mut().graceful_shutdown();
-            if let Poll::Ready(ended) = poll!(connection.as_mut()) {
-                ended
-            } else {
-                idleness.is_busy_after_all();
-                connection.await
+            match (poll!(connection.as_mut()), why, idleness.keeps()) {
+                (Poll::Ready(ended), _, _) => ended,
+                // Its head would be waited for.
+                (Poll::Pending, LastRequest::Yields, Some(_)) => return,
+                (Poll::Pending, LastRequest::Yields | LastRequest::Shutdown, _) => {
+                    idleness.is_busy_after_all();
+                    connection.await
+                }
             }
         }
     };
@@ -209,12 +215,21 @@ where
     }
 }
 
+/// Why a connection takes no further request.
+#[derive(Clone, Copy)]
+enum LastRequest {
+    /// The server ends.
+    Shutdown,
+    /// A newcomer needs its place.
+    Yields,
+}
+
 /// Comes when a connection is to take no further request.
-async fn last_request(shutdown: &mut End, idleness: &Idleness) {
+async fn last_request(shutdown: &mut End, idleness: &Idleness) -> LastRequest {
     tokio::select! {
         biased;
-        () = shutdown.reached() => {}
-        () = idleness.yields() => {}
+        () = shutdown.reached() => LastRequest::Shutdown,
+        () = idleness.yields() => LastRequest::Yields,
     }
 }
 

@@ -1,14 +1,17 @@
 //! Connections that share the server: one that said all it has to say, and many that read at once.
 
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::net::Shutdown;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use reqwest::Method;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::Barrier;
+use tokio::time::timeout;
 
-use crate::harness::Server;
+use crate::harness::{DEADLINE, Server};
 use crate::raw::{answer, connect, next_answer};
 
 const READERS: usize = 8;
@@ -61,6 +64,73 @@ async fn an_idle_connection_keeps_nobody_out() {
         assert_eq!(answer(idle).head, "", "the idle connection is closed");
         idle = newcomer;
     }
+}
+
+/// A connection from this address, over which this was sent.
+async fn connected_from(server: &Server, address: &str, said: &[u8]) -> TcpStream {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind(format!("{address}:0").parse().unwrap()).unwrap();
+    let mut stream = socket.connect(server.authority().parse().unwrap()).await.unwrap();
+    stream.write_all(said).await.unwrap();
+    stream
+}
+
+async fn is_answered(stream: &mut TcpStream) {
+    let mut bytes = [0; 4096];
+    let read = timeout(DEADLINE, stream.read(&mut bytes)).await.unwrap().unwrap();
+    assert!(bytes[..read].starts_with(b"HTTP/1.1 200 "), "{:?}", &bytes[..read]);
+}
+
+/// How many of them the server has closed.
+fn closed(streams: &[TcpStream]) -> usize {
+    let is_closed = |stream: &&TcpStream| match stream.try_read(&mut [0]) {
+        Ok(read) => read == 0,
+        Err(error) => error.kind() != ErrorKind::WouldBlock,
+    };
+    streams.iter().filter(is_closed).count()
+}
+
+const HEALTHZ: &[u8] = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
+
+#[tokio::test]
+async fn connections_without_a_request_keep_no_other_address_out() {
+    let server = Server::start_with(&["--connections-max", "8"]);
+    for said in [&b""[..], b"GET /healthz HTTP/1.1\r\nX-"] {
+        let mut silent = Vec::new();
+        for _ in 0..8 {
+            silent.push(connected_from(&server, "127.0.0.2", said).await);
+        }
+        for newcomers in 1..=3 {
+            is_answered(&mut connected_from(&server, "127.0.0.3", HEALTHZ).await).await;
+            assert!(closed(&silent) <= newcomers, "all of them had to end for a newcomer");
+        }
+    }
+}
+
+#[tokio::test]
+async fn heads_that_dawdle_keep_nobody_out() {
+    let server = Server::start_with(&["--connections-max", "2"]);
+    let silent = connected_from(&server, "127.0.0.1", b"").await;
+    let dawdling = connected_from(&server, "127.0.0.1", b"GET ").await;
+    is_answered(&mut connected_from(&server, "127.0.0.1", HEALTHZ).await).await;
+    assert_eq!(closed(&[silent, dawdling]), 1);
+}
+
+#[tokio::test]
+async fn of_idle_connections_those_of_the_address_with_the_most_are_closed_first() {
+    let server = Server::start_with(&["--connections-max", "4"]);
+    let mut rare = connected_from(&server, "127.0.0.1", HEALTHZ).await;
+    is_answered(&mut rare).await;
+    let mut many = Vec::new();
+    for _ in 0..3 {
+        let mut stream = connected_from(&server, "127.0.0.2", HEALTHZ).await;
+        is_answered(&mut stream).await;
+        many.push(stream);
+    }
+    is_answered(&mut connected_from(&server, "127.0.0.3", HEALTHZ).await).await;
+    assert_eq!(closed(&many), 1);
+    rare.write_all(HEALTHZ).await.unwrap();
+    is_answered(&mut rare).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
