@@ -50,6 +50,12 @@ impl Params {
         self.raw.iter().any(|(left, _)| left == name)
     }
 
+    /// Whether the parameter is there, not yet taken, and begins so.
+    pub(super) fn begins(&self, name: &str, beginning: &str) -> bool {
+        let begins = |raw: &str| decode(raw).is_some_and(|text| text.starts_with(beginning));
+        self.raw.iter().any(|(left, raw)| left == name && begins(raw))
+    }
+
     /// The parameter as text.
     pub(super) fn text(&mut self, name: &str) -> Result<Option<String>, Problem> {
         let Some(raw) = self.take(name) else { return Ok(None) };

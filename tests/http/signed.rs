@@ -58,6 +58,20 @@ async fn post(board: &Board, image: &[u8]) {
     ask(board.typed(Method::POST, "screenshots", "image/png", image.to_vec())).await.is(201);
 }
 
+#[tokio::test]
+async fn a_signed_address_has_one_spelling() {
+    let server = Server::start();
+    let image = png(2, 3, 200);
+    let board = server.board("s");
+    post(&board, &image).await;
+    let good = Signer::of(&server).query(1, &image, now() + HOUR_S);
+    for zero in ["0", "000", "%30"] {
+        let other = good.replace("expires=", &format!("expires={zero}"));
+        open(&board, 1, &other).await.problem(403, "forbidden");
+    }
+    open(&board, 1, &good).await.is(200);
+}
+
 async fn open(board: &Board, seq: u64, query: &str) -> Answer {
     board.get(&format!("screenshots/{seq}/image?{query}")).await
 }

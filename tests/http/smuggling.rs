@@ -108,6 +108,23 @@ async fn a_chunk_of_uncertain_size_is_refused() {
 }
 
 #[tokio::test]
+async fn the_two_loose_forms_that_are_taken_have_one_end() {
+    let server = Server::start();
+    let chunked = format!("{FIRST}{CHUNKED}2 \t\r\n{{}}\r\n0 \r\n\r\n");
+    let line_feeds = format!("{FIRST}Content-Length: 2\r\n\r\n").replace('\r', "") + "{}";
+    for (n, first) in [chunked, line_feeds].into_iter().enumerate() {
+        let second = SECOND.replacen("\r\n", "\r\nConnection: close\r\n", 1);
+        let both = sent(&server, &format!("{first}{second}"));
+        let statuses = format!("{}{}", both.head, both.body).matches("HTTP/1.1 201").count();
+        assert_eq!(statuses, 2, "{first:?}: {} {}", both.head, both.body);
+        for session in ["s", "smuggled"] {
+            let found = server.get(&format!("/v1/sessions/{session}")).await.is(200).json();
+            assert_eq!(found["counts"]["requests"], n + 1, "{first:?}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_head_that_is_malformed_is_refused() {
     let server = Server::start();
     for headers in [
