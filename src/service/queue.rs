@@ -15,8 +15,9 @@ pub const QUEUE_WRITES_MAX: usize = 8192;
 /// How many bytes of one client's items may wait for the writer.
 pub const QUEUE_BYTES_MAX: usize = 64 << 20;
 
-/// How many bytes of one client's values are prepared at once. A single write may always be.
-const PREPARING_BYTES_MAX: u64 = 16 << 20;
+/// How many bytes of one client's values are prepared at once; a single write always is. What is built of them takes up
+/// to twenty times as much memory.
+const PREPARING_BYTES_MAX: u64 = 8 << 20;
 
 /// How often the values of a write are prepared. Where others change the same part of the state each time, the writer
 /// makes them itself.
