@@ -34,7 +34,13 @@ const FRACTIONS: [u8; 4] = [0, 64, 32, 32];
 /// Up to where both stand.
 const HEADER_BYTES: usize = 24;
 
+/// Where it says how many pages there are.
+const PAGES_AT: u64 = 28;
+
 const PAGE_BYTES: u64 = 4096;
+
+/// How many pages more than it has a database is taken to have had: a count is damaged as any other bytes are.
+const PAGES_LOST_MAX: u64 = 1 << 28;
 
 const EPOCH_BYTES: i64 = 16;
 
@@ -83,9 +89,11 @@ pub fn take_out(from: &Path, to: &Path) -> Result<Wreckage, StoreError> {
     let database = scratch.join(DATABASE);
     copy(&from.join(DATABASE), &database)?;
     let header = mend_header(&database).map_err(StoreError::io(&database))?;
+    let cut_off = fill_up(&database).map_err(StoreError::io(&database))?;
     let log = database.with_extension("db-wal");
     let mut wreckage = Wreckage::default();
     wreckage.places.extend(header);
+    wreckage.places.extend(cut_off);
     if copy(&from.join(DATABASE).with_extension("db-wal"), &log).is_ok() {
         let frames = mend(&log).map_err(StoreError::io(&log))?;
         let told =
@@ -140,6 +148,24 @@ fn mend_header(database: &Path) -> io::Result<Vec<String>> {
         wrong.push("the header of the database is damaged".to_owned());
     }
     Ok(wrong)
+}
+
+/// Makes it as long as its header says, since SQLite reads nothing of one that is shorter; what it lacked. The pages
+/// of zeros are malformed ones, and take no room.
+fn fill_up(database: &Path) -> io::Result<Option<String>> {
+    let file = OpenOptions::new().read(true).write(true).open(database)?;
+    let (bytes, mut pages) = (file.metadata()?.len(), [0; 4]);
+    if bytes < PAGE_BYTES {
+        return Ok(None);
+    }
+    file.read_exact_at(&mut pages, PAGES_AT)?;
+    let (pages, found) = (u64::from(u32::from_be_bytes(pages)), bytes / PAGE_BYTES);
+    let lost = pages.saturating_sub(found);
+    if lost == 0 || lost > PAGES_LOST_MAX {
+        return Ok(None);
+    }
+    file.set_len(pages * PAGE_BYTES)?;
+    Ok(Some(format!("the database is cut off: {found} of its {pages} pages are there")))
 }
 
 struct Rows<'a> {

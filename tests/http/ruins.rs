@@ -13,9 +13,11 @@ use crate::harness::{Server, finished};
 type Ruin = (&'static str, fn(&Path), &'static str);
 
 /// What is done to the database, and what a salvage says then: where nothing can be read, it makes nothing.
-const RUINS: [Ruin; 6] = [
+const RUINS: [Ruin; 8] = [
     ("a changed magic", |file| write(file, 0, b"x"), "salvaged: 3 sessions whole"),
     ("no page size", |file| write(file, 16, &[0; 8]), "salvaged: 3 sessions whole"),
+    ("the last page is cut off", |file| cut(file, 4096), "damaged: the database is cut off"),
+    ("two pages and a half are cut off", |file| cut(file, 10_240), "salvaged: "),
     ("nothing is left", |file| fs::write(file, []).unwrap(), "nothing can be read"),
     ("no row of its own", |file| execute(file, "DELETE FROM meta"), "own row is damaged"),
     ("a short epoch", |file| execute(file, "UPDATE meta SET epoch = x'01'"), "own row is damaged"),
@@ -25,6 +27,11 @@ const RUINS: [Ruin; 6] = [
 fn write(file: &Path, at: u64, bytes: &[u8]) {
     let file = OpenOptions::new().write(true).open(file).unwrap();
     file.write_all_at(bytes, at).unwrap();
+}
+
+fn cut(file: &Path, bytes: u64) {
+    let file = OpenOptions::new().write(true).open(file).unwrap();
+    file.set_len(file.metadata().unwrap().len() - bytes).unwrap();
 }
 
 fn execute(file: &Path, sql: &str) {
