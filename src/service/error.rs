@@ -109,6 +109,7 @@ impl From<StoreError> for ServiceError {
             | StoreError::NewerFormat { .. }
             | StoreError::DatabaseMissing { .. }
             | StoreError::DatabaseEmpty { .. }
+            | StoreError::LogMissing { .. }
             | StoreError::DamagedLog { .. }
             | StoreError::Unfinished { .. }
             | StoreError::Occupied { .. }

@@ -171,7 +171,7 @@ fn appending_with_and_without_shrinking() {
         let path = dir.path().join("blackboard.db");
         let connection = schema::open(&path, None).unwrap();
         connection.execute_batch(&format!("PRAGMA auto_vacuum = {mode}; VACUUM")).unwrap();
-        let mut journal = journal::Journal::open(connection, &path).unwrap();
+        let mut journal = journal::Journal::open(connection, &path, None).unwrap();
         for size in [1, 16, 64] {
             let begun = Instant::now();
             let mut head = 0;

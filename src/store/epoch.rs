@@ -76,6 +76,12 @@ pub(super) fn ran_unsynced(connection: &Connection) -> Result<bool, StoreError> 
     Ok(opened_with.as_deref() == Some(SyncLevel::Normal.mark()))
 }
 
+/// Whether the last run was not stopped.
+pub(super) fn is_running(connection: &Connection) -> Result<bool, StoreError> {
+    let sql = "SELECT opened_with IS NOT NULL FROM meta WHERE id = 1";
+    Ok(connection.query_one(sql, [], |row| row.get(0))?)
+}
+
 /// Notes durably that all is durable and nothing more will be written.
 pub(super) fn end(connection: &Connection) -> Result<(), StoreError> {
     connection.execute_batch("PRAGMA synchronous = FULL")?;

@@ -52,6 +52,20 @@ pub enum StoreError {
         /// What is left.
         left: PathBuf,
     },
+    /// The log of a store that was not stopped is gone or empty, with all that was written.
+    #[error(
+        "{} is missing or empty, though the server was not stopped, and the database has no session while {} has \
+         images: nothing was changed. To go on, put the log back, or go on from a backup; to begin anew, move \
+         away the images",
+        path.display(),
+        left.display()
+    )]
+    LogMissing {
+        /// The log.
+        path: PathBuf,
+        /// Where the images are.
+        left: PathBuf,
+    },
     /// There is a file of that name, and nothing in it.
     #[error("{} is empty: there is no store in it", path.display())]
     DatabaseEmpty {

@@ -122,6 +122,11 @@ impl Histories {
         own.map(stored).collect()
     }
 
+    /// Whether there is any, staged and discarded ones too.
+    pub(super) fn is_any_known(&self) -> bool {
+        !self.of.is_empty()
+    }
+
     pub(super) fn is_known(&self, session: SessionId) -> bool {
         self.of.contains_key(&session)
     }

@@ -158,7 +158,7 @@ fn appends_with_and_without_overwriting() {
         let path = dir.path().join("blackboard.db");
         let connection = schema::open(&path, None).unwrap();
         connection.execute_batch(&format!("PRAGMA secure_delete = {secure}")).unwrap();
-        let mut journal = journal::Journal::open(connection, &path).unwrap();
+        let mut journal = journal::Journal::open(connection, &path, None).unwrap();
         let body = vec![b'x'; 500];
         let begun = Instant::now();
         for batch in 0..2_000 {

@@ -117,7 +117,7 @@ pub(super) fn misfits(source: &Source, is_over: &IsOver) -> Result<Vec<String>, 
     connection.progress_handler(STEPS_PER_LOOK, Some(move || is_over()))?;
     let mut check = connection.prepare("PRAGMA main.integrity_check")?;
     let found = check.query_map([], |row| row.get(0)).and_then(Iterator::collect);
-    let mut found: Vec<String> = match found {
+    let found: Vec<String> = match found {
         Ok(found) => found,
         Err(error) => match error.sqlite_error_code() {
             Some(ErrorCode::OperationInterrupted) => return Err(StoreError::Closed),
@@ -126,6 +126,7 @@ pub(super) fn misfits(source: &Source, is_over: &IsOver) -> Result<Vec<String>, 
             Some(_) | None => return Err(error.into()),
         },
     };
-    found.retain(|line| line != "ok");
-    Ok(found)
+    // Several come in one, under a heading for the database.
+    let lines = found.iter().flat_map(|found| found.lines());
+    Ok(lines.filter(|line| *line != "ok" && !line.starts_with("***")).map(str::to_owned).collect())
 }

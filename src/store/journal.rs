@@ -55,13 +55,19 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    pub(super) fn open(connection: Connection, path: &Path) -> Result<Self, StoreError> {
+    /// Opens the database in which this was found.
+    pub(super) fn open(
+        connection: Connection,
+        path: &Path,
+        found: Option<Inventory>,
+    ) -> Result<Self, StoreError> {
         let mark: i64 =
             connection
                 .query_one("SELECT journal_mark FROM meta WHERE id = 1", [], |row| row.get(0))?;
         let mut database = Database::open(connection, path)?;
         naming::drop_damaged(&mut database)?;
-        let Inventory { histories, garbage, last } = Inventory::read(database.connection())?;
+        let found = found.map_or_else(|| Inventory::read(database.connection()), Ok)?;
+        let Inventory { histories, garbage, last } = found;
         Ok(Self {
             database,
             histories: Arc::new(RwLock::new(histories)),

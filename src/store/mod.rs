@@ -44,6 +44,7 @@ mod signing;
 mod snapshots;
 mod sqlite;
 mod stored;
+mod strays;
 mod summaries;
 mod sync_point;
 mod tokens;

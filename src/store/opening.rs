@@ -3,6 +3,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufReader};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -21,7 +22,10 @@ use super::sqlite::DATABASE;
 use super::sync_point::SyncPoint;
 use super::turns::Turns;
 use super::wal::{self, End};
-use super::{SigningKey, SqliteOptions, SqliteStore, StoreError, SyncLevel, backup, epoch, schema};
+use super::{
+    SigningKey, SqliteOptions, SqliteStore, StoreError, SyncLevel, backup, epoch, schema, strays,
+    summaries, tokens,
+};
 use crate::board::Epoch;
 
 impl SqliteStore {
@@ -62,7 +66,9 @@ impl SqliteStore {
         read_log(&path)?;
         let source = Source::InPlace(path.clone());
         let connection = source.connect()?;
-        let Inventory { histories, .. } = Inventory::read(&connection)?;
+        let inventory = Inventory::read(&connection)?;
+        strays::refuse(&connection, dir, &path, &inventory)?;
+        let Inventory { histories, .. } = inventory;
         let histories = Arc::new(RwLock::new(histories));
         let condition = Arc::new(Condition::new());
         let room = Arc::new(Room::of_nobody(dir));
@@ -104,11 +110,12 @@ impl SqliteStore {
         let lock = Lock::take(dir)?;
         let path = dir.join(DATABASE);
         refuse_remains(dir, &path)?;
+        let log = read_log(&path)?;
+        let found = found_in(dir, &path, log.as_ref())?;
         backup::remove_looked_at(dir)?;
         let room = Arc::new(Room::of_store(dir, options));
         // Not even a start goes without a few pages.
         room.give_up_reserve_for(SPARE_BYTES);
-        let log = read_log(&path)?;
         let connection = schema::open(&path, Blobs::are_in(dir).then(|| dir.join("blobs")))?;
         sync_dir(dir)?;
         let epoch = epoch::begin(&connection, options.sync, serves, log)?;
@@ -117,8 +124,13 @@ impl SqliteStore {
             connection.execute_batch("PRAGMA synchronous = NORMAL")?;
         }
         let condition = Arc::new(Condition::new());
-        let journal = Journal::open(connection, &path)?;
+        let has_lost_log = found.as_ref().is_some_and(|found| found.has_lost_log);
+        let inventory = found.map(|found| found.inventory);
+        let journal = Journal::open(connection, &path, inventory)?;
         let (source, histories) = (Source::Shared(path.clone()), journal.histories());
+        if has_lost_log {
+            strays::keep(dir, &histories.read())?;
+        }
         let sync_point = journal.database.sync_point();
         let opened = Opened {
             epoch,
@@ -174,14 +186,13 @@ impl Opened {
     }
 }
 
-fn log_of(database: &Path) -> PathBuf {
+pub(super) fn log_of(database: &Path) -> PathBuf {
     database.with_extension("db-wal")
 }
 
 /// Refuses what has something of a store but no database. SQLite would delete the log of an empty one, and a new
 /// store knows none of the images.
 fn refuse_remains(dir: &Path, database: &Path) -> Result<(), StoreError> {
-    let has_bytes = |path: &Path| fs::metadata(path).is_ok_and(|file| file.len() > 0);
     if has_bytes(database) {
         return Ok(());
     }
@@ -194,6 +205,36 @@ fn refuse_remains(dir: &Path, database: &Path) -> Result<(), StoreError> {
         return Err(StoreError::Unfinished { path: dir.to_owned() });
     }
     Ok(())
+}
+
+pub(super) fn has_bytes(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|file| file.len() > 0)
+}
+
+/// What a store has that is opened.
+struct Found {
+    inventory: Inventory,
+    /// Whether the store was not stopped, and its log is gone, or the end of that.
+    has_lost_log: bool,
+}
+
+/// All that a start reads, looked at before it changes anything: what is refused stays as it is. Nothing where no table
+/// is made yet.
+fn found_in(dir: &Path, database: &Path, log: Option<&End>) -> Result<Option<Found>, StoreError> {
+    if !has_bytes(database) {
+        return Ok(None);
+    }
+    let connection = match Source::InPlace(database.to_owned()).connect() {
+        Err(StoreError::DatabaseEmpty { .. }) => return Ok(None),
+        connected => connected?,
+    };
+    epoch::stored(&connection)?;
+    let inventory = Inventory::read(&connection)?;
+    strays::refuse(&connection, dir, database, &inventory)?;
+    let has_lost_log = strays::is_log_lost(&connection, database, log)?;
+    summaries::visit(&connection, &mut |_| ControlFlow::Continue(()))?;
+    tokens::all(&connection)?;
+    Ok(Some(Found { inventory, has_lost_log }))
 }
 
 /// How the write-ahead log ends that is beside the database, if there is one. SQLite would write over what it does

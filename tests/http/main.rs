@@ -104,6 +104,7 @@ mod state_patch;
 mod state_paths;
 mod state_tags;
 mod state_views;
+mod strays;
 mod thumbnails;
 mod tokens;
 mod transaction_conditions;

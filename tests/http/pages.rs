@@ -1,11 +1,13 @@
-//! A changed bit where a page of the database begins, page by page: each look ends, none calls the store sound, and
-//! none changes anything.
+//! A changed bit where a page of the database begins, page by page: each command ends, none calls the store sound that
+//! a server refuses, and what refuses it or only looks at it changes nothing.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 use crate::answer::ask;
-use crate::harness::{Server, finished};
+use crate::harness::{Server, blackboard, finished};
 use crate::images::noise;
 
 const PAGE: usize = 4096;
@@ -33,7 +35,7 @@ async fn stopped() -> Server {
 }
 
 /// All files below a directory, with their bytes.
-fn contents(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+pub(crate) fn contents(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let mut found = Vec::new();
     for entry in fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();
@@ -58,6 +60,21 @@ fn copied(from: &Path, to: &Path) {
 fn run(command: &[&str], data: &Path) -> (bool, String) {
     let out = finished(&[command, &["--data", data.to_str().unwrap()]].concat());
     (out.status.success(), String::from_utf8([out.stdout, out.stderr].concat()).unwrap())
+}
+
+/// Whether a server starts, which is killed then.
+fn starts(data: &Path) -> bool {
+    let mut child = blackboard(&["serve", "--listen", "127.0.0.1:0", "--log", "info", "--data"])
+        .arg(data)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let is_up = lines.map_while(Result::ok).any(|line| line.contains("listening"));
+    child.kill().ok();
+    child.wait().unwrap();
+    is_up
 }
 
 /// Changes the bit, and tells what is wrong with what is said of it.
@@ -85,6 +102,9 @@ fn meet(whole: &Path, at: usize) -> Vec<String> {
         check(is_sound, &format!("what was salvaged: {told}"));
     }
     check(contents(&data) == before, "a look has changed something");
+    if !starts(&data) {
+        check(contents(&data) == before, "a refused start has changed something");
+    }
     wrong
 }
 
