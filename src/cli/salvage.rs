@@ -1,5 +1,7 @@
 //! `blackboard salvage`
 
+use std::collections::BTreeSet;
+use std::error::Error;
 use std::fs::{self, DirBuilder};
 use std::io::{self, Write};
 use std::os::unix::fs::DirBuilderExt as _;
@@ -12,10 +14,9 @@ use uuid::Uuid;
 
 use super::Failure;
 use super::directory::{Unanswered, owners_policy};
-use crate::board::Digest;
 use crate::plain::line;
 use crate::service::{
-    Clock, Damage, LoadError, Lost, Options, Service, ServiceError, Soundness, check,
+    Clock, Damage, DamagedImage, LoadError, Lost, Options, Service, ServiceError, Soundness, check,
 };
 use crate::store::{SqliteStore, StoreError, Wreckage, take_out};
 
@@ -44,7 +45,7 @@ pub(super) enum Unsalvaged {
     #[error("cannot make {}", path.display())]
     Make { path: PathBuf, source: io::Error },
     #[error("nothing can be read of {}: go on from a backup", data.display())]
-    Unreadable { data: PathBuf, source: StoreError },
+    Unreadable { data: PathBuf, source: Box<dyn Error + Send + Sync> },
     #[error("cannot read what was taken out")]
     Store(#[from] StoreError),
     #[error("cannot load what was taken out")]
@@ -91,7 +92,12 @@ impl Salvage {
 
 /// Takes out what is sound of a damaged store.
 pub(super) fn make(data: &Path, to: &Path) -> Result<Made, Unsalvaged> {
-    let unreadable = |source| Unsalvaged::Unreadable { data: data.to_owned(), source };
+    let unreadable = |error| {
+        // That of a damaged file says to do what was just tried.
+        let source =
+            if let StoreError::DamagedFile(found) = error { found.into() } else { error.into() };
+        Unsalvaged::Unreadable { data: data.to_owned(), source }
+    };
     let wreckage = take_out(data, to).map_err(unreadable)?;
     let store = Arc::new(SqliteStore::open_unserved(to)?);
     let soundness = check(&*store)?;
@@ -112,11 +118,33 @@ impl Made {
         let Self { lost, nameless, sessions, .. } = self;
         let lines = self.lines();
         lines.iter().try_for_each(|told| writeln!(out, "damaged: {}", line(told)))?;
-        let cut = lost.iter().filter(|lost| lost.kept.is_some()).count();
-        let whole = sessions.saturating_sub(cut);
-        let gone = lost.len() - cut + nameless.len();
+        let cut: BTreeSet<String> = lost
+            .iter()
+            .filter(|lost| lost.kept.is_some())
+            .map(|lost| lost.name.to_string())
+            .chain(self.images_lost().map(DamagedImage::whose))
+            .collect();
+        let (whole, cut) = (sessions.saturating_sub(cut.len()), cut.len());
+        let gone = lost.iter().filter(|lost| lost.kept.is_none()).count() + nameless.len();
+        if self.images_lost().next().is_some() || lost.iter().any(|lost| !lost.images.is_empty()) {
+            writeln!(
+                out,
+                "note: entries name images that are lost; 'blackboard check' of what was made tells of those images \
+                 as long as their sessions keep the entries"
+            )?;
+        }
         writeln!(out, "salvaged: {whole} sessions whole, {cut} in part, {gone} not at all")?;
         Ok(lines.len())
+    }
+
+    /// The images of sessions whose history is whole.
+    fn images_lost(&self) -> impl Iterator<Item = &DamagedImage> {
+        let tells = |lost: &Lost, image: &DamagedImage| {
+            image.name.as_ref().is_none_or(|name| *name == lost.name)
+                && lost.images.contains(&image.digest)
+        };
+        let images = self.soundness.images_damaged.iter();
+        images.filter(move |image| !self.lost.iter().any(|lost| tells(lost, image)))
     }
 
     /// The losses, a line each.
@@ -125,11 +153,10 @@ impl Made {
         let mut lines: Vec<String> = lost.iter().flat_map(told).collect();
         lines.extend(nameless.iter().map(|damage| format!("a session without a name: {damage}")));
         lines.extend(wreckage.places.iter().cloned());
-        let is_told = |digest: &Digest| lost.iter().any(|lost| lost.images.contains(digest));
-        let images = soundness.images_damaged.iter().filter(|(_, digest, _)| !is_told(digest));
-        lines.extend(images.map(|(session, digest, _)| {
-            format!("image {digest} of session {session} is missing or damaged")
-        }));
+        lines.extend(
+            self.images_lost()
+                .map(|image| format!("session {}: image {} is lost", image.whose(), image.digest)),
+        );
         let tokens = soundness.tokens_damaged;
         lines.extend((tokens > 0).then(|| format!("tokens that open nothing: {tokens}")));
         lines

@@ -29,9 +29,30 @@ pub struct Soundness {
     /// Pages and indexes of the database that do not fit together, as SQLite puts it.
     pub misfits: Vec<String>,
     /// The images that are missing or damaged.
-    pub images_damaged: Vec<(SessionId, Digest, StoreError)>,
+    pub images_damaged: Vec<DamagedImage>,
     /// How many tokens are damaged; they open nothing.
     pub tokens_damaged: usize,
+}
+
+/// An image that is missing or damaged.
+#[derive(Debug)]
+pub struct DamagedImage {
+    /// Whose it is.
+    pub session: SessionId,
+    /// The session's name, where its history tells it.
+    pub name: Option<SessionName>,
+    /// What it should hash to.
+    pub digest: Digest,
+    /// What is wrong with it.
+    pub error: StoreError,
+}
+
+impl DamagedImage {
+    /// Whose it is, by name where that is known.
+    #[must_use]
+    pub fn whose(&self) -> String {
+        self.name.as_ref().map_or_else(|| self.session.to_string(), SessionName::to_string)
+    }
 }
 
 impl Soundness {
@@ -50,8 +71,8 @@ impl Soundness {
             Some(name) => format!("{damage} ({name})"),
             None => damage.to_string(),
         });
-        let images = self.images_damaged.iter().map(|(session, digest, error)| {
-            format!("image {digest} of session {session}: {error}")
+        let images = self.images_damaged.iter().map(|image| {
+            format!("image {} of session {}: {}", image.digest, image.whose(), image.error)
         });
         let tokens = (self.tokens_damaged > 0)
             .then(|| format!("tokens that open nothing: {}", self.tokens_damaged));
@@ -122,7 +143,9 @@ pub(super) fn check_unless(store: &dyn Store, is_over: &IsOver) -> Result<Soundn
                 return Err(StoreError::Closed);
             }
             if let Err(error) = store.blob(session, *digest) {
-                soundness.images_damaged.push((session, *digest, error));
+                let name = loading.name.clone();
+                let image = DamagedImage { session, name, digest: *digest, error };
+                soundness.images_damaged.push(image);
             }
         }
     }

@@ -73,7 +73,7 @@ use std::sync::atomic::AtomicUsize;
 use tokio_util::sync::CancellationToken;
 
 pub use archive::{Cut, Export, Import, Imported};
-pub use check::{Soundness, check};
+pub use check::{DamagedImage, Soundness, check};
 pub use clock::{Clock, Reading};
 pub use error::ServiceError;
 pub use figures::Figures;

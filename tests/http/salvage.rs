@@ -155,6 +155,29 @@ async fn what_is_sound_of_a_session_is_kept_though_an_image_of_it_is_lost_too() 
 }
 
 #[tokio::test]
+async fn a_session_whose_image_is_lost_is_told_of_by_name_and_counted_in_part() {
+    let mut server = Server::start();
+    three_sessions(&server).await;
+    let home = fs::read_dir(server.data().join("blobs")).unwrap().next().unwrap().unwrap().path();
+    let image = fs::read_dir(home).unwrap().next().unwrap().unwrap().path();
+    assert!(server.stop().success());
+    fs::write(&image, "Z").unwrap();
+    let (code, said, to) = salvaged(&server.data());
+    assert_eq!(code, Some(1), "{said}");
+    let digest = image.file_name().unwrap().to_str().unwrap();
+    let named = ["fine", "hurt", "well"].map(|name| format!("session {name}: image {digest}"));
+    assert!(
+        named.iter().any(|named| said.contains(&format!("damaged: {named} is lost"))),
+        "{said}"
+    );
+    assert!(said.contains("salvaged: 2 sessions whole, 1 in part, 0 not at all"), "{said}");
+    assert!(said.contains("note: ") && said.contains("'blackboard check'"), "{said}");
+    let checked = finished(&["check", "--data", to.to_str().unwrap()]);
+    let told = String::from_utf8(checked.stdout).unwrap();
+    assert!(told.starts_with(&format!("damaged: image {digest} of session ")), "{told}");
+}
+
+#[tokio::test]
 async fn a_page_that_sqlite_calls_malformed_costs_only_the_sessions_on_it() {
     let mut server = Server::start();
     three_sessions(&server).await;
