@@ -211,6 +211,7 @@ impl Inner {
     }
 
     fn give(self: &Arc<Self>, state: &mut State, client: Client, units: u64) -> Place {
+        debug_assert!(units > 0, "a place of nothing is never given back");
         let units = units.min(self.units);
         state.used += units;
         let served = state.tick();

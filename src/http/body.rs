@@ -92,13 +92,22 @@ pub(super) async fn read(
     let mut body = unless_too_large(headers, body, max).await?;
     let until = Instant::now() + BODY_TIME_MAX;
     let (mut bytes, mut held) = (Vec::new(), None);
+    // One for which there will be no room is refused before it comes, and one for which there is grows only once.
+    let mut reserved =
+        announced(headers).map_or(0, |length| usize::try_from(length).unwrap_or(max));
+    hold(room, reserved, &mut held)?;
+    bytes.reserve_exact(reserved);
     while let Some(frame) = next_frame(&mut body, until).await? {
         let Ok(data) = frame.into_data() else { continue };
         if bytes.len() + data.len() > max {
             linger(body).await;
             return Err(too_large(max));
         }
-        hold(room, data.len(), &mut held)?;
+        let needed = bytes.len() + data.len();
+        if needed > reserved {
+            hold(room, needed - reserved, &mut held)?;
+            reserved = needed;
+        }
         grow(&mut bytes, data.len(), max);
         bytes.extend_from_slice(&data);
     }
@@ -116,11 +125,14 @@ fn grow(bytes: &mut Vec<u8>, more: usize, max: usize) {
     }
 }
 
+/// How long the body will be, where that is told.
+fn announced(headers: &HeaderMap) -> Option<u64> {
+    headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
 /// Refuses a body whose announced length is too large, unread.
 async fn unless_too_large(headers: &HeaderMap, body: Body, max: usize) -> Result<Body, Problem> {
-    let announced = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
-    let announced = announced.and_then(|text| text.parse().ok());
-    if announced.is_none_or(|length: u64| length <= max as u64) {
+    if announced(headers).is_none_or(|length| length <= max as u64) {
         return Ok(body);
     }
     if !headers.contains_key(header::EXPECT) {
@@ -208,6 +220,9 @@ pub(super) async fn linger(mut body: Body) {
 }
 
 fn hold(room: &BodyRoom, bytes: usize, held: &mut Option<Place>) -> Result<(), Problem> {
+    if bytes == 0 {
+        return Ok(());
+    }
     let more = room.0.now(bytes as u64).ok_or_else(|| {
         Problem::new(Code::Overloaded, "too much is being sent to this server at once")
     })?;
