@@ -30,16 +30,16 @@ pub(super) fn processors() -> u64 {
     available_parallelism().map_or(1, |count| count.get() as u64)
 }
 
-/// How far a task is on its way to a turn.
+/// How far a task is on its way to a turn. It has a place only while it is polled.
 #[derive(Default)]
 enum Turn {
-    /// It needs none yet.
+    /// It asks for none yet.
     #[default]
     None,
+    /// It let the others go first.
+    Yielded,
     /// It waits for a place.
     Waits(Pin<Box<dyn Future<Output = Result<Place, Busy>> + Send>>),
-    /// It has one, and lets the others go first.
-    Comes(Option<Place>),
 }
 
 /// Counts what the polls of one task take, and lets long ones wait for their turn.
@@ -70,7 +70,13 @@ impl Meter {
             self.used = self.used.saturating_sub(earned);
         }
         self.last = Some(begun);
-        let place = if self.used > UNASKED { ready!(self.poll_turn(cx)) } else { None };
+        let place = if self.used > UNASKED {
+            ready!(self.poll_turn(cx))
+        } else {
+            // While it waited it earned what it needs. Kept, its place would be nobody's until it asks again.
+            self.turn = Turn::None;
+            None
+        };
         let polled = self.client.during(|| poll(cx));
         drop(place);
         let end = Instant::now();
@@ -81,27 +87,30 @@ impl Meter {
 
     fn poll_turn(&mut self, cx: &mut Context<'_>) -> Poll<Option<Place>> {
         let client = self.client;
-        loop {
-            self.turn = match std::mem::take(&mut self.turn) {
-                Turn::None => match client.during(|| SLICES.turn(1)) {
-                    Ok(waiting) => Turn::Waits(Box::pin(waiting)),
-                    // Its place went to another client; without one it goes on as before.
-                    Err(Busy) => return Poll::Ready(None),
-                },
-                Turn::Waits(mut waiting) => match waiting.as_mut().poll(cx) {
-                    Poll::Pending => {
-                        self.turn = Turn::Waits(waiting);
-                        return Poll::Pending;
-                    }
-                    Poll::Ready(place) => {
-                        self.turn = Turn::Comes(place.ok());
-                        // Long work comes after all that waits for a socket, and after all that is short.
-                        return end_turn(cx);
-                    }
-                },
-                Turn::Comes(place) => return Poll::Ready(place),
-            };
-        }
+        let turn = match &mut self.turn {
+            Turn::None => {
+                self.turn = Turn::Yielded;
+                // Long work comes after all that waits for a socket, and after all that is short.
+                return end_turn(cx);
+            }
+            Turn::Yielded => match client.during(|| SLICES.turn(1)) {
+                Ok(turn) => turn,
+                // Its place went to another client; without one it goes on as before.
+                Err(Busy) => {
+                    self.turn = Turn::None;
+                    return Poll::Ready(None);
+                }
+            },
+            Turn::Waits(turn) => {
+                let place = ready!(turn.as_mut().poll(cx));
+                self.turn = Turn::None;
+                return Poll::Ready(place.ok());
+            }
+        };
+        let mut turn = Box::pin(turn);
+        let place = turn.as_mut().poll(cx);
+        self.turn = if place.is_pending() { Turn::Waits(turn) } else { Turn::None };
+        place.map(Result::ok)
     }
 }
 
@@ -157,5 +166,23 @@ mod tests {
         assert!(poll!(&mut long).is_pending());
         drop(taken);
         assert_eq!(long.await, client);
+    }
+
+    async fn polled(meter: &mut Meter, used: Duration) -> Poll<()> {
+        meter.used = used;
+        std::future::poll_fn(|cx| Poll::Ready(meter.poll(cx, |_| Poll::Ready(())))).await
+    }
+
+    #[tokio::test]
+    async fn a_place_that_is_needed_no_more_is_given_back() {
+        let mut meter = Meter::new(Client::Token([8; 16]));
+        let taken = all_taken().await;
+        let long = Duration::from_secs(1);
+        // It lets the others go first, then waits, and is given a place.
+        assert!(polled(&mut meter, long).await.is_pending());
+        assert!(polled(&mut meter, long).await.is_pending());
+        drop(taken);
+        assert!(polled(&mut meter, Duration::ZERO).await.is_ready());
+        drop(all_taken().await);
     }
 }
