@@ -177,8 +177,11 @@ impl Log {
             for chunk in chunks {
                 let part = Part { begin, chunk: Arc::new(chunk) };
                 begin = part.end();
-                self.parts.insert(index, part);
-                index += 1;
+                // Entries that went from the front may be all that a piece has.
+                if begin > self.begin {
+                    self.parts.insert(index, part);
+                    index += 1;
+                }
             }
             return;
         }
