@@ -20,7 +20,7 @@ fn put(at: &str, value: &str) -> Command {
     edit(at, Edit::Put { value: json(value), ttl: None })
 }
 
-/// What deciding takes with the values made for the board `then`, and what it comes to.
+/// The allocations of deciding with values made for the board `then`, and the decision.
 fn prepared(board: &Board, then: &Board, command: &Command) -> (AllocationInfo, Decision) {
     let (prepared, write) = (Prepared::of(then, command), write(command.clone()));
     assert!(!prepared.is_empty());

@@ -13,7 +13,7 @@ use super::Client;
 /// How many times as much as stays free one client may have, as of a limiter.
 const TIMES_FREE: usize = 4;
 
-/// What clients took is forgotten once it is behind all others' anyway; it is looked for each time so many are known.
+/// From so many clients on, those are forgotten that wait for nothing and are behind all others anyway.
 const KNOWN_MAX: usize = 1024;
 
 /// Why an entry was not taken. It comes back.

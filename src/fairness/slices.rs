@@ -45,7 +45,7 @@ enum Turn {
 /// Counts what the polls of one task take, and lets long ones wait for their turn.
 pub struct Meter {
     client: Client,
-    /// What was used of late.
+    /// Processor time used of late.
     used: Duration,
     last: Option<Instant>,
     turn: Turn,

@@ -107,7 +107,7 @@ impl State {
         self.expiries.end_within(path, |_| true);
     }
 
-    /// What setting a value makes of what is there, if it may stand at this path.
+    /// Makes a value for this path, if it may stand there.
     pub(super) fn made(&self, path: &StatePath, value: &str, changed: Changed) -> Option<Made> {
         let (tree, present) = self.admitted(path, value)?;
         Some(Made::read(&tree, present, changed))

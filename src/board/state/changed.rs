@@ -26,7 +26,7 @@ impl Changed {
     }
 
     pub(super) fn revision(&self) -> Revision {
-        // Whoever reads it got the value by a lock that was taken after the revision was told.
+        // A reader got the value by a lock that was taken after the revision was told.
         Revision(self.0.load(Ordering::Relaxed))
     }
 

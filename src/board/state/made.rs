@@ -14,9 +14,9 @@ use crate::board::{Revision, Timestamp};
 
 #[derive(Clone, Debug)]
 pub(in crate::board) struct Made {
-    /// What stood there when it was made.
+    /// The value there when it was made.
     pub(super) present: Option<Node>,
-    /// What stands there afterwards; what did not change is the same.
+    /// The value there afterwards, which shares all that did not change.
     pub(super) node: Node,
     /// The revision of all that is new in it.
     pub(super) changed: Changed,
@@ -29,7 +29,7 @@ impl Made {
         Self { present, node, changed }
     }
 
-    /// What a merge patch makes of what is there. The deadlines of what goes away end.
+    /// Applies a merge patch to the value that is there. The deadlines of what goes away end.
     pub(super) fn merged(
         path: &StatePath,
         patch: &Tree<'_>,

@@ -3,15 +3,15 @@
 
 use std::error::Error;
 use std::iter::successors;
-use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::Poll;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use http_body::{Body as _, Frame, SizeHint};
+use http_body::Body as _;
 use http_body_util::LengthLimitError;
 
 use super::decompress::Inflated;
+use super::wrapped::wrapped;
 use crate::http::patience::Patience;
 
 /// The body was waited for too long.
@@ -24,45 +24,23 @@ pub(super) fn watched(body: Body, silence_max: Duration) -> Body {
     if body.is_end_stream() {
         return body;
     }
-    Body::new(Watched { body, patience: Patience::new(silence_max), is_asked: false })
-}
-
-struct Watched {
-    body: Body,
-    patience: Patience,
-    /// Whether it was asked for before. A small body lies in the connection's buffer already and is only to
-    /// be asked for: the connection has it before the next look, and no timer need be set.
-    is_asked: bool,
-}
-
-impl http_body::Body for Watched {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        let asked = std::mem::replace(&mut self.is_asked, true);
-        if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(cx) {
+    let mut patience = Patience::new(silence_max);
+    // A small body lies in the connection's buffer already and is only to be asked for: the connection has it before
+    // the next look, and no timer need be set.
+    let mut is_asked = false;
+    wrapped(body, move |body, cx| {
+        let asked = std::mem::replace(&mut is_asked, true);
+        if let Poll::Ready(frame) = body.poll_frame(cx) {
             let data = frame.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref());
-            self.patience.moved(data.map_or(0, Bytes::len));
+            patience.moved(data.map_or(0, Bytes::len));
             return Poll::Ready(frame);
         }
         if !asked {
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
-        self.patience.poll_end(cx).map(|()| Some(Err(axum::Error::new(Late))))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
+        patience.poll_end(cx).map(|()| Some(Err(axum::Error::new(Late))))
+    })
 }
 
 /// Whether a body's gzip or zstd stream is damaged or cut short: the client's fault,

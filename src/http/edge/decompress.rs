@@ -5,21 +5,21 @@
 //! A body that becomes many times its size is refused as soon as it does.
 
 use std::io;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::{Context, Poll, ready};
+use std::task::{Poll, ready};
 
 use async_compression::tokio::bufread::{GzipDecoder, ZstdDecoder};
-use axum::body::{Body, Bytes};
+use axum::body::Body;
 use axum::extract::Request;
 use axum::http::header;
 use futures_util::TryStreamExt as _;
-use http_body::Frame;
+use http_body::Body as _;
 use tokio_util::io::{ReaderStream, StreamReader};
 
 use super::encoding::Coding;
 use super::paced::paced;
+use super::wrapped::wrapped;
 
 /// How many times the size of what came a body may become, beyond what is free.
 pub(in crate::http) const RATIO_MAX: u64 = 200;
@@ -56,33 +56,21 @@ pub(super) fn decompress(mut request: Request, coding: Coding) -> Request {
             }
         };
         // A few KiB may become many MiB, and all of them are there at once.
-        paced(Body::new(Bounded { body, came, made: 0 }))
+        paced(bounded(body, came))
     })
 }
 
-/// A decompressed body up to the bound on its ratio.
-struct Bounded {
-    body: Body,
-    /// How many bytes of the compressed body were read.
-    came: Arc<AtomicU64>,
-    made: u64,
-}
-
-impl http_body::Body for Bounded {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
+/// A decompressed body up to the bound on its ratio. `came` counts the bytes of the compressed one that were read.
+fn bounded(body: Body, came: Arc<AtomicU64>) -> Body {
+    let mut made = 0_u64;
+    wrapped(body, move |body, cx| {
+        let frame = ready!(body.poll_frame(cx));
         let data = frame.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref());
-        self.made += data.map_or(0, |data| data.len() as u64);
-        let most = self.came.load(Ordering::Relaxed).saturating_mul(RATIO_MAX);
-        if self.made > most.saturating_add(RATIO_FREE_BYTES) {
+        made += data.map_or(0, |data| data.len() as u64);
+        let most = came.load(Ordering::Relaxed).saturating_mul(RATIO_MAX);
+        if made > most.saturating_add(RATIO_FREE_BYTES) {
             return Poll::Ready(Some(Err(axum::Error::new(Inflated))));
         }
         Poll::Ready(frame)
-    }
+    })
 }

@@ -20,6 +20,7 @@ mod slices;
 #[cfg(debug_assertions)]
 mod slow;
 mod trace;
+mod wrapped;
 
 use std::convert::Infallible;
 use std::panic::AssertUnwindSafe;

@@ -3,14 +3,15 @@
 //! A longer poll holds up everybody whom that thread of the runtime serves. Such work belongs on a
 //! thread that may block, or has to let others have their turn.
 
-use std::pin::{Pin, pin};
-use std::task::{Context, Poll};
+use std::pin::pin;
+use std::task::Context;
 use std::time::{Duration, Instant};
 
-use axum::body::{Body, Bytes};
 use axum::extract::{MatchedPath, Request};
 use axum::response::Response;
-use http_body::{Frame, SizeHint};
+use http_body::Body as _;
+
+use super::wrapped::wrapped;
 
 /// A poll that takes longer is told.
 const POLL_MAX: Duration = Duration::from_millis(10);
@@ -29,7 +30,8 @@ impl Polls {
         let mut answering = pin!(answering);
         let timed = |cx: &mut Context<'_>| self.timed("request", || answering.as_mut().poll(cx));
         let response = std::future::poll_fn(timed).await;
-        response.map(|body| Body::new(Watched { body, polls: self }))
+        response
+            .map(|body| wrapped(body, move |body, cx| self.timed("body", || body.poll_frame(cx))))
     }
 
     fn timed<T>(&self, what: &'static str, poll: impl FnOnce() -> T) -> T {
@@ -42,32 +44,5 @@ impl Polls {
             tracing::warn!(route, what, ms, "slow poll");
         }
         polled
-    }
-}
-
-/// A body whose polls are timed.
-struct Watched {
-    body: Body,
-    polls: Polls,
-}
-
-impl http_body::Body for Watched {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        let Self { body, polls } = &mut *self;
-        polls.timed("body", || Pin::new(body).poll_frame(cx))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
     }
 }
