@@ -21,6 +21,8 @@ RECEIVED_AT_ONCE = 256 << 10
 SENT_AT_ONCE = 256 << 10
 # Until the next try after a refusal, or after a connection that the server closed.
 REFUSED_REST_S = 0.1
+# Of a part of a core.
+BURN_TURN_S = 0.02
 # A fault of ours among the answers.
 HARNESS = "harness: "
 LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
@@ -172,11 +174,14 @@ def attack(pipe, address, token, kind, count, requests, arguments):
         os._exit(0)
 
 
-def burn(pipe):
-    """The process of a client that takes a core, and asks the server for nothing."""
+def burn(pipe, part):
+    """The process of a client that takes that part of a core, and asks the server for nothing."""
+    until = time.monotonic()
     while not pipe.poll():
-        for _ in range(1_000_000):
+        until += BURN_TURN_S
+        while time.monotonic() < until - BURN_TURN_S * (1 - part):
             pass
+        time.sleep(max(0, until - time.monotonic()))
 
 
 class Beside:

@@ -6,8 +6,9 @@
 Each attack has a server in a directory of its own, on loopback. The attacker has one token that may read and write; the
 victim has another one and a session of its own, where it appends, reads a page and asks for a prompt in turn, 80 requests
 a second at most. Where the attack is on a pool, the victim asks for that too. The victim is measured for S seconds (5)
-beside a process that burns a core and sends nothing, then for as long beside the attack, each client in processes of its
-own. An answer of which nothing comes for 20 s counts as one of 20 s, and as a failure.
+beside the attack, and for as long beside processes that send nothing and burn as much of the processors as the attack
+took of them, by the attacker and by the server for it; each client in processes of its own. An answer of which nothing
+comes for 20 s counts as one of 20 s, and as a failure.
 
 Resident memory is the most during the attack, above what it was before it. Reports and judges nothing: figures beyond
 the aims (p99 at most 5 times that of the control, 512 MiB, no 503) are bold. `--save` keeps the figures, `--before` shows
@@ -17,6 +18,7 @@ does not understand.
 
 import argparse
 import collections
+import contextlib
 import dataclasses
 import gzip
 import http.client
@@ -40,6 +42,8 @@ from board_server import Client, Server, picture
 RATIO_MAX, RSS_MIB_MAX = 5, 512
 ANSWER_S_MAX = 20
 WARM_S, LEAD_S = 0.5, 2.0
+# After an attack, until the server is quiet again.
+SETTLED_S_MAX, SETTLED_CORES = 30, 0.05
 # Below the 100 requests a second that a token has.
 PACE_S = 1 / 80
 SESSION = "/v1/sessions/victim"
@@ -222,6 +226,33 @@ class Case:
     serve: tuple = ()
 
 
+class Cores:
+    """How many cores these processes took together while the block ran; one that has died took none."""
+
+    def __init__(self, *pids):
+        self.pids, self.number = pids, 0.0
+
+    def __enter__(self):
+        self.begun, self.before = time.monotonic(), self.taken()
+        return self
+
+    def __exit__(self, *_):
+        self.number = max(0.0, self.taken() - self.before) / (time.monotonic() - self.begun)
+
+    def taken(self):
+        return sum(map(seconds_of, self.pids))
+
+
+def seconds_of(pid):
+    """Of the processor, by that process since it began."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
+            user, system = stat.read().rpartition(")")[2].split()[11:13]
+    except OSError:
+        return 0.0
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
 def nothing(_server):
     """No preparation."""
 
@@ -288,25 +319,47 @@ def measure(path, case, seconds):
         operations = [*ALWAYS, *([case.does] if case.does else [])]
         told = (server.address, server.tokens["attacker"], case.kind, case.connections, requests, case.arguments)
         with Beside(victim, server.address, server.tokens["victim"], operations, case.comes_anew) as other:
-            with Beside(burn):
-                other.asked(WARM_S)
-                control, refused = other.asked(seconds)
+            other.asked(WARM_S)
+            with Cores(server.process.pid) as alone:
+                _, refused = other.asked(seconds)
             if refused:
                 sys.exit(f"the victim was refused without an attack: {refused}")
             server.forget_peak()
             idle_mib = server.resident_mib("VmRSS")
             with Beside(attack, *told) as attacker:
                 time.sleep(LEAD_S)
-                beside, failures = other.asked(seconds)
+                with Cores(server.process.pid, attacker.process.pid) as attacked:
+                    beside, failures = other.asked(seconds)
                 answers = attacker.asked("answers")
-        # Unless it has died of the attack.
-        dead = server.process.poll() is not None
-        rss_mib = None if dead else server.resident_mib("VmHWM") - idle_mib
+            # Unless it has died of the attack.
+            dead = server.process.poll() is not None
+            rss_mib = None if dead else server.resident_mib("VmHWM") - idle_mib
+            cores = max(0.0, attacked.number - alone.number)
+            control = {} if dead else controlled(server, other, cores, seconds)
         server.kill()
     given = answers.keys() | failures.keys()
     if failed := (NOT_UNDERSTOOD & given) | {answer for answer in given if answer.startswith(HARNESS)}:
         sys.exit(f"refused for another reason than its share: {sorted(failed)} of {answers} and {failures}")
-    return {"operations": compared(control, beside), "rss_mib": rss_mib, "failures": failures, "answers": answers}
+    operations = compared(control, beside)
+    return {"operations": operations, "cores": cores, "rss_mib": rss_mib, "failures": failures, "answers": answers}
+
+
+def controlled(server, other, cores, seconds):
+    """What the victim's operations take beside as many cores that are burned, once the server has done with the attack."""
+    until = time.monotonic() + SETTLED_S_MAX
+    while time.monotonic() < until:
+        with Cores(server.process.pid) as left:
+            time.sleep(1)
+        if left.number < SETTLED_CORES:
+            break
+    with contextlib.ExitStack() as burning:
+        for n in range(math.ceil(cores)):
+            burning.enter_context(Beside(burn, min(1.0, cores - n)))
+        other.asked(WARM_S)
+        control, failures = other.asked(seconds)
+    if failures:
+        sys.exit(f"the victim was refused after the attack: {failures}")
+    return control
 
 
 def beyond(text, is_beyond):
@@ -321,6 +374,7 @@ def cells(figures):
     failures = dict(figures["failures"])
     refused, rss = failures.pop("503", 0), figures["rss_mib"]
     return [
+        f"{figures['cores']:.1f}",
         f"{of_all['control'][1]:.0f} / {of_all['beside'][1]:.0f}",
         beyond(f"{of_all['ratio']:.1f}x", of_all["ratio"] > RATIO_MAX),
         beyond(f"{name} {worst['ratio']:.1f}x", worst["ratio"] > RATIO_MAX),
@@ -368,8 +422,8 @@ def main():
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     before = json.loads(arguments.before.read_text()) if arguments.before else {}
     results = {}
-    print("| attack | p99 control / beside, ms | ratio | worst operation | MiB above idle | 503s | other failures | "
-          "attack's answers |\n| --- | --: | --: | --- | --: | --: | --- | --- |", flush=True)
+    print("| attack | cores | p99 control / beside, ms | ratio | worst operation | MiB above idle | 503s | other failures | "
+          "attack's answers |\n| --- | --: | --: | --: | --- | --: | --: | --- | --- |", flush=True)
     for name in only:
         results[name] = measure(arguments.server, CASES[name], arguments.seconds)
         print(row(name, results[name], before.get(name)), flush=True)
