@@ -36,9 +36,15 @@ impl Service {
         let room = self.inner.room.now(weight).ok_or(ServiceError::Overloaded)?;
         let mut room = (room, metrics::WRITES_WAITING.count());
         for tries in 0..COLD_TRIES_MAX {
-            let pins = self.pins(&order).await?;
             let prepares = tries < PREPARED_TIMES_MAX && Prepared::bytes(&order.write.command) > 0;
-            let _turn = if prepares { Some(self.prepare(&mut order, tries).await?) } else { None };
+            // Held until the write is answered: that bounds what is made and not yet shown. Before the pins, or all who
+            // wait for it would keep their boards in memory.
+            let turn =
+                if prepares { Some(self.turn_to_prepare(&order, tries).await?) } else { None };
+            let pins = self.pins(&order).await?;
+            if turn.is_some() {
+                order.prepared = self.prepared(&order).await?;
+            }
             let (reply, answer) = oneshot::channel();
             let job = Job::Write(Box::new(WriteJob { order, weight, reply, room, pins }));
             send(&self.inner.jobs, job)?;
@@ -53,11 +59,10 @@ impl Service {
         Err(ServiceError::Overloaded)
     }
 
-    /// Makes the large values of a write for the board that is published, in turn with others. The turn is to be held
-    /// until the write is answered: that bounds what is made and not yet shown.
-    async fn prepare(
+    /// The turn of a write at making its large values.
+    async fn turn_to_prepare(
         &self,
-        order: &mut Order,
+        order: &Order,
         tries: usize,
     ) -> Result<(Place, Option<Place>), ServiceError> {
         let overloaded = |_| ServiceError::Overloaded;
@@ -69,18 +74,21 @@ impl Service {
                 Some(turn.await.map_err(overloaded)?)
             }
         };
+        let bytes = (Prepared::bytes(&order.write.command) as u64).min(PREPARING_BYTES_MAX);
+        let turn = self.inner.preparing.turn(bytes).map_err(overloaded)?;
+        Ok((turn.await.map_err(overloaded)?, again))
+    }
+
+    /// The large values of a write, made for the board that is published.
+    async fn prepared(&self, order: &Order) -> Result<Prepared, ServiceError> {
         let command = order.write.command.clone();
-        let bytes = (Prepared::bytes(&command) as u64).min(PREPARING_BYTES_MAX);
-        let place =
-            self.inner.preparing.turn(bytes).map_err(overloaded)?.await.map_err(overloaded)?;
         let session = self.inner.directory.get(&order.write.terms.session);
         let board = match session.filter(|session| !session.is_damaged()) {
             Some(session) => self.inner.loads.published(&session).await?.board,
             None => Published::nothing().board,
         };
         let make = move || Prepared::of(&board, &command);
-        order.prepared = compute(make).await.map_err(|_| ServiceError::Fault)?;
-        Ok((place, again))
+        compute(make).await.map_err(|_| ServiceError::Fault)
     }
 
     /// Lets the boards that a write touches be in memory, and stay there.
