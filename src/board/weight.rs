@@ -12,7 +12,7 @@ const ENTRY_BYTES: usize = 136;
 const LOOSE_BYTES: usize = 64;
 
 /// What a document's members take for each byte of its text.
-const STATE_FACTOR: usize = 4;
+const STATE_FACTOR: usize = 8;
 
 /// What an agent takes besides its profile, and what a key takes besides its answer.
 const RECORD_BYTES: usize = 256;
