@@ -373,5 +373,4 @@ impl fmt::Display for Caller {
 }
 
 #[cfg(test)]
-#[path = "caller_tests.rs"]
 mod tests;

@@ -298,5 +298,4 @@ impl Held {
 }
 
 #[cfg(test)]
-#[path = "tokens_tests.rs"]
 mod tests;

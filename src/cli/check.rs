@@ -12,7 +12,8 @@ use super::{Failure, note};
 use crate::chain::Chain;
 use crate::control::{AskError, Checked, Fault, Line, Request};
 use crate::plain::line;
-use crate::service::{Soundness, check};
+use crate::service::Soundness;
+use crate::service::check;
 use crate::store::{IsOver, SqliteStore, Store as _, StoreError};
 
 /// Read all of a data directory, and tell whether it is sound; exit 0 if it is, else 1

@@ -11,7 +11,8 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::auth::{TokenLimits, Tokens};
 use crate::board::Policy;
-use crate::control::{self, AskError, Asking, Request, converse};
+use crate::control;
+use crate::control::{AskError, Asking, Request, converse};
 use crate::service::{Clock, LoadError, Options, Service};
 use crate::store::{SqliteStore, Store, StoreError};
 

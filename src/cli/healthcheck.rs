@@ -107,5 +107,4 @@ fn connect(authority: &str) -> io::Result<TcpStream> {
 }
 
 #[cfg(test)]
-#[path = "healthcheck_tests.rs"]
 mod tests;

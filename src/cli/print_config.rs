@@ -78,5 +78,4 @@ fn quoted(value: &str) -> String {
 }
 
 #[cfg(test)]
-#[path = "print_config_tests.rs"]
 mod tests;

@@ -15,8 +15,9 @@ use uuid::Uuid;
 use super::Failure;
 use super::directory::{Unanswered, owners_policy};
 use crate::plain::line;
+use crate::service::check;
 use crate::service::{
-    Clock, Damage, DamagedImage, LoadError, Lost, Options, Service, ServiceError, Soundness, check,
+    Clock, Damage, DamagedImage, LoadError, Lost, Options, Service, ServiceError, Soundness,
 };
 use crate::store::{SqliteStore, StoreError, Wreckage, take_out};
 

@@ -8,7 +8,8 @@ use clap::{Args, CommandFactory as _};
 use tokio::runtime::Builder;
 
 use super::{Cli, Failure, print_config, put};
-use crate::telemetry::{self, Wanted};
+use crate::telemetry;
+use crate::telemetry::Wanted;
 use crate::{app, config::Config};
 
 /// How many threads may wait for the disk, or work on something large, at once.

@@ -9,7 +9,8 @@ use super::{Failure, note};
 use crate::auth::{Scope, SessionPattern};
 use crate::board::{AgentName, TokenName, Ttl};
 use crate::control::{AskError, Line, MadeToken, Request, TokenLine};
-use crate::plain::{self, plain};
+use crate::plain;
+use crate::plain::plain;
 
 /// Make, list and revoke tokens, also while a server runs: what is done takes effect at once
 ///

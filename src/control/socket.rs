@@ -96,5 +96,4 @@ fn reach<T>(dir: &Path, name: &str, using: impl FnOnce(&Path) -> io::Result<T>) 
 }
 
 #[cfg(test)]
-#[path = "socket_tests.rs"]
 mod tests;

@@ -302,5 +302,4 @@ impl Drop for Place {
 }
 
 #[cfg(test)]
-#[path = "limiter_tests.rs"]
 mod tests;

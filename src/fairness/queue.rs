@@ -184,5 +184,4 @@ impl<T> Lines<T> {
 }
 
 #[cfg(test)]
-#[path = "queue_tests.rs"]
 mod tests;

@@ -4,19 +4,20 @@ use axum::body::Body;
 use axum::response::Response;
 use utoipa::ToSchema;
 
-use super::body::{BODY_BYTES_MAX, from_json, media_type, only_json, unpatchable};
-use super::docs;
-use super::error::{Place, invalid_item, object_required, refused};
-use super::etag::{Rendering, Resource};
-use super::lists::PAGE_BYTES;
-use super::params::Params;
-use super::path::{AgentPath, SessionPath, agent_url};
-use super::problem::Problem;
+use super::openapi;
+use super::read::shared_looks::PAGE_BYTES;
 use super::read::{Early, Reading};
-use super::shaped::WrittenBody;
-use super::view::push;
+use super::request::body::{BODY_BYTES_MAX, from_json, media_type, only_json, unpatchable};
+use super::request::conditions::{Rendering, Resource};
+use super::request::path::{AgentPath, SessionPath, agent_url};
+use super::request::query::Params;
+use super::response::error::{Place, invalid_item, object_required, refused};
+use super::response::problem::Problem;
+use super::view::entry::push;
 use super::write::Writing;
-use crate::board::json::{self, Kind};
+use super::write::response::WrittenBody;
+use crate::board::json;
+use crate::board::json::Kind;
 use crate::board::{Agent, AgentName, Board, Command, Item, Rejected};
 
 /// How many agents a list has, unless it is asked for more or fewer.
@@ -134,11 +135,11 @@ pub(super) fn write_agent(name: &AgentName, agent: &Agent, seen: Seen, out: &mut
 /// In the order of their names, a page at a time.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/agents", operation_id = "list_agents", tag = "agents",
-    params(docs::InSession, docs::AgentsQuery, docs::SeenQuery, docs::PastQuery, docs::MinRevision, docs::WaitQuery, docs::IfNoneMatch),
+    params(openapi::InSession, openapi::AgentsQuery, openapi::SeenQuery, openapi::PastQuery, openapi::MinRevision, openapi::WaitQuery, openapi::IfNoneMatch),
     responses(
         (status = 200, description = "A page of agents", body = AgentPage,
             headers(("ETag" = String, description = "Changes with the agents, and with the query"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
-        docs::ReadRefusals,
+        openapi::ReadRefusals,
     )
 )]
 pub(super) async fn list(
@@ -182,11 +183,11 @@ pub(super) async fn list(
 /// Read an agent
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/agents/{agent}", operation_id = "get_agent", tag = "agents",
-    params(docs::InSession, docs::InAgent, docs::SeenQuery, docs::PastQuery, docs::MinRevision, docs::WaitQuery, docs::IfNoneMatch),
+    params(openapi::InSession, openapi::InAgent, openapi::SeenQuery, openapi::PastQuery, openapi::MinRevision, openapi::WaitQuery, openapi::IfNoneMatch),
     responses(
         (status = 200, description = "The agent", body = AgentBody,
             headers(("ETag" = String, description = "Changes with the agent; not with `last_seen`"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
-        docs::ReadAgentRefusals,
+        openapi::ReadAgentRefusals,
     )
 )]
 pub(super) async fn get(
@@ -216,14 +217,14 @@ fn agent_of<'a>(board: &'a Board, name: &AgentName) -> Result<&'a Agent, Problem
 /// All that it says, from now on. Without `status` a new agent has CONTINUE, and another keeps the one it has.
 #[utoipa::path(
     put, path = "/v1/sessions/{session}/agents/{agent}", operation_id = "put_agent", tag = "agents",
-    params(docs::InSession, docs::InAgent, docs::Writes),
+    params(openapi::InSession, openapi::InAgent, openapi::Writes),
     request_body(content = ProfileBody, description = "What it says of itself, at most 64 KiB"),
     responses(
         (status = 200, description = "Changed, or as it was", body = WrittenBody,
             headers(("ETag" = String, description = "The agent's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
         (status = 201, description = "Registered", body = WrittenBody,
             headers(("ETag" = String, description = "The agent's tag"), ("Location" = String, description = "The agent"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
-        docs::PutAgentRefusals,
+        openapi::PutAgentRefusals,
     )
 )]
 pub(super) async fn put(
@@ -242,13 +243,13 @@ pub(super) async fn put(
 /// Its status among it, by the moves that the life cycle of agents allows.
 #[utoipa::path(
     patch, path = "/v1/sessions/{session}/agents/{agent}", operation_id = "patch_agent", tag = "agents",
-    params(docs::InSession, docs::InAgent, docs::Writes),
+    params(openapi::InSession, openapi::InAgent, openapi::Writes),
     request_body(description = "A JSON Merge Patch (RFC 7396), under either media type",
         content((ProfileBody = "application/merge-patch+json"), (ProfileBody = "application/json"))),
     responses(
         (status = 200, description = "Changed, or as it was", body = WrittenBody,
             headers(("ETag" = String, description = "The agent's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
-        docs::PatchAgentRefusals,
+        openapi::PatchAgentRefusals,
     )
 )]
 pub(super) async fn patch(
@@ -290,11 +291,11 @@ async fn change(writing: Writing, agent: AgentName, command: Command) -> Result<
 /// Its memory is emptied; what it wrote to the board stays.
 #[utoipa::path(
     delete, path = "/v1/sessions/{session}/agents/{agent}", operation_id = "delete_agent", tag = "agents",
-    params(docs::InSession, docs::InAgent, docs::Removes),
+    params(openapi::InSession, openapi::InAgent, openapi::Removes),
     responses(
         (status = 200, description = "It is gone", body = WrittenBody,
             headers(("ETag" = String, description = "The tag of the agents together"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
-        docs::RemoveAgentRefusals,
+        openapi::RemoveAgentRefusals,
     )
 )]
 pub(super) async fn delete(
@@ -316,11 +317,11 @@ pub(super) async fn delete(
 /// All memories are emptied; the board stays. This is the end of a session as the original has it.
 #[utoipa::path(
     delete, path = "/v1/sessions/{session}/agents", operation_id = "delete_agents", tag = "agents",
-    params(docs::InSession, docs::Removes),
+    params(openapi::InSession, openapi::Removes),
     responses(
         (status = 200, description = "They are gone", body = WrittenBody,
             headers(("ETag" = String, description = "The tag of the agents together"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
-        docs::RemoveRefusals,
+        openapi::RemoveRefusals,
     )
 )]
 pub(super) async fn delete_all(mut writing: Writing) -> Result<Response, Problem> {

@@ -9,23 +9,24 @@ use axum::response::Response;
 use tokio::sync::watch;
 use utoipa::ToSchema;
 
-use super::body::{BODY_BYTES_MAX, from_json, members, only_json};
-use super::docs;
-use super::error::{invalid_field, unknown_field};
-use super::etag::Resource;
-use super::lists::{ListText, Listed, PAGE_BYTES};
 use super::logs::EntryBody;
-use super::params::{Params, invalid};
-use super::path::EntryPath;
-use super::problem::Problem;
+use super::openapi;
+use super::read::shared_looks::{ListText, Listed, PAGE_BYTES};
 use super::read::{Early, Reading};
+use super::request::body::{BODY_BYTES_MAX, from_json, members, only_json};
+use super::request::conditions::Resource;
+use super::request::path::EntryPath;
+use super::request::query::{Params, invalid};
+use super::response::error::{invalid_field, unknown_field};
+use super::response::problem::Problem;
 use super::sessions::{labels_param, listing};
-use super::shaped::WrittenBody;
 use super::state::value_of;
-use super::view::{push, write_asked};
+use super::view::entry::{push, write_asked};
 use super::write::Writing;
+use super::write::response::WrittenBody;
 use crate::auth::Caller;
-use crate::board::json::{self, DEPTH_MAX, Kind};
+use crate::board::json;
+use crate::board::json::{DEPTH_MAX, Kind};
 use crate::board::{Command, LogName, Seq, SessionName, Ttl};
 use crate::service::{Asking, Service};
 
@@ -44,7 +45,7 @@ pub(super) struct NewAnswerBody {
     /// The answer, which is not blank.
     #[schema(required = false, nullable = false, min_length = 1, pattern = "\\S")]
     answer: Option<String>,
-    #[schema(required = false, schema_with = docs::skip)]
+    #[schema(required = false, schema_with = openapi::skip)]
     skip: Option<bool>,
 }
 
@@ -119,12 +120,12 @@ pub(super) fn answer_member(at: &str, value: &str) -> Result<String, Problem> {
 /// Or say that there is no answer. One answer wins; the next is refused.
 #[utoipa::path(
     put, path = "/v1/sessions/{session}/questions/{seq}/answer", operation_id = "answer_question", tag = "questions",
-    params(docs::InSession, docs::AtSeq, docs::Writes),
+    params(openapi::InSession, openapi::AtSeq, openapi::Writes),
     request_body(content = NewAnswerBody, description = "The answer, or that there is none"),
     responses(
         (status = 200, description = "It is answered", body = WrittenBody,
             headers(("ETag" = String, description = "The entry's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
-        docs::AnswerRefusals,
+        openapi::AnswerRefusals,
     )
 )]
 pub(super) async fn answer(
@@ -199,11 +200,11 @@ fn place(text: &str) -> Option<(SessionName, Seq)> {
 /// `question` or `text`, and no `answer`.
 #[utoipa::path(
     get, path = "/v1/questions", operation_id = "list_questions", tag = "questions",
-    params(docs::InboxParams, docs::ListWaitQuery, docs::IfNoneMatch),
+    params(openapi::InboxParams, openapi::ListWaitQuery, openapi::IfNoneMatch),
     responses(
         (status = 200, description = "A page of questions", body = InboxPage,
             headers(("ETag" = String, description = "Changes with the answer"))),
-        docs::ListRefusals,
+        openapi::ListRefusals,
     )
 )]
 pub(super) async fn inbox(mut reading: Reading) -> Result<Response, Early> {

@@ -16,20 +16,24 @@ use utoipa::openapi::{OpenApi as Document, RefOr, Required};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::body::BodyRoom;
-use super::docs::{self, MEMORY, MEMORY_ENTRY, STATE, STATE_SLASH, with_all_kinds};
-use super::event_stream::Streams;
-use super::guard::{Guard, is_public};
-use super::lists::Lists;
-use super::problem::{Problem, ProblemBody};
-use super::public_url::PublicUrl;
+use super::access::{Guard, is_public};
+use super::events::notices;
+use super::events::sse::Streams;
+use super::history::{archive, audit, checkpoints, diff};
+use super::logs::memory;
+use super::logs::{blackboard, entries};
+use super::openapi;
+use super::openapi::pages;
+use super::openapi::{MEMORY, MEMORY_ENTRY, STATE, STATE_SLASH, with_all_kinds};
+use super::ops::health;
+use super::ops::metrics;
+use super::read::shared_looks::Lists;
+use super::request::body::BodyRoom;
+use super::request::public_url::PublicUrl;
+use super::response::problem::{Problem, ProblemBody};
 use super::transactions;
-use super::{
-    agents, archive, audit, blackboard, checkpoints, claims, diff, entries, events, health, logs,
-};
-use super::{
-    memory, metrics, notices, pages, past, prompt, questions, screenshots, sessions, state,
-};
+use super::{agents, events, logs, requests};
+use super::{history, prompt, questions, screenshots, sessions, state};
 use crate::auth::Tokens;
 use crate::board::Code;
 use crate::service::Service;
@@ -69,7 +73,7 @@ use crate::service::Service;
         (name = "screenshots", description = "A log like the others, whose items may have images"),
         (name = "server", description = "The server itself"),
     ),
-    components(schemas(ProblemBody, docs::BoardLog, docs::OrderName, docs::ImagesName))
+    components(schemas(ProblemBody, openapi::BoardLog, openapi::OrderName, openapi::ImagesName))
 )]
 struct Api;
 
@@ -130,8 +134,8 @@ fn described() -> OpenApiRouter<Handles> {
         .routes(routes!(prompt::get))
         .routes(routes!(logs::get, logs::post, logs::put, logs::delete))
         .routes(routes!(entries::get, entries::put, entries::patch, entries::delete))
-        .routes(routes!(claims::claim, claims::release))
-        .routes(routes!(claims::finish))
+        .routes(routes!(requests::claim, requests::release))
+        .routes(routes!(requests::finish))
         .routes(routes!(screenshots::image))
         .routes(routes!(agents::list, agents::delete_all))
         .routes(routes!(agents::get, agents::put, agents::patch, agents::delete))
@@ -142,9 +146,9 @@ fn described() -> OpenApiRouter<Handles> {
         .routes(routes!(questions::answer))
         .routes(routes!(checkpoints::list, checkpoints::post))
         .routes(routes!(checkpoints::delete))
-        .routes(routes!(past::fork))
-        .routes(routes!(past::restore))
-        .routes(routes!(past::purge))
+        .routes(routes!(history::fork))
+        .routes(routes!(history::restore))
+        .routes(routes!(history::purge))
         .routes(routes!(archive::get, archive::put))
         .routes(routes!(events::get))
         .routes(routes!(notices::get))
@@ -218,7 +222,7 @@ fn whole() -> (Router<Handles>, Document) {
     let (described, document) = described().split_for_parts();
     let mut document = with_all_kinds(document);
     if let Some(components) = &mut document.components {
-        components.responses.extend(docs::components());
+        components.responses.extend(openapi::components());
     }
     if let Some(components) = &mut document.components {
         components.security_schemes.extend(security_schemes());
@@ -226,7 +230,7 @@ fn whole() -> (Router<Handles>, Document) {
     for (path, item) in &mut document.paths.paths {
         if !is_public(path) {
             let in_session = path.contains("{session}");
-            operations(item).for_each(|operation| docs::guarded(operation, in_session));
+            operations(item).for_each(|operation| openapi::guarded(operation, in_session));
         } else {
             // Everybody may ask.
             operations(item).for_each(|operation| operation.security = Some(Vec::new()));
@@ -275,7 +279,7 @@ fn always_have_their_headers(operation: &mut Operation) {
             if let RefOr::T(header) = header
                 && !ON_DEMAND.contains(&name.as_str())
             {
-                *header = docs::required(header.clone());
+                *header = openapi::required(header.clone());
             }
         }
     }

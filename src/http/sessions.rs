@@ -11,24 +11,24 @@ use serde::ser::Error as _;
 use tokio::sync::watch;
 use utoipa::ToSchema;
 
-use super::answer::unwritten;
-use super::body::{BODY_BYTES_MAX, json_or_nothing, work};
-use super::docs;
-use super::error::no_session;
-use super::etag::Resource;
-use super::lists::{ListText, Listed, PAGE_BYTES};
-use super::offload::offload;
-use super::params::{Params, invalid};
-use super::path::{SessionPath, session_url};
-use super::problem::Problem;
+use super::access::sight::Sight;
+use super::intake::session::session_patch;
+use super::intake::settings::{SettingsBody, SettingsPatchBody};
+use super::openapi;
+use super::read::shared_looks::{ListText, Listed, PAGE_BYTES};
+use super::read::until::{SoughtSession, Until};
 use super::read::{Early, Reading};
-use super::session_patch::session_patch;
-use super::settings::{SettingsBody, SettingsPatchBody};
-use super::shaped::{Written, WrittenBody};
-use super::sight::Sight;
-use super::until::{SoughtSession, Until};
-use super::view::push;
+use super::request::body::{BODY_BYTES_MAX, json_or_nothing, work};
+use super::request::conditions::Resource;
+use super::request::path::{SessionPath, session_url};
+use super::request::query::{Params, invalid};
+use super::response::blocking::offload;
+use super::response::error::no_session;
+use super::response::problem::Problem;
+use super::response::unwritten;
+use super::view::entry::push;
 use super::write::Writing;
+use super::write::response::{Written, WrittenBody};
 use crate::auth::Caller;
 use crate::board::{Command, Extent, SessionName, Summary, json};
 use crate::service::{Listed as ListedSession, Listing, Published, Service};
@@ -151,11 +151,11 @@ pub(super) struct SessionPatchBody {
     /// An absent setting stays, null sets it back to its default.
     #[schema(required = false)]
     settings: Option<SettingsPatchBody>,
-    #[schema(required = false, schema_with = docs::labels_patch)]
+    #[schema(required = false, schema_with = openapi::labels_patch)]
     labels: Option<BTreeMap<String, Option<String>>>,
     /// Questions with their answers, for a session that this request makes.
     #[schema(required = false, nullable = false)]
-    qa_pairs: Option<Vec<docs::ItemBody>>,
+    qa_pairs: Option<Vec<openapi::ItemBody>>,
 }
 
 impl SessionBody {
@@ -187,11 +187,11 @@ impl SessionBody {
 /// In the order of their names, a page at a time.
 #[utoipa::path(
     get, path = "/v1/sessions", operation_id = "list_sessions", tag = "sessions",
-    params(docs::ListQuery, docs::ListWaitQuery, docs::IfNoneMatch),
+    params(openapi::ListQuery, openapi::ListWaitQuery, openapi::IfNoneMatch),
     responses(
         (status = 200, description = "A page of sessions", body = SessionPage,
             headers(("ETag" = String, description = "Changes with the answer"))),
-        docs::ListRefusals,
+        openapi::ListRefusals,
     )
 )]
 pub(super) async fn list(mut reading: Reading) -> Result<Response, Early> {
@@ -314,13 +314,13 @@ pub(super) fn listing(prefix: &str, labels: &[(String, String)], caller: &Caller
 /// With `until` and `wait`: once there is one of this name, or none any more.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}", operation_id = "describe_session", tag = "sessions",
-    params(docs::InSession, docs::MinRevision, docs::SessionUntilQuery, docs::IfNoneMatch),
+    params(openapi::InSession, openapi::MinRevision, openapi::SessionUntilQuery, openapi::IfNoneMatch),
     responses(
         (status = 200, description = "The session", body = SessionBody,
             headers(("ETag" = String, description = "Changes with every commit, and with what is kept of its history"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
         (status = 204, description = "With `until=absent`: there is none of this name",
             headers(("Blackboard-Revision" = u64, description = "The last revision of the name"))),
-        docs::DescribeRefusals,
+        openapi::DescribeRefusals,
     )
 )]
 pub(super) async fn describe(
@@ -344,14 +344,14 @@ pub(super) async fn describe(
 /// answers, and only where this request makes the session. A token that may not read gets the revision alone.
 #[utoipa::path(
     put, path = "/v1/sessions/{session}", operation_id = "put_session", tag = "sessions",
-    params(docs::InSession, docs::Writes),
+    params(openapi::InSession, openapi::Writes),
     request_body(content = SessionPatchBody, description = "What to set; it may be left out"),
     responses(
         (status = 200, description = "The session, changed or as it was", body = SessionBody,
             headers(("ETag" = String, description = "Its tag"), ("Blackboard-Revision" = u64, description = "Its revision"))),
         (status = 201, description = "The session, made", body = SessionBody,
             headers(("ETag" = String, description = "Its tag"), ("Location" = String, description = "Its address"), ("Blackboard-Revision" = u64, description = "Its revision"))),
-        docs::PutRefusals,
+        openapi::PutRefusals,
     )
 )]
 pub(super) async fn put(mut writing: Writing, body: Body) -> Result<Response, Problem> {
@@ -381,11 +381,11 @@ pub(super) async fn put(mut writing: Writing, body: Body) -> Result<Response, Pr
 /// A session made again under its name goes on from its last revision. A damaged session can be deleted too.
 #[utoipa::path(
     delete, path = "/v1/sessions/{session}", operation_id = "delete_session", tag = "sessions",
-    params(docs::InSession, docs::Removes),
+    params(openapi::InSession, openapi::Removes),
     responses(
         (status = 200, description = "It is gone", body = WrittenBody,
             headers(("Blackboard-Revision" = u64, description = "The deletion's revision"))),
-        docs::RemoveRefusals,
+        openapi::RemoveRefusals,
     )
 )]
 pub(super) async fn delete(mut writing: Writing) -> Result<Response, Problem> {

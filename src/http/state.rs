@@ -5,21 +5,25 @@ use axum::response::Response;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::body::{BODY_BYTES_MAX, json_text, media_type, members, only_json, unpatchable, work};
-use super::docs;
-use super::error::{Place, array_required, invalid_field, invalid_item, refused, unknown_field};
-use super::etag::{Resource, Tag};
-use super::path::{StateAt, state_url};
-use super::problem::Problem;
+use super::openapi;
+use super::read::until::{SoughtValue, Until};
 use super::read::{Early, Reading};
-use super::shaped::{ShapeResult, Written, WrittenBody};
-use super::until::{SoughtValue, Until};
-use super::view::push;
-use super::write::Writing;
-use crate::board::json::{self, DEPTH_MAX, Kind};
-use crate::board::{
-    self, Command, Edit, InvalidItem, Json, Rejected, Revision, StatePath, StateValue,
+use super::request::body::{
+    BODY_BYTES_MAX, json_text, media_type, members, only_json, unpatchable, work,
 };
+use super::request::conditions::{Resource, Tag};
+use super::request::path::{StateAt, state_url};
+use super::response::error::{
+    Place, array_required, invalid_field, invalid_item, refused, unknown_field,
+};
+use super::response::problem::Problem;
+use super::view::entry::push;
+use super::write::Writing;
+use super::write::response::{ShapeResult, Written, WrittenBody};
+use crate::board;
+use crate::board::json;
+use crate::board::json::{DEPTH_MAX, Kind};
+use crate::board::{Command, Edit, InvalidItem, Json, Rejected, Revision, StatePath, StateValue};
 
 /// Up to this size a keyed answer has the value: it is stored with each write, and must not cost more as
 /// an array grows.
@@ -71,13 +75,13 @@ pub(super) struct AppendBody {
 /// and `wait`: once it is there, gone, or as it should be.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/state/{*path}", operation_id = "get_state", tag = "state",
-    params(docs::InSession, docs::AtPath, docs::PastQuery, docs::MinRevision, docs::UntilQuery, docs::IfNoneMatch),
+    params(openapi::InSession, openapi::AtPath, openapi::PastQuery, openapi::MinRevision, openapi::UntilQuery, openapi::IfNoneMatch),
     responses(
-        (status = 200, description = "The value", body = docs::AnyJson,
+        (status = 200, description = "The value", body = openapi::AnyJson,
             headers(("ETag" = String, description = "Changes with the value, and with nothing else"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
         (status = 204, description = "With `until=absent`: nothing is there",
             headers(("Blackboard-Revision" = u64, description = "The session's revision, or the last one of its name"))),
-        docs::ReadStateRefusals,
+        openapi::ReadStateRefusals,
     )
 )]
 pub(super) async fn get(
@@ -104,14 +108,14 @@ pub(super) fn no_value(path: &StatePath, revision: Revision) -> Problem {
 /// The objects above it are made. A part that does not change keeps its tag.
 #[utoipa::path(
     put, path = "/v1/sessions/{session}/state/{*path}", operation_id = "put_state", tag = "state",
-    params(docs::InSession, docs::AtPath, docs::LifetimeQuery, docs::Writes),
-    request_body(content = docs::AnyJson, description = "The value; the whole state is an object"),
+    params(openapi::InSession, openapi::AtPath, openapi::LifetimeQuery, openapi::Writes),
+    request_body(content = openapi::AnyJson, description = "The value; the whole state is an object"),
     responses(
         (status = 200, description = "Set, or as it was", body = WrittenBody,
             headers(("ETag" = String, description = "The value's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
         (status = 201, description = "Made", body = WrittenBody,
             headers(("ETag" = String, description = "The value's tag"), ("Location" = String, description = "The value"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
-        docs::PutStateRefusals,
+        openapi::PutStateRefusals,
     )
 )]
 pub(super) async fn put(
@@ -133,15 +137,15 @@ pub(super) async fn put(
 /// number, `append` to an array.
 #[utoipa::path(
     patch, path = "/v1/sessions/{session}/state/{*path}", operation_id = "patch_state", tag = "state",
-    params(docs::InSession, docs::AtPath, docs::Writes),
+    params(openapi::InSession, openapi::AtPath, openapi::Writes),
     request_body(description = "A JSON Merge Patch, or an operation",
-        content((docs::AnyJson = "application/merge-patch+json"), (ChangeBody = "application/json"))),
+        content((openapi::AnyJson = "application/merge-patch+json"), (ChangeBody = "application/json"))),
     responses(
         (status = 200, description = "Patched, or as it was", body = ValueBody,
             headers(("ETag" = String, description = "The value's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
         (status = 201, description = "Made", body = ValueBody,
             headers(("ETag" = String, description = "The value's tag"), ("Location" = String, description = "The value"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
-        docs::PatchStateRefusals,
+        openapi::PatchStateRefusals,
     )
 )]
 pub(super) async fn patch(
@@ -170,11 +174,11 @@ pub(super) async fn patch(
 /// Of the whole state, all that is in it.
 #[utoipa::path(
     delete, path = "/v1/sessions/{session}/state/{*path}", operation_id = "delete_state", tag = "state",
-    params(docs::InSession, docs::AtPath, docs::Removes),
+    params(openapi::InSession, openapi::AtPath, openapi::Removes),
     responses(
         (status = 200, description = "It is gone", body = WrittenBody,
             headers(("ETag" = String, description = "The tag of the value above it"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
-        docs::RemoveStateRefusals,
+        openapi::RemoveStateRefusals,
     )
 )]
 pub(super) async fn delete(

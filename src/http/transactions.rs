@@ -4,15 +4,16 @@ use axum::body::Body;
 use axum::response::Response;
 use utoipa::ToSchema;
 
-use super::body::{BODY_BYTES_MAX, json_text, only_json, work};
-use super::docs;
-use super::etag::Resource;
-use super::problem::Problem;
-use super::shaped::{ShapeResult, Written};
-use super::transaction::{Operation, Read, read};
-use super::view::push;
+use super::intake::transaction::{Operation, Read, read};
+use super::openapi;
+use super::request::body::{BODY_BYTES_MAX, json_text, only_json, work};
+use super::request::conditions::Resource;
+use super::response::problem::Problem;
+use super::view::entry::push;
 use super::write::Writing;
-use crate::board::{self, Command, json};
+use super::write::response::{ShapeResult, Written};
+use crate::board;
+use crate::board::{Command, json};
 
 /// Tests, what to do if all of them hold, and what if not.
 #[derive(ToSchema)]
@@ -21,13 +22,13 @@ use crate::board::{self, Command, json};
 pub(super) struct TransactionBody {
     /// All of them must hold.
     #[schema(rename = "if", required = false, max_items = 1000)]
-    r#if: Vec<docs::TestBody>,
+    r#if: Vec<openapi::TestBody>,
     /// What to do if they do.
     #[schema(required = false, max_items = 1000)]
-    then: Vec<docs::OperationBody>,
+    then: Vec<openapi::OperationBody>,
     /// What to do if one does not.
     #[schema(rename = "else", required = false, max_items = 1000)]
-    r#else: Vec<docs::OperationBody>,
+    r#else: Vec<openapi::OperationBody>,
 }
 
 /// What a transaction came to.
@@ -39,7 +40,7 @@ pub(super) struct TransactedBody {
     /// The session's revision after it.
     revision: u64,
     /// What each operation came to.
-    results: Vec<docs::ResultBody>,
+    results: Vec<openapi::ResultBody>,
 }
 
 /// Do one thing or another, at once
@@ -47,12 +48,12 @@ pub(super) struct TransactedBody {
 /// All operations of a branch are done in one commit, or none. A test that does not hold is no failure.
 #[utoipa::path(
     post, path = "/v1/sessions/{session}/transactions", operation_id = "transact", tag = "transactions",
-    params(docs::InSession, docs::Writes),
+    params(openapi::InSession, openapi::Writes),
     request_body(content = TransactionBody, description = "Tests and operations"),
     responses(
         (status = 200, description = "One branch was done", body = TransactedBody,
             headers(("ETag" = String, description = "The session's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
-        docs::TransactRefusals,
+        openapi::TransactRefusals,
     )
 )]
 pub(super) async fn post(mut writing: Writing, body: Body) -> Result<Response, Problem> {

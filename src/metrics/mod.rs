@@ -165,5 +165,4 @@ pub fn written(looked_up: &Registry) -> Result<String, fmt::Error> {
 }
 
 #[cfg(test)]
-#[path = "metrics_tests.rs"]
 mod tests;

@@ -189,5 +189,4 @@ impl Fitting {
 }
 
 #[cfg(test)]
-#[path = "budget_tests.rs"]
 mod tests;

@@ -182,5 +182,4 @@ fn longest_run(text: &str) -> usize {
 }
 
 #[cfg(test)]
-#[path = "markdown_tests.rs"]
 mod tests;

@@ -13,11 +13,11 @@ mod tokens;
 #[cfg(feature = "openai-tokens")]
 mod vocabulary;
 
-use self::python::Literal;
 use crate::board::{
     Headings, IMAGE_MEMBER, Item, LogName, PromptPart, Run, RunText, TextForm, TextKeys, TextKind,
     json,
 };
+use python::Literal;
 
 pub use budget::{Cut, Fitting, Kind, LeftOut, Step, TooSmall};
 pub use syntax::{IMAGE_URL_BEGIN, IMAGE_URL_END, Source, Syntax};

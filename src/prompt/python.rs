@@ -365,5 +365,4 @@ fn push_number(number: &str, out: &mut String) {
 }
 
 #[cfg(test)]
-#[path = "python_tests.rs"]
 mod tests;

@@ -247,5 +247,4 @@ fn anthropic_image(size: Option<(u32, u32)>) -> u64 {
 const GEMINI_IMAGE: u64 = 1_120;
 
 #[cfg(test)]
-#[path = "tokens_tests.rs"]
 mod tests;

@@ -58,5 +58,4 @@ fn cut(text: &str) -> usize {
 }
 
 #[cfg(test)]
-#[path = "vocabulary_tests.rs"]
 mod tests;

@@ -5,7 +5,7 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
-use super::session::{Session, Shown};
+use super::sessions::session::{Session, Shown};
 use super::{Listing, Service, ServiceError};
 use crate::board::{Board, Question, Questions, Seq, SessionName};
 

@@ -3,16 +3,16 @@
 use tokio::sync::oneshot;
 
 use super::error::ServiceError;
-use super::holds::Hold;
 use super::images::ImagesIn;
-use super::session::Pin;
+use super::images::pins::Hold;
+use super::sessions::session::Pin;
 use super::{Keep, Reply};
 use crate::board::{Key, Prepared, Revision, SessionId, SessionName, Write};
 use crate::fairness::Place;
 use crate::metrics::Counted;
 
 /// What the writer is asked to do.
-pub(super) enum Job {
+pub(crate) enum Job {
     /// To carry out a write.
     Write(Box<WriteJob>),
     /// To let a session's history begin later.
@@ -20,19 +20,19 @@ pub(super) enum Job {
 }
 
 /// A write on its way to the writer.
-pub(super) struct WriteJob {
-    pub(super) order: Order,
+pub(crate) struct WriteJob {
+    pub(crate) order: Order,
     /// How much of the queue's room it takes.
-    pub(super) weight: u64,
-    pub(super) reply: oneshot::Sender<Answered>,
+    pub(crate) weight: u64,
+    pub(crate) reply: oneshot::Sender<Answered>,
     /// Its share of the queue, given back when it is answered.
-    pub(super) room: Room,
+    pub(crate) room: Room,
     /// The sessions that it touches, so that their boards are in memory when the writer comes to it.
-    pub(super) pins: Pins,
+    pub(crate) pins: Pins,
 }
 
 /// What the writer makes of a write.
-pub(super) enum Answered {
+pub(crate) enum Answered {
     /// It was decided.
     Decided(Result<Reply, WriterError>),
     /// A board that it touches is not in memory, or its values were made for another one. It comes back undecided,
@@ -41,41 +41,41 @@ pub(super) enum Answered {
 }
 
 /// A write's share of the queue's bytes, and its place among those that wait.
-pub(super) type Room = (Place, Counted);
+pub(crate) type Room = (Place, Counted);
 
 /// At most: the session itself, the one that keeps its answer, the one that gathers questions.
-pub(super) type Pins = [Option<Pin>; 3];
+pub(crate) type Pins = [Option<Pin>; 3];
 
 /// A write, with what its caller did for it already.
-pub(super) struct Order {
-    pub(super) write: Write,
+pub(crate) struct Order {
+    pub(crate) write: Write,
     /// Its large values, made for the board that it is to meet.
-    pub(super) prepared: Prepared,
+    pub(crate) prepared: Prepared,
     /// The session under which its images were stored, where it has some.
-    pub(super) images_in: Option<ImagesIn>,
+    pub(crate) images_in: Option<ImagesIn>,
     /// Holds them there until it is decided, and what it made of them is to be seen.
-    pub(super) hold: Option<Hold>,
+    pub(crate) hold: Option<Hold>,
     /// Makes of its receipt what is kept with its key.
-    pub(super) keep: Option<Keep>,
+    pub(crate) keep: Option<Keep>,
     /// The bytes of the commits of the staged history that it adopts.
-    pub(super) staged_bytes: u64,
+    pub(crate) staged_bytes: u64,
     /// The session in its path that keeps its answer, and its key, where it writes another one.
-    pub(super) keeps_in: Option<(SessionName, Key)>,
+    pub(crate) keeps_in: Option<(SessionName, Key)>,
 }
 
 /// That a session's history is to begin with a base that is stored already.
-pub(super) struct Rebase {
-    pub(super) name: SessionName,
-    pub(super) session: SessionId,
-    pub(super) base: Revision,
+pub(crate) struct Rebase {
+    pub(crate) name: SessionName,
+    pub(crate) session: SessionId,
+    pub(crate) base: Revision,
     /// The bytes of the commits up to it.
-    pub(super) dropped_bytes: u64,
-    pub(super) reply: oneshot::Sender<Result<(), ServiceError>>,
+    pub(crate) dropped_bytes: u64,
+    pub(crate) reply: oneshot::Sender<Result<(), ServiceError>>,
 }
 
 /// What the writer may answer instead of a receipt.
 #[derive(Debug)]
-pub(super) enum WriterError {
+pub(crate) enum WriterError {
     /// The write's images do not lie under the session that this name belongs to now: that one is
     /// another than it was, or they were not stored at all. They are to be stored there first.
     Moved,
@@ -85,7 +85,7 @@ pub(super) enum WriterError {
 
 impl WriterError {
     /// What the log is told of it: its words may quote what a client sent.
-    pub(super) fn code(&self) -> &'static str {
+    pub(crate) fn code(&self) -> &'static str {
         match self {
             Self::Moved => "moved",
             Self::Service(error) => error.code().as_str(),
@@ -101,7 +101,7 @@ impl From<ServiceError> for WriterError {
 
 impl Order {
     /// A write for which nothing was done.
-    pub(super) fn of(write: Write) -> Self {
+    pub(crate) fn of(write: Write) -> Self {
         Self {
             write,
             prepared: Prepared::default(),

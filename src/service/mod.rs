@@ -3,67 +3,24 @@
 //! Nothing here knows HTTP. A write goes through the writer's queue and is answered when it is
 //! durable; a read takes the published board and holds no lock while it renders.
 
-mod answers;
 mod archive;
-mod check;
 mod clock;
-mod collector;
-mod copies;
-mod deadlines;
-mod directory;
-mod elsewhere;
-mod endings;
 mod error;
-mod figures;
-mod fork;
-mod found;
-mod holds;
-mod identities;
-mod image_pieces;
+mod history;
 mod images;
 mod inbox;
 mod job;
-mod jobs;
-mod keeper;
-mod labels;
-mod listing;
-mod load;
-mod loads;
-mod looks;
-mod memory;
+mod limiter;
+mod maintenance;
 mod options;
-mod past;
-mod past_boards;
-mod patch;
-mod pieces;
-mod postponed;
-mod qa;
-mod queue;
-mod reaper;
-mod rebase;
-mod recent;
-mod replay;
-mod retentions;
-mod salvage;
-mod session;
-mod settler;
-mod shortage;
-mod signal;
+mod sessions;
 mod signing;
-mod snapshots;
-mod staged;
-mod staging;
 mod start;
-mod supervisor;
-mod sweep;
+mod startup;
+mod stats;
+mod threads;
 mod thumbnails;
-mod tombstones;
-mod turns;
-mod unkept;
-mod verdict;
-mod waker;
 mod watch;
-mod watching;
 mod writer;
 
 use std::sync::Arc;
@@ -73,46 +30,46 @@ use std::sync::atomic::AtomicUsize;
 use tokio_util::sync::CancellationToken;
 
 pub use archive::{Cut, Export, Import, Imported};
-pub use check::{DamagedImage, Soundness, check};
 pub use clock::{Clock, Reading};
 pub use error::ServiceError;
-pub use figures::Figures;
+pub use history::At;
 pub use inbox::Asking;
-pub use listing::{Listed, Listing};
-pub use load::{Damage, LoadError};
+pub use maintenance::check::{DamagedImage, Soundness, check};
+pub use maintenance::salvage::Lost;
 pub use options::{Collection, MEMORY_BUDGET_DEFAULT, Options};
-pub use past::At;
-pub use patch::Patch;
-pub use qa::QaSession;
-pub use queue::{QUEUE_BYTES_MAX, QUEUE_WRITES_MAX};
-pub use salvage::Lost;
-pub use session::Published;
+pub use sessions::list::{Listed, Listing};
+pub use sessions::session::Published;
+pub use startup::damage::{Damage, LoadError};
+pub use stats::Figures;
 pub use thumbnails::{
     ShownImage, THUMBNAIL_CACHE_BYTES_MAX, THUMBNAIL_MEMORY_MAX, THUMBNAILS_AT_ONCE_MAX,
     THUMBNAILS_WAITING_MAX,
 };
-pub use waker::{Heard, NOTICES_MAX, Notice};
+pub use watch::waker::{Heard, NOTICES_MAX, Notice};
 pub use watch::{COMMITS_AT_ONCE_MAX, Commits, Watch};
+pub use writer::patch::Patch;
+pub use writer::qa_session::QaSession;
+pub use writer::queue::{QUEUE_BYTES_MAX, QUEUE_WRITES_MAX};
 
 use crate::board::{Answer, Board, Epoch, Extent, Json, SessionName, Summary, Terms, Write};
 use crate::fairness::{Limiter, Queue};
 use crate::store::Store;
 use archive::Archives;
-use directory::Directory;
-use holds::Holds;
-pub use image_pieces::ImagePieces;
+use history::Past;
 pub use images::ImageBytes;
+pub use images::chunks::ImagePieces;
+use images::gc_schedule::Looks;
+use images::pins::Holds;
+use images::reaper::Orphans;
 use job::{Job, Order, WriterError};
-use loads::{Loading, Loads};
-use looks::Looks;
-use memory::Memory;
-use past::Past;
-use reaper::Orphans;
-use session::{Session, new_session_id};
-use staging::recall;
-use supervisor::{Supervised, Supervisor};
+use sessions::directory::Directory;
+use sessions::loader::{Loading, Loads};
+use sessions::memory_budget::Memory;
+use sessions::session::{Session, new_session_id};
+use threads::{Supervised, Supervisor};
 use thumbnails::Thumbnails;
-use waker::Bells;
+use watch::waker::Bells;
+use writer::staging::recall;
 
 /// How often a write whose session was deleted and made again meanwhile is tried.
 const MOVED_TRIES_MAX: usize = 8;
@@ -141,9 +98,9 @@ struct Inner {
     recent_bytes: Arc<AtomicUsize>,
     past: Past,
     /// A base is made one at a time.
-    bases: Arc<turns::Turns>,
+    bases: Arc<limiter::Turns>,
     /// Who links the images of a fork.
-    links: turns::Turns,
+    links: limiter::Turns,
     archives: Archives,
     holds: Arc<Holds>,
     looks: Arc<Looks>,
@@ -364,32 +321,4 @@ impl Service {
 }
 
 #[cfg(test)]
-mod batch_tests;
-#[cfg(test)]
-mod clock_tests;
-#[cfg(test)]
-mod cold_tests;
-#[cfg(test)]
-mod cramped_tests;
-#[cfg(test)]
-mod damage_tests;
-#[cfg(test)]
-mod downtime_tests;
-#[cfg(test)]
-mod expiry_tests;
-#[cfg(test)]
-mod flips_tests;
-#[cfg(test)]
-mod jump_tests;
-#[cfg(test)]
-mod panic_tests;
-#[cfg(test)]
-mod queue_tests;
-#[cfg(test)]
-mod race_tests;
-#[cfg(test)]
-mod repeat_tests;
-#[cfg(test)]
-mod service_tests;
-#[cfg(test)]
-mod snapshot_tests;
+mod tests;

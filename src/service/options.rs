@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::qa::QaSession;
+use super::writer::qa_session::QaSession;
 
 /// How much memory the sessions may take, unless it is said otherwise: what one session may have at most by
 /// default fits, and a small machine has it.

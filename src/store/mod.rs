@@ -3,75 +3,32 @@
 //! The trait is what every engine promises; nothing above it knows which engine runs. No engine knows what a commit
 //! or a base means: frames go in and come out as bytes. Calls block; they belong on threads that may.
 
-mod appending;
-mod aside;
-mod backup;
-mod bases;
-mod blob_store;
 mod blobs;
-mod checkpoints;
-mod condition;
-mod copying;
-mod database;
-mod disk;
-mod disowning;
-mod epoch;
-mod error;
-mod histories;
-mod housekeeping;
-mod inventory;
-mod journal;
+mod files;
+mod keyed_lock;
+mod types;
 
-mod lock;
-mod log;
-mod mending;
-mod naming;
-mod opening;
 mod options;
-mod packing;
-mod parts;
-mod pins;
-mod putting;
-mod raw;
-mod reading;
-mod reserve;
-mod rows;
-mod run;
-mod schema;
-mod segments;
-mod settling;
-mod signing;
-mod snapshots;
 mod sqlite;
-mod stored;
-mod strays;
-mod summaries;
-mod sync_point;
-mod tokens;
-mod trash;
-mod turns;
-mod wal;
-mod wreck;
-mod writes;
 
 use std::ops::ControlFlow;
 use std::path::Path;
 
 use crate::board::{Epoch, Revision, SessionId};
 
-pub use blob_store::BlobStore;
-pub use disk::{FREE_BYTES_MIN, FREE_PART};
-pub use error::StoreError;
+pub use files::disk::{FREE_BYTES_MIN, FREE_PART};
 pub use options::{SqliteOptions, SyncLevel};
-pub use pins::Pin;
-pub use run::{End, Outcome, Run};
-pub use signing::{SIGNATURE_BYTES, SigningKey};
 pub use sqlite::SqliteStore;
-pub use stored::{
+pub use sqlite::backup::salvage::{Wreckage, take_out};
+pub use sqlite::blob_store::BlobStore;
+pub use sqlite::pins::Pin;
+pub use types::error::StoreError;
+pub use types::run::{End, Outcome, Run};
+pub use types::signing_key::{SIGNATURE_BYTES, SigningKey};
+pub use types::stored::{
     Copied, FileBytes, Health, IsOver, JournalId, NameRow, PageMax, Record, Stored, StoredBlob,
     StoredSession, SummaryRow, TokenRow,
 };
-pub use wreck::{Wreckage, take_out};
 
 /// An engine that keeps histories and blobs.
 ///
@@ -323,18 +280,4 @@ pub trait Store: BlobStore {
 }
 
 #[cfg(test)]
-mod backup_tests;
-#[cfg(test)]
-mod bases_tests;
-#[cfg(test)]
-mod blobs_tests;
-#[cfg(test)]
-pub(crate) mod fault_tests;
-#[cfg(test)]
-mod settling_model_tests;
-#[cfg(test)]
-mod settling_tests;
-#[cfg(test)]
-mod sqlite_tests;
-#[cfg(test)]
-mod wal_tests;
+pub(crate) mod tests;

@@ -1,6 +1,6 @@
 //! How the embedded store runs.
 
-use super::disk::{FREE_BYTES_MIN, FREE_PART};
+use super::files::disk::{FREE_BYTES_MIN, FREE_PART};
 
 /// What an acknowledgement survives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -134,5 +134,4 @@ impl Drop for Writing {
 }
 
 #[cfg(test)]
-#[path = "lines_tests.rs"]
 mod tests;

@@ -132,5 +132,4 @@ impl FormatTime for ShortTime {
 }
 
 #[cfg(test)]
-#[path = "panics_tests.rs"]
 mod tests;

@@ -194,5 +194,4 @@ impl Told {
 }
 
 #[cfg(test)]
-#[path = "otlp_tests.rs"]
 mod tests;

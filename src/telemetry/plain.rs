@@ -24,5 +24,4 @@ impl<W: Write> Write for Plain<W> {
 }
 
 #[cfg(test)]
-#[path = "plain_tests.rs"]
 mod tests;

@@ -126,6 +126,4 @@ fn caught<T>(work: impl FnOnce() -> Result<T, Undecodable>) -> Result<T, Undecod
 }
 
 #[cfg(test)]
-mod corpus_tests;
-#[cfg(test)]
-mod thumbnail_tests;
+mod tests;

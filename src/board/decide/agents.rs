@@ -1,12 +1,13 @@
 //! The agents' rules: who is registered, what one says of itself, and which status follows which.
 
 use super::Draft;
-use crate::board::agent::{AGENTS_MAX, Profile, Status, is_known, may_move};
-use crate::board::agent::{AgentStates, PROFILE_BYTES_MAX};
 use crate::board::command::Answer;
+use crate::board::command::rejected::Rejected;
 use crate::board::commit::Change;
-use crate::board::json::{self, Kind};
-use crate::board::rejected::Rejected;
+use crate::board::json;
+use crate::board::json::Kind;
+use crate::board::model::agent::{AGENTS_MAX, Profile, Status, is_known, may_move};
+use crate::board::model::agent::{AgentStates, PROFILE_BYTES_MAX};
 use crate::board::{AgentName, Item, LogName};
 
 /// What only the server says of an agent.

@@ -2,10 +2,10 @@
 
 use super::Draft;
 use super::logs::find_entry;
-use crate::board::claim::{Claim, Fence, Work};
+use crate::board::command::rejected::Rejected;
 use crate::board::command::{Answer, Write};
 use crate::board::commit::Change;
-use crate::board::rejected::Rejected;
+use crate::board::model::claim::{Claim, Fence, Work};
 use crate::board::{AgentName, Board, Json, LogName, Revision, Seq, Ttl, json};
 
 /// Refuses a write under a claim that does not stand any more.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use super::claims::check_fence;
 use super::history::find_checkpoint;
 use super::logs::find_entry;
+use crate::board::command::rejected::{Current, Rejected};
 use crate::board::command::{Command, Condition, Edit, Matches, Terms, Write};
 use crate::board::log::{Entry, LogName};
-use crate::board::rejected::{Current, Rejected};
 use crate::board::state::StatePath;
 use crate::board::{AgentName, Board, Seq, Version};
 

@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 
 use super::Draft;
-use crate::board::checkpoint::CHECKPOINTS_MAX;
+use crate::board::command::rejected::Rejected;
 use crate::board::command::{Answer, Command, Write};
 use crate::board::commit::Change;
-use crate::board::rejected::Rejected;
+use crate::board::model::checkpoint::CHECKPOINTS_MAX;
 use crate::board::{Board, CheckpointName, Digest, SessionName, Version};
 
 impl Draft<'_> {

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::Draft;
+use crate::board::command::rejected::Rejected;
 use crate::board::command::{Answer, Edit, Which};
 use crate::board::commit::Change;
 use crate::board::log::{Entry, Log, LogName, SeqRange, ranges};
-use crate::board::rejected::Rejected;
 use crate::board::state::StatePath;
 use crate::board::{Board, Item, Json, Revision, Seq, json};
 

@@ -5,6 +5,7 @@ mod claims;
 mod condition;
 mod expiry;
 mod history;
+mod limits;
 mod logs;
 mod prepared;
 mod questions;
@@ -14,12 +15,12 @@ mod transaction;
 
 use std::sync::Arc;
 
-use super::apply::{apply_change, close};
-use super::bounds;
+use super::commit::apply::{apply_change, close};
+
+use super::command::rejected::Rejected;
 use super::command::{Answer, Command, Edit, Moment, Policy, Write};
 use super::commit::{Change, Commit};
 use super::log::Stamp;
-use super::rejected::Rejected;
 use super::{Board, Revision, SessionId, SessionName, Timestamp};
 pub(super) use agents::check_fields;
 use claims::check_fence;
@@ -36,7 +37,7 @@ pub use prepared::Prepared;
 pub struct Decision {
     /// What happened.
     pub commit: Option<Commit>,
-    /// The board after it, as [`apply`](super::apply()) makes it.
+    /// The board after it, as [`apply`](super::commit::apply()) makes it.
     pub board: Board,
     /// What to answer.
     pub answer: Answer,
@@ -71,7 +72,7 @@ pub fn decide_prepared(
     let existed = check_condition(board, write)?;
     let answer = draft.carry_out(&write.command)?;
     draft.drop_idle_opening(&write.command);
-    bounds::check(board, &draft.board, &draft.changes, moment)?;
+    limits::check(board, &draft.board, &draft.changes, moment)?;
     let Draft { board: mut after, changes, stamp, .. } = draft;
     let keeps = write.terms.key.is_some() && (after.life.is_some() || board.life.is_some());
     let commit = (keeps || !changes.is_empty()).then(|| Commit {

@@ -4,8 +4,8 @@
 //! write meets is passed over.
 
 use super::Draft;
-use crate::board::apply::edit_state;
 use crate::board::command::{Command, Edit, Transaction};
+use crate::board::commit::apply::edit_state;
 use crate::board::state::{Made, State, StatePath};
 use crate::board::{Board, Change, Json};
 

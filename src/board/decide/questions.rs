@@ -2,11 +2,11 @@
 
 use super::Draft;
 use super::logs::find_entry;
-use crate::board::asked::{AWAITED_AT_ONCE_MAX, Awaited, DEFAULT_BYTES_MAX};
 use crate::board::command::Answer;
+use crate::board::command::rejected::Rejected;
 use crate::board::commit::Change;
 use crate::board::log::LogName;
-use crate::board::rejected::Rejected;
+use crate::board::model::open_questions::{AWAITED_AT_ONCE_MAX, Awaited, DEFAULT_BYTES_MAX};
 use crate::board::{InvalidItem, Item, Seq, Ttl, json};
 
 /// How a question came to its end without an answer of anybody.

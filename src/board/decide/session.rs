@@ -5,11 +5,13 @@ use std::sync::Arc;
 use super::Draft;
 use crate::board::Item;
 use crate::board::Seq;
+use crate::board::command::rejected::Rejected;
 use crate::board::command::{Answer, Command, Moment, Write};
 use crate::board::commit::Change;
 use crate::board::log::LogName;
-use crate::board::rejected::Rejected;
-use crate::board::settings::{Labels, LabelsPatch, Set, Settings, SettingsPatch, patch_labels};
+use crate::board::model::settings::{
+    Labels, LabelsPatch, Set, Settings, SettingsPatch, patch_labels,
+};
 
 /// The changes that make a session: itself, then the answered questions it starts with.
 pub(super) fn opening(write: &Write, moment: Moment<'_>) -> Vec<Change> {

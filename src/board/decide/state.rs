@@ -2,10 +2,11 @@
 
 use super::Draft;
 use crate::board::Json;
+use crate::board::command::rejected::Rejected;
 use crate::board::command::{Answer, Edit};
 use crate::board::commit::Change;
-use crate::board::json::{self, Kind};
-use crate::board::rejected::Rejected;
+use crate::board::json;
+use crate::board::json::Kind;
 use crate::board::state::{STATE_BYTES_MAX, StatePath, StateValue};
 
 impl Draft<'_> {

@@ -2,9 +2,9 @@
 
 use super::Draft;
 use super::logs::find_entry;
-use crate::board::claim::Work;
+use crate::board::command::rejected::{Branch, Rejected};
 use crate::board::command::{Answer, Test, Transaction};
-use crate::board::rejected::{Branch, Rejected};
+use crate::board::model::claim::Work;
 use crate::board::{Board, Log, LogName};
 
 impl Draft<'_> {

@@ -3,19 +3,17 @@
 //! Numbers, strings and member order stay as they were sent. Apart from [`syntax()`], everything here takes
 //! text that has passed it; any other text may give nonsense, but never a panic or an endless loop.
 
-#[cfg(test)]
-mod any_text_tests;
-mod check;
+pub(crate) mod check;
 mod elements;
 mod line;
-mod members;
+pub(crate) mod members;
 mod merge;
 mod number;
 mod patch;
 mod pointer;
 mod scan;
 mod string;
-mod syntax;
+pub(crate) mod syntax;
 pub(crate) mod tokens;
 mod tree;
 
@@ -30,3 +28,6 @@ pub use string::{decode, quote};
 pub use syntax::{Malformed, MalformedReason, document, syntax};
 pub(super) use tree::Tree;
 pub use tree::equal;
+
+#[cfg(test)]
+mod tests;

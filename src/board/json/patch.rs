@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::scan::{self, Kind};
+use super::scan;
+use super::scan::Kind;
 use super::tree::{Measure, Tree};
 use super::{DEPTH_MAX, pointer, string};
 
@@ -323,5 +324,4 @@ fn fits(path: &Path, levels: usize) -> Result<(), Fault> {
 }
 
 #[cfg(test)]
-#[path = "patch_tests.rs"]
 mod tests;

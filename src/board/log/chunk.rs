@@ -7,8 +7,8 @@ use parking_lot::Mutex;
 use super::Entry;
 use super::marks::{Marks, Probe};
 use super::texts::Texts;
-use crate::board::item::Page;
-use crate::board::select::push_marks;
+use crate::board::model::filter::push_marks;
+use crate::board::values::item::Page;
 use crate::board::{AgentName, Timestamp};
 
 /// How much text of items is in a chunk, unless one of them is longer. A little less than a size that an

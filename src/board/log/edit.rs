@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use super::chunk::{self, CHUNK_BYTES, CHUNK_ENTRIES, Chunk};
+use super::chunk;
+use super::chunk::{CHUNK_BYTES, CHUNK_ENTRIES, Chunk};
 use super::tail::Tail;
 use super::texts::Texts;
 use super::{Entry, Log, Part, SeqRange, Stamp, Updated, distance};
-use crate::board::claim::Work;
+use crate::board::model::claim::Work;
 use crate::board::{Item, Revision, Seq};
 
 impl Log {

@@ -18,14 +18,14 @@ use std::sync::Arc;
 use imbl::Vector;
 use serde::{Deserialize, Serialize};
 
-use self::chunk::Chunk;
-pub use self::chunk::{CHUNK_BYTES, CHUNK_ENTRIES};
-pub use self::marks::{Mark, Probe};
-pub use self::run::{Run, RunText, RunWeights};
-use self::tail::Tail;
-pub use self::texts::{Keys, Scale, TextForm, TextKind};
-use super::claim::Work;
+use super::model::claim::Work;
 use super::{AgentName, Item, Revision, Seq, Timestamp};
+use chunk::Chunk;
+pub use chunk::{CHUNK_BYTES, CHUNK_ENTRIES};
+pub use marks::{Mark, Probe};
+pub use run::{Run, RunText, RunWeights};
+use tail::Tail;
+pub use texts::{Keys, Scale, TextForm, TextKind};
 
 /// Which of a session's logs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -386,4 +386,4 @@ impl From<SeqRange> for (Seq, Seq) {
 }
 
 #[cfg(test)]
-mod log_tests;
+mod tests;

@@ -3,7 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::chunk::{self, CHUNK_BYTES, CHUNK_ENTRIES, Chunk};
+use super::chunk;
+use super::chunk::{CHUNK_BYTES, CHUNK_ENTRIES, Chunk};
 use super::{Entry, Log, Part};
 use crate::board::Seq;
 

@@ -6,7 +6,8 @@ use super::changed::Changed;
 use super::expiries::Expiries;
 use super::node::Node;
 use super::path::StatePath;
-use crate::board::json::{self, Tree};
+use crate::board::json;
+use crate::board::json::Tree;
 
 /// A merge under way. The deadlines of what goes away end at once, so that no list of it is needed, which could
 /// be far longer than the patch.

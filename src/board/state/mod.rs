@@ -179,8 +179,4 @@ impl Default for State {
 }
 
 #[cfg(test)]
-mod cost_tests;
-#[cfg(test)]
-mod model_tests;
-#[cfg(test)]
-mod state_tests;
+mod tests;

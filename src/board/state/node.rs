@@ -4,12 +4,14 @@
 
 use std::sync::Arc;
 
-use super::array::{self, Array};
+use super::array;
+use super::array::Array;
 use super::changed::Changed;
 use super::object::{Member, Object};
 use super::text::Text;
 use crate::board::Revision;
-use crate::board::json::{self, Tree};
+use crate::board::json;
+use crate::board::json::Tree;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Node {

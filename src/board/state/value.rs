@@ -2,7 +2,8 @@
 
 use super::node::Node;
 use crate::board::Revision;
-use crate::board::json::{self, Kind, Tree};
+use crate::board::json;
+use crate::board::json::{Kind, Tree};
 
 /// A value of the document with the revision of its last change. Cloning one is O(1).
 #[derive(Clone, Debug, PartialEq, Eq)]

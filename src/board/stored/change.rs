@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::Unreadable;
 use super::restored::StoredRestored;
-use crate::board::settings::{Labels, Settings};
+use crate::board::model::settings::{Labels, Settings};
 use crate::board::{
     AgentName, Awaited, Change, CheckpointName, Digest, Due, Image, Item, Json, LogName, Profile,
     Revision, Seq, SeqRange, SessionName, StatePath, Timestamp,

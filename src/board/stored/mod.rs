@@ -8,6 +8,7 @@ pub mod archive;
 mod base;
 mod change;
 mod commit;
+pub(crate) mod frame;
 mod parts;
 mod restored;
 mod summary;
@@ -64,4 +65,4 @@ where
 }
 
 #[cfg(test)]
-mod golden_tests;
+mod tests;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::Unreadable;
 use super::base::StoredLife;
 use super::parts::StoredEntry;
-use crate::board::board::Life;
+use crate::board::model::board::Life;
 use crate::board::{
     Entry, Extent, Question, Questions, Revision, SessionId, SessionName, Summary, Timestamp,
 };

@@ -11,8 +11,8 @@ use tower::{ServiceExt as _, service_fn};
 use tower_http::CompressionLevel;
 use tower_http::compression::Compression;
 
-use super::paced::paced;
-use crate::http::stream::WHOLE_BYTES_MAX;
+use super::polls::paced::paced;
+use crate::http::response::chunked::WHOLE_BYTES_MAX;
 
 /// Compresses an answer as `Accept-Encoding` asks for, whose value this is. Most clients of ours send
 /// none, and nothing is done for them.

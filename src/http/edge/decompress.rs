@@ -18,8 +18,8 @@ use http_body::Body as _;
 use tokio_util::io::{ReaderStream, StreamReader};
 
 use super::encoding::Coding;
-use super::paced::paced;
-use super::wrapped::wrapped;
+use super::polls::paced::paced;
+use super::polls::wrapped::wrapped;
 
 /// How many times the size of what came a body may become, beyond what is free.
 pub(in crate::http) const RATIO_MAX: u64 = 200;

@@ -4,23 +4,19 @@
 //! so that an unknown route is treated like any other. It is one service and not a layer for each step:
 //! each layer would clone all below it, and box what it gives on, for every request.
 
-mod body;
+mod access_log;
+mod body_timeout;
 mod compress;
 mod cors;
 mod decompress;
-mod dress;
 mod encoding;
-mod faults;
+mod fault_log;
 mod hosts;
-mod observe;
-mod paced;
-mod render;
-mod rest;
-mod slices;
-#[cfg(debug_assertions)]
-mod slow;
-mod trace;
-mod wrapped;
+mod polls;
+mod problem_body;
+mod response_headers;
+mod trace_context;
+mod unread_rest;
 
 use std::convert::Infallible;
 use std::panic::AssertUnwindSafe;
@@ -35,19 +31,19 @@ use futures_util::FutureExt as _;
 use tower::layer::layer_fn;
 use tower::{Service as _, service_fn};
 
-use super::problem::Problem;
-pub(super) use body::is_inflated;
-pub use body::{is_corrupt, is_late};
+use super::response::problem::Problem;
+use access_log::Exchange;
+pub use access_log::{ANSWERED, RequestId};
+pub(super) use body_timeout::is_inflated;
+pub use body_timeout::{is_corrupt, is_late};
 pub use cors::{CorsOrigins, InvalidOrigin};
 pub(super) use decompress::RATIO_MAX;
-use dress::Dress;
 pub(super) use encoding::percent_decode;
-use faults::Faults;
+use fault_log::Faults;
 pub use hosts::{AllowedHosts, InvalidHost};
-use observe::Exchange;
-pub use observe::{ANSWERED, RequestId};
-pub(super) use rest::LINGER_BYTES_MAX;
-use rest::Rest;
+use response_headers::Dress;
+pub(super) use unread_rest::LINGER_BYTES_MAX;
+use unread_rest::Rest;
 
 /// A body that sends nothing for so long fails, and its connection with it.
 const BODY_SILENCE_MAX: Duration = Duration::from_secs(10);
@@ -64,7 +60,7 @@ fn layered(router: Router, gate: Gate) -> Router {
         let gate = Arc::clone(&gate);
         service_fn(move |request| pass(Arc::clone(&gate), route.clone(), request))
     };
-    router.fallback(render::route_not_found).layer(layer_fn(around))
+    router.fallback(problem_body::route_not_found).layer(layer_fn(around))
 }
 
 /// What the edge goes by.
@@ -80,7 +76,7 @@ struct Gate {
 /// comes last: a slow client makes no answer look slow.
 async fn pass(gate: Arc<Gate>, route: Route, request: Request) -> Result<Response, Infallible> {
     #[cfg(debug_assertions)]
-    let polls = slow::Polls::of(&request);
+    let polls = polls::slow::Polls::of(&request);
     let answering = handled(gate, route, request);
     #[cfg(debug_assertions)]
     let answering = polls.watch(answering);
@@ -97,8 +93,8 @@ async fn handled(gate: Arc<Gate>, route: Route, request: Request) -> Response {
         Ok(request) => answer(route, request).await,
         Err(refused) => refused.into_response(),
     };
-    let rendered = render::render(answered, id, &gate.faults).await;
-    let mut response = slices::in_slices(compress::compress(accepted, rendered).await);
+    let rendered = problem_body::render(answered, id, &gate.faults).await;
+    let mut response = polls::slices::in_slices(compress::compress(accepted, rendered).await);
     exchange.end(&mut response);
     rest.settle(&mut response).await;
     dress.put_on(response.headers_mut(), id);
@@ -111,7 +107,7 @@ async fn answer(mut route: Route, request: Request) -> Response {
     let answering = answering.catch_unwind().map(|answered| match answered {
         Ok(Ok(response)) => response,
         Ok(Err(never)) => match never {},
-        Err(payload) => render::panicked(payload),
+        Err(payload) => problem_body::panicked(payload),
     });
     answering.await
 }
@@ -149,7 +145,7 @@ impl Gate {
         }
         encoding::check_path(request.uri().path())?;
         let coding = encoding::take_content_coding(request.headers_mut())?;
-        let request = request.map(|body| body::watched(body, self.body_silence_max));
+        let request = request.map(|body| body_timeout::watched(body, self.body_silence_max));
         Ok(match coding {
             Some(coding) => decompress::decompress(request, coding),
             None => request,
@@ -158,17 +154,4 @@ impl Gate {
 }
 
 #[cfg(test)]
-#[path = "edge_tests.rs"]
 mod tests;
-
-#[cfg(test)]
-mod coding_tests;
-
-#[cfg(test)]
-mod cors_tests;
-
-#[cfg(test)]
-mod dress_tests;
-
-#[cfg(test)]
-mod log_tests;

@@ -4,11 +4,10 @@
 use std::sync::Arc;
 
 use crate::board::{Entry, Run, RunText, TextForm, TextKeys, TextKind};
-use crate::http::turns::Turns;
+use crate::http::response::cooperate::Turns;
+use crate::prompt;
 use crate::prompt::python::Literal;
-use crate::prompt::{
-    self, Cost, Estimator, Syntax, list_items, markdown, markdown_items, metadata,
-};
+use crate::prompt::{Cost, Estimator, Syntax, list_items, markdown, markdown_items, metadata};
 use crate::service::ServiceError;
 
 /// How many bytes could be looked through while one is written or weighed.

@@ -4,14 +4,14 @@
 //! from the plan what it must (`weighing`), from the newest on (`newest`). Then the plan is written (`writing`) with the texts of its format
 //! (`texts`), those of items made and weighed by `items`.
 
+mod budget;
+mod format;
 mod items;
 mod newest;
-mod picked;
 mod plan;
-mod texts;
-mod weighing;
-mod wishes;
-mod writing;
+mod query;
+mod render;
+mod selection;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,20 +21,20 @@ use axum::http::{HeaderName, HeaderValue};
 use axum::response::Response;
 use utoipa::ToSchema;
 
-use self::plan::Plan;
-use self::texts::Texts;
-use self::wishes::{Asked, Wishes};
-use self::writing::Writing;
+use super::openapi;
+use super::read::{Early, Reading};
+use super::request::conditions::{Rendering, Resource};
+use super::request::path::SessionPath;
+use super::request::public_url::PublicUrl;
+use super::response::JSON;
+use super::response::problem::Problem;
+use super::screenshots::signed_url::ImageAddresses;
 use crate::board::{Board, Log, PromptFormat, PromptPart, Revision};
-use crate::http::answer::JSON;
-use crate::http::docs;
-use crate::http::etag::{Rendering, Resource};
-use crate::http::image_address::ImageAddresses;
-use crate::http::path::SessionPath;
-use crate::http::problem::Problem;
-use crate::http::public_url::PublicUrl;
-use crate::http::read::{Early, Reading};
 use crate::service::Service;
+use format::Texts;
+use plan::Plan;
+use query::{Asked, Wishes};
+use render::Writing;
 
 const MARKDOWN: &str = "text/markdown; charset=utf-8";
 
@@ -54,7 +54,7 @@ pub(in crate::http) struct PartBody {
     /// The text of a text part.
     #[schema(required = false, nullable = false)]
     text: Option<String>,
-    #[schema(required = false, schema_with = docs::image_url)]
+    #[schema(required = false, schema_with = openapi::image_url)]
     image_url: Option<String>,
     /// Of `responses`: how closely to look.
     #[schema(required = false, nullable = false, example = "auto")]
@@ -79,14 +79,14 @@ pub(in crate::http) struct PartBody {
 /// parts is fixed: questions, requests, trajectories, screenshots, state, memories.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/prompt", operation_id = "get_prompt", tag = "prompt",
-    params(docs::InSession, docs::PromptQuery, docs::PastQuery, docs::MinRevision, docs::WaitQuery, docs::IfNoneMatch),
+    params(openapi::InSession, openapi::PromptQuery, openapi::PastQuery, openapi::MinRevision, openapi::WaitQuery, openapi::IfNoneMatch),
     responses(
         (status = 200, description = "The parts in the format that was asked for, in OpenAI's chat format by default",
             content((Vec<PartBody> = "application/json"), (String = "text/markdown")),
             headers(("ETag" = String, description = "Changes with what the prompt shows"), ("Blackboard-Revision" = u64, description = "The revision shown"),
                 ("Blackboard-Tokens" = Option<u64>, description = "With `max_tokens`: how many tokens it takes, by estimate"),
                 ("Blackboard-Truncated" = Option<u64>, description = "With `max_tokens`: how many items and images were left out"))),
-        docs::ReadPromptRefusals,
+        openapi::ReadPromptRefusals,
     )
 )]
 pub(in crate::http) async fn get(

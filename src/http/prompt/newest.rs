@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::picked::Picked;
-use super::texts::Texts;
+use super::format::Texts;
+use super::selection::Picked;
 use crate::board::{Board, Log, LogName, Run, TextKeys, Timestamp};
-use crate::http::turns::Turns;
+use crate::http::response::cooperate::Turns;
 use crate::prompt::Cost;
 use crate::service::ServiceError;
 

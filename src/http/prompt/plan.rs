@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::picked::Picked;
-use super::texts::Texts;
-use super::weighing::Weighing;
+use super::budget::Weighing;
+use super::format::Texts;
+use super::selection::Picked;
 use crate::board::{Board, Entry, Image, ImagesShown, LogName, PromptPart};
-use crate::http::problem::Problem;
-use crate::http::turns::Turns;
+use crate::http::response::cooperate::Turns;
+use crate::http::response::problem::Problem;
 use crate::prompt::{Cost, Cut, LeftOut};
 use crate::service::{Service, ServiceError, ShownImage};
 

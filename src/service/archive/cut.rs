@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::Export;
 use crate::board::{Digest, Revision, SessionName, Version};
-use crate::service::past::blocking;
-use crate::service::replay::sound_part;
+use crate::service::history::blocking;
+use crate::service::sessions::replay::sound_part;
 use crate::service::{Service, ServiceError};
 
 /// How far an archive reaches that ends before its session did.

@@ -16,10 +16,10 @@ use crate::board::{
     Board, COMMIT_BYTES_MAX, Command, Digest, Frame, Rejected, Revision, SessionId, SessionName,
     Terms, Write,
 };
+use crate::service::history::staged::Staged;
+use crate::service::history::truncate::put_base;
 use crate::service::job::Order;
-use crate::service::rebase::put_base;
-use crate::service::staged::Staged;
-use crate::service::turns::Turn;
+use crate::service::limiter::Turn;
 use crate::service::{Keep, Reply, Service, ServiceError, new_session_id};
 use crate::store::{Run, Store, StoreError};
 

@@ -11,7 +11,7 @@ pub(super) use cut::Lacks;
 pub use export::Export;
 pub use import::{Import, Imported};
 
-use super::turns::Turns;
+use super::limiter::Turns;
 
 /// How many archives go out at once to one client; others wait. Each has a thread.
 const EXPORTS_MAX: u64 = 4;
@@ -38,6 +38,4 @@ impl Archives {
 }
 
 #[cfg(test)]
-mod archive_tests;
-#[cfg(test)]
-mod hostile_tests;
+mod tests;

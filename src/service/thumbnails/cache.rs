@@ -295,5 +295,4 @@ fn remove_file(path: &Path) {
 }
 
 #[cfg(test)]
-#[path = "cache_tests.rs"]
 mod tests;

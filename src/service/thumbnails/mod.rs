@@ -20,7 +20,8 @@ use super::{Service, ServiceError};
 use crate::board::{Board, Digest, Image, SessionId};
 use crate::fairness::with_files;
 use crate::store::{FREE_BYTES_MIN, Store, StoreError};
-use crate::thumbnail::{self, SNIFFED_BYTES, Thumbnail, Undecodable};
+use crate::thumbnail;
+use crate::thumbnail::{SNIFFED_BYTES, Thumbnail, Undecodable};
 use cache::Cache;
 use making::Makings;
 use pool::Pool;
@@ -280,6 +281,4 @@ fn sniff(
 }
 
 #[cfg(test)]
-mod shown_tests;
-#[cfg(test)]
-mod thumbnails_tests;
+mod tests;

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 
-use super::super::ServiceError;
-use super::super::turns::TURN_WAIT_MAX;
 use crate::fairness::{Limiter, Place, Share};
+use crate::service::ServiceError;
+use crate::service::limiter::TURN_WAIT_MAX;
 use crate::store::StoreError;
-use crate::thumbnail::{self, Thumbnail, Undecodable};
+use crate::thumbnail;
+use crate::thumbnail::{Thumbnail, Undecodable};
 
 /// How many images are read and decoded at once.
 pub const THUMBNAILS_AT_ONCE_MAX: u64 = 2;

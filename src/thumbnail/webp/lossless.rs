@@ -203,5 +203,4 @@ fn parts(side: u32, power: u32) -> u32 {
 }
 
 #[cfg(test)]
-#[path = "lossless_tests.rs"]
 mod tests;

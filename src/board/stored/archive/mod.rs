@@ -22,4 +22,4 @@ pub use line::{
 pub use read::{ArchiveReader, Fault, Taken};
 
 #[cfg(test)]
-mod archive_tests;
+mod tests;

@@ -7,10 +7,11 @@ use std::collections::BTreeMap;
 
 use super::line::{Line, Sealed, read_header, read_line};
 use super::{Counts, Header};
-use crate::board::foreign::{Foreign, admit_foreign, check_foreign, check_size};
+use crate::board::admit::imported::{Foreign, admit_foreign, check_foreign, check_size};
+use crate::board::apply;
 use crate::board::json::Malformed;
 use crate::board::stored::{BaseReader, Unreadable, decode_commit};
-use crate::board::{Board, Change, Code, Digest, Image, Revision, SessionId, Timestamp, apply};
+use crate::board::{Board, Change, Code, Digest, Image, Revision, SessionId, Timestamp};
 
 /// Why a line of an archive is refused.
 #[derive(Debug, thiserror::Error)]

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::parts::{StoredAgent, StoredAwaited, StoredCheckpoint, StoredEntry, StoredKey};
-use crate::board::board::Life;
-use crate::board::settings::{Labels, Settings};
+use crate::board::model::board::Life;
+use crate::board::model::settings::{Labels, Settings};
 use crate::board::{
     AgentName, Digest, Log, LogName, Revision, Seq, SessionName, StatePath, Timestamp,
 };
@@ -129,8 +129,4 @@ impl From<&Log> for StoredLog {
 }
 
 #[cfg(test)]
-mod base_tests;
-#[cfg(test)]
-mod hostile_tests;
-#[cfg(test)]
-mod unsound_tests;
+mod tests;

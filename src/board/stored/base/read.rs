@@ -3,17 +3,19 @@
 //! Whatever bytes come, they are refused or make a board that holds all that the functions of a board rely on:
 //! what a board that was written commit by commit always has. The work is linear in the bytes.
 
-use super::super::Unreadable;
-use super::super::parts::{StoredAgent, StoredAwaited, StoredCheckpoint, StoredEntry, StoredKey};
 use super::{Head, Part, StoredMemory, Unsound, VERSION};
 use crate::board::admit::admit_image;
-use crate::board::agent::{AGENTS_MAX, Agent};
-use crate::board::board::Life;
-use crate::board::checkpoint::CHECKPOINTS_MAX;
-use crate::board::claim::{Claim, Done, Work};
 use crate::board::json;
 use crate::board::log::Entry;
+use crate::board::model::agent::{AGENTS_MAX, Agent};
+use crate::board::model::board::Life;
+use crate::board::model::checkpoint::CHECKPOINTS_MAX;
+use crate::board::model::claim::{Claim, Done, Work};
 use crate::board::state::StatePath;
+use crate::board::stored::Unreadable;
+use crate::board::stored::parts::{
+    StoredAgent, StoredAwaited, StoredCheckpoint, StoredEntry, StoredKey,
+};
 use crate::board::{
     AgentName, Awaited, Board, Checkpoint, CheckpointName, Digest, Log, LogName, REVISION_MAX,
     Remembered, Revision, Seq, SeqRange, SessionId, State, Timestamp,

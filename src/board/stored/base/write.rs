@@ -5,9 +5,11 @@ use std::iter;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::super::Unreadable;
-use super::super::parts::{StoredAgent, StoredAwaited, StoredCheckpoint, StoredEntry, StoredKey};
 use super::{Head, Part, StoredLife, StoredLog, StoredMemory, VERSION};
+use crate::board::stored::Unreadable;
+use crate::board::stored::parts::{
+    StoredAgent, StoredAwaited, StoredCheckpoint, StoredEntry, StoredKey,
+};
 use crate::board::{Board, Log, LogName, State};
 
 /// How long a part of many elements is at most; one with a single element may be longer.

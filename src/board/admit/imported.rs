@@ -1,0 +1,304 @@
+//! The guard before what was not written here: besides what `admit` checks, all bounds that a rule of this
+//! server keeps hold for a commit or a base that comes in an archive.
+//!
+//! What passes may stand in a session here as if it had been written here: it can be applied, shown, counted on
+//! from and expire.
+
+use super::{Misfit, REVISION_MAX, admit, admit_default};
+use crate::board::commit::restored::Restored;
+use crate::board::commit::{COMMIT_ITEMS_MAX, Change, Commit, IMAGES_FORGOTTEN_MAX};
+use crate::board::decide::check_fields;
+use crate::board::json;
+use crate::board::json::DEPTH_MAX;
+use crate::board::log::{Entry, LogName};
+use crate::board::model::agent::{
+    AGENT_STATES_MAX, AGENTS_MAX, Agent, AgentStates, PROFILE_BYTES_MAX, Profile, Status,
+};
+use crate::board::model::claim::{Done, Work};
+use crate::board::model::idempotency::{KEY_CHARS_MAX, KEYS_MAX};
+use crate::board::model::prompt_profile::are_profiles;
+use crate::board::model::settings::{
+    HISTORY_KEYS_MAX, LABEL_BYTES_MAX, LABELS_MAX, Labels, Settings,
+};
+use crate::board::state::STATE_BYTES_MAX;
+use crate::board::values::image::IMAGE_BYTES_MAX;
+use crate::board::values::time::TTL_DAYS_MAX;
+use crate::board::{Board, Item, Json, Kept, Revision, Timestamp};
+
+/// The highest revision that is let in: a session counts on from there, far below [`REVISION_MAX`].
+pub const FOREIGN_REVISION_MAX: Revision = Revision(REVISION_MAX / 2);
+
+/// How far after now a commit may have been made elsewhere, since clocks differ. A session writes nothing that
+/// is earlier than its last commit, so this is also how long its time may stand still here.
+pub const CLOCK_AHEAD_MS_MAX: i64 = DAY_MS;
+
+/// How long after the last moment of a history something in it may live.
+const LIFE_MS_MAX: i64 = TTL_DAYS_MAX * DAY_MS;
+
+/// How often one commit may remove requests: far more often than a transaction here does.
+const REMOVALS_MAX: usize = 10_000;
+
+const DAY_MS: i64 = 24 * 60 * 60 * 1000;
+
+/// Why a commit or a base of another server is not let in.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Foreign {
+    /// It does not follow its board.
+    #[error(transparent)]
+    Misfit(#[from] Misfit),
+    /// Something in it is beyond a bound that every write here keeps.
+    #[error("{what} is beyond a bound, or not of its form")]
+    Beyond {
+        /// What it is.
+        what: &'static str,
+    },
+    /// It was made after now, or something in it ends too late.
+    #[error("a moment is too late")]
+    Late,
+    /// The session is no more after it.
+    #[error("the session has come to its end")]
+    Over,
+}
+
+/// Checks that a commit of another server may be applied to this board, `now` being the time here.
+///
+/// # Errors
+///
+/// [`Foreign`], the first reason found.
+pub(crate) fn admit_foreign(board: &Board, commit: &Commit, now: Timestamp) -> Result<(), Foreign> {
+    check(commit.revision <= FOREIGN_REVISION_MAX, "the revision")?;
+    if commit.ends_session() {
+        return Err(Foreign::Over);
+    }
+    let bounds = Bounds::of(now);
+    bounds.past(commit.at)?;
+    if let Some(kept) = &commit.kept {
+        check_kept(board, kept)?;
+    }
+    let items = commit.changes.iter().map(|change| change.items().len()).sum::<usize>();
+    check(items <= COMMIT_ITEMS_MAX, "the number of items")?;
+    check_work(&commit.changes)?;
+    for change in &commit.changes {
+        bounds.check_change(change)?;
+    }
+    Ok(admit(board, commit)?)
+}
+
+/// What takes a look at the whole board comes as often as in commits that are decided here.
+fn check_work(changes: &[Change]) -> Result<(), Foreign> {
+    let restores = changes.iter().any(|change| matches!(change, Change::Restored(_)));
+    check(!restores || changes.len() == 1, "a restore among other changes")?;
+    let of_requests =
+        |change: &&Change| matches!(change, Change::Removed { log: LogName::Requests, .. });
+    let removals = changes.iter().filter(of_requests).count();
+    check(removals <= REMOVALS_MAX, "the number of removals")
+}
+
+/// Checks what a commit of another server, or a base, made of a board.
+///
+/// # Errors
+///
+/// [`Foreign::Beyond`].
+pub(crate) fn check_size(board: &Board) -> Result<(), Foreign> {
+    check(board.state.bytes() <= STATE_BYTES_MAX, "the state")?;
+    check(board.agents.len().max(board.memories.len()) <= AGENTS_MAX, "the number of agents")
+}
+
+/// Checks a board that came as a base, `now` being the time here.
+///
+/// # Errors
+///
+/// [`Foreign`], the first reason found.
+pub(crate) fn check_foreign(board: &Board, now: Timestamp) -> Result<(), Foreign> {
+    check(board.revision <= FOREIGN_REVISION_MAX, "the revision")?;
+    let Some(life) = &board.life else { return Err(Foreign::Over) };
+    let bounds = Bounds::of(now);
+    [board.updated_at, board.written_at, life.created_at]
+        .into_iter()
+        .try_for_each(|at| bounds.past(at))?;
+    check_settings(&life.settings, &life.labels)?;
+    for log in board.logs.iter().chain(board.memories.values()) {
+        log.iter().try_for_each(|entry| bounds.check_entry(entry))?;
+    }
+    board.agents.values().try_for_each(|agent| bounds.check_agent(agent))?;
+    for checkpoint in board.checkpoints.values() {
+        bounds.past(checkpoint.at)?;
+    }
+    for (key, remembered) in board.keys.iter() {
+        bounds.past(remembered.at)?;
+        check_key(key)?;
+    }
+    let images = board.images.values().all(|bytes| *bytes <= IMAGE_BYTES_MAX as u64);
+    check(images, "an image")?;
+    for until in board.asked.awaited.values() {
+        check(admit_default(until), "a question's default")?;
+        bounds.end(until.expires_at)?;
+    }
+    let ends = board.state.expiries().map(|(_, at)| at);
+    ends.chain(board.leases.iter().map(|(at, _)| *at)).try_for_each(|at| bounds.end(at))?;
+    check_size(board)
+}
+
+fn check(fits: bool, what: &'static str) -> Result<(), Foreign> {
+    if fits { Ok(()) } else { Err(Foreign::Beyond { what }) }
+}
+
+fn check_item(item: &Item) -> Result<(), Foreign> {
+    check(item.is_sound(), "an item")?;
+    let fits = item.image().is_none_or(|image| image.bytes <= IMAGE_BYTES_MAX as u64);
+    check(fits, "an image")
+}
+
+fn check_profile(profile: &Profile) -> Result<(), Foreign> {
+    let item = profile.item();
+    let fits = item.is_sound()
+        && item.image().is_none()
+        && item.text().len() <= PROFILE_BYTES_MAX
+        && check_fields(item).is_ok();
+    check(fits, "an agent's profile")
+}
+
+/// A text that was sent is a line, and can be read again.
+fn check_json(value: &Json) -> Result<(), Foreign> {
+    let text = value.text();
+    let fits = !text.contains(['\n', '\r']) && json::check(text, DEPTH_MAX).is_ok();
+    check(fits, "a value")
+}
+
+fn check_kept(board: &Board, kept: &Kept) -> Result<(), Foreign> {
+    check_key(&kept.key.key)?;
+    let known = board.keys.len().saturating_sub(kept.forgotten.0);
+    check(known < KEYS_MAX, "the number of keys")
+}
+
+fn check_key(key: &str) -> Result<(), Foreign> {
+    check((1..=KEY_CHARS_MAX).contains(&key.len()), "a key")
+}
+
+fn check_settings(settings: &Settings, labels: &Labels) -> Result<(), Foreign> {
+    let short = |text: &String| text.len() <= LABEL_BYTES_MAX;
+    let labelled = labels.len() <= LABELS_MAX
+        && labels.iter().all(|(name, value)| short(name) && short(value));
+    check(labelled, "a label")?;
+    let keys = settings.history_keys.as_ref();
+    let named = keys.is_none_or(|keys| keys.len() <= HISTORY_KEYS_MAX && keys.iter().all(short));
+    check(named, "a key of the history")?;
+    check(settings.agent_states.as_ref().is_none_or(are_states), "a status of the session's own")?;
+    check(settings.profiles.as_ref().is_none_or(are_profiles), "a profile of its prompts")
+}
+
+fn are_states(states: &AgentStates) -> bool {
+    let names_max = AGENT_STATES_MAX + Status::BUILT_IN.len();
+    let is_status = |name: &String| {
+        (1..=LABEL_BYTES_MAX).contains(&name.len())
+            && !name.contains(char::is_control)
+            && !Status::BUILT_IN.contains(&name.as_str())
+    };
+    let few = |names: &[String]| {
+        names.len() <= names_max && names.iter().all(|name| name.len() <= LABEL_BYTES_MAX)
+    };
+    states.len() <= AGENT_STATES_MAX
+        && states.keys().all(is_status)
+        && states.values().all(|moves| few(&moves.from) && few(&moves.to))
+}
+
+/// How late what may be.
+#[derive(Clone, Copy)]
+struct Bounds {
+    /// What happened.
+    latest: Timestamp,
+    /// What is still to end.
+    last_end: Timestamp,
+}
+
+impl Bounds {
+    fn of(now: Timestamp) -> Self {
+        let latest = now.0.saturating_add(CLOCK_AHEAD_MS_MAX);
+        let last_end = latest.saturating_add(LIFE_MS_MAX);
+        Self { latest: Timestamp(latest), last_end: Timestamp(last_end) }
+    }
+
+    fn past(self, at: Timestamp) -> Result<(), Foreign> {
+        if (0..=self.latest.0).contains(&at.0) { Ok(()) } else { Err(Foreign::Late) }
+    }
+
+    fn end(self, at: Timestamp) -> Result<(), Foreign> {
+        if (0..=self.last_end.0).contains(&at.0) { Ok(()) } else { Err(Foreign::Late) }
+    }
+
+    fn check_change(self, change: &Change) -> Result<(), Foreign> {
+        change.items().iter().try_for_each(check_item)?;
+        match change {
+            Change::Created { settings, labels, .. } | Change::Configured { settings, labels } => {
+                check_settings(settings, labels)
+            }
+            Change::AgentPut { profile, .. } => check_profile(profile),
+            Change::StatePut { value, expires_at, .. } => {
+                check_json(value)?;
+                expires_at.map_or(Ok(()), |at| self.end(at))
+            }
+            Change::StateSet { value, .. } | Change::StateMerged { patch: value, .. } => {
+                check_json(value)
+            }
+            Change::StateAppended { elements, .. } => elements.iter().try_for_each(check_json),
+            Change::Claimed { expires_at, .. } => self.end(*expires_at),
+            Change::Awaited { until, .. } => self.end(until.expires_at),
+            Change::Finished { result, .. } => result.as_ref().map_or(Ok(()), check_json),
+            Change::Restored(restored) => self.check_restored(restored),
+            Change::ImagesForgotten { images } => {
+                check(images.len() <= IMAGES_FORGOTTEN_MAX, "forgotten images")
+            }
+            Change::Deleted
+            | Change::Appended { .. }
+            | Change::Cleared { .. }
+            | Change::Removed { .. }
+            | Change::Updated { .. }
+            | Change::StateRemoved { .. }
+            | Change::AgentRemoved { .. }
+            | Change::Released { .. }
+            | Change::Expired(_)
+            | Change::CheckpointPut { .. }
+            | Change::CheckpointRemoved { .. }
+            | Change::Adopted { .. } => Ok(()),
+        }
+    }
+
+    fn check_restored(self, restored: &Restored) -> Result<(), Foreign> {
+        let entries = restored
+            .logs
+            .iter()
+            .flat_map(|(log, restored)| restored.entries.iter().map(move |entry| (log, entry)));
+        for (log, entry) in entries {
+            self.check_entry(entry)?;
+            check(entry.work.is_none() || *log == LogName::Requests, "an entry")?;
+        }
+        restored.state.iter().filter_map(|(_, value)| value.as_ref()).try_for_each(check_json)?;
+        let ends = restored.expiries.iter().map(|(_, at)| *at);
+        let ends = ends.chain(restored.awaited.iter().map(|(_, until)| until.expires_at));
+        ends.into_iter().try_for_each(|at| self.end(at))?;
+        let agents = restored.agents.iter().filter_map(|(_, agent)| agent.as_ref());
+        agents.into_iter().try_for_each(|agent| self.check_agent(agent))
+    }
+
+    fn check_entry(self, entry: &Entry) -> Result<(), Foreign> {
+        check_item(&entry.item)?;
+        self.past(entry.at)?;
+        entry.updated.as_ref().map_or(Ok(()), |updated| self.past(updated.at))?;
+        match entry.work.as_deref() {
+            Some(Work::Done(Done { at, result, .. })) => {
+                self.past(*at)?;
+                result.as_ref().map_or(Ok(()), check_json)
+            }
+            Some(Work::Claimed(claim)) => self.end(claim.expires_at),
+            Some(Work::Lapsed { .. }) | None => Ok(()),
+        }
+    }
+
+    fn check_agent(self, agent: &Agent) -> Result<(), Foreign> {
+        check_profile(&agent.profile)?;
+        [agent.registered_at, agent.updated_at]
+            .into_iter()
+            .chain(agent.last_seen)
+            .try_for_each(|at| self.past(at))
+    }
+}

@@ -1,0 +1,256 @@
+//! Applying a commit: it cannot fail and reads no clock, setting or policy, so replay equals live.
+//!
+//! What it assumes of a commit is what `admit` checks.
+
+use std::sync::Arc;
+
+use super::restored::{end_claims, restore};
+use super::{Change, Commit, Due};
+use crate::board::log::{SeqRange, Stamp};
+use crate::board::model::agent::{Agent, Profile};
+use crate::board::model::board::Life;
+use crate::board::model::checkpoint::Checkpoint;
+use crate::board::model::claim::{Claim, Done, Work};
+use crate::board::model::idempotency::Keys;
+use crate::board::model::open_questions::Asked;
+use crate::board::state::State;
+use crate::board::{
+    AgentName, Board, CheckpointName, Digest, Item, Json, Log, LogName, Revision, Seq, SessionName,
+};
+
+/// Makes the board what it is after this commit.
+pub fn apply(board: &mut Board, commit: &Commit) {
+    for change in &commit.changes {
+        apply_change(board, change, commit.stamp());
+    }
+    close(board, commit);
+}
+
+/// What a commit is besides its changes.
+pub(crate) fn close(board: &mut Board, commit: &Commit) {
+    board.revision = commit.revision;
+    board.updated_at = commit.at;
+    if !commit.is_nobodys() {
+        board.written_at = commit.at;
+    }
+    if let Some(agent) = &commit.agent
+        && let Some(seen) = board.agents.get_mut(agent)
+    {
+        seen.last_seen = Some(commit.at);
+    }
+    if let Some(kept) = &commit.kept {
+        board.remember(kept, commit.at);
+    }
+}
+
+pub(crate) fn apply_change(board: &mut Board, change: &Change, stamp: Stamp<'_>) {
+    keep_images(board, change.items());
+    match change {
+        Change::Created { name, settings, labels } => {
+            board.life = Some(Life {
+                name: name.clone(),
+                created_at: stamp.at,
+                settings: Arc::clone(settings),
+                labels: Arc::clone(labels),
+                configured: stamp.revision,
+            });
+        }
+        Change::Configured { settings, labels } => {
+            if let Some(life) = &mut board.life {
+                life.settings = Arc::clone(settings);
+                life.labels = Arc::clone(labels);
+                life.configured = stamp.revision;
+            }
+        }
+        Change::Deleted => *board = Board::absent(board.id, board.revision),
+        Change::Appended { log, first, items } => {
+            if *log == LogName::Questions {
+                board.asked.append(*first, items);
+            }
+            edit(board, log, |log| log.append(*first, items, stamp));
+        }
+        Change::Cleared { log } => clear(board, log, stamp),
+        Change::Removed { log, ranges } => remove(board, log, ranges, stamp),
+        Change::Updated { log, seq, item } => {
+            if *log == LogName::Questions {
+                board.asked.update(*seq, item);
+            }
+            edit(board, log, |log| log.update(*seq, item, stamp));
+        }
+        Change::StatePut { path, value, expires_at } => edit_state(board, |state| {
+            state.put(path, value.text(), *expires_at, stamp.revision);
+        }),
+        Change::StateSet { path, value } => {
+            edit_state(board, |state| state.set(path, value.text(), stamp.revision));
+        }
+        Change::StateMerged { path, patch } => {
+            edit_state(board, |state| state.merge(path, patch.text(), stamp.revision));
+        }
+        Change::StateAppended { path, elements } => edit_state(board, |state| {
+            state.append(path, elements.iter().map(Json::text), stamp.revision);
+        }),
+        Change::StateRemoved { path } => {
+            edit_state(board, |state| state.remove(path, stamp.revision));
+        }
+        Change::AgentPut { agent, profile } => put_agent(board, agent, profile, stamp),
+        Change::AgentRemoved { agent } => remove_agent(board, agent, stamp),
+        Change::Claimed { seq, agent, fence, expires_at } => {
+            let claim = Claim { agent: agent.clone(), fence: *fence, expires_at: *expires_at };
+            mark(board, *seq, Some(Work::Claimed(claim)), stamp);
+        }
+        Change::Released { seq } => mark(board, *seq, None, stamp),
+        Change::Finished { seq, fence, result } => {
+            let (agent, result) = (stamp.agent.cloned(), result.clone());
+            let done = Done { agent, at: stamp.at, fence: *fence, result };
+            mark(board, *seq, Some(Work::Done(done)), stamp);
+        }
+        Change::Expired(due) => expire(board, due, stamp),
+        Change::Awaited { first, last, until } => {
+            board.asked.wait(SeqRange { first: *first, last: *last }, until);
+        }
+        Change::CheckpointPut { name } => put_checkpoint(board, name, stamp),
+        Change::CheckpointRemoved { name } => {
+            board.checkpoints.remove(name);
+            board.checkpoints_changed = stamp.revision;
+        }
+        Change::Restored(restored) => restore(board, restored, stamp),
+        Change::Adopted { name, after, .. } => adopt(board, name, *after, stamp),
+        Change::ImagesForgotten { images } => forget_images(board, images),
+    }
+}
+
+pub(crate) fn keep_images<'a>(board: &mut Board, items: impl IntoIterator<Item = &'a Item>) {
+    for image in items.into_iter().filter_map(Item::image) {
+        if board.images.insert(image.sha256, image.bytes).is_none() {
+            board.image_bytes += image.bytes;
+        }
+    }
+}
+
+fn forget_images(board: &mut Board, images: &[Digest]) {
+    for sha256 in images {
+        board.image_bytes -= board.images.remove(sha256).unwrap_or_default();
+    }
+}
+
+/// Edits a log, making an agent's memory with its first entry, and keeps what the board counts.
+pub(crate) fn edit(board: &mut Board, name: &LogName, change: impl FnOnce(&mut Log)) {
+    if let LogName::Memory(agent) = name
+        && !board.memories.contains_key(agent)
+    {
+        board.memories.insert(agent.clone(), Log::default());
+    }
+    let Some(log) = board.log_mut(name) else { return };
+    let (bytes, entries) = (log.bytes(), log.len());
+    change(log);
+    let (bytes_after, entries_after) = (log.bytes(), log.len());
+    board.bytes = board.bytes - bytes + bytes_after;
+    board.entries = board.entries - entries as u64 + entries_after as u64;
+}
+
+fn clear(board: &mut Board, log: &LogName, stamp: Stamp<'_>) {
+    if *log == LogName::Requests {
+        board.leases.clear();
+    }
+    if *log == LogName::Questions {
+        board.asked = Asked::default();
+    }
+    edit(board, log, |log| log.clear(stamp.revision));
+}
+
+fn remove(board: &mut Board, log: &LogName, ranges: &[SeqRange], stamp: Stamp<'_>) {
+    if *log == LogName::Requests {
+        let gone = |seq: Seq| {
+            let range = ranges.get(ranges.partition_point(|range| range.last < seq));
+            range.is_some_and(|range| range.contains(seq))
+        };
+        let gone: Vec<_> = board.leases.iter().filter(|(_, seq)| gone(*seq)).copied().collect();
+        for lease in gone {
+            board.leases.remove(&lease);
+        }
+    }
+    if *log == LogName::Questions {
+        board.asked.remove(ranges);
+    }
+    edit(board, log, |log| log.remove(ranges, stamp.revision));
+}
+
+pub(crate) fn edit_state(board: &mut Board, change: impl FnOnce(&mut State)) {
+    let before = board.state.bytes();
+    change(&mut board.state);
+    // An empty document counts for nothing, so what it had is not in the sum.
+    board.bytes = board.bytes + board.state.bytes() - before;
+}
+
+fn put_agent(board: &mut Board, name: &AgentName, profile: &Profile, stamp: Stamp<'_>) {
+    let before = board.agents.get(name);
+    let known = before.map_or(0, |agent| agent.profile.item().bytes());
+    let agent = Agent {
+        profile: profile.clone(),
+        registered_at: before.map_or(stamp.at, |agent| agent.registered_at),
+        updated_at: stamp.at,
+        changed: stamp.revision,
+        last_seen: before.and_then(|agent| agent.last_seen),
+    };
+    board.bytes = board.bytes - known + profile.item().bytes();
+    board.agents.insert(name.clone(), agent);
+    board.agents_changed = stamp.revision;
+}
+
+fn remove_agent(board: &mut Board, name: &AgentName, stamp: Stamp<'_>) {
+    if let Some(agent) = board.agents.remove(name) {
+        board.bytes -= agent.profile.item().bytes();
+        board.agents_changed = stamp.revision;
+    }
+    let memory = LogName::Memory(name.clone());
+    if board.log(&memory).is_some_and(|log| !log.is_empty()) {
+        edit(board, &memory, |log| log.clear(stamp.revision));
+    }
+}
+
+/// Notes what has become of a request, and when that runs out.
+fn mark(board: &mut Board, seq: Seq, work: Option<Work>, stamp: Stamp<'_>) {
+    let lease = |work: &Work| work.claim().map(|claim| (claim.expires_at, seq));
+    if let Some(before) = board.work(seq).and_then(lease) {
+        board.leases.remove(&before);
+    }
+    if let Some(lease) = work.as_ref().and_then(lease) {
+        board.leases.insert(lease);
+    }
+    edit(board, &LogName::Requests, |log| log.mark(seq, work, stamp));
+}
+
+fn expire(board: &mut Board, due: &Due, stamp: Stamp<'_>) {
+    match due {
+        Due::Session => *board = Board::absent(board.id, board.revision),
+        Due::State(path) => edit_state(board, |state| state.remove(path, stamp.revision)),
+        Due::Question(seq) => board.asked.wait_for_ever(*seq),
+        Due::Claim(seq) => {
+            let fence = board.work(*seq).and_then(Work::claim).map(|claim| claim.fence);
+            mark(board, *seq, fence.map(|fence| Work::Lapsed { fence }), stamp);
+        }
+    }
+}
+
+fn put_checkpoint(board: &mut Board, name: &CheckpointName, stamp: Stamp<'_>) {
+    let (at, agent) = (stamp.at, stamp.agent.cloned());
+    board.checkpoints.insert(name.clone(), Checkpoint { revision: stamp.revision, at, agent });
+    board.checkpoints_changed = stamp.revision;
+}
+
+/// A history gets this name; whoever held something of the board as it was before holds nothing of it now.
+fn adopt(board: &mut Board, name: &SessionName, after: Revision, stamp: Stamp<'_>) {
+    if let Some(life) = &mut board.life {
+        life.name = name.clone();
+    }
+    end_claims(board, stamp.revision);
+    board.floor = after;
+    board.keys = Keys::default();
+    // Those before the beginning of a fork name nothing in it.
+    let (known, oldest) = (board.checkpoints.len(), board.oldest);
+    let named = std::mem::take(&mut board.checkpoints).into_iter();
+    board.checkpoints = named.filter(|(_, checkpoint)| checkpoint.revision >= oldest).collect();
+    if board.checkpoints.len() < known {
+        board.checkpoints_changed = stamp.revision;
+    }
+}

@@ -1,0 +1,94 @@
+//! What a restore changes: the difference between a board now and as it was.
+
+use std::sync::Arc;
+
+use imbl::OrdSet;
+
+use super::apply::{edit, edit_state, keep_images};
+use crate::board::log::{Entry, LogName, SeqRange, Stamp};
+use crate::board::model::agent::Agent;
+use crate::board::model::open_questions::{Asked, Awaited};
+use crate::board::state::StatePath;
+use crate::board::{AgentName, Board, Json, Revision, Seq, Timestamp};
+
+/// The difference between the board now and as it was at a revision.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Restored {
+    /// The revision as of which it is again.
+    pub to: Revision,
+    /// The logs that differ.
+    pub logs: Vec<(LogName, RestoredLog)>,
+    /// The places of the state that differ, none above another, with their values; absent ones go.
+    pub state: Vec<(StatePath, Option<Json>)>,
+    /// All lifetimes in the state.
+    pub expiries: Vec<(StatePath, Timestamp)>,
+    /// All questions that wait until a moment only.
+    pub awaited: Vec<(Seq, Awaited)>,
+    /// The agents that differ; absent ones go.
+    pub agents: Vec<(AgentName, Option<Agent>)>,
+}
+
+/// The difference of one log.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RestoredLog {
+    /// Those that were not there.
+    pub removed: Vec<SeqRange>,
+    /// Those that are gone or were changed since, as they were, without claims; in the order of their
+    /// seqs. Their revision is that of the restore.
+    pub entries: Vec<Arc<Entry>>,
+}
+
+/// Applies the difference. Whatever it names that cannot be is passed over: `admit` compares what came out.
+pub(crate) fn restore(board: &mut Board, restored: &Restored, stamp: Stamp<'_>) {
+    for (name, log) in &restored.logs {
+        keep_images(board, log.entries.iter().map(|entry| &entry.item));
+        edit(board, name, |own| own.put_back(&log.removed, &log.entries, stamp.revision));
+    }
+    end_claims(board, stamp.revision);
+    restore_asked(board, restored);
+    edit_state(board, |state| {
+        for (path, value) in &restored.state {
+            match value {
+                Some(value) => state.set(path, value.text(), stamp.revision),
+                None => state.remove(path, stamp.revision),
+            }
+        }
+        state.set_expiries(&restored.expiries);
+    });
+    for (name, agent) in &restored.agents {
+        restore_agent(board, name, agent.as_ref());
+        board.agents_changed = stamp.revision;
+    }
+}
+
+fn restore_asked(board: &mut Board, restored: &Restored) {
+    let [questions, ..] = &board.logs;
+    if restored.logs.iter().any(|(log, _)| *log == LogName::Questions) {
+        board.asked = Asked::of(questions);
+    } else {
+        let open = std::mem::take(&mut board.asked).open;
+        board.asked.open = open;
+    }
+    for (question, until) in &restored.awaited {
+        board.asked.wait(SeqRange { first: *question, last: *question }, until);
+    }
+}
+
+fn restore_agent(board: &mut Board, name: &AgentName, agent: Option<&Agent>) {
+    let bytes = |agent: &Agent| agent.profile.item().bytes();
+    let before = match agent {
+        Some(agent) => board.agents.insert(name.clone(), agent.clone()),
+        None => board.agents.remove(name),
+    };
+    board.bytes = board.bytes - before.as_ref().map_or(0, bytes) + agent.map_or(0, bytes);
+}
+
+/// All claims end, those that ran out too, and no fence from before is honoured any more. The entries stay
+/// as they are otherwise.
+pub(crate) fn end_claims(board: &mut Board, revision: Revision) {
+    if board.is_worked_on() {
+        edit(board, &LogName::Requests, |log| log.end_claims(revision));
+    }
+    board.leases = OrdSet::new();
+    board.fences_after = revision;
+}

@@ -1,0 +1,46 @@
+//! How large a session may grow, how many there may be, and how much one write may bring.
+
+use crate::board::Board;
+use crate::board::command::Moment;
+use crate::board::command::rejected::Rejected;
+use crate::board::commit::{COMMIT_ITEMS_MAX, Change};
+use crate::board::model::settings::LABELS_MAX;
+
+/// Checks that a board may become this one by these changes.
+pub(crate) fn check(
+    before: &Board,
+    after: &Board,
+    changes: &[Change],
+    moment: Moment<'_>,
+) -> Result<(), Rejected> {
+    let (policy, sessions) = (moment.policy, moment.sessions);
+    let makes_session = before.life.is_none() && after.life.is_some();
+    if makes_session && sessions >= policy.sessions_max {
+        return Err(Rejected::TooManySessions { sessions, max: policy.sessions_max });
+    }
+    for change in changes {
+        if let Change::Created { labels, .. } | Change::Configured { labels, .. } = change
+            && labels.len() > LABELS_MAX
+        {
+            return Err(Rejected::TooManyLabels { labels: labels.len(), max: LABELS_MAX });
+        }
+    }
+    let items = changes.iter().map(|change| change.items().len()).sum();
+    if items > COMMIT_ITEMS_MAX {
+        return Err(Rejected::TooManyItems { items, max: COMMIT_ITEMS_MAX });
+    }
+    let held = |board: &Board| board.bytes + board.keys.bytes() + board.asked.bytes();
+    let (bytes, max) = (held(after), policy.session_bytes_max);
+    if bytes > max && bytes > held(before) {
+        return Err(Rejected::SessionFull { bytes, max });
+    }
+    let (items, max) = (after.entries, policy.session_items_max);
+    if items > max && items > before.entries {
+        return Err(Rejected::TooManyEntries { items, max });
+    }
+    let (bytes, max) = (after.image_bytes, policy.session_blob_bytes_max);
+    if bytes > max && bytes > before.image_bytes {
+        return Err(Rejected::ImagesFull { bytes, max });
+    }
+    Ok(())
+}

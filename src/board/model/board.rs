@@ -1,0 +1,376 @@
+//! The board of one session: the fold of its commits. Cloning one is O(1).
+
+use std::sync::Arc;
+
+use imbl::{OrdMap, OrdSet};
+
+use super::agent::Agent;
+use super::checkpoint::Checkpoint;
+use super::claim::Work;
+use super::idempotency::{Kept, Keys};
+use super::open_questions::Asked;
+use super::settings::{Labels, Settings};
+use crate::board::commit::Due;
+use crate::board::commit::apply::edit;
+use crate::board::state::State;
+use crate::board::{
+    AgentName, CheckpointName, Digest, Image, Log, LogName, Revision, Seq, SessionId, SessionName,
+    Timestamp,
+};
+
+/// One session's board as it is at one revision.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Board {
+    pub(crate) id: SessionId,
+    pub(crate) revision: Revision,
+    pub(crate) oldest: Revision,
+    pub(crate) updated_at: Timestamp,
+    /// When somebody wrote last; an expiry is nobody's write.
+    pub(crate) written_at: Timestamp,
+    pub(crate) life: Option<Life>,
+    pub(crate) logs: [Log; 4],
+    /// One that was emptied with its agent stays, so that its seqs are not used again.
+    pub(crate) memories: OrdMap<AgentName, Log>,
+    pub(crate) state: State,
+    pub(crate) agents: OrdMap<AgentName, Agent>,
+    /// The revision at which an agent was last registered, changed or removed.
+    pub(crate) agents_changed: Revision,
+    /// When the claims on requests run out.
+    pub(crate) leases: OrdSet<(Timestamp, Seq)>,
+    pub(crate) asked: Asked,
+    pub(crate) checkpoints: OrdMap<CheckpointName, Checkpoint>,
+    /// The revision at which a checkpoint was last made or removed.
+    pub(crate) checkpoints_changed: Revision,
+    /// The last revision that this name had before this history came to it.
+    pub(crate) floor: Revision,
+    /// No claim that was won up to this revision is honoured.
+    pub(crate) fences_after: Revision,
+    pub(crate) keys: Keys,
+    pub(crate) images: OrdMap<Digest, u64>,
+    /// How many entries its logs and memories have together.
+    pub(crate) entries: u64,
+    pub(crate) bytes: u64,
+    pub(crate) image_bytes: u64,
+}
+
+/// What only a session that exists has.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Life {
+    /// Its name.
+    pub name: SessionName,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// Its settings.
+    pub settings: Arc<Settings>,
+    /// Its labels.
+    pub labels: Arc<Labels>,
+    /// The revision at which settings or labels changed last.
+    pub configured: Revision,
+}
+
+/// What an entity tag stands for: one resource of one session as it was left by its last change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Version {
+    /// The session; a name that is used again belongs to another one.
+    pub session: SessionId,
+    /// The revision of the resource's last change.
+    pub changed: Revision,
+}
+
+impl Board {
+    /// The least that a session's deletion can follow: its name, the revision and the moment.
+    #[must_use]
+    pub fn ending(id: SessionId, name: SessionName, after: Revision, at: Timestamp) -> Self {
+        let (settings, labels) = (Arc::default(), Arc::default());
+        let life = Life { name, created_at: at, settings, labels, configured: after };
+        Self { updated_at: at, written_at: at, life: Some(life), ..Self::absent(id, after) }
+    }
+
+    /// The board of a session that does not exist yet, or any more; its first commit follows `after`.
+    #[must_use]
+    pub fn absent(id: SessionId, after: Revision) -> Self {
+        Self {
+            id,
+            revision: after,
+            oldest: after,
+            updated_at: Timestamp::default(),
+            written_at: Timestamp::default(),
+            life: None,
+            logs: Default::default(),
+            memories: OrdMap::new(),
+            state: State::default(),
+            agents: OrdMap::new(),
+            agents_changed: Revision::default(),
+            leases: OrdSet::new(),
+            asked: Asked::default(),
+            checkpoints: OrdMap::new(),
+            checkpoints_changed: Revision::default(),
+            floor: Revision::default(),
+            fences_after: Revision::default(),
+            keys: Keys::default(),
+            images: OrdMap::new(),
+            entries: 0,
+            bytes: 0,
+            image_bytes: 0,
+        }
+    }
+
+    /// Its session.
+    #[must_use]
+    pub fn id(&self) -> SessionId {
+        self.id
+    }
+
+    /// The revision that it shows.
+    #[must_use]
+    pub fn revision(&self) -> Revision {
+        self.revision
+    }
+
+    /// When a client wrote to it last.
+    #[must_use]
+    pub fn written_at(&self) -> Timestamp {
+        self.written_at
+    }
+
+    /// The oldest revision that its history can show.
+    #[must_use]
+    pub fn oldest(&self) -> Revision {
+        self.oldest
+    }
+
+    /// The lowest revision from which a reader may go on: what comes after it is all kept, and what came up
+    /// to it was of this history.
+    #[must_use]
+    pub fn oldest_cursor(&self) -> Revision {
+        self.extent().oldest_cursor()
+    }
+
+    /// Its questions without an answer.
+    #[must_use]
+    pub fn asked(&self) -> &Asked {
+        &self.asked
+    }
+
+    /// Its checkpoints by name.
+    #[must_use]
+    pub fn checkpoints(&self) -> &OrdMap<CheckpointName, Checkpoint> {
+        &self.checkpoints
+    }
+
+    /// The version of its checkpoints together.
+    #[must_use]
+    pub fn checkpoints_version(&self) -> Version {
+        self.at_version(self.checkpoints_changed)
+    }
+
+    /// The same board whose history begins later.
+    #[must_use]
+    pub fn beginning_at(&self, oldest: Revision) -> Self {
+        Self { oldest, ..self.clone() }
+    }
+
+    /// This board as the beginning of another session's history, with the images that its entries name. No
+    /// item is copied.
+    #[must_use]
+    pub fn forked(&self, id: SessionId) -> Self {
+        let named = self.named_images();
+        let images: OrdMap<_, _> = named.map(|image| (image.sha256, image.bytes)).collect();
+        let image_bytes = images.values().sum();
+        let (oldest, keys) = (self.revision, Keys::default());
+        Self { id, oldest, keys, images, image_bytes, ..self.clone() }
+    }
+
+    /// This board without what other agents remember: their memories are empty.
+    #[must_use]
+    pub fn remembering_only(&self, own: &AgentName) -> Self {
+        let mut board = self.clone();
+        for agent in self.memories.keys().filter(|agent| *agent != own) {
+            edit(&mut board, &LogName::Memory(agent.clone()), |log| log.clear(self.revision));
+        }
+        board
+    }
+
+    /// When its last commit was.
+    #[must_use]
+    pub fn updated_at(&self) -> Timestamp {
+        self.updated_at
+    }
+
+    /// What it has only if it exists.
+    #[must_use]
+    pub fn life(&self) -> Option<&Life> {
+        self.life.as_ref()
+    }
+
+    /// A log; `None` for the memory of an agent that never wrote one.
+    #[must_use]
+    pub fn log(&self, name: &LogName) -> Option<&Log> {
+        let [questions, requests, trajectories, screenshots] = &self.logs;
+        match name {
+            LogName::Questions => Some(questions),
+            LogName::Requests => Some(requests),
+            LogName::Trajectories => Some(trajectories),
+            LogName::Screenshots => Some(screenshots),
+            LogName::Memory(agent) => self.memories.get(agent),
+        }
+    }
+
+    /// A log to be changed; `None` for the memory of an agent that never wrote one.
+    pub(crate) fn log_mut(&mut self, name: &LogName) -> Option<&mut Log> {
+        let [questions, requests, trajectories, screenshots] = &mut self.logs;
+        match name {
+            LogName::Questions => Some(questions),
+            LogName::Requests => Some(requests),
+            LogName::Trajectories => Some(trajectories),
+            LogName::Screenshots => Some(screenshots),
+            LogName::Memory(agent) => self.memories.get_mut(agent),
+        }
+    }
+
+    /// What has become of a request, where anything has.
+    #[must_use]
+    pub fn work(&self, request: Seq) -> Option<&Work> {
+        self.log(&LogName::Requests)?.get(request)?.work.as_deref()
+    }
+
+    /// Whether there is a claim on one of its requests, even if it ran out.
+    pub(crate) fn is_worked_on(&self) -> bool {
+        let requests = self.log(&LogName::Requests).into_iter().flat_map(Log::iter);
+        requests.filter_map(|entry| entry.work.as_deref()).any(Work::is_open)
+    }
+
+    /// The four logs of the board, in the order of [`LogName::BOARD`].
+    #[must_use]
+    pub fn logs(&self) -> &[Log; 4] {
+        &self.logs
+    }
+
+    /// The memories by agent, also those of agents that are no more.
+    #[must_use]
+    pub fn memories(&self) -> &OrdMap<AgentName, Log> {
+        &self.memories
+    }
+
+    /// The agents that take part, by name.
+    #[must_use]
+    pub fn agents(&self) -> &OrdMap<AgentName, Agent> {
+        &self.agents
+    }
+
+    /// The version of the agents together.
+    #[must_use]
+    pub fn agents_version(&self) -> Version {
+        self.at_version(self.agents_changed)
+    }
+
+    /// The state that its writers share.
+    #[must_use]
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// The answers to its last keyed writes.
+    #[must_use]
+    pub fn keys(&self) -> &Keys {
+        &self.keys
+    }
+
+    /// Keeps the answer to a keyed write.
+    pub(crate) fn remember(&mut self, kept: &Kept, at: Timestamp) {
+        self.keys.remember(kept, at);
+    }
+
+    /// When the next thing in it comes to its end by time, if anything does.
+    #[must_use]
+    pub fn next_due(&self) -> Option<Timestamp> {
+        let lease = self.leases.get_min().map(|(at, _)| *at);
+        let times = [self.ends_at(), self.state.next_expiry(), lease, self.asked.next()];
+        times.into_iter().flatten().min()
+    }
+
+    /// At most so much of what in it has come to its end by time. Where that is the session, it is nothing
+    /// else.
+    #[must_use]
+    pub fn due(&self, now: Timestamp, limit: usize) -> Vec<Due> {
+        if self.ends_at().is_some_and(|at| at <= now) {
+            return vec![Due::Session];
+        }
+        let leases = self.leases.iter().take_while(|(at, _)| *at <= now);
+        let paths = self.state.due(now, limit).into_iter().map(Due::State);
+        let claims = leases.map(|(_, seq)| Due::Claim(*seq));
+        let questions = self.asked.due(now).map(Due::Question);
+        paths.chain(claims).chain(questions).take(limit).collect()
+    }
+
+    fn ends_at(&self) -> Option<Timestamp> {
+        let ttl = self.life.as_ref()?.settings.ttl?;
+        Some(self.written_at.after(ttl))
+    }
+
+    /// Whether its four logs are empty; memories do not count, as in the original.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.logs.iter().all(Log::is_empty)
+    }
+
+    /// The bytes of the text of its items, its state and its agents' profiles; images not counted.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The bytes of all images that its history names and that are not forgotten, each counted once.
+    #[must_use]
+    pub fn image_bytes(&self) -> u64 {
+        self.image_bytes
+    }
+
+    /// The images that its history names and that are not forgotten, with their bytes. All that is kept of the
+    /// history names no other.
+    pub fn images(&self) -> impl Iterator<Item = (&Digest, &u64)> {
+        self.images.iter()
+    }
+
+    /// Whether an image is one of [`images`](Self::images).
+    #[must_use]
+    pub fn has_image(&self, sha256: &Digest) -> bool {
+        self.images.contains_key(sha256)
+    }
+
+    /// The images that its entries name, once for each entry.
+    pub fn named_images(&self) -> impl Iterator<Item = &Image> {
+        let entries = self.logs.iter().chain(self.memories.values()).flat_map(Log::iter);
+        entries.filter_map(|entry| entry.item.image())
+    }
+
+    /// The version of the whole session: any commit changes it.
+    #[must_use]
+    pub fn version(&self) -> Version {
+        self.at_version(self.revision)
+    }
+
+    /// The version of a log; a memory that was never written has one too.
+    #[must_use]
+    pub fn log_version(&self, name: &LogName) -> Version {
+        self.at_version(self.log(name).map(Log::changed).unwrap_or_default())
+    }
+
+    /// The version of the board's dictionary: of its four logs together.
+    #[must_use]
+    pub fn logs_version(&self) -> Version {
+        self.at_version(self.logs.iter().map(Log::changed).max().unwrap_or_default())
+    }
+
+    /// The version of the board's dictionary with its state.
+    #[must_use]
+    pub fn dictionary_version(&self) -> Version {
+        self.at_version(self.logs_version().changed.max(self.state.changed()))
+    }
+
+    /// The version of something of this session that was last changed by this revision.
+    #[must_use]
+    pub fn at_version(&self, changed: Revision) -> Version {
+        Version { session: self.id, changed }
+    }
+}

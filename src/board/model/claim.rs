@@ -1,0 +1,88 @@
+//! Work on a request: who has claimed it until when, and that it is done.
+//!
+//! A fence is the revision at which a claim was won. It names that claim for good: whoever has lost it
+//! can be told by it.
+
+use crate::board::{AgentName, Json, Revision, Seq, Timestamp};
+
+/// What has become of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// An agent works on it.
+    Claimed(Claim),
+    /// A claim ran out, and nobody has won another since.
+    Lapsed {
+        /// The fence of the claim that ran out.
+        fence: Revision,
+    },
+    /// It is done.
+    Done(Done),
+}
+
+/// An agent's claim on a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// Whose it is.
+    pub agent: AgentName,
+    /// The revision at which it was won; a renewal keeps it.
+    pub fence: Revision,
+    /// When it runs out.
+    pub expires_at: Timestamp,
+}
+
+/// The end of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Done {
+    /// Who finished it, where one was named.
+    pub agent: Option<AgentName>,
+    /// When.
+    pub at: Timestamp,
+    /// The fence under which it was finished, where it was claimed.
+    pub fence: Option<Revision>,
+    /// What came of it.
+    pub result: Option<Json>,
+}
+
+/// The claim under which a write is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fence {
+    /// The request.
+    pub request: Seq,
+    /// The fence of the claim on it.
+    pub fence: Revision,
+}
+
+impl Work {
+    /// Whether a write under this fence may still be done: nobody has won the request since, and it
+    /// was not given back.
+    #[must_use]
+    pub fn honours(&self, fence: Revision) -> bool {
+        match self {
+            Self::Claimed(claim) => claim.fence == fence,
+            Self::Lapsed { fence: last } => *last == fence,
+            Self::Done(done) => done.fence == Some(fence),
+        }
+    }
+
+    /// The claim, where there is one.
+    #[must_use]
+    pub fn claim(&self) -> Option<&Claim> {
+        match self {
+            Self::Claimed(claim) => Some(claim),
+            Self::Lapsed { .. } | Self::Done(_) => None,
+        }
+    }
+
+    /// Whether it is a claim, be it one that ran out.
+    pub(crate) fn is_open(&self) -> bool {
+        matches!(self, Self::Claimed(_) | Self::Lapsed { .. })
+    }
+
+    /// The bytes of the result's text.
+    pub(crate) fn bytes(&self) -> u64 {
+        match self {
+            Self::Done(Done { result: Some(result), .. }) => result.bytes(),
+            Self::Claimed(_) | Self::Lapsed { .. } | Self::Done(_) => 0,
+        }
+    }
+}

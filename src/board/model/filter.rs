@@ -1,0 +1,298 @@
+//! Selecting entries of a log: where to begin, which way to go, and what matches.
+
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::open_questions::is_open;
+use crate::board::json;
+use crate::board::json::tokens::{Token, Tokens};
+use crate::board::json::{Exact, Kind};
+use crate::board::{
+    AgentName, Board, Entry, IMAGE_MEMBER, Item, Log, LogName, Mark, Probe, Seq, Work,
+};
+
+/// Which way a page goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// From the oldest.
+    #[default]
+    Ascending,
+    /// From the newest.
+    Descending,
+}
+
+/// Which entries of a log are wanted.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Selection {
+    /// Only entries after this seq.
+    pub after: Option<Seq>,
+    /// Only entries before this seq.
+    pub before: Option<Seq>,
+    /// Which way to go.
+    pub order: Order,
+    /// What an entry must be.
+    pub filter: Filter,
+}
+
+/// What an entry must be; every member that is set must hold.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Filter {
+    /// Its item's `step` is one of these numbers.
+    pub steps: Option<Vec<Exact>>,
+    /// Its item's `status`, or that of one of its `results`, is this.
+    pub status: Option<String>,
+    /// Its author, or its item's `agent` where nobody is named, is this.
+    pub agent: Option<AgentName>,
+    /// Its item's `key` is this.
+    pub trajectory_key: Option<String>,
+    /// One of its item's string values has this in it, letter case aside.
+    pub contains: Option<Contains>,
+    /// It is a question without an answer, or a request that is neither claimed nor done; of the other
+    /// logs, any entry.
+    pub pending: bool,
+}
+
+/// A text to look for, with Unicode's full case folding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contains {
+    folded: String,
+}
+
+impl Contains {
+    /// Looks for this text.
+    #[must_use]
+    pub fn new(text: &str) -> Self {
+        Self { folded: caseless::default_case_fold_str(text) }
+    }
+
+    fn is_in(&self, literal: &str) -> bool {
+        let text = json::decode(literal);
+        // Of ASCII, folding is lower case, which is made many times faster.
+        if text.is_ascii() {
+            return self.folded.is_ascii() && text.to_ascii_lowercase().contains(&self.folded);
+        }
+        caseless::default_case_fold_str(&text).contains(&self.folded)
+    }
+}
+
+impl Filter {
+    /// Whether it lets every entry through.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// What of this log may match. Nothing tells of a text whether an item has it.
+    #[must_use]
+    pub fn probe(&self, log: &LogName) -> Probe {
+        let one = |name, text: Option<&str>| text.map(|text| vec![Mark::of(name, text)]);
+        let steps = self.steps.as_ref();
+        let steps = steps.map(|steps| steps.iter().map(|step| Mark::of(STEP, step)).collect());
+        let pending = match log {
+            LogName::Questions => Some(Mark::of(OPEN, "")),
+            LogName::Requests => Some(Mark::of(FREE, "")),
+            LogName::Trajectories | LogName::Screenshots | LogName::Memory(_) => None,
+        };
+        let all = [
+            steps,
+            one(STATUS, self.status.as_deref()),
+            one(AGENT, self.agent.as_ref().map(AgentName::as_str)),
+            one(KEY, self.trajectory_key.as_deref()),
+            pending.filter(|_| self.pending).map(|pending| vec![pending]),
+        ];
+        Probe(all.into_iter().flatten().collect())
+    }
+
+    /// Whether this entry of this log is wanted.
+    #[must_use]
+    pub fn matches(&self, log: &LogName, entry: &Entry) -> bool {
+        let item = &entry.item;
+        self.steps.as_ref().is_none_or(|steps| has_step(item, steps))
+            && self.status.as_ref().is_none_or(|status| has_status(item, status))
+            && self.agent.as_ref().is_none_or(|agent| is_by(entry, agent))
+            && self.trajectory_key.as_ref().is_none_or(|key| is_text(item.get("key"), key))
+            && self.contains.as_ref().is_none_or(|text| contains(log, item, text))
+            && (!self.pending || is_pending(log, entry))
+    }
+}
+
+/// By what an entry is found, of each kind of filter.
+const STEP: &str = "step";
+const STATUS: &str = "status";
+const AGENT: &str = "agent";
+const KEY: &str = "key";
+/// A question that waits for an answer, or would be one.
+const OPEN: &str = "open";
+/// A request that is neither claimed nor done, or would be one.
+const FREE: &str = "free";
+
+/// Adds whatever a filter finds an entry by, in whichever log it is.
+pub(crate) fn push_marks(entry: &Entry, marks: &mut Vec<Mark>) {
+    let item = &entry.item;
+    marks.extend(step_of(item).map(|step| Mark::of(STEP, &step)));
+    marks.extend(statuses(item).map(|status| Mark::of(STATUS, &*status)));
+    match &entry.agent {
+        Some(author) => marks.push(Mark::of(AGENT, author.as_str())),
+        None => marks.extend(text_of(item.get("agent")).map(|agent| Mark::of(AGENT, &*agent))),
+    }
+    marks.extend(text_of(item.get("key")).map(|key| Mark::of(KEY, &*key)));
+    marks.extend(is_open(item).then(|| Mark::of(OPEN, "")));
+    marks.extend(is_free(entry).then(|| Mark::of(FREE, "")));
+}
+
+fn step_of(item: &Item) -> Option<Exact> {
+    item.get("step").filter(|step| json::kind(step) == Kind::Number).and_then(Exact::parse)
+}
+
+fn has_step(item: &Item, steps: &[Exact]) -> bool {
+    step_of(item).is_some_and(|step| steps.contains(&step))
+}
+
+/// An item's own status, and those of its results.
+fn statuses(item: &Item) -> impl Iterator<Item = Cow<'_, str>> {
+    let results = item.get("results").filter(|r| json::kind(r) == Kind::Array);
+    let objects =
+        results.into_iter().flat_map(json::elements).filter(|r| json::kind(r) == Kind::Object);
+    let of_results = objects.filter_map(|result| text_of(json::get(result, "status")));
+    text_of(item.get("status")).into_iter().chain(of_results)
+}
+
+fn has_status(item: &Item, status: &str) -> bool {
+    statuses(item).any(|own| own == status)
+}
+
+fn is_by(entry: &Entry, agent: &AgentName) -> bool {
+    match &entry.agent {
+        Some(author) => author == agent,
+        None => is_text(entry.item.get("agent"), agent.as_str()),
+    }
+}
+
+fn is_pending(log: &LogName, entry: &Entry) -> bool {
+    match log {
+        LogName::Questions => is_open(&entry.item),
+        LogName::Requests => is_free(entry),
+        LogName::Trajectories | LogName::Screenshots | LogName::Memory(_) => true,
+    }
+}
+
+fn is_free(entry: &Entry) -> bool {
+    match entry.work.as_deref() {
+        None | Some(Work::Lapsed { .. }) => true,
+        Some(Work::Claimed(_) | Work::Done(_)) => false,
+    }
+}
+
+fn is_text(value: Option<&str>, text: &str) -> bool {
+    text_of(value).is_some_and(|own| own == text)
+}
+
+fn text_of(value: Option<&str>) -> Option<Cow<'_, str>> {
+    value.filter(|value| json::kind(value) == Kind::String).map(json::decode)
+}
+
+/// One pass over the text, however deep it is.
+fn contains(log: &LogName, item: &Item, text: &Contains) -> bool {
+    let is_image = |name: &str| *log == LogName::Screenshots && json::decode(name) == IMAGE_MEMBER;
+    let (mut levels, mut of_image) = (0_usize, false);
+    for (_, token) in Tokens::new(item.text()) {
+        match token {
+            Token::Name(name) if levels == 1 => of_image = is_image(name),
+            Token::String(value) if !of_image && text.is_in(value) => return true,
+            Token::ObjectOpen | Token::ArrayOpen => levels += 1,
+            Token::ObjectClose | Token::ArrayClose => levels = levels.saturating_sub(1),
+            Token::Name(_) | Token::String(_) | Token::Number(_) | Token::Word(_) => {}
+        }
+    }
+    false
+}
+
+impl Selection {
+    /// A walk over the entries between its bounds, in its order, whether they match or not. Of entries that lie
+    /// together and of which none matches, only the last is given.
+    #[must_use]
+    pub fn walk(&self, board: &Arc<Board>, log: &LogName) -> Walk {
+        let range = board.log(log).map_or(0..0, |log| self.indexes(log));
+        let probe = self.filter.probe(log);
+        let (board, log, order) = (Arc::clone(board), log.clone(), self.order);
+        Walk { board, log, range, order, probe, looked: 0..0 }
+    }
+
+    fn indexes(&self, log: &Log) -> Range<usize> {
+        let start = self.after.map_or(0, |after| log.count_through(after));
+        let end = match self.before {
+            Some(Seq(0)) => 0,
+            Some(Seq(before)) => log.count_through(Seq(before - 1)),
+            None => log.len(),
+        };
+        start..end.max(start)
+    }
+}
+
+/// A walk over a log's entries that owns the board it walks on, so that it can go on later.
+#[derive(Clone, Debug)]
+pub struct Walk {
+    board: Arc<Board>,
+    log: LogName,
+    range: Range<usize>,
+    order: Order,
+    probe: Probe,
+    /// The indexes of which is known whether something may match.
+    looked: Range<usize>,
+}
+
+impl Walk {
+    /// The board that it walks on.
+    #[must_use]
+    pub fn board(&self) -> &Arc<Board> {
+        &self.board
+    }
+
+    /// The log that it walks along.
+    #[must_use]
+    pub fn log(&self) -> &LogName {
+        &self.log
+    }
+
+    /// Goes on to the last of the next entries that lie together, if none of them matches.
+    fn pass_over(&mut self) -> Option<()> {
+        let next = match self.order {
+            Order::Ascending => self.range.start,
+            Order::Descending => self.range.end.checked_sub(1)?,
+        };
+        if self.probe.0.is_empty() || self.range.is_empty() || self.looked.contains(&next) {
+            return None;
+        }
+        let (together, may_match) = self.board.log(&self.log)?.neighbours(next, &self.probe);
+        if !may_match {
+            match self.order {
+                Order::Ascending => {
+                    self.range.start = next.max(together.end.min(self.range.end).checked_sub(1)?);
+                }
+                Order::Descending => self.range.end = together.start.max(self.range.start) + 1,
+            }
+        }
+        self.looked = together;
+        Some(())
+    }
+
+    /// Whether it has come to its end.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.range.is_empty()
+    }
+}
+
+impl Iterator for Walk {
+    type Item = Arc<Entry>;
+
+    fn next(&mut self) -> Option<Arc<Entry>> {
+        self.pass_over();
+        let index = match self.order {
+            Order::Ascending => self.range.next()?,
+            Order::Descending => self.range.next_back()?,
+        };
+        self.board.log(&self.log)?.at(index).cloned()
+    }
+}

@@ -1,0 +1,63 @@
+//! What a board takes of memory: estimates that cost little, for whoever has to choose which boards stay in it.
+
+use crate::board::{Board, Log};
+
+/// What a board takes besides all that is in it.
+const BOARD_BYTES: usize = 2_048;
+
+/// What an entry takes besides its item's text: its envelope, its place, and what the allocator rounds up.
+const ENTRY_BYTES: usize = 136;
+
+/// What one text of its own takes besides its bytes; those in chunks lie in pages.
+const LOOSE_BYTES: usize = 64;
+
+/// What a document's members take for each byte of its text.
+const STATE_FACTOR: usize = 8;
+
+/// What an agent takes besides its profile, and what a key takes besides its answer.
+const RECORD_BYTES: usize = 256;
+
+/// What an image's name takes.
+const IMAGE_BYTES: usize = 64;
+
+impl Board {
+    /// About how many bytes of memory it takes, without the texts that readers made of it. Boards of one
+    /// session share most of theirs.
+    #[must_use]
+    pub fn resident_bytes(&self) -> usize {
+        let bytes = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
+        let logs: usize = self.all_logs().map(Log::resident_bytes).sum();
+        let state = bytes(self.state.bytes()).saturating_mul(STATE_FACTOR);
+        let profiles = self.agents.values().map(|agent| bytes(agent.profile.item().bytes()));
+        let records = RECORD_BYTES * (self.agents.len() + self.memories.len() + self.keys.len());
+        let images = IMAGE_BYTES * self.images.len();
+        [BOARD_BYTES, logs, state, bytes(self.keys.bytes()), records, images]
+            .into_iter()
+            .chain(profiles)
+            .fold(0, usize::saturating_add)
+    }
+
+    /// The bytes of the texts that readers made of its entries, and that are kept beside them.
+    #[must_use]
+    pub fn rendered_bytes(&self) -> usize {
+        self.all_logs().map(Log::kept_text_bytes).sum()
+    }
+
+    /// Gives up those texts, also in the other boards that share them. Who is sending one has it until it is sent.
+    pub fn forget_rendered(&self) {
+        self.all_logs().for_each(Log::forget_texts);
+    }
+
+    fn all_logs(&self) -> impl Iterator<Item = &Log> {
+        self.logs.iter().chain(self.memories.values())
+    }
+}
+
+impl Log {
+    fn resident_bytes(&self) -> usize {
+        let loose = self.loose().saturating_mul(LOOSE_BYTES);
+        let entries = self.len().saturating_mul(ENTRY_BYTES);
+        let texts = usize::try_from(self.bytes()).unwrap_or(usize::MAX);
+        entries.saturating_add(texts).saturating_add(loose)
+    }
+}

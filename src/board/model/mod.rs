@@ -1,0 +1,13 @@
+//! The model: a session's board and the parts that it is made of.
+
+pub(crate) mod agent;
+pub(crate) mod board;
+pub(crate) mod checkpoint;
+pub(crate) mod claim;
+pub(crate) mod filter;
+pub(crate) mod idempotency;
+mod memory_estimate;
+pub(crate) mod open_questions;
+pub(crate) mod prompt_profile;
+pub(crate) mod settings;
+pub(crate) mod summary;

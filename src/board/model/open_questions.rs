@@ -1,0 +1,127 @@
+//! The questions that wait for an answer, and until when.
+
+use imbl::{OrdMap, OrdSet};
+
+use crate::board::json;
+use crate::board::json::Kind;
+use crate::board::{Item, Log, Seq, SeqRange, Timestamp};
+
+/// How many questions may be asked at once that wait until a moment only: each of them keeps its default.
+pub const AWAITED_AT_ONCE_MAX: usize = 1_000;
+
+/// The longest default of such a question, in bytes.
+pub const DEFAULT_BYTES_MAX: usize = 64 << 10;
+
+/// Which questions have no answer yet.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Asked {
+    /// Those that anybody may answer: with a text as `question` or `text`, and without an `answer`.
+    pub(crate) open: OrdSet<Seq>,
+    /// Those of them that wait until a moment only.
+    pub(crate) awaited: OrdMap<Seq, Awaited>,
+    /// The same by time.
+    pub(crate) by_time: OrdSet<(Timestamp, Seq)>,
+    /// The bytes of their defaults.
+    pub(crate) bytes: u64,
+}
+
+/// Until when a question waits for its answer, and what it is without one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Awaited {
+    /// Until when.
+    pub expires_at: Timestamp,
+    /// What the answer is then; where it is absent, there is none.
+    pub default: Option<Box<str>>,
+}
+
+impl Asked {
+    /// The questions without an answer, in the order of their seqs.
+    #[must_use]
+    pub fn open(&self) -> &OrdSet<Seq> {
+        &self.open
+    }
+
+    /// Until when a question waits, where it does not wait for ever.
+    #[must_use]
+    pub fn awaited(&self, question: Seq) -> Option<&Awaited> {
+        self.awaited.get(&question)
+    }
+
+    /// The bytes of the defaults of those that wait until a moment only.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// What a log of questions has; none of them waits until a moment only.
+    pub(crate) fn of(questions: &Log) -> Self {
+        let open = questions.iter().filter(|entry| is_open(&entry.item)).map(|entry| entry.seq);
+        Self { open: open.collect(), ..Self::default() }
+    }
+
+    pub(crate) fn next(&self) -> Option<Timestamp> {
+        self.by_time.get_min().map(|(at, _)| *at)
+    }
+
+    /// Those whose time has come, in order of time.
+    pub(crate) fn due(&self, now: Timestamp) -> impl Iterator<Item = Seq> {
+        self.by_time.iter().take_while(move |(at, _)| *at <= now).map(|(_, seq)| *seq)
+    }
+
+    pub(crate) fn append(&mut self, first: Seq, items: &[Item]) {
+        let questions = (first.0..).map(Seq).zip(items).filter(|(_, item)| is_open(item));
+        self.open.extend(questions.map(|(seq, _)| seq));
+    }
+
+    /// A question that has an answer now waits no longer; one that lost it waits again, for ever.
+    pub(crate) fn update(&mut self, question: Seq, item: &Item) {
+        if is_open(item) {
+            self.open.insert(question);
+        } else {
+            self.close(question);
+        }
+    }
+
+    pub(crate) fn remove(&mut self, ranges: &[SeqRange]) {
+        for range in ranges {
+            let gone: Vec<Seq> = self.open.range(range.first..=range.last).copied().collect();
+            gone.into_iter().for_each(|question| self.close(question));
+        }
+    }
+
+    /// Those of these that are open wait until then only.
+    pub(crate) fn wait(&mut self, range: SeqRange, until: &Awaited) {
+        let open: Vec<Seq> = self.open.range(range.first..=range.last).copied().collect();
+        for question in open {
+            self.wait_for_ever(question);
+            self.by_time.insert((until.expires_at, question));
+            self.bytes += until.bytes();
+            self.awaited.insert(question, until.clone());
+        }
+    }
+
+    pub(crate) fn wait_for_ever(&mut self, question: Seq) {
+        if let Some(until) = self.awaited.remove(&question) {
+            self.by_time.remove(&(until.expires_at, question));
+            self.bytes -= until.bytes();
+        }
+    }
+
+    fn close(&mut self, question: Seq) {
+        self.open.remove(&question);
+        self.wait_for_ever(question);
+    }
+}
+
+impl Awaited {
+    fn bytes(&self) -> u64 {
+        self.default.as_ref().map_or(0, |default| default.len() as u64)
+    }
+}
+
+/// Whether this is a question that anybody may answer.
+#[must_use]
+pub fn is_open(item: &Item) -> bool {
+    let is_text = |name| item.get(name).is_some_and(|value| json::kind(value) == Kind::String);
+    (is_text("question") || is_text("text")) && item.get("answer").is_none()
+}

@@ -1,0 +1,251 @@
+//! What is known of a session without its board: enough for lists, the inbox, deadlines and its name.
+//!
+//! It is what the board says at one revision; nothing that a board shows is decided by it.
+
+use std::ops::Bound;
+use std::sync::{Arc, LazyLock};
+
+use super::board::Life;
+use super::settings::{Labels, Settings};
+use crate::board::{
+    Board, Entry, Log, LogName, Revision, Seq, SessionId, SessionName, Timestamp, Version,
+};
+
+/// How many bytes the open questions of a session may have together to be in its summary.
+pub const QUESTIONS_BYTES_MAX: usize = 16 << 10;
+
+/// What one of them counts for besides its text.
+const QUESTION_ITSELF: u64 = 256;
+
+/// A session without its board.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Summary {
+    /// Which one, and from where to where its history goes.
+    pub extent: Extent,
+    /// Its name, also where it is no more.
+    pub name: SessionName,
+    /// When its last commit was.
+    pub updated_at: Timestamp,
+    /// What it has only if it exists.
+    pub life: Option<Life>,
+    /// How many entries the four logs of the board have, in the order of [`LogName::BOARD`].
+    pub counts: [usize; 4],
+    /// How many agents take part.
+    pub agents: usize,
+    /// The bytes of its items' text, its state and its agents' profiles.
+    pub bytes: u64,
+    /// The bytes of all images that its history names.
+    pub image_bytes: u64,
+    /// The bytes of the commits that its history keeps, as stored.
+    pub history_bytes: u64,
+    /// The same when its board was stored as a snapshot last; 0 where it never was.
+    pub snapshot_bytes: u64,
+    /// When the next thing in it comes to its end by time.
+    pub next_due: Option<Timestamp>,
+    /// Its questions without an answer.
+    pub questions: Questions,
+}
+
+/// From where to where a session's history goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Whose.
+    pub session: SessionId,
+    /// The oldest revision that it can show.
+    pub oldest: Revision,
+    /// The last revision that its name had before this history came to it.
+    pub floor: Revision,
+    /// Its last one.
+    pub revision: Revision,
+}
+
+/// The questions of a session without an answer.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Questions {
+    /// All of them, in the order of their seqs.
+    All(Box<[Question]>),
+    /// There are some, too large to be kept here.
+    TooLarge,
+}
+
+/// A question without an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Question {
+    /// Its entry.
+    pub entry: Arc<Entry>,
+    /// Until when it waits, where it does not wait for ever.
+    pub expires_at: Option<Timestamp>,
+}
+
+impl Summary {
+    /// What is known of a session with this board.
+    #[must_use]
+    pub fn of(board: &Board, name: &SessionName, history_bytes: u64, snapshot_bytes: u64) -> Self {
+        Self {
+            extent: board.extent(),
+            name: name.clone(),
+            updated_at: board.updated_at(),
+            life: board.life().map(Life::lean),
+            counts: board.logs().each_ref().map(Log::len),
+            agents: board.agents().len(),
+            bytes: board.bytes(),
+            image_bytes: board.image_bytes(),
+            history_bytes,
+            snapshot_bytes,
+            next_due: board.next_due(),
+            questions: Questions::of(board),
+        }
+    }
+
+    /// The same of a session whose history begins later, which had so many bytes up to there.
+    #[must_use]
+    pub fn beginning_at(&self, oldest: Revision, dropped_bytes: u64) -> Self {
+        Self {
+            extent: Extent { oldest, ..self.extent },
+            history_bytes: self.history_bytes.saturating_sub(dropped_bytes),
+            snapshot_bytes: self.snapshot_bytes.saturating_sub(dropped_bytes),
+            ..self.clone()
+        }
+    }
+
+    /// The board of a deleted session that remembers no key: there is no more to it than this, and when it was
+    /// written last. `None` where the session exists.
+    #[must_use]
+    pub fn deleted_board(&self, written_at: Timestamp) -> Option<Board> {
+        let Extent { session, oldest, floor, revision } = self.extent;
+        let updated_at = self.updated_at;
+        let absent = || Board::absent(session, revision);
+        self.life.is_none().then(|| Board { oldest, floor, updated_at, written_at, ..absent() })
+    }
+
+    /// The same with questions of its own: those of a board hold the text of all that stands beside them.
+    #[must_use]
+    pub fn detached(mut self) -> Self {
+        if let Questions::All(questions) = &mut self.questions {
+            for question in questions.iter_mut().filter(|question| question.entry.item.is_in_page())
+            {
+                let item = question.entry.item.detached();
+                question.entry = Arc::new(Entry { item, ..Entry::clone(&question.entry) });
+            }
+        }
+        self
+    }
+
+    /// Whether its four logs are empty.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.counts.iter().all(|count| *count == 0)
+    }
+
+    /// The version of the whole session.
+    #[must_use]
+    pub fn version(&self) -> Version {
+        self.extent.version()
+    }
+
+    /// Roughly what it takes of the memory, besides what it shares with others.
+    #[must_use]
+    pub fn resident_bytes(&self) -> usize {
+        let labels = self.life.iter().flat_map(|life| life.labels.iter());
+        let labels: usize =
+            labels.map(|(name, value)| name.len() + value.len() + LABEL_ITSELF).sum();
+        let settings = self.life.as_ref().map_or(0, |life| {
+            if Arc::ptr_eq(&life.settings, &*NO_SETTINGS) { 0 } else { size_of::<Settings>() }
+        });
+        size_of::<Self>() + self.name.as_str().len() + labels + settings + self.questions.bytes()
+    }
+}
+
+/// What a label takes besides its text.
+const LABEL_ITSELF: usize = 64;
+
+/// What most sessions are set to, once for all of them.
+static NO_SETTINGS: LazyLock<Arc<Settings>> = LazyLock::new(Arc::default);
+
+/// The labels that most sessions have, once for all of them.
+static NO_LABELS: LazyLock<Arc<Labels>> = LazyLock::new(Arc::default);
+
+impl Life {
+    /// The same, sharing what most sessions have alike.
+    pub(crate) fn lean(&self) -> Self {
+        let mut life = self.clone();
+        if *life.settings == **NO_SETTINGS {
+            life.settings = Arc::clone(&NO_SETTINGS);
+        }
+        if life.labels.is_empty() {
+            life.labels = Arc::clone(&NO_LABELS);
+        }
+        life
+    }
+}
+
+impl Extent {
+    /// The lowest revision from which a reader may go on: what comes after it is all kept, and what came up
+    /// to it was of this history.
+    #[must_use]
+    pub fn oldest_cursor(&self) -> Revision {
+        if self.floor == Revision::default() {
+            self.oldest
+        } else {
+            self.oldest.max(self.floor.next())
+        }
+    }
+
+    /// The version of the whole session: any commit changes it.
+    #[must_use]
+    pub fn version(&self) -> Version {
+        Version { session: self.session, changed: self.revision }
+    }
+}
+
+impl Questions {
+    fn of(board: &Board) -> Self {
+        let mut questions = Vec::new();
+        let mut bytes = 0;
+        for question in board.open_questions(None) {
+            bytes += question.entry.bytes() + QUESTION_ITSELF;
+            if bytes > QUESTIONS_BYTES_MAX as u64 {
+                return Self::TooLarge;
+            }
+            questions.push(question);
+        }
+        Self::All(questions.into())
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn are_none(&self) -> bool {
+        matches!(self, Self::All(questions) if questions.is_empty())
+    }
+
+    fn bytes(&self) -> usize {
+        let Self::All(questions) = self else { return 0 };
+        let of = |question: &Question| question.entry.bytes() + QUESTION_ITSELF;
+        usize::try_from(questions.iter().map(of).sum::<u64>()).unwrap_or(usize::MAX)
+    }
+}
+
+impl Board {
+    /// Its questions without an answer after one of them, in the order of their seqs.
+    pub fn open_questions(&self, after: Option<Seq>) -> impl Iterator<Item = Question> {
+        let questions = self.log(&LogName::Questions);
+        let start = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let open = self.asked().open().range((start, Bound::Unbounded));
+        open.filter_map(move |seq| {
+            let entry = Arc::clone(questions?.get(*seq)?);
+            let expires_at = self.asked().awaited(*seq).map(|until| until.expires_at);
+            Some(Question { entry, expires_at })
+        })
+    }
+
+    /// From where to where its history goes.
+    #[must_use]
+    pub fn extent(&self) -> Extent {
+        Extent {
+            session: self.id(),
+            oldest: self.oldest(),
+            floor: self.floor,
+            revision: self.revision(),
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Images are cut out of their items and made again exactly, or left where they are.
+
+use proptest::prelude::*;
+
+use crate::board::*;
+
+fn cut(text: &str) -> Screenshot {
+    Screenshot::from_json(text).unwrap()
+}
+
+/// The item as it was sent, made again from what is kept.
+fn again(screenshot: &Screenshot) -> String {
+    match (screenshot.item.image(), &screenshot.bytes) {
+        (Some(image), Some(bytes)) => screenshot.item.with_image_text(&image.data_url(bytes)),
+        (None, None) => screenshot.item.text().to_owned(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A picture of so many pixels.
+fn picture(format: ::image::ImageFormat, width: u32, height: u32) -> Vec<u8> {
+    let mut bytes = std::io::Cursor::new(Vec::new());
+    ::image::RgbImage::new(width, height).write_to(&mut bytes, format).unwrap();
+    bytes.into_inner()
+}
+
+#[test]
+fn a_data_url_is_cut_out_and_made_again() {
+    for (text, kept, bytes) in [
+        (r#"{"image_str":"data:image/png;base64,AAEC"}"#, r#"{"image_str":""}"#, &[0, 1, 2][..]),
+        (
+            r#"{"metadata":{"é":"日本"}, "image_str" : "data:image/png;base64,eA==" ,"z":[1]}"#,
+            r#"{"metadata":{"é":"日本"}, "image_str" : "" ,"z":[1]}"#,
+            b"x",
+        ),
+        (r#"{"image\u005fstr":"data:x/y+z;base64,eHk="}"#, r#"{"image\u005fstr":""}"#, b"xy"),
+        (
+            r#"{"image_str":"data:image/svg+xml;charset=utf-8;a=b;base64,++//"}"#,
+            r#"{"image_str":""}"#,
+            &[0xfb, 0xef, 0xff],
+        ),
+    ] {
+        let shot = cut(text);
+        assert_eq!(shot.item.text(), kept);
+        assert_eq!(shot.bytes.as_deref(), Some(bytes), "{text}");
+        let image = shot.item.image().unwrap();
+        assert_eq!((image.sha256, image.bytes), (Digest::of(bytes), bytes.len() as u64));
+        assert_eq!(again(&shot), text);
+    }
+}
+
+#[test]
+fn what_would_not_come_back_to_the_letter_stays() {
+    for url in [
+        "",
+        "data:",
+        "data:image/png;base64,",
+        "data:image/png;base64",
+        "data:image/png,AAEC",
+        "data:image/png;base64,AA",
+        "data:image/png;base64,AA=",
+        "data:image/png;base64,AA===",
+        "data:image/png;base64,AB==",
+        "data:image/png;base64,AAEC====",
+        "data:image/png;base64,_-__",
+        "data:image/png;base64,AA EC",
+        "data:image/png;base64, AAEC",
+        r"data:image/png;base64,AAE\u0043",
+        r"data:image\/png;base64,AAEC",
+        r"data:image/png;base64,++\/\/",
+        "data:image/png;base64,AAEC,AAEC",
+        "data:;base64,AAEC",
+        "data:image;base64,AAEC",
+        "data:/png;base64,AAEC",
+        "data:image/;base64,AAEC",
+        "data:image/png/x;base64,AAEC",
+        "data:image/p ng;base64,AAEC",
+        "data:image/png;;base64,AAEC",
+        "data:image/png;x;base64,AAEC",
+        "data:image/png;=;base64,AAEC",
+        "data:bild/é;base64,AAEC",
+        "DATA:image/png;base64,AAEC",
+        "data:image/png;BASE64,AAEC",
+        " data:image/png;base64,AAEC",
+        "https://example.org/a.png",
+    ] {
+        let text = format!(r#"{{"image_str":"{url}","a":1}}"#);
+        let shot = cut(&text);
+        assert_eq!((shot.item.text(), shot.item.image()), (text.as_str(), None));
+        assert_eq!(shot.bytes, None);
+    }
+}
+
+#[test]
+fn only_the_last_image_str_of_the_item_itself_is_cut() {
+    let url = "data:a/b;base64,eA==";
+    for (text, kept) in [
+        (
+            format!(r#"{{"image_str":"{url}","image_str":"{url}"}}"#),
+            format!(r#"{{"image_str":"{url}","image_str":""}}"#),
+        ),
+        (
+            format!(r#"{{"image_str":1,"image_\u0073tr":"{url}"}}"#),
+            r#"{"image_str":1,"image_\u0073tr":""}"#.to_owned(),
+        ),
+    ] {
+        assert_eq!(cut(&text).item.text(), kept);
+        assert_eq!(again(&cut(&text)), text);
+    }
+    for text in [
+        format!(r#"{{"image_str":"{url}","image_str":null}}"#),
+        format!(r#"{{"metadata":{{"image_str":"{url}"}}}}"#),
+        format!(r#"{{"image_str":["{url}"]}}"#),
+        format!(r#"{{"Image_str":"{url}"}}"#),
+    ] {
+        assert_eq!(cut(&text).item.text(), text);
+        assert_eq!(cut(&text).bytes, None);
+    }
+}
+
+#[test]
+fn a_string_is_a_text_even_where_it_is_a_data_url() {
+    let shot = cut(r#""data:a/b;base64,eA==""#);
+    assert_eq!(shot.item.text(), r#"{"text":"data:a/b;base64,eA=="}"#);
+    assert_eq!(shot.item.image(), None);
+    assert!(Screenshot::from_json("[]").is_err());
+}
+
+#[test]
+fn an_item_is_checked_without_its_image() {
+    let refused = |text: &str| Screenshot::from_json(text).unwrap_err().code();
+    let url = "data:a/b;base64,eA==";
+    let deep = "[".repeat(128) + &"]".repeat(128);
+    assert_eq!(refused(&format!(r#"{{"image_str":"{url}","a":{deep}}}"#)), Code::TooDeep);
+    assert_eq!(refused(&format!(r#"{{"a":1e999,"image_str":"{url}"}}"#)), Code::UnsupportedValue);
+    let long = "x".repeat(ITEM_BYTES_MAX);
+    assert_eq!(refused(&format!(r#"{{"a":"{long}","image_str":"{url}"}}"#)), Code::ItemTooLarge);
+}
+
+#[test]
+fn an_image_has_at_most_20_mebibytes() {
+    let of = |bytes: usize| {
+        // Three bytes are four characters; the rest is padded.
+        let data = format!("{}{}", "AAAA".repeat(bytes / 3), ["", "AA==", "AAA="][bytes % 3]);
+        format!(r#"{{"image_str":"data:image/png;base64,{data}"}}"#)
+    };
+    let largest = of(IMAGE_BYTES_MAX);
+    assert_eq!(cut(&largest).bytes.unwrap().len(), 20 << 20);
+    let too_large = InvalidItem::ImageTooLarge { bytes: (20 << 20) + 1, max: 20 << 20 };
+    assert_eq!(Screenshot::from_json(&of(IMAGE_BYTES_MAX + 1)).unwrap_err(), too_large);
+    let raw = vec![0; IMAGE_BYTES_MAX + 1];
+    let refused = Screenshot::from_bytes("image/png", raw, None, "").unwrap_err();
+    assert_eq!((refused.code(), &refused), (Code::ItemTooLarge, &too_large));
+}
+
+#[test]
+fn raw_bytes_become_the_items_of_the_original() {
+    let shot = |metadata, path| {
+        Screenshot::from_bytes("image/png", b"x".to_vec(), metadata, path).unwrap()
+    };
+    let plain = shot(None, "");
+    let head = r#"{"metadata":null,"image_path":"","image_str":""}"#;
+    assert_eq!((plain.item.text(), plain.bytes.as_deref()), (head, Some(&b"x"[..])));
+    let all = shot(Some("{\n \"a\": 1}"), "C:\\a \"b\".png\u{7}");
+    let expected = concat!(
+        r#"{"metadata":{"a": 1},"image_path":"C:\\a \"b\".png\u0007","#,
+        r#""image_str":"data:image/png;base64,eA=="}"#
+    );
+    assert_eq!(again(&all), expected);
+    assert_eq!(cut(expected), all, "as JSON it is the same item");
+    let deep = "[".repeat(128) + &"]".repeat(128);
+    let refused = Screenshot::from_bytes("image/png", vec![1], Some(&deep), "").unwrap_err();
+    assert_eq!(refused.code(), Code::TooDeep);
+}
+
+#[test]
+fn pictures_are_recognised_with_their_size() {
+    for (media_type, format) in IMAGE_TYPES {
+        let bytes = picture(format, 5, 3);
+        assert_eq!(recognise(&bytes), Some((format, (5, 3))), "{media_type}");
+        let shot = Screenshot::from_bytes(media_type, bytes, None, "").unwrap();
+        let image = shot.item.image().unwrap();
+        assert_eq!((image.size, image.media_type()), (Some((5, 3)), media_type));
+    }
+    for nothing in [&b""[..], b"x", b"GIF89a", b"\x89PNG\r\n\x1a\n", b"RIFF\0\0\0\0WEBP", b"BM"] {
+        assert_eq!(recognise(nothing), None);
+    }
+}
+
+#[test]
+fn a_media_type_is_what_its_data_url_says() {
+    let of = |url: &str| {
+        let shot = cut(&format!(r#"{{"image_str":"{url}"}}"#));
+        shot.item.image().unwrap().media_type().to_owned()
+    };
+    assert_eq!(of("data:image/jpeg;base64,eA=="), "image/jpeg");
+    assert_eq!(of("data:Image/X-y;q=1;base64,eA=="), "Image/X-y");
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_come_back(
+        bytes in proptest::collection::vec(any::<u8>(), 1..200),
+        before in "[ ]{0,2}(\"[a-zé]{0,3}\":[ ]?[0-9],){0,3}[ ]{0,2}",
+        after in "(,\"[a-zé]{0,3}\":\"\\PC{0,5}\"){0,3}[ ]{0,2}",
+    ) {
+        let after = after.replace('\\', "\\\\");
+        let url = cut(r#"{"image_str":"data:a/b;base64,eA=="}"#);
+        let url = url.item.image().unwrap().data_url(&bytes);
+        let text = format!("{{{before}\"image_str\":\"{url}\"{after}}}");
+        prop_assume!(json::syntax(text.as_bytes()).is_ok());
+        let shot = cut(&text);
+        prop_assert_eq!(shot.bytes.as_ref(), Some(&bytes));
+        prop_assert_eq!(again(&shot), text);
+    }
+
+    #[test]
+    fn any_data_url_stays_or_comes_back(
+        url in "(data:)?[a-z/]{0,9}(;[a-z=]{0,5})?(;base64)?,[A-Za-z0-9+/=_-]{0,12}",
+    ) {
+        let text = format!("{{\"a\":\"é\",\"image_str\":\"{url}\"}}");
+        prop_assert_eq!(again(&cut(&text)), text);
+    }
+}

@@ -1,0 +1,29 @@
+//! Tests of the whole layer: commands, their commits, and the boards that these make.
+
+mod admit;
+mod admit_past;
+mod adopt;
+mod agent;
+mod asked;
+pub(crate) mod board;
+mod bounds;
+mod checkpoint;
+mod claim;
+mod condition;
+mod decide;
+mod expiry;
+mod forgotten;
+mod image;
+mod item;
+mod key;
+mod model;
+pub(crate) mod plan;
+mod prepared;
+mod replay;
+mod restore;
+mod retention;
+mod select;
+mod shared_plan;
+mod state;
+mod summary;
+mod transaction;

@@ -1,0 +1,222 @@
+//! Images: a screenshot's base64 data URL is taken out of its item, kept as bytes, and made again exactly.
+
+use std::io::Cursor;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use image::{ImageFormat, ImageReader, Limits};
+use serde::{Deserialize, Serialize};
+
+use crate::board::json;
+use crate::board::{Change, Digest, InvalidItem, Item};
+
+/// The largest image, in bytes.
+pub const IMAGE_BYTES_MAX: usize = 20 << 20;
+
+/// How much of a colour profile and of texts is unpacked on the way to an image's size: what is longer is
+/// passed over.
+const BESIDES_PIXELS_MAX: u64 = 8 << 20;
+
+/// The member of a screenshot that holds its image.
+pub const IMAGE_MEMBER: &str = "image_str";
+
+/// The kinds of image that are taken as raw bytes.
+pub const IMAGE_TYPES: [(&str, ImageFormat); 5] = [
+    ("image/png", ImageFormat::Png),
+    ("image/jpeg", ImageFormat::Jpeg),
+    ("image/webp", ImageFormat::WebP),
+    ("image/gif", ImageFormat::Gif),
+    ("image/bmp", ImageFormat::Bmp),
+];
+
+/// An image that was cut out of an item's text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Image {
+    /// Where in the item's text the data URL goes, in bytes.
+    pub at: usize,
+    /// The data URL up to and including its comma.
+    pub head: String,
+    /// The SHA-256 of its bytes.
+    pub sha256: Digest,
+    /// How many bytes it has.
+    pub bytes: u64,
+    /// Its width and height in pixels, where it is an image that we can read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<(u32, u32)>,
+}
+
+impl Image {
+    /// The beginning of the data URL of an image of this media type.
+    #[must_use]
+    pub fn head_of(media_type: &str) -> String {
+        format!("data:{media_type};base64,")
+    }
+
+    /// The same image with another beginning of its data URL; with an empty one there is but the base64.
+    #[must_use]
+    pub fn with_head(&self, head: String) -> Self {
+        Self { head, ..self.clone() }
+    }
+
+    /// Its media type, as its data URL has it.
+    #[must_use]
+    pub fn media_type(&self) -> &str {
+        let head = self.head.strip_prefix("data:").unwrap_or(&self.head);
+        head.split([';', ',']).next().unwrap_or_default()
+    }
+
+    /// Whether its data URL begins as one, so that it needs no escape in a JSON string.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        is_base64_head(&self.head)
+    }
+
+    /// How long its data URL is.
+    #[must_use]
+    pub fn data_url_bytes(&self) -> u64 {
+        self.head.len() as u64 + self.bytes.div_ceil(3) * 4
+    }
+
+    /// Its data URL, made again from its bytes.
+    #[must_use]
+    pub fn data_url(&self, bytes: &[u8]) -> String {
+        let mut url = String::with_capacity(self.head.len() + bytes.len().div_ceil(3) * 4);
+        url.push_str(&self.head);
+        STANDARD.encode_string(bytes, &mut url);
+        url
+    }
+}
+
+/// A screenshot on its way in: the item, and the image bytes to be stored before it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Screenshot {
+    /// The item without its image.
+    pub item: Item,
+    /// The bytes of its image, if it has one that is kept as bytes.
+    pub bytes: Option<Vec<u8>>,
+}
+
+impl Screenshot {
+    /// Takes a screenshot as JSON, which must be JSON already: an object, or a string as `{"text": …}`.
+    ///
+    /// An `image_str` that is a base64 data URL is taken out. Any other value stays, as in the original;
+    /// so does a data URL that encoding its bytes would not make again to the letter.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidItem`] as for any item, and where the image is too large.
+    pub fn from_json(text: &str) -> Result<Self, InvalidItem> {
+        let text = json::one_line(text);
+        let Some(found) = find(&text) else {
+            return Ok(Self { item: Item::from_json(&text)?, bytes: None });
+        };
+        let bytes_len = found.bytes.len();
+        if bytes_len > IMAGE_BYTES_MAX {
+            return Err(InvalidItem::ImageTooLarge { bytes: bytes_len, max: IMAGE_BYTES_MAX });
+        }
+        let cut = format!("{}{}", found.before, found.after);
+        let image = Image::new(found.before.len(), found.head.to_owned(), &found.bytes);
+        Ok(Self { item: Item::from_object(&cut, Some(image))?, bytes: Some(found.bytes) })
+    }
+
+    /// Makes the item of an image that came as bytes:
+    /// `{"metadata":…,"image_path":…,"image_str":"data:…"}`, in that order.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidItem`] where the metadata is beyond a bound, or the image is too large.
+    pub fn from_bytes(
+        media_type: &str,
+        bytes: Vec<u8>,
+        metadata: Option<&str>,
+        image_path: &str,
+    ) -> Result<Self, InvalidItem> {
+        if bytes.len() > IMAGE_BYTES_MAX {
+            return Err(InvalidItem::ImageTooLarge { bytes: bytes.len(), max: IMAGE_BYTES_MAX });
+        }
+        let metadata = json::one_line(metadata.unwrap_or("null"));
+        let mut text = format!("{{\"metadata\":{metadata},\"image_path\":");
+        json::quote(image_path, &mut text);
+        text.push_str(",\"image_str\":\"");
+        let image = Image::new(text.len(), Image::head_of(media_type), &bytes);
+        text.push_str("\"}");
+        Ok(Self { item: Item::from_object(&text, Some(image))?, bytes: Some(bytes) })
+    }
+}
+
+impl Image {
+    fn new(at: usize, head: String, bytes: &[u8]) -> Self {
+        Self {
+            at,
+            head,
+            sha256: Digest::of(bytes),
+            bytes: bytes.len() as u64,
+            size: recognise(bytes).map(|(_, size)| size),
+        }
+    }
+}
+
+/// The kind and the size in pixels of an image, read from its first bytes without decoding it.
+#[must_use]
+pub fn recognise(bytes: &[u8]) -> Option<(ImageFormat, (u32, u32))> {
+    let mut reader = ImageReader::new(Cursor::new(bytes)).with_guessed_format().ok()?;
+    let mut limits = Limits::default();
+    limits.max_alloc = Some(BESIDES_PIXELS_MAX);
+    reader.limits(limits);
+    let format = reader.format()?;
+    let size = reader.into_dimensions().ok()?;
+    (size.0 > 0 && size.1 > 0).then_some((format, size))
+}
+
+struct Found<'a> {
+    before: &'a str,
+    head: &'a str,
+    after: &'a str,
+    bytes: Vec<u8>,
+}
+
+/// The last `image_str` of an object, if it is a data URL that its bytes would make again.
+fn find(text: &str) -> Option<Found<'_>> {
+    if json::kind(text) != json::Kind::Object {
+        return None;
+    }
+    let member = json::members(text).filter(|m| json::decode(m.name) == IMAGE_MEMBER).last()?;
+    let url = member.value.strip_prefix('"')?.strip_suffix('"')?;
+    let comma = url.find(',')?;
+    let (head, data) = url.split_at_checked(comma + 1)?;
+    if !is_base64_head(head) || data.is_empty() {
+        return None;
+    }
+    // The standard engine takes only the one canonical form, so that encoding gives the same text.
+    let bytes = STANDARD.decode(data).ok()?;
+    let (before, rest) = text.split_at_checked(member.value_at + 1)?;
+    let after = rest.get(url.len()..)?;
+    Some(Found { before, head, after, bytes })
+}
+
+/// Whether this is `data:`, a media type, its parameters, and `;base64,`.
+fn is_base64_head(head: &str) -> bool {
+    let Some(inner) = head.strip_prefix("data:").and_then(|h| h.strip_suffix(";base64,")) else {
+        return false;
+    };
+    let token = |text: &str| {
+        !text.is_empty()
+            && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$&^_.+-".contains(&b))
+    };
+    let mut parts = inner.split(';');
+    let media_type = parts.next().and_then(|media_type| media_type.split_once('/'));
+    media_type.is_some_and(|(kind, subtype)| token(kind) && token(subtype))
+        && parts.all(|p| p.split_once('=').is_some_and(|(name, value)| token(name) && token(value)))
+}
+
+impl Change {
+    /// The images that it names: those of the items that it brings, and of the entries that a restore brings
+    /// back.
+    pub fn images(&self) -> impl Iterator<Item = &Image> {
+        let restored = if let Self::Restored(restored) = self { &*restored.logs } else { &[] };
+        let entries = restored.iter().flat_map(|(_, log)| &log.entries);
+        let items = self.items().iter().chain(entries.map(|entry| &entry.item));
+        items.filter_map(Item::image)
+    }
+}

@@ -1,0 +1,302 @@
+//! An item: one JSON object, kept as the text that was sent.
+//!
+//! Key order, number text, escapes and unknown fields stay; only line breaks between tokens go, so
+//! that an item is always one line. A stored image is cut out of the text and put back exactly.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+
+use super::image::Image;
+use crate::board::Code;
+use crate::board::json;
+use crate::board::json::{Kind, Member, Reason, Unsupported};
+
+/// The largest item, in bytes of its text without a stored image.
+pub const ITEM_BYTES_MAX: usize = 1 << 20;
+
+/// The largest item that is stored: an answer that is added to it may bring it over [`ITEM_BYTES_MAX`].
+const STORED_BYTES_MAX: usize = 2 * ITEM_BYTES_MAX;
+
+/// How deep an item may be nested; its own object is level 1.
+pub const ITEM_DEPTH_MAX: usize = 128;
+
+/// Why a JSON value is no item.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidItem {
+    /// It is neither an object nor, where one is taken for `{"text": …}`, a string.
+    #[error("an item is a JSON object or a string, this is {}", found.with_article())]
+    NotAnItem {
+        /// What it is.
+        found: Kind,
+    },
+    /// It holds a value that a client could not read again, or is too deep.
+    #[error(transparent)]
+    Unsupported(#[from] Unsupported),
+    /// Its text is longer than [`ITEM_BYTES_MAX`].
+    #[error("an item has at most {ITEM_BYTES_MAX} bytes, this one has {bytes}")]
+    TooLarge {
+        /// How long it is.
+        bytes: usize,
+    },
+    /// Its image is larger than the limit.
+    #[error("an image has at most {max} bytes, this one has {bytes}")]
+    ImageTooLarge {
+        /// How large it is.
+        bytes: usize,
+        /// How large it may be.
+        max: usize,
+    },
+}
+
+impl InvalidItem {
+    /// Its stable code.
+    #[must_use]
+    pub const fn code(&self) -> Code {
+        match self {
+            Self::NotAnItem { .. } => Code::UnsupportedItem,
+            Self::Unsupported(Unsupported { reason: Reason::TooDeep { .. }, .. }) => Code::TooDeep,
+            Self::Unsupported(_) => Code::UnsupportedValue,
+            Self::TooLarge { .. } | Self::ImageTooLarge { .. } => Code::ItemTooLarge,
+        }
+    }
+}
+
+/// One JSON object as text.
+#[derive(Clone, Debug)]
+pub struct Item {
+    text: Text,
+    image: Option<Arc<Image>>,
+}
+
+/// Where an item's text is.
+#[derive(Clone, Debug)]
+enum Text {
+    Own(Arc<RawValue>),
+    InPage { page: Arc<Page>, start: u32, bytes: u32 },
+}
+
+/// The texts of several items, one after the other.
+#[derive(Debug)]
+pub(crate) struct Page(Box<str>);
+
+impl Page {
+    /// These texts, which have so many bytes: a page that grows would stay longer than it is.
+    pub(crate) fn of<'a>(texts: impl Iterator<Item = &'a str>, bytes: usize) -> Self {
+        let mut page = String::with_capacity(bytes);
+        page.extend(texts);
+        Self(page.into())
+    }
+}
+
+impl From<Box<RawValue>> for Text {
+    fn from(text: Box<RawValue>) -> Self {
+        Self::Own(text.into())
+    }
+}
+
+impl Item {
+    /// Takes an object as it is, and a string as `{"text": …}`; the text must be JSON already.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidItem`] where it is another kind of value, or beyond a bound.
+    pub fn from_json(text: &str) -> Result<Self, InvalidItem> {
+        match json::kind(text) {
+            Kind::Object => Self::from_object(&json::one_line(text), None),
+            Kind::String => Self::from_object(&format!("{{\"text\":{text}}}"), None),
+            found @ (Kind::Array | Kind::Number | Kind::Bool | Kind::Null) => {
+                Err(InvalidItem::NotAnItem { found })
+            }
+        }
+    }
+
+    /// The same of a value that is known to be JSON: an object on one line, as almost all are, is copied
+    /// as it is.
+    ///
+    /// # Errors
+    ///
+    /// As for [`from_json`](Self::from_json).
+    pub fn from_document(document: &RawValue) -> Result<Self, InvalidItem> {
+        let text = document.get();
+        let is_plain = json::kind(text) == Kind::Object && text.len() <= ITEM_BYTES_MAX;
+        if !is_plain || matches!(json::one_line(text), Cow::Owned(_)) {
+            return Self::from_json(text);
+        }
+        json::check(text, ITEM_DEPTH_MAX)?;
+        Ok(Self { text: document.to_owned().into(), image: None })
+    }
+
+    /// Takes the text of a JSON object, and the image that was cut out of it.
+    pub(crate) fn from_object(text: &str, image: Option<Image>) -> Result<Self, InvalidItem> {
+        if text.len() > ITEM_BYTES_MAX {
+            return Err(InvalidItem::TooLarge { bytes: text.len() });
+        }
+        json::check(text, ITEM_DEPTH_MAX)?;
+        let not_an_item = |_| InvalidItem::NotAnItem { found: Kind::Null };
+        let text = RawValue::from_string(text.to_owned()).map_err(not_an_item)?;
+        Ok(Self { text: text.into(), image: image.map(Arc::new) })
+    }
+
+    /// An item as it was stored.
+    pub(crate) fn restore(text: Box<RawValue>, image: Option<Image>) -> Self {
+        Self { text: text.into(), image: image.map(Arc::new) }
+    }
+
+    /// Whether it is what an item that came in may have become: an object on one line within the bounds.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        let text = self.text();
+        text.len() <= STORED_BYTES_MAX
+            && json::kind(text) == Kind::Object
+            && !text.contains(['\n', '\r'])
+            && json::check(text, ITEM_DEPTH_MAX).is_ok()
+    }
+
+    /// A text of our own that is an object.
+    pub(crate) fn trusted(text: &str) -> Self {
+        Self {
+            text: RawValue::from_string(text.to_owned()).unwrap_or_default().into(),
+            image: None,
+        }
+    }
+
+    /// Its text; a stored image's place is the empty string.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        match &self.text {
+            Text::Own(text) => text.get(),
+            Text::InPage { page, start, bytes } => {
+                let start = usize::try_from(*start).unwrap_or(usize::MAX);
+                let end = start.saturating_add(usize::try_from(*bytes).unwrap_or(usize::MAX));
+                page.0.get(start..end).unwrap_or_default()
+            }
+        }
+    }
+
+    /// Its text, as a value that serde writes as it is.
+    #[must_use]
+    pub fn raw(&self) -> &RawValue {
+        match &self.text {
+            Text::Own(text) => text,
+            // It was one before it came into its page.
+            Text::InPage { .. } => serde_json::from_str(self.text()).unwrap_or(RawValue::NULL),
+        }
+    }
+
+    /// The same item with its text in a page, where it begins at that byte.
+    pub(crate) fn in_page(&self, page: &Arc<Page>, start: usize) -> Option<Self> {
+        let text = self.text();
+        page.0.get(start..)?.starts_with(text).then_some(())?;
+        let (start, bytes) = (u32::try_from(start).ok()?, u32::try_from(text.len()).ok()?);
+        let text = Text::InPage { page: Arc::clone(page), start, bytes };
+        Some(Self { text, image: self.image.clone() })
+    }
+
+    /// The same item with a text of its own.
+    pub(crate) fn detached(&self) -> Self {
+        Self { image: self.image.clone(), ..Self::trusted(self.text()) }
+    }
+
+    /// Whether its text is in a page.
+    pub(crate) fn is_in_page(&self) -> bool {
+        matches!(self.text, Text::InPage { .. })
+    }
+
+    /// The image that was cut out of it.
+    #[must_use]
+    pub fn image(&self) -> Option<&Image> {
+        self.image.as_deref()
+    }
+
+    /// Its text with this in its stored image's place: a data URL, or an address. It must need no
+    /// escape in a JSON string.
+    #[must_use]
+    pub fn with_image_text(&self, url: &str) -> String {
+        match self.around_image() {
+            (all, "") => all.to_owned(),
+            (before, after) => [before, url, after].concat(),
+        }
+    }
+
+    /// The text before its stored image's place, and the text after it; all of it where it has none.
+    #[must_use]
+    pub fn around_image(&self) -> (&str, &str) {
+        let at = self.image().map_or(0, |image| image.at);
+        self.text().split_at_checked(at).filter(|_| at > 0).unwrap_or((self.text(), ""))
+    }
+
+    /// The item with these members only, in its own order. The place of its stored image is known if that is among
+    /// them.
+    #[must_use]
+    pub fn selected(&self, keep: impl Fn(&str) -> bool) -> Self {
+        let members: Vec<_> = json::members(self.text()).collect();
+        self.written(members.iter().filter(|member| keep(&json::decode(member.name))))
+    }
+
+    /// The bytes of its text.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.text().len() as u64
+    }
+
+    /// The text of its last member with this name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&str> {
+        json::get(self.text(), name)
+    }
+
+    /// The item with its members in the order that they had in another one, and new ones behind.
+    ///
+    /// This is how the original sets a value: an existing key keeps its place. Where the order is
+    /// the same already, the text stays as it was sent.
+    #[must_use]
+    pub fn in_order_of(&self, other: &Self) -> Self {
+        // By name in constant time: this runs where all writes wait for it.
+        let mut places = HashMap::new();
+        for member in json::members(other.text()) {
+            let next = places.len();
+            places.entry(json::decode(member.name)).or_insert(next);
+        }
+        let place = |member: &Member<'_>| {
+            places.get(&json::decode(member.name)).copied().unwrap_or(places.len())
+        };
+        let mut members: Vec<_> = json::members(self.text()).map(|m| (place(&m), m)).collect();
+        if members.is_sorted_by_key(|(place, _)| *place) {
+            return self.clone();
+        }
+        members.sort_by_key(|(place, _)| *place);
+        self.written(members.iter().map(|(_, member)| member))
+    }
+
+    /// These members of this item as an item, its image with them.
+    fn written<'a>(&self, members: impl Iterator<Item = &'a Member<'a>>) -> Self {
+        let (mut text, mut image) = (String::from("{"), self.image().cloned());
+        for member in members {
+            if text.len() > 1 {
+                text.push(',');
+            }
+            text.push_str(member.name);
+            text.push(':');
+            if let Some(image) = &mut image
+                && self.image().is_some_and(|image| image.at == member.value_at + 1)
+            {
+                image.at = text.len() + 1;
+            }
+            text.push_str(member.value);
+        }
+        text.push('}');
+        // Members of a JSON text between braces are a JSON text.
+        RawValue::from_string(text).map_or_else(|_| self.clone(), |text| Self::restore(text, image))
+    }
+}
+
+impl PartialEq for Item {
+    fn eq(&self, other: &Self) -> bool {
+        self.text() == other.text() && self.image == other.image
+    }
+}
+
+impl Eq for Item {}

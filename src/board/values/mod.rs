@@ -1,0 +1,10 @@
+//! Values with their rules: ids, names, times, sizes, JSON, items and images.
+
+pub(crate) mod byte_size;
+pub(crate) mod code;
+pub(crate) mod ids;
+pub(crate) mod image;
+pub(crate) mod item;
+pub(crate) mod json;
+pub(crate) mod names;
+pub(crate) mod time;

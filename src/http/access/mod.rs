@@ -1,0 +1,250 @@
+//! Who may pass: each request gets its caller here, once its route is known, and loses it when its rights end.
+//!
+//! What a route needs follows from its method, but for those that are listed. Which session a path names is looked
+//! at where the name is read ([`SessionPath`](super::request::path::SessionPath) and its like), which log where that is.
+
+mod expiry;
+pub(crate) mod sight;
+
+use std::convert::Infallible;
+
+use axum::extract::{FromRequestParts, MatchedPath, Request};
+use axum::http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::Route;
+use tower::Service as _;
+
+use super::request::path::session_of;
+use super::response::error::{REVISION_HEADER, revision_value};
+use super::response::problem::Problem;
+use super::screenshots::signed_url::not_signed;
+use crate::auth::{Caller, Forbidden, Scope, Tokens, Unauthorized};
+use crate::board::{AgentName, Code, Timestamp};
+use crate::fairness::{Client, in_slices};
+use crate::service::Service;
+use expiry::{end_body_with, end_with, rights_end, why_over};
+
+const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+
+/// What everybody may ask for.
+const PUBLIC: [&str; 6] =
+    ["/healthz", "/readyz", "/openapi.yaml", "/openapi.json", "/docs", "/docs/"];
+
+/// What shows all of the server.
+const METRICS: &str = "/metrics";
+
+/// What only an admin may do.
+const ADMIN: [(Method, &str); 2] = [
+    (Method::POST, "/v1/sessions/{session}/purge"),
+    (Method::PUT, "/v1/sessions/{session}/archive"),
+];
+
+/// What an image's address leads to.
+const IMAGE: &str = "/v1/sessions/{session}/screenshots/{seq}/image";
+
+/// The agent whose token a request came with, for its line in the log.
+#[derive(Clone, Debug)]
+pub(super) struct Who(pub(super) AgentName);
+
+/// What the guard goes by.
+#[derive(Clone)]
+pub(super) struct Guard {
+    pub(super) tokens: Tokens,
+    pub(super) service: Service,
+}
+
+impl Guard {
+    /// Lets a request through to its route, if its caller may do what that is for.
+    pub(super) async fn pass(
+        self,
+        mut route: Route,
+        mut request: Request,
+    ) -> Result<Response, Infallible> {
+        let caller = match self.admit(&request) {
+            Ok(caller) => caller,
+            Err(problem) => return Ok((*problem).into_response()),
+        };
+        // What was written stands, whoever may no more hear of it.
+        let reads = is_read(request.method());
+        let uri = request.uri().clone();
+        request.extensions_mut().insert(caller.clone());
+        let request = request.map(|body| end_body_with(&caller, self.tokens.now(), body));
+        let client = caller.client();
+        let answer = in_slices(client, route.call(request));
+        let mut response = if reads {
+            tokio::select! {
+                biased;
+                why = rights_end(&caller, self.tokens.now()) => {
+                    return Ok(unauthorized(why).into_response());
+                }
+                response = answer => response?,
+            }
+        } else {
+            answer.await?
+        };
+        // What it sent may have been broken off by that.
+        if response.status().is_client_error()
+            && let Err(problem) = still_may(&caller, self.tokens.now())
+        {
+            response = problem.into_response();
+        }
+        if caller.is_signed() {
+            response.headers_mut().remove(REVISION_HEADER);
+            if tells_something(&response) {
+                response = not_signed().into_response();
+            }
+        }
+        self.name_revision(&caller, uri.path(), &mut response);
+        // The body is made, and compressed, beyond this task's turn.
+        if client != Client::current() {
+            response.extensions_mut().insert(client);
+        }
+        if let Some(agent) = caller.agent() {
+            response.extensions_mut().insert(Who(agent.clone()));
+        }
+        Ok(end_with(&caller, self.tokens.now(), response))
+    }
+
+    fn admit(&self, request: &Request) -> Result<Caller, Box<Problem>> {
+        let matched = request.extensions().get::<MatchedPath>().map_or("", MatchedPath::as_str);
+        if is_public(matched) {
+            return Ok(Caller::nobody());
+        }
+        let presented = presented(request.headers())?;
+        let caller = match (self.tokens.authenticate(presented), presented) {
+            (Ok(caller), _) => caller,
+            (Err(_), None) if is_signed(request, matched) => Caller::signed(),
+            (Err(why), _) => return Err(Box::new(unauthorized(why))),
+        };
+        if let Some(grant) = caller.grant() {
+            grant.count_request().map_err(|wait| {
+                let seconds = wait.as_secs() + 1;
+                let detail = "this token sends more requests than --token-rate allows";
+                Box::new(Problem::new(Code::RateLimited, detail).retry_after(seconds))
+            })?;
+        }
+        caller.needs(scope_of(request.method(), matched)).map_err(Problem::from)?;
+        if matched == METRICS && !caller.reaches_all() {
+            let detail = "what is measured is of all sessions, and the token reaches only some";
+            return Err(Box::new(Problem::new(Code::Forbidden, detail)));
+        }
+        Ok(caller)
+    }
+
+    /// Names the revision of the session in every answer about it, where the handler did not: a refusal that
+    /// never came to look at the board has it too.
+    fn name_revision(&self, caller: &Caller, path: &str, response: &mut Response) {
+        if !response.headers().contains_key(REVISION_HEADER)
+            && !caller.is_signed()
+            && let Some(session) = session_of(path)
+            && caller.reaches(&session)
+            && let Ok(Some(extent)) = self.service.extent(&session)
+        {
+            let revision = revision_value(extent.revision);
+            response.headers_mut().insert(REVISION_HEADER, revision);
+        }
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Caller {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        caller_of(parts)
+    }
+}
+
+/// Who sends this request. A route that stands outside the guard has nobody.
+pub(super) fn caller_of(parts: &Parts) -> Result<Caller, Problem> {
+    let caller = parts.extensions.get::<Caller>().cloned();
+    caller.ok_or_else(|| Problem::new(Code::Internal, "nobody looked who may do this"))
+}
+
+/// The token that a request came with.
+fn presented(headers: &HeaderMap) -> Result<Option<&str>, Box<Problem>> {
+    let bearer = headers.get_all(AUTHORIZATION).iter().map(bearer);
+    let keys = headers.get_all(API_KEY).iter().map(|value| value.to_str().ok());
+    let mut tokens = bearer.chain(keys);
+    match (tokens.next(), tokens.next()) {
+        (None, _) => Ok(None),
+        // What is no token is none that is known.
+        (Some(token), None) => Ok(Some(token.unwrap_or_default())),
+        (Some(_), Some(_)) => Err(Box::new(unauthorized(Unauthorized::Several))),
+    }
+}
+
+/// The scheme's name is in any case (RFC 9110).
+fn bearer(value: &HeaderValue) -> Option<&str> {
+    let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+/// Whether it would tell who guesses an address what there is.
+fn tells_something(response: &Response) -> bool {
+    let status = response.status();
+    status.is_client_error() && status != StatusCode::RANGE_NOT_SATISFIABLE
+}
+
+/// Whether everybody may ask for it.
+pub(super) fn is_public(path: &str) -> bool {
+    PUBLIC.contains(&path)
+}
+
+fn is_signed(request: &Request, matched: &str) -> bool {
+    let query = request.uri().query().unwrap_or_default();
+    let has_signature = query.split('&').any(|pair| pair.starts_with("signature="));
+    matched == IMAGE && is_read(request.method()) && has_signature
+}
+
+pub(super) fn is_read(method: &Method) -> bool {
+    matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS)
+}
+
+fn scope_of(method: &Method, matched: &str) -> Scope {
+    if ADMIN.iter().any(|(of, path)| of == method && *path == matched) {
+        Scope::Admin
+    } else if is_read(method) {
+        Scope::Read
+    } else {
+        Scope::Write
+    }
+}
+
+/// Refuses what comes so late that its caller's rights have ended.
+pub(super) fn still_may(caller: &Caller, now: Timestamp) -> Result<(), Problem> {
+    if caller.is_over(now) { Err(unauthorized(why_over(caller))) } else { Ok(()) }
+}
+
+/// The refusal of a request without a token that is valid here (RFC 6750).
+fn unauthorized(why: Unauthorized) -> Problem {
+    let challenge = match why {
+        Unauthorized::Missing => HeaderValue::from_static("Bearer realm=\"blackboard\""),
+        Unauthorized::Several
+        | Unauthorized::Unknown
+        | Unauthorized::Expired
+        | Unauthorized::Revoked => {
+            HeaderValue::from_static("Bearer realm=\"blackboard\", error=\"invalid_token\"")
+        }
+    };
+    Problem::new(Code::Unauthorized, why.to_string()).header(WWW_AUTHENTICATE, challenge)
+}
+
+impl From<Forbidden> for Problem {
+    fn from(forbidden: Forbidden) -> Self {
+        let problem = Self::new(Code::Forbidden, forbidden.to_string());
+        let challenge = match &forbidden {
+            Forbidden::Scope(scope) => scope.as_str(),
+            Forbidden::ForeignMemory { .. } => Scope::MemoryRead.as_str(),
+            Forbidden::Setting { .. } | Forbidden::ForeignWrite { .. } => return problem,
+        };
+        let challenge = format!(
+            "Bearer realm=\"blackboard\", error=\"insufficient_scope\", scope=\"{challenge}\""
+        );
+        match HeaderValue::from_str(&challenge) {
+            Ok(challenge) => problem.header(WWW_AUTHENTICATE, challenge),
+            Err(_) => problem,
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! The bytes of one connection: whoever takes nothing of an answer is cut off, and a head is timed from its
+//! first byte.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+
+use super::idle::Idleness;
+use super::slow_client::Patience;
+
+/// A connection, as the server reads and writes it.
+pub(crate) struct ClientStream {
+    tcp: TcpStream,
+    idleness: Arc<Idleness>,
+    patience: Patience,
+}
+
+impl ClientStream {
+    /// Cut off where the client takes nothing for `stall_max`, or takes it too slowly.
+    pub(crate) fn new(tcp: TcpStream, idleness: Arc<Idleness>, stall_max: Duration) -> Self {
+        prepare(&tcp, stall_max);
+        Self { tcp, idleness, patience: Patience::new(stall_max) }
+    }
+
+    /// A write that came to this.
+    fn written(
+        &mut self,
+        cx: &mut Context<'_>,
+        written: Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        if let Poll::Ready(written) = written {
+            if let Ok(bytes) = written {
+                self.patience.moved(bytes);
+            }
+            return Poll::Ready(written);
+        }
+        ready!(self.patience.poll_end(cx));
+        // Else the system would go on offering what was written.
+        if let Err(error) = self.tcp.set_zero_linger() {
+            tracing::debug!(%error, "cannot reset a connection");
+        }
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+/// Tells the system how to treat the connection. What it refuses makes the connection no worse.
+fn prepare(tcp: &TcpStream, stall_max: Duration) {
+    if let Err(error) = tcp.set_nodelay(true) {
+        tracing::debug!(%error, "cannot set TCP_NODELAY");
+    }
+    // What lies in the system's buffer no write waits for: the system itself must see that nobody takes it.
+    #[cfg(target_os = "linux")]
+    {
+        let ms = u32::try_from(stall_max.as_millis()).unwrap_or(u32::MAX);
+        if let Err(error) = rustix::net::sockopt::set_tcp_user_timeout(tcp, ms) {
+            tracing::debug!(%error, "cannot set TCP_USER_TIMEOUT");
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _: Duration = stall_max;
+}
+
+impl AsyncRead for ClientStream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let read = Pin::new(&mut self.tcp).poll_read(cx, buffer);
+        if buffer.filled().len() > before {
+            self.idleness.read();
+        }
+        read
+    }
+}
+
+impl AsyncWrite for ClientStream {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.tcp).poll_write(cx, bytes);
+        self.written(cx, written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.tcp).poll_write_vectored(cx, slices);
+        self.written(cx, written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.tcp.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.tcp).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.tcp).poll_shutdown(cx)
+    }
+}

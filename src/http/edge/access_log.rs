@@ -1,0 +1,209 @@
+//! What every exchange has: an id, and one line in the log.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use axum::extract::{MatchedPath, Request};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri};
+use axum::response::Response;
+use tracing::Level;
+use uuid::Uuid;
+
+use super::trace_context::{TRACEPARENT, Trace};
+use crate::board::{Code, NAME_BYTES_MAX};
+use crate::http::access::Who;
+use crate::http::request::path::segment;
+use crate::metrics;
+use crate::metrics::{Counted, known_method};
+use crate::plain::cut;
+
+/// The target of the line that tells of an exchange.
+pub const ANSWERED: &str = "blackboard::answered";
+
+const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const X_AGENT_ID: HeaderName = HeaderName::from_static("x-agent-id");
+
+/// How long the text of an id is.
+const ID_BYTES: usize = uuid::fmt::Hyphenated::LENGTH;
+
+/// A longer name is cut in the log: every valid one has room, percent-encoded.
+const LOGGED_BYTES_MAX: usize = 3 * NAME_BYTES_MAX;
+
+/// How many ids one millisecond has room for; those beyond are of the next one.
+const COUNT_BITS: u32 = 12;
+
+/// The name of one exchange, in its answer, its problem and its log line; a client's own `X-Request-Id`
+/// is not taken over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestId(Uuid);
+
+impl RequestId {
+    #[expect(
+        clippy::new_without_default,
+        reason = "every one is new; a default would pretend otherwise"
+    )]
+    /// An id that nothing else has; later ones sort behind earlier ones.
+    #[must_use]
+    pub fn new() -> Self {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        let now = u64::try_from(now).unwrap_or_default() << COUNT_BITS;
+        // At least one more than the last, so that later ones sort behind it within a millisecond, and
+        // where the clock was set back.
+        let next = |last: u64| now.max(last.saturating_add(1));
+        let last = LAST.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(next(last)));
+        let place = next(last.unwrap_or_else(|last| last));
+        // A UUID of version 7 (RFC 9562). Its random bits come from keys that are drawn once a thread:
+        // asking the system for each costs more than all else here.
+        let (ms, count) = (place >> COUNT_BITS, place & ((1 << COUNT_BITS) - 1));
+        let random = RandomState::new().hash_one(place) >> 2;
+        Self(Uuid::from_u64_pair(ms << 16 | 0x7000 | count, 1 << 63 | random))
+    }
+
+    /// Puts it on an answer.
+    pub(super) fn put_on(self, headers: &mut HeaderMap) {
+        let mut text = [0; ID_BYTES];
+        if let Ok(value) = HeaderValue::from_str(self.write(&mut text)) {
+            headers.insert(X_REQUEST_ID, value);
+        }
+    }
+
+    /// Its text, written into a buffer: neither a header nor a log line needs a string of its own.
+    fn write(self, text: &mut [u8; ID_BYTES]) -> &str {
+        self.0.hyphenated().encode_lower(text)
+    }
+}
+
+impl fmt::Display for RequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// One exchange, from its request to the head of its answer: a stream may last for days.
+pub(super) struct Exchange {
+    begun: Instant,
+    id: RequestId,
+    /// One of the known ones: a client may send any word.
+    method: &'static str,
+    route: Option<MatchedPath>,
+    trace: Option<Trace>,
+    /// What only the log tells; `None` where the log leaves the line out.
+    named: Option<Named>,
+    _counted: Counted,
+}
+
+/// Who asks, and of whom. Names stay percent-encoded, as they came, so that none can forge a line.
+struct Named {
+    uri: Uri,
+    agent: Option<HeaderValue>,
+}
+
+impl Named {
+    fn of(request: &Request) -> Self {
+        Self { uri: request.uri().clone(), agent: request.headers().get(X_AGENT_ID).cloned() }
+    }
+
+    fn session(&self) -> Option<&str> {
+        session_of(self.uri.path())
+    }
+
+    fn agent(&self) -> Option<&str> {
+        self.agent.as_ref().and_then(|agent| agent.to_str().ok())
+    }
+}
+
+impl Exchange {
+    /// The exchange that begins with this request.
+    pub(super) fn begin(request: &Request, id: RequestId) -> Self {
+        Self {
+            begun: Instant::now(),
+            id,
+            method: known_method(request.method().as_str()),
+            route: request.extensions().get().cloned(),
+            trace: Trace::of(request.headers()),
+            named: tracing::enabled!(target: ANSWERED, Level::INFO).then(|| Named::of(request)),
+            _counted: metrics::REQUESTS_IN_PROGRESS.count(),
+        }
+    }
+
+    /// Counts and tells what came of it, and lets the answer name the trace.
+    pub(super) fn end(self, response: &mut Response) {
+        let took = self.begun.elapsed();
+        let status = response.status().as_u16();
+        let code = response.extensions().get::<Code>().map(|code| code.as_str());
+        let who = response.extensions().get::<Who>().map(|Who(agent)| segment(agent.as_str()));
+        metrics::REQUESTS.note(self.method, self.route(), status, took);
+        if let Some(code) = code {
+            metrics::REFUSALS.add_one(code);
+        }
+        if let Some(named) = &self.named {
+            self.tell(named, who.as_deref(), status, code, took);
+        }
+        if let Some(value) = self.trace.as_ref().and_then(Trace::value) {
+            response.headers_mut().insert(TRACEPARENT, value);
+        }
+    }
+
+    /// The template of its route; a path never leaves this file.
+    fn route(&self) -> &str {
+        self.route.as_ref().map_or("none", MatchedPath::as_str)
+    }
+
+    fn tell(
+        &self,
+        named: &Named,
+        who: Option<&str>,
+        status: u16,
+        code: Option<&str>,
+        took: Duration,
+    ) {
+        let (method, route) = (self.method, self.route());
+        let ms = (took.as_secs_f64() * 1e6).round() / 1e3;
+        let session = named.session().map(logged);
+        let agent = who.or(named.agent()).map(logged);
+        let (session, agent) = (session.as_deref(), agent.as_deref());
+        let trace = self.trace.as_ref();
+        let (trace_id, span_id) = (trace.map(Trace::id), trace.map(Trace::span));
+        let (parent_id, sampled) = (trace.map(Trace::parent), trace.map(Trace::is_sampled));
+        let mut text = [0; ID_BYTES];
+        let request_id = self.id.write(&mut text);
+        macro_rules! line {
+            ($level:ident) => {
+                tracing::$level!(
+                    target: ANSWERED,
+                    method,
+                    route,
+                    status,
+                    code,
+                    ms,
+                    session,
+                    agent,
+                    request_id,
+                    trace_id,
+                    span_id,
+                    parent_id,
+                    sampled,
+                    "answered"
+                )
+            };
+        }
+        // Probes come every few seconds and say nothing while all is well.
+        match route {
+            "/healthz" | "/readyz" | "/metrics" if status < 400 => line!(debug),
+            _ => line!(info),
+        }
+    }
+}
+
+fn logged(name: &str) -> Cow<'_, str> {
+    cut(name, LOGGED_BYTES_MAX)
+}
+
+fn session_of(path: &str) -> Option<&str> {
+    let name = path.strip_prefix("/v1/sessions/")?.split('/').next()?;
+    (!name.is_empty() && name.is_ascii()).then_some(name)
+}

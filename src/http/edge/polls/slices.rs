@@ -1,0 +1,19 @@
+//! Bodies of answers whose making and compressing takes turns with that of other clients' answers.
+
+use axum::response::Response;
+use http_body::Body as _;
+
+use super::wrapped::wrapped;
+use crate::fairness::{Client, Meter};
+use crate::http::response::chunked::WHOLE_BYTES_MAX;
+
+/// The same answer. A short body whose length is known is there already.
+pub(crate) fn in_slices(response: Response) -> Response {
+    let length = response.body().size_hint().exact();
+    if length.is_some_and(|length| length <= WHOLE_BYTES_MAX as u64) {
+        return response;
+    }
+    let client = response.extensions().get().copied();
+    let mut meter = Meter::new(client.unwrap_or_else(Client::current));
+    response.map(|body| wrapped(body, move |body, cx| meter.poll(cx, |cx| body.poll_frame(cx))))
+}

@@ -1,0 +1,48 @@
+//! Slow polls, told in builds with debug assertions: each poll of a request or of its answer's body is timed.
+//!
+//! A longer poll holds up everybody whom that thread of the runtime serves. Such work belongs on a
+//! thread that may block, or has to let others have their turn.
+
+use std::pin::pin;
+use std::task::Context;
+use std::time::{Duration, Instant};
+
+use axum::extract::{MatchedPath, Request};
+use axum::response::Response;
+use http_body::Body as _;
+
+use super::wrapped::wrapped;
+
+/// A poll that takes longer is told.
+const POLL_MAX: Duration = Duration::from_millis(10);
+
+/// The polls of one request, by its route.
+#[derive(Clone)]
+pub(crate) struct Polls(Option<MatchedPath>);
+
+impl Polls {
+    pub(crate) fn of(request: &Request) -> Self {
+        Self(request.extensions().get().cloned())
+    }
+
+    /// The answer that `answering` makes, whose body is watched in its turn.
+    pub(crate) async fn watch(self, answering: impl Future<Output = Response>) -> Response {
+        let mut answering = pin!(answering);
+        let timed = |cx: &mut Context<'_>| self.timed("request", || answering.as_mut().poll(cx));
+        let response = std::future::poll_fn(timed).await;
+        response
+            .map(|body| wrapped(body, move |body, cx| self.timed("body", || body.poll_frame(cx))))
+    }
+
+    fn timed<T>(&self, what: &'static str, poll: impl FnOnce() -> T) -> T {
+        let begun = Instant::now();
+        let polled = poll();
+        let took = begun.elapsed();
+        if took > POLL_MAX {
+            let route = self.0.as_ref().map_or("none", MatchedPath::as_str);
+            let ms = took.as_millis();
+            tracing::warn!(route, what, ms, "slow poll");
+        }
+        polled
+    }
+}

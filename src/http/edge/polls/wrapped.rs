@@ -1,0 +1,44 @@
+//! Bodies around another one: each poll goes through a function, and all else is the body's own.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use axum::body::{Body, Bytes};
+use http_body::{Frame, SizeHint};
+
+/// A frame, or why there is none.
+pub(crate) type Polled = Poll<Option<Result<Frame<Bytes>, axum::Error>>>;
+
+/// The same body, whose frames `poll` asks for.
+pub(crate) fn wrapped(
+    body: Body,
+    poll: impl FnMut(Pin<&mut Body>, &mut Context<'_>) -> Polled + Send + Unpin + 'static,
+) -> Body {
+    Body::new(Wrapped { body, poll })
+}
+
+struct Wrapped<F> {
+    body: Body,
+    poll: F,
+}
+
+impl<F> http_body::Body for Wrapped<F>
+where
+    F: FnMut(Pin<&mut Body>, &mut Context<'_>) -> Polled + Unpin,
+{
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Polled {
+        let Self { body, poll } = &mut *self;
+        poll(Pin::new(body), cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

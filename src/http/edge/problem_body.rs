@@ -1,0 +1,100 @@
+//! Problems become bodies here, whoever made them: a handler, the router, a layer, or a panic.
+
+use std::any::Any;
+
+use axum::{
+    body::{Body, Bytes, to_bytes},
+    http::{HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use http_body::Body as _;
+
+use super::RequestId;
+use super::fault_log::Faults;
+use crate::board::Code;
+use crate::http::response::problem::{MEDIA_TYPE, Problem};
+
+/// How much of a layer's plain text may become a problem's detail.
+const DETAIL_BYTES_MAX: u64 = 4096;
+
+/// Renders the problem among the answer's extensions, or what a layer said without one; its code
+/// stays there for the log.
+pub(super) async fn render(mut response: Response, id: RequestId, faults: &Faults) -> Response {
+    let found = response.extensions_mut().remove::<Problem>();
+    let problem = match found {
+        Some(problem) => problem,
+        None if is_bare_error(&response) => bare(&mut response).await,
+        None => return response,
+    };
+    fill(response, problem, id, faults)
+}
+
+fn fill(mut response: Response, mut problem: Problem, id: RequestId, faults: &Faults) -> Response {
+    if problem.status().is_server_error() && !is_for_want_of_room(problem.code()) {
+        faults.tell(&mut problem, id);
+    }
+    *response.status_mut() = problem.status();
+    response.headers_mut().extend(problem.take_headers());
+    response.extensions_mut().insert(problem.code());
+    let media_type = HeaderValue::from_static(MEDIA_TYPE);
+    response.headers_mut().remove(header::CONTENT_LENGTH);
+    response.headers_mut().insert(header::CONTENT_TYPE, media_type);
+    *response.body_mut() = Body::from(problem.into_json(id));
+    response
+}
+
+/// Whether more was asked for than there is room for, or than is there yet: no failure of ours. Each is told by
+/// its line in the log; another one for each would make an overload worse.
+fn is_for_want_of_room(code: Code) -> bool {
+    [Code::Overloaded, Code::RevisionNotReached, Code::SessionFull].contains(&code)
+}
+
+/// An error that says nothing, or only plain text: the router's, an extractor's or a layer's own.
+/// What has another media type (a JSON-RPC error) is somebody's deliberate answer.
+fn is_bare_error(response: &Response) -> bool {
+    let status = response.status();
+    if !(status.is_client_error() || status.is_server_error()) {
+        return false;
+    }
+    let media_type = response.headers().get(header::CONTENT_TYPE);
+    media_type.is_none_or(|value| value.as_bytes().starts_with(b"text/plain"))
+}
+
+async fn bare(response: &mut Response) -> Problem {
+    let status = response.status();
+    let body = std::mem::take(response.body_mut());
+    // A stream has no upper bound and is not waited for; what a failure says is not for the client.
+    let is_short = body.size_hint().upper().is_some_and(|n| n <= DETAIL_BYTES_MAX);
+    let said = if is_short && status.is_client_error() {
+        to_bytes(body, usize::MAX).await.unwrap_or_default()
+    } else {
+        Bytes::new()
+    };
+    let said = String::from_utf8_lossy(&said);
+    let detail = match (said.trim(), status) {
+        ("", StatusCode::METHOD_NOT_ALLOWED) => {
+            "the route has no such method; Allow lists those it has"
+        }
+        ("", _) => status.canonical_reason().unwrap_or("Error"),
+        (said, _) => said,
+    };
+    Problem::of_status(status, detail.to_owned())
+}
+
+/// What the router says where nothing matches.
+pub(super) async fn route_not_found() -> Problem {
+    crate::http::no_route()
+}
+
+/// A handler's panic: its message goes to the log if it is a text of ours. One that was made may quote what a
+/// client sent.
+pub(super) fn panicked(payload: Box<dyn Any + Send + 'static>) -> Response {
+    let message = payload.downcast::<&'static str>().map_or("no text of ours", |text| *text);
+    Problem::new(Code::Internal, "the server failed to handle the request")
+        .cause(Panicked(message))
+        .into_response()
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("the handler panicked: {0}")]
+struct Panicked(&'static str);

@@ -1,0 +1,62 @@
+//! What stands on every answer: its id, what it varies by, and what a browser may do with it.
+//!
+//! What a handler said itself is left as it is.
+
+use axum::extract::Request;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+
+use super::Gate;
+use super::access_log::RequestId;
+use super::cors;
+
+const CROSS_ORIGIN_RESOURCE_POLICY: HeaderName =
+    HeaderName::from_static("cross-origin-resource-policy");
+
+/// Most answers are no pages: they may load nothing, and be shown in nothing.
+const NO_PAGE: HeaderValue = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'");
+
+/// A cache may keep an answer of a board for its own client, and asks with its tag before it shows that again.
+const REVALIDATED: HeaderValue = HeaderValue::from_static("private, no-cache");
+
+/// What of a request decides how its answer is dressed.
+pub(super) struct Dress {
+    is_of_boards: bool,
+    /// The listed site whose page sent it.
+    page: Option<HeaderValue>,
+    vary: HeaderValue,
+}
+
+impl Dress {
+    pub(super) fn of(request: &Request, gate: &Gate) -> Self {
+        let vary = if gate.cors.is_empty() {
+            HeaderValue::from_static("Accept, Accept-Encoding")
+        } else {
+            HeaderValue::from_static("Accept, Accept-Encoding, Origin")
+        };
+        Self {
+            is_of_boards: request.uri().path().starts_with("/v1/"),
+            page: gate.cors.listed(request.headers()),
+            vary,
+        }
+    }
+
+    /// Puts it on.
+    pub(super) fn put_on(self, headers: &mut HeaderMap, id: RequestId) {
+        headers.reserve(8);
+        id.put_on(headers);
+        headers.insert(header::VARY, self.vary);
+        headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+        headers.insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
+        headers.entry(header::CONTENT_SECURITY_POLICY).or_insert(NO_PAGE);
+        if self.is_of_boards {
+            headers.entry(header::CACHE_CONTROL).or_insert(REVALIDATED);
+        }
+        let readers = if self.page.is_some() { "cross-origin" } else { "same-origin" };
+        let readers = HeaderValue::from_static(readers);
+        headers.entry(CROSS_ORIGIN_RESOURCE_POLICY).or_insert(readers);
+        if let Some(page) = self.page {
+            cors::show(page, headers);
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! A session's commits as they come: as server-sent events, or by long poll.
+//!
+//! Every commit after the cursor comes exactly once and in order. Who cannot be served from his cursor on gets
+//! one `resync`, and goes on from the head. A slow reader is read for when he has taken what he got.
+
+mod filter;
+pub(crate) mod notices;
+pub(crate) mod sse;
+
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderName, StatusCode};
+use axum::response::Response;
+use tokio::time::{Instant, timeout_at};
+use utoipa::ToSchema;
+
+use super::openapi;
+use super::read::Early;
+use super::read::wait::wait_param;
+use super::request::conditions::{Tag, is_known};
+use super::request::path::SessionPath;
+use super::request::query::{Params, invalid};
+use super::response::problem::Problem;
+use super::response::{Answer, JSON, prefers};
+use super::view::change::write_event;
+use super::view::entry::push;
+use crate::auth::Caller;
+use crate::board::{Code, Commit, Extent, Revision, SessionName};
+use crate::service::{Commits, Service, ServiceError, Watch};
+use filter::Wanted;
+use sse::{EVENT_STREAM, Frames, Streams, respond};
+
+/// The header in which a reader of events says where it was cut off.
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+
+/// How many commits one poll examines at most, wanted or not, before it answers.
+const EXAMINED_MAX: usize = 10_000;
+
+/// A commit as it is shown: the data of an event.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "the document's form of what is written here")]
+pub(super) struct EventBody {
+    /// The revision that it made.
+    revision: u64,
+    /// When, RFC 3339 in UTC.
+    #[schema(format = DateTime)]
+    at: String,
+    /// Who, where somebody was named.
+    #[schema(required = false, nullable = false)]
+    agent: Option<String>,
+    /// The kind of its changes, or `transaction` where they differ; in an event's data it is the event's name.
+    #[schema(required = false, nullable = false)]
+    kind: Option<String>,
+    /// What changed, in order.
+    changes: Vec<openapi::EventChangeBody>,
+}
+
+/// The commits after a cursor.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "the document's form of what is written here")]
+pub(super) struct EventPage {
+    /// The commits in order; absent with `resync`.
+    #[schema(required = false, nullable = false)]
+    events: Option<Vec<EventBody>>,
+    /// That commits are missing, because the cursor is before what is kept, or beyond the head.
+    #[schema(required = false, nullable = false)]
+    resync: Option<ResyncBody>,
+    /// Where to go on, as `after`.
+    next: u64,
+    /// Whether there are more already.
+    more: bool,
+}
+
+/// Where a session stands whose commits cannot all be given.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "the document's form of what is written here")]
+pub(super) struct ResyncBody {
+    /// Its revision, from which the events go on.
+    revision: u64,
+    /// The oldest revision that its history can show.
+    oldest_revision: u64,
+}
+
+/// Follow a session
+///
+/// Its commits in order, each once: from the store if need be, then as they come. The session need not exist.
+/// Each is an event whose `id` is its revision and whose name is its kind; every 15 s without one there is a frame
+/// with the revision read so far as `id`. What cannot be given is told by one event `resync`. With
+/// `Accept: application/json` it is a page of them, which waits for the first one if it is asked to.
+#[utoipa::path(
+    get, path = "/v1/sessions/{session}/events", operation_id = "follow_session", tag = "events",
+    params(openapi::InSession, openapi::EventsQuery),
+    responses(
+        (status = 200, description = "Events, for as long as the client listens, or a page of them",
+            content((EventBody = "text/event-stream"), (EventPage = "application/json")),
+            headers(("Blackboard-Revision" = u64, description = "The revision that the events begin at; of a page, where it ends"))),
+        openapi::FollowRefusals,
+    )
+)]
+pub(super) async fn get(
+    State(service): State<Service>,
+    State(streams): State<Streams>,
+    SessionPath(session): SessionPath,
+    caller: Caller,
+    headers: HeaderMap,
+    mut params: Params,
+) -> Result<Response, Early> {
+    let polls = !prefers(&headers, &[EVENT_STREAM]) && prefers(&headers, &[JSON]);
+    let wanted = Wanted::params(&mut params)?;
+    let after = params.number("after", 0..=u64::MAX)?.map(Revision);
+    let after = last_event(&headers)?.or(after);
+    let wait = wait_param(&mut params, &headers, true)?;
+    params.finish()?;
+    if wait.is_some() && !polls {
+        return Err(invalid("wait", "goes with Accept: application/json").into());
+    }
+    let watch = service.watch(&session)?;
+    let cursor = after.unwrap_or_else(|| watch.extent().revision);
+    let mut events = Events { service, caller, watch, session, wanted, cursor };
+    if polls {
+        return events.poll(wait.unwrap_or_default()).await?.respond(&events, &headers);
+    }
+    let place = streams.place()?;
+    let mut first = String::new();
+    let begins_at = events.begin(&mut first).await?;
+    Ok(respond(Answer::of(begins_at), first, events, place))
+}
+
+/// The revision at which the reader was cut off.
+fn last_event(headers: &HeaderMap) -> Result<Option<Revision>, Problem> {
+    let Some(value) = headers.get(LAST_EVENT_ID) else { return Ok(None) };
+    let digits = value
+        .to_str()
+        .ok()
+        .filter(|text| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()));
+    let digits = digits.ok_or_else(|| {
+        Problem::new(Code::InvalidParameter, "Last-Event-ID is a revision, a whole number")
+    })?;
+    // One that no revision can be is beyond the head.
+    Ok(Some(Revision(digits.parse().unwrap_or(u64::MAX))))
+}
+
+/// A session's commits on their way to one reader.
+struct Events {
+    service: Service,
+    caller: Caller,
+    watch: Watch,
+    session: SessionName,
+    wanted: Wanted,
+    /// The revision read so far.
+    cursor: Revision,
+}
+
+impl Events {
+    /// What comes next; what is wanted of it goes to `write`.
+    async fn look(&mut self, mut write: impl FnMut(&Commit, &Self)) -> Result<Look, ServiceError> {
+        // In a box of its own, which is there only while it reads.
+        let commits = match Box::pin(self.watch.commits(self.cursor)).await? {
+            Commits::These(commits) => commits,
+            Commits::Gap => return Ok(Look::Gap),
+        };
+        let Some(last) = commits.last() else { return Ok(Look::Nothing) };
+        let last = last.revision;
+        for commit in &commits {
+            write(&self.caller.visible(commit), self);
+        }
+        self.cursor = last;
+        Ok(Look::Examined(commits.len()))
+    }
+
+    /// A look whose frames are added.
+    async fn frames(&mut self, out: &mut String) -> Result<Look, ServiceError> {
+        let look = self.look(|commit, events| events.write_frame(commit, out)).await?;
+        if matches!(look, Look::Gap) {
+            self.resync(out);
+        }
+        Ok(look)
+    }
+
+    /// Writes the first frames, and gives the revision that they begin at.
+    async fn begin(&mut self, out: &mut String) -> Result<Revision, ServiceError> {
+        let begins_at = self.cursor;
+        push(out, format_args!("id: {begins_at}\n\n"));
+        let mut more = String::new();
+        Ok(match self.frames(&mut more).await? {
+            Look::Gap => {
+                *out = more;
+                self.cursor
+            }
+            Look::Examined(_) | Look::Nothing => {
+                out.push_str(&more);
+                begins_at
+            }
+        })
+    }
+
+    fn write_frame(&self, commit: &Commit, out: &mut String) {
+        let Some(changes) = self.wanted.of(commit) else { return };
+        push(out, format_args!("id: {}\nevent: {}\ndata: ", commit.revision, commit.kind()));
+        write_event(&self.session, commit, &changes, false, out);
+        out.push_str("\n\n");
+    }
+
+    /// Tells that commits are missing, and goes on from the head.
+    fn resync(&mut self, out: &mut String) {
+        let text = self.resync_text();
+        push(out, format_args!("event: resync\ndata: {text}\n\nid: {}\n\n", self.cursor));
+    }
+
+    /// Goes to the head, and says where that is.
+    fn resync_text(&mut self) -> String {
+        let Extent { revision, oldest, .. } = self.watch.extent();
+        self.cursor = revision;
+        format!("{{\"revision\":{revision},\"oldest_revision\":{oldest}}}")
+    }
+
+    /// The commits that are there, or the first that come in this time.
+    async fn poll(&mut self, wait: Duration) -> Result<Page, ServiceError> {
+        let until = Instant::now() + wait;
+        let (mut events, mut examined) = (String::new(), 0);
+        loop {
+            let look = self.look(|commit, reader| {
+                let Some(changes) = reader.wanted.of(commit) else { return };
+                if !events.is_empty() {
+                    events.push(',');
+                }
+                write_event(&reader.session, commit, &changes, true, &mut events);
+            });
+            match look.await? {
+                Look::Gap => return Ok(Page::Resync(self.resync_text())),
+                Look::Examined(commits) => examined += commits,
+                Look::Nothing => match timeout_at(until, self.watch.changed()).await {
+                    Ok(true) => {}
+                    Ok(false) | Err(_) => break,
+                },
+            }
+            if !events.is_empty() || examined >= EXAMINED_MAX {
+                break;
+            }
+        }
+        Ok(Page::Events(events))
+    }
+}
+
+/// What a look found.
+enum Look {
+    /// So many commits.
+    Examined(usize),
+    /// No commits yet.
+    Nothing,
+    /// That commits are missing.
+    Gap,
+}
+
+impl Frames for Events {
+    async fn next(&mut self) -> Option<String> {
+        loop {
+            if self.service.stopping().is_cancelled() {
+                return None;
+            }
+            let mut out = String::new();
+            let look = match self.frames(&mut out).await {
+                Ok(look) => look,
+                Err(error) => {
+                    tracing::error!(%error, session = %self.session, "a stream of events ended");
+                    return None;
+                }
+            };
+            if !out.is_empty() {
+                return Some(out);
+            }
+            match look {
+                Look::Nothing if !self.watch.changed().await => return None,
+                Look::Nothing => {}
+                // Whoever wants little of a long history must not keep a worker from all others.
+                Look::Examined(_) | Look::Gap => tokio::task::yield_now().await,
+            }
+        }
+    }
+
+    fn keep_alive(&self) -> String {
+        format!("id: {}\n\n", self.cursor)
+    }
+}
+
+/// What a poll came to.
+enum Page {
+    Events(String),
+    Resync(String),
+}
+
+impl Page {
+    fn respond(self, events: &Events, headers: &HeaderMap) -> Result<Response, Early> {
+        let next = events.cursor;
+        let more = events.watch.extent().revision > next;
+        let found = match self {
+            Self::Events(events) => format!("\"events\":[{events}]"),
+            Self::Resync(resync) => format!("\"resync\":{resync}"),
+        };
+        let text = format!("{{{found},\"next\":{next},\"more\":{more}}}");
+        let tag = Tag::of_bytes(events.service.epoch(), text.as_bytes());
+        let answer = Answer::of(next).tag(&tag);
+        if is_known(headers, &tag)? {
+            return Err(Early::bare(answer.status(StatusCode::NOT_MODIFIED)));
+        }
+        Ok(answer.text(text))
+    }
+}

@@ -1,0 +1,132 @@
+//! Notices of all sessions: which one changed, for those who list or follow many.
+
+use std::collections::BTreeSet;
+
+use axum::extract::State;
+use axum::response::Response;
+use serde::Serialize;
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::{RecvError, TryRecvError};
+use utoipa::ToSchema;
+
+use super::sse::{Frames, Streams, respond};
+use crate::auth::Caller;
+use crate::board::{AgentName, json};
+use crate::http::openapi;
+use crate::http::request::query::Params;
+use crate::http::response::Answer;
+use crate::http::response::problem::Problem;
+use crate::http::view::entry::push;
+use crate::service::{Heard, Notice, Service};
+
+/// How many notices are sent at once.
+const NOTICES_AT_ONCE_MAX: usize = 256;
+
+/// Tells the reader that notices are missing, so that it looks at the lists again.
+const RESYNC: &str = "event: resync\ndata: {}\n\n";
+
+/// That a session changed: the data of an event.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct NoticeBody {
+    /// Which one.
+    #[schema(example = "sess_12345")]
+    session: String,
+    /// The revision that it reached.
+    revision: u64,
+    /// The kinds of its changes.
+    kinds: Vec<String>,
+}
+
+/// Follow all sessions
+///
+/// Server-sent events without `id`: `notice` for each commit, and `resync` after a gap.
+#[utoipa::path(
+    get, path = "/v1/events", operation_id = "follow_sessions", tag = "events",
+    responses(
+        (status = 200, description = "Events, for as long as the client listens", content((NoticeBody = "text/event-stream"))),
+        openapi::NoticesRefusals,
+    )
+)]
+pub(crate) async fn get(
+    State(service): State<Service>,
+    caller: Caller,
+    State(streams): State<Streams>,
+    params: Params,
+) -> Result<Response, Problem> {
+    params.finish()?;
+    let place = streams.place()?;
+    let notices = service.notices();
+    Ok(respond(Answer::plain(), String::new(), Notices { service, caller, notices }, place))
+}
+
+struct Notices {
+    service: Service,
+    caller: Caller,
+    notices: Receiver<Heard>,
+}
+
+impl Frames for Notices {
+    async fn next(&mut self) -> Option<String> {
+        loop {
+            let out = self.look().await?;
+            // What is of sessions that the caller does not reach is nothing.
+            if !out.is_empty() {
+                return Some(out);
+            }
+        }
+    }
+
+    fn keep_alive(&self) -> String {
+        ": \n\n".to_owned()
+    }
+}
+
+impl Notices {
+    /// The notices that there are, once there is one.
+    async fn look(&mut self) -> Option<String> {
+        let received = tokio::select! {
+            biased;
+            () = self.service.stopping().cancelled() => return None,
+            received = self.notices.recv() => received,
+        };
+        let mut out = String::new();
+        match received {
+            Ok(heard) => self.tell(&heard, &mut out),
+            Err(RecvError::Lagged(_)) => out.push_str(RESYNC),
+            Err(RecvError::Closed) => return None,
+        }
+        for _ in 1..NOTICES_AT_ONCE_MAX {
+            match self.notices.try_recv() {
+                Ok(heard) => self.tell(&heard, &mut out),
+                Err(TryRecvError::Lagged(_)) => out.push_str(RESYNC),
+                Err(TryRecvError::Empty | TryRecvError::Closed) => break,
+            }
+        }
+        Some(out)
+    }
+
+    fn tell(&self, heard: &Heard, out: &mut String) {
+        match heard {
+            Heard::Notice(notice) => self.write(notice, out),
+            Heard::Gap => out.push_str(RESYNC),
+        }
+    }
+
+    fn write(&self, notice: &Notice, out: &mut String) {
+        if !self.caller.reaches(&notice.session) {
+            return;
+        }
+        out.push_str("event: notice\ndata: {\"session\":");
+        json::quote(notice.session.as_str(), out);
+        push(out, format_args!(",\"revision\":{},\"kinds\":[", notice.revision));
+        let seen = |(_, agent): &&(_, Option<AgentName>)| {
+            agent.as_ref().is_none_or(|agent| self.caller.sees_memory_of(agent))
+        };
+        let kinds: BTreeSet<_> = notice.kinds.iter().filter(seen).map(|(kind, _)| kind).collect();
+        for (index, kind) in kinds.into_iter().enumerate() {
+            let comma = if index > 0 { "," } else { "" };
+            push(out, format_args!("{comma}\"{kind}\""));
+        }
+        out.push_str("]}\n\n");
+    }
+}

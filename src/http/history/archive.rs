@@ -1,0 +1,113 @@
+//! A session's archive: all that is kept of it, out as lines, and in again under a name that has none.
+
+use axum::body::Body;
+use axum::response::Response;
+
+use crate::board::SessionName;
+use crate::http::openapi;
+use crate::http::read::{Early, Reading};
+use crate::http::request::body::{linger, media_type, unsupported};
+use crate::http::request::conditions::{Rendering, Resource, Tag};
+use crate::http::request::path::{SessionPath, session_url};
+use crate::http::response::chunked;
+use crate::http::response::chunked::Pieces;
+use crate::http::response::problem::Problem;
+use crate::http::response::{Answer, NDJSON};
+use crate::http::write::Writing;
+use crate::http::write::response::WrittenBody;
+use crate::service::{Cut, Export, Published, ServiceError};
+
+/// How often a session is looked at whose history is cut before it is pinned.
+const LOOKS_MAX: usize = 8;
+
+/// Take a session's archive out
+///
+/// All that is kept of it, its images included, a line each: what it begins with, and every commit since. It
+/// is of one moment. An archive without its last line, `{"end":…}`, broke off. Of a damaged session it has what
+/// could be read: then `head` in its last line is the session's last revision, and `Blackboard-Revision` the last
+/// one in the archive.
+#[utoipa::path(
+    get, path = "/v1/sessions/{session}/archive", operation_id = "get_archive", tag = "history",
+    params(openapi::InSession, openapi::MinRevision, openapi::WaitQuery, openapi::IfNoneMatch),
+    responses(
+        (status = 200, description = "The archive", body = String, content_type = "application/x-ndjson",
+            headers(("ETag" = String, description = "Changes with every commit, and where history is forgotten"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        openapi::ReadArchiveRefusals,
+    )
+)]
+pub(crate) async fn get(
+    SessionPath(session): SessionPath,
+    mut reading: Reading,
+) -> Result<Response, Early> {
+    reading.caller.sees_all_memories()?;
+    if let Err(ServiceError::Damaged) = reading.service.published(&session).await {
+        return damaged(&session, reading).await;
+    }
+    // It is another one where less of the past is kept.
+    let rendering = |now: &Published| {
+        let rendering = Rendering::of(Resource::Session, now.board.version());
+        Ok(rendering.in_format(format!("archive from {}", now.board.oldest())))
+    };
+    for _ in 0..LOOKS_MAX {
+        let (answer, Published { board, .. }) = reading.published(&session, rendering).await?;
+        match reading.service.export(board).await {
+            // The history was cut since it was looked at: another look finds what it begins with now.
+            Err(ServiceError::Compacted { .. }) => {}
+            export => return Ok(answer.body(NDJSON, chunked::body(export?).await?)),
+        }
+    }
+    Err(ServiceError::Overloaded.into())
+}
+
+/// What can be read of a session that is not served.
+async fn damaged(session: &SessionName, mut reading: Reading) -> Result<Response, Early> {
+    // There is nothing to wait for.
+    for waits in ["min_revision", "wait"] {
+        reading.params.text(waits)?;
+    }
+    std::mem::take(&mut reading.params).finish()?;
+    let (export, Cut { version, revision, .. }) = reading.service.export_damaged(session).await?;
+    let rendering = Rendering::of(Resource::Session, version);
+    let rendering = rendering.in_format(format!("archive up to {revision}"));
+    let answer = Answer::of(revision).tag(&Tag::of(reading.service.epoch(), &rendering, ""));
+    Ok(answer.body(NDJSON, chunked::body(export).await?))
+}
+
+impl Pieces for Export {
+    async fn write(&mut self, out: &mut String) -> Result<bool, ServiceError> {
+        let Some(lines) = self.next().await? else { return Ok(false) };
+        if out.is_empty() {
+            *out = lines;
+        } else {
+            out.push_str(&lines);
+        }
+        Ok(true)
+    }
+}
+
+/// Take an archive in
+///
+/// It makes the session, whose revisions go on from the archive's. A damaged session of this name is replaced. All claims are over in it, and all keys
+/// forgotten. An archive that was changed or cut off is refused whole, with the line.
+#[utoipa::path(
+    put, path = "/v1/sessions/{session}/archive", operation_id = "put_archive", tag = "history",
+    params(openapi::InSession, openapi::Writes),
+    request_body(content = String, content_type = "application/x-ndjson", description = "An archive, as it was taken out"),
+    responses(
+        (status = 201, description = "Made", body = WrittenBody,
+            headers(("ETag" = String, description = "The session's tag"), ("Location" = String, description = "The session"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        openapi::PutArchiveRefusals,
+    )
+)]
+pub(crate) async fn put(writing: Writing, body: Body) -> Result<Response, Problem> {
+    let sent = media_type(&writing.headers);
+    if sent != NDJSON {
+        linger(body).await;
+        return Err(unsupported(&sent, NDJSON, "an archive as it was taken out"));
+    }
+    writing
+        .import(body, |written| {
+            written.changed(written.session_tag(), Some(session_url(written.session)))
+        })
+        .await
+}

@@ -1,0 +1,94 @@
+//! The audit: who wrote what and when, a page of commits at a time or all of them as lines.
+//!
+//! It is read from the store look by look, so that a long history takes no more memory than a short one.
+
+use axum::response::Response;
+use utoipa::ToSchema;
+
+use super::audit_walk::{AuditPieces, Chosen, Span};
+use crate::board::{Order, Revision};
+use crate::http::events::EventBody;
+use crate::http::openapi;
+use crate::http::read::{Early, Reading};
+use crate::http::request::conditions::{Rendering, Resource};
+use crate::http::request::path::SessionPath;
+use crate::http::request::query::{Params, invalid};
+use crate::http::response::chunked;
+use crate::http::response::problem::Problem;
+use crate::http::response::{JSON, NDJSON, prefers};
+use crate::http::view::change::KINDS;
+use crate::service::{Published, ServiceError};
+
+/// How many commits a page has, unless it is asked for more or fewer.
+const LIMIT_DEFAULT: usize = 100;
+
+/// How many commits a page may have.
+const LIMIT_MAX: u64 = 1000;
+
+/// A page of commits.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "the document's form of what is written here")]
+pub(crate) struct AuditPage {
+    /// The commits that match, in the order asked for; what they brought is at the addresses that they name.
+    commits: Vec<EventBody>,
+    /// Where to go on, as `after`, or as `before` with `order=desc`: the last commit examined.
+    next: u64,
+    /// Whether there are more commits to examine.
+    more: bool,
+    /// The session's revision.
+    revision: u64,
+}
+
+/// Read who wrote what and when
+///
+/// A page of commits, each with what it changed in brief; with `Accept: application/x-ndjson` a commit a line, all
+/// of them unless a limit is given.
+#[utoipa::path(
+    get, path = "/v1/sessions/{session}/audit", operation_id = "audit_session", tag = "history",
+    params(openapi::InSession, openapi::AuditQuery, openapi::MinRevision, openapi::WaitQuery, openapi::IfNoneMatch),
+    responses(
+        (status = 200, description = "The commits, as a page or as lines",
+            content((AuditPage = "application/json"), (String = "application/x-ndjson")),
+            headers(("ETag" = String, description = "Changes with every commit, and with the query"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
+        openapi::AuditRefusals,
+    )
+)]
+pub(crate) async fn get(
+    SessionPath(session): SessionPath,
+    mut reading: Reading,
+) -> Result<Response, Early> {
+    let lines = prefers(&reading.headers, &[NDJSON, "application/jsonl"]);
+    let params = &mut reading.params;
+    let chosen = chosen(params)?;
+    let after = params.number("after", 0..=u64::MAX)?.map(Revision);
+    let before = params.number("before", 0..=u64::MAX)?.map(Revision);
+    let limit = params.count("limit", 1, LIMIT_MAX)?.or((!lines).then_some(LIMIT_DEFAULT));
+    let orders = [("asc", Order::Ascending), ("desc", Order::Descending)];
+    let order = params.choice("order", &orders)?.unwrap_or_default();
+    let rendering = |now: &Published| {
+        let oldest = now.board.oldest();
+        if after.is_some_and(|after| after < oldest) {
+            return Err(ServiceError::Compacted { oldest }.into());
+        }
+        let rendering = Rendering::of(Resource::Audit, now.board.version());
+        Ok(rendering.in_format(format!("{lines} from {oldest}")))
+    };
+    let (answer, Published { board, .. }) = reading.published(&session, rendering).await?;
+    let span = Span::new(&board, after, before, order);
+    let pieces = AuditPieces::new(reading, board, session, chosen, span, limit, lines);
+    let media_type = if lines { NDJSON } else { JSON };
+    Ok(answer.body(media_type, chunked::body(pieces).await?))
+}
+
+fn chosen(params: &mut Params) -> Result<Chosen, Problem> {
+    let kind = params.text("kind")?;
+    let kind = kind.map(|kind| KINDS.into_iter().find(|known| *known == kind));
+    Ok(Chosen {
+        agent: params.parsed("agent")?,
+        kind: kind
+            .map(|kind| kind.ok_or_else(|| invalid("kind", "is no kind of commit or change")))
+            .transpose()?,
+        since: params.parsed("since")?,
+        till: params.parsed("till")?,
+    })
+}

@@ -1,0 +1,185 @@
+//! Checkpoints: let a name stand for the session as it is, list them, let one go.
+
+use std::ops::Bound;
+
+use axum::body::Body;
+use axum::response::Response;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::{name_member, needed};
+use crate::board::{Checkpoint, CheckpointName, Command};
+use crate::http::openapi;
+use crate::http::read::{Early, Reading};
+use crate::http::request::body::{BODY_BYTES_MAX, from_json, members, only_json};
+use crate::http::request::conditions::{Rendering, Resource, Tag};
+use crate::http::request::path::{CheckpointPath, SessionPath, checkpoint_url};
+use crate::http::response::error::{invalid_field, unknown_field};
+use crate::http::response::problem::Problem;
+use crate::http::write::Writing;
+use crate::http::write::response::{Written, WrittenBody};
+use crate::service::Published;
+
+/// How many checkpoints a list has, unless it is asked for more or fewer.
+const LIST_DEFAULT: usize = 100;
+
+/// How many checkpoints a list may have.
+const LIST_MAX: u64 = 1000;
+
+/// A name for a revision.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct CheckpointBody {
+    /// The revision that it stands for.
+    revision: u64,
+    /// The name.
+    #[schema(example = "before-the-refactoring")]
+    name: String,
+    /// When it was made, RFC 3339 in UTC.
+    #[schema(format = DateTime)]
+    at: String,
+    /// Who made it, where somebody was named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    agent: Option<String>,
+}
+
+/// A page of checkpoints, in the order of their names.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct CheckpointPage {
+    /// At most as many as asked for.
+    checkpoints: Vec<CheckpointBody>,
+    /// Where to go on, as `after`; null where nothing was listed yet.
+    #[schema(required)]
+    next: Option<String>,
+    /// Whether there are more.
+    more: bool,
+    /// The revision of the checkpoints' last change; the session's is in `Blackboard-Revision`.
+    revision: u64,
+}
+
+/// A name for the session as it is.
+#[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "the document's form of what is read here")]
+pub(crate) struct NewCheckpointBody {
+    #[schema(schema_with = openapi::checkpoint_name)]
+    name: String,
+}
+
+impl CheckpointBody {
+    fn of(name: &CheckpointName, checkpoint: &Checkpoint) -> Self {
+        Self {
+            revision: checkpoint.revision.0,
+            name: name.to_string(),
+            at: checkpoint.at.to_string(),
+            agent: checkpoint.agent.as_ref().map(ToString::to_string),
+        }
+    }
+}
+
+/// Make a checkpoint
+///
+/// The name stands for the revision that this makes. A name that stands for another one moves.
+#[utoipa::path(
+    post, path = "/v1/sessions/{session}/checkpoints", operation_id = "put_checkpoint", tag = "history",
+    params(openapi::InSession, openapi::Writes),
+    request_body(content = NewCheckpointBody, description = "The name"),
+    responses(
+        (status = 200, description = "Moved", body = CheckpointBody,
+            headers(("ETag" = String, description = "The tag of the checkpoints together"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        (status = 201, description = "Made", body = CheckpointBody,
+            headers(("ETag" = String, description = "The tag of the checkpoints together"), ("Location" = String, description = "The checkpoint"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        openapi::CheckpointRefusals,
+    )
+)]
+pub(crate) async fn post(mut writing: Writing, body: Body) -> Result<Response, Problem> {
+    let bytes = writing.body(body, BODY_BYTES_MAX).await?;
+    only_json(&writing.headers)?;
+    let name = from_json(bytes, new_checkpoint).await?;
+    let command = Command::PutCheckpoint { name: name.clone() };
+    writing
+        .write(Resource::Checkpoints, command, Vec::new(), move |written| {
+            let (receipt, tag) = (written.receipt, tag(written));
+            let Some(checkpoint) = receipt.board.checkpoints().get(&name) else {
+                return written.changed(tag, None);
+            };
+            let made = (!receipt.existed).then(|| checkpoint_url(written.session, &name));
+            written.json(Some(tag), made, &CheckpointBody::of(&name, checkpoint))
+        })
+        .await
+}
+
+/// Reads `{"name": …}`.
+fn new_checkpoint(text: &str) -> Result<CheckpointName, Problem> {
+    let mut name = None;
+    for (pointer, value) in members("", text)? {
+        match pointer.as_str() {
+            "/name" => name = Some(name_member(&pointer, value)?),
+            _ => return Err(unknown_field(pointer)),
+        }
+    }
+    name.ok_or_else(|| invalid_field(String::new(), needed("name")))
+}
+
+/// The checkpoints' tag as a write left them.
+fn tag(written: &Written<'_>) -> Tag {
+    written.tag(written.receipt.board.checkpoints_version(), &Resource::Checkpoints)
+}
+
+/// List checkpoints
+///
+/// In the order of their names, a page at a time.
+#[utoipa::path(
+    get, path = "/v1/sessions/{session}/checkpoints", operation_id = "list_checkpoints", tag = "history",
+    params(openapi::InSession, openapi::CheckpointsQuery, openapi::MinRevision, openapi::WaitQuery, openapi::IfNoneMatch),
+    responses(
+        (status = 200, description = "A page of checkpoints", body = CheckpointPage,
+            headers(("ETag" = String, description = "Changes with the checkpoints, and with the query"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
+        openapi::ReadNowRefusals,
+    )
+)]
+pub(crate) async fn list(
+    SessionPath(session): SessionPath,
+    mut reading: Reading,
+) -> Result<Response, Early> {
+    let limit = reading.params.count("limit", 1, LIST_MAX)?.unwrap_or(LIST_DEFAULT);
+    let after: Option<CheckpointName> = reading.params.parsed("after")?;
+    let rendering =
+        |now: &Published| Ok(Rendering::of(Resource::Checkpoints, now.board.checkpoints_version()));
+    let (answer, Published { board, .. }) = reading.published(&session, rendering).await?;
+    let from = after.clone().map_or(Bound::Unbounded, Bound::Excluded);
+    let mut left = board.checkpoints().range((from, Bound::Unbounded));
+    let found: Vec<_> = left.by_ref().take(limit).collect();
+    let next = found.last().map(|(name, _)| (*name).clone()).or(after);
+    Ok(answer.json(&CheckpointPage {
+        checkpoints: found.iter().map(|(name, found)| CheckpointBody::of(name, found)).collect(),
+        next: next.map(String::from),
+        more: left.next().is_some(),
+        revision: board.checkpoints_version().changed.0,
+    })?)
+}
+
+/// Remove a checkpoint
+///
+/// The name stands for no revision any more. The revision stays.
+#[utoipa::path(
+    delete, path = "/v1/sessions/{session}/checkpoints/{checkpoint}", operation_id = "delete_checkpoint", tag = "history",
+    params(openapi::InSession, openapi::InCheckpoint, openapi::Removes),
+    responses(
+        (status = 200, description = "It is gone", body = WrittenBody,
+            headers(("ETag" = String, description = "The tag of the checkpoints together"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        openapi::RemoveCheckpointRefusals,
+    )
+)]
+pub(crate) async fn delete(
+    CheckpointPath(name): CheckpointPath,
+    mut writing: Writing,
+) -> Result<Response, Problem> {
+    writing.no_body()?;
+    let command = Command::RemoveCheckpoint { name };
+    writing
+        .write(Resource::Checkpoints, command, Vec::new(), |written| {
+            written.changed(tag(written), None)
+        })
+        .await
+}

@@ -1,0 +1,270 @@
+//! The diff: what was added, changed and removed between two revisions of a session.
+
+use std::sync::Arc;
+use std::vec::IntoIter;
+
+use axum::response::Response;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::difference::{Difference, Differences, How, Sides};
+use crate::auth::Caller;
+use crate::board::{Board, Entry, LogName, Revision, SessionName, StateValue, Work, json};
+use crate::http::logs::ImageBody;
+use crate::http::openapi;
+use crate::http::read::{Early, Reading};
+use crate::http::request::body::work;
+use crate::http::request::conditions::{Rendering, Resource};
+use crate::http::request::path::{SessionPath, agent_path, image_url, log_path, segment};
+use crate::http::request::query::invalid;
+use crate::http::requests::{ClaimBody, DoneBody};
+use crate::http::response::JSON;
+use crate::http::response::chunked;
+use crate::http::response::chunked::{PIECE_BYTES, Pieces};
+use crate::http::response::error::{REVISION_HEADER, revision_value};
+use crate::http::response::problem::Problem;
+use crate::http::view::change::{labels_text, settings_text};
+use crate::http::view::entry::{push, write_claim, write_done, write_image, write_imageless};
+use crate::service::{At, Published, ServiceError};
+
+/// How many differences a page has, unless it is asked for more or fewer.
+const LIMIT_DEFAULT: usize = 1000;
+
+/// How many differences a page may have.
+const LIMIT_MAX: u64 = 10_000;
+
+/// A page of differences.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "the document's form of what is written here")]
+pub(crate) struct DiffBody {
+    /// The revision before.
+    from: u64,
+    /// The revision after.
+    to: u64,
+    /// What is there only after.
+    added: Vec<DifferenceBody>,
+    /// What is there before and after, and not the same.
+    changed: Vec<DifferenceBody>,
+    /// What is there only before.
+    removed: Vec<DifferenceBody>,
+    /// Whether there are more differences.
+    more: bool,
+    /// Where to go on, as `after`.
+    next: u64,
+}
+
+/// A place of the board that is different.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "the document's form of what is written here")]
+pub(crate) struct DifferenceBody {
+    /// Where, as an address within the session.
+    #[schema(example = "trajectories/17")]
+    path: String,
+    /// Of an entry that was added or removed: its item.
+    #[schema(required = false, nullable = false, value_type = Object)]
+    item: Option<Value>,
+    /// Of anything else that was added or removed: its value.
+    #[schema(required = false)]
+    value: Option<Value>,
+    /// Of what was changed: what it was, an entry's item or another value.
+    #[schema(required = false)]
+    before: Option<Value>,
+    /// Of what was changed: what it is.
+    #[schema(required = false)]
+    after: Option<Value>,
+    /// The stored image that an entry has; had, where it was removed.
+    #[schema(required = false, nullable = false)]
+    image: Option<ImageBody>,
+    /// Who works on a request.
+    #[schema(required = false, nullable = false)]
+    claim: Option<ClaimBody>,
+    /// That a request is done, and what came of it.
+    #[schema(required = false, nullable = false)]
+    done: Option<DoneBody>,
+}
+
+/// Compare two revisions
+///
+/// What was added, changed and removed from the one to the other, whichever is the older. A page of them, in an
+/// order that stays as it is: the logs, the memories, the state, the agents, the settings and the labels.
+#[utoipa::path(
+    get, path = "/v1/sessions/{session}/diff", operation_id = "diff_session", tag = "history",
+    params(openapi::InSession, openapi::DiffQuery, openapi::MinRevision, openapi::WaitQuery, openapi::IfNoneMatch),
+    responses(
+        (status = 200, description = "What is different", body = DiffBody,
+            headers(("ETag" = String, description = "Changes with the revisions, and with the query"), ("Blackboard-Revision" = u64, description = "The revision after"))),
+        openapi::DiffRefusals,
+    )
+)]
+pub(crate) async fn get(
+    SessionPath(session): SessionPath,
+    mut reading: Reading,
+) -> Result<Response, Early> {
+    let from: Option<At> = reading.params.parsed("from")?;
+    let to: Option<At> = reading.params.parsed("to")?;
+    let limit = reading.params.count("limit", 1, LIMIT_MAX)?.unwrap_or(LIMIT_DEFAULT);
+    let skip = reading.params.count("after", 0, u64::MAX)?.unwrap_or(0);
+    let from = from.ok_or_else(|| invalid("from", "is needed: a revision or a checkpoint"))?;
+    let service = reading.service.clone();
+    let ends = |now: &Board| -> Result<(Revision, Revision), ServiceError> {
+        let last = to.as_ref().map_or(Ok(now.revision()), |to| service.revision_at(now, to));
+        Ok((service.revision_at(now, &from)?, last?))
+    };
+    let rendering = |now: &Published| {
+        let (first, last) = ends(&now.board)?;
+        Ok(Rendering::of(Resource::Diff(first, last), now.board.at_version(last)))
+    };
+    let (answer, now) = reading.published(&session, rendering).await?;
+    let (first, last) = ends(&now.board)?;
+    let before = service.board_at(&now, &At::Revision(first)).await?;
+    let after = service.board_at(&now, &At::Revision(last)).await?;
+    let caller = reading.caller.clone();
+    let page = compared(caller, before, after, skip, limit).await?;
+    let pieces = DiffPieces::new(session, (first, last), skip, page);
+    let answer = answer.header(REVISION_HEADER, revision_value(last));
+    Ok(answer.body(JSON, chunked::body(pieces).await?))
+}
+
+/// Compares on another thread where there is much to compare.
+async fn compared(
+    caller: Caller,
+    before: Arc<Board>,
+    after: Arc<Board>,
+    skip: usize,
+    limit: usize,
+) -> Result<Differences, Problem> {
+    let bytes = usize::try_from(before.bytes().saturating_add(after.bytes()));
+    let compare = move || Ok(Differences::between(&caller, &before, &after, skip, limit));
+    work(bytes.unwrap_or(usize::MAX), compare).await
+}
+
+/// A page of differences while it is being written.
+struct DiffPieces {
+    session: SessionName,
+    /// The revisions before and after.
+    ends: (Revision, Revision),
+    /// Each list with its name.
+    lists: IntoIter<(&'static str, Vec<Difference>)>,
+    /// What is left of the one that is being written.
+    left: IntoIter<Difference>,
+    next: usize,
+    more: bool,
+    begun: bool,
+    first: bool,
+    /// What ends the list before.
+    closes: &'static str,
+}
+
+impl DiffPieces {
+    fn new(
+        session: SessionName,
+        ends: (Revision, Revision),
+        skip: usize,
+        page: Differences,
+    ) -> Self {
+        let (mut added, mut changed, mut removed) = (Vec::new(), Vec::new(), Vec::new());
+        let next = skip.saturating_add(page.found.len());
+        for difference in page.found {
+            match difference.how() {
+                How::Added => added.push(difference),
+                How::Changed => changed.push(difference),
+                How::Removed => removed.push(difference),
+            }
+        }
+        let lists = vec![("added", added), ("changed", changed), ("removed", removed)];
+        Self {
+            session,
+            ends,
+            lists: lists.into_iter(),
+            left: Vec::new().into_iter(),
+            next,
+            more: page.more,
+            begun: false,
+            first: true,
+            closes: "",
+        }
+    }
+
+    fn write_one(&self, difference: &Difference, out: &mut String) {
+        out.push_str("{\"path\":");
+        match difference {
+            Difference::Entry(log, sides) => self.write_entry(log, sides, out),
+            Difference::State(step, sides) => {
+                let names = step.names().into_iter().map(segment);
+                let path = names.fold("state".to_owned(), |path, name| format!("{path}/{name}"));
+                json::quote(&path, out);
+                write_sides(sides, "value", out, StateValue::write);
+            }
+            Difference::Agent(agent, sides) => {
+                json::quote(&agent_path(agent), out);
+                write_sides(sides, "value", out, |item, out| out.push_str(item.text()));
+            }
+            Difference::Settings(sides) => {
+                out.push_str("\"settings\"");
+                write_sides(sides, "value", out, |set, out| out.push_str(&settings_text(set)));
+            }
+            Difference::Labels(sides) => {
+                out.push_str("\"labels\"");
+                write_sides(sides, "value", out, |all, out| out.push_str(&labels_text(all)));
+            }
+        }
+        out.push('}');
+    }
+
+    /// An entry as an item, with what else is to be known of it: afterwards, or before where it was removed.
+    fn write_entry(&self, log: &LogName, sides: &Sides<Arc<Entry>>, out: &mut String) {
+        let Some(entry) = sides.after.as_ref().or(sides.before.as_ref()) else { return };
+        json::quote(&format!("{}/{}", log_path(log), entry.seq), out);
+        write_sides(sides, "item", out, |entry, out| write_imageless(&entry.item, out));
+        let at = if sides.after.is_some() { self.ends.1 } else { self.ends.0 };
+        if let Some(image) = entry.item.image() {
+            write_image(&format!("{}?at={at}", image_url(&self.session, entry.seq)), image, out);
+        }
+        match entry.work.as_deref() {
+            Some(Work::Claimed(claim)) => write_claim(claim, out),
+            Some(Work::Done(done)) => write_done(done, out),
+            Some(Work::Lapsed { .. }) | None => {}
+        }
+    }
+}
+
+/// Writes both sides as members that follow another, or the one that there is under this name.
+fn write_sides<T>(sides: &Sides<T>, name: &str, out: &mut String, write: impl Fn(&T, &mut String)) {
+    let named = match (&sides.before, &sides.after) {
+        (Some(before), Some(after)) => vec![("before", before), ("after", after)],
+        (Some(one), None) | (None, Some(one)) => vec![(name, one)],
+        (None, None) => Vec::new(),
+    };
+    for (name, value) in named {
+        push(out, format_args!(",\"{name}\":"));
+        write(value, out);
+    }
+}
+
+impl Pieces for DiffPieces {
+    async fn write(&mut self, out: &mut String) -> Result<bool, ServiceError> {
+        let start = out.len();
+        if !self.begun {
+            self.begun = true;
+            let (from, to) = self.ends;
+            push(out, format_args!("{{\"from\":{from},\"to\":{to}"));
+        }
+        loop {
+            while let Some(difference) = self.left.next() {
+                if !std::mem::take(&mut self.first) {
+                    out.push(',');
+                }
+                self.write_one(&difference, out);
+                if out.len() - start >= PIECE_BYTES {
+                    return Ok(true);
+                }
+            }
+            let Some((name, list)) = self.lists.next() else { break };
+            push(out, format_args!("{},\"{name}\":[", std::mem::replace(&mut self.closes, "]")));
+            (self.left, self.first) = (list.into_iter(), true);
+        }
+        let Self { more, next, closes, .. } = self;
+        push(out, format_args!("{closes},\"more\":{more},\"next\":{next}}}\n"));
+        Ok(false)
+    }
+}

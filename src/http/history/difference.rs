@@ -1,0 +1,255 @@
+//! What is different between two boards of one session: walked in a fixed order, a page of it at a time.
+//!
+//! Both are of one history, so what has the same revision at the same place is the same, and is not looked into.
+
+use std::iter::Peekable;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use crate::auth::Caller;
+use crate::board::json::Kind;
+use crate::board::{
+    AgentName, Board, Entry, Item, Labels, Life, Log, LogName, Run, Seq, Settings, StatePath,
+    StateValue,
+};
+
+/// What is at one place before and after; not the same, and not absent in both.
+#[derive(Clone, Debug)]
+pub(crate) struct Sides<T> {
+    pub(crate) before: Option<T>,
+    pub(crate) after: Option<T>,
+}
+
+/// One place that is different.
+#[derive(Clone, Debug)]
+pub(crate) enum Difference {
+    Entry(LogName, Sides<Arc<Entry>>),
+    State(Arc<Step>, Sides<StateValue>),
+    Agent(AgentName, Sides<Item>),
+    Settings(Sides<Arc<Settings>>),
+    Labels(Sides<Arc<Labels>>),
+}
+
+/// How it is different.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum How {
+    Added,
+    Changed,
+    Removed,
+}
+
+/// A way down into the state: the last name, and the way to what it is in. Ways share what they have in common,
+/// since names may be long and differences many.
+#[derive(Debug)]
+pub(crate) struct Step {
+    above: Option<Arc<Self>>,
+    name: String,
+}
+
+/// A page of differences.
+#[derive(Debug, Default)]
+pub(crate) struct Differences {
+    pub(crate) found: Vec<Difference>,
+    pub(crate) more: bool,
+    skip: usize,
+    limit: usize,
+}
+
+impl Step {
+    /// The names from the root.
+    pub(crate) fn names(&self) -> Vec<&str> {
+        let above = std::iter::successors(Some(self), |step| step.above.as_deref());
+        let mut names: Vec<_> = above.map(|step| step.name.as_str()).collect();
+        names.reverse();
+        names
+    }
+}
+
+impl<T> Sides<T> {
+    fn how(&self) -> How {
+        match (&self.before, &self.after) {
+            (None, _) => How::Added,
+            (Some(_), None) => How::Removed,
+            (Some(_), Some(_)) => How::Changed,
+        }
+    }
+}
+
+impl Difference {
+    /// How the place is different.
+    pub(crate) fn how(&self) -> How {
+        match self {
+            Self::Entry(_, sides) => sides.how(),
+            Self::State(_, sides) => sides.how(),
+            Self::Agent(_, sides) => sides.how(),
+            Self::Settings(sides) => sides.how(),
+            Self::Labels(sides) => sides.how(),
+        }
+    }
+}
+
+impl Differences {
+    /// At most `limit` differences between two boards that this caller may see, without the first `skip`.
+    pub(crate) fn between(
+        caller: &Caller,
+        before: &Board,
+        after: &Board,
+        skip: usize,
+        limit: usize,
+    ) -> Self {
+        let mut page = Self { skip, limit, ..Self::default() };
+        page.more = page.boards(caller, before, after).is_break();
+        page
+    }
+
+    fn push(&mut self, make: impl FnOnce() -> Difference) -> ControlFlow<()> {
+        if self.skip > 0 {
+            self.skip -= 1;
+        } else if self.found.len() < self.limit {
+            self.found.push(make());
+        } else {
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn boards(&mut self, caller: &Caller, before: &Board, after: &Board) -> ControlFlow<()> {
+        for (name, (a, b)) in LogName::BOARD.iter().zip(before.logs().iter().zip(after.logs())) {
+            self.logs(name, Some(a), Some(b))?;
+        }
+        let memories = both(before.memories().iter(), after.memories().iter());
+        for (agent, a, b) in memories.filter(|(agent, ..)| caller.sees_memory_of(agent)) {
+            self.logs(&LogName::Memory(agent.clone()), a, b)?;
+        }
+        let root = |board: &Board| board.state().value(&StatePath::root());
+        if let (Some(a), Some(b)) = (root(before), root(after)) {
+            self.objects(None, &a, &b)?;
+        }
+        for (name, a, b) in both(before.agents().iter(), after.agents().iter()) {
+            let (a, b) = (a.map(|a| a.profile.item()), b.map(|b| b.profile.item()));
+            if a != b {
+                let sides = || Sides { before: a.cloned(), after: b.cloned() };
+                self.push(|| Difference::Agent(name.clone(), sides()))?;
+            }
+        }
+        let set = |board: &Board| board.life().map(set).filter(|set| **set != Settings::default());
+        self.lives((set(before), set(after)), Difference::Settings)?;
+        let labelled = |board: &Board| board.life().map(labels).filter(|all| !all.is_empty());
+        self.lives((labelled(before), labelled(after)), Difference::Labels)
+    }
+
+    fn logs(&mut self, name: &LogName, a: Option<&Log>, b: Option<&Log>) -> ControlFlow<()> {
+        if a.map(Log::changed) == b.map(Log::changed) {
+            return ControlFlow::Continue(());
+        }
+        let by_seq = |log: Option<&Log>| log.cloned().unwrap_or_default();
+        // What lies in both boards at one place is not looked at.
+        let (a, b) = by_seq(a).apart(&by_seq(b));
+        for (_, a, b) in both(entries(&a), entries(&b)) {
+            if !same_entry(a, b) {
+                let sides = || Sides { before: a.cloned(), after: b.cloned() };
+                self.push(|| Difference::Entry(name.clone(), sides()))?;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// The members of two objects. No document is deeper than 128 levels.
+    fn objects(
+        &mut self,
+        above: Option<&Arc<Step>>,
+        a: &StateValue,
+        b: &StateValue,
+    ) -> ControlFlow<()> {
+        if a.changed() == b.changed() {
+            return ControlFlow::Continue(());
+        }
+        let step = |name: &str| Arc::new(Step { above: above.cloned(), name: name.to_owned() });
+        for (name, b) in b.members() {
+            match a.member(name) {
+                Some(a) if a.changed() == b.changed() => {}
+                Some(a) if a.kind() == Kind::Object && b.kind() == Kind::Object => {
+                    self.objects(Some(&step(name)), &a, &b)?;
+                }
+                Some(a) if text(&a) == text(&b) => {}
+                a => self
+                    .push(|| Difference::State(step(name), Sides { before: a, after: Some(b) }))?,
+            }
+        }
+        for (name, a) in a.members() {
+            if b.member(name).is_none() {
+                self.push(|| {
+                    Difference::State(step(name), Sides { before: Some(a), after: None })
+                })?;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn lives<T: PartialEq>(
+        &mut self,
+        (before, after): (Option<T>, Option<T>),
+        make: impl FnOnce(Sides<T>) -> Difference,
+    ) -> ControlFlow<()> {
+        if before == after {
+            return ControlFlow::Continue(());
+        }
+        self.push(|| make(Sides { before, after }))
+    }
+}
+
+fn set(life: &Life) -> Arc<Settings> {
+    Arc::clone(&life.settings)
+}
+
+fn labels(life: &Life) -> Arc<Labels> {
+    Arc::clone(&life.labels)
+}
+
+fn text(value: &StateValue) -> String {
+    let mut text = String::new();
+    value.write(&mut text);
+    text
+}
+
+/// Whether nothing can be seen to have changed, though it may have been changed and changed back.
+fn same_entry(a: Option<&Arc<Entry>>, b: Option<&Arc<Entry>>) -> bool {
+    let (Some(a), Some(b)) = (a, b) else { return false };
+    a.revision == b.revision || (a.item == b.item && a.work == b.work)
+}
+
+fn entries(runs: &[Run]) -> impl Iterator<Item = (&Seq, &Arc<Entry>)> {
+    runs.iter().flat_map(Run::entries).map(|entry| (&entry.seq, entry))
+}
+
+/// Two sequences in the order of their keys as one, each key with what both have of it.
+fn both<'a, K: Ord + 'a, V: 'a>(
+    a: impl Iterator<Item = (&'a K, &'a V)>,
+    b: impl Iterator<Item = (&'a K, &'a V)>,
+) -> impl Iterator<Item = (&'a K, Option<&'a V>, Option<&'a V>)> {
+    Both { a: a.peekable(), b: b.peekable() }
+}
+
+struct Both<A: Iterator, B: Iterator> {
+    a: Peekable<A>,
+    b: Peekable<B>,
+}
+
+impl<'a, K: Ord + 'a, V: 'a, A, B> Iterator for Both<A, B>
+where
+    A: Iterator<Item = (&'a K, &'a V)>,
+    B: Iterator<Item = (&'a K, &'a V)>,
+{
+    type Item = (&'a K, Option<&'a V>, Option<&'a V>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let key = match (self.a.peek(), self.b.peek()) {
+            (Some((a, _)), Some((b, _))) => (*a).min(*b),
+            (Some((key, _)), None) | (None, Some((key, _))) => *key,
+            (None, None) => return None,
+        };
+        let a = self.a.next_if(|(own, _)| *own == key).map(|(_, value)| value);
+        let b = self.b.next_if(|(own, _)| *own == key).map(|(_, value)| value);
+        Some((key, a, b))
+    }
+}

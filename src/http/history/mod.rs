@@ -1,0 +1,204 @@
+//! The board's past put to use: fork a session, let one be as it was, forget what was before now.
+
+pub(crate) mod archive;
+pub(crate) mod audit;
+mod audit_walk;
+pub(crate) mod checkpoints;
+pub(crate) mod diff;
+mod difference;
+
+use std::fmt::Display;
+use std::str::FromStr;
+
+use axum::body::Body;
+use axum::response::Response;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::intake::settings::text_of;
+use super::openapi;
+use super::request::body::{BODY_BYTES_MAX, from_json, members, only_json};
+use super::request::conditions::Resource;
+use super::request::path::session_url;
+use super::response::error::{invalid_field, unknown_field};
+use super::response::problem::Problem;
+use super::write::Writing;
+use super::write::response::WrittenBody;
+use crate::board::json;
+use crate::board::json::Kind;
+use crate::board::{Revision, SessionName};
+use crate::service::At;
+
+/// Where a fork goes, and where it begins.
+#[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "the document's form of what is read here")]
+pub(super) struct NewForkBody {
+    #[schema(schema_with = openapi::new_session_name)]
+    to: String,
+    #[schema(required = false, schema_with = openapi::point)]
+    at: Option<String>,
+}
+
+/// A session that was forked.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct ForkedBody {
+    /// Its revision.
+    revision: u64,
+    /// Its name.
+    session: String,
+    /// The revision of the other session, as of which it was forked.
+    at: u64,
+}
+
+/// How a session is to be again.
+#[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "the document's form of what is read here")]
+pub(super) struct NewRestoreBody {
+    #[schema(schema_with = openapi::point)]
+    at: String,
+}
+
+/// Fork a session
+///
+/// The new session has the board as it is, or as it was, and owns its data; its revisions go on from the
+/// board's. All claims are over in it, and all keys forgotten.
+#[utoipa::path(
+    post, path = "/v1/sessions/{session}/fork", operation_id = "fork_session", tag = "history",
+    params(openapi::InSession, openapi::Writes),
+    request_body(content = NewForkBody, description = "The new session's name, and as of when"),
+    responses(
+        (status = 201, description = "Forked", body = ForkedBody,
+            headers(("ETag" = String, description = "The new session's tag"), ("Location" = String, description = "The new session"), ("Blackboard-Revision" = u64, description = "The new session's revision"))),
+        openapi::ForkRefusals,
+    )
+)]
+pub(super) async fn fork(mut writing: Writing, body: Body) -> Result<Response, Problem> {
+    let bytes = writing.body(body, BODY_BYTES_MAX).await?;
+    only_json(&writing.headers)?;
+    let (to, at) = from_json(bytes, new_fork).await?;
+    if let Some(answer) = writing.repeated(&Resource::Session).await? {
+        return Ok(answer);
+    }
+    let source = writing.elsewhere(to)?;
+    if let Some(answer) = writing.repeated(&Resource::Session).await? {
+        return Ok(answer);
+    }
+    let board = writing.board_at(&source, at.as_ref()).await?;
+    let at = board.revision().0;
+    writing
+        .fork(board, source, move |written| {
+            let board = &written.receipt.board;
+            let session = written.session;
+            let body =
+                ForkedBody { revision: board.revision().0, session: session.to_string(), at };
+            written.json(Some(written.session_tag()), Some(session_url(session)), &body)
+        })
+        .await
+}
+
+/// Reads `{"to": …, "at": …}`.
+fn new_fork(text: &str) -> Result<(SessionName, Option<At>), Problem> {
+    let (mut to, mut at) = (None, None);
+    for (pointer, value) in members("", text)? {
+        match pointer.as_str() {
+            "/to" => to = Some(name_member(&pointer, value)?),
+            "/at" => at = Some(at_member(&pointer, value)?),
+            _ => return Err(unknown_field(pointer)),
+        }
+    }
+    let to = to.ok_or_else(|| invalid_field(String::new(), needed("to")))?;
+    Ok((to, at))
+}
+
+/// Let a session be as it was
+///
+/// Its logs, memories, state and agents are again what they were then, and all claims are over. That is a
+/// commit, so it can be undone in the same way; no seq is used again.
+#[utoipa::path(
+    post, path = "/v1/sessions/{session}/restore", operation_id = "restore_session", tag = "history",
+    params(openapi::InSession, openapi::Writes),
+    request_body(content = NewRestoreBody, description = "As of when"),
+    responses(
+        (status = 200, description = "It is as it was then", body = WrittenBody,
+            headers(("ETag" = String, description = "The session's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        openapi::RestoreRefusals,
+    )
+)]
+pub(super) async fn restore(mut writing: Writing, body: Body) -> Result<Response, Problem> {
+    let bytes = writing.body(body, BODY_BYTES_MAX).await?;
+    only_json(&writing.headers)?;
+    let at = from_json(bytes, new_restore).await?;
+    writing.caller().restores()?;
+    if let Some(answer) = writing.repeated(&Resource::Session).await? {
+        return Ok(answer);
+    }
+    let then = writing.board_at(writing.session(), Some(&at)).await?;
+    writing.restore(then, |written| written.changed(written.session_tag(), None)).await
+}
+
+/// Reads `{"at": …}`.
+fn new_restore(text: &str) -> Result<At, Problem> {
+    let mut at = None;
+    for (pointer, value) in members("", text)? {
+        match pointer.as_str() {
+            "/at" => at = Some(at_member(&pointer, value)?),
+            _ => return Err(unknown_field(pointer)),
+        }
+    }
+    at.ok_or_else(|| invalid_field(String::new(), needed("at")))
+}
+
+/// Forget a session's history
+///
+/// All that was before now: what is kept begins with the board as it is. Only a key makes a commit.
+#[utoipa::path(
+    post, path = "/v1/sessions/{session}/purge", operation_id = "purge_session", tag = "history",
+    params(openapi::InSession, openapi::Writes),
+    responses(
+        (status = 200, description = "It is forgotten", body = WrittenBody,
+            headers(("ETag" = String, description = "The session's tag"), ("Blackboard-Revision" = u64, description = "The session's revision, which is the oldest now"))),
+        openapi::PurgeRefusals,
+    )
+)]
+pub(super) async fn purge(mut writing: Writing) -> Result<Response, Problem> {
+    writing.no_body()?;
+    writing.purge(|written| written.changed(written.session_tag(), None)).await
+}
+
+/// A name, as a body says it.
+pub(super) fn name_member<T>(pointer: &str, value: &str) -> Result<T, Problem>
+where
+    T: FromStr<Err: Display>,
+{
+    if json::kind(value) != Kind::String {
+        return Err(invalid_field(pointer.to_owned(), "a name is a string"));
+    }
+    let name = text_of(value, pointer)?.parse();
+    name.map_err(|why: T::Err| invalid_field(pointer.to_owned(), why.to_string()))
+}
+
+/// A point in a session's history, as a body says it.
+fn at_member(pointer: &str, value: &str) -> Result<At, Problem> {
+    let why = "a revision is needed here, or a checkpoint's name";
+    match json::kind(value) {
+        Kind::String => name_member(pointer, value),
+        // However large it is: then it is a revision that there is not.
+        Kind::Number if value.bytes().all(|byte| byte.is_ascii_digit()) => {
+            value.parse().map_err(|_| invalid_field(pointer.to_owned(), why))
+        }
+        Kind::Number => {
+            let revision = json::whole(value).map(|whole| At::Revision(Revision(whole)));
+            revision.ok_or_else(|| invalid_field(pointer.to_owned(), why))
+        }
+        Kind::Null | Kind::Bool | Kind::Array | Kind::Object => {
+            Err(invalid_field(pointer.to_owned(), why))
+        }
+    }
+}
+
+/// What is said of a body without a member that it must have.
+pub(super) fn needed(member: &str) -> String {
+    format!("'{member}' is needed here")
+}

@@ -1,0 +1,329 @@
+//! The board as the original's dictionary: read it, replace it, clear it; with the state where that is
+//! asked for.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::response::Response;
+use utoipa::ToSchema;
+
+use crate::board::json;
+use crate::board::json::{DEPTH_MAX, Kind};
+use crate::board::{
+    Board, Command, Entry, ImagesShown, Item, Json, LogName, Rejected, STATE_BYTES_MAX, Selection,
+    SessionName, Version, Walk,
+};
+use crate::http::intake::items::Intake;
+use crate::http::openapi;
+use crate::http::read::{Early, Reading};
+use crate::http::request::body::{BLACKBOARD_BODY_BYTES_MAX, json_text, members, only_json, work};
+use crate::http::request::conditions::{Rendering, Resource, Tag};
+use crate::http::request::path::{SessionPath, image_url, session_url};
+use crate::http::request::query::{Params, invalid};
+use crate::http::response::JSON;
+use crate::http::response::chunked;
+use crate::http::response::chunked::{PIECE_BYTES, Pieces};
+use crate::http::response::error::{array_required, object_required, refused, unknown_field};
+use crate::http::response::inline_image::Inline;
+use crate::http::response::problem::Problem;
+use crate::http::state::value_of;
+use crate::http::view::entry::{View, images_param};
+use crate::http::view::state::StateText;
+use crate::http::write::Writing;
+use crate::http::write::response::{Written, WrittenBody};
+use crate::service::{ImageBytes, Service, ServiceError};
+
+/// The longest text that is looked at as a state. The writer takes it apart, and all sessions wait; what a
+/// client writes between the tokens besides its indents may be as long as the rest.
+const STATE_TEXT_BYTES_MAX: u64 = 2 * STATE_BYTES_MAX;
+
+/// The four logs as lists of bare items, and the state where that was asked for.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "the document's form of what is read here")]
+pub(crate) struct BoardBody {
+    /// Questions, with their answers where there are some.
+    #[schema(value_type = Vec<Object>)]
+    questions: Vec<String>,
+    /// What was asked for.
+    #[schema(value_type = Vec<Object>)]
+    requests: Vec<String>,
+    /// What was done, step by step.
+    #[schema(value_type = Vec<Object>)]
+    trajectories: Vec<String>,
+    /// What was seen.
+    #[schema(value_type = Vec<Object>)]
+    screenshots: Vec<String>,
+    /// What its writers share, with `include=state`.
+    #[schema(required = false, value_type = Object)]
+    state: String,
+}
+
+/// The four logs as they are to be; one that is absent becomes empty. The state, if it is to change.
+#[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "the document's form of what is written here")]
+pub(crate) struct NewBoardBody {
+    /// Questions, with their answers where there are some.
+    #[schema(required = false)]
+    questions: Vec<openapi::ItemBody>,
+    /// What was asked for.
+    #[schema(required = false)]
+    requests: Vec<openapi::ItemBody>,
+    /// What was done, step by step.
+    #[schema(required = false)]
+    trajectories: Vec<openapi::ItemBody>,
+    /// What was seen.
+    #[schema(required = false)]
+    screenshots: Vec<openapi::ItemBody>,
+    /// The whole state; it stays where this is absent.
+    #[schema(required = false, value_type = Object)]
+    state: String,
+}
+
+/// Read the board as a dictionary
+///
+/// What the original's `blackboard_to_dict` gives: the four logs as lists of bare items.
+#[utoipa::path(
+    get, path = "/v1/sessions/{session}/blackboard", operation_id = "get_blackboard", tag = "blackboard",
+    params(openapi::InSession, openapi::DictionaryQuery, openapi::PastQuery, openapi::MinRevision, openapi::WaitQuery, openapi::IfNoneMatch),
+    responses(
+        (status = 200, description = "The four logs", body = BoardBody,
+            headers(("ETag" = String, description = "Changes with what is shown"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
+        openapi::ReadRefusals,
+    )
+)]
+pub(crate) async fn get(
+    SessionPath(session): SessionPath,
+    mut reading: Reading,
+) -> Result<Response, Early> {
+    let with_state = include_state(&mut reading.params)?;
+    let images = images_param(&mut reading.params)?.unwrap_or(ImagesShown::Inline);
+    let rendering =
+        |board: &Board| Ok(Rendering::of(Resource::Blackboard, version(board, with_state)));
+    let (answer, board) = reading.of(&session, rendering).await?;
+    let pieces = BoardPieces::new(reading.service, board, session, images, with_state);
+    Ok(answer.body(JSON, chunked::body(pieces).await?))
+}
+
+/// The parameter `include`, which knows only the state here.
+fn include_state(params: &mut Params) -> Result<bool, Problem> {
+    let names = params.list("include")?.unwrap_or_default();
+    match names.iter().find(|name| *name != "state") {
+        Some(name) => Err(invalid("include", format!("knows state here, and no '{name}'"))),
+        None => Ok(!names.is_empty()),
+    }
+}
+
+/// The dictionary while it is being written.
+struct BoardPieces {
+    service: Service,
+    board: Arc<Board>,
+    view: View,
+    logs: std::array::IntoIter<LogName, 4>,
+    walk: Option<Walk>,
+    first_log: bool,
+    first_item: bool,
+    with_state: bool,
+    state: Option<StateText>,
+    /// What is left of the item that is being written.
+    inline: Option<Inline>,
+}
+
+impl BoardPieces {
+    fn new(
+        service: Service,
+        board: Arc<Board>,
+        session: SessionName,
+        images: ImagesShown,
+        with_state: bool,
+    ) -> Self {
+        Self {
+            service,
+            board,
+            view: View { session, keys: None, images },
+            logs: LogName::BOARD.into_iter(),
+            walk: None,
+            first_log: true,
+            first_item: true,
+            with_state,
+            state: None,
+            inline: None,
+        }
+    }
+
+    /// Opens the next log's list; `false` after the last one.
+    fn open(&mut self, out: &mut String) -> bool {
+        let Some(log) = self.logs.next() else { return false };
+        out.push_str(if self.first_log { "{" } else { "," });
+        out.push_str(&format!("\"{log}\":["));
+        (self.first_log, self.first_item) = (false, true);
+        self.walk = Some(Selection::default().walk(&self.board, &log));
+        true
+    }
+
+    /// Writes an item up to its stored image, where that is shown in its place.
+    async fn begin_one(
+        &mut self,
+        entry: &Entry,
+        out: &mut String,
+    ) -> Result<Option<Inline>, ServiceError> {
+        if !self.first_item {
+            out.push(',');
+        }
+        self.first_item = false;
+        match (self.view.images, entry.item.image()) {
+            (ImagesShown::Url, Some(_)) => {
+                let url = image_url(&self.view.session, entry.seq);
+                out.push_str(&entry.item.with_image_text(&url));
+                Ok(None)
+            }
+            _ => self.view.begin_item(&self.service, &self.board, &entry.item, out).await,
+        }
+    }
+
+    /// Writes what comes after the logs; `false` after the last of it.
+    async fn end(&mut self, out: &mut String) -> Result<bool, ServiceError> {
+        if self.with_state && self.state.is_none() {
+            out.push_str(",\"state\":");
+            let text = StateText::of(&self.board, |board| board.state().text());
+            self.state = Some(text.await?);
+        }
+        if self.state.as_mut().is_some_and(|state| state.write(out)) {
+            return Ok(true);
+        }
+        out.push_str("}\n");
+        Ok(false)
+    }
+}
+
+impl Pieces for BoardPieces {
+    async fn write(&mut self, out: &mut String) -> Result<bool, ServiceError> {
+        let start = out.len();
+        while out.len() - start < PIECE_BYTES {
+            if let Some(inline) = &mut self.inline {
+                if !inline.write(out).await? {
+                    self.inline = None;
+                }
+                continue;
+            }
+            match self.walk.as_mut().map(Iterator::next) {
+                Some(Some(entry)) => self.inline = self.begin_one(&entry, out).await?,
+                Some(None) => {
+                    out.push(']');
+                    self.walk = None;
+                }
+                None if self.open(out) => {}
+                None => return self.end(out).await,
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Replace the board
+///
+/// What the original's `blackboard_from_dict` does, but all or nothing: the four logs hold these items
+/// from now on; an absent log becomes empty. The state is replaced where it is present, and stays where it
+/// is absent.
+#[utoipa::path(
+    put, path = "/v1/sessions/{session}/blackboard", operation_id = "put_blackboard", tag = "blackboard",
+    params(openapi::InSession, openapi::Writes),
+    request_body(content = NewBoardBody, description = "The four logs as lists of items, and the state"),
+    responses(
+        (status = 200, description = "Replaced, or as it was", body = WrittenBody,
+            headers(("ETag" = String, description = "The board's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        (status = 201, description = "Made, with its session", body = WrittenBody,
+            headers(("ETag" = String, description = "The board's tag"), ("Location" = String, description = "The board"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        openapi::PutRefusals,
+    )
+)]
+pub(crate) async fn put(mut writing: Writing, body: Body) -> Result<Response, Problem> {
+    let bytes = writing.body(body, BLACKBOARD_BODY_BYTES_MAX).await?;
+    only_json(&writing.headers)?;
+    let read = work(bytes.len(), move || dictionary(json_text(&bytes)?)).await?;
+    let with_state = read.state.is_some();
+    let command = Command::ReplaceBoard { logs: read.logs, state: read.state };
+    writing
+        .write(Resource::Blackboard, command, read.images, move |written| {
+            let made = !written.receipt.existed;
+            let location = made.then(|| format!("{}/blackboard", session_url(written.session)));
+            written.changed(board_tag(written, with_state), location)
+        })
+        .await
+}
+
+fn board_tag(written: &Written<'_>, with_state: bool) -> Tag {
+    written.tag(version(&written.receipt.board, with_state), &Resource::Blackboard)
+}
+
+fn version(board: &Board, with_state: bool) -> Version {
+    if with_state { board.dictionary_version() } else { board.logs_version() }
+}
+
+/// What a dictionary says.
+#[derive(Default)]
+struct Dictionary {
+    logs: [Vec<Item>; 4],
+    images: Vec<ImageBytes>,
+    state: Option<Json>,
+}
+
+/// Reads a dictionary: the four logs, and the state.
+fn dictionary(text: &str) -> Result<Dictionary, Problem> {
+    let mut read = Dictionary::default();
+    for (pointer, value) in members("", text)? {
+        if pointer == "/state" {
+            read.state = Some(whole_state(pointer, value)?);
+            continue;
+        }
+        let named = NAMES.iter().zip(LogName::BOARD).zip(&mut read.logs);
+        let found = named.into_iter().find(|((name, _), _)| pointer.get(1..) == Some(**name));
+        let Some(((name, log), items)) = found else { return Err(unknown_field(pointer)) };
+        match json::kind(value) {
+            Kind::Array => {
+                let mut intake = Intake::default();
+                intake.take_array(&log, value, Some(*name))?;
+                *items = intake.items;
+                read.images.extend(intake.images);
+            }
+            found @ (Kind::Object | Kind::String | Kind::Number | Kind::Bool | Kind::Null) => {
+                return Err(array_required(pointer, found));
+            }
+        }
+    }
+    Ok(read)
+}
+
+fn whole_state(pointer: String, value: &str) -> Result<Json, Problem> {
+    if json::kind(value) != Kind::Object {
+        return Err(object_required(pointer, json::kind(value)));
+    }
+    let state = value_of(value, DEPTH_MAX, &pointer)?;
+    if state.bytes() > STATE_TEXT_BYTES_MAX {
+        return Err(refused(&Rejected::StateFull { bytes: state.bytes() }, None));
+    }
+    Ok(state)
+}
+
+/// The names of the four logs, in the order of [`LogName::BOARD`].
+const NAMES: [&str; 4] = ["questions", "requests", "trajectories", "screenshots"];
+
+/// Clear the board
+///
+/// What the original's `clear` does: the four logs become empty. Memories stay, and so does the state unless
+/// it is included.
+#[utoipa::path(
+    delete, path = "/v1/sessions/{session}/blackboard", operation_id = "clear_blackboard", tag = "blackboard",
+    params(openapi::InSession, openapi::ClearingQuery, openapi::Removes),
+    responses(
+        (status = 200, description = "Cleared", body = WrittenBody,
+            headers(("ETag" = String, description = "The board's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        openapi::RemoveRefusals,
+    )
+)]
+pub(crate) async fn delete(mut writing: Writing) -> Result<Response, Problem> {
+    let state = include_state(&mut writing.params)?;
+    writing.no_body()?;
+    let shape = move |written: &Written<'_>| written.removed(Some(board_tag(written, state)));
+    writing.write(Resource::Blackboard, Command::ClearBoard { state }, Vec::new(), shape).await
+}

@@ -1,0 +1,164 @@
+//! One entry: read it, replace its item, patch it, remove it.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::response::Response;
+
+use super::EntryBody;
+use crate::board::json;
+use crate::board::{
+    Board, Code, Command, Entry, ITEM_DEPTH_MAX, ImagesShown, InvalidItem, LogName, Seq,
+};
+use crate::http::intake::items::{Intake, one_item};
+use crate::http::openapi;
+use crate::http::read::{Early, Reading};
+use crate::http::request::body::{items_bytes_max, json_text, media_type, unpatchable, work};
+use crate::http::request::conditions::{Rendering, Resource};
+use crate::http::request::path::EntryPath;
+use crate::http::response::error::{Place, invalid_item, no_entry};
+use crate::http::response::problem::Problem;
+use crate::http::view::entry::{View, images_param, keys_param};
+use crate::http::write::Writing;
+use crate::http::write::response::WrittenBody;
+use crate::service::Patch;
+
+/// How deep a JSON Patch may be: an array of operations with an item's depth each.
+const JSON_PATCH_DEPTH_MAX: usize = ITEM_DEPTH_MAX + 2;
+
+const PATCH_TYPES: &str = "application/merge-patch+json, application/json-patch+json";
+
+/// Read an entry
+#[utoipa::path(
+    get, path = "/v1/sessions/{session}/{log}/{seq}", operation_id = "get_entry", tag = "entries",
+    params(openapi::InSession, openapi::InLog, openapi::AtSeq, openapi::ShownQuery, openapi::PastQuery, openapi::MinRevision, openapi::WaitQuery, openapi::IfNoneMatch),
+    responses(
+        (status = 200, description = "The entry", body = EntryBody,
+            headers(("ETag" = String, description = "Changes with the entry"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
+        openapi::ReadEntryRefusals,
+    )
+)]
+pub(crate) async fn get(
+    EntryPath { session, log, seq }: EntryPath,
+    mut reading: Reading,
+) -> Result<Response, Early> {
+    let view = View {
+        session: session.clone(),
+        keys: keys_param(&mut reading.params)?,
+        images: images_param(&mut reading.params)?.unwrap_or(ImagesShown::Url),
+    };
+    let rendering = |board: &Board| {
+        let version = board.at_version(entry_of(board, &log, seq)?.revision);
+        Ok(Rendering::of(Resource::Entry(log.clone(), seq), version))
+    };
+    let (answer, board) = reading.of(&session, rendering).await?;
+    let (entry, mut text) = (entry_of(&board, &log, seq)?, String::new());
+    view.write_entry(&reading.service, &board, entry, &mut text).await?;
+    Ok(answer.text(text))
+}
+
+/// The entry, if it is there.
+pub(crate) fn entry_of<'a>(
+    board: &'a Board,
+    log: &LogName,
+    seq: Seq,
+) -> Result<&'a Arc<Entry>, Problem> {
+    let entry = board.log(log).and_then(|found| found.get(seq));
+    entry.ok_or_else(|| no_entry(board, log, seq))
+}
+
+/// Replace an entry's item
+///
+/// It keeps its seq, and members that stay keep their place.
+#[utoipa::path(
+    put, path = "/v1/sessions/{session}/{log}/{seq}", operation_id = "put_entry", tag = "entries",
+    params(openapi::InSession, openapi::InLog, openapi::AtSeq, openapi::Writes),
+    request_body(content = openapi::ItemBody, description = "The item"),
+    responses(
+        (status = 200, description = "Replaced, or as it was", body = WrittenBody,
+            headers(("ETag" = String, description = "The entry's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        openapi::PutEntryRefusals,
+    )
+)]
+pub(crate) async fn put(
+    EntryPath { log, seq, .. }: EntryPath,
+    mut writing: Writing,
+    body: Body,
+) -> Result<Response, Problem> {
+    let bytes = writing.body(body, items_bytes_max(&log)).await?;
+    let Intake { items, images, .. } = one_item(log.clone(), &writing.headers, bytes).await?;
+    let Some(item) = items.into_iter().next() else {
+        return Err(Problem::new(Code::Internal, "a fault inside the server"));
+    };
+    let command = Command::PutEntry { log: log.clone(), seq, item, basis: None };
+    let resource = Resource::Entry(log.clone(), seq);
+    writing
+        .write(resource, command, images, move |written| {
+            written.changed(written.entry_tag(&log, seq), None)
+        })
+        .await
+}
+
+/// Patch an entry's item
+#[utoipa::path(
+    patch, path = "/v1/sessions/{session}/{log}/{seq}", operation_id = "patch_entry", tag = "entries",
+    params(openapi::InSession, openapi::InLog, openapi::AtSeq, openapi::Writes),
+    request_body(description = "A JSON Merge Patch (RFC 7396) or a JSON Patch (RFC 6902)",
+        content((openapi::ItemBody = "application/merge-patch+json"), (openapi::JsonPatchBody = "application/json-patch+json"))),
+    responses(
+        (status = 200, description = "Patched, or as it was", body = WrittenBody,
+            headers(("ETag" = String, description = "The entry's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        openapi::PatchEntryRefusals,
+    )
+)]
+pub(crate) async fn patch(
+    EntryPath { log, seq, .. }: EntryPath,
+    mut writing: Writing,
+    body: Body,
+) -> Result<Response, Problem> {
+    let bytes = writing.body(body, items_bytes_max(&log)).await?;
+    let sent = media_type(&writing.headers);
+    let (make, depth_max): (fn(String) -> Patch, usize) = match sent.as_str() {
+        "application/merge-patch+json" => (Patch::Merge, ITEM_DEPTH_MAX),
+        "application/json-patch+json" => (Patch::Json, JSON_PATCH_DEPTH_MAX),
+        _ => {
+            let hint = "for example with curl -X PATCH -H 'Content-Type: …'";
+            return Err(unpatchable(&sent, PATCH_TYPES, hint));
+        }
+    };
+    let text = work(bytes.len(), move || {
+        let text = json_text(&bytes)?;
+        let checked = json::check(text, depth_max).map_err(InvalidItem::from);
+        checked.map_err(|invalid| invalid_item(&invalid, Place::default()))?;
+        Ok(text.to_owned())
+    });
+    let patch = make(text.await?);
+    let of = log.clone();
+    writing
+        .patch(of, seq, &patch, move |written| written.changed(written.entry_tag(&log, seq), None))
+        .await
+}
+
+/// Remove an entry
+#[utoipa::path(
+    delete, path = "/v1/sessions/{session}/{log}/{seq}", operation_id = "delete_entry", tag = "entries",
+    params(openapi::InSession, openapi::InLog, openapi::AtSeq, openapi::Removes),
+    responses(
+        (status = 200, description = "Removed", body = WrittenBody,
+            headers(("ETag" = String, description = "The log's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        openapi::RemoveEntryRefusals,
+    )
+)]
+pub(crate) async fn delete(
+    EntryPath { log, seq, .. }: EntryPath,
+    mut writing: Writing,
+) -> Result<Response, Problem> {
+    writing.no_body()?;
+    let command = Command::DeleteEntry { log: log.clone(), seq };
+    let resource = Resource::Entry(log.clone(), seq);
+    writing
+        .write(resource, command, Vec::new(), move |written| {
+            written.removed(Some(written.log_tag(&log)))
+        })
+        .await
+}

@@ -1,0 +1,52 @@
+//! What is special to an agent's memory among the logs: its cost.
+
+use axum::response::Response;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::board::{Board, Log, json};
+use crate::http::openapi;
+use crate::http::read::{Early, Reading};
+use crate::http::request::conditions::{Rendering, Resource};
+use crate::http::request::path::LogPath;
+
+/// What an agent's steps cost.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct CostBody {
+    /// The sum of the items' `cost`, where it is a number.
+    total_cost: f64,
+    /// How many items the memory has.
+    steps: usize,
+}
+
+/// Sum up what an agent's steps cost
+///
+/// What the original's `get_total_cost` gives: the sum of `cost` over the memory's items.
+#[utoipa::path(
+    get, path = "/v1/sessions/{session}/agents/{agent}/memory/cost", operation_id = "get_memory_cost", tag = "memories",
+    params(openapi::InSession, openapi::InMemory, openapi::PastQuery, openapi::MinRevision, openapi::WaitQuery, openapi::IfNoneMatch),
+    responses(
+        (status = 200, description = "The cost", body = CostBody,
+            headers(("ETag" = String, description = "Changes with the memory"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
+        openapi::ReadRefusals,
+    )
+)]
+pub(crate) async fn cost(
+    LogPath { session, log }: LogPath,
+    mut reading: Reading,
+) -> Result<Response, Early> {
+    let cost = Resource::Cost(log.clone());
+    let rendering = |board: &Board| Ok(Rendering::of(cost.clone(), board.log_version(&log)));
+    let (answer, board) = reading.of(&session, rendering).await?;
+    let memory = board.log(&log);
+    let (total_cost, steps) = (memory.map_or(0.0, total_cost), memory.map_or(0, Log::len));
+    Ok(answer.json(&CostBody { total_cost, steps })?)
+}
+
+/// Summed in the order of the items, as Python's `sum` does.
+fn total_cost(memory: &Log) -> f64 {
+    let costs = memory.iter().filter_map(|entry| entry.item.get("cost"));
+    let numbers = costs.filter(|cost| json::kind(cost) == json::Kind::Number);
+    // A sum beyond a double has no JSON form.
+    numbers.map(json::to_f64).fold(0.0, |sum, cost| (sum + cost).clamp(f64::MIN, f64::MAX))
+}

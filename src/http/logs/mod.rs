@@ -1,0 +1,241 @@
+//! The logs: a page of entries, appending, replacing, and removing entries.
+//!
+//! All five kinds have these handlers. The document shows them for the board's four logs; what is said
+//! of those is copied to the agents' memories when it is made.
+
+pub(crate) mod blackboard;
+pub(crate) mod entries;
+pub(crate) mod memory;
+pub(crate) mod page;
+
+use axum::body::Body;
+use axum::response::Response;
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+
+use super::intake::items::{BodyReading, Intake, posted, replaced};
+use super::openapi;
+use super::questions::Waiting;
+use super::read::page_wait::SoughtPage;
+use super::read::{Early, Reading};
+use super::request::body::items_bytes_max;
+use super::request::conditions::Resource;
+use super::request::path::{LogPath, entry_url, log_url};
+use super::request::query::invalid;
+use super::requests::{ClaimBody, DoneBody};
+use super::response::chunked;
+use super::response::problem::Problem;
+use super::response::{JSON, NDJSON};
+use super::write::Writing;
+use super::write::response::WrittenBody;
+use crate::board::{Command, Which};
+use crate::service::Published;
+use page::{LogQuery, steps_param};
+
+/// An item in its envelope.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "the document's form of what a view writes")]
+pub(super) struct EntryBody {
+    /// Its place in its log, from 1, never used again.
+    #[schema(example = 17)]
+    seq: u64,
+    /// The revision of its last change.
+    #[schema(example = 1042)]
+    revision: u64,
+    /// When it was appended, RFC 3339 in UTC.
+    #[schema(format = DateTime)]
+    at: String,
+    /// Who appended it, where somebody was named.
+    #[schema(required = false, nullable = false)]
+    agent: Option<String>,
+    /// When it was last changed, if it ever was.
+    #[schema(required = false, nullable = false, format = DateTime)]
+    updated_at: Option<String>,
+    /// By whom it was last changed.
+    #[schema(required = false, nullable = false)]
+    updated_by: Option<String>,
+    /// Until when a question waits for its answer, where it does not wait for ever.
+    #[schema(required = false, nullable = false, format = DateTime)]
+    expires_at: Option<String>,
+    /// Who works on a request.
+    #[schema(required = false, nullable = false)]
+    claim: Option<ClaimBody>,
+    /// That a request is done, and what came of it.
+    #[schema(required = false, nullable = false)]
+    done: Option<DoneBody>,
+    /// What was sent.
+    #[schema(value_type = Object)]
+    item: Box<RawValue>,
+    /// The stored image, with `images=url`.
+    #[schema(required = false, nullable = false)]
+    image: Option<ImageBody>,
+}
+
+/// A stored image.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "the document's form of what a view writes")]
+pub(super) struct ImageBody {
+    /// Where its bytes are.
+    url: String,
+    /// Its media type.
+    #[schema(example = "image/png")]
+    media_type: String,
+    /// How many bytes it has.
+    bytes: u64,
+    /// Their SHA-256, in hexadecimal.
+    sha256: String,
+    /// Its width in pixels, where it can be told.
+    #[schema(required = false, nullable = false)]
+    width: Option<u32>,
+    /// Its height in pixels, where it can be told.
+    #[schema(required = false, nullable = false)]
+    height: Option<u32>,
+}
+
+/// A page of a log.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "the document's form of what a page writes")]
+pub(super) struct EntryPage {
+    /// The entries that match, in the order asked for.
+    entries: Vec<EntryBody>,
+    /// Where to go on, as `after`, or as `before` with `order=desc`: the last entry examined.
+    next: u64,
+    /// Whether there are more entries to examine.
+    more: bool,
+    /// How many entries the log has.
+    count: usize,
+    /// The revision of the log's last change; the session's is in `Blackboard-Revision`.
+    revision: u64,
+}
+
+/// Read a log
+///
+/// A page of entries; with `Accept: application/x-ndjson` the bare items, a line each, all of them
+/// unless a limit is given.
+#[utoipa::path(
+    get, path = "/v1/sessions/{session}/{log}", operation_id = "get_log", tag = "logs",
+    params(openapi::InSession, openapi::InLog, openapi::PageQuery, openapi::ShownQuery, openapi::PastQuery, openapi::MinRevision, openapi::PageWaitQuery, openapi::IfNoneMatch),
+    responses(
+        (status = 200, description = "The entries, or the items as lines",
+            content((EntryPage = "application/json"), (String = "application/x-ndjson")),
+            headers(("ETag" = String, description = "Changes with the log, and with the query"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
+        openapi::ReadLogRefusals,
+    )
+)]
+pub(super) async fn get(
+    LogPath { session, log }: LogPath,
+    mut reading: Reading,
+) -> Result<Response, Early> {
+    let query = LogQuery::params(&session, &reading.headers, &mut reading.params)?;
+    let (format, media_type) = if query.lines() { ("lines", NDJSON) } else { ("", JSON) };
+    let mut sought = SoughtPage::new(&session, &log, &query, format);
+    let (answer, Published { board, .. }) = reading.seek_at(&session, &mut sought).await?;
+    let pieces = query.pieces(reading.service, board, log).await;
+    Ok(answer.body(media_type, chunked::body(pieces).await?))
+}
+
+/// Append to a log
+///
+/// One item or many, all or none. The first write makes the session. A screenshot may also be sent as
+/// the bytes of its image, with `metadata` and `image_path` in the query, or as a form.
+#[utoipa::path(
+    post, path = "/v1/sessions/{session}/{log}", operation_id = "append_to_log", tag = "logs",
+    params(openapi::InSession, openapi::InLog, openapi::ReadingQuery, openapi::WaitingQuery, openapi::Writes),
+    request_body(description = "An object is an item, a string is the item `{\"text\": …}`, an array is many",
+        content((openapi::ItemsBody = "application/json"), (String = "application/x-ndjson"), (String = "application/jsonl"),
+            (openapi::Bytes = "image/png"), (openapi::Bytes = "image/jpeg"), (openapi::Bytes = "image/webp"),
+            (openapi::Bytes = "image/gif"), (openapi::Bytes = "image/bmp"), (openapi::ScreenshotForm = "multipart/form-data"))),
+    responses(
+        (status = 201, description = "Appended", body = WrittenBody,
+            headers(("ETag" = String, description = "The log's tag"), ("Location" = String, description = "The first new entry"), ("Blackboard-Revision" = u64, description = "The commit's revision"))),
+        (status = 200, description = "There was nothing to append", body = WrittenBody,
+            headers(("ETag" = String, description = "The log's tag"), ("Blackboard-Revision" = u64, description = "The revision as it stands"))),
+        openapi::AppendRefusals,
+    )
+)]
+pub(super) async fn post(
+    LogPath { log, .. }: LogPath,
+    mut writing: Writing,
+    body: Body,
+) -> Result<Response, Problem> {
+    let reading = BodyReading::params(&mut writing.params)?;
+    let waiting = Waiting::params(&log, &mut writing.params)?;
+    let bytes = writing.body(body, items_bytes_max(&log)).await?;
+    let intake = posted(log.clone(), &writing.headers, bytes, reading).await?;
+    let Intake { items, images, skipped, .. } = intake;
+    let command = match waiting {
+        Some(Waiting { ttl, default }) => Command::Ask { items, ttl, default },
+        None => Command::Append { log: log.clone(), items },
+    };
+    writing
+        .write(Resource::Log(log.clone()), command, images, move |written| {
+            let first = written.receipt.answer.first_added();
+            let location = first.map(|first| entry_url(written.session, &log, first));
+            written.added(written.log_tag(&log), location, skipped.as_ref())
+        })
+        .await
+}
+
+/// Replace a log
+///
+/// These are all its items from now on. Items that stand there already in this order stay as they are.
+#[utoipa::path(
+    put, path = "/v1/sessions/{session}/{log}", operation_id = "replace_log", tag = "logs",
+    params(openapi::InSession, openapi::InLog, openapi::Writes),
+    request_body(description = "All its items", content((openapi::ItemArray = "application/json"), (String = "application/x-ndjson"), (String = "application/jsonl"))),
+    responses(
+        (status = 200, description = "Replaced", body = WrittenBody,
+            headers(("ETag" = String, description = "The log's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        (status = 201, description = "Made: there was no such session, or no such memory", body = WrittenBody,
+            headers(("ETag" = String, description = "The log's tag"), ("Location" = String, description = "The log"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        openapi::ReplaceRefusals,
+    )
+)]
+pub(super) async fn put(
+    LogPath { log, .. }: LogPath,
+    mut writing: Writing,
+    body: Body,
+) -> Result<Response, Problem> {
+    let bytes = writing.body(body, items_bytes_max(&log)).await?;
+    let Intake { items, images, .. } = replaced(log.clone(), &writing.headers, bytes).await?;
+    let command = Command::ReplaceLog { log: log.clone(), items };
+    writing
+        .write(Resource::Log(log.clone()), command, images, move |written| {
+            let made = written.receipt.committed && !written.receipt.existed;
+            let location = made.then(|| log_url(written.session, &log));
+            written.added(written.log_tag(&log), location, None)
+        })
+        .await
+}
+
+/// Remove entries of a log
+///
+/// All of them; or those whose item has one of these steps; or all but the newest.
+#[utoipa::path(
+    delete, path = "/v1/sessions/{session}/{log}", operation_id = "remove_entries", tag = "logs",
+    params(openapi::InSession, openapi::InLog, openapi::RemovalQuery, openapi::Removes),
+    responses(
+        (status = 200, description = "Removed", body = WrittenBody,
+            headers(("ETag" = String, description = "The log's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        openapi::RemoveEntriesRefusals,
+    )
+)]
+pub(super) async fn delete(
+    LogPath { log, .. }: LogPath,
+    mut writing: Writing,
+) -> Result<Response, Problem> {
+    let params = &mut writing.params;
+    let which = match (steps_param(params)?, params.count("keep", 0, u64::MAX)?) {
+        (Some(_), Some(_)) => return Err(invalid("keep", "does not go with steps")),
+        (Some(steps), None) => Which::Steps(steps),
+        (None, Some(keep)) => Which::AllButNewest(keep),
+        (None, None) => Which::All,
+    };
+    writing.no_body()?;
+    let command = Command::RemoveEntries { log: log.clone(), which };
+    writing
+        .write(Resource::Log(log.clone()), command, Vec::new(), move |written| {
+            written.removed(Some(written.log_tag(&log)))
+        })
+        .await
+}

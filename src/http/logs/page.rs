@@ -1,0 +1,367 @@
+//! A log as a page of entries, or as lines of items: which ones, and written piece by piece.
+
+use std::iter::Peekable;
+use std::sync::Arc;
+
+use axum::http::HeaderMap;
+
+use crate::board::json::Exact;
+use crate::board::{
+    Board, Contains, Entry, Filter, ImagesShown, Log, LogName, Order, Revision, Selection, Seq,
+    SessionName,
+};
+use crate::fairness::compute;
+use crate::http::request::query::{Params, invalid};
+use crate::http::response::chunked::{PIECE_BYTES, Pieces};
+use crate::http::response::cooperate::{TURN_BYTES_MAX, Turns};
+use crate::http::response::inline_image::Inline;
+use crate::http::response::problem::Problem;
+use crate::http::response::{NDJSON, prefers};
+use crate::http::view::entry::{View, images_param, keys_param, push};
+use crate::service::{Service, ServiceError};
+
+/// How many entries a page has, unless it is asked for more or fewer.
+const LIMIT_DEFAULT: usize = 100;
+
+/// How many entries a page may have.
+const LIMIT_MAX: u64 = 1000;
+
+/// How many steps one filter may name.
+const STEPS_MAX: usize = 1000;
+
+/// How many entries one page examines at most, whether they match or not.
+const EXAMINED_MAX: usize = 10_000;
+
+/// How many bytes of items one page examines at most; the entry that reaches it is the last.
+const EXAMINED_BYTES_MAX: u64 = 8 << 20;
+
+/// What the query of a log asks for.
+pub(crate) struct LogQuery {
+    selection: Selection,
+    limit: Option<usize>,
+    latest: Option<usize>,
+    view: View,
+    lines: bool,
+}
+
+impl LogQuery {
+    /// Takes the parameters of a log.
+    pub(crate) fn params(
+        session: &SessionName,
+        headers: &HeaderMap,
+        params: &mut Params,
+    ) -> Result<Self, Problem> {
+        let latest = params.count("latest", 1, LIMIT_MAX)?;
+        let seq = |number: Option<u64>| number.map(Seq);
+        let orders = [("asc", Order::Ascending), ("desc", Order::Descending)];
+        let (after, before) =
+            (params.number("after", 0..=u64::MAX)?, params.number("before", 0..=u64::MAX)?);
+        let limit = params.count("limit", 1, LIMIT_MAX)?;
+        let order = params.choice("order", &orders)?;
+        if latest.is_some()
+            && (after.is_some() || before.is_some() || limit.is_some() || order.is_some())
+        {
+            return Err(invalid("latest", "does not go with after, before, limit or order"));
+        }
+        let selection = Selection {
+            after: seq(after),
+            before: seq(before),
+            order: order.unwrap_or_default(),
+            filter: filter(params)?,
+        };
+        let view = View {
+            session: session.clone(),
+            keys: keys_param(params)?,
+            images: images_param(params)?.unwrap_or(ImagesShown::Url),
+        };
+        Ok(Self {
+            selection,
+            limit,
+            latest,
+            view,
+            lines: prefers(headers, &[NDJSON, "application/jsonl"]),
+        })
+    }
+
+    /// Whether bare items were asked for, a line each.
+    pub(crate) fn lines(&self) -> bool {
+        self.lines
+    }
+
+    /// Whether it goes on where a reader stopped, who may wait for more.
+    pub(crate) fn goes_on(&self) -> bool {
+        self.selection.after.is_some()
+    }
+
+    /// Whether the page has an entry, or ends before the log does. At `looked` it had none, so that only
+    /// what changed since can match.
+    pub(crate) async fn has_entry(
+        &self,
+        board: &Arc<Board>,
+        name: &LogName,
+        looked: Option<Revision>,
+    ) -> bool {
+        let mut examinable = Examinable::of(self.lines, &self.selection.filter);
+        let mut walk = self.selection.walk(board, name);
+        let mut turns = Turns::default();
+        while !examinable.is_spent()
+            && let Some(entry) = walk.next()
+        {
+            examinable.take(&entry);
+            turns.examined(&entry).await;
+            let changed = looked.is_none_or(|looked| entry.revision > looked);
+            if changed && matches(&self.selection.filter, name, &entry).await {
+                return true;
+            }
+        }
+        !walk.is_over()
+    }
+
+    /// The pieces of the answer.
+    pub(crate) async fn pieces(
+        self,
+        service: Service,
+        board: Arc<Board>,
+        name: LogName,
+    ) -> LogPieces {
+        let log = board.log(&name);
+        let count = log.map_or(0, Log::len);
+        let walk = self.selection.walk(&board, &name);
+        let (filter, mut older) = (self.selection.filter, false);
+        let (entries, filter, examined): (Entries, _, _) = match self.latest {
+            Some(latest) => {
+                let examinable = Examinable::of(self.lines, &filter);
+                let (entries, end) = newest(&board, &name, &filter, latest, examinable).await;
+                older = end.is_some();
+                // The newest entry was examined, whether it matched or not.
+                let last = log.and_then(|log| log.iter().next_back()).map(|entry| entry.seq);
+                (Box::new(entries.into_iter()), Filter::default(), end.or(last))
+            }
+            None => (Box::new(walk), filter, None),
+        };
+        let next = match self.selection.order {
+            Order::Ascending => self.selection.after.unwrap_or_default(),
+            Order::Descending => {
+                let end = log.map_or(Seq(1), Log::next_seq);
+                self.selection.before.unwrap_or(end)
+            }
+        };
+        let limit = self.limit.or((!self.lines).then_some(LIMIT_DEFAULT));
+        let examinable = Examinable::of(self.lines, &filter);
+        LogPieces {
+            service,
+            revision: board.log_version(&name).changed,
+            board,
+            name,
+            entries: entries.peekable(),
+            filter,
+            view: self.view,
+            left: self.latest.or(limit).unwrap_or(usize::MAX),
+            examinable,
+            next: examined.unwrap_or(next),
+            moves_next: self.latest.is_none(),
+            older,
+            count,
+            lines: self.lines,
+            written: 0,
+            begun: false,
+            inline: None,
+        }
+    }
+}
+
+fn filter(params: &mut Params) -> Result<Filter, Problem> {
+    Ok(Filter {
+        steps: steps_param(params)?,
+        status: params.text("status")?,
+        agent: params.parsed("agent")?,
+        trajectory_key: params.text("trajectory_key")?,
+        contains: params.text("contains")?.as_deref().map(Contains::new),
+        pending: params.flag("pending")?,
+    })
+}
+
+/// The parameter `steps`: JSON numbers.
+pub(crate) fn steps_param(params: &mut Params) -> Result<Option<Vec<Exact>>, Problem> {
+    steps_texts(params)?.as_deref().map(exact_steps).transpose()
+}
+
+/// The same as the texts that they are in.
+pub(crate) fn steps_texts(params: &mut Params) -> Result<Option<Vec<String>>, Problem> {
+    let steps = params.list("steps")?;
+    if steps.as_ref().is_some_and(|steps| steps.len() > STEPS_MAX) {
+        return Err(invalid("steps", format!("names at most {STEPS_MAX} steps")));
+    }
+    Ok(steps)
+}
+
+/// Steps as the numbers that they are.
+pub(crate) fn exact_steps(steps: &[String]) -> Result<Vec<Exact>, Problem> {
+    let numbers = steps.iter().map(|step| Exact::parse(step)).collect::<Option<Vec<_>>>();
+    numbers.ok_or_else(|| invalid("steps", "is a JSON number, or several separated by commas"))
+}
+
+/// The last entries that match, oldest first, and the last one examined, where more were left.
+async fn newest(
+    board: &Arc<Board>,
+    name: &LogName,
+    filter: &Filter,
+    count: usize,
+    mut examinable: Examinable,
+) -> (Vec<Arc<Entry>>, Option<Seq>) {
+    let filter_of = filter.clone();
+    let backwards =
+        Selection { order: Order::Descending, filter: filter_of, ..Selection::default() };
+    let (mut found, mut last) = (Vec::new(), None);
+    let (mut walk, mut turns) = (backwards.walk(board, name), Turns::default());
+    let mut is_spent = false;
+    while found.len() < count && !is_spent {
+        let Some(entry) = walk.next() else { break };
+        last = Some(entry.seq);
+        examinable.take(&entry);
+        turns.examined(&entry).await;
+        if matches(filter, name, &entry).await {
+            found.push(entry);
+        }
+        is_spent = examinable.is_spent();
+    }
+    found.reverse();
+    let is_cut = is_spent && found.len() < count && !walk.is_over();
+    (found, last.filter(|_| is_cut))
+}
+
+/// Whether an entry is wanted. A large item is searched where that may take long.
+async fn matches(filter: &Filter, name: &LogName, entry: &Arc<Entry>) -> bool {
+    if filter.contains.is_none() || entry.bytes() <= TURN_BYTES_MAX as u64 {
+        return filter.matches(name, entry);
+    }
+    let (of_filter, log, large) = (filter.clone(), name.clone(), Arc::clone(entry));
+    let matching = compute(move || of_filter.matches(&log, &large)).await;
+    // A panic there would be one here.
+    matching.unwrap_or_else(|_| filter.matches(name, entry))
+}
+
+/// How much may still be examined.
+struct Examinable {
+    entries: usize,
+    bytes: u64,
+}
+
+impl Examinable {
+    /// Lines are written as fast as they are taken, however many they are; what is not filtered is bounded by its limit.
+    fn of(lines: bool, filter: &Filter) -> Self {
+        if lines || filter.is_empty() {
+            return Self { entries: usize::MAX, bytes: u64::MAX };
+        }
+        Self { entries: EXAMINED_MAX, bytes: EXAMINED_BYTES_MAX }
+    }
+
+    fn take(&mut self, entry: &Entry) {
+        self.entries = self.entries.saturating_sub(1);
+        self.bytes = self.bytes.saturating_sub(entry.bytes());
+    }
+
+    const fn is_spent(&self) -> bool {
+        self.entries == 0 || self.bytes == 0
+    }
+}
+
+type Entries = Box<dyn Iterator<Item = Arc<Entry>> + Send>;
+
+/// A log's answer while it is being written.
+pub(crate) struct LogPieces {
+    service: Service,
+    board: Arc<Board>,
+    name: LogName,
+    entries: Peekable<Entries>,
+    filter: Filter,
+    view: View,
+    /// How many entries may still be shown.
+    left: usize,
+    examinable: Examinable,
+    next: Seq,
+    moves_next: bool,
+    /// Whether older entries are left to examine.
+    older: bool,
+    count: usize,
+    revision: Revision,
+    lines: bool,
+    written: usize,
+    begun: bool,
+    /// What is left of the entry that is being written.
+    inline: Option<Inline>,
+}
+
+impl Pieces for LogPieces {
+    async fn write(&mut self, out: &mut String) -> Result<bool, ServiceError> {
+        let start = out.len();
+        if !self.begun {
+            self.begun = true;
+            if !self.lines {
+                out.push_str("{\"entries\":[");
+            }
+        }
+        let mut turns = Turns::default();
+        if let Some(inline) = &mut self.inline {
+            if inline.write(out).await? {
+                return Ok(true);
+            }
+            self.inline = None;
+        }
+        while self.left > 0 && !self.examinable.is_spent() {
+            if out.len() - start >= PIECE_BYTES {
+                return Ok(true);
+            }
+            let Some(entry) = self.entries.next() else { break };
+            self.examinable.take(&entry);
+            if self.moves_next {
+                self.next = entry.seq;
+            }
+            if self.filter.is_empty() || matches(&self.filter, &self.name, &entry).await {
+                self.inline = self.begin_one(&entry, out).await?;
+                if self.inline.is_some() {
+                    return Ok(true);
+                }
+            }
+            turns.examined(&entry).await;
+        }
+        if !self.lines {
+            self.write_end(out);
+        }
+        Ok(false)
+    }
+}
+
+impl LogPieces {
+    /// Writes an entry up to its stored image, where that is shown in its place.
+    async fn begin_one(
+        &mut self,
+        entry: &Entry,
+        out: &mut String,
+    ) -> Result<Option<Inline>, ServiceError> {
+        self.left -= 1;
+        if self.lines {
+            let rest = self.view.begin_item(&self.service, &self.board, &entry.item, out).await?;
+            if rest.is_none() {
+                out.push('\n');
+            }
+            return Ok(rest.map(|rest| rest.and("\n")));
+        }
+        if self.written > 0 {
+            out.push(',');
+        }
+        self.written += 1;
+        self.view.begin_entry(&self.service, &self.board, entry, out).await
+    }
+
+    fn write_end(&mut self, out: &mut String) {
+        let more = self.older || self.entries.peek().is_some();
+        let Self { next, count, revision, .. } = self;
+        push(
+            out,
+            format_args!(
+                "],\"next\":{next},\"more\":{more},\"count\":{count},\"revision\":{revision}}}\n"
+            ),
+        );
+    }
+}

@@ -1,0 +1,217 @@
+//! What the OpenAPI document says besides the routes: the parameters, the refusals, the kinds of logs,
+//! and the form of bodies that are never built as values.
+
+mod changes;
+mod headers;
+mod log_kinds;
+pub(crate) mod pages;
+mod params;
+mod problems;
+mod profiles;
+mod schemas;
+mod settings;
+mod transactions;
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{ObjectBuilder, Schema, SchemaType, Type};
+use utoipa::{PartialSchema, ToSchema};
+
+use crate::board::{Code, LABEL_BYTES_MAX, LABELS_MAX};
+
+pub(super) use changes::EventChangeBody;
+pub(super) use headers::required;
+pub(super) use log_kinds::{MEMORY, MEMORY_ENTRY, STATE, STATE_SLASH, with_all_kinds};
+pub(super) use params::{
+    AgentsQuery, AtPath, AtSeq, AuditQuery, CheckpointsQuery, ClearingQuery, DictionaryQuery,
+    DiffQuery, EventsQuery, IfNoneMatch, ImageQuery, InAgent, InCheckpoint, InLog, InMemory,
+    InSession, InboxParams, LifetimeQuery, ListQuery, ListWaitQuery, MinRevision, PageQuery,
+    PageWaitQuery, PastQuery, PromptQuery, RangeOf, ReadingQuery, RemovalQuery, Removes, SeenQuery,
+    SessionUntilQuery, ShownQuery, SignedQuery, UntilQuery, WaitQuery, WaitingQuery, Writes,
+};
+pub(super) use problems::{
+    AnswerRefusals, AppendRefusals, AuditRefusals, CheckpointRefusals, ClaimRefusals,
+    DescribeRefusals, DiffRefusals, FinishRefusals, FollowRefusals, ForkRefusals, ListRefusals,
+    NoticesRefusals, PatchAgentRefusals, PatchEntryRefusals, PatchStateRefusals, PurgeRefusals,
+    PutAgentRefusals, PutArchiveRefusals, PutEntryRefusals, PutRefusals, PutStateRefusals,
+    ReadAgentRefusals, ReadArchiveRefusals, ReadEntryRefusals, ReadImageRefusals, ReadLogRefusals,
+    ReadNowRefusals, ReadPromptRefusals, ReadRefusals, ReadStateRefusals, ReadinessRefusals,
+    ReleaseRefusals, RemoveAgentRefusals, RemoveCheckpointRefusals, RemoveEntriesRefusals,
+    RemoveEntryRefusals, RemoveRefusals, RemoveStateRefusals, ReplaceRefusals, RestoreRefusals,
+    ServerRefusals, TransactRefusals, components, guarded,
+};
+pub(super) use profiles::{
+    profiles_patch, prompt_agent, prompt_format, prompt_headings, prompt_latest, prompt_parts,
+    prompt_px, prompt_screenshots, prompt_tokens,
+};
+pub(super) use schemas::{checkpoint_name, image_url, new_session_name, point, skip};
+pub(super) use settings::{agent_states_patch, history, history_patch, max_items, max_items_patch};
+pub(super) use transactions::{OperationBody, ResultBody, TestBody, TtlText};
+
+/// A log of the board; the screenshots have paths of their own in this document.
+#[derive(ToSchema)]
+#[schema(rename_all = "snake_case")]
+#[expect(dead_code, reason = "the document's form of a part of the path")]
+pub(super) enum BoardLog {
+    Questions,
+    Requests,
+    Trajectories,
+}
+
+/// From the oldest, or from the newest.
+#[derive(ToSchema)]
+#[schema(rename_all = "snake_case")]
+#[expect(dead_code, reason = "the document's form of a parameter")]
+pub(super) enum OrderName {
+    Asc,
+    Desc,
+}
+
+/// What stands for a stored image: its data URL, its address, or nothing.
+#[derive(ToSchema)]
+#[schema(rename_all = "snake_case")]
+#[expect(dead_code, reason = "the document's form of a parameter")]
+pub(super) enum ImagesName {
+    Inline,
+    Url,
+    None,
+}
+
+/// An item: any JSON object, kept as it was sent. A string stands for the object `{"text": …}`.
+#[derive(Serialize, ToSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "the document's form of a body that is kept as text")]
+pub(super) enum ItemBody {
+    #[schema(value_type = Object)]
+    Object(Value),
+    Text(String),
+}
+
+/// Items, all or none.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "the document's form of a body that is kept as text")]
+pub(super) struct ItemArray(Vec<ItemBody>);
+
+/// One item, or many.
+#[derive(Serialize, ToSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "the document's form of a body that is kept as text")]
+pub(super) enum ItemsBody {
+    One(ItemBody),
+    Many(Vec<ItemBody>),
+}
+
+/// The operations of a JSON Patch (RFC 6902), in order.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "the document's form of a body that is kept as text")]
+pub(super) struct JsonPatchBody(Vec<JsonPatchOperation>);
+
+/// One operation of a JSON Patch.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "the document's form of a body that is kept as text")]
+pub(super) struct JsonPatchOperation {
+    op: JsonPatchVerb,
+    /// A JSON pointer (RFC 6901).
+    path: String,
+    /// Where to move or copy from.
+    #[schema(required = false, nullable = false)]
+    from: Option<String>,
+    /// What to add, to put in its place, or to find there.
+    #[schema(required = false)]
+    value: Option<Value>,
+}
+
+/// What an operation does.
+#[derive(ToSchema)]
+#[schema(rename_all = "snake_case")]
+#[expect(dead_code, reason = "the document's form of a body that is kept as text")]
+pub(super) enum JsonPatchVerb {
+    Add,
+    Remove,
+    Replace,
+    Move,
+    Copy,
+    Test,
+}
+
+/// A screenshot as a form.
+#[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "the document's form of a body that is read part by part")]
+pub(super) struct ScreenshotForm {
+    /// The image's bytes; their type is the part's, or is told from the bytes.
+    #[schema(format = Binary, value_type = String)]
+    image: Vec<u8>,
+    /// What belongs to it, as JSON.
+    #[schema(required = false, nullable = false)]
+    metadata: Option<String>,
+    /// A label; the file's name unless it is sent.
+    #[schema(required = false, nullable = false)]
+    image_path: Option<String>,
+}
+
+/// Bytes, which have no JSON form.
+pub(super) struct Bytes;
+
+impl ToSchema for Bytes {}
+
+impl PartialSchema for Bytes {
+    fn schema() -> RefOr<Schema> {
+        // What OpenAPI 3.1 has for a body that is no JSON, by its media type alone.
+        ObjectBuilder::new().schema_type(SchemaType::AnyValue).into()
+    }
+}
+
+/// Any JSON value.
+pub(super) struct AnyJson;
+
+impl ToSchema for AnyJson {}
+
+impl PartialSchema for AnyJson {
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new().schema_type(SchemaType::AnyValue).into()
+    }
+}
+
+/// The word of a problem.
+pub(super) struct CodeWord;
+
+impl ToSchema for CodeWord {
+    fn name() -> Cow<'static, str> {
+        "Code".into()
+    }
+}
+
+impl PartialSchema for CodeWord {
+    fn schema() -> RefOr<Schema> {
+        let told = "Why something was refused or failed, in one stable word";
+        let words = Code::ALL.iter().map(|code| code.as_str());
+        let schema = ObjectBuilder::new().schema_type(Type::String).description(Some(told));
+        schema.enum_values(Some(words)).into()
+    }
+}
+
+/// An OpenAPI document, which has a schema of its own.
+#[derive(ToSchema)]
+#[schema(value_type = Object)]
+#[expect(dead_code, reason = "the document's form of itself")]
+pub(super) struct DocumentBody(Value);
+
+/// The labels of a request: an absent one stays, null removes it.
+pub(super) fn labels_patch() -> Schema {
+    let told = "At most 64 labels of at most 256 bytes each; a name is not empty and has no `:` and no \
+        `,`. An absent label stays, null removes it; null in place of all removes all";
+    let text = |max| ObjectBuilder::new().schema_type(Type::String).max_length(Some(max));
+    let value =
+        text(LABEL_BYTES_MAX).schema_type(SchemaType::from_iter([Type::String, Type::Null]));
+    ObjectBuilder::new()
+        .schema_type(SchemaType::from_iter([Type::Object, Type::Null]))
+        .description(Some(told))
+        .property_names(Some(text(LABEL_BYTES_MAX).min_length(Some(1)).pattern(Some("^[^:,]+$"))))
+        .additional_properties(Some(value))
+        .max_properties(Some(LABELS_MAX))
+        .into()
+}

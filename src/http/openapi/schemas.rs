@@ -1,0 +1,162 @@
+//! What the values of parameters look like: the patterns and bounds that several of them share.
+
+use utoipa::openapi::Ref;
+use utoipa::openapi::schema::{
+    KnownFormat, Object, ObjectBuilder, Schema, SchemaFormat, SchemaType, Type,
+};
+
+use crate::board::NAME_BYTES_MAX;
+
+/// What a name of a session or an agent has: no control character, no slash, and more than dots.
+pub(crate) const NAME: &str = r"^(?!\.{1,2}$)[^/\u0000-\u001f\u007f-\u009f]+$";
+
+/// A JSON number.
+pub(crate) const NUMBER: &str = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$";
+
+/// The same, with at least one character that is no digit.
+pub(crate) const CHECKPOINT: &str = r"^(?![0-9]+$)(?!\.{1,2}$)[^/\u0000-\u001f\u007f-\u009f]+$";
+
+/// A session's name and a seq.
+pub(crate) const INBOX_PLACE: &str = r"^(?!\.{1,2}/)[^/\u0000-\u001f\u007f-\u009f]+/[0-9]{1,19}$";
+
+/// A list of entity tags, or `*`.
+pub(crate) const TAGS: &str = r#"^(\*|(W/)?"[!#-~]*"(, (W/)?"[!#-~]*")*)$"#;
+
+/// How long something lives. The server takes a little more: up to 36500d, in any unit.
+pub(crate) const TTL: &str =
+    "^0*([1-9][0-9]{0,11}ms|[1-9][0-9]{0,8}s|[1-9][0-9]{0,6}m|[1-9][0-9]{0,4}h|[1-9][0-9]{0,3}d)$";
+
+/// How long to wait.
+pub(crate) const WAIT: &str =
+    "^0*([0-9]{1,4}ms|[1-5][0-9]{4}ms|60000ms|[0-9]s|[1-5][0-9]s|60s|[01]m|0h|0d)$";
+
+/// What a wait is for that goes with `until`.
+pub(crate) const UNTIL_WAIT: &str = "With `until`, `If-None-Match` or `min_revision`: wait at most so long, 60 s at most, \
+    until it holds, there is another tag, and the session has reached the revision. An integer with `ms`, \
+    `s`, `m`, `h` or `d`; not with `at`";
+/// A part of a session, by its address within it.
+pub(crate) const PART: &str =
+    "^(questions|requests|trajectories|screenshots|agents(/[^/,]+(/memory)?)?|state(/[^/,]+)*)$";
+
+/// A part of a prompt.
+pub(crate) const PROMPT_PART: &str = r"^(questions|requests|trajectories|screenshots|state|memory:(?!\.{1,2}$)[^/\u0000-\u001f\u007f-\u009f]+)$";
+
+/// A percent-encoded name.
+pub(crate) const ENCODED_NAME: &str = r"^([!-$&-.0-~]|%[0-9A-Fa-f]{2})+$";
+
+/// How many names or numbers a list in a query may have.
+pub(crate) const LIST_MAX: usize = 1000;
+
+pub(crate) fn name() -> Object {
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .min_length(Some(1))
+        .max_length(Some(NAME_BYTES_MAX))
+        .pattern(Some(NAME))
+        .build()
+}
+
+/// The name of a session that is to be made.
+pub(in crate::http) fn new_session_name() -> Object {
+    let mut named = name();
+    named.description = Some("The new session's name".to_owned());
+    named
+}
+
+/// The name of a checkpoint.
+pub(in crate::http) fn checkpoint_name() -> Object {
+    let told = "A name with at least one character that is no digit";
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .description(Some(told))
+        .min_length(Some(1))
+        .max_length(Some(NAME_BYTES_MAX))
+        .pattern(Some(CHECKPOINT))
+        .build()
+}
+
+/// A point in a session's history: a revision, as a number or as digits, or a checkpoint's name.
+pub(in crate::http) fn point() -> Schema {
+    let told = "A revision, or a checkpoint's name";
+    let any = utoipa::openapi::schema::OneOfBuilder::new().description(Some(told));
+    any.item(unsigned(0, usize::MAX)).item(name()).into()
+}
+
+/// The image of a part: an object with its URL, or its URL alone.
+pub(in crate::http) fn image_url() -> Schema {
+    let told =
+        "The image of an image part: of `parts` an object with its `url`, of `responses` its URL";
+    let any = utoipa::openapi::schema::OneOfBuilder::new().description(Some(told));
+    any.item(ObjectBuilder::new().schema_type(Type::Object)).item(text()).into()
+}
+
+/// That a question is skipped: true, and nothing else.
+pub(in crate::http) fn skip() -> Object {
+    let only_true = ObjectBuilder::new().schema_type(Type::Boolean).enum_values(Some([true]));
+    only_true.description(Some("There is no answer, and none will come")).build()
+}
+
+pub(crate) fn text() -> Object {
+    ObjectBuilder::new().schema_type(Type::String).build()
+}
+
+pub(crate) fn member() -> Object {
+    ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).build()
+}
+
+pub(crate) fn json_text() -> Object {
+    let json = ObjectBuilder::new().schema_type(Type::String);
+    json.content_media_type("application/json").build()
+}
+
+pub(crate) fn moment() -> Object {
+    let moment = ObjectBuilder::new().schema_type(Type::String);
+    moment.format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime))).build()
+}
+
+pub(crate) fn revision_or_checkpoint() -> Object {
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .min_length(Some(1))
+        .max_length(Some(NAME_BYTES_MAX))
+        .pattern(Some(NAME))
+        .build()
+}
+
+pub(crate) fn boolean() -> Object {
+    ObjectBuilder::new().schema_type(Type::Boolean).build()
+}
+
+pub(crate) fn pattern(pattern: &str) -> Object {
+    ObjectBuilder::new().schema_type(Type::String).pattern(Some(pattern)).build()
+}
+
+pub(crate) fn tags() -> Object {
+    let tags = ObjectBuilder::new().schema_type(Type::String).pattern(Some(TAGS));
+    tags.examples([r#""41a.5f2d0c9b7e13a846""#]).build()
+}
+
+pub(crate) fn one_of<const N: usize>(words: [&str; N]) -> Object {
+    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(words)).build()
+}
+
+pub(crate) fn unsigned(min: usize, max: usize) -> Object {
+    ObjectBuilder::new()
+        .schema_type(Type::Integer)
+        .format(Some(SchemaFormat::KnownFormat(KnownFormat::Int64)))
+        .minimum(Some(min))
+        .maximum(Some(max))
+        .build()
+}
+
+pub(crate) fn last_k() -> Schema {
+    let all = ObjectBuilder::new()
+        .schema_type(SchemaType::new(Type::Integer))
+        .enum_values(Some([-1]))
+        .build();
+    utoipa::openapi::schema::OneOfBuilder::new().item(unsigned(1, usize::MAX)).item(all).into()
+}
+
+pub(crate) fn schema_ref(name: &str) -> Ref {
+    Ref::from_schema_name(name)
+}

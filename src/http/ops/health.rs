@@ -1,0 +1,67 @@
+//! Whether the server lives, and whether it takes writes.
+
+use axum::extract::State;
+use axum::response::Response;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::board::Code;
+use crate::http::openapi;
+use crate::http::request::query::Params;
+use crate::http::response::Answer;
+use crate::http::response::problem::Problem;
+use crate::service::Service;
+use crate::store::Health;
+
+/// The state of the server.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct HealthBody {
+    /// `ok`; `full` where the disk has no room for more; `degraded` while a thread pauses after a panic.
+    #[schema(example = "ok")]
+    status: &'static str,
+    /// How many sessions are not served, because their stored history is damaged.
+    damaged_sessions: usize,
+    /// The threads that pause after a panic, if there are any; each starts again by itself.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    threads_down: Vec<&'static str>,
+}
+
+impl HealthBody {
+    fn new(service: &Service, status: &'static str) -> Self {
+        let down = service.threads().into_iter().filter(|(_, is_up)| !is_up);
+        let threads_down: Vec<_> = down.map(|(name, _)| name).collect();
+        let is_degraded = status == "ok" && !threads_down.is_empty();
+        let status = if is_degraded { "degraded" } else { status };
+        Self { status, damaged_sessions: service.damaged(), threads_down }
+    }
+}
+
+/// Tell whether the server lives
+#[utoipa::path(get, path = "/healthz", tag = "server",
+    responses((status = 200, description = "It lives", body = HealthBody), openapi::ServerRefusals))]
+pub(crate) async fn healthz(
+    State(service): State<Service>,
+    params: Params,
+) -> Result<Response, Problem> {
+    params.finish()?;
+    Answer::plain().json(&HealthBody::new(&service, "ok"))
+}
+
+/// Tell whether the server takes writes
+#[utoipa::path(get, path = "/readyz", tag = "server",
+    responses((status = 200, description = "It does", body = HealthBody), openapi::ReadinessRefusals))]
+pub(crate) async fn readyz(
+    State(service): State<Service>,
+    params: Params,
+) -> Result<Response, Problem> {
+    params.finish()?;
+    let status = match service.health() {
+        Health::Ready => "ok",
+        Health::Full => "full",
+        Health::Poisoned => {
+            let detail = "the store failed and takes no writes until the server is started again";
+            return Err(Problem::new(Code::StorePoisoned, detail));
+        }
+    };
+    Answer::plain().json(&HealthBody::new(&service, status))
+}

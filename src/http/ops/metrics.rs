@@ -1,0 +1,200 @@
+//! What is counted, as Prometheus reads it: what the server counts while it runs, and what it looks up now.
+//!
+//! Nothing in it names a session, an agent or a token.
+
+use std::fmt;
+use std::fs;
+use std::sync::LazyLock;
+use std::sync::atomic::AtomicU64;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::Response;
+use axum::routing::get;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::{Registry, Unit};
+use tokio::sync::Semaphore;
+
+use super::health;
+use crate::board::Code;
+use crate::fairness::compute;
+use crate::http::openapi;
+use crate::http::request::query::Params;
+use crate::http::response::Answer;
+use crate::http::response::problem::Problem;
+use crate::metrics;
+use crate::metrics::MEDIA_TYPE;
+use crate::service::{Figures, Service};
+use crate::store::Health;
+
+/// Looking how much there is of everything visits each session: one looks at a time, the others wait.
+static LOOK: Semaphore = Semaphore::const_new(1);
+
+/// When this process began to serve, in seconds since 1970.
+static STARTED: LazyLock<f64> = LazyLock::new(|| {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
+});
+
+/// Tell what the server counts and times
+#[utoipa::path(get, path = "/metrics", tag = "server",
+    responses((status = 200, description = "Metrics in the text format of OpenMetrics, 1.0.0, which Prometheus reads; none of \
+        them names a session, an agent or a token", body = String, content_type = MEDIA_TYPE),
+        openapi::ServerRefusals))]
+pub(crate) async fn metrics(
+    State(service): State<Service>,
+    params: Params,
+) -> Result<Response, Problem> {
+    params.finish()?;
+    let look = LOOK.acquire().await;
+    let text = compute(move || text(&service.figures(), &service.threads())).await;
+    drop(look);
+    let Ok(Ok(text)) = text else {
+        return Err(Problem::new(Code::Internal, "the metrics were not gathered"));
+    };
+    Ok(Answer::plain().body(MEDIA_TYPE, Body::from(text)))
+}
+
+/// The routes for whoever watches the server and has no token: nothing of any session can be read there.
+pub fn observation(service: Service) -> Router {
+    begin();
+    Router::new()
+        .route("/metrics", get(metrics))
+        .route("/healthz", get(health::healthz))
+        .route("/readyz", get(health::readyz))
+        .with_state(service)
+}
+
+/// Notes when the server began.
+pub(crate) fn begin() {
+    LazyLock::force(&STARTED);
+}
+
+fn text(figures: &Figures, threads: &[(&'static str, bool)]) -> Result<String, fmt::Error> {
+    let mut looked_up = metrics::registry();
+    add_server(&mut looked_up);
+    looked_up.register(
+        "clock_held",
+        "1 while nothing expires because the wall clock jumped, 0 otherwise",
+        ConstGauge::new(u64::from(figures.is_clock_held)),
+    );
+    looked_up.register(
+        "thread_up",
+        "1 for each of the server's threads that works, 0 while it pauses after a panic",
+        by_word("thread", threads.iter().map(|(name, is_up)| (*name, u64::from(*is_up)))),
+    );
+    add_store(&mut looked_up, figures);
+    add_sessions(&mut looked_up, figures);
+    add_bytes(&mut looked_up, figures);
+    metrics::written(&looked_up)
+}
+
+type ByWord = Family<[(&'static str, &'static str); 1], Gauge<u64, AtomicU64>>;
+
+/// Numbers of now, by one label.
+fn by_word(label: &'static str, values: impl IntoIterator<Item = (&'static str, u64)>) -> ByWord {
+    let family = ByWord::default();
+    for (word, value) in values {
+        family.get_or_create(&[(label, word)]).set(value);
+    }
+    family
+}
+
+fn add_server(looked_up: &mut Registry) {
+    let version = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
+    looked_up.register("build", "The version that runs", version);
+    looked_up.register_with_unit(
+        "start_time",
+        "When the server began, in seconds since 1970",
+        Unit::Seconds,
+        ConstGauge::new(*STARTED),
+    );
+    if let Some(bytes) = resident_memory() {
+        looked_up.register_with_unit(
+            "process_resident",
+            "The memory of the whole process, as the system counts it",
+            Unit::Bytes,
+            ConstGauge::new(bytes),
+        );
+    }
+}
+
+/// The bytes of memory that the system counts for this process, where it says so.
+fn resident_memory() -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kib.checked_mul(1024)
+}
+
+fn add_store(looked_up: &mut Registry, figures: &Figures) {
+    let is = |health| u64::from(figures.health == health);
+    let states = [
+        ("ready", is(Health::Ready)),
+        ("full", is(Health::Full)),
+        ("poisoned", is(Health::Poisoned)),
+    ];
+    looked_up.register(
+        "store_state",
+        "1 for the state that the store is in; full still takes deletions, poisoned waits for a restart",
+        by_word("state", states),
+    );
+    looked_up.register_with_unit(
+        "store_file",
+        "The length of the store's files",
+        Unit::Bytes,
+        by_word("file", [("database", figures.files.database), ("log", figures.files.log)]),
+    );
+}
+
+fn add_sessions(looked_up: &mut Registry, figures: &Figures) {
+    let sessions = ConstGauge::new(figures.hot + figures.cold);
+    looked_up.register("sessions", "Sessions that exist", sessions);
+    looked_up.register(
+        "boards",
+        "Boards in memory (hot), and those that are read when they are asked for (cold)",
+        by_word("place", [("hot", figures.hot as u64), ("cold", figures.cold as u64)]),
+    );
+    looked_up.register(
+        "sessions_damaged",
+        "Sessions that are not served, because their stored history is damaged",
+        ConstGauge::new(figures.damaged),
+    );
+}
+
+fn add_bytes(looked_up: &mut Registry, figures: &Figures) {
+    for (name, help, bytes) in [
+        (
+            "resident",
+            "About what the sessions and past boards take of the memory",
+            figures.resident_bytes as u64,
+        ),
+        ("memory_budget", "What they may take (--memory-budget)", figures.budget_bytes as u64),
+        (
+            "past_boards",
+            "About what past boards take of the resident bytes",
+            figures.past_bytes as u64,
+        ),
+        (
+            "recent_commits",
+            "The last commits of watched sessions, in memory besides",
+            figures.recent_bytes as u64,
+        ),
+        (
+            "writer_queue",
+            "Bytes of the writes that wait for the writer, or that it has in its hands",
+            figures.waiting_bytes as u64,
+        ),
+        (
+            "journal_unsettled",
+            "Bytes of commits in the journal that are not packed by session yet",
+            figures.unsettled_bytes,
+        ),
+        ("image", "Bytes of the images that the sessions' histories name", figures.image_bytes),
+    ] {
+        looked_up.register_with_unit(name, help, Unit::Bytes, ConstGauge::new(bytes));
+    }
+}

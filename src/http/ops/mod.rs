@@ -1,0 +1,4 @@
+//! Operations: health and metrics.
+
+pub(crate) mod health;
+pub(crate) mod metrics;

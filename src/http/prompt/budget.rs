@@ -1,0 +1,325 @@
+//! What each part of a prompt costs, and what of it stays within a budget.
+//!
+//! First screenshots lose their images, then the oldest steps of the trajectories go, those of the memories, requests
+//! and answered questions; at last whole screenshots. The state and open questions never go. Weighing goes the other
+//! way, and ends where the budget does.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::format::Texts;
+use super::newest::{Item, Newest};
+use super::plan::{Plan, Planned, Shot, Shows};
+use super::selection::Picked;
+use crate::board::{Board, Code, Image, LogName, Timestamp};
+use crate::http::response::cooperate::Turns;
+use crate::http::response::problem::Problem;
+use crate::prompt::{Cost, Cut, Fitting, Kind, LeftOut, Step, TooSmall, image_value};
+use crate::service::{ServiceError, ShownImage};
+use crate::thumbnail::scaled;
+
+/// The kinds of items in lists, the first to go at the end.
+const LISTED: [Kind; 4] = [Kind::Question, Kind::Request, Kind::MemoryStep, Kind::Trajectory];
+
+/// What a budget leaves of a plan.
+pub(super) struct Weighing {
+    pub(super) cut: Cut,
+    /// The indexes of the items that stay, of each part that is a list.
+    lists: BTreeMap<usize, Vec<usize>>,
+    /// The screenshots that stay,
+    shots: BTreeSet<usize>,
+    /// and those of which the image goes.
+    without_image: BTreeSet<usize>,
+}
+
+/// The lists and screenshots of a plan, and what it costs when all goes that may.
+#[derive(Default)]
+struct Scales<'a> {
+    rest: Cost,
+    all: LeftOut,
+    lists: Vec<List<'a>>,
+    images: Vec<ShotStep>,
+    shots: Vec<ShotStep>,
+}
+
+/// A list, and which part it is.
+struct List<'a> {
+    part: usize,
+    kind: Kind,
+    newest: Newest<'a>,
+}
+
+/// A screenshot or its image, that may go.
+struct ShotStep {
+    at: Timestamp,
+    index: usize,
+    step: Step,
+}
+
+/// What is kept while there is room.
+enum Place {
+    Item(usize, usize),
+    Shot(usize),
+    Image(usize),
+}
+
+impl Weighing {
+    /// Weighs as much of a plan as there is room for.
+    pub(super) async fn of(
+        plan: &Plan,
+        board: &Arc<Board>,
+        texts: &Texts<'_>,
+        max_tokens: u64,
+    ) -> Result<Self, Problem> {
+        let line = |left_out: &LeftOut| texts.cost(texts.left_out(left_out).as_bytes());
+        let mut scales = Scales::of(plan, board, texts).await?;
+        let mut fitting = Fitting::new(scales.rest, scales.all, line(&scales.all), max_tokens);
+        let mut kept = Vec::new();
+        scales.keep(&mut fitting, &mut kept).await?;
+        let cut = fitting.fit(line).map_err(too_small)?;
+        kept.truncate(cut.kept);
+        Ok(scales.left(cut, kept))
+    }
+
+    /// The screenshots of which no image is shown, and so none is made.
+    pub(super) fn without_image(&self, shots: usize) -> BTreeSet<usize> {
+        let gone = (0..shots).filter(|index| !self.shots.contains(index));
+        gone.chain(self.without_image.iter().copied()).collect()
+    }
+
+    /// Leaves out of a plan what goes.
+    pub(super) fn leave_out(mut self, plan: &mut Plan) {
+        for (part, planned) in plan.parts.iter_mut().enumerate() {
+            match planned {
+                Planned::List(_, picked) => {
+                    let mut stay = self.lists.remove(&part).unwrap_or_default();
+                    if stay.len() < picked.len() {
+                        stay.sort_unstable();
+                        *picked = Picked::these(stay);
+                    }
+                }
+                Planned::Screenshots(shots) => {
+                    let mut index = 0..;
+                    shots.retain_mut(|shot| {
+                        let index = index.next().unwrap_or_default();
+                        if self.without_image.contains(&index) {
+                            shot.shows = Shows::Instead;
+                        }
+                        self.shots.contains(&index)
+                    });
+                }
+                Planned::State(_) => {}
+            }
+        }
+    }
+}
+
+impl<'a> Scales<'a> {
+    async fn of(
+        plan: &Plan,
+        board: &Arc<Board>,
+        texts: &'a Texts<'a>,
+    ) -> Result<Self, ServiceError> {
+        let rest = texts.cost(texts.opening().as_bytes());
+        let (mut scales, mut turns) = (Self { rest, ..Self::default() }, Turns::default());
+        for (part, planned) in plan.parts.iter().enumerate() {
+            match planned {
+                Planned::List(log, picked) => {
+                    scales.list(part, log, picked, board, texts).await?;
+                }
+                Planned::Screenshots(shots) => scales.screenshots(shots, texts).await?,
+                Planned::State(text) => scales.rest += cost(text, texts, &mut turns).await?,
+            }
+        }
+        // Stable: of one time, as they are shown.
+        scales.images.sort_by_key(|image| image.at);
+        scales.shots.sort_by_key(|shot| shot.at);
+        Ok(scales)
+    }
+
+    async fn list(
+        &mut self,
+        part: usize,
+        name: &LogName,
+        picked: &Picked,
+        board: &Arc<Board>,
+        texts: &'a Texts<'a>,
+    ) -> Result<(), ServiceError> {
+        self.rest += texts.cost(texts.list_begin(name).as_bytes());
+        self.rest += texts.cost(texts.list_end().as_bytes());
+        let Some(log) = board.log(name) else { return Ok(()) };
+        let kind = match name {
+            LogName::Questions => Kind::Question,
+            LogName::Requests => Kind::Request,
+            LogName::Trajectories => Kind::Trajectory,
+            LogName::Memory(_) => Kind::MemoryStep,
+            LogName::Screenshots => Kind::Screenshot,
+        };
+        let mut newest = Newest::of(board, log, name, picked, texts);
+        self.rest += newest.cost_of_stay(log).await?;
+        self.all = self.all.and(kind, newest.count() as u64);
+        self.lists.push(List { part, kind, newest });
+        Ok(())
+    }
+
+    async fn screenshots(&mut self, shots: &[Shot], texts: &Texts<'_>) -> Result<(), ServiceError> {
+        let mut turns = Turns::default();
+        self.rest += texts.cost(texts.screenshots_begin().as_bytes());
+        self.all = self.all.and(Kind::Screenshot, shots.len() as u64);
+        for (index, shot) in shots.iter().enumerate() {
+            let at = shot.entry.at;
+            let metadata = cost(&shot.metadata, texts, &mut turns).await?
+                + texts.cost(texts.screenshot_end().as_bytes());
+            let shown = texts.image_cost(shot);
+            turns.examined(&shot.entry).await;
+            let mut saves = metadata + shown;
+            let instead = texts.cost(texts.instead(&shot.entry).as_bytes());
+            // A line that takes as much as a small image is no gain.
+            let again = shot.is_image() && instead < shown;
+            if again {
+                let step = Step { kind: Kind::Image, saves: shown, instead, again: false };
+                self.images.push(ShotStep { at, index, step });
+                saves = metadata + instead;
+            }
+            let step = Step { kind: Kind::Screenshot, saves, instead: Cost::default(), again };
+            self.shots.push(ShotStep { at, index, step });
+        }
+        Ok(())
+    }
+
+    /// Keeps what there is room for, the last to go first.
+    async fn keep(
+        &mut self,
+        fitting: &mut Fitting,
+        kept: &mut Vec<Place>,
+    ) -> Result<(), ServiceError> {
+        for shot in self.shots.iter().rev() {
+            if !fitting.keep(shot.step) {
+                return Ok(());
+            }
+            kept.push(Place::Shot(shot.index));
+        }
+        for kind in LISTED {
+            while let Some((list, item)) = self.newest(kind).await? {
+                let (saves, instead) = (item.cost, Cost::default());
+                if !fitting.keep(Step { kind, saves, instead, again: false }) {
+                    return Ok(());
+                }
+                list.newest.pass();
+                kept.push(Place::Item(list.part, item.index));
+            }
+        }
+        for image in self.images.iter().rev() {
+            if !fitting.keep(image.step) {
+                return Ok(());
+            }
+            kept.push(Place::Image(image.index));
+        }
+        Ok(())
+    }
+
+    /// The newest item of a kind that was not passed, and its list.
+    async fn newest(&mut self, kind: Kind) -> Result<Option<(&mut List<'a>, Item)>, ServiceError> {
+        let mut newest: Option<(usize, Item)> = None;
+        for (place, list) in self.lists.iter_mut().enumerate().filter(|(_, l)| l.kind == kind) {
+            if let Some(item) = list.newest.peek().await?
+                && newest.is_none_or(|(_, last)| last.at <= item.at)
+            {
+                newest = Some((place, item));
+            }
+        }
+        let Some((place, item)) = newest else { return Ok(None) };
+        Ok(self.lists.get_mut(place).map(|list| (list, item)))
+    }
+
+    /// What is left with these.
+    fn left(self, cut: Cut, kept: Vec<Place>) -> Weighing {
+        let stay = |list: &List<'_>| (list.part, list.newest.stay().iter().copied().collect());
+        let mut lists: BTreeMap<usize, Vec<usize>> = self.lists.iter().map(stay).collect();
+        let mut without_image: BTreeSet<_> = self.images.iter().map(|image| image.index).collect();
+        let mut shots = BTreeSet::new();
+        for place in kept {
+            match place {
+                Place::Item(part, index) => lists.entry(part).or_default().push(index),
+                Place::Shot(index) => _ = shots.insert(index),
+                Place::Image(index) => _ = without_image.remove(&index),
+            }
+        }
+        Weighing { cut, lists, shots, without_image }
+    }
+}
+
+fn too_small(error: TooSmall) -> Problem {
+    Problem::new(Code::BudgetTooSmall, error.to_string())
+}
+
+/// What a text costs, which may be long.
+async fn cost(text: &Bytes, texts: &Texts<'_>, turns: &mut Turns) -> Result<Cost, ServiceError> {
+    let (items, text) = (texts.items(), text.clone());
+    turns.make(text.len() as u64, move || items.cost(&text)).await
+}
+
+impl Shot {
+    /// Whether it shows an image, or what the model is to take for one.
+    fn is_image(&self) -> bool {
+        match self.shows {
+            Shows::Nothing | Shows::Instead => false,
+            Shows::Value => is_address(&image_value(&self.entry.item)),
+            Shows::Original | Shows::Image(_) | Shows::Address { .. } | Shows::Undecided => true,
+        }
+    }
+}
+
+impl Texts<'_> {
+    /// What a screenshot costs besides its metadata. Where it is not known yet how its image is shown, at the
+    /// most: there may turn out to be none.
+    pub(super) fn image_cost(&self, shot: &Shot) -> Cost {
+        let stored = shot.entry.item.image();
+        match &shot.shows {
+            Shows::Nothing => Cost::default(),
+            Shows::Instead => self.cost(self.instead(&shot.entry).as_bytes()),
+            Shows::Value => self.value_cost(&image_value(&shot.entry.item)),
+            _ if self.syntax.is_none() => self.cost_as_text(shot),
+            Shows::Image(ShownImage::Made { size, .. }) => self.estimator.image(Some(*size)),
+            Shows::Original | Shows::Image(ShownImage::Stored { .. }) => {
+                self.estimator.image(stored.and_then(|image| image.size))
+            }
+            Shows::Address { .. } | Shows::Undecided => {
+                let size = stored.and_then(|image| image.size);
+                let size = match self.wishes.max_px {
+                    Some(max_px) => size.map(|size| scaled(size, max_px.get())),
+                    None => size,
+                };
+                self.estimator.image(size)
+            }
+        }
+    }
+
+    /// What stands in the place of an image: its address, or a text like any other.
+    fn value_cost(&self, value: &str) -> Cost {
+        if is_address(value) { self.estimator.image(None) } else { self.estimator.text(value) }
+    }
+
+    /// An image that is part of a text.
+    fn cost_as_text(&self, shot: &Shot) -> Cost {
+        let image = shot.entry.item.image();
+        let bytes = match (&shot.shows, image) {
+            (Shows::Image(ShownImage::Made { media_type, bytes, .. }), _) => {
+                Image::head_of(media_type).len() as u64 + bytes.div_ceil(3) * 4
+            }
+            (Shows::Address { .. }, Some(image)) => self.address(&shot.entry, image).len() as u64,
+            (_, Some(image)) => image.data_url_bytes(),
+            (_, None) => 0,
+        };
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        let frame = self.cost(self.image_begin(&shot.entry).as_bytes());
+        frame + self.cost(self.image_end().as_bytes()) + Cost::of_bytes(bytes)
+    }
+}
+
+/// Whether a model would look for an image there.
+fn is_address(value: &str) -> bool {
+    ["\"data:", "\"http:", "\"https:"].iter().any(|begin| value.starts_with(begin))
+}

@@ -1,0 +1,179 @@
+//! What a prompt is asked for: the query, before the profile that it names, before the session's settings, before
+//! what holds by default.
+
+use std::collections::BTreeSet;
+use std::num::{NonZeroU32, NonZeroU64};
+
+use axum::http::HeaderMap;
+
+use crate::board::{
+    AgentName, Board, Filter, Headings, ImagesShown, LogName, PROMPT_LATEST_MAX,
+    PROMPT_MEMORIES_MAX, PROMPT_PX_MAX, PROMPT_SCREENSHOTS_MAX, PROMPT_TOKENS_MAX, PromptFormat,
+    PromptPart, PromptProfile, TextKeys,
+};
+use crate::http::logs::page::{exact_steps, steps_texts};
+use crate::http::request::query::{Params, invalid};
+use crate::http::response::prefers;
+use crate::http::response::problem::Problem;
+use crate::http::view::entry::{images_param, keys_param};
+
+/// What the request says.
+pub(super) struct Asked {
+    query: PromptProfile,
+    profile: Option<String>,
+    /// Whether its `Accept` names Markdown.
+    prefers_markdown: bool,
+}
+
+impl Asked {
+    pub(super) fn params(params: &mut Params, headers: &HeaderMap) -> Result<Self, Problem> {
+        let number = |number: Option<u64>| number.and_then(NonZeroU64::new);
+        let query = PromptProfile {
+            format: params.choice("format", &PromptFormat::NAMED)?,
+            include: include_param(params)?,
+            keys: keys_param(params)?.map(|keys| keys.to_vec()),
+            latest: number(params.number("latest", 1..=PROMPT_LATEST_MAX)?),
+            agent: params.parsed("agent")?,
+            status: params.text("status")?,
+            steps: steps_texts(params)?,
+            screenshots: params.number("screenshots", 0..=PROMPT_SCREENSHOTS_MAX)?,
+            images: images_param(params)?,
+            max_px: number(params.number("max_px", 1..=PROMPT_PX_MAX)?),
+            cache_marks: params
+                .has("cache_marks")
+                .then(|| params.flag("cache_marks"))
+                .transpose()?,
+            max_tokens: number(params.number("max_tokens", 1..=PROMPT_TOKENS_MAX)?),
+            headings: None,
+        };
+        query.steps.as_deref().map(exact_steps).transpose()?;
+        let profile = params.text("profile")?;
+        let prefers_markdown = prefers(headers, &["text/markdown"]);
+        Ok(Self { query, profile, prefers_markdown })
+    }
+
+    /// What that comes to for this board.
+    pub(super) fn of(&self, board: &Board) -> Result<Wishes, Problem> {
+        let settings = board.life().map(|life| &life.settings);
+        let profile = match &self.profile {
+            Some(name) => {
+                let profiles = settings.and_then(|settings| settings.profiles.as_ref());
+                let profile = profiles.and_then(|profiles| profiles.get(name.as_str()));
+                profile.ok_or_else(|| invalid("profile", "names no profile of this session"))?
+            }
+            None => &PromptProfile::default(),
+        };
+        let markdown = self.prefers_markdown.then_some(PromptFormat::Markdown);
+        let query = PromptProfile { format: self.query.format.or(markdown), ..self.query.clone() };
+        let set = settings.and_then(|settings| settings.history_keys.as_ref());
+        // Keys that are set are asked for again.
+        let keeps = query.keys.is_none() || query.keys.as_ref() == set;
+        let all = query.or(profile);
+        let format = all.format.unwrap_or_default();
+        let keys = all.keys.as_ref().or(set).map(|keys| keys.as_slice().into());
+        let steps = all.steps.as_deref().map(exact_steps).transpose()?;
+        Ok(Wishes {
+            format,
+            parts: all
+                .include
+                .map_or_else(|| LogName::BOARD.map(PromptPart::Log).to_vec(), in_order),
+            keys,
+            keeps,
+            latest: all.latest.map(|latest| count(latest.get())),
+            steps: Filter {
+                steps,
+                status: all.status,
+                agent: all.agent.clone(),
+                ..Filter::default()
+            },
+            seen_by: all.agent,
+            screenshots: all.screenshots.map(count),
+            // An image in the middle of a text is of no use to who reads it.
+            images: all.images.unwrap_or(match format {
+                PromptFormat::Markdown => ImagesShown::Url,
+                PromptFormat::Parts
+                | PromptFormat::Responses
+                | PromptFormat::Anthropic
+                | PromptFormat::Gemini => ImagesShown::Inline,
+            }),
+            max_px: all.max_px.and_then(|max| NonZeroU32::try_from(max).ok()),
+            cache_marks: all.cache_marks.unwrap_or_default(),
+            max_tokens: all.max_tokens.map(NonZeroU64::get),
+            headings: all.headings.unwrap_or_default(),
+        })
+    }
+}
+
+/// What a prompt of this board is to show, and how.
+pub(super) struct Wishes {
+    pub(super) format: PromptFormat,
+    /// In the order in which they are shown.
+    pub(super) parts: Vec<PromptPart>,
+    keys: TextKeys,
+    /// Whether the keys are set, so that others will ask for them too.
+    keeps: bool,
+    pub(super) latest: Option<usize>,
+    /// Which steps of trajectories and memories.
+    steps: Filter,
+    /// Whose screenshots.
+    seen_by: Option<AgentName>,
+    pub(super) screenshots: Option<usize>,
+    pub(super) images: ImagesShown,
+    pub(super) max_px: Option<NonZeroU32>,
+    pub(super) cache_marks: bool,
+    pub(super) max_tokens: Option<u64>,
+    pub(super) headings: Headings,
+}
+
+impl Wishes {
+    /// Which members of a log's items, and whether a text of them is to be kept.
+    pub(super) fn keys_of(&self, log: &LogName) -> (TextKeys, bool) {
+        let keys = self.keys.clone().filter(|_| log.has_steps());
+        let keeps = keys.is_none() || self.keeps;
+        (keys, keeps)
+    }
+
+    /// The logs that it shows.
+    pub(super) fn logs(&self) -> impl Iterator<Item = &LogName> {
+        self.parts.iter().filter_map(|part| match part {
+            PromptPart::Log(log) => Some(log),
+            PromptPart::State => None,
+        })
+    }
+
+    /// Whether addresses of images may be in it.
+    pub(super) fn shows_addresses(&self) -> bool {
+        self.images == ImagesShown::Url
+    }
+
+    /// Which of a log's entries.
+    pub(super) fn filter_of(&self, log: &LogName) -> Filter {
+        match log {
+            LogName::Trajectories | LogName::Memory(_) => self.steps.clone(),
+            LogName::Screenshots => Filter { agent: self.seen_by.clone(), ..Filter::default() },
+            LogName::Questions | LogName::Requests => Filter::default(),
+        }
+    }
+}
+
+fn count(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+/// The parameter `include`.
+fn include_param(params: &mut Params) -> Result<Option<Vec<PromptPart>>, Problem> {
+    let Some(names) = params.list("include")? else { return Ok(None) };
+    let parts = names.iter().map(|name| name.parse().map_err(|why| invalid("include", why)));
+    let parts = parts.collect::<Result<BTreeSet<PromptPart>, Problem>>()?;
+    if parts.iter().filter(|part| part.is_memory()).count() > PROMPT_MEMORIES_MAX {
+        return Err(invalid("include", format!("names at most {PROMPT_MEMORIES_MAX} memories")));
+    }
+    Ok(Some(parts.into_iter().collect()))
+}
+
+/// The order of the parts is fixed: the logs of the board, the state, the memories by name.
+fn in_order(parts: Vec<PromptPart>) -> Vec<PromptPart> {
+    let parts: BTreeSet<_> = parts.into_iter().collect();
+    let (memories, others): (Vec<_>, Vec<_>) = parts.into_iter().partition(PromptPart::is_memory);
+    others.into_iter().chain(memories).collect()
+}

@@ -1,0 +1,226 @@
+//! A plan as a body: texts that are there already are sent as they are, others are made now.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::format::Texts;
+use super::plan::{Plan, Planned, Shot, Shows};
+use super::selection::Picked;
+use crate::board::{Board, Image, Log, LogName};
+use crate::http::response::cooperate::Turns;
+use crate::http::response::segments::Segments;
+use crate::prompt::{IMAGE_URL_BEGIN, IMAGE_URL_END, Source, Syntax, image_value};
+use crate::service::{ServiceError, ShownImage};
+
+/// How many items of a list stand in one text, where texts are marked up to which a provider is to cache: a text
+/// that grows is not found in its cache, one that is full does not change any more.
+const BLOCK_ITEMS: usize = 32;
+
+/// A prompt while it is put together.
+pub(super) struct Writing<'a> {
+    board: &'a Arc<Board>,
+    texts: &'a Texts<'a>,
+    out: Segments,
+    /// How many parts there are so far.
+    parts: usize,
+    /// Which part is marked: up to it, a prompt of the same board stays the same while steps, screenshots and
+    /// the state change.
+    marked: Option<usize>,
+    turns: Turns,
+}
+
+impl<'a> Writing<'a> {
+    /// What the body of a plan is made of.
+    pub(super) async fn segments(
+        plan: &Plan,
+        board: &'a Arc<Board>,
+        texts: &'a Texts<'a>,
+    ) -> Result<Segments, ServiceError> {
+        let marked = texts.marks().then(|| stable_parts(plan).saturating_sub(1));
+        let turns = Turns::default();
+        let mut writing = Self { board, texts, out: Segments::default(), parts: 0, marked, turns };
+        if texts.syntax.is_some() {
+            writing.out.push_str("[");
+        }
+        writing.text(&texts.opening());
+        for part in &plan.parts {
+            match part {
+                Planned::List(log, picked) => writing.list(log, picked).await?,
+                Planned::Screenshots(shots) => writing.screenshots(shots).await,
+                Planned::State(text) => writing.state(text),
+            }
+        }
+        if let Some(budgeted) = plan.budgeted.as_ref().filter(|cut| cut.left_out.total() > 0) {
+            writing.text(&texts.left_out(&budgeted.left_out));
+        }
+        if texts.syntax.is_some() {
+            writing.out.push_str("]\n");
+        }
+        Ok(writing.out)
+    }
+
+    fn begin(&mut self) {
+        if self.parts > 0 && self.texts.syntax.is_some() {
+            self.out.push_str(", ");
+        }
+        self.parts += 1;
+    }
+
+    fn text_begin(&mut self) {
+        self.begin();
+        if let Some(syntax) = self.texts.syntax {
+            self.out.push_str(syntax.text_begin());
+        }
+    }
+
+    fn text_end(&mut self) {
+        let Some(syntax) = self.texts.syntax else { return };
+        let is_marked = self.marked.is_some_and(|marked| marked + 1 == self.parts);
+        let end = syntax.marked_text_end().filter(|_| is_marked);
+        self.out.push_str(end.unwrap_or(syntax.text_end()));
+    }
+
+    fn text(&mut self, text: &str) {
+        self.text_begin();
+        self.out.push_str(text);
+        self.text_end();
+    }
+
+    async fn list(&mut self, name: &LogName, picked: &Picked) -> Result<(), ServiceError> {
+        self.text_begin();
+        self.out.push_str(&self.texts.list_begin(name));
+        if let Some(log) = self.board.log(name) {
+            // A comma comes before each item but the first.
+            let mut comma = self.texts.comma().len();
+            if self.marked.is_some() && name.has_steps() {
+                let blocks = picked.clone().in_blocks(BLOCK_ITEMS);
+                for (index, block) in blocks.iter().enumerate() {
+                    if index > 0 {
+                        self.text_end();
+                        self.text_begin();
+                    }
+                    self.items(log, name, block, &mut comma).await?;
+                }
+            } else {
+                self.items(log, name, picked, &mut comma).await?;
+            }
+        }
+        self.out.push_str(self.texts.list_end());
+        self.text_end();
+        Ok(())
+    }
+
+    async fn items(
+        &mut self,
+        log: &Log,
+        name: &LogName,
+        picked: &Picked,
+        comma: &mut usize,
+    ) -> Result<(), ServiceError> {
+        let ((keys, keeps), items) = (self.texts.wishes.keys_of(name), self.texts.items());
+        for run in picked.runs(log) {
+            let skipped = std::mem::take(comma);
+            if keeps {
+                let text = items.kept(&run, &keys, &mut self.turns).await?;
+                let mut pieces = text.whole();
+                let first = pieces.next().map(|first| first.slice(skipped..));
+                first.into_iter().chain(pieces).for_each(|piece| self.out.push_bytes(piece));
+            } else {
+                let (bytes, make) = items.unkept(run, keys.clone());
+                self.out.push_made(bytes, move || make().split_off(skipped));
+            }
+        }
+        Ok(())
+    }
+
+    async fn screenshots(&mut self, shots: &[Shot]) {
+        self.out.push_str(&self.texts.screenshots_begin());
+        for shot in shots {
+            self.text_begin();
+            self.out.push_bytes(shot.metadata.clone());
+            if matches!(shot.shows, Shows::Instead) {
+                self.out.push_str(&self.texts.instead(&shot.entry));
+            }
+            self.text_end();
+            self.image(shot);
+            self.out.push_str(self.texts.screenshot_end());
+            self.turns.examined(&shot.entry).await;
+        }
+    }
+
+    fn image(&mut self, shot: &Shot) {
+        let stored = shot.entry.item.image();
+        match (&shot.shows, stored) {
+            (Shows::Nothing | Shows::Instead | Shows::Undecided, _) => {}
+            (Shows::Value, _) | (_, None) => {
+                self.begin();
+                self.out.push_str(IMAGE_URL_BEGIN);
+                self.out.push_bytes(image_value(&shot.entry.item).into());
+                self.out.push_str(IMAGE_URL_END);
+            }
+            (Shows::Address { media_type }, Some(image)) => {
+                self.image_begin(shot, media_type, Source::Address);
+                self.out.push_str(&self.texts.address(&shot.entry, image));
+                self.image_end();
+            }
+            (Shows::Original, Some(image)) => {
+                self.image_begin(shot, "", Source::Address);
+                self.out.push_image(image);
+                self.image_end();
+            }
+            (Shows::Image(ShownImage::Stored { media_type }), Some(image)) => {
+                self.image_begin(shot, media_type, Source::Inline);
+                self.out.push_image(&image.with_head(String::new()));
+                self.image_end();
+            }
+            (Shows::Image(ShownImage::Made { media_type, bytes, .. }), Some(image)) => {
+                self.image_begin(shot, media_type, Source::Inline);
+                self.out.push_thumbnail(image, self.texts.wishes.max_px, *bytes);
+                self.image_end();
+            }
+        }
+    }
+
+    fn image_begin(&mut self, shot: &Shot, media_type: &str, source: Source) {
+        match self.texts.syntax {
+            Some(syntax) => {
+                self.begin();
+                self.out.push_str(&syntax.image_begin(media_type, source));
+            }
+            None => {
+                self.out.push_str(&self.texts.image_begin(&shot.entry));
+                if source == Source::Inline {
+                    self.out.push_str(&Image::head_of(media_type));
+                }
+            }
+        }
+    }
+
+    fn image_end(&mut self) {
+        let end = self.texts.syntax.map(Syntax::image_end);
+        self.out.push_str(end.unwrap_or(self.texts.image_end()));
+    }
+
+    fn state(&mut self, text: &Bytes) {
+        self.text_begin();
+        self.out.push_bytes(text.clone());
+        self.text_end();
+    }
+}
+
+/// How many parts come before what changes with every step: the opening, questions and requests, and of the
+/// first list of steps the blocks that are full.
+fn stable_parts(plan: &Plan) -> usize {
+    let mut parts = 1;
+    for part in &plan.parts {
+        match part {
+            Planned::List(log, picked) if log.has_steps() => {
+                return parts + picked.len() / BLOCK_ITEMS;
+            }
+            Planned::List(..) => parts += 1,
+            Planned::Screenshots(_) | Planned::State(_) => return parts,
+        }
+    }
+    parts
+}

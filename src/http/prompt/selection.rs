@@ -1,0 +1,161 @@
+//! Which entries of a log a prompt shows: neighbours stay together, since what was made of them before is kept
+//! together.
+
+use std::ops::Range;
+
+use crate::board::{Filter, Log, LogName, Run};
+use crate::http::response::cooperate::Turns;
+
+/// Some entries of a log: ascending ranges of indexes, none of them empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Picked(Vec<Range<usize>>);
+
+impl Picked {
+    /// Those of a log that match.
+    pub(super) async fn of(log: &Log, name: &LogName, filter: &Filter) -> Self {
+        if filter.is_empty() {
+            return Self::default().and(0..log.len());
+        }
+        let (mut picked, mut index, probe) = (Self::default(), 0, filter.probe(name));
+        let mut turns = Turns::default();
+        for run in log.runs(0..log.len()).collect::<Vec<_>>() {
+            turns.worked(run.bytes()).await;
+            if !run.may_have(&probe) {
+                index += run.len();
+                continue;
+            }
+            for entry in run.entries() {
+                if filter.matches(name, entry) {
+                    picked = picked.and(index..index + 1);
+                }
+                index += 1;
+            }
+        }
+        picked
+    }
+
+    /// These and those that come behind them.
+    fn and(mut self, more: Range<usize>) -> Self {
+        match self.0.last_mut() {
+            _ if more.is_empty() => {}
+            Some(last) if last.end == more.start => last.end = more.end,
+            Some(_) | None => self.0.push(more),
+        }
+        self
+    }
+
+    /// The last so many of them.
+    pub(super) fn last(self, count: usize) -> Self {
+        let mut passed = self.len().saturating_sub(count);
+        let mut last = Self::default();
+        for range in self.0 {
+            let start = (range.start + passed).min(range.end);
+            passed -= start - range.start;
+            last = last.and(start..range.end);
+        }
+        last
+    }
+
+    /// Those of these indexes, which ascend.
+    pub(super) fn these(indexes: impl IntoIterator<Item = usize>) -> Self {
+        indexes.into_iter().fold(Self::default(), |picked, index| picked.and(index..index + 1))
+    }
+
+    /// Whether this one is among them.
+    pub(super) fn has(&self, index: usize) -> bool {
+        let range = self.0.partition_point(|range| range.end <= index);
+        self.0.get(range).is_some_and(|range| range.contains(&index))
+    }
+
+    /// The index of the last one.
+    pub(super) fn last_index(&self) -> Option<usize> {
+        self.0.last().map(|range| range.end - 1)
+    }
+
+    /// How many they are.
+    pub(super) fn len(&self) -> usize {
+        self.0.iter().map(Range::len).sum()
+    }
+
+    /// Their runs.
+    pub(super) fn runs(&self, log: &Log) -> Vec<Run> {
+        self.0.iter().flat_map(|range| log.runs(range.clone())).collect()
+    }
+
+    /// Their runs, each with the index of its first entry.
+    pub(super) fn runs_with_indexes(&self, log: &Log) -> Vec<(usize, Run)> {
+        let runs = self.0.iter().flat_map(|range| {
+            log.runs(range.clone()).scan(range.start, |next, run| {
+                let first = *next;
+                *next += run.len();
+                Some((first, run))
+            })
+        });
+        runs.collect()
+    }
+
+    /// The same in blocks of so many, of which only the last one has fewer; it may be empty.
+    pub(super) fn in_blocks(self, size: usize) -> Vec<Self> {
+        let mut blocks = vec![Self::default()];
+        let mut room = size;
+        for range in self.0 {
+            let mut start = range.start;
+            while start < range.end {
+                let end = range.end.min(start.saturating_add(room));
+                if let Some(block) = blocks.last_mut() {
+                    *block = std::mem::take(block).and(start..end);
+                }
+                room -= end - start;
+                start = end;
+                if room == 0 {
+                    blocks.push(Self::default());
+                    room = size;
+                }
+            }
+        }
+        blocks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn picked(ranges: &[(usize, usize)]) -> Picked {
+        let ranges = ranges.iter().map(|(start, end)| *start..*end);
+        ranges.fold(Picked::default(), Picked::and)
+    }
+
+    #[test]
+    fn neighbours_stay_together() {
+        assert_eq!(picked(&[(0, 2), (2, 3), (4, 4), (5, 6)]), Picked(vec![0..3, 5..6]));
+        assert_eq!(picked(&[]).len(), 0);
+    }
+
+    #[test]
+    fn the_last_ones_are_a_part_of_them() {
+        let all = picked(&[(0, 3), (5, 6), (8, 10)]);
+        assert_eq!(all.clone().last(4), picked(&[(2, 3), (5, 6), (8, 10)]));
+        assert_eq!(all.clone().last(0), picked(&[]));
+        assert_eq!(all.clone().last(100), all);
+    }
+
+    #[test]
+    fn blocks_are_full_but_the_last() {
+        let blocks = picked(&[(0, 3), (5, 6), (8, 10)]).in_blocks(2);
+        assert_eq!(
+            blocks,
+            [picked(&[(0, 2)]), picked(&[(2, 3), (5, 6)]), picked(&[(8, 10)]), picked(&[])]
+        );
+        assert_eq!(picked(&[(0, 3)]).in_blocks(2), [picked(&[(0, 2)]), picked(&[(2, 3)])]);
+        assert_eq!(picked(&[]).in_blocks(2), [picked(&[])]);
+    }
+
+    #[test]
+    fn indexes_make_ranges() {
+        let some = picked(&[(2, 3), (5, 7)]);
+        assert_eq!(Picked::these([2, 5, 6]), some);
+        assert_eq!((0..9).filter(|index| some.has(*index)).collect::<Vec<_>>(), [2, 5, 6]);
+        assert_eq!((some.last_index(), picked(&[]).last_index()), (Some(6), None));
+    }
+}

@@ -1,0 +1,283 @@
+//! One way for a read: what it takes of its request, the published board or a past one, its tag, and 304
+//! where the client has it.
+//!
+//! A handler takes its own parameters, then makes one call, which waits as the query asks.
+
+pub(crate) mod page_wait;
+pub(crate) mod shared_looks;
+pub(crate) mod until;
+pub(crate) mod wait;
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{FromRef, FromRequestParts};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use tokio::time::{Instant, timeout_at};
+
+use super::response::error::no_session;
+use super::response::{Answer, JSON};
+
+use super::access::caller_of;
+use super::request::conditions::{Rendering, Tag, is_known};
+use super::request::query::{Params, invalid};
+use super::response::problem::Problem;
+use crate::auth::{Caller, Forbidden};
+use crate::board::{Board, SessionName};
+use crate::service::{At, Published, Service, ServiceError};
+use shared_looks::{Listed, Lists, Look};
+use wait::{Patience, Sought, wait_param};
+
+/// How a read ends before there is anything to show.
+#[derive(Debug)]
+pub(super) enum Early {
+    /// It is refused, or failed.
+    Refused(Problem),
+    /// It is answered without a body: the client has it already, or waited for it to be gone.
+    Bare(Box<Response>),
+}
+
+impl Early {
+    /// Answers so, without a body.
+    pub(super) fn bare(answer: Answer) -> Self {
+        Self::Bare(Box::new(answer.without_body()))
+    }
+}
+
+impl IntoResponse for Early {
+    fn into_response(self) -> Response {
+        match self {
+            Self::Refused(problem) => problem.into_response(),
+            Self::Bare(response) => *response,
+        }
+    }
+}
+
+impl From<Problem> for Early {
+    fn from(problem: Problem) -> Self {
+        Self::Refused(problem)
+    }
+}
+
+impl From<Forbidden> for Early {
+    fn from(forbidden: Forbidden) -> Self {
+        Self::Refused(forbidden.into())
+    }
+}
+
+impl From<ServiceError> for Early {
+    fn from(error: ServiceError) -> Self {
+        Self::Refused(error.into())
+    }
+}
+
+/// A read on its way from its request to what is published.
+pub(super) struct Reading {
+    pub(super) service: Service,
+    /// Who reads.
+    pub(super) caller: Caller,
+    pub(super) headers: HeaderMap,
+    /// What is left of the query: the handler takes its own of it first.
+    pub(super) params: Params,
+    query: String,
+    lists: Lists,
+}
+
+impl<S> FromRequestParts<S> for Reading
+where
+    S: Send + Sync,
+    Service: FromRef<S>,
+    Lists: FromRef<S>,
+{
+    type Rejection = Problem;
+
+    /// Takes the headers with it, so that it comes last.
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        Ok(Self {
+            service: Service::from_ref(state),
+            caller: caller_of(parts)?,
+            headers: std::mem::take(&mut parts.headers),
+            params: Params::from_request_parts(parts, state).await?,
+            query: parts.uri.query().unwrap_or_default().to_owned(),
+            lists: Lists::from_ref(state),
+        })
+    }
+}
+
+impl Reading {
+    /// The board that is shown, now or at a point in the past, and the answer's beginning with its tag;
+    /// `rendering` tells what is shown of the board, or that it is not there.
+    pub(super) async fn of(
+        &mut self,
+        session: &SessionName,
+        mut rendering: impl FnMut(&Board) -> Result<Rendering, Problem> + Send,
+    ) -> Result<(Answer, Arc<Board>), Early> {
+        let rendering = move |now: &Published| rendering(&now.board);
+        let (answer, shown) = self.seek_at(session, &mut There { session, rendering }).await?;
+        Ok((answer, shown.board))
+    }
+
+    /// What is published now, of something that has no past or shows more than the board.
+    pub(super) async fn published(
+        &mut self,
+        session: &SessionName,
+        rendering: impl FnMut(&Published) -> Result<Rendering, Problem> + Send,
+    ) -> Result<(Answer, Published), Early> {
+        self.seek(session, None, &mut There { session, rendering }).await
+    }
+
+    /// What is sought, now or at a point in the past.
+    pub(super) async fn seek_at(
+        &mut self,
+        session: &SessionName,
+        sought: &mut impl Sought,
+    ) -> Result<(Answer, Published), Early> {
+        let at = self.params.parsed("at")?;
+        if at.is_some() && self.params.has("wait") {
+            return Err(invalid("wait", "does not go with at: what was stays so").into());
+        }
+        self.seek(session, at, sought).await
+    }
+
+    /// Looks at what is published until there is something to show that the client has not, or its time
+    /// is over, or the server's.
+    pub(super) async fn seek(
+        &mut self,
+        session: &SessionName,
+        at: Option<At>,
+        sought: &mut impl Sought,
+    ) -> Result<(Answer, Published), Early> {
+        let mut params = std::mem::take(&mut self.params);
+        let patience = Patience::params(&mut params, &self.headers, sought.may_come())?;
+        params.finish()?;
+        let (mut watch, mut stopping) = (None, false);
+        loop {
+            let now = self.service.published(session).await?;
+            let deadline = patience.deadline(now.as_ref());
+            let reached = patience.reached(now.as_ref());
+            if stopping || Instant::now() >= deadline {
+                reached?;
+                return self.last(at, now, session, sought).await;
+            }
+            if reached.is_err() {
+                drop(now);
+            } else if let Some(found) = self.look(now, sought).await? {
+                return Ok(found);
+            }
+            match &mut watch {
+                // What changed before the watch began is seen by one more look.
+                None => watch = Some(self.service.watch(session)?),
+                Some(watch) => {
+                    let changed = timeout_at(deadline, watch.changed()).await;
+                    stopping = changed.is_ok_and(|changed| !changed);
+                }
+            }
+        }
+    }
+
+    /// What is answered at once, if it is there and the client has it not.
+    async fn look(
+        &self,
+        now: Option<Published>,
+        sought: &mut impl Sought,
+    ) -> Result<Option<(Answer, Published)>, Early> {
+        let rendering = sought.look(now.as_ref()).await?;
+        let Some((now, rendering)) = now.zip(rendering) else { return Ok(None) };
+        let (answer, known) = self.begun(&now, &rendering)?;
+        Ok((!known).then_some((answer, now)))
+    }
+
+    /// What is answered where there is no time left to wait.
+    async fn last(
+        &self,
+        at: Option<At>,
+        now: Option<Published>,
+        session: &SessionName,
+        sought: &mut impl Sought,
+    ) -> Result<(Answer, Published), Early> {
+        let shown = match (now, at) {
+            (Some(now), Some(at)) => {
+                let board = self.service.board_at(&now, &at).await?;
+                Some(Published { board, ..now })
+            }
+            (now, _) => now,
+        };
+        let rendering = sought.at_last(shown.as_ref())?;
+        let shown = shown.ok_or_else(|| no_session(session))?;
+        match self.begun(&shown, &rendering)? {
+            (answer, false) => Ok((answer, shown)),
+            (answer, true) => Err(Early::bare(answer.status(StatusCode::NOT_MODIFIED))),
+        }
+    }
+
+    /// The answer's beginning, and whether the client has what would follow.
+    fn begun(&self, shown: &Published, rendering: &Rendering) -> Result<(Answer, bool), Problem> {
+        let tag = Tag::of(self.service.epoch(), rendering, &self.query);
+        Ok((Answer::of(shown.board.revision()).tag(&tag), is_known(&self.headers, &tag)?))
+    }
+
+    /// A text that shows no single session: its tag is of its bytes.
+    pub(super) fn text(self, media_type: &'static str, text: &str) -> Result<Response, Early> {
+        self.params.finish()?;
+        let tag = Tag::of_bytes(self.service.epoch(), text.as_bytes());
+        let answer = Answer::plain().tag(&tag);
+        if is_known(&self.headers, &tag)? {
+            return Err(Early::bare(answer.status(StatusCode::NOT_MODIFIED)));
+        }
+        Ok(answer.body(media_type, Body::from(text.to_owned())))
+    }
+
+    /// A list of something of several sessions.
+    pub(super) async fn list(mut self, listed: &impl Listed) -> Result<Response, Early> {
+        let wait = wait_param(&mut self.params, &self.headers, false)?.unwrap_or_default();
+        std::mem::take(&mut self.params).finish()?;
+        let deadline = Instant::now() + wait;
+        let (mut ticks, stopping) = (listed.ticks(&self.service), self.service.stopping().clone());
+        // The first look is this request's own: it shows all that was answered before.
+        let mut look = Look::at(listed, &self.service, &self.caller, &ticks, None).await?;
+        let waited = self.lists.wait_for(listed, &self.caller);
+        let mut is_over = wait.is_zero();
+        loop {
+            let tag = Tag::of_bytes(self.service.epoch(), look.body.text.as_bytes());
+            if is_over || !is_known(&self.headers, &tag)? {
+                return self.text(JSON, &look.body.text);
+            }
+            let seen = look.tick;
+            let changed = async {
+                // Its sender is the service's, which is held here.
+                ticks.wait_for(|tick| *tick > seen).await.ok();
+                let again = Look::at(listed, &self.service, &self.caller, &ticks, Some(&look));
+                waited.next(seen, again).await
+            };
+            let next = tokio::select! {
+                next = timeout_at(deadline, changed) => next.ok().transpose()?,
+                () = stopping.cancelled() => None,
+            };
+            is_over = next.is_none();
+            look = match next {
+                Some(next) => next,
+                None if *ticks.borrow() == seen => look,
+                None => Look::at(listed, &self.service, &self.caller, &ticks, Some(&look)).await?,
+            };
+        }
+    }
+}
+
+/// What is there, or is refused.
+struct There<'a, F> {
+    session: &'a SessionName,
+    rendering: F,
+}
+
+impl<F: FnMut(&Published) -> Result<Rendering, Problem> + Send> Sought for There<'_, F> {
+    async fn look(&mut self, now: Option<&Published>) -> Result<Option<Rendering>, Early> {
+        self.at_last(now).map(Some)
+    }
+
+    fn at_last(&mut self, now: Option<&Published>) -> Result<Rendering, Early> {
+        let now = now.ok_or_else(|| no_session(self.session))?;
+        Ok((self.rendering)(now)?)
+    }
+}

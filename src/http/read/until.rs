@@ -1,0 +1,202 @@
+//! The parameter `until`: a reader who waits for a value or a session to be there, to be gone, or to be
+//! equal to something.
+//!
+//! What holds is answered as any read; that something is gone is 204; what does not hold in time is 412.
+
+use axum::http::StatusCode;
+use serde_json::value::RawValue;
+
+use super::Early;
+use super::wait::Sought;
+use crate::board::json;
+use crate::board::json::DEPTH_MAX;
+use crate::board::{Code, Json, Revision, SessionName, StatePath, StateValue};
+use crate::http::access::sight::Sight;
+use crate::http::request::conditions::{Rendering, Resource};
+use crate::http::request::query::{Params, invalid};
+use crate::http::response::Answer;
+use crate::http::response::error::{REVISION_HEADER, no_session, revision_value};
+use crate::http::response::problem::Problem;
+use crate::http::state::no_value;
+use crate::service::{Published, Service};
+
+/// Up to this size a condition that is not met shows the value as it is.
+const CURRENT_BYTES_MAX: u64 = 64 << 10;
+
+/// What a reader waits for.
+#[derive(Clone, Debug)]
+pub(crate) enum Until {
+    /// It is there.
+    Exists,
+    /// It is not there.
+    Absent,
+    /// It is this value.
+    Equals(Json),
+}
+
+impl Until {
+    /// The parameter `until` of a place in the state.
+    pub(crate) fn of_state(params: &mut Params) -> Result<Option<Self>, Problem> {
+        let Some(text) = params.text("until")? else { return Ok(None) };
+        if params.has("at") {
+            return Err(invalid("until", "does not go with at: what was stays so"));
+        }
+        match (text.as_str(), text.strip_prefix("equals:")) {
+            ("exists", _) => Ok(Some(Self::Exists)),
+            ("absent", _) => Ok(Some(Self::Absent)),
+            (_, Some(value)) => equals(value).map(Some),
+            (_, None) => Err(invalid("until", "is exists, absent, or equals: with a JSON value")),
+        }
+    }
+
+    /// The parameter `until` of a session.
+    pub(crate) fn of_session(params: &mut Params) -> Result<Option<Self>, Problem> {
+        match params.text("until")?.as_deref() {
+            None => Ok(None),
+            Some("exists") => Ok(Some(Self::Exists)),
+            Some("absent") => Ok(Some(Self::Absent)),
+            Some(_) => Err(invalid("until", "is one of exists, absent")),
+        }
+    }
+}
+
+fn equals(text: &str) -> Result<Until, Problem> {
+    let text = json::syntax(text.as_bytes())
+        .map_err(|malformed| invalid("until", format!("equals no JSON: {malformed}")))?;
+    Json::from_json(text, DEPTH_MAX)
+        .map(Until::Equals)
+        .map_err(|unsupported| invalid("until", format!("equals no value: {}", unsupported.reason)))
+}
+
+/// A value of the state, perhaps one that is waited for.
+pub(crate) struct SoughtValue<'a> {
+    pub(crate) service: Service,
+    pub(crate) session: &'a SessionName,
+    pub(crate) path: &'a StatePath,
+    pub(crate) until: Option<Until>,
+}
+
+impl SoughtValue<'_> {
+    fn value(&self, now: Option<&Published>) -> Option<StateValue> {
+        now.and_then(|now| now.board.state().value(self.path))
+    }
+
+    /// What is shown if it holds now.
+    fn held(&self, now: Option<&Published>) -> Result<Option<Rendering>, Early> {
+        let value = self.value(now);
+        let holds = match &self.until {
+            None | Some(Until::Equals(_)) if now.is_none() => {
+                return Err(no_session(self.session).into());
+            }
+            None | Some(Until::Exists) => value.is_some(),
+            Some(Until::Equals(json)) => value.as_ref().is_some_and(|v| v.equals(json.text())),
+            Some(Until::Absent) if value.is_none() => {
+                return Err(gone(last_revision(&self.service, self.session, now)?));
+            }
+            Some(Until::Absent) => false,
+        };
+        let (Some(now), Some(value)) = (now, value.filter(|_| holds)) else { return Ok(None) };
+        let version = now.board.at_version(value.changed());
+        Ok(Some(Rendering::of(Resource::State(self.path.clone()), version)))
+    }
+}
+
+impl Sought for SoughtValue<'_> {
+    fn may_come(&self) -> bool {
+        self.until.is_some()
+    }
+
+    async fn look(&mut self, now: Option<&Published>) -> Result<Option<Rendering>, Early> {
+        match &self.until {
+            Some(_) => self.held(now),
+            None => self.at_last(now).map(Some),
+        }
+    }
+
+    fn at_last(&mut self, now: Option<&Published>) -> Result<Rendering, Early> {
+        if let Some(rendering) = self.held(now)? {
+            return Ok(rendering);
+        }
+        let revision = last_revision(&self.service, self.session, now)?;
+        Err(match &self.until {
+            Some(_) => not_met(revision, self.value(now).as_ref()),
+            None => no_value(self.path, revision).into(),
+        })
+    }
+}
+
+/// A session, perhaps one that is waited for.
+pub(crate) struct SoughtSession<'a> {
+    pub(crate) service: Service,
+    pub(crate) session: &'a SessionName,
+    pub(crate) sight: Sight,
+    pub(crate) until: Option<Until>,
+}
+
+impl SoughtSession<'_> {
+    fn last_revision(&self, now: Option<&Published>) -> Result<Revision, Early> {
+        last_revision(&self.service, self.session, now)
+    }
+}
+
+impl Sought for SoughtSession<'_> {
+    fn may_come(&self) -> bool {
+        self.until.is_some()
+    }
+
+    async fn look(&mut self, now: Option<&Published>) -> Result<Option<Rendering>, Early> {
+        match (&self.until, now) {
+            (Some(Until::Exists | Until::Equals(_)), None) | (Some(Until::Absent), Some(_)) => {
+                Ok(None)
+            }
+            (None | Some(Until::Exists | Until::Equals(_)), Some(_))
+            | (None | Some(Until::Absent), None) => self.at_last(now).map(Some),
+        }
+    }
+
+    fn at_last(&mut self, now: Option<&Published>) -> Result<Rendering, Early> {
+        match (&self.until, now) {
+            (None | Some(Until::Exists | Until::Equals(_)), Some(now)) => {
+                Ok(self.sight.rendering(now.board.extent(), now.history_bytes))
+            }
+            (None, None) => Err(no_session(self.session).into()),
+            (Some(Until::Absent), None) => Err(gone(self.last_revision(now)?)),
+            (Some(Until::Exists | Until::Equals(_)), None) | (Some(Until::Absent), Some(_)) => {
+                Err(not_met(self.last_revision(now)?, None))
+            }
+        }
+    }
+}
+
+/// The last revision of a session's name, whether it exists or not.
+fn last_revision(
+    service: &Service,
+    session: &SessionName,
+    now: Option<&Published>,
+) -> Result<Revision, Early> {
+    match now {
+        Some(now) => Ok(now.board.revision()),
+        None => Ok(service.watch(session)?.extent().revision),
+    }
+}
+
+/// What was to be gone is gone.
+fn gone(revision: Revision) -> Early {
+    Early::bare(Answer::of(revision).status(StatusCode::NO_CONTENT))
+}
+
+/// What was waited for did not come in time; the value as it is, where there is one.
+fn not_met(revision: Revision, current: Option<&StateValue>) -> Early {
+    let detail = "it did not become in time what 'until' asks for";
+    let problem = Problem::new(Code::ConditionNotMet, detail)
+        .header(REVISION_HEADER, revision_value(revision));
+    let shown = current.filter(|value| value.bytes() <= CURRENT_BYTES_MAX).and_then(|value| {
+        let mut text = String::new();
+        value.write(&mut text);
+        RawValue::from_string(text).ok()
+    });
+    Early::Refused(match shown {
+        Some(text) => problem.member("current", &text),
+        None => problem,
+    })
+}

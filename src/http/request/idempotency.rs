@@ -1,0 +1,85 @@
+//! `Idempotency-Key`: how a repeat of a request is known.
+//!
+//! A repeat has all in common with its first that could make it another write: method, path, query,
+//! conditions, media type, body, and who sent it.
+
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, header};
+use sha2::{Digest as _, Sha256};
+
+use crate::board::{AgentName, Code, Digest, KEY_CHARS_MAX, Key};
+use crate::http::response::problem::Problem;
+
+const KEY_HEADER: HeaderName = HeaderName::from_static("idempotency-key");
+
+/// The headers that make a request another one.
+const TELLING: [HeaderName; 3] = [header::IF_MATCH, header::IF_NONE_MATCH, header::CONTENT_TYPE];
+
+/// A request's key, and the hash of what it said so far.
+#[derive(Clone)]
+pub(crate) struct Repeat {
+    key: String,
+    said: Sha256,
+}
+
+impl Repeat {
+    /// The key of a request, where it has one.
+    pub(crate) fn of(parts: &Parts) -> Result<Option<Self>, Problem> {
+        let Some(key) = key(&parts.headers)? else { return Ok(None) };
+        let mut repeat = Self { key, said: Sha256::new() };
+        repeat.say(parts.method.as_str().as_bytes());
+        repeat.say(parts.uri.path().as_bytes());
+        repeat.say(parts.uri.query().unwrap_or_default().as_bytes());
+        for name in TELLING {
+            let values = parts.headers.get_all(name);
+            repeat.say(&values.iter().count().to_be_bytes());
+            values.iter().for_each(|value| repeat.say(value.as_bytes()));
+        }
+        Ok(Some(repeat))
+    }
+
+    /// The same with the request's body.
+    pub(crate) fn with_body(mut self, body: &[u8]) -> Self {
+        self.say(body);
+        self
+    }
+
+    /// The same with the hash of a body that was not kept.
+    pub(crate) fn with_hash(self, body: Sha256) -> Self {
+        let hash: [u8; 32] = body.finalize().into();
+        self.with_body(&hash)
+    }
+
+    /// The key, once all of the request is known, with the hash of it and its author.
+    /// `identity` tells apart callers who may write in one name.
+    pub(crate) fn key(&self, author: Option<&AgentName>, identity: Option<[u8; 16]>) -> Key {
+        let mut all = self.clone();
+        all.say(&[u8::from(author.is_some())]);
+        all.say(author.map_or("", AgentName::as_str).as_bytes());
+        identity.iter().for_each(|identity| all.say(identity));
+        Key { key: self.key.as_str().into(), fingerprint: Digest(all.said.finalize().into()) }
+    }
+
+    /// With its length, so that no two sequences of parts have one hash.
+    fn say(&mut self, part: &[u8]) {
+        self.said.update((part.len() as u64).to_be_bytes());
+        self.said.update(part);
+    }
+}
+
+fn key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+    let mut values = headers.get_all(KEY_HEADER).into_iter();
+    let Some(value) = values.next() else { return Ok(None) };
+    let key = std::str::from_utf8(value.as_bytes()).ok().map(str::trim);
+    let visible = |byte: u8| byte == b' ' || byte.is_ascii_graphic();
+    let fits = |key: &&str| (1..=KEY_CHARS_MAX).contains(&key.len()) && key.bytes().all(visible);
+    match (key.filter(fits), values.next()) {
+        (Some(key), None) => Ok(Some(key.to_owned())),
+        (_, _) => {
+            let detail = format!(
+                "Idempotency-Key is one text of 1 to {KEY_CHARS_MAX} visible ASCII characters"
+            );
+            Err(Problem::new(Code::InvalidParameter, detail))
+        }
+    }
+}

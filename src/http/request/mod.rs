@@ -1,0 +1,9 @@
+//! Requests as handlers take them: path, query, headers and body.
+
+pub(crate) mod body;
+pub(crate) mod conditions;
+pub(crate) mod idempotency;
+pub(crate) mod multipart;
+pub(crate) mod path;
+pub(crate) mod public_url;
+pub(crate) mod query;

@@ -1,0 +1,85 @@
+//! A screenshot as a form: the parts `image`, `metadata` and `image_path`.
+
+use axum::body::Body;
+use axum::extract::{DefaultBodyLimit, FromRequest as _, Multipart, Request};
+use axum::http::{HeaderMap, header};
+
+use super::body::{BodyBytes, work};
+use crate::board::{Code, IMAGE_TYPES, recognise};
+use crate::http::intake::items::Intake;
+use crate::http::response::error::{invalid_field, unknown_field};
+use crate::http::response::problem::Problem;
+
+/// The parts of a form that brings one screenshot.
+#[derive(Default)]
+struct Form {
+    image: Option<(String, Vec<u8>)>,
+    file_name: Option<String>,
+    metadata: Option<String>,
+    image_path: Option<String>,
+}
+
+/// Reads a form that brings one screenshot.
+pub(crate) async fn multipart(headers: &HeaderMap, bytes: BodyBytes) -> Result<Intake, Problem> {
+    let mut request = Request::new(Body::from(bytes.into_vec()));
+    if let Some(kind) = headers.get(header::CONTENT_TYPE) {
+        request.headers_mut().insert(header::CONTENT_TYPE, kind.clone());
+    }
+    // The body was read within our own limit.
+    DefaultBodyLimit::disable().apply(&mut request);
+    let mut parts = Multipart::from_request(request, &())
+        .await
+        .map_err(|error| malformed_form(&error.body_text()))?;
+    let mut form = Form::default();
+    while let Some(part) = parts.next_field().await.map_err(|e| malformed_form(&e.body_text()))? {
+        form.take(part).await?;
+    }
+    let Some((media_type, bytes)) = form.image else {
+        return Err(invalid_field("/image".to_owned(), "the form has no part 'image'"));
+    };
+    let image_path = form.image_path.or(form.file_name).unwrap_or_default();
+    work(bytes.len(), move || {
+        let mut intake = Intake::default();
+        intake.take_image(&media_type, bytes, form.metadata.as_deref(), &image_path)?;
+        Ok(intake)
+    })
+    .await
+}
+
+impl Form {
+    async fn take(&mut self, part: axum::extract::multipart::Field<'_>) -> Result<(), Problem> {
+        let name = part.name().unwrap_or_default().to_owned();
+        let declared = part.content_type().map(str::to_ascii_lowercase);
+        let file_name = part.file_name().map(str::to_owned);
+        let text = |bytes: &[u8]| {
+            let text = std::str::from_utf8(bytes).map(str::to_owned);
+            text.map_err(|_| invalid_field(format!("/{name}"), "the part is not UTF-8"))
+        };
+        let bytes = part.bytes().await.map_err(|error| malformed_form(&error.body_text()))?;
+        let taken_before = match name.as_str() {
+            "image" => {
+                self.file_name = file_name;
+                let kind = declared.filter(|kind| kind != "application/octet-stream");
+                let kind = kind.unwrap_or_else(|| sniff(&bytes));
+                self.image.replace((kind, bytes.to_vec())).is_some()
+            }
+            "metadata" => self.metadata.replace(text(&bytes)?).is_some(),
+            "image_path" => self.image_path.replace(text(&bytes)?).is_some(),
+            _ => return Err(unknown_field(format!("/{name}"))),
+        };
+        if taken_before {
+            return Err(invalid_field(format!("/{name}"), "the part came twice"));
+        }
+        Ok(())
+    }
+}
+
+fn sniff(bytes: &[u8]) -> String {
+    let kind = recognise(bytes).map(|(kind, _)| kind);
+    let found = IMAGE_TYPES.iter().find(|(_, known)| Some(*known) == kind);
+    found.map_or("application/octet-stream", |(name, _)| name).to_owned()
+}
+
+fn malformed_form(why: &str) -> Problem {
+    Problem::new(Code::InvalidEncoding, format!("the form cannot be read: {why}"))
+}

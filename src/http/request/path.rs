@@ -1,0 +1,313 @@
+//! What a request's path and headers name: the session, the log, the entry, and who writes.
+
+use axum::extract::{FromRequestParts, RawPathParams};
+use axum::http::request::Parts;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+use crate::board::{
+    AgentName, CheckpointName, Code, InvalidName, InvalidPath, LogName, Seq, SessionName, StatePath,
+};
+use crate::http::access::{caller_of, is_read};
+use crate::http::edge::percent_decode;
+use crate::http::no_route;
+use crate::http::response::error::no_session;
+use crate::http::response::problem::Problem;
+
+/// The header in which a client without a token names its agent.
+pub(crate) const AGENT_HEADER: &str = "x-agent-id";
+
+/// The session of a path.
+pub(crate) struct SessionPath(pub(crate) SessionName);
+
+/// The log of a path: one of the four, or an agent's memory.
+pub(crate) struct LogPath {
+    pub(crate) session: SessionName,
+    pub(crate) log: LogName,
+}
+
+/// The entry of a path.
+pub(crate) struct EntryPath {
+    pub(crate) session: SessionName,
+    pub(crate) log: LogName,
+    pub(crate) seq: Seq,
+}
+
+/// The agent of a path.
+pub(crate) struct AgentPath {
+    pub(crate) session: SessionName,
+    pub(crate) agent: AgentName,
+}
+
+/// The checkpoint of a path.
+pub(crate) struct CheckpointPath(pub(crate) CheckpointName);
+
+/// The place in the state that a path names.
+pub(crate) struct StateAt {
+    pub(crate) session: SessionName,
+    pub(crate) path: StatePath,
+}
+
+/// The agent in whose name a request is made, if any: that of its token, else that of a header.
+pub(crate) struct Author(pub(crate) Option<AgentName>);
+
+struct Named {
+    session: SessionName,
+    log: Option<LogName>,
+    seq: Option<Seq>,
+    checkpoint: Option<CheckpointName>,
+}
+
+impl Named {
+    async fn read<S: Send + Sync>(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let params = RawPathParams::from_request_parts(parts, state).await;
+        let params = params.map_err(|_| {
+            Problem::new(Code::InvalidEncoding, "the path is not percent-encoded UTF-8")
+        })?;
+        let param = |name: &str| params.iter().find(|(key, _)| *key == name).map(|(_, text)| text);
+        let session = param("session").unwrap_or_default();
+        let session = session.parse().map_err(|why| invalid_name("session", why))?;
+        // A session that is not for this caller is none.
+        let caller = caller_of(parts)?;
+        if !caller.reaches(&session) {
+            return Err(no_session(&session));
+        }
+        let log = match (param("log"), param("agent")) {
+            (_, Some(agent)) => {
+                let agent = agent.parse().map_err(|why| invalid_name("agent", why))?;
+                Some(LogName::Memory(agent))
+            }
+            (Some(log), None) => Some(board_log(log)?),
+            (None, None) => None,
+        };
+        let seq = param("seq").map(parse_seq).transpose()?;
+        let checkpoint = param("checkpoint").map(str::parse).transpose();
+        let checkpoint = checkpoint.map_err(|why| invalid_name("checkpoint", why))?;
+        Ok(Self { session, log, seq, checkpoint })
+    }
+
+    /// The log that is read or written, if that is for this caller.
+    fn log(&self, parts: &Parts) -> Result<LogName, Problem> {
+        let log = self.log.clone().unwrap_or(LogName::Screenshots);
+        let caller = caller_of(parts)?;
+        if is_read(&parts.method) {
+            caller.sees_log(&log)?;
+        } else {
+            caller.writes_log(&log)?;
+        }
+        Ok(log)
+    }
+}
+
+/// The session that a path names, if it names one.
+pub(crate) fn session_of(path: &str) -> Option<SessionName> {
+    let name = path.strip_prefix("/v1/sessions/")?.split('/').next()?;
+    percent_decode(name.as_bytes())?.parse().ok()
+}
+
+fn board_log(name: &str) -> Result<LogName, Problem> {
+    let log = LogName::of_board(name);
+    log.ok_or_else(no_route)
+}
+
+/// A path segment that is no seq names no entry.
+fn parse_seq(text: &str) -> Result<Seq, Problem> {
+    let plain = text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0');
+    let seq = text.parse().ok().filter(|_| plain).map(Seq);
+    seq.ok_or_else(|| {
+        Problem::new(
+            Code::EntryNotFound,
+            format!("'{text}' is no entry's seq: it is a whole number"),
+        )
+    })
+}
+
+fn invalid_name(whose: &str, why: InvalidName) -> Problem {
+    Problem::new(Code::InvalidName, format!("the {whose}'s name is invalid: {why}"))
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for SessionPath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        Ok(Self(Named::read(parts, state).await?.session))
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for LogPath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let named = Named::read(parts, state).await?;
+        let log = named.log(parts)?;
+        Ok(Self { session: named.session, log })
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for EntryPath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let named = Named::read(parts, state).await?;
+        let log = named.log(parts)?;
+        Ok(Self { session: named.session, log, seq: named.seq.unwrap_or_default() })
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for AgentPath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        match Named::read(parts, state).await? {
+            Named { session, log: Some(LogName::Memory(agent)), .. } => Ok(Self { session, agent }),
+            Named { .. } => Err(no_route()),
+        }
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for CheckpointPath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        Named::read(parts, state).await?.checkpoint.map(Self).ok_or_else(no_route)
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for StateAt {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let Named { session, .. } = Named::read(parts, state).await?;
+        // As it was sent: a slash that is percent-encoded belongs to a key.
+        let path = parts.uri.path().splitn(STATE_PARTS, '/').nth(STATE_PARTS - 1);
+        let path = path.map_or_else(|| Ok(StatePath::root()), state_path).map_err(|why| {
+            let code = match why {
+                InvalidStatePath::Encoding => Code::InvalidEncoding,
+                InvalidStatePath::Path(InvalidPath::TooDeep { .. }) => Code::TooDeep,
+                InvalidStatePath::Path(_) => Code::InvalidName,
+            };
+            Problem::new(code, why.to_string())
+        })?;
+        Ok(Self { session, path })
+    }
+}
+
+/// `/v1/sessions/{session}/state/` has five slashes, and the path follows the last.
+const STATE_PARTS: usize = 6;
+
+/// Why a text names no place in the state.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum InvalidStatePath {
+    /// Its percent-encoding is none, or does not give UTF-8.
+    #[error("the path is not percent-encoded UTF-8")]
+    Encoding,
+    /// Its segments make no path.
+    #[error("the path in the state is invalid: {0}")]
+    Path(#[from] InvalidPath),
+}
+
+/// A path as addresses have it: split at slashes, then percent-decoded.
+pub(crate) fn state_path(raw: &str) -> Result<StatePath, InvalidStatePath> {
+    let segments = raw.split('/').map(|segment| percent_decode(segment.as_bytes()));
+    let segments = segments.collect::<Option<Vec<_>>>().ok_or(InvalidStatePath::Encoding)?;
+    Ok(StatePath::from_segments(segments)?)
+}
+
+impl<S: Sync> FromRequestParts<S> for Author {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        if let Some(agent) = caller_of(parts)?.agent() {
+            return Ok(Self(Some(agent.clone())));
+        }
+        let mut values = parts.headers.get_all(AGENT_HEADER).into_iter();
+        let Some(value) = values.next() else { return Ok(Self(None)) };
+        if values.next().is_some() {
+            return Err(Problem::new(Code::InvalidName, "X-Agent-ID names one agent, not several"));
+        }
+        let name = percent_decode(value.as_bytes()).ok_or_else(|| {
+            Problem::new(Code::InvalidEncoding, "X-Agent-ID is not percent-encoded UTF-8")
+        })?;
+        let name = name.parse().map_err(|why| invalid_name("agent", why))?;
+        Ok(Self(Some(name)))
+    }
+}
+
+/// Everything but the unreserved characters of RFC 3986.
+const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// How long most addresses are at most.
+const URL_BYTES: usize = 96;
+
+/// The address of a session, as a path.
+pub(crate) fn session_url(session: &SessionName) -> String {
+    // Room for what follows in most cases: every append answers with such an address.
+    let mut url = String::with_capacity(URL_BYTES);
+    url.push_str("/v1/sessions/");
+    url.extend(utf8_percent_encode(session.as_str(), SEGMENT));
+    url
+}
+
+/// The address of a log, as a path.
+pub(crate) fn log_url(session: &SessionName, log: &LogName) -> String {
+    let (mut url, path) = (session_url(session), log_path(log));
+    url.push('/');
+    url.push_str(&path);
+    url
+}
+
+/// The address of a log within its session.
+pub(crate) fn log_path(log: &LogName) -> String {
+    match log {
+        LogName::Memory(agent) => format!("{}/memory", agent_path(agent)),
+        LogName::Questions | LogName::Requests | LogName::Trajectories | LogName::Screenshots => {
+            log.to_string()
+        }
+    }
+}
+
+/// The address of an agent, as a path.
+pub(crate) fn agent_url(session: &SessionName, agent: &AgentName) -> String {
+    format!("{}/{}", session_url(session), agent_path(agent))
+}
+
+/// The address of an agent within its session.
+pub(crate) fn agent_path(agent: &AgentName) -> String {
+    format!("agents/{}", utf8_percent_encode(agent.as_str(), SEGMENT))
+}
+
+/// The address of a checkpoint, as a path.
+pub(crate) fn checkpoint_url(session: &SessionName, checkpoint: &CheckpointName) -> String {
+    let checkpoint = utf8_percent_encode(checkpoint.as_str(), SEGMENT);
+    format!("{}/checkpoints/{checkpoint}", session_url(session))
+}
+
+/// The address of a place in the state, as a path.
+pub(crate) fn state_url(session: &SessionName, path: &StatePath) -> String {
+    let below = place_path(path);
+    let slash = if below.is_empty() { "" } else { "/" };
+    format!("{}/state{slash}{below}", session_url(session))
+}
+
+/// The address of a place within the state; of the whole it is empty.
+pub(crate) fn place_path(path: &StatePath) -> String {
+    let segments = path.segments().iter().map(|name| segment(name));
+    segments.collect::<Vec<_>>().join("/")
+}
+
+/// A name as a segment of an address.
+pub(crate) fn segment(name: &str) -> String {
+    utf8_percent_encode(name, SEGMENT).to_string()
+}
+
+/// The address of an entry, as a path.
+pub(crate) fn entry_url(session: &SessionName, log: &LogName, seq: Seq) -> String {
+    let mut url = log_url(session, log);
+    url.push('/');
+    url.push_str(&seq.to_string());
+    url
+}
+
+/// The address of a screenshot's image, as a path.
+pub(crate) fn image_url(session: &SessionName, seq: Seq) -> String {
+    format!("{}/image", entry_url(session, &LogName::Screenshots, seq))
+}

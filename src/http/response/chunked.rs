@@ -1,0 +1,45 @@
+//! Bodies made piece by piece from a snapshot, so that a long answer takes no more memory than a
+//! short one. A short one still gets its length.
+
+use axum::body::{Body, Bytes};
+use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
+
+use crate::service::ServiceError;
+
+/// How large a piece is made before it is sent.
+pub(crate) const PIECE_BYTES: usize = 64 << 10;
+
+/// Up to this size an answer is made whole before its first byte is sent.
+pub(crate) const WHOLE_BYTES_MAX: usize = 256 << 10;
+
+/// Something that writes itself piece by piece.
+pub(crate) trait Pieces: Send + 'static {
+    /// Writes the next piece, of about [`PIECE_BYTES`]; `false` when it was the last one.
+    fn write(
+        &mut self,
+        out: &mut String,
+    ) -> impl Future<Output = Result<bool, ServiceError>> + Send;
+}
+
+/// The body that these pieces make. What fails early is an error; what fails later breaks the body off.
+pub(crate) async fn body(mut pieces: impl Pieces) -> Result<Body, ServiceError> {
+    let mut head = String::new();
+    while head.len() < WHOLE_BYTES_MAX {
+        if !pieces.write(&mut head).await? {
+            return Ok(Body::from(head));
+        }
+        tokio::task::yield_now().await;
+    }
+    let rest = stream::try_unfold(Some(pieces), async |pieces| {
+        let Some(mut pieces) = pieces else { return Ok(None) };
+        let mut piece = String::new();
+        let more = pieces.write(&mut piece).await?;
+        // A fast reader of a long answer must not keep a worker from all others.
+        tokio::task::yield_now().await;
+        Ok(Some((Bytes::from(piece), more.then_some(pieces))))
+    });
+    let rest = rest.inspect_err(|error: &ServiceError| {
+        tracing::error!(%error, "an answer broke off");
+    });
+    Ok(Body::from_stream(stream::once(async { Ok(Bytes::from(head)) }).chain(rest)))
+}

@@ -1,0 +1,141 @@
+//! The form of answers: JSON with a newline, the revision that is shown, and the entity tag.
+
+pub(crate) mod blocking;
+pub(crate) mod chunked;
+pub(crate) mod cooperate;
+pub(crate) mod error;
+pub(crate) mod inline_image;
+pub(crate) mod problem;
+pub(crate) mod segments;
+
+use axum::body::Body;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::response::Response;
+use serde::Serialize;
+use serde_json::error::Category;
+
+use super::request::conditions::Tag;
+use crate::board::{Code, Revision};
+use error::{REVISION_HEADER, revision_value};
+use problem::Problem;
+
+/// The media type of JSON.
+pub(super) const JSON: &str = "application/json";
+
+/// The media type of JSON lines.
+pub(super) const NDJSON: &str = "application/x-ndjson";
+
+/// As many headers as an answer has with those that the edge puts on it, so that they are not moved for
+/// want of room.
+const HEADERS: usize = 12;
+
+/// An answer about a session.
+pub(super) struct Answer {
+    status: StatusCode,
+    headers: HeaderMap,
+}
+
+impl Answer {
+    /// An answer that shows a revision.
+    pub(super) fn of(revision: Revision) -> Self {
+        Self::plain().header(REVISION_HEADER, revision_value(revision))
+    }
+
+    /// An answer that shows no session.
+    pub(super) fn plain() -> Self {
+        Self { status: StatusCode::OK, headers: HeaderMap::with_capacity(HEADERS) }
+    }
+
+    /// With the tag of what is shown, or of what was written.
+    pub(super) fn tag(self, tag: &Tag) -> Self {
+        self.header(header::ETAG, tag.value())
+    }
+
+    /// With another header.
+    pub(super) fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.headers.insert(name, value);
+        self
+    }
+
+    /// With another status than 200.
+    pub(super) fn status(mut self, status: StatusCode) -> Self {
+        self.status = status;
+        self
+    }
+
+    /// With the address of what was made.
+    pub(super) fn location(self, location: &str) -> Self {
+        match HeaderValue::from_str(location) {
+            Ok(location) => self.header(header::LOCATION, location),
+            Err(_) => self,
+        }
+    }
+
+    /// Its headers, for an answer whose body is no text of ours.
+    pub(super) fn into_headers(self) -> HeaderMap {
+        self.headers
+    }
+
+    /// With a body of this media type.
+    pub(super) fn body(self, media_type: &'static str, body: Body) -> Response {
+        self.header(header::CONTENT_TYPE, HeaderValue::from_static(media_type)).with(body)
+    }
+
+    /// With a JSON text as its body.
+    pub(super) fn text(self, mut text: String) -> Response {
+        text.push('\n');
+        self.body(JSON, Body::from(text))
+    }
+
+    /// With a value as its body.
+    pub(super) fn json(self, value: &impl Serialize) -> Result<Response, Problem> {
+        Ok(self.text(serde_json::to_string(value).map_err(unwritten)?))
+    }
+
+    /// Without a body.
+    pub(super) fn without_body(self) -> Response {
+        self.with(Body::empty())
+    }
+
+    fn with(self, body: Body) -> Response {
+        let mut response = Response::new(body);
+        *response.status_mut() = self.status;
+        *response.headers_mut() = self.headers;
+        response
+    }
+}
+
+/// The failure of an answer that has no JSON form: a fault of ours.
+#[expect(clippy::needless_pass_by_value, reason = "as `map_err` gives it")]
+pub(super) fn unwritten(error: serde_json::Error) -> Problem {
+    let cause = Unwritten { category: error.classify(), at: error.column() };
+    Problem::new(Code::Internal, "the answer could not be written").cause(cause)
+}
+
+/// What the log is told of it: the parser's own words would quote values.
+#[derive(Debug, thiserror::Error)]
+#[error("JSON failed by its {category:?}, at byte {at}")]
+struct Unwritten {
+    category: Category,
+    at: usize,
+}
+
+/// Whether the client names a media type in `Accept`, and JSON not above it (RFC 9110, section 12.5.1).
+pub(super) fn prefers(request: &HeaderMap, media_types: &[&str]) -> bool {
+    let values = request.get_all(header::ACCEPT).into_iter();
+    let ranges = values.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','));
+    let (mut wanted, mut json) = (0.0_f32, 0.0_f32);
+    for range in ranges {
+        let mut parts = range.split(';').map(str::trim);
+        let essence = parts.next().unwrap_or_default();
+        let weight = parts.find_map(|part| part.strip_prefix(['q', 'Q'])?.strip_prefix('='));
+        let weight = weight.map_or(Ok(1.0), str::parse);
+        let weight = weight.unwrap_or(0.0);
+        if media_types.iter().any(|wanted| essence.eq_ignore_ascii_case(wanted)) {
+            wanted = wanted.max(weight);
+        } else if essence.eq_ignore_ascii_case(JSON) {
+            json = json.max(weight);
+        }
+    }
+    wanted > 0.0 && wanted >= json
+}

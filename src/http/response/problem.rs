@@ -1,0 +1,369 @@
+//! Refusals and failures as RFC 9457 problems.
+//!
+//! A handler makes a [`Problem`]; the edge renders it, because only there the request's id is known.
+//! So every problem has one form, whoever made it, and a cause is logged but never answered.
+
+use std::{collections::BTreeMap, error::Error, fmt, sync::Arc};
+
+use axum::{
+    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
+use utoipa::ToSchema;
+
+use crate::board::Code;
+use crate::http::edge::RequestId;
+use crate::http::openapi::CodeWord;
+
+/// The media type of a problem.
+pub(crate) const MEDIA_TYPE: &str = "application/problem+json";
+
+/// A refusal or a failure on its way to the client.
+#[derive(Clone, Debug)]
+pub struct Problem(Box<Inner>);
+
+#[derive(Clone, Debug)]
+struct Inner {
+    code: Code,
+    status: StatusCode,
+    detail: String,
+    faults: Vec<Fault>,
+    retryable: bool,
+    headers: HeaderMap,
+    members: BTreeMap<&'static str, Box<RawValue>>,
+    cause: Option<Cause>,
+}
+
+/// Why the server failed: for the log only.
+pub(crate) type Cause = Arc<dyn Error + Send + Sync>;
+
+/// A part of a request's body that is at fault.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Fault {
+    /// Where it stands: a JSON pointer (RFC 6901) into the body, or into the line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pointer: Option<String>,
+    /// The line of an NDJSON body, counted from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<usize>,
+    /// What is wrong with it.
+    pub detail: String,
+}
+
+/// A problem (RFC 9457). Some codes add members of their own, such as `current` or `outcome`.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ProblemBody {
+    /// The code as a URI.
+    #[serde(rename = "type")]
+    #[schema(example = "urn:blackboard:problem:session-not-found")]
+    kind: String,
+    /// What kind of problem this is, in a phrase that is the same each time.
+    #[schema(value_type = String, example = "Session not found")]
+    title: &'static str,
+    /// The status of the answer.
+    #[schema(example = 404)]
+    status: u16,
+    /// What happened this time, for a person to read.
+    detail: String,
+    /// The request, as its `X-Request-Id` names it.
+    #[schema(example = "urn:uuid:0198c0de-0000-7000-8000-000000000000")]
+    instance: String,
+    /// The stable word to match on.
+    #[schema(value_type = CodeWord, example = "session-not-found")]
+    code: &'static str,
+    /// Present and true where the same request may succeed later.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    retryable: bool,
+    /// The parts of the body that are at fault, where a part is.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    errors: Vec<Fault>,
+    #[serde(flatten)]
+    #[schema(ignore)]
+    members: BTreeMap<&'static str, Box<RawValue>>,
+}
+
+impl Problem {
+    /// A problem with the status that belongs to `code`, and with `Retry-After` where the contract
+    /// promises it.
+    #[must_use]
+    pub fn new(code: Code, detail: impl Into<String>) -> Self {
+        Self::with_status(code, status(code), detail.into())
+    }
+
+    /// A problem for a status that a layer below chose without telling a code.
+    pub(crate) fn of_status(status: StatusCode, detail: String) -> Self {
+        Self::with_status(code_of(status), status, detail)
+    }
+
+    fn with_status(code: Code, status: StatusCode, detail: String) -> Self {
+        let problem = Self(Box::new(Inner {
+            code,
+            status,
+            detail,
+            faults: Vec::new(),
+            retryable: code == Code::RequestTimeout,
+            headers: HeaderMap::new(),
+            members: BTreeMap::new(),
+            cause: None,
+        }));
+        match retry_after_seconds(code) {
+            Some(seconds) => problem.retry_after(seconds),
+            None => problem,
+        }
+    }
+
+    /// Names a part of the body that is at fault.
+    #[must_use]
+    pub fn fault(mut self, fault: Fault) -> Self {
+        self.0.faults.push(fault);
+        self
+    }
+
+    /// Says of the part that is at fault that it is itself a part of another one, at this pointer.
+    pub(crate) fn below(mut self, pointer: &str) -> Self {
+        for fault in &mut self.0.faults {
+            let inner = fault.pointer.take().unwrap_or_default();
+            fault.pointer = Some(format!("{pointer}{inner}"));
+        }
+        self.0.detail = format!("{pointer}: {}", self.0.detail);
+        self
+    }
+
+    /// Says that a retry can help, after so many seconds.
+    #[must_use]
+    pub fn retry_after(mut self, seconds: u64) -> Self {
+        self.0.retryable = true;
+        self.header(header::RETRY_AFTER, HeaderValue::from(seconds))
+    }
+
+    /// Sets a header of the answer.
+    #[must_use]
+    pub fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.0.headers.insert(name, value);
+        self
+    }
+
+    /// Adds a member to the document; its text stays as it is where `value` is raw JSON.
+    #[must_use]
+    pub fn member(mut self, name: &'static str, value: &(impl Serialize + ?Sized)) -> Self {
+        // A value without a JSON form (a map whose keys are no strings) is not worth failing a refusal.
+        if let Ok(json) = to_raw_value(value) {
+            self.0.members.insert(name, json);
+        }
+        self
+    }
+
+    /// Keeps the error behind a failure for the log.
+    #[must_use]
+    pub fn cause(mut self, error: impl Error + Send + Sync + 'static) -> Self {
+        self.0.cause = Some(Arc::new(error));
+        self
+    }
+
+    /// The stable code.
+    #[must_use]
+    pub fn code(&self) -> Code {
+        self.0.code
+    }
+
+    /// The status of the answer.
+    #[must_use]
+    pub fn status(&self) -> StatusCode {
+        self.0.status
+    }
+
+    /// What happened, in a sentence.
+    pub(crate) fn detail(&self) -> &str {
+        &self.0.detail
+    }
+
+    pub(crate) fn take_headers(&mut self) -> HeaderMap {
+        std::mem::take(&mut self.0.headers)
+    }
+
+    pub(crate) fn take_cause(&mut self) -> Option<Cause> {
+        self.0.cause.take()
+    }
+
+    /// The document as it leaves, with its final newline.
+    pub(crate) fn into_json(self, id: RequestId) -> String {
+        let body = ProblemBody {
+            kind: format!("urn:blackboard:problem:{}", self.0.code.as_str()),
+            title: title(self.0.code),
+            status: self.0.status.as_u16(),
+            detail: self.0.detail,
+            instance: format!("urn:uuid:{id}"),
+            code: self.0.code.as_str(),
+            retryable: self.0.retryable,
+            errors: self.0.faults,
+            members: self.0.members,
+        };
+        let mut json = serde_json::to_string(&body).unwrap_or_default();
+        json.push('\n');
+        json
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.0.code.as_str(), self.0.detail)
+    }
+}
+
+impl Error for Problem {}
+
+impl IntoResponse for Problem {
+    /// Status and headers, with the problem itself among the extensions for the edge to render.
+    fn into_response(mut self) -> Response {
+        let mut response = self.0.status.into_response();
+        *response.headers_mut() = self.take_headers();
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+pub(crate) fn status(code: Code) -> StatusCode {
+    match code {
+        Code::InvalidJson
+        | Code::InvalidParameter
+        | Code::UnknownParameter
+        | Code::InvalidName
+        | Code::InvalidEncoding
+        | Code::AgentRequired => StatusCode::BAD_REQUEST,
+        Code::Unauthorized => StatusCode::UNAUTHORIZED,
+        Code::Forbidden => StatusCode::FORBIDDEN,
+        Code::RouteNotFound
+        | Code::SessionNotFound
+        | Code::EntryNotFound
+        | Code::PathNotFound
+        | Code::AgentNotFound
+        | Code::CheckpointNotFound
+        | Code::RevisionNotFound
+        | Code::NoImage => StatusCode::NOT_FOUND,
+        Code::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+        Code::RequestTimeout => StatusCode::REQUEST_TIMEOUT,
+        Code::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        Code::RangeNotSatisfiable => StatusCode::RANGE_NOT_SATISFIABLE,
+        Code::UnknownHost => StatusCode::MISDIRECTED_REQUEST,
+        Code::AlreadyAnswered
+        | Code::AlreadyClaimed
+        | Code::StaleFence
+        | Code::NotAnObject
+        | Code::NotANumber
+        | Code::IllegalTransition
+        | Code::SessionExists => StatusCode::CONFLICT,
+        Code::HistoryCompacted => StatusCode::GONE,
+        Code::PreconditionFailed | Code::ConditionNotMet => StatusCode::PRECONDITION_FAILED,
+        Code::BodyTooLarge | Code::ItemTooLarge | Code::CommitTooLarge => {
+            StatusCode::PAYLOAD_TOO_LARGE
+        }
+        Code::UnsupportedItem
+        | Code::UnsupportedValue
+        | Code::TooDeep
+        | Code::NotAnImage
+        | Code::UnknownField
+        | Code::InvalidField
+        | Code::ArrayRequired
+        | Code::IdempotencyKeyReused
+        | Code::BudgetTooSmall => StatusCode::UNPROCESSABLE_ENTITY,
+        Code::RateLimited => StatusCode::TOO_MANY_REQUESTS,
+        Code::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+        Code::Overloaded
+        | Code::StorePoisoned
+        | Code::StoreUnavailable
+        | Code::RevisionNotReached => StatusCode::SERVICE_UNAVAILABLE,
+        Code::SessionFull | Code::StoreFull => StatusCode::INSUFFICIENT_STORAGE,
+    }
+}
+
+fn title(code: Code) -> &'static str {
+    match code {
+        Code::InvalidJson => "Invalid JSON",
+        Code::InvalidParameter => "Invalid parameter",
+        Code::UnknownParameter => "Unknown parameter",
+        Code::InvalidName => "Invalid name",
+        Code::InvalidEncoding => "Invalid encoding",
+        Code::AgentRequired => "Agent required",
+        Code::Unauthorized => "Unauthorized",
+        Code::Forbidden => "Forbidden",
+        Code::RouteNotFound => "Route not found",
+        Code::SessionNotFound => "Session not found",
+        Code::EntryNotFound => "Entry not found",
+        Code::PathNotFound => "Path not found",
+        Code::AgentNotFound => "Agent not found",
+        Code::CheckpointNotFound => "Checkpoint not found",
+        Code::RevisionNotFound => "Revision not found",
+        Code::NoImage => "No image",
+        Code::MethodNotAllowed => "Method not allowed",
+        Code::RequestTimeout => "Request timeout",
+        Code::UnsupportedMediaType => "Unsupported media type",
+        Code::RangeNotSatisfiable => "Range not satisfiable",
+        Code::UnknownHost => "Unknown host",
+        Code::AlreadyAnswered => "Already answered",
+        Code::BudgetTooSmall => "Budget too small",
+        Code::AlreadyClaimed => "Already claimed",
+        Code::StaleFence => "Stale fence",
+        Code::NotAnObject => "Not an object",
+        Code::NotANumber => "Not a number",
+        Code::IllegalTransition => "Illegal transition",
+        Code::SessionExists => "Session exists",
+        Code::HistoryCompacted => "History compacted",
+        Code::PreconditionFailed => "Precondition failed",
+        Code::ConditionNotMet => "Condition not met",
+        Code::BodyTooLarge => "Body too large",
+        Code::ItemTooLarge => "Item too large",
+        Code::CommitTooLarge => "Commit too large",
+        Code::UnsupportedItem => "Unsupported item",
+        Code::UnsupportedValue => "Unsupported value",
+        Code::TooDeep => "Too deeply nested",
+        Code::NotAnImage => "Not an image",
+        Code::UnknownField => "Unknown field",
+        Code::InvalidField => "Invalid field",
+        Code::ArrayRequired => "Array required",
+        Code::IdempotencyKeyReused => "Idempotency key reused",
+        Code::RateLimited => "Rate limited",
+        Code::Internal => "Internal error",
+        Code::Overloaded => "Overloaded",
+        Code::StorePoisoned => "Store poisoned",
+        Code::StoreUnavailable => "Store unavailable",
+        Code::RevisionNotReached => "Revision not reached",
+        Code::SessionFull => "Session full",
+        Code::StoreFull => "Store full",
+    }
+}
+
+/// When a client should come back, where the contract promises a `Retry-After`.
+fn retry_after_seconds(code: Code) -> Option<u64> {
+    if status(code) != StatusCode::SERVICE_UNAVAILABLE {
+        return None;
+    }
+    // A poisoned store waits for a restart; the rest passes by itself.
+    Some(if code == Code::StorePoisoned { 30 } else { 1 })
+}
+
+fn code_of(status: StatusCode) -> Code {
+    match status.as_u16() {
+        401 => Code::Unauthorized,
+        403 => Code::Forbidden,
+        404 => Code::RouteNotFound,
+        405 => Code::MethodNotAllowed,
+        408 => Code::RequestTimeout,
+        412 => Code::PreconditionFailed,
+        413 => Code::BodyTooLarge,
+        415 => Code::UnsupportedMediaType,
+        416 => Code::RangeNotSatisfiable,
+        421 => Code::UnknownHost,
+        422 => Code::InvalidField,
+        429 => Code::RateLimited,
+        503 => Code::Overloaded,
+        500.. => Code::Internal,
+        _ => Code::InvalidParameter,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,220 @@
+//! The bytes of a screenshot's image: as they are stored, or scaled down; whole, or a part of them.
+
+mod range;
+pub(crate) mod signed_url;
+
+use std::num::NonZeroU32;
+use std::ops::Range;
+
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
+
+use super::logs::entries::entry_of;
+use super::openapi;
+use super::read::{Early, Reading};
+use super::request::conditions::{Rendering, Resource};
+use super::request::path::EntryPath;
+use super::request::query::{Params, invalid};
+use super::response::chunked::WHOLE_BYTES_MAX;
+use super::response::problem::Problem;
+use crate::board::{Board, Code, Digest, Entry, IMAGE_TYPES, Image};
+use crate::service::{Service, ServiceError, ShownImage};
+use crate::thumbnail::MAX_PX_MAX;
+use range::{Asked, beyond, content_range};
+use signed_url::{SignedQuery, not_signed};
+
+/// What a browser may do with bytes that a client sent: show them, and nothing else.
+const SANDBOX: HeaderValue = HeaderValue::from_static("sandbox; default-src 'none'");
+
+const CROSS_ORIGIN_RESOURCE_POLICY: HeaderName =
+    HeaderName::from_static("cross-origin-resource-policy");
+
+/// An address says which entry, and that may have another image tomorrow.
+const REVALIDATED: HeaderValue = HeaderValue::from_static("private, no-cache");
+
+/// With its digest it says which image, and that stays so for ever.
+const IMMUTABLE: HeaderValue = HeaderValue::from_static("private, max-age=31536000, immutable");
+
+/// Read a screenshot's image
+///
+/// The stored bytes, as they came. With `max_px` a thumbnail: a PNG or a JPEG, or the stored bytes where no side of
+/// them is longer; the same each time. An address with a signature, as prompts have it where the server has a
+/// `--public-url`, opens this image only.
+#[utoipa::path(
+    get, path = "/v1/sessions/{session}/screenshots/{seq}/image", operation_id = "get_image", tag = "screenshots",
+    params(openapi::InSession, openapi::AtSeq, openapi::ImageQuery, openapi::PastQuery, openapi::MinRevision, openapi::WaitQuery, openapi::SignedQuery, openapi::IfNoneMatch, openapi::RangeOf),
+    responses(
+        (status = 200, description = "The image", content((openapi::Bytes = "image/png"), (openapi::Bytes = "image/jpeg"), (openapi::Bytes = "image/webp"), (openapi::Bytes = "image/gif"), (openapi::Bytes = "image/bmp")),
+            headers(("ETag" = String, description = "Changes with the entry"), ("Blackboard-Revision" = u64, description = "The revision shown"), ("Accept-Ranges" = String, description = "`bytes`"), ("Cache-Control" = String, description = "Whether it has to be asked for again"))),
+        (status = 206, description = "The part that was asked for", content((openapi::Bytes = "image/png"), (openapi::Bytes = "image/jpeg"), (openapi::Bytes = "image/webp"), (openapi::Bytes = "image/gif"), (openapi::Bytes = "image/bmp")),
+            headers(("ETag" = String, description = "Changes with the entry"), ("Blackboard-Revision" = u64, description = "The revision shown"), ("Content-Range" = String, description = "Which part of how many bytes"))),
+        openapi::ReadImageRefusals,
+    )
+)]
+pub(super) async fn image(
+    EntryPath { session, log, seq }: EntryPath,
+    method: Method,
+    mut reading: Reading,
+) -> Result<Response, Early> {
+    let signed = SignedQuery::params(&mut reading.params)?;
+    if reading.caller.is_signed() && signed.is_none() {
+        return Err(not_signed().into());
+    }
+    let max_px = max_px_param(&mut reading.params)?;
+    let wanted = sha256_param(&mut reading.params)?;
+    let service = reading.service.clone();
+    let caching = match &signed {
+        Some(signed) => signed.cache_control(&service),
+        // What a checkpoint's name stands for may change.
+        None if wanted.is_some() && !reading.params.has("at") => IMMUTABLE,
+        None => REVALIDATED,
+    };
+    let rendering = |board: &Board| {
+        let entry = entry_of(board, &log, seq)?;
+        let image = image_of(entry, wanted)?;
+        signed.iter().try_for_each(|signed| signed.check(&service, board, seq, image, max_px))?;
+        Ok(Rendering::of(Resource::Image(seq), board.at_version(entry.revision)))
+    };
+    let found = reading.of(&session, rendering).await;
+    let (answer, board) = found.map_err(|early| cached(early, &caching))?;
+    let image = image_of(entry_of(&board, &log, seq)?, wanted)?;
+    let shown = Shown::of(&service, &board, image, max_px).await?;
+    let mut headers = answer.header(header::CACHE_CONTROL, caching).into_headers();
+    shown.describe(&mut headers)?;
+    if signed.is_some() {
+        // It was given to those who are elsewhere.
+        headers.insert(CROSS_ORIGIN_RESOURCE_POLICY, HeaderValue::from_static("cross-origin"));
+    }
+    let tag = headers.get(header::ETAG).cloned().unwrap_or(HeaderValue::from_static(""));
+    let (status, part) = match Asked::of(&method, &reading.headers, &tag, shown.length()) {
+        Asked::Whole => (StatusCode::OK, 0..shown.length()),
+        Asked::Part(part) => {
+            headers.insert(header::CONTENT_RANGE, content_range(&part, shown.length())?);
+            (StatusCode::PARTIAL_CONTENT, part)
+        }
+        Asked::Beyond => return Err(beyond(shown.length()).into()),
+    };
+    // A body that is streamed does not say it.
+    headers.insert(header::CONTENT_LENGTH, HeaderValue::from(part.end - part.start));
+    let body = shown.body(&service, &board, part).await?;
+    Ok((status, headers, body).into_response())
+}
+
+/// What is sent.
+enum Shown<'a> {
+    Stored { image: &'a Image, media_type: String },
+    Made { media_type: &'static str, bytes: Bytes },
+}
+
+impl<'a> Shown<'a> {
+    async fn of(
+        service: &Service,
+        board: &Board,
+        image: &'a Image,
+        max_px: Option<NonZeroU32>,
+    ) -> Result<Self, ServiceError> {
+        if max_px.is_none() {
+            return Ok(Self::Stored { image, media_type: image.media_type().to_owned() });
+        }
+        Ok(match service.showable_image(board, image, max_px, &[]).await? {
+            ShownImage::Stored { media_type } => Self::Stored { image, media_type },
+            ShownImage::Made { .. } => {
+                let made = service.thumbnail(board, image, max_px).await?;
+                Self::Made { media_type: made.media_type, bytes: made.bytes }
+            }
+        })
+    }
+
+    fn length(&self) -> u64 {
+        match self {
+            Self::Stored { image, .. } => image.bytes,
+            Self::Made { bytes, .. } => bytes.len() as u64,
+        }
+    }
+
+    fn media_type(&self) -> &str {
+        match self {
+            Self::Stored { media_type, .. } => media_type,
+            Self::Made { media_type, .. } => media_type,
+        }
+    }
+
+    fn describe(&self, headers: &mut HeaderMap) -> Result<(), Problem> {
+        let media_type = HeaderValue::from_str(self.media_type())
+            .map_err(|error| Problem::new(Code::Internal, "the image has no type").cause(error))?;
+        headers.insert(header::CONTENT_TYPE, media_type);
+        headers.insert(header::CONTENT_SECURITY_POLICY, SANDBOX);
+        headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+        if !IMAGE_TYPES.iter().any(|(name, _)| *name == self.media_type()) {
+            let attachment = HeaderValue::from_static("attachment");
+            headers.insert(header::CONTENT_DISPOSITION, attachment);
+        }
+        Ok(())
+    }
+
+    /// These bytes of it. What fails early is an error; what fails later breaks the body off.
+    async fn body(
+        self,
+        service: &Service,
+        board: &Board,
+        part: Range<u64>,
+    ) -> Result<Body, ServiceError> {
+        let image = match self {
+            Self::Stored { image, .. } => image,
+            Self::Made { bytes, .. } => {
+                let index = |at| usize::try_from(at).unwrap_or(usize::MAX).min(bytes.len());
+                return Ok(Body::from(bytes.slice(index(part.start)..index(part.end))));
+            }
+        };
+        let mut pieces = service.image_part(board, image, part).await?;
+        let mut head = Vec::new();
+        while head.len() < WHOLE_BYTES_MAX {
+            match pieces.next().await? {
+                Some(piece) => head.extend_from_slice(&piece),
+                None => return Ok(Body::from(head)),
+            }
+        }
+        let rest = stream::try_unfold(pieces, async |mut pieces| {
+            Ok(pieces.next().await?.map(|piece| (piece, pieces)))
+        });
+        let rest = rest.inspect_err(|error: &ServiceError| {
+            tracing::error!(%error, "an answer broke off");
+        });
+        Ok(Body::from_stream(stream::once(async { Ok(Bytes::from(head)) }).chain(rest)))
+    }
+}
+
+/// What is not modified is kept for as long as what would have been sent.
+fn cached(early: Early, caching: &HeaderValue) -> Early {
+    match early {
+        Early::Bare(mut response) => {
+            response.headers_mut().insert(header::CACHE_CONTROL, caching.clone());
+            Early::Bare(response)
+        }
+        refused @ Early::Refused(_) => refused,
+    }
+}
+
+fn max_px_param(params: &mut Params) -> Result<Option<NonZeroU32>, Problem> {
+    let max_px = params.number("max_px", 1..=u64::from(MAX_PX_MAX))?;
+    Ok(max_px.and_then(|max_px| u32::try_from(max_px).ok()).and_then(NonZeroU32::new))
+}
+
+fn sha256_param(params: &mut Params) -> Result<Option<Digest>, Problem> {
+    let Some(text) = params.text("sha256")? else { return Ok(None) };
+    let digest = Digest::from_hex(&text);
+    digest.map(Some).ok_or_else(|| invalid("sha256", "is 64 lower-case hexadecimal digits"))
+}
+
+fn image_of(entry: &Entry, wanted: Option<Digest>) -> Result<&Image, Problem> {
+    let refused = |detail: &str| Problem::new(Code::NoImage, detail);
+    match (entry.item.image(), wanted) {
+        (None, _) => Err(refused("this entry has no stored image")),
+        (Some(image), Some(wanted)) if image.sha256 != wanted => {
+            Err(refused("this entry has another image"))
+        }
+        (Some(image), _) => Ok(image),
+    }
+}

@@ -1,0 +1,101 @@
+//! Parts of an answer: `Range` and `If-Range` (RFC 9110, section 14).
+//!
+//! One range of bytes is answered by its bytes. Several, another unit, or a form that is none are as if nothing
+//! had been asked, which the RFC leaves to us. So is whatever comes under a condition that does not hold.
+
+use std::ops::Range;
+
+use axum::http::{HeaderMap, HeaderValue, Method, header};
+
+use crate::board::Code;
+use crate::http::response::problem::Problem;
+
+/// What of a body is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// All of it.
+    Whole,
+    /// These bytes, at least one.
+    Part(Range<u64>),
+    /// Bytes that it has not.
+    Beyond,
+}
+
+impl Asked {
+    /// What a request asks for of a body of this length with this tag, which is a strong one.
+    pub(crate) fn of(method: &Method, headers: &HeaderMap, tag: &HeaderValue, length: u64) -> Self {
+        if method != Method::GET || !holds(headers, tag) {
+            return Self::Whole;
+        }
+        let mut ranges = headers.get_all(header::RANGE).into_iter();
+        match (ranges.next(), ranges.next()) {
+            (Some(range), None) => range.to_str().map_or(Self::Whole, |text| asked(text, length)),
+            (Some(_) | None, _) => Self::Whole,
+        }
+    }
+}
+
+/// Whether `If-Range` lets a range be answered. It compares strongly, and no date is exact enough.
+fn holds(headers: &HeaderMap, tag: &HeaderValue) -> bool {
+    let mut conditions = headers.get_all(header::IF_RANGE).into_iter();
+    conditions.next().is_none_or(|condition| condition == tag) && conditions.next().is_none()
+}
+
+fn asked(text: &str, length: u64) -> Asked {
+    let Some((unit, range)) = text.split_once('=') else { return Asked::Whole };
+    let Some((first, last)) = range.trim_matches([' ', '\t']).split_once('-') else {
+        return Asked::Whole;
+    };
+    if !unit.eq_ignore_ascii_case("bytes") {
+        return Asked::Whole;
+    }
+    match (first, last) {
+        ("", last) => match position(last) {
+            None => Asked::Whole,
+            Some(0) => Asked::Beyond,
+            Some(count) => part(length.saturating_sub(count)..length),
+        },
+        (first, "") => match position(first) {
+            None => Asked::Whole,
+            Some(first) => part(first..length),
+        },
+        (first, last) => match position(first).zip(position(last)) {
+            Some((first, last)) if first <= last => part(first..last.saturating_add(1).min(length)),
+            Some(_) | None => Asked::Whole,
+        },
+    }
+}
+
+fn part(range: Range<u64>) -> Asked {
+    if range.is_empty() { Asked::Beyond } else { Asked::Part(range) }
+}
+
+/// A number of digits; one that is too large for us is past every end.
+fn position(text: &str) -> Option<u64> {
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| text.parse().unwrap_or(u64::MAX))
+}
+
+/// `Content-Range` of a part.
+pub(crate) fn content_range(part: &Range<u64>, length: u64) -> Result<HeaderValue, Problem> {
+    let last = part.end.saturating_sub(1);
+    value(&format!("bytes {}-{last}/{length}", part.start))
+}
+
+/// The refusal of a range that the body has not.
+pub(crate) fn beyond(length: u64) -> Problem {
+    let detail = format!("it has {length} bytes, and none of those that are asked for");
+    let problem = Problem::new(Code::RangeNotSatisfiable, detail);
+    match value(&format!("bytes */{length}")) {
+        Ok(value) => problem.header(header::CONTENT_RANGE, value),
+        Err(problem) => problem,
+    }
+}
+
+fn value(text: &str) -> Result<HeaderValue, Problem> {
+    let failed = |error| Problem::new(Code::Internal, "a range has no form").cause(error);
+    HeaderValue::from_str(text).map_err(failed)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,191 @@
+//! Writes of histories: a fork, a restore, a purge, and an archive that is taken in.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::response::Response;
+use sha2::{Digest as _, Sha256};
+
+use super::Writing;
+use super::response::{ShapeResult, Written};
+use crate::board::{Board, Command, Condition, Rejected, SessionName, Terms, Write, permits};
+use crate::http::request::body::{ARCHIVE_BODY_BYTES_MAX, Arriving};
+use crate::http::request::conditions::Resource;
+use crate::http::response::error::{no_session, refused};
+use crate::http::response::problem::Problem;
+use crate::http::response::unwritten;
+use crate::service::{At, Import, Imported, ServiceError};
+
+impl Writing {
+    /// The session that it writes.
+    pub(in crate::http) fn session(&self) -> &SessionName {
+        &self.session
+    }
+
+    /// Lets it write this session in place of the one in its path, and tells the latter.
+    pub(in crate::http) fn elsewhere(
+        &mut self,
+        session: SessionName,
+    ) -> Result<SessionName, Problem> {
+        if !self.caller.reaches(&session) {
+            return Err(no_session(&session));
+        }
+        Ok(std::mem::replace(&mut self.session, session))
+    }
+
+    /// The answer to its first, where it is a repeat: that needs nothing of what was there then.
+    pub(in crate::http) async fn repeated(
+        &self,
+        resource: &Resource,
+    ) -> Result<Option<Response>, Problem> {
+        let kept = self.service.recall(&self.terms(resource)?).await?;
+        let Some(kept) = kept else { return Ok(None) };
+        Ok(Some(self.again(&kept).map_err(unwritten)?.into_response()))
+    }
+
+    /// A session's board as it was, or as it is where no point in its history is named.
+    pub(in crate::http) async fn board_at(
+        &self,
+        session: &SessionName,
+        at: Option<&At>,
+    ) -> Result<Arc<Board>, Problem> {
+        let published = self.service.published(session).await?;
+        let published = published.ok_or_else(|| no_session(session))?;
+        let board = match at {
+            Some(at) => self.service.board_at(&published, at).await?,
+            None => published.board,
+        };
+        if board.life().is_none() {
+            // Before its first commit there is nothing to begin with, or to go back to.
+            let revision = board.revision();
+            return Err(refused(&Rejected::NoRevision { revision }, None));
+        }
+        Ok(board)
+    }
+
+    /// Makes its session of the board of another one.
+    pub(in crate::http) async fn fork(
+        self,
+        board: Arc<Board>,
+        fork_of: SessionName,
+        shape: impl Fn(&Written<'_>) -> ShapeResult + Send + Sync + 'static,
+    ) -> Result<Response, Problem> {
+        let board = match self.caller.limited_to() {
+            Some(own) => Arc::new(board.remembering_only(own)),
+            None => board,
+        };
+        let (terms, shape) = (self.terms(&Resource::Session)?, Arc::new(shape));
+        let keep = self.keep(&terms, &shape);
+        let reply = self.service.fork(terms, board, fork_of, keep).await;
+        self.answer(&Resource::Session, reply, &*shape).await
+    }
+
+    /// Takes in the archive that its body is, as its session, which does not exist yet.
+    pub(in crate::http) async fn import(
+        mut self,
+        body: Body,
+        shape: impl Fn(&Written<'_>) -> ShapeResult + Send + Sync + 'static,
+    ) -> Result<Response, Problem> {
+        self.no_body()?;
+        let max = ARCHIVE_BODY_BYTES_MAX;
+        let mut arriving = Arriving::begin(&self.headers, body, max).await?;
+        let import = match self.service.import(&self.session).await {
+            Ok(import) => import,
+            Err(error) => return self.not_imported(error, arriving).await,
+        };
+        let imported = self.receive(&mut arriving, Some(import)).await?;
+        let (terms, shape) = (self.terms(&Resource::Session)?, Arc::new(shape));
+        let keep = self.keep(&terms, &shape);
+        let reply = match imported {
+            Some(imported) => self.service.adopt_import(terms, imported, keep).await,
+            None => Err(ServiceError::Fault),
+        };
+        self.answer(&Resource::Session, reply, &*shape).await
+    }
+
+    /// A name that is taken is refused, unless the same request took it before.
+    async fn not_imported(
+        mut self,
+        error: ServiceError,
+        mut arriving: Arriving,
+    ) -> Result<Response, Problem> {
+        let is_taken = matches!(
+            error,
+            ServiceError::Rejected { rejected: Rejected::SessionExists { .. }, .. }
+        );
+        if is_taken && self.repeat.is_some() {
+            self.receive(&mut arriving, None).await?;
+            if let Some(answer) = self.repeated(&Resource::Session).await? {
+                return Ok(answer);
+            }
+        } else {
+            arriving.linger().await;
+        }
+        Err(error.into())
+    }
+
+    /// Reads a body to its end, hashes it where the write has a key, and hands it on.
+    async fn receive(
+        &mut self,
+        arriving: &mut Arriving,
+        mut import: Option<Import>,
+    ) -> Result<Option<Imported>, Problem> {
+        let mut hash = self.repeat.as_ref().map(|_| Sha256::new());
+        while let Some(piece) = arriving.next().await? {
+            if let Some(hash) = &mut hash {
+                hash.update(&piece);
+            }
+            if let Some(import) = &mut import
+                && !import.push(piece.into()).await
+            {
+                arriving.linger().await;
+                break;
+            }
+        }
+        if let Some((repeat, hash)) = self.repeat.take().zip(hash) {
+            self.repeat = Some(repeat.with_hash(hash));
+        }
+        match import {
+            Some(import) => Ok(Some(import.finish().await?)),
+            None => Ok(None),
+        }
+    }
+
+    /// Lets its session be as it was.
+    pub(in crate::http) async fn restore(
+        self,
+        then: Arc<Board>,
+        shape: impl Fn(&Written<'_>) -> ShapeResult + Send + Sync + 'static,
+    ) -> Result<Response, Problem> {
+        let (terms, shape) = (self.terms(&Resource::Session)?, Arc::new(shape));
+        let keep = self.keep(&terms, &shape);
+        let reply = self.service.restore(terms, then, keep).await;
+        self.answer(&Resource::Session, reply, &*shape).await
+    }
+
+    /// Forgets its session's history before now. That commits nothing; but a key is kept, so that a repeat does
+    /// not forget what came since.
+    pub(in crate::http) async fn purge(
+        self,
+        shape: impl Fn(&Written<'_>) -> ShapeResult + Send + Sync + 'static,
+    ) -> Result<Response, Problem> {
+        let resource = Resource::Session;
+        if let Some(answer) = self.repeated(&resource).await? {
+            return Ok(answer);
+        }
+        let board = self.board_at(&self.session, None).await?;
+        let terms = self.terms(&resource)?;
+        if let Err(rejected) = permits(&board, &terms) {
+            let error = ServiceError::Rejected { rejected, revision: Some(board.revision()) };
+            return Err(self.refusal(&resource, error).await);
+        }
+        self.service.purge(&self.session, terms.author.as_ref()).await?;
+        // Its terms were looked at: what was written meanwhile does not matter any more.
+        let terms = Terms { condition: Condition::default(), fence: None, ..terms };
+        let nothing = Command::Transact(Box::default());
+        let (write, shape) = (Write { terms, command: nothing }, Arc::new(shape));
+        let keep = self.keep(&write.terms, &shape);
+        let reply = self.service.write(write, Vec::new(), keep).await;
+        self.answer(&resource, reply, &*shape).await
+    }
+}

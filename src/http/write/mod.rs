@@ -1,0 +1,293 @@
+//! One way for a write: what it takes of its request, its condition read, the command carried out, and
+//! its answer shaped.
+//!
+//! A handler takes its own parameters, then its body, then makes one call.
+
+mod histories;
+pub(crate) mod response;
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{FromRef, FromRequestParts};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, header};
+use axum::response::Response;
+use serde_json::value::RawValue;
+
+use super::access::sight::Sight;
+use super::access::{caller_of, still_may};
+use super::agents::{Seen, write_agent};
+use super::request::body::{BodyBytes, BodyRoom, read, work};
+use super::request::conditions::{Resource, Tag, condition, version};
+use super::request::idempotency::Repeat;
+use super::request::path::{Author, SessionPath};
+use super::request::query::{Params, invalid};
+use super::response::error::refused;
+use super::response::problem::Problem;
+use super::response::unwritten;
+use super::view::entry::View;
+use crate::auth::{Caller, Scope};
+use crate::board;
+use crate::board::{
+    AgentName, Command, Current, Extent, Fence, ImagesShown, Json, Rejected, Revision, Seq,
+    SessionName, Terms, Version, Write,
+};
+use crate::service::{ImageBytes, Keep, Patch, Receipt, Reply, Service, ServiceError};
+use response::{ShapeResult, Shaped, Written};
+
+/// Up to this size a refused condition shows the resource as it is.
+const CURRENT_BYTES_MAX: usize = 64 << 10;
+
+/// A write on its way from its request to the service.
+pub(super) struct Writing {
+    service: Service,
+    room: BodyRoom,
+    session: SessionName,
+    author: Option<AgentName>,
+    caller: Caller,
+    pub(super) headers: HeaderMap,
+    /// What is left of the query: the handler takes its own of it before it takes the body.
+    pub(super) params: Params,
+    fence: Option<Fence>,
+    repeat: Option<Repeat>,
+    /// Whether its answer describes the session to those who may read.
+    describes: bool,
+}
+
+impl<S> FromRequestParts<S> for Writing
+where
+    S: Send + Sync,
+    Service: FromRef<S>,
+    BodyRoom: FromRef<S>,
+{
+    type Rejection = Problem;
+
+    /// Takes the headers with it, so that only the body comes after it.
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let SessionPath(session) = SessionPath::from_request_parts(parts, state).await?;
+        let Author(author) = Author::from_request_parts(parts, state).await?;
+        let caller = caller_of(parts)?;
+        let params = Params::from_request_parts(parts, state).await?;
+        let repeat = Repeat::of(parts)?;
+        Ok(Self {
+            service: Service::from_ref(state),
+            room: BodyRoom::from_ref(state),
+            session,
+            author,
+            caller,
+            headers: std::mem::take(&mut parts.headers),
+            params,
+            fence: None,
+            repeat,
+            describes: false,
+        })
+    }
+}
+
+impl Writing {
+    /// Who writes.
+    pub(super) fn caller(&self) -> &Caller {
+        &self.caller
+    }
+
+    /// Ends the query, and reads a body of at most `max` bytes.
+    pub(super) async fn body(&mut self, body: Body, max: usize) -> Result<BodyBytes, Problem> {
+        self.no_body()?;
+        let bytes = read(&self.headers, body, max, &self.room).await?;
+        let Some(repeat) = self.repeat.take() else { return Ok(bytes) };
+        let length = bytes.len();
+        let hash = move || {
+            let repeat = repeat.with_body(&bytes);
+            Ok((repeat, bytes))
+        };
+        let (repeat, bytes) = work(length, hash).await?;
+        self.repeat = Some(repeat);
+        Ok(bytes)
+    }
+
+    /// Ends the query, for a write that takes no body.
+    pub(super) fn no_body(&mut self) -> Result<(), Problem> {
+        let mut params = std::mem::take(&mut self.params);
+        let request = params.number("claim", 0..=u64::MAX)?.map(Seq);
+        let fence = params.number("fence", 0..=u64::MAX)?.map(Revision);
+        self.fence = match (request, fence) {
+            (Some(request), Some(fence)) => Some(Fence { request, fence }),
+            (None, None) => None,
+            (Some(_), None) => return Err(invalid("claim", "goes with its fence")),
+            (None, Some(_)) => return Err(invalid("fence", "goes with the claim that it is of")),
+        };
+        params.finish()
+    }
+
+    /// Refuses the write where nobody is named who writes.
+    pub(super) fn by_an_agent(&self) -> Result<(), Problem> {
+        match &self.author {
+            Some(_) => Ok(()),
+            None => Err(refused(&Rejected::AgentRequired, None)),
+        }
+    }
+
+    /// Carries out a command that writes `resource`, on the condition that the headers name.
+    pub(super) async fn write(
+        mut self,
+        resource: Resource,
+        command: Command,
+        images: Vec<ImageBytes>,
+        shape: impl Fn(&Written<'_>) -> ShapeResult + Send + Sync + 'static,
+    ) -> Result<Response, Problem> {
+        self.caller.permits(&command)?;
+        self.describes = matches!(command, Command::PutSession { .. });
+        let (terms, shape) = (self.terms(&resource)?, Arc::new(shape));
+        let keep = self.keep(&terms, &shape);
+        let reply = self.service.write(Write { terms, command }, images, keep).await;
+        self.answer(&resource, reply, &*shape).await
+    }
+
+    /// Patches an entry, on the condition that the headers name.
+    pub(super) async fn patch(
+        self,
+        log: board::LogName,
+        seq: Seq,
+        patch: &Patch,
+        shape: impl Fn(&Written<'_>) -> ShapeResult + Send + Sync + 'static,
+    ) -> Result<Response, Problem> {
+        if let Patch::Json(_) = patch {
+            // What it tests, and what it does not find, tells what is there.
+            self.caller.needs(Scope::Read)?;
+        }
+        let resource = Resource::Entry(log.clone(), seq);
+        let (terms, shape) = (self.terms(&resource)?, Arc::new(shape));
+        let keep = self.keep(&terms, &shape);
+        let reply = self.service.patch_entry(terms, log, seq, patch, keep).await;
+        self.answer(&resource, reply, &*shape).await
+    }
+
+    fn terms(&self, resource: &Resource) -> Result<Terms, Problem> {
+        // Its body may have taken long.
+        still_may(&self.caller, self.service.now())?;
+        let session = match self.service.extent(&self.session) {
+            // The writer says what can be done with it.
+            Err(ServiceError::Damaged) => None,
+            extent => extent?.map(|extent| extent.session),
+        };
+        Ok(Terms {
+            session: self.session.clone(),
+            condition: condition(&self.headers, self.service.epoch(), session, resource)?,
+            fence: self.fence,
+            author: self.author.clone(),
+            key: self
+                .repeat
+                .as_ref()
+                .map(|repeat| repeat.key(self.author.as_ref(), self.caller.identity())),
+        })
+    }
+
+    /// The tag's version, where it is one of this resource of the session.
+    pub(super) fn version(
+        &self,
+        tag: &str,
+        resource: &Resource,
+    ) -> Result<Option<Version>, Problem> {
+        let version =
+            |now: Extent| version(tag, false, self.service.epoch(), now.session, resource);
+        Ok(self.service.extent(&self.session)?.and_then(version))
+    }
+
+    /// What is kept with the key, where there is one: the whole answer, shaped by the writer.
+    fn keep<S>(&self, terms: &Terms, shape: &Arc<S>) -> Option<Keep>
+    where
+        S: Fn(&Written<'_>) -> ShapeResult + Send + Sync + 'static,
+    {
+        terms.key.as_ref()?;
+        let (shape, session, caller) =
+            (Arc::clone(shape), self.session.clone(), self.caller.clone());
+        let epoch = self.service.epoch();
+        Some(Arc::new(move |receipt: &Receipt| {
+            let (session, caller) = (&session, &caller);
+            shape(&Written { receipt, session, epoch, caller, keyed: true }).ok()?.keep()
+        }))
+    }
+
+    async fn answer(
+        &self,
+        resource: &Resource,
+        reply: Result<Reply, ServiceError>,
+        shape: &(dyn Fn(&Written<'_>) -> ShapeResult + Send + Sync),
+    ) -> Result<Response, Problem> {
+        let shaped = match reply {
+            Ok(Reply::Now(receipt)) => {
+                let epoch = self.service.epoch();
+                let (session, caller) = (&self.session, &self.caller);
+                let keyed = self.repeat.is_some();
+                shape(&Written { receipt: &receipt, session, epoch, caller, keyed })
+            }
+            Ok(Reply::Before(kept)) => self.again(&kept),
+            Err(error) => return Err(self.refusal(resource, error).await),
+        };
+        Ok(shaped.map_err(unwritten)?.into_response())
+    }
+
+    /// The answer that was given before. Its key may have come with another token of the same agent, so what it
+    /// shows goes by the rights of this one.
+    fn again(&self, kept: &Json) -> ShapeResult {
+        Shaped::again(kept)?.seen_with(Sight::of(&self.caller), self.describes)
+    }
+
+    /// A condition that was refused comes with the present tag, and with the present entry.
+    async fn refusal(&self, resource: &Resource, error: ServiceError) -> Problem {
+        let ServiceError::Rejected {
+            rejected: Rejected::Precondition { present, current }, ..
+        } = &error
+        else {
+            return error.into();
+        };
+        let (present, current) = (*present, current.clone());
+        let mut problem = Problem::from(error);
+        if let Some(version) = present {
+            let tag = self.present_tag(version, resource);
+            problem = problem.header(header::ETAG, tag.value());
+        }
+        if let Some(current) = current
+            && self.caller.may(Scope::Read)
+            && let Some(text) = self.shown(&current).await
+        {
+            problem = problem.member("current", &text);
+        }
+        problem
+    }
+
+    /// The tag that a read of the resource has, if it is still so.
+    fn present_tag(&self, version: Version, resource: &Resource) -> Tag {
+        let epoch = self.service.epoch();
+        if matches!(resource, Resource::Session)
+            && let Ok(Some(now)) = self.service.summary(&self.session)
+            && now.version() == version
+        {
+            let rendering = Sight::of(&self.caller).rendering(now.extent, now.history_bytes);
+            return Tag::of(epoch, &rendering, "");
+        }
+        Tag::new(epoch, version, resource)
+    }
+
+    async fn shown(&self, current: &Current) -> Option<Box<RawValue>> {
+        let mut text = String::new();
+        match current {
+            Current::Entry(entry) => {
+                let view =
+                    View { session: self.session.clone(), keys: None, images: ImagesShown::Url };
+                let published = self.service.published(&self.session).await.ok()??;
+                view.write_entry(&self.service, &published.board, entry, &mut text).await.ok()?;
+            }
+            Current::State(value) if value.bytes() <= CURRENT_BYTES_MAX as u64 => {
+                value.write(&mut text);
+            }
+            Current::State(_) => return None,
+            Current::Agent(name, agent) => write_agent(name, agent, Seen::Hidden, &mut text),
+        }
+        if text.len() > CURRENT_BYTES_MAX {
+            return None;
+        }
+        RawValue::from_string(text).ok()
+    }
+}

@@ -1,0 +1,4 @@
+//! Archives out and in.
+
+mod archive;
+mod hostile;

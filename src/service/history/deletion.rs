@@ -1,0 +1,112 @@
+//! The end of a session: the base with which the history of a deleted one begins, and its own end.
+//!
+//! A deletion leaves the session's name and last revision for 30 days, and nothing else. Ends are made by the run
+//! that deletes; a start finds sessions that were deleted before there were ends. Ends that are over are forgotten.
+
+use std::sync::Arc;
+
+use crate::board::{
+    Board, Commit, Frame, Revision, SessionId, SessionName, Summary, Timestamp, admit, stored,
+};
+use crate::service::error::ServiceError;
+use crate::service::sessions::replay::framed;
+use crate::service::sessions::tombstones::TOMBSTONE_MS;
+use crate::store::{End, PageMax, Run, Store, StoreError};
+
+/// How many sessions are worked on at once; then others have their turn.
+pub(crate) const AT_ONCE_MAX: usize = 64;
+
+/// Whether nobody needs to be told of a deletion any more.
+pub(crate) fn is_over(deleted_at: Timestamp, now: Timestamp) -> bool {
+    deleted_at.0 < now.0.saturating_sub(TOMBSTONE_MS)
+}
+
+/// With what the history of a session begins that this commit deletes. None where the commit does not follow that:
+/// its history stays whole then.
+pub(crate) fn end_before(
+    session: SessionId,
+    name: &SessionName,
+    updated_at: Timestamp,
+    commit: &Commit,
+) -> Option<End> {
+    let revision = Revision(commit.revision.0.checked_sub(1)?);
+    let board = Board::ending(session, name.clone(), revision, updated_at);
+    admit(&board, commit).ok()?;
+    let framed =
+        stored::base_parts(&board).map(|part| Frame::encode(session, revision, &part.ok()?).ok());
+    Some(End { revision, parts: framed.collect::<Option<_>>()? })
+}
+
+/// What is to be done for deleted sessions beside all else.
+#[derive(Debug, Default)]
+pub(crate) struct Endings {
+    /// Those of which nothing is needed any more.
+    pub(crate) over: Vec<SessionId>,
+    /// Those whose history is still whole.
+    pub(crate) whole: Vec<Arc<Summary>>,
+    /// Whether there may be something to delete.
+    pub(crate) is_sweeping: bool,
+}
+
+impl Endings {
+    /// Whether nothing is left to be done.
+    pub(crate) fn are_done(&self) -> bool {
+        self.over.is_empty() && self.whole.is_empty() && !self.is_sweeping
+    }
+
+    /// Does some of it. What finds no room, or the database locked, is tried again; the next start tries the rest.
+    pub(crate) fn tend(&mut self, store: &dyn Store) {
+        if self.is_sweeping {
+            // The writer may be asleep, and nobody else would delete what is forgotten.
+            self.is_sweeping = (0..AT_ONCE_MAX).all(|_| store.idle());
+        }
+        for _ in 0..AT_ONCE_MAX {
+            let done = if let Some(session) = self.over.last() {
+                store.forget(&[*session]).map_err(ServiceError::from)
+            } else if let Some(summary) = self.whole.last() {
+                end(store, summary)
+            } else {
+                return;
+            };
+            self.is_sweeping = true;
+            if matches!(
+                done,
+                Err(ServiceError::StoreFull
+                    | ServiceError::Store(StoreError::Full)
+                    | ServiceError::Busy)
+            ) {
+                return;
+            }
+            if let Err(error) = done {
+                tracing::warn!(%error, "a deleted session's history is left for the next start");
+            }
+            if self.over.pop().is_none() {
+                self.whole.pop();
+            }
+        }
+    }
+}
+
+/// Lets the history of a session begin with its end that was deleted before.
+fn end(store: &dyn Store, summary: &Summary) -> Result<(), ServiceError> {
+    const ONE: PageMax = PageMax { commits: 1, bytes: 1 };
+    let (session, expected) = (summary.extent.session, summary.extent.revision);
+    let before = Revision(expected.0.saturating_sub(1));
+    let last = framed(store, session, before, ONE)?;
+    let Some((commit, _)) = last.first() else { return Err(ServiceError::Damaged) };
+    let Some(end) = end_before(session, &summary.name, commit.at, commit) else { return Ok(()) };
+    let run = Run {
+        session,
+        expected,
+        ends: Some(end),
+        frames: Vec::new(),
+        name: None,
+        grows: false,
+        adopts: false,
+    };
+    let outcome = store.append(&[run]).pop().ok_or(ServiceError::Fault)?;
+    ServiceError::stored(outcome, false)
+}
+
+#[cfg(test)]
+mod tests;

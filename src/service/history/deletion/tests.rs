@@ -1,0 +1,232 @@
+//! Remains of deleted sessions, in which files, for how long; and deletions where there is no room.
+
+use std::path::Path;
+
+use rusqlite::Connection;
+use tempfile::TempDir;
+
+use super::*;
+use crate::board::{Command, History, LogName, Nonce, Seq, Set, SettingsPatch, stored};
+use crate::service::check;
+use crate::service::tests::clock::{Hand, Held};
+use crate::service::tests::service::{
+    POLICY, append, board, item, name, request, screenshot, stop, write_to,
+};
+use crate::service::{Clock, Service};
+use crate::store::{Outcome, SqliteOptions, SqliteStore, StoredSession, SyncLevel};
+
+const NO_RESERVE: SqliteOptions =
+    SqliteOptions { sync: SyncLevel::Full, free_bytes_min: 0, free_part: 1 };
+
+/// Whatever grows finds no room.
+const FULL: SqliteOptions = SqliteOptions { free_bytes_min: 1 << 60, ..NO_RESERVE };
+
+fn start_with(dir: &Path, options: SqliteOptions, clock: Clock) -> Service {
+    let store = SqliteStore::open(dir, options).unwrap();
+    Service::start(Arc::new(store), POLICY, clock).unwrap()
+}
+
+fn start(dir: &Path) -> Service {
+    start_with(dir, NO_RESERVE, Clock::system())
+}
+
+fn delete(session: &str) -> crate::board::Write {
+    write_to(session, Command::DeleteSession)
+}
+
+/// How many rows these tables have.
+fn counts<const N: usize>(dir: &Path, tables: [&str; N]) -> [i64; N] {
+    let database = Connection::open(dir.join("blackboard.db")).unwrap();
+    let count = |table: &str| {
+        database.query_one(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap()
+    };
+    tables.map(count)
+}
+
+/// Waits until as many rows are in these tables.
+async fn reach<const N: usize>(dir: &Path, tables: [&str; N], wanted: [i64; N]) {
+    for _ in 0..2_000 {
+        if counts(dir, tables) == wanted {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    assert_eq!(counts(dir, tables), wanted);
+}
+
+const HISTORY: [&str; 4] = ["journal", "segment", "base", "ending"];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deleted_session_leaves_its_name_and_last_revision_and_no_commits() {
+    let dir = TempDir::new().unwrap();
+    let service = start(dir.path());
+    for session in ["a", "b"] {
+        for _ in 0..20 {
+            service.receipt(request(session, r#"{"n":"secret"}"#), vec![]).await.unwrap();
+        }
+    }
+    assert_eq!(service.receipt(delete("a"), vec![]).await.unwrap().board.revision(), Revision(21));
+    // The deletion and the other session's commits are settled by now, and the rest is gone.
+    reach(dir.path(), HISTORY, [0, 2, 0, 3]).await;
+    stop(service).await;
+
+    let service = start(dir.path());
+    assert_eq!(service.damage().len(), 0);
+    assert!(service.published_here(&name("a")).unwrap().is_none());
+    let again = service.receipt(request("a", "{}"), vec![]).await.unwrap();
+    assert_eq!(again.board.revision(), Revision(22));
+    assert_eq!(board(&service, "b").revision(), Revision(20));
+    stop(service).await;
+    let store = SqliteStore::open(dir.path(), NO_RESERVE).unwrap();
+    assert!(check(&store).unwrap().is_sound());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deletion_is_forgotten_after_thirty_days_and_once_its_name_is_used_again() {
+    let (dir, hand) = (TempDir::new().unwrap(), Hand::new());
+    let service = start_with(dir.path(), NO_RESERVE, hand.clock());
+    for session in ["old", "again"] {
+        service.receipt(request(session, "{}"), vec![]).await.unwrap();
+        service.receipt(delete(session), vec![]).await.unwrap();
+    }
+    service.receipt(request("again", "{}"), vec![]).await.unwrap();
+    stop(service).await;
+    let service = start_with(dir.path(), NO_RESERVE, hand.clock());
+    reach(dir.path(), ["ending", "history"], [3, 1]).await;
+    assert_eq!(board(&service, "again").revision(), Revision(3));
+    stop(service).await;
+    hand.set(TOMBSTONE_MS + 1);
+    let service = start_with(dir.path(), NO_RESERVE, hand.clock());
+    reach(dir.path(), ["ending", "history", "session"], [0, 0, 1]).await;
+    let anew = service.receipt(request("old", "{}"), vec![]).await.unwrap();
+    assert_eq!(anew.board.revision(), Revision(1));
+    stop(service).await;
+    let store = SqliteStore::open(dir.path(), NO_RESERVE).unwrap();
+    assert!(check(&store).unwrap().is_sound());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_runs_forgets_deletions_that_are_over_and_those_whose_names_are_used_again() {
+    let (dir, hand) = (TempDir::new().unwrap(), Hand::new());
+    let service = start_with(dir.path(), NO_RESERVE, hand.clock());
+    for session in ["old", "again", "watched"] {
+        service.receipt(request(session, "{}"), vec![]).await.unwrap();
+        service.receipt(delete(session), vec![]).await.unwrap();
+    }
+    let mut watch = service.watch(&name("watched")).unwrap();
+    service.receipt(request("again", "{}"), vec![]).await.unwrap();
+    reach(dir.path(), ["ending", "history"], [9, 3]).await;
+
+    hand.set(TOMBSTONE_MS + 1);
+    let held = service.inner.memory.held();
+    // It looks at the clock as it looks after a history.
+    let patch = SettingsPatch { history: Set::To(History::Revisions(1)), ..Default::default() };
+    let (settings, labels) = (Set::To(patch), Set::Keep);
+    let command = Command::PutSession { settings, labels, qa_pairs: vec![] };
+    service.receipt(write_to("again", command), vec![]).await.unwrap();
+    reach(dir.path(), ["ending", "history"], [3, 2]).await;
+    let known = |session| service.inner.directory.get(&name(session)).is_some();
+    assert!(!known("old") && known("again") && known("watched"));
+    assert!(service.inner.memory.held() < held);
+    let anew = service.receipt(request("old", "{}"), vec![]).await.unwrap();
+    assert_eq!(anew.board.revision(), Revision(1));
+    let anew = service.receipt(request("watched", "{}"), vec![]).await.unwrap();
+    assert_eq!(anew.board.revision(), Revision(3));
+    assert!(watch.changed().await);
+    drop(watch);
+    stop(service).await;
+    let store = SqliteStore::open(dir.path(), NO_RESERVE).unwrap();
+    assert!(check(&store).unwrap().is_sound());
+}
+
+/// Deletes a session as it was done before there were ends.
+fn delete_as_before(dir: &Path) {
+    let store = SqliteStore::open(dir, NO_RESERVE).unwrap();
+    let StoredSession { session, head, .. } = store.sessions()[0];
+    let commit = Commit {
+        revision: head.next(),
+        at: Timestamp(i64::MAX / 2),
+        agent: None,
+        nonce: Nonce(1),
+        kept: None,
+        changes: vec![crate::board::Change::Deleted],
+    };
+    let body = stored::encode_commit(&commit).unwrap();
+    let frames = vec![Frame::encode(session, head.next(), &body).unwrap()];
+    let run = Run {
+        session,
+        expected: head,
+        ends: None,
+        frames,
+        name: None,
+        grows: false,
+        adopts: false,
+    };
+    assert_eq!(store.append(&[run]), [Outcome::Appended]);
+    store.close().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_history_of_a_session_that_an_earlier_version_deleted_is_cut() {
+    let (dir, hand) = (TempDir::new().unwrap(), Hand::new());
+    let service = start(dir.path());
+    for _ in 0..20 {
+        service.receipt(request("a", "{}"), vec![]).await.unwrap();
+    }
+    stop(service).await;
+    delete_as_before(dir.path());
+    hand.set(i64::MAX / 2 - hand.now().0);
+    let service = start_with(dir.path(), NO_RESERVE, hand.clock());
+    reach(dir.path(), HISTORY, [0, 1, 0, 3]).await;
+    stop(service).await;
+    let service = start_with(dir.path(), NO_RESERVE, hand.clock());
+    let again = service.receipt(request("a", "{}"), vec![]).await.unwrap();
+    assert_eq!(again.board.revision(), Revision(22));
+    stop(service).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_session_removes_does_not_wait_for_what_it_adds_where_there_is_no_room() {
+    let dir = TempDir::new().unwrap();
+    let service = start(dir.path());
+    for session in ["deleted", "cleared"] {
+        service.receipt(request(session, "{}"), vec![]).await.unwrap();
+    }
+    let (write, images) = screenshot("deleted", b"image".to_vec());
+    service.receipt(write, images).await.unwrap();
+    service.receipt(request("held", "{}"), vec![]).await.unwrap();
+    stop(service).await;
+    let service = start_with(dir.path(), FULL, Clock::system());
+    // All are decided in one batch, so no board is read meanwhile.
+    for session in ["deleted", "cleared"] {
+        service.published(&name(session)).await.unwrap();
+    }
+    let held = Held::at(&service, delete("held")).await;
+    let clear = Command::DeleteEntry { log: LogName::Requests, seq: Seq(1) };
+    let writes = [
+        request("deleted", r#"{"more":1}"#),
+        delete("deleted"),
+        append("cleared", LogName::Requests, vec![item(r#"{"more":1}"#)]),
+        write_to("cleared", clear),
+    ];
+    let mut replies: Vec<_> =
+        writes.into_iter().map(|write| Box::pin(service.receipt(write, vec![]))).collect();
+    for reply in &mut replies {
+        assert!(futures_util::FutureExt::now_or_never(reply.as_mut()).is_none());
+    }
+    held.release().await;
+    let replies = futures_util::future::join_all(replies).await;
+    let [added, deleted, refused, cleared] = replies.try_into().unwrap();
+    // What a deletion makes forgotten need not be stored.
+    assert_eq!(added.unwrap().board.revision(), Revision(3));
+    assert_eq!(deleted.unwrap().board.revision(), Revision(4));
+    assert!(matches!(refused, Err(ServiceError::StoreFull)), "{refused:?}");
+    assert_eq!(cleared.unwrap().board.revision(), Revision(2));
+    let left = board(&service, "cleared");
+    assert!(left.log(&LogName::Requests).unwrap().is_empty());
+    stop(service).await;
+    let service = start(dir.path());
+    assert!(service.published_here(&name("deleted")).unwrap().is_none());
+    assert_eq!(board(&service, "cleared").revision(), Revision(2));
+    stop(service).await;
+}

@@ -1,0 +1,144 @@
+//! Forks: a board at one revision as the beginning of another session.
+//!
+//! What the fork begins with is stored under its own identity first; then the writer gives it its name.
+
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use super::blocking;
+use super::staged::{Staged, discard};
+use super::truncate::put_base;
+use crate::board::{Board, Command, Extent, Rejected, SessionId, SessionName, Terms, Write};
+use crate::service::error::ServiceError;
+use crate::service::images::pins::Hold;
+use crate::service::job::{Order, WriterError};
+use crate::service::{Keep, Reply, Service, new_session_id};
+use crate::store::StoreError;
+
+impl Service {
+    /// Makes the session that the terms name, with a board to begin with. Their key is kept by the source
+    /// and by the fork, so that a repeat is known whichever of the two is left.
+    ///
+    /// # Errors
+    ///
+    /// [`Rejected::SessionExists`], or why it could not be stored.
+    pub async fn fork(
+        &self,
+        terms: Terms,
+        board: Arc<Board>,
+        fork_of: SessionName,
+        keep: Option<Keep>,
+    ) -> Result<Reply, ServiceError> {
+        let keeps_in = terms.key.clone().map(|key| (fork_of.clone(), key));
+        let in_source = Terms { session: fork_of.clone(), ..terms.clone() };
+        for terms in [&in_source, &terms] {
+            if let Some(answer) = self.recall(terms).await? {
+                return Ok(Reply::Before(answer));
+            }
+        }
+        if self.extent(&terms.session)?.is_some() {
+            let rejected = Rejected::SessionExists { session: terms.session };
+            return Err(ServiceError::Rejected { rejected, revision: None });
+        }
+        // From here on none of its images goes. One from before what is kept may have lost some.
+        let hold = self.inner.holds.session(board.id());
+        if let Some(Extent { session, oldest, .. }) = self.extent(&fork_of)?
+            && session == board.id()
+            && oldest > board.revision()
+        {
+            return Err(ServiceError::Compacted { oldest });
+        }
+        let (staged, forked) = self.stage_fork(board, fork_of.clone(), hold).await?;
+        let command = Command::Adopt { board: Arc::new(forked), fork_of: Some(fork_of) };
+        let order = Order { keep, keeps_in, ..Order::of(Write { terms, command }) };
+        self.adopt(staged.hand_over(), order).await
+    }
+
+    /// Stores what a fork begins with: its images, which may be many, in a turn of their own; then its base.
+    async fn stage_fork(
+        &self,
+        board: Arc<Board>,
+        source: SessionName,
+        hold: Hold,
+    ) -> Result<(Staged, Board), ServiceError> {
+        let has_images = board.images().next().is_some();
+        let turn = if has_images { Some(self.inner.links.wait().await?) } else { None };
+        let (store, orphans) = (Arc::clone(&self.inner.store), Arc::clone(&self.inner.orphans));
+        let stopping = self.inner.stopping.clone();
+        let linked = blocking(move || {
+            let _held = (hold, turn);
+            let staged = Staged::begin(store, orphans, new_session_id())?;
+            let forked = board.forked(staged.id());
+            if has_images {
+                link_images(&staged, board.id(), &forked, source, &stopping)?;
+            }
+            Ok((staged, forked))
+        });
+        let (staged, forked) = linked.await?;
+        let turn = self.inner.bases.wait().await?;
+        let put = blocking(move || {
+            let _turn = turn;
+            put_base(&**staged.store(), &forked, 0)?;
+            Ok((staged, forked))
+        });
+        put.await
+    }
+
+    /// Gives a staged history its name; where that is refused, the history is forgotten.
+    pub(crate) async fn adopt(&self, id: SessionId, order: Order) -> Result<Reply, ServiceError> {
+        let reply = self.enqueue(order).await.and_then(|reply| {
+            reply.map_err(|error| match error {
+                WriterError::Service(error) => error,
+                WriterError::Moved => ServiceError::Fault,
+            })
+        });
+        // A fault may have come after the adoption: then the next start knows what is nobody's.
+        let is_refused = match &reply {
+            Ok(Reply::Before(_)) => true,
+            Ok(Reply::Now(_)) => false,
+            Err(error) => matches!(
+                error,
+                ServiceError::Rejected { .. }
+                    | ServiceError::StoreFull
+                    | ServiceError::Busy
+                    | ServiceError::Malformed
+                    | ServiceError::Overloaded
+                    | ServiceError::CommitTooLarge { .. }
+            ),
+        };
+        if is_refused {
+            let inner = Arc::clone(&self.inner);
+            let discarded = blocking(move || {
+                discard(&*inner.store, &inner.orphans, id);
+                Ok(())
+            });
+            discarded.await?;
+        }
+        reply
+    }
+}
+
+/// Gives a fork the images of its source, unless the server ends meanwhile.
+fn link_images(
+    staged: &Staged,
+    from: SessionId,
+    forked: &Board,
+    source: SessionName,
+    stopping: &CancellationToken,
+) -> Result<(), ServiceError> {
+    let images = forked.images().map(|(sha256, _)| *sha256);
+    let mut images = images.take_while(|_| !stopping.is_cancelled());
+    staged.store().link_blobs(from, staged.id(), &mut images).map_err(|error| {
+        if !matches!(error, StoreError::BlobMissing { .. }) {
+            return error.into();
+        }
+        // It went with its session after this board was shown.
+        let rejected = Rejected::NoSession { session: source };
+        ServiceError::Rejected { rejected, revision: None }
+    })?;
+    if stopping.is_cancelled() { Err(ServiceError::Stopping) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests;

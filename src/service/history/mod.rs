@@ -1,0 +1,194 @@
+//! The past of a session: its board at an earlier revision, and its commits.
+//!
+//! An earlier board is replayed from the nearest one that is at hand, two at a time.
+
+pub(crate) mod deletion;
+mod fork;
+pub(crate) mod past_boards;
+pub(crate) mod retention;
+pub(crate) mod retention_schedule;
+pub(crate) mod staged;
+pub(crate) mod truncate;
+
+use std::str::FromStr;
+use std::sync::Arc;
+
+use super::error::ServiceError;
+use super::limiter::Turns;
+use super::sessions::replay::{framed, replay};
+use super::sessions::session::Published;
+use super::watch::{COMMIT_BYTES_AT_ONCE_MAX, COMMITS_AT_ONCE_MAX};
+use super::{Keep, Reply, Service};
+use crate::board::{
+    Board, CheckpointName, Command, Commit, Extent, InvalidName, Rejected, Revision, SessionId,
+    Terms, Write,
+};
+use crate::fairness::{Limiter, Share, with_files};
+use crate::store::PageMax;
+use past_boards::PastBoards;
+
+/// How many boards are replayed at once.
+const REPLAYS_MAX: u64 = 2;
+
+/// How many may wait for that.
+const REPLAYS_WAITING_MAX: usize = 64;
+
+/// How many pages of commits are read at once.
+const READS_MAX: u64 = 4;
+
+/// What is read at once for a reader of commits.
+const HISTORY_PAGE: PageMax =
+    PageMax { commits: COMMITS_AT_ONCE_MAX, bytes: COMMIT_BYTES_AT_ONCE_MAX };
+
+/// A point in a session's history, as a caller names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum At {
+    /// By its revision.
+    Revision(Revision),
+    /// By a checkpoint.
+    Checkpoint(CheckpointName),
+}
+
+impl FromStr for At {
+    type Err = InvalidName;
+
+    fn from_str(text: &str) -> Result<Self, InvalidName> {
+        let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        match text.parse() {
+            Ok(revision) if digits => Ok(Self::Revision(Revision(revision))),
+            // A number that no revision can be names one that there is not.
+            Err(_) if digits => Ok(Self::Revision(Revision(u64::MAX))),
+            Ok(_) | Err(_) => text.parse().map(Self::Checkpoint),
+        }
+    }
+}
+
+/// What reading the past takes.
+#[derive(Debug)]
+pub(super) struct Past {
+    replays: Turns,
+    reads: Limiter,
+    boards: Arc<PastBoards>,
+}
+
+impl Past {
+    pub(super) fn new(boards: Arc<PastBoards>) -> Self {
+        Self {
+            replays: Turns::new(REPLAYS_MAX, REPLAYS_WAITING_MAX),
+            reads: Limiter::new(READS_MAX, usize::MAX, Share::All),
+            boards,
+        }
+    }
+}
+
+impl Service {
+    /// The revision that a point in a session's history is.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::Rejected`] with no such checkpoint or revision, [`ServiceError::Compacted`].
+    pub fn revision_at(&self, now: &Board, at: &At) -> Result<Revision, ServiceError> {
+        let refused =
+            |rejected| ServiceError::Rejected { rejected, revision: Some(now.revision()) };
+        let revision = match at {
+            At::Revision(revision) => *revision,
+            At::Checkpoint(name) => {
+                let checkpoint = now.checkpoints().get(name);
+                let none = || refused(Rejected::NoCheckpoint { checkpoint: name.clone() });
+                checkpoint.ok_or_else(none)?.revision
+            }
+        };
+        if revision > now.revision() {
+            return Err(refused(Rejected::NoRevision { revision }));
+        }
+        let oldest = now.oldest();
+        if revision < oldest { Err(ServiceError::Compacted { oldest }) } else { Ok(revision) }
+    }
+
+    /// The board of a session as it was.
+    ///
+    /// # Errors
+    ///
+    /// As [`revision_at`](Self::revision_at), or where the store cannot be read.
+    pub async fn board_at(&self, now: &Published, at: &At) -> Result<Arc<Board>, ServiceError> {
+        let revision = self.revision_at(&now.board, at)?;
+        if revision == now.board.revision() {
+            return Ok(Arc::clone(&now.board));
+        }
+        let Past { replays, boards, .. } = &self.inner.past;
+        let turn = replays.wait().await?;
+        let (store, session) = (Arc::clone(&self.inner.store), now.board.id());
+        let oldest = now.board.oldest();
+        let start = boards.nearest(session, oldest, revision);
+        // The turn goes with the work: whoever asked may leave.
+        let replay = move || {
+            let _held = turn;
+            replay(&*store, session, start, oldest, revision)
+        };
+        let board = Arc::new(blocking(replay).await?);
+        boards.keep(&board);
+        Ok(board)
+    }
+
+    /// A page of a session's commits after a revision, at most 256 and about 1 MiB; empty at the end.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::Compacted`], or where the store cannot be read.
+    pub async fn history(
+        &self,
+        now: Extent,
+        after: Revision,
+    ) -> Result<Vec<Arc<Commit>>, ServiceError> {
+        let Extent { session, oldest, revision, .. } = now;
+        if after < oldest {
+            return Err(ServiceError::Compacted { oldest });
+        }
+        if after >= revision {
+            return Ok(Vec::new());
+        }
+        // No more wait than there are streams and connections.
+        let turn = self.inner.past.reads.turn(1).map_err(|_| ServiceError::Overloaded)?;
+        let turn = turn.await.map_err(|_| ServiceError::Overloaded)?;
+        let store = Arc::clone(&self.inner.store);
+        let read = move || {
+            let _held = turn;
+            framed(&*store, session, after, HISTORY_PAGE)
+        };
+        let commits = blocking(read).await?;
+        let commits = commits.into_iter().map(|(commit, _)| Arc::new(commit));
+        // What was stored since is shown when it is published.
+        Ok(commits.take_while(|commit| commit.revision <= revision).collect())
+    }
+
+    /// Lets a session be as it was; `then` is one of its boards.
+    ///
+    /// # Errors
+    ///
+    /// As for [`write`](Self::write).
+    pub async fn restore(
+        &self,
+        terms: Terms,
+        then: Arc<Board>,
+        keep: Option<Keep>,
+    ) -> Result<Reply, ServiceError> {
+        self.write(Write { terms, command: Command::Restore { then } }, Vec::new(), keep).await
+    }
+
+    /// How many bytes of memory past boards take.
+    pub(super) fn past_bytes(&self) -> usize {
+        self.inner.past.boards.bytes()
+    }
+
+    /// Nothing of a session's past is to be at hand any more.
+    pub(super) fn forget_past(&self, session: SessionId) {
+        self.inner.past.boards.forget(session);
+    }
+}
+
+/// Runs what reads the store on a thread that may block.
+pub(super) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ServiceError> + Send + 'static,
+) -> Result<T, ServiceError> {
+    with_files(work).await.map_err(|_| ServiceError::Fault)?
+}

@@ -1,0 +1,232 @@
+//! Keeping only a part of a session's history, where its settings say so: a thread looks after those
+//! sessions, and lets go what is older by storing a base in its place.
+//!
+//! A base costs as much as the board, so it is made when enough can go, and not too often; what is
+//! kept meanwhile is more than was asked for, never less.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use super::deletion::{AT_ONCE_MAX, Endings};
+use super::retention_schedule::{LOOK_AFTER, REST, Retentions};
+use super::truncate::{put_base, rebase};
+use crate::board::{
+    Board, Commit, Extent, History, Revision, SessionName, Summary, Timestamp, Ttl,
+};
+use crate::fairness::Queue;
+use crate::service::clock::Clock;
+use crate::service::error::ServiceError;
+use crate::service::images::gc_schedule::Looks;
+use crate::service::job::Job;
+use crate::service::limiter::Turns;
+use crate::service::sessions::directory::{Directory, InUse};
+use crate::service::sessions::memory_budget::Memory;
+use crate::service::sessions::replay::{REPLAY_PAGE, beginning, framed, go_on};
+use crate::service::sessions::tombstones::Tombstones;
+use crate::service::threads::signal::Signal;
+use crate::service::threads::{Supervised, Supervisor};
+use crate::service::writer::queue::send;
+use crate::store::{PageMax, Store};
+
+/// A history is cut when by this part of it there is too much.
+const EXCESS_PART: u64 = 8;
+
+/// How long a session is left alone at most while its commits grow old. The wall clock may be set meanwhile.
+const AGING_MAX: Duration = Duration::from_secs(60 * 60);
+
+/// How long a session waits for its turn to have a base made.
+const TURN_REST: Duration = Duration::from_millis(500);
+
+/// What the thread works on.
+pub(crate) struct Keeper {
+    pub(crate) retentions: Arc<Retentions>,
+    pub(crate) directory: Arc<Directory>,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) clock: Clock,
+    pub(crate) jobs: Arc<Queue<Job>>,
+    /// Whose turn it is to make a base.
+    pub(crate) bases: Arc<Turns>,
+    pub(crate) looks: Arc<Looks>,
+    /// What is to be done for sessions that are deleted.
+    pub(crate) endings: Mutex<Endings>,
+    pub(crate) tombstones: Arc<Tombstones>,
+    pub(crate) memory: Arc<Memory>,
+}
+
+impl Keeper {
+    pub(crate) fn start(self, supervisor: &Supervisor) -> io::Result<Supervised> {
+        let signal = Arc::clone(&self.retentions.signal);
+        supervisor.start("keeper", signal, move |signal| self.run(signal))
+    }
+
+    fn run(&self, signal: &Signal) {
+        while signal.rest(self.until_next()) {
+            self.forget_deleted();
+            self.endings.lock().tend(&*self.store);
+            while !signal.is_stopped()
+                && let Some(name) = self.retentions.take_due()
+            {
+                self.look(&name);
+            }
+        }
+    }
+
+    /// How long there is nothing to do.
+    fn until_next(&self) -> Duration {
+        let over = self.tombstones.until_next(self.clock.read().now).max(LOOK_AFTER);
+        let left = self.retentions.until_next().min(over);
+        if self.endings.lock().are_done() { left } else { left.min(LOOK_AFTER) }
+    }
+
+    /// Forgets some names whose sessions were deleted long ago. What is stored of them is left to the endings.
+    fn forget_deleted(&self) {
+        let (mut endings, due) = (self.endings.lock(), self.clock.read().due());
+        let replaced = (0..AT_ONCE_MAX).map_while(|_| self.tombstones.take_replaced(due));
+        endings.over.extend(replaced);
+        for _ in 0..AT_ONCE_MAX {
+            let Some(name) = self.tombstones.take_over(due) else { return };
+            let session = self.directory.get(&name).filter(|session| !session.exists());
+            let Some(session) = session else { continue };
+            match self.directory.forget_deleted(&name, &session) {
+                Ok(id) => {
+                    self.memory.forget(&session);
+                    endings.over.push(id);
+                }
+                Err(InUse) => self.tombstones.keep(&name, due),
+            }
+        }
+    }
+
+    /// Looks after a session whose time has come.
+    fn look(&self, name: &SessionName) {
+        let Some(summary) = self.summary(name) else {
+            self.retentions.forget(name);
+            return;
+        };
+        let again = self.cut(name, &summary).unwrap_or_else(|error| {
+            tracing::warn!(session = %name, %error, "the history could not be cut");
+            Some(REST)
+        });
+        if let Some(again) = again {
+            self.retentions.look_again(name, again);
+        }
+    }
+
+    /// What is known of a session that keeps a part of its history; its board is not needed.
+    fn summary(&self, name: &SessionName) -> Option<Arc<Summary>> {
+        let session = self.directory.get(name).filter(|session| !session.is_damaged())?;
+        let summary = session.summary();
+        let limited = summary.life.as_ref()?.settings.history.is_some();
+        limited.then_some(summary)
+    }
+
+    /// Cuts what is too much; when the session is to be looked at again, if not only after its next commit.
+    fn cut(&self, name: &SessionName, now: &Summary) -> Result<Option<Duration>, ServiceError> {
+        let Some(history) = now.life.as_ref().and_then(|life| life.settings.history) else {
+            return Ok(None);
+        };
+        let reading = self.clock.read();
+        let limit = Limit::of(history, now, reading.due());
+        if !limit.is_worthwhile(now) {
+            return Ok(None);
+        }
+        let Extent { session, oldest: from, .. } = now.extent;
+        // To look at one commit is cheaper than to read the base.
+        let oldest = framed(&*self.store, session, from, PageMax { commits: 1, bytes: 1 })?;
+        if let Some((kept, _)) =
+            oldest.iter().find(|(commit, bytes)| !limit.lets_go(commit, *bytes as u64))
+        {
+            return Ok(limit.grows_too_old(kept.at, reading.now));
+        }
+        // Of two bases only the last one put could be set: a purge or a fork comes first.
+        let Some(_turn) = self.bases.now() else { return Ok(Some(TURN_REST)) };
+        let (board, dropped_bytes) = self.board_at_limit(now.extent, &limit)?;
+        if board.revision() == from {
+            return Ok(limit.grows_too_old(now.updated_at, reading.now));
+        }
+        put_base(&*self.store, &board, dropped_bytes)?;
+        let (rebase, answer) = rebase(name, &board, dropped_bytes);
+        send(&self.jobs, Job::Rebase(rebase))?;
+        answer.blocking_recv().map_err(|_| ServiceError::Stopping)??;
+        self.looks.after_cut(name);
+        tracing::debug!(session = %name, oldest = %board.revision(), "cut the history");
+        Ok(Some(REST))
+    }
+
+    /// The board at the revision where the history may begin, and the bytes of the commits up to it.
+    fn board_at_limit(&self, now: Extent, limit: &Limit) -> Result<(Board, u64), ServiceError> {
+        let mut board = beginning(&*self.store, now.session, now.oldest)?;
+        let mut dropped = 0;
+        loop {
+            let page = framed(&*self.store, now.session, board.revision(), REPLAY_PAGE)?;
+            if page.is_empty() {
+                return Ok((board, dropped));
+            }
+            for (commit, bytes) in page {
+                let bytes = bytes as u64;
+                if commit.revision > now.revision || !limit.lets_go(&commit, dropped + bytes) {
+                    return Ok((board, dropped));
+                }
+                go_on(&mut board, &commit)?;
+                dropped += bytes;
+            }
+        }
+    }
+}
+
+/// Up to where history may go.
+enum Limit {
+    /// Up to this revision.
+    Revision(Revision),
+    /// So many bytes of commits.
+    Bytes(u64),
+    /// What is older than this; the age that it comes from.
+    Before(Timestamp, Ttl),
+}
+
+impl Limit {
+    fn of(history: History, summary: &Summary, now: Timestamp) -> Self {
+        match history {
+            History::Revisions(kept) => {
+                Self::Revision(Revision(summary.extent.revision.0.saturating_sub(kept)))
+            }
+            History::Bytes(kept) => Self::Bytes(summary.history_bytes.saturating_sub(kept)),
+            History::Age(ttl) => Self::Before(Timestamp(now.0.saturating_sub(ttl.ms())), ttl),
+        }
+    }
+
+    /// How long until a commit of that time is too old; `None` where no commit grows old.
+    fn grows_too_old(&self, at: Timestamp, now: Timestamp) -> Option<Duration> {
+        let Self::Before(_, age) = self else { return None };
+        let ms = at.after(*age).0.saturating_sub(now.0);
+        let left = Duration::from_millis(u64::try_from(ms).unwrap_or(0));
+        Some(left.clamp(LOOK_AFTER, AGING_MAX))
+    }
+
+    /// Whether enough may go; of an age the commits themselves tell.
+    fn is_worthwhile(&self, summary: &Summary) -> bool {
+        let Extent { oldest, revision, .. } = summary.extent;
+        let (excess, all) = match self {
+            Self::Revision(target) => {
+                (target.0.saturating_sub(oldest.0), revision.0.saturating_sub(oldest.0))
+            }
+            Self::Bytes(excess) => (*excess, summary.history_bytes),
+            Self::Before(..) => (1, 1),
+        };
+        excess > 0 && excess >= all / EXCESS_PART && oldest < revision
+    }
+
+    fn lets_go(&self, commit: &Commit, dropped_bytes: u64) -> bool {
+        match self {
+            Self::Revision(target) => commit.revision <= *target,
+            Self::Bytes(excess) => dropped_bytes <= *excess,
+            Self::Before(moment, _) => commit.at < *moment,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

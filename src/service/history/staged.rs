@@ -1,0 +1,81 @@
+//! A staged history: stored under an identity that no name has yet. Dropped before it is handed over, it leaves
+//! nothing.
+
+use std::fmt;
+use std::sync::Arc;
+
+use tokio::runtime::Handle;
+
+use crate::board::SessionId;
+use crate::service::images::reaper::Orphans;
+use crate::store::{Store, StoreError};
+
+/// A staged history that no name has yet.
+pub(crate) struct Staged {
+    store: Arc<dyn Store>,
+    orphans: Arc<Orphans>,
+    id: SessionId,
+    is_nobodys: bool,
+}
+
+impl fmt::Debug for Staged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Staged").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+impl Staged {
+    /// Begins one under a new identity, on a thread that may block.
+    pub(crate) fn begin(
+        store: Arc<dyn Store>,
+        orphans: Arc<Orphans>,
+        id: SessionId,
+    ) -> Result<Self, StoreError> {
+        store.stage(id)?;
+        Ok(Self { store, orphans, id, is_nobodys: true })
+    }
+
+    pub(crate) fn id(&self) -> SessionId {
+        self.id
+    }
+
+    pub(crate) fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    /// Leaves it to the writer, who gives it its name or refuses to; then it is to be [discarded](discard).
+    pub(crate) fn hand_over(mut self) -> SessionId {
+        self.is_nobodys = false;
+        self.id
+    }
+
+    /// Forgets it, on a thread that may block.
+    pub(crate) fn forget(mut self) {
+        self.is_nobodys = false;
+        discard(&*self.store, &self.orphans, self.id);
+    }
+}
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        if !self.is_nobodys {
+            return;
+        }
+        let (store, orphans, id) = (Arc::clone(&self.store), Arc::clone(&self.orphans), self.id);
+        match Handle::try_current() {
+            Ok(runtime) => drop(runtime.spawn_blocking(move || discard(&*store, &orphans, id))),
+            Err(_) => discard(&*store, &orphans, id),
+        }
+    }
+}
+
+/// Forgets a history that was not adopted. What is left of it goes after the next start.
+pub(crate) fn discard(store: &dyn Store, orphans: &Orphans, id: SessionId) {
+    // Its images are out of sight before anybody is told; the reaper deletes them.
+    for gone in [store.discard(id), store.remove_blobs(&[id])] {
+        if let Err(error) = gone {
+            tracing::warn!(session = %id, %error, "a history that was not adopted was left behind");
+        }
+    }
+    orphans.add(id);
+}

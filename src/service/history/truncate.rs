@@ -1,0 +1,102 @@
+//! Forgetting history: a base is stored in place of the commits up to it.
+//!
+//! Storing it is done off the writer; that it holds from now on is one small transaction of the writer.
+
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+
+use super::blocking;
+use crate::board::{AgentName, Board, Frame, Rejected, Revision, SessionName, stored};
+use crate::service::Service;
+use crate::service::error::ServiceError;
+use crate::service::job::{Job, Rebase};
+use crate::service::sessions::session::Pin;
+use crate::store::{Store, StoreError};
+
+impl Service {
+    /// Forgets all history of a session up to now; tells the revision at which it begins.
+    ///
+    /// # Errors
+    ///
+    /// [`Rejected::NoSession`], or why it could not be stored.
+    pub async fn purge(
+        &self,
+        name: &SessionName,
+        author: Option<&AgentName>,
+    ) -> Result<Revision, ServiceError> {
+        // Its board is in memory first, and stays there: who waits for this turn does not wait for that.
+        let _pinned = self.inner.directory.get(name).map(|session| Pin::new(&session));
+        let none = || {
+            let rejected = Rejected::NoSession { session: name.clone() };
+            ServiceError::Rejected { rejected, revision: None }
+        };
+        self.published(name).await?.ok_or_else(none)?;
+        let mut turn = self.inner.bases.wait().await?;
+        let published = self.published(name).await?.ok_or_else(none)?;
+        let (board, base) = (Arc::clone(&published.board), published.board.revision());
+        if published.board.oldest() < base {
+            let (store, dropped_bytes) = (Arc::clone(&self.inner.store), published.history_bytes);
+            drop(published);
+            let stored = Arc::clone(&board);
+            // The turn goes with the work: whoever asked may leave.
+            let put = move || put_base(&*store, &stored, dropped_bytes).map(|()| turn);
+            turn = blocking(put).await?;
+            let (rebase, answer) = rebase(name, &board, dropped_bytes);
+            self.inner.send(Job::Rebase(rebase))?;
+            answer.await.map_err(|_| ServiceError::Stopping)??;
+            self.inner.looks.after_cut(name);
+            // It leaves no commit that would tell of it.
+            let agent = author.map(AgentName::as_str);
+            tracing::info!(session = %name, agent, oldest = %base, "purged the history");
+        }
+        drop(turn);
+        self.forget_past(board.id());
+        Ok(base)
+    }
+}
+
+/// What the writer is told, and where it answers.
+pub(crate) fn rebase(
+    name: &SessionName,
+    board: &Board,
+    dropped_bytes: u64,
+) -> (Rebase, oneshot::Receiver<Result<(), ServiceError>>) {
+    let (reply, answer) = oneshot::channel();
+    let (name, session, base) = (name.clone(), board.id(), board.revision());
+    (Rebase { name, session, base, dropped_bytes, reply }, answer)
+}
+
+/// Stores a board as the base that a history may begin with, in place of so many bytes of commits.
+pub(crate) fn put_base(
+    store: &dyn Store,
+    board: &Board,
+    dropped_bytes: u64,
+) -> Result<(), ServiceError> {
+    let (session, base) = (board.id(), board.revision());
+    put_parts(board, |parts| store.put_base(session, base, dropped_bytes, parts))
+}
+
+/// Hands the framed parts of a board to what stores them.
+pub(crate) fn put_parts(
+    board: &Board,
+    put: impl FnOnce(&mut dyn Iterator<Item = Vec<u8>>) -> Result<(), StoreError>,
+) -> Result<(), ServiceError> {
+    let (session, revision) = (board.id(), board.revision());
+    let mut fault = None;
+    let mut parts = stored::base_parts(board).map_while(|part| {
+        let framed = part.map_err(|error| error.to_string()).and_then(|part| {
+            Frame::encode(session, revision, &part).map_err(|error| error.to_string())
+        });
+        framed.map_err(|error| fault = Some(error)).ok()
+    });
+    put(&mut parts)?;
+    drop(parts);
+    match fault {
+        None => Ok(()),
+        Some(error) => {
+            tracing::error!(%session, error, "a board could not be written");
+            Err(ServiceError::Fault)
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! An image read piece by piece, as its data URL or as its bytes: it may be large, and its reader slow.
+
+use std::io::{self, Read};
+use std::ops::Range;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+
+use crate::board::{Board, Digest, Hashing, Image, SessionId};
+use crate::fairness::with_files;
+use crate::service::{Service, ServiceError};
+use crate::store::StoreError;
+
+/// How much of an image is read at once. Base64 makes four bytes of three, so it is a multiple of that.
+const READ_BYTES: u64 = 3 * (48 << 10);
+
+/// An image as it comes.
+pub struct ImagePieces {
+    /// Nothing while a piece is made, and after the last one.
+    reading: Option<Reading>,
+}
+
+struct Reading {
+    session: SessionId,
+    sha256: Digest,
+    source: Box<dyn Read + Send>,
+    hashing: Hashing,
+    /// How much comes before what is wanted, of it, and after it.
+    before: u64,
+    wanted: u64,
+    after: u64,
+    form: Form,
+}
+
+/// What is made of the bytes.
+enum Form {
+    /// Base64, after the URL's beginning until that is written.
+    DataUrl { head: String },
+    /// They stay as they are.
+    Plain,
+}
+
+impl Service {
+    /// The data URL of a stored image, exactly as it was sent. The last piece comes only if the image is what
+    /// was stored.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Service::image`].
+    pub async fn image_pieces(
+        &self,
+        board: &Board,
+        image: &Image,
+    ) -> Result<ImagePieces, ServiceError> {
+        let head = image.head.clone();
+        self.open_image(board, image, 0..image.bytes, Form::DataUrl { head }).await
+    }
+
+    /// A part of a stored image's bytes. The last piece comes only if all of the image is what was stored.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Service::image`].
+    pub async fn image_part(
+        &self,
+        board: &Board,
+        image: &Image,
+        part: Range<u64>,
+    ) -> Result<ImagePieces, ServiceError> {
+        self.open_image(board, image, part, Form::Plain).await
+    }
+
+    async fn open_image(
+        &self,
+        board: &Board,
+        image: &Image,
+        part: Range<u64>,
+        form: Form,
+    ) -> Result<ImagePieces, ServiceError> {
+        let (session, sha256) = (board.id(), image.sha256);
+        let store = Arc::clone(&self.inner.store);
+        let opened = with_files(move || store.open_blob(session, sha256));
+        let opened = opened.await.map_err(|_| ServiceError::Fault)?;
+        let source = opened.map_err(|error| self.image_error(board, error))?;
+        let end = part.end.min(image.bytes);
+        let before = part.start.min(end);
+        let (wanted, after) = (end - before, image.bytes - end);
+        let hashing = Hashing::default();
+        let reading = Reading { session, sha256, source, hashing, before, wanted, after, form };
+        Ok(ImagePieces { reading: Some(reading) })
+    }
+}
+
+impl ImagePieces {
+    /// The next piece; nothing after the last one.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::Store`] where it cannot be read, or is not what was stored; nothing comes after it.
+    pub async fn next(&mut self) -> Result<Option<Bytes>, ServiceError> {
+        let Some(mut reading) = self.reading.take() else { return Ok(None) };
+        let read = with_files(move || (reading.piece(), reading));
+        let (piece, reading) = read.await.map_err(|_| ServiceError::Fault)?;
+        let piece = piece?;
+        self.reading = (reading.wanted > 0).then_some(reading);
+        Ok(Some(piece))
+    }
+}
+
+impl Reading {
+    fn piece(&mut self) -> Result<Bytes, StoreError> {
+        while self.before > 0 {
+            self.before -= self.read(self.before)?.len() as u64;
+        }
+        let bytes = self.read(self.wanted)?;
+        self.wanted -= bytes.len() as u64;
+        if self.wanted == 0 {
+            while self.after > 0 {
+                self.after -= self.read(self.after)?.len() as u64;
+            }
+            if self.hashing.digest() != self.sha256 {
+                return Err(self.damaged());
+            }
+        }
+        Ok(match &mut self.form {
+            Form::DataUrl { head } => {
+                let mut piece = std::mem::take(head);
+                STANDARD.encode_string(bytes, &mut piece);
+                piece.into()
+            }
+            Form::Plain => bytes.into(),
+        })
+    }
+
+    /// The next bytes, at most so many and at most what is read at once.
+    fn read(&mut self, most: u64) -> Result<Vec<u8>, StoreError> {
+        let length = most.min(READ_BYTES);
+        let mut bytes = vec![0; usize::try_from(length).unwrap_or_default()];
+        self.source.read_exact(&mut bytes).map_err(|_: io::Error| self.damaged())?;
+        self.hashing.add(&bytes);
+        Ok(bytes)
+    }
+
+    const fn damaged(&self) -> StoreError {
+        StoreError::BlobDamaged { session: self.session, digest: self.sha256 }
+    }
+}

@@ -1,0 +1,314 @@
+//! Collecting images: a thread looks after sessions whose history was cut, and lets go what nothing of it names
+//! any more. That is a commit; only when it is durable are the files removed.
+//!
+//! What is kept of a session is its base and the commits after it. An image that neither an entry of the base nor
+//! a commit names is in no board that can be read, and none can bring it back.
+
+use std::collections::{BTreeSet, HashMap};
+use std::io;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use super::gc_schedule::Looks;
+use super::pins::Holds;
+use crate::board::{
+    Board, Change, Command, Condition, Digest, IMAGES_FORGOTTEN_MAX, Rejected, Revision, SessionId,
+    Terms, Version, Write,
+};
+use crate::fairness::{Limiter, Queue};
+use crate::metrics;
+use crate::service::clock::Clock;
+use crate::service::error::ServiceError;
+use crate::service::job::{Answered, Job, Order, Pins, WriteJob, WriterError};
+use crate::service::sessions::directory::Directory;
+use crate::service::sessions::loader::Loads;
+use crate::service::sessions::replay::{REPLAY_PAGE, beginning, framed};
+use crate::service::sessions::session::{Pin, Session, Shown};
+use crate::service::threads::signal::Signal;
+use crate::service::threads::{Supervised, Supervisor};
+use crate::service::writer::queue::send;
+use crate::store::{Store, StoreError, StoredBlob};
+
+/// How often it asks whether a session is to be looked at.
+const ASK_EVERY: Duration = Duration::from_millis(500);
+
+/// How many times as long as a look took it rests then, so that others have most of the time.
+const REST_TIMES: u32 = 2;
+
+/// How often it tries to commit before others who commit all the time; then it looks again later.
+const TRIES_MAX: usize = 16;
+
+/// What the thread works on.
+pub(crate) struct Collector {
+    pub(crate) looks: Arc<Looks>,
+    pub(crate) clock: Clock,
+    pub(crate) holds: Arc<Holds>,
+    pub(crate) directory: Arc<Directory>,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) loads: Loads,
+    pub(crate) jobs: Arc<Queue<Job>>,
+    /// The room of the writer's queue.
+    pub(crate) room: Limiter,
+    pub(crate) stopping: CancellationToken,
+}
+
+/// The files of a session's images, by age.
+#[derive(Default)]
+struct Files {
+    old: BTreeSet<Digest>,
+    /// Those that are left alone, with how long each will be.
+    young: HashMap<Digest, Duration>,
+}
+
+impl Collector {
+    pub(crate) fn start(self, supervisor: &Supervisor) -> io::Result<Supervised> {
+        supervisor.start("collector", Arc::default(), move |signal| self.run(signal))
+    }
+
+    fn run(&self, signal: &Signal) {
+        if let Err(error) = self.ask_for_all() {
+            tracing::warn!(%error, "the stored images could not be listed");
+        }
+        let mut rest = Duration::ZERO;
+        while signal.rest(rest) {
+            let begun = Instant::now();
+            rest = if self.look() { begun.elapsed() * REST_TIMES } else { ASK_EVERY };
+        }
+    }
+
+    /// Asks for a look at each session of which an image may go since before the start: its history was cut, or
+    /// it has more than it counts.
+    fn ask_for_all(&self) -> Result<(), StoreError> {
+        let mut bytes: HashMap<SessionId, u64> = HashMap::new();
+        self.store.blobs(&mut |blob| {
+            *bytes.entry(blob.session).or_default() += blob.bytes;
+            if self.stopping.is_cancelled() {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        })?;
+        for (id, bytes) in bytes {
+            let Some(session) = self.directory.identities().running(id) else { continue };
+            if self.store.base(id).is_some() || session.summary().image_bytes < bytes {
+                self.looks.ask(session.name(), Duration::ZERO);
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks at one session, if one is to be looked at.
+    fn look(&self) -> bool {
+        let Some(name) = self.looks.next() else { return false };
+        let Some(session) = self.directory.get(&name) else { return true };
+        match self.collect(&session) {
+            Ok(None) => {}
+            Ok(Some(again)) => self.looks.ask(&name, again),
+            Err(ServiceError::Stopping) => {}
+            Err(error) => {
+                tracing::warn!(session = %name, %error, "images could not be collected");
+                self.looks.ask(&name, self.looks.collection().every);
+            }
+        }
+        true
+    }
+
+    /// Lets go what a session does not need; when it is to be looked at again, if something is left.
+    fn collect(&self, session: &Arc<Session>) -> Result<Option<Duration>, ServiceError> {
+        if session.is_damaged() || !session.exists() {
+            return Ok(None);
+        }
+        // By a clock that jumped all files may look old.
+        if self.clock.read().is_held {
+            return Ok(Some(self.looks.collection().every));
+        }
+        let id = session.extent().session;
+        let files = self.files(id)?;
+        // A board is read only for what may go now.
+        if files.old.is_empty() {
+            return Ok(files.next());
+        }
+        let pin = Pin::new(session);
+        let board = self.loads.published_here(session)?.board;
+        if board.id() != id {
+            return Ok(files.next());
+        }
+        let mut unnamed = self.unnamed(&board)?;
+        let is_left = unnamed.iter().any(|sha256| files.young.contains_key(sha256));
+        unnamed.retain(|sha256| !files.young.contains_key(sha256));
+        let is_done = self.forget(&pin, board.version(), unnamed)?;
+        let left = self.remove_files(session, id, &files)?;
+        drop(pin);
+        if !is_done {
+            return Ok(Some(self.looks.collection().every));
+        }
+        Ok(if is_left || left { files.next() } else { None })
+    }
+
+    fn files(&self, session: SessionId) -> Result<Files, StoreError> {
+        let (now, age) = (SystemTime::now(), self.looks.collection().age);
+        let mut files = Files::default();
+        self.store.blobs_of(session, &mut |blob: StoredBlob| {
+            // One from after now is as young as can be.
+            let left = age.saturating_sub(now.duration_since(blob.modified).unwrap_or_default());
+            if left.is_zero() {
+                files.old.insert(blob.digest);
+            } else {
+                files.young.insert(blob.digest, left);
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok(files)
+    }
+
+    /// The images of a board that nothing of what is kept up to it names.
+    fn unnamed(&self, board: &Board) -> Result<BTreeSet<Digest>, ServiceError> {
+        let (id, revision) = (board.id(), board.revision());
+        // A history without a base has the commit that brought each.
+        if self.store.base(id).is_none() {
+            return Ok(BTreeSet::new());
+        }
+        let mut unnamed: BTreeSet<Digest> = board.images().map(|(sha256, _)| *sha256).collect();
+        without(&mut unnamed, board.named_images().map(|image| image.sha256));
+        if unnamed.is_empty() || board.oldest() == revision {
+            return Ok(unnamed);
+        }
+        let base = beginning(&*self.store, id, board.oldest())?;
+        without(&mut unnamed, base.named_images().map(|image| image.sha256));
+        self.pass(&mut unnamed, id, base.revision(), revision)?;
+        Ok(unnamed)
+    }
+
+    /// Takes out what commits after a revision name, at least those up to another one; up to where it looked.
+    fn pass(
+        &self,
+        unnamed: &mut BTreeSet<Digest>,
+        session: SessionId,
+        after: Revision,
+        up_to: Revision,
+    ) -> Result<Revision, ServiceError> {
+        let mut seen = after;
+        while seen < up_to && !unnamed.is_empty() {
+            if self.stopping.is_cancelled() {
+                return Err(ServiceError::Stopping);
+            }
+            let page = framed(&*self.store, session, seen, REPLAY_PAGE)?;
+            let Some((last, _)) = page.last() else { return Err(ServiceError::Damaged) };
+            seen = last.revision;
+            let changes = page.iter().flat_map(|(commit, _)| &commit.changes);
+            without(unnamed, changes.flat_map(Change::images).map(|image| image.sha256));
+        }
+        Ok(seen)
+    }
+
+    /// Commits that images are forgotten, all of what is kept up to `seen` having been looked at; whether all that
+    /// may go is.
+    fn forget(
+        &self,
+        pin: &Pin,
+        mut seen: Version,
+        mut images: BTreeSet<Digest>,
+    ) -> Result<bool, ServiceError> {
+        let session = pin.session();
+        for _ in 0..TRIES_MAX {
+            let head = session.extent();
+            if head.session != seen.session || images.is_empty() {
+                return Ok(true);
+            }
+            seen.changed = self.pass(&mut images, seen.session, seen.changed, head.revision)?;
+            let some: BTreeSet<Digest> =
+                images.iter().take(IMAGES_FORGOTTEN_MAX).copied().collect();
+            if some.is_empty() {
+                return Ok(true);
+            }
+            match self.write(session, Command::ForgetImages { seen, images: some.clone() }) {
+                Ok(()) => images.retain(|sha256| !some.contains(sha256)),
+                Err(WriterError::Service(ServiceError::Rejected {
+                    rejected: Rejected::Stale,
+                    ..
+                })) => {}
+                Err(WriterError::Service(ServiceError::Rejected { .. })) => return Ok(true),
+                Err(WriterError::Service(error)) => return Err(error),
+                Err(WriterError::Moved) => return Err(ServiceError::Fault),
+            }
+        }
+        Ok(images.is_empty())
+    }
+
+    /// Hands a command to the writer, and waits until it is durable.
+    fn write(&self, session: &Arc<Session>, command: Command) -> Result<(), WriterError> {
+        let terms = Terms {
+            session: session.name().clone(),
+            condition: Condition::default(),
+            fence: None,
+            author: None,
+            key: None,
+        };
+        let room = self.room.now(1).ok_or(ServiceError::Overloaded)?;
+        let room = (room, metrics::WRITES_WAITING.count());
+        let (reply, answer) = oneshot::channel();
+        let order = Order::of(Write { terms, command });
+        let pins: Pins = [Some(Pin::new(session)), None, None];
+        let job = Job::Write(Box::new(WriteJob { order, weight: 1, reply, room, pins }));
+        send(&self.jobs, job)?;
+        match answer.blocking_recv().map_err(|_| ServiceError::Stopping)? {
+            Answered::Decided(reply) => reply.map(drop),
+            // The session is another one by now.
+            Answered::Cold(..) => Err(ServiceError::Overloaded.into()),
+        }
+    }
+
+    /// Removes the old files that the board does not know; whether young ones are left of them.
+    fn remove_files(
+        &self,
+        session: &Arc<Session>,
+        id: SessionId,
+        files: &Files,
+    ) -> Result<bool, ServiceError> {
+        let mut removed = 0_u64;
+        for sha256 in &files.old {
+            if self.stopping.is_cancelled() {
+                return Err(ServiceError::Stopping);
+            }
+            if !is_known(session, id, sha256) {
+                let is_free = || self.is_free(session, id, *sha256);
+                removed += u64::from(self.store.remove_blob(id, *sha256, &is_free)?);
+            }
+        }
+        if removed > 0 {
+            tracing::debug!(session = %session.name(), removed, "collected images");
+        }
+        Ok(files.young.keys().any(|sha256| !is_known(session, id, sha256)))
+    }
+
+    /// Whether nobody needs the file of an image. Who held it before is published, if it came to anything.
+    fn is_free(&self, session: &Session, id: SessionId, sha256: Digest) -> bool {
+        !self.holds.are_on(id, sha256) && !is_known(session, id, &sha256)
+    }
+}
+
+impl Files {
+    /// When the next of those that are left alone has its age.
+    fn next(&self) -> Option<Duration> {
+        self.young.values().min().copied()
+    }
+}
+
+/// Whether the board that is published has this image. One that is not there, or another's, is taken to have it.
+pub(crate) fn is_known(session: &Session, id: SessionId, sha256: &Digest) -> bool {
+    match session.shown() {
+        Shown::Hot(published) if published.board.id() == id => published.board.has_image(sha256),
+        Shown::Hot(_) | Shown::Cold(_) => true,
+    }
+}
+
+fn without(images: &mut BTreeSet<Digest>, named: impl Iterator<Item = Digest>) {
+    named.for_each(|sha256| _ = images.remove(&sha256));
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,167 @@
+//! Images on their way to the store and back. They are durable before the commit that names them.
+
+pub(crate) mod chunks;
+pub(crate) mod gc;
+pub(crate) mod gc_schedule;
+pub(crate) mod pins;
+pub(crate) mod reaper;
+mod rejected;
+
+use std::sync::Arc;
+
+use super::job::WriterError;
+use super::{Service, ServiceError, new_session_id};
+use crate::board::{Board, Digest, Image, Item, Rejected, Screenshot, SessionId, SessionName};
+use crate::fairness::with_files;
+use crate::store::StoreError;
+use pins::Hold;
+
+/// An image to be stored before the write that names it.
+#[derive(Clone, Debug)]
+pub struct ImageBytes {
+    /// Its digest.
+    pub sha256: Digest,
+    /// Its bytes.
+    pub bytes: Arc<[u8]>,
+}
+
+/// The session under which a write's images lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ImagesIn {
+    /// The one that the name belonged to then. Once it is deleted they are gone.
+    Present(SessionId),
+    /// One that no write has made yet, and only this one may make.
+    New(SessionId),
+}
+
+impl ImagesIn {
+    pub(crate) const fn session(self) -> SessionId {
+        match self {
+            Self::Present(session) | Self::New(session) => session,
+        }
+    }
+}
+
+impl Service {
+    /// Stores a write's images under the session that the name belongs to, or will belong to, and holds them
+    /// there; `None` where there are none.
+    pub(crate) async fn keep_images(
+        &self,
+        name: &SessionName,
+        images: &Arc<[ImageBytes]>,
+    ) -> Result<Option<(ImagesIn, Hold)>, WriterError> {
+        if images.is_empty() {
+            return Ok(None);
+        }
+        let images_in = match self.extent(name)? {
+            Some(extent) => ImagesIn::Present(extent.session),
+            None => ImagesIn::New(new_session_id()),
+        };
+        let session = images_in.session();
+        let hold = self.inner.holds.images(session, images.iter().map(|image| image.sha256));
+        let images = Arc::clone(images);
+        let store = Arc::clone(&self.inner.store);
+        let put = move || {
+            images.iter().try_for_each(|image| store.put_blob(session, image.sha256, &image.bytes))
+        };
+        let put = with_files(put).await.map_err(|_| ServiceError::Fault)?;
+        if put.is_err() {
+            self.note_unstored(name, images_in);
+        }
+        match put {
+            Ok(()) => Ok(Some((images_in, hold))),
+            Err(StoreError::Poisoned) => {
+                Err(ServiceError::Poisoned { outcome_unknown: false }.into())
+            }
+            // A deletion takes the directory away under a put; that is no fault of the disk.
+            Err(_) if images_in == ImagesIn::Present(session) && !self.has(name, session) => {
+                Err(WriterError::Moved)
+            }
+            Err(error) => Err(ServiceError::from(error).into()),
+        }
+    }
+
+    /// Whether the name still belongs to this session.
+    pub(crate) fn has(&self, name: &SessionName, session: SessionId) -> bool {
+        matches!(self.extent(name), Ok(Some(extent)) if extent.session == session)
+    }
+
+    /// The bytes of a stored image, checked against its digest.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::Store`] where they cannot be read, or are not what was stored;
+    /// [`Rejected::NoSession`] where they went with their session after this board was shown.
+    pub async fn image(&self, board: &Board, image: &Image) -> Result<Vec<u8>, ServiceError> {
+        self.read_image(board, image, |bytes| bytes).await
+    }
+
+    /// The data URL of a stored image, exactly as it was sent.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Service::image`].
+    pub async fn image_url(&self, board: &Board, image: &Image) -> Result<String, ServiceError> {
+        let own = image.clone();
+        self.read_image(board, image, move |bytes| own.data_url(&bytes)).await
+    }
+
+    /// Reads an image and makes something of it, where it may block: images are large.
+    async fn read_image<T: Send + 'static>(
+        &self,
+        board: &Board,
+        image: &Image,
+        make: impl FnOnce(Vec<u8>) -> T + Send + 'static,
+    ) -> Result<T, ServiceError> {
+        let (session, sha256) = (board.id(), image.sha256);
+        let store = Arc::clone(&self.inner.store);
+        let read = with_files(move || store.blob(session, sha256).map(make));
+        let read = read.await.map_err(|_| ServiceError::Fault)?;
+        read.map_err(|error| self.image_error(board, error))
+    }
+
+    /// Why an image of this board cannot be read: it may have gone with its session.
+    pub(crate) fn image_error(&self, board: &Board, error: StoreError) -> ServiceError {
+        match board.life() {
+            Some(life)
+                if matches!(error, StoreError::BlobMissing { .. })
+                    && !self.has(&life.name, board.id()) =>
+            {
+                let rejected = Rejected::NoSession { session: life.name.clone() };
+                ServiceError::Rejected { rejected, revision: None }
+            }
+            Some(life) if matches!(error, StoreError::BlobMissing { .. }) => {
+                // It may have gone with the history that named it.
+                match self.extent(&life.name) {
+                    Ok(Some(now)) if now.oldest > board.revision() => {
+                        ServiceError::Compacted { oldest: now.oldest }
+                    }
+                    Ok(_) | Err(_) => error.into(),
+                }
+            }
+            Some(_) | None => error.into(),
+        }
+    }
+
+    /// An item's text with its image in its place, exactly as it was sent.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Service::image`].
+    pub async fn whole_text(&self, board: &Board, item: &Item) -> Result<String, ServiceError> {
+        let Some(image) = item.image() else { return Ok(item.text().to_owned()) };
+        Ok(item.with_image_text(&self.image_url(board, image).await?))
+    }
+}
+
+impl ImageBytes {
+    /// A screenshot's item, and its image if it has one to be stored.
+    #[must_use]
+    pub fn split(screenshot: Screenshot) -> (Item, Vec<Self>) {
+        let Screenshot { item, bytes } = screenshot;
+        let image = item.image().zip(bytes);
+        let images = image.map(|(image, bytes)| Self { sha256: image.sha256, bytes: bytes.into() });
+        let images = images.into_iter().collect();
+        (item, images)
+    }
+}

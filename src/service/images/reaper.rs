@@ -1,0 +1,115 @@
+//! The reaper: a thread that removes the images and thumbnails of sessions that were deleted or never came to be.
+//!
+//! A deletion only hands over the identity, in constant time and without file work. The store removes nothing
+//! before the deletion is on disk. What is left by a crash is removed after the next start, beside all else.
+
+use std::collections::HashSet;
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+use crate::board::SessionId;
+use crate::service::threads::signal::Signal;
+use crate::service::threads::{Supervised, Supervisor};
+use crate::service::thumbnails::Thumbnails;
+use crate::store::Store;
+
+/// How many sessions may wait, 16 MiB of them. The images of any more are left to the next start.
+const WAITING_MAX: usize = 1 << 20;
+
+/// How many times as long as a piece took it rests then, so that others have most of the disk.
+const REST_TIMES: u32 = 2;
+
+/// How long it deletes files at the end; the next start goes on with what is left.
+const SWEEPING_AT_END_MAX: Duration = Duration::from_millis(500);
+
+/// Sessions whose files belong to nobody.
+#[derive(Debug, Default)]
+pub(crate) struct Orphans {
+    waiting: Mutex<Vec<SessionId>>,
+    signal: Arc<Signal>,
+}
+
+impl Orphans {
+    /// Adds a session that nobody writes to any more. It waits for nothing but another such call.
+    pub(crate) fn add(&self, session: SessionId) {
+        let mut waiting = self.waiting.lock();
+        if waiting.len() < WAITING_MAX {
+            waiting.push(session);
+        }
+        drop(waiting);
+        self.signal.wake();
+    }
+}
+
+/// What the thread works on.
+pub(crate) struct Reaper {
+    pub(crate) orphans: Arc<Orphans>,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) thumbnails: Arc<Thumbnails>,
+    /// The sessions that the start found: of others nothing is kept that an earlier run left. `None` where the
+    /// store is only read.
+    pub(crate) live: Option<HashSet<SessionId>>,
+}
+
+impl Reaper {
+    /// Starts the thread. Once it is stopped it removes what waits; nobody adds any after that.
+    pub(crate) fn start(self, supervisor: &Supervisor) -> io::Result<Supervised> {
+        let signal = Arc::clone(&self.orphans.signal);
+        supervisor.start("reaper", signal, move |signal| self.run(signal))
+    }
+
+    fn run(&self, signal: &Signal) {
+        let Some(live) = &self.live else {
+            while signal.rest(Duration::MAX) {}
+            return;
+        };
+        self.thumbnails.keep_only(live);
+        self.clear(live, signal);
+        let mut rest = Duration::ZERO;
+        while signal.rest(rest) {
+            self.remove_waiting();
+            let begun = Instant::now();
+            rest = if self.sweep() { begun.elapsed() * REST_TIMES } else { Duration::MAX };
+        }
+        self.remove_waiting();
+        let begun = Instant::now();
+        while begun.elapsed() < SWEEPING_AT_END_MAX && self.sweep() {}
+    }
+
+    /// Removes what an earlier run left, and meanwhile what comes.
+    fn clear(&self, live: &HashSet<SessionId>, signal: &Signal) {
+        let go_on = || {
+            self.remove_waiting();
+            !signal.is_stopped()
+        };
+        if let Err(error) = self.store.clear_blobs(live, &go_on) {
+            tracing::warn!(%error, "some images of deleted sessions are left; the next start removes them");
+        }
+    }
+
+    /// Puts the files of those that wait out of sight: a step each, however many files there are.
+    fn remove_waiting(&self) {
+        let sessions = std::mem::take(&mut *self.orphans.waiting.lock());
+        if sessions.is_empty() {
+            return;
+        }
+        if let Err(error) = self.store.remove_blobs(&sessions) {
+            tracing::warn!(%error, "images of a deleted session are left; the next start removes them");
+        }
+        sessions.iter().for_each(|session| self.thumbnails.forget(*session));
+    }
+
+    /// Deletes a piece of what is out of sight; whether there is more.
+    fn sweep(&self) -> bool {
+        self.store.sweep_blobs().unwrap_or_else(|error| {
+            tracing::warn!(%error, "removed images are left on the disk; the next start deletes them");
+            false
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

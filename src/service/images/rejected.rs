@@ -1,0 +1,88 @@
+//! Images that a write brings and that are not kept: those that its session drops, and those of a write that
+//! was refused.
+
+use std::sync::Arc;
+
+use super::gc::is_known;
+use super::{ImageBytes, ImagesIn};
+use crate::board::{Command, LogName, SessionId, SessionName, Write};
+use crate::service::job::WriterError;
+use crate::service::{Reply, Service, ServiceError};
+
+impl Service {
+    /// Whether the session is set to drop what this write brings.
+    pub(crate) fn drops(&self, write: &Write) -> Result<bool, ServiceError> {
+        if !matches!(&write.command, Command::Append { log: LogName::Screenshots, .. }) {
+            return Ok(false);
+        }
+        let Some(session) = self.existing(&write.terms.session)? else { return Ok(false) };
+        let shown = session.shown();
+        Ok(shown.life().is_some_and(|life| !life.settings.keeps_screenshots()))
+    }
+
+    /// Lets images go that were stored for a write which came to nothing.
+    pub(crate) fn note_unkept(
+        &self,
+        name: &SessionName,
+        images_in: Option<ImagesIn>,
+        images: &Arc<[ImageBytes]>,
+        written: &Result<Reply, WriterError>,
+    ) {
+        let is_refused = match written {
+            Ok(Reply::Now(_)) => return,
+            Ok(Reply::Before(_)) | Err(WriterError::Moved) => true,
+            Err(WriterError::Service(error)) => matches!(
+                error,
+                ServiceError::Rejected { .. }
+                    | ServiceError::StoreFull
+                    | ServiceError::Malformed
+                    | ServiceError::Overloaded
+                    | ServiceError::CommitTooLarge { .. }
+            ),
+        };
+        match images_in {
+            // A put may have made its directory again after its images were removed.
+            Some(ImagesIn::Present(session)) if self.is_deleted(name, session) => {
+                self.inner.orphans.add(session);
+            }
+            Some(ImagesIn::Present(session)) if is_refused => {
+                self.remove_unkept(name, session, images);
+            }
+            Some(ImagesIn::Present(_)) => self.inner.looks.after_refusal(name),
+            // Nobody else will make this session. After a fault it may be there; the next start knows.
+            Some(ImagesIn::New(session)) if is_refused => self.inner.orphans.add(session),
+            Some(ImagesIn::New(_)) | None => {}
+        }
+    }
+
+    /// Lets images go that were stored before the one that could not be.
+    pub(crate) fn note_unstored(&self, name: &SessionName, images_in: ImagesIn) {
+        match images_in {
+            ImagesIn::Present(_) => self.inner.looks.after_refusal(name),
+            ImagesIn::New(session) => self.inner.orphans.add(session),
+        }
+    }
+
+    /// Whether the name does not belong to this session any more. A damaged one is not deleted.
+    fn is_deleted(&self, name: &SessionName, id: SessionId) -> bool {
+        let Some(session) = self.inner.directory.get(name) else { return true };
+        !session.is_damaged() && (session.extent().session != id || !session.exists())
+    }
+
+    /// Removes images of a refused write at once, but those that the session has, or that another write brings too:
+    /// else refusals could fill the disk.
+    fn remove_unkept(&self, name: &SessionName, id: SessionId, images: &Arc<[ImageBytes]>) {
+        let Some(session) = self.inner.directory.get(name) else { return };
+        self.inner.looks.after_refusal(name);
+        let (inner, images, name) = (Arc::clone(&self.inner), Arc::clone(images), name.clone());
+        tokio::task::spawn_blocking(move || {
+            for sha256 in images.iter().map(|image| image.sha256) {
+                let is_free =
+                    || !inner.holds.are_on(id, sha256) && !is_known(&session, id, &sha256);
+                if let Err(error) = inner.store.remove_blob(id, sha256, &is_free) {
+                    tracing::warn!(session = %name, %error, "an image of a refused write was left behind");
+                }
+            }
+        });
+    }
+}

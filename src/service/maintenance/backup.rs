@@ -1,0 +1,55 @@
+//! The whole store read while it runs: a backup, and a check.
+//!
+//! Each is made by a thread that may block, and given up when nobody waits for it any more.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::check::{Soundness, check_changing, check_unless};
+use crate::service::{Service, ServiceError};
+use crate::store::{Copied, IsOver, Store, StoreError};
+
+impl Service {
+    /// Makes a backup in a directory that is absent or empty.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::Store`] where it cannot be made there; [`ServiceError::Stopping`].
+    pub async fn back_up(&self, to: PathBuf) -> Result<Copied, ServiceError> {
+        self.copying(move |store, is_over| store.back_up(&to, is_over)).await
+    }
+
+    /// Checks the store where it is, or a copy of it in the directory `scratch`, which is removed afterwards.
+    ///
+    /// # Errors
+    ///
+    /// As for [`back_up`](Self::back_up), or where it cannot be read at all.
+    pub async fn check(&self, scratch: Option<PathBuf>) -> Result<Soundness, ServiceError> {
+        self.copying(move |store, is_over| {
+            let (mut found, scratch) = (None, scratch.as_deref());
+            store.look_at(scratch, is_over, &mut |store| {
+                found = Some(match scratch {
+                    Some(_) => check_unless(store, is_over),
+                    None => check_changing(store, is_over),
+                });
+            })?;
+            found.unwrap_or(Err(StoreError::Closed))
+        })
+        .await
+    }
+
+    async fn copying<T: Send + 'static>(
+        &self,
+        copy: impl FnOnce(&dyn Store, &IsOver) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, ServiceError> {
+        let (store, end) = (Arc::clone(&self.inner.store), self.inner.stopping.child_token());
+        let wanted = end.clone();
+        let copying = tokio::task::spawn_blocking(move || {
+            let is_over: IsOver = Arc::new(move || wanted.is_cancelled());
+            copy(&*store, &is_over)
+        });
+        // Dropped while it waits, it ends the copy.
+        let _end = end.drop_guard();
+        Ok(copying.await.map_err(|_| ServiceError::Fault)??)
+    }
+}

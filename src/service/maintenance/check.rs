@@ -1,0 +1,348 @@
+//! Checking a store: all of it is read, every checksum, every commit, every image, and what is a cache of the
+//! history is compared with it.
+
+use std::collections::{BTreeSet, HashMap};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use crate::board::stored::BaseReader;
+use crate::board::{Board, Digest, Revision, SessionId, SessionName, Summary};
+use crate::service::sessions::replay::Whole;
+use crate::service::startup::damage::{Damage, DamageCause, Loading};
+use crate::service::startup::scan::{is_of_history, name_of, summary};
+use crate::store::{IsOver, NameRow, Record, Store, StoreError, Stored, StoredSession, SummaryRow};
+
+/// How many times more a store is checked that changes meanwhile.
+const CHECKS_AGAIN_MAX: usize = 4;
+
+/// What a check of a store found.
+#[derive(Debug)]
+pub struct Soundness {
+    /// How many commits there are.
+    pub commits: u64,
+    /// How many sessions exist.
+    pub sessions: usize,
+    /// How many images they have.
+    pub images: usize,
+    /// The rows that cannot be used.
+    pub damage: Vec<Damage>,
+    /// Pages and indexes of the database that do not fit together, as SQLite puts it.
+    pub misfits: Vec<String>,
+    /// The images that are missing or damaged.
+    pub images_damaged: Vec<DamagedImage>,
+    /// How many tokens are damaged; they open nothing.
+    pub tokens_damaged: usize,
+}
+
+/// An image that is missing or damaged.
+#[derive(Debug)]
+pub struct DamagedImage {
+    /// Whose it is.
+    pub session: SessionId,
+    /// The session's name, where its history tells it.
+    pub name: Option<SessionName>,
+    /// What it should hash to.
+    pub digest: Digest,
+    /// What is wrong with it.
+    pub error: StoreError,
+}
+
+impl DamagedImage {
+    /// Whose it is, by name where that is known.
+    #[must_use]
+    pub fn whose(&self) -> String {
+        self.name.as_ref().map_or_else(|| self.session.to_string(), SessionName::to_string)
+    }
+}
+
+impl Soundness {
+    /// Whether all of it is sound.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        self.damage.is_empty()
+            && self.misfits.is_empty()
+            && self.images_damaged.is_empty()
+            && self.tokens_damaged == 0
+    }
+
+    /// What is wrong, a sentence each.
+    pub fn faults(&self) -> impl Iterator<Item = String> {
+        let damage = self.damage.iter().map(|damage| match &damage.name {
+            Some(name) => format!("{damage} ({name})"),
+            None => damage.to_string(),
+        });
+        let images = self.images_damaged.iter().map(|image| {
+            format!("image {} of session {}: {}", image.digest, image.whose(), image.error)
+        });
+        let tokens = (self.tokens_damaged > 0)
+            .then(|| format!("tokens that open nothing: {}", self.tokens_damaged));
+        let misfits = self.misfits.iter().map(|found| format!("the database: {found}"));
+        damage.chain(misfits).chain(images).chain(tokens)
+    }
+}
+
+/// Reads all of a store: every checksum, every commit, every image.
+///
+/// # Errors
+///
+/// [`StoreError`] where it cannot be read at all.
+pub fn check(store: &dyn Store) -> Result<Soundness, StoreError> {
+    let never: IsOver = Arc::new(|| false);
+    check_unless(store, &never)
+}
+
+/// The same of a store in which others write: what is found once and not again was changed between two reads.
+pub(crate) fn check_changing(store: &dyn Store, is_over: &IsOver) -> Result<Soundness, StoreError> {
+    let mut found = check_unless(store, is_over)?;
+    for _ in 0..CHECKS_AGAIN_MAX {
+        if found.is_sound() {
+            break;
+        }
+        let before = found.faults().collect::<BTreeSet<_>>();
+        found = check_unless(store, is_over)?;
+        if found.faults().collect::<BTreeSet<_>>() == before {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+/// The same as [`check`], given up with [`StoreError::Closed`] once it is over.
+pub(crate) fn check_unless(store: &dyn Store, is_over: &IsOver) -> Result<Soundness, StoreError> {
+    let mut checked = Checked { caches: caches(store)?, ..Checked::default() };
+    for stored in store.sessions().iter().filter(|stored| stored.is_damaged) {
+        checked.set_aside(stored);
+    }
+    store.replay(&mut |stored| {
+        checked.take(&stored);
+        if is_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    checked.end_bases();
+    checked.find_lost_ends();
+    checked.find_names(store)?;
+    let Checked { sessions, damage, commits, .. } = checked;
+    let tokens_damaged = store.tokens()?.iter().filter(|token| token.body.is_none()).count();
+    let mut soundness = Soundness {
+        commits,
+        sessions: 0,
+        images: 0,
+        damage,
+        misfits: store.misfits(is_over)?,
+        images_damaged: Vec::new(),
+        tokens_damaged,
+    };
+    if is_over() {
+        return Err(StoreError::Closed);
+    }
+    for loading in sessions.iter().filter(|loading| loading.board.life().is_some()) {
+        soundness.sessions += 1;
+        let session = loading.board.id();
+        for (digest, _) in loading.board.images() {
+            soundness.images += 1;
+            if is_over() {
+                return Err(StoreError::Closed);
+            }
+            if let Err(error) = store.blob(session, *digest) {
+                let name = loading.name.clone();
+                let image = DamagedImage { session, name, digest: *digest, error };
+                soundness.images_damaged.push(image);
+            }
+        }
+    }
+    Ok(soundness)
+}
+
+/// What is stored of a session besides its history, to be compared with it.
+#[derive(Default)]
+struct Caches {
+    /// Where its snapshot can be read.
+    snapshot: Option<Board>,
+    /// Where its summary can be read.
+    summary: Option<Summary>,
+    /// Those that cannot.
+    unreadable: Vec<(Revision, DamageCause)>,
+}
+
+fn caches(store: &dyn Store) -> Result<HashMap<SessionId, Caches>, StoreError> {
+    let mut caches: HashMap<SessionId, Caches> = HashMap::new();
+    store.summaries(&mut |row: &SummaryRow| {
+        let found = caches.entry(row.session).or_default();
+        // One from before the history was cut last tells of what is forgotten.
+        match summary(row) {
+            Some(summary) if is_of_history(&summary, store.base(row.session)) => {
+                found.summary = Some(summary);
+            }
+            Some(_) => {}
+            None => found.unreadable.push((row.revision, DamageCause::Summary)),
+        }
+        ControlFlow::Continue(())
+    })?;
+    for stored in store.sessions() {
+        let mut whole = Whole::of(stored.session);
+        let take = &mut |revision, frame: &[u8]| whole.take(revision, frame);
+        let found = store.read_snapshot(stored.session, stored.head, take)?;
+        let Some(revision) = found else { continue };
+        let of_session = caches.entry(stored.session).or_default();
+        match whole.finish() {
+            Ok(board) if board.revision() == revision => {
+                of_session.snapshot = Some(board);
+            }
+            Ok(_) | Err(_) => of_session.unreadable.push((revision, DamageCause::Snapshot)),
+        }
+    }
+    Ok(caches)
+}
+
+/// All sessions as the store has them.
+#[derive(Default)]
+struct Checked {
+    caches: HashMap<SessionId, Caches>,
+    /// In the order in which they came.
+    sessions: Vec<Loading>,
+    by_id: HashMap<SessionId, usize>,
+    damage: Vec<Damage>,
+    commits: u64,
+}
+
+impl Checked {
+    /// A session of which nothing tells where its history begins.
+    fn set_aside(&mut self, stored: &StoredSession) {
+        let StoredSession { session, head, .. } = *stored;
+        let mut loading = Loading::new(session, head);
+        self.damage.push(loading.damage(None, head, DamageCause::Beginning));
+        self.by_id.insert(session, self.sessions.len());
+        self.sessions.push(loading);
+    }
+
+    fn take(&mut self, stored: &Stored<'_>) {
+        let (session, revision, begins) = match stored {
+            Stored::Base { session, revision, .. } => (*session, *revision, true),
+            Stored::Commit(Record { session, revision, .. }) => (*session, *revision, false),
+        };
+        let index = *self.by_id.entry(session).or_insert_with(|| {
+            let before = Revision(revision.0.saturating_sub(1));
+            let mut loading = Loading::new(session, before);
+            loading.base = begins.then(|| BaseReader::new(session));
+            self.sessions.push(loading);
+            self.sessions.len() - 1
+        });
+        self.commits += u64::from(!begins);
+        let Some(loading) = self.sessions.get_mut(index).filter(|loading| !loading.damaged) else {
+            return;
+        };
+        let (journal_id, taken) = match stored {
+            Stored::Base { frame, .. } => (None, loading.take_part(session, revision, frame)),
+            Stored::Commit(record) => (record.journal_id, loading.follow(record)),
+        };
+        if let Err(cause) = taken {
+            self.damage.push(loading.damage(journal_id, revision, cause));
+        }
+        if let Some(caches) = self.caches.get_mut(&session) {
+            let unlike = caches.unlike(loading);
+            let whose = |(revision, cause)| Damage {
+                journal_id: None,
+                session,
+                name: loading.name.clone(),
+                revision,
+                cause,
+            };
+            self.damage.extend(unlike.into_iter().map(whose));
+        }
+    }
+
+    /// Bases without a commit after them end with what was read.
+    fn end_bases(&mut self) {
+        for loading in self.sessions.iter_mut().filter(|loading| !loading.damaged) {
+            if let Err(cause) = loading.end_base() {
+                self.damage.push(loading.damage(None, loading.board.revision(), cause));
+            }
+        }
+    }
+}
+
+impl Checked {
+    /// A summary is stored after the commits that it tells of.
+    fn find_lost_ends(&mut self) {
+        for (session, caches) in &self.caches {
+            let loading = self.by_id.get(session).and_then(|index| self.sessions.get(*index));
+            let found = loading.map(|loading| loading.board.revision()).unwrap_or_default();
+            let Some(summary) = &caches.summary else { continue };
+            let revision = summary.extent.revision;
+            if revision > found && loading.is_none_or(|loading| !loading.damaged) {
+                self.damage.push(Damage {
+                    journal_id: None,
+                    session: *session,
+                    name: Some(summary.name.clone()),
+                    revision,
+                    cause: DamageCause::Lost { found },
+                });
+            }
+        }
+    }
+
+    /// Finds summaries and names that cannot be read, and names the sessions whose histories do not tell their names
+    /// any more.
+    fn find_names(&mut self, store: &dyn Store) -> Result<(), StoreError> {
+        let (mut names, mut faults) = (HashMap::new(), Vec::new());
+        for NameRow { session, name } in store.names()? {
+            match name {
+                Some(name) => drop(names.insert(session, name)),
+                None => faults.push((session, Revision::default(), DamageCause::Name)),
+            }
+        }
+        for (session, caches) in &mut self.caches {
+            let unreadable = std::mem::take(&mut caches.unreadable).into_iter();
+            faults.extend(unreadable.map(|(revision, cause)| (*session, revision, cause)));
+        }
+        self.damage.extend(faults.into_iter().map(|(session, revision, cause)| Damage {
+            journal_id: None,
+            session,
+            name: None,
+            revision,
+            cause,
+        }));
+        let mut damage = std::mem::take(&mut self.damage);
+        for damage in damage.iter_mut().filter(|damage| damage.name.is_none()) {
+            damage.name = self.name_of(&names, damage.session);
+        }
+        self.damage = damage;
+        Ok(())
+    }
+
+    /// A session's name. An identity that was damaged is nearly the session's.
+    fn name_of(
+        &self,
+        names: &HashMap<SessionId, Vec<u8>>,
+        session: SessionId,
+    ) -> Option<SessionName> {
+        let summarized = || Some(self.caches.get(&session)?.summary.as_ref()?.name.clone());
+        let own = self.sessions.iter().filter(|loading| loading.board.id().is_near(session));
+        let mut near = names.keys().filter(|other| other.is_near(session));
+        name_of(names, session)
+            .or_else(summarized)
+            .or_else(|| own.filter_map(|loading| loading.name.clone()).next())
+            .or_else(|| name_of(names, *near.next()?))
+    }
+}
+
+impl Caches {
+    /// What of it is not what the history gives, once that is there; each is looked at once.
+    fn unlike(&mut self, loading: &Loading) -> Vec<(Revision, DamageCause)> {
+        let mut unlike = std::mem::take(&mut self.unreadable);
+        let (board, revision) = (&loading.board, loading.board.revision());
+        if let Some(stored) = self.summary.take_if(|stored| stored.extent.revision == revision) {
+            let snapshot_bytes = stored.snapshot_bytes;
+            let is_so =
+                loading.summary().is_some_and(|now| Summary { snapshot_bytes, ..now } == stored);
+            if !is_so {
+                unlike.push((revision, DamageCause::Summary));
+            }
+        }
+        if let Some(stored) = self.snapshot.take_if(|stored| stored.revision() == revision)
+            && stored.beginning_at(board.oldest()) != *board
+        {
+            unlike.push((revision, DamageCause::Snapshot));
+        }
+        unlike
+    }
+}

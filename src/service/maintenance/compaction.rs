@@ -1,0 +1,213 @@
+//! Settling: a thread lets the store pack the journal by session, with a summary of each, so that the next start reads
+//! little, and lets it delete and give back what is not needed any more.
+//!
+//! In a quiet moment one piece follows another. While others write each piece is followed by a rest that is a multiple
+//! of its time: a store that is never quiet gets its share too, and no write waits for more than one piece.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::board::SessionId;
+use crate::service::sessions::directory::Directory;
+use crate::service::sessions::session::Shown;
+use crate::service::sessions::snapshots::put_snapshot_if_due;
+use crate::service::threads::signal::Signal;
+use crate::service::threads::{Supervised, Supervisor};
+use crate::store::{Store, StoreError};
+
+/// How long nothing was written where the store is taken to have time.
+const QUIET: Duration = Duration::from_millis(200);
+
+/// From so many bytes on it settles at once although others write: a whole piece of the store's.
+const WORTHWHILE_BYTES: u64 = 4 << 20;
+
+/// Fewer are settled after so long while others write: a session's last segment is written anew each time.
+const SETTLE_AFTER: Duration = Duration::from_secs(10);
+
+/// How many times as long as a piece took it rests while others write.
+const REST_TIMES: u32 = 4;
+
+/// From so many bytes on it rests less.
+const UNSETTLED_BYTES_MAX: u64 = 512 << 20;
+
+/// How many times as long as a piece took it rests then.
+const SHORT_REST_TIMES: u32 = 2;
+
+/// How long it waits after a failure, such as where there is no room.
+const FAILED_REST: Duration = Duration::from_secs(10);
+
+/// How long it may settle at the end.
+const SETTLING_AT_END_MAX: Duration = Duration::from_millis(1500);
+
+/// How long it may store summaries after that.
+const SUMMARIES_AT_END_MAX: Duration = Duration::from_millis(500);
+
+/// How many summaries are stored at once.
+const SUMMARIES_AT_ONCE: usize = 1024;
+
+/// What the writer does, as the settler sees it.
+#[derive(Debug, Default)]
+pub(crate) struct Activity(AtomicU64);
+
+impl Activity {
+    /// Something is appended.
+    pub(crate) fn note(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn seen(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// When a piece is due, and how long the thread rests after it.
+#[derive(Debug)]
+struct Pace {
+    seen: u64,
+    written_at: Instant,
+    settled_at: Instant,
+    /// When it failed last.
+    failed_at: Option<Instant>,
+    /// Whether something is left to be done, as far as is known.
+    more: bool,
+}
+
+impl Pace {
+    fn begin(seen: u64) -> Self {
+        let now = Instant::now();
+        Self { seen, written_at: now, settled_at: now, failed_at: None, more: true }
+    }
+
+    fn look(&mut self, seen: u64) {
+        if std::mem::replace(&mut self.seen, seen) != seen {
+            self.written_at = Instant::now();
+            self.more = true;
+        }
+    }
+
+    fn is_quiet(&self) -> bool {
+        self.written_at.elapsed() >= QUIET
+    }
+
+    /// After the last piece the files are still to shrink, and the writer may be asleep by then.
+    fn has_work(&self, unsettled: u64) -> bool {
+        self.more || unsettled > 0
+    }
+
+    fn settles(&self, unsettled: u64) -> bool {
+        if self.failed_at.is_some_and(|failed| failed.elapsed() < FAILED_REST) {
+            return false;
+        }
+        let is_due = unsettled >= WORTHWHILE_BYTES || self.settled_at.elapsed() >= SETTLE_AFTER;
+        self.is_quiet() || (unsettled > 0 && is_due)
+    }
+
+    fn rest(&self, took: Duration, unsettled: u64) -> Duration {
+        match (self.more, self.is_quiet()) {
+            (false, _) => QUIET,
+            (true, true) => Duration::ZERO,
+            (true, false) if unsettled > UNSETTLED_BYTES_MAX => took * SHORT_REST_TIMES,
+            (true, false) => took * REST_TIMES,
+        }
+    }
+}
+
+/// What the thread works on.
+pub(crate) struct Settler {
+    pub(crate) directory: Arc<Directory>,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) activity: Arc<Activity>,
+}
+
+impl Settler {
+    /// Starts the thread. Once it is stopped it settles what it can in a bounded time.
+    pub(crate) fn start(self, supervisor: &Supervisor) -> io::Result<Supervised> {
+        supervisor.start("settler", Arc::default(), move |signal| self.run(signal))
+    }
+
+    fn run(&self, signal: &Signal) {
+        let (mut pace, mut rest) = (Pace::begin(self.activity.seen()), QUIET);
+        while signal.rest(rest) {
+            pace.look(self.activity.seen());
+            let unsettled = self.store.unsettled_bytes();
+            if !pace.has_work(unsettled) && !self.store.has_unpinned() {
+                rest = QUIET;
+                continue;
+            }
+            let begun = Instant::now();
+            self.turn(&mut pace, unsettled);
+            rest = pace.rest(begun.elapsed(), unsettled);
+        }
+        self.end();
+    }
+
+    /// Keeps house a little, which needs no room, and settles a piece where that is due.
+    fn turn(&self, pace: &mut Pace, unsettled: u64) {
+        pace.more = self.store.tend();
+        if !pace.settles(unsettled) {
+            return;
+        }
+        match self.settle() {
+            Ok(more) => {
+                pace.more |= more;
+                pace.settled_at = Instant::now();
+            }
+            Err(error) => {
+                pace.failed_at = Some(Instant::now());
+                if !matches!(error, StoreError::Full | StoreError::Busy) {
+                    tracing::warn!(%error, "a piece of the journal could not be settled");
+                }
+            }
+        }
+    }
+
+    /// Settles a piece; whether there is more.
+    fn settle(&self) -> Result<bool, StoreError> {
+        let identities = self.directory.identities();
+        let (mut given, mut settled) = (Vec::new(), Vec::new());
+        let more = self.store.settle(&mut |sessions| {
+            given = identities.rows(sessions);
+            settled = sessions.to_vec();
+            given.clone()
+        })?;
+        identities.note_stored(&given);
+        settled.into_iter().for_each(|session| self.tend(session));
+        Ok(more)
+    }
+
+    /// Stores a snapshot of a session in memory, where that is worth it.
+    fn tend(&self, session: SessionId) {
+        let Some(session) = self.directory.identities().running(session) else { return };
+        if let Shown::Hot(published) = session.shown() {
+            put_snapshot_if_due(&*self.store, &session, &published);
+        }
+    }
+
+    /// Leaves little for the next start to read. The writer has ended.
+    fn end(&self) {
+        let begun = Instant::now();
+        loop {
+            match self.settle() {
+                Ok(true) if begun.elapsed() < SETTLING_AT_END_MAX => {}
+                Ok(_) => break,
+                Err(error) => {
+                    tracing::debug!(%error, "what is not settled is read by the next start");
+                    return;
+                }
+            }
+        }
+        let (begun, identities) = (Instant::now(), self.directory.identities());
+        for some in identities.behind().chunks(SUMMARIES_AT_ONCE) {
+            let rows = identities.rows(some);
+            if let Err(error) = self.store.put_summaries(&rows) {
+                tracing::debug!(%error, "the next start reads the histories of some sessions");
+                return;
+            }
+            if begun.elapsed() > SUMMARIES_AT_END_MAX {
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Making a sound store of one that was taken out of a damaged one: a session that is not whole keeps what is sound
+//! of it, as its archive has it, and each is told of.
+
+use crate::board::{Command, Condition, Digest, Revision, SessionName, Terms, Write};
+use crate::service::archive::Lacks;
+use crate::service::{Cut, Damage, Listing, Service, ServiceError};
+
+/// A session that is not whole.
+#[derive(Debug)]
+pub struct Lost {
+    /// Its name.
+    pub name: SessionName,
+    /// Up to which revision it is kept, under its name; `None` where nothing of it can be read.
+    pub kept: Option<Revision>,
+    /// The last revision that it is known to have had.
+    pub head: Revision,
+    /// The images that what is kept of it names, and that are missing or damaged.
+    pub images: Vec<Digest>,
+}
+
+impl Service {
+    /// Lets each damaged session keep what is sound of it, those of these damages too: its revisions go on above all
+    /// that it had.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError`] where the store takes no writes.
+    pub async fn salvage(&self, damage: &[Damage]) -> Result<Vec<Lost>, ServiceError> {
+        for damage in damage.iter().filter(|damage| damage.is_of_history()) {
+            if let Some(session) = self.inner.directory.identities().running(damage.session) {
+                self.inner.directory.set_aside(&session);
+            }
+        }
+        let listed = self.list(&Listing::all(""), None, usize::MAX);
+        let mut lost = Vec::new();
+        for damaged in listed.iter().filter(|listed| listed.is_damaged) {
+            let name = damaged.summary.name.clone();
+            let last = damaged.summary.extent.revision;
+            let (kept, head, images) = match self.keep_sound_part(&name).await {
+                Ok((Cut { revision, head, .. }, images)) => (Some(revision), head, images),
+                Err(error) => {
+                    tracing::debug!(session = %name, %error, "nothing of a session can be kept");
+                    let (terms, command) = (terms(&name), Command::DeleteSession);
+                    self.write(Write { terms, command }, Vec::new(), None).await?;
+                    (None, last, Vec::new())
+                }
+            };
+            lost.push(Lost { name, kept, head, images });
+        }
+        Ok(lost)
+    }
+
+    /// Takes a damaged session out as far as it is sound, and in again.
+    async fn keep_sound_part(
+        &self,
+        name: &SessionName,
+    ) -> Result<(Cut, Vec<Digest>), ServiceError> {
+        let (mut export, cut, lost) = self.export_cut(name, Lacks::Images).await?;
+        let images = lost.keys().copied().collect();
+        let mut import = self.import_lacking(name, lost).await?;
+        while let Some(lines) = export.next().await? {
+            if !import.push(lines.into_bytes()).await {
+                break;
+            }
+        }
+        let imported = import.finish().await?;
+        self.adopt_import(terms(name), imported, None).await?;
+        Ok((cut, images))
+    }
+}
+
+fn terms(name: &SessionName) -> Terms {
+    let (session, condition) = (name.clone(), Condition::default());
+    Terms { session, condition, fence: None, author: None, key: None }
+}

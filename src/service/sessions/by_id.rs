@@ -1,0 +1,147 @@
+//! The sessions by identity, as the store knows them, and up to which revision it has their summaries.
+//!
+//! A name's former sessions stay here until the store knows that they are no more.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::session::Session;
+use crate::board::{Frame, Revision, SessionId, Summary, stored};
+use crate::store::SummaryRow;
+
+/// All sessions by identity.
+#[derive(Debug, Default)]
+pub(crate) struct Identities {
+    known: Mutex<HashMap<SessionId, Known>>,
+    /// Those that no session has, since they are others' that were damaged.
+    strays: Mutex<HashMap<SessionId, Vec<SessionId>>>,
+}
+
+#[derive(Debug)]
+struct Known {
+    whose: Whose,
+    /// Of which revision the stored summary is.
+    stored: Revision,
+}
+
+#[derive(Debug)]
+enum Whose {
+    /// The one that its name has.
+    Running(Arc<Session>),
+    /// A former one.
+    Former(Arc<Summary>),
+}
+
+impl Whose {
+    /// What is known of this session, unless it cannot be read.
+    fn summary(&self, id: SessionId) -> Option<Arc<Summary>> {
+        let summary = match self {
+            Self::Running(session) if session.is_damaged() => return None,
+            Self::Running(session) => session.summary(),
+            Self::Former(summary) => Arc::clone(summary),
+        };
+        (summary.extent.session == id).then_some(summary)
+    }
+}
+
+impl Identities {
+    /// Adds a session, with the revision of its stored summary.
+    pub(crate) fn add(&self, id: SessionId, session: &Arc<Session>, stored: Revision) {
+        let whose = Whose::Running(Arc::clone(session));
+        self.known.lock().insert(id, Known { whose, stored });
+    }
+
+    /// Adds one whose name has another session now.
+    pub(crate) fn add_former(&self, former: Arc<Summary>, stored: Revision) {
+        let id = former.extent.session;
+        self.known.lock().insert(id, Known { whose: Whose::Former(former), stored });
+    }
+
+    /// Notes that a name has this session now, and what is known of the one before it.
+    pub(crate) fn follow(&self, id: SessionId, session: &Arc<Session>, former: Arc<Summary>) {
+        let mut known = self.known.lock();
+        if let Some(before) = known.get_mut(&former.extent.session) {
+            before.whose = Whose::Former(former);
+        }
+        let whose = Whose::Running(Arc::clone(session));
+        known.insert(id, Known { whose, stored: Revision::default() });
+    }
+
+    /// Notes which identities are damaged ones of which session.
+    pub(crate) fn set_strays(&self, strays: HashMap<SessionId, Vec<SessionId>>) {
+        *self.strays.lock() = strays;
+    }
+
+    /// The store is about to forget a session: all identities that its rows bear.
+    pub(crate) fn remove(&self, id: SessionId) -> Vec<SessionId> {
+        self.known.lock().remove(&id);
+        let mut all = self.strays.lock().remove(&id).unwrap_or_default();
+        all.push(id);
+        all
+    }
+
+    /// The stored summary of a session is no more what is known of it.
+    pub(crate) fn outdate(&self, id: SessionId) {
+        if let Some(known) = self.known.lock().get_mut(&id) {
+            known.stored = Revision::default();
+        }
+    }
+
+    /// The summaries of these sessions, to be stored.
+    pub(crate) fn rows(&self, sessions: &[SessionId]) -> Vec<SummaryRow> {
+        let summary = |id: &SessionId| self.known.lock().get(id)?.whose.summary(*id);
+        sessions.iter().filter_map(summary).filter_map(|summary| row(&summary)).collect()
+    }
+
+    /// Notes that these are stored. A former session is not needed after that.
+    pub(crate) fn note_stored(&self, rows: &[SummaryRow]) {
+        let mut known = self.known.lock();
+        for row in rows {
+            let Some(found) = known.get_mut(&row.session) else { continue };
+            match &found.whose {
+                Whose::Running(_) => found.stored = found.stored.max(row.revision),
+                Whose::Former(former) if former.extent.revision <= row.revision => {
+                    known.remove(&row.session);
+                }
+                Whose::Former(_) => {}
+            }
+        }
+    }
+
+    /// The sessions whose stored summaries are of an earlier revision than they are.
+    pub(crate) fn behind(&self) -> Vec<SessionId> {
+        let known = self.known.lock();
+        let is_behind = |whose: &Whose, stored: Revision| match whose {
+            Whose::Running(session) => !session.is_damaged() && session.extent().revision != stored,
+            Whose::Former(_) => true,
+        };
+        let behind = known.iter().filter(|(_, known)| is_behind(&known.whose, known.stored));
+        behind.map(|(id, _)| *id).collect()
+    }
+
+    /// The session that is running under this identity.
+    pub(crate) fn running(&self, id: SessionId) -> Option<Arc<Session>> {
+        match &self.known.lock().get(&id)?.whose {
+            Whose::Running(session) => Some(Arc::clone(session)),
+            Whose::Former(_) => None,
+        }
+    }
+}
+
+/// A summary as it is stored.
+fn row(summary: &Summary) -> Option<SummaryRow> {
+    let (session, revision) = (summary.extent.session, summary.extent.revision);
+    let framed =
+        stored::encode_summary(summary).map_err(|error| error.to_string()).and_then(|body| {
+            Frame::encode(session, revision, &body).map_err(|error| error.to_string())
+        });
+    match framed {
+        Ok(frame) => Some(SummaryRow { session, revision, frame }),
+        Err(error) => {
+            tracing::error!(%session, error, "a summary could not be written");
+            None
+        }
+    }
+}

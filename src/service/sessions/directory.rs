@@ -1,0 +1,273 @@
+//! All running sessions by name: sharded, so that looking one up meets no other's lock.
+
+use std::collections::{BTreeSet, HashMap};
+use std::hash::{BuildHasher, RandomState};
+use std::ops::Bound;
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+use std::sync::atomic::AtomicUsize;
+use tokio::sync::watch;
+
+use super::by_id::Identities;
+use super::labels::LabelIndex;
+use super::session::{Published, Session, Shown, Weighed};
+use crate::board::{Revision, SessionId, SessionName};
+
+const SHARDS: usize = 64;
+
+type Shard = RwLock<HashMap<SessionName, Arc<Session>>>;
+
+/// The sessions that this server runs, those deleted not long ago included.
+#[derive(Debug)]
+pub(crate) struct Directory {
+    shards: [Shard; SHARDS],
+    hasher: RandomState,
+    /// The names of the sessions that exist, in order, for lists.
+    names: RwLock<BTreeSet<SessionName>>,
+    /// Those of them that have questions without an answer, for the inbox: it looks at no other session.
+    asking: RwLock<BTreeSet<SessionName>>,
+    /// Those whose stored history cannot be read, the only count of them.
+    damaged: RwLock<BTreeSet<SessionName>>,
+    /// Those that exist by label.
+    labels: LabelIndex,
+    /// All of them by identity.
+    identities: Identities,
+}
+
+/// That a name cannot be forgotten now.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InUse;
+
+/// The sessions that a list is of, where it has no labels.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Among {
+    /// Those that exist.
+    All,
+    /// Those that have questions without an answer.
+    Asking,
+}
+
+impl Directory {
+    pub(crate) fn new() -> Self {
+        Self {
+            shards: std::array::from_fn(|_| Shard::default()),
+            hasher: RandomState::new(),
+            names: RwLock::default(),
+            asking: RwLock::default(),
+            damaged: RwLock::default(),
+            labels: LabelIndex::default(),
+            identities: Identities::default(),
+        }
+    }
+
+    pub(crate) fn identities(&self) -> &Identities {
+        &self.identities
+    }
+
+    pub(crate) fn labels(&self) -> &LabelIndex {
+        &self.labels
+    }
+
+    fn shard(&self, name: &SessionName) -> Option<&Shard> {
+        let hash = self.hasher.hash_one(name) % SHARDS as u64;
+        self.shards.get(usize::try_from(hash).ok()?)
+    }
+
+    pub(crate) fn get(&self, name: &SessionName) -> Option<Arc<Session>> {
+        self.shard(name)?.read().get(name).cloned()
+    }
+
+    /// The session of a name, which need not have one yet, with what wakes those who watch it.
+    pub(crate) fn watch(&self, name: &SessionName) -> (Arc<Session>, watch::Receiver<()>) {
+        // Under the shard's lock, so that a placeholder does not go between the two.
+        let watched = |session: &Arc<Session>| (Arc::clone(session), session.subscribe());
+        let nothing = || Shown::Hot(Published::nothing());
+        let placeholder = || Arc::new(Session::new(name.clone(), nothing()));
+        let Some(shard) = self.shard(name) else {
+            return watched(&placeholder());
+        };
+        if let Some(session) = shard.read().get(name) {
+            return watched(session);
+        }
+        let mut sessions = shard.write();
+        watched(sessions.entry(name.clone()).or_insert_with(placeholder))
+    }
+
+    /// Removes a name that was watched, never had a session, and is watched no more. Whether it was removed.
+    pub(crate) fn forget_placeholder(&self, name: &SessionName, session: &Arc<Session>) -> bool {
+        if !session.is_idle_placeholder() {
+            return false;
+        }
+        let Some(shard) = self.shard(name) else { return false };
+        let mut sessions = shard.write();
+        let same = |found: &Arc<Session>| Arc::ptr_eq(found, session);
+        let is_unused = sessions.get(name).is_some_and(same) && session.is_idle_placeholder();
+        is_unused && sessions.remove(name).is_some()
+    }
+
+    /// Removes the name of a deleted session; its identity. Who watches it is to see the name's next session.
+    pub(crate) fn forget_deleted(
+        &self,
+        name: &SessionName,
+        session: &Arc<Session>,
+    ) -> Result<SessionId, InUse> {
+        let shard = self.shard(name).ok_or(InUse)?;
+        let mut sessions = shard.write();
+        let id = session.extent().session;
+        let is_unused = !session.exists() && !session.is_watched() && !session.is_damaged();
+        if !is_unused || !sessions.get(name).is_some_and(|found| Arc::ptr_eq(found, session)) {
+            return Err(InUse);
+        }
+        sessions.remove(name);
+        self.identities.remove(id);
+        Ok(id)
+    }
+
+    /// Shows a session as it is now, after these commits; one of a new name is added.
+    pub(crate) fn publish(
+        &self,
+        name: &SessionName,
+        published: Published,
+        commits: Vec<Weighed>,
+        held: &AtomicUsize,
+    ) -> Arc<Session> {
+        let exists = published.board.life().is_some();
+        let asks = exists && !published.board.asked().open().is_empty();
+        let labels = published.board.life().map(|life| Arc::clone(&life.labels));
+        let session = self.show(name, published, commits, held);
+        note(&self.damaged, name, false);
+        self.labels.note(name, labels.as_ref());
+        self.list(name, exists);
+        self.note_asking(name, asks);
+        session
+    }
+
+    fn show(
+        &self,
+        name: &SessionName,
+        published: Published,
+        commits: Vec<Weighed>,
+        held: &AtomicUsize,
+    ) -> Arc<Session> {
+        let id = published.board.id();
+        let new = |published| Arc::new(Session::new(name.clone(), Shown::Hot(published)));
+        let Some(shard) = self.shard(name) else { return new(published) };
+        let show = |session: &Arc<Session>, published| {
+            if let Some(former) = session.publish(published, commits, held) {
+                self.identities.follow(id, session, former);
+            }
+            Arc::clone(session)
+        };
+        // Within the lock, so that a placeholder is not forgotten while it becomes a session.
+        let sessions = shard.read();
+        if let Some(session) = sessions.get(name) {
+            return show(session, published);
+        }
+        drop(sessions);
+        let mut sessions = shard.write();
+        if let Some(session) = sessions.get(name) {
+            return show(session, published);
+        }
+        let session = new(published);
+        self.identities.add(id, &session, Revision::default());
+        sessions.insert(name.clone(), Arc::clone(&session));
+        session
+    }
+
+    /// Adds a session, to be found by its name; one that exists is also listed.
+    pub(crate) fn insert(&self, session: Arc<Session>, exists: bool) {
+        let name = session.name().clone();
+        let shown = session.shown();
+        let (is_damaged, life) = (session.is_damaged(), shown.life());
+        let asks = exists && !is_damaged && shown.asks();
+        note(&self.damaged, &name, is_damaged);
+        self.labels.note(&name, life.map(|life| &life.labels));
+        self.list(&name, exists || is_damaged);
+        self.note_asking(&name, asks);
+        if let Some(shard) = self.shard(&name) {
+            shard.write().insert(name, session);
+        }
+    }
+
+    /// Sets a session aside whose stored history cannot be read.
+    pub(crate) fn set_aside(&self, session: &Session) {
+        note(&self.damaged, session.name(), true);
+        note(&self.asking, session.name(), false);
+        session.spoil();
+    }
+
+    /// How many sessions are set aside.
+    pub(crate) fn damaged(&self) -> usize {
+        self.damaged.read().len()
+    }
+
+    /// Visits every session. Whoever looks one up meanwhile may wait for the visits of a shard.
+    pub(crate) fn visit(&self, mut visit: impl FnMut(&Arc<Session>)) {
+        for shard in &self.shards {
+            shard.read().values().for_each(&mut visit);
+        }
+    }
+
+    /// Lists a name, or lists it no more.
+    pub(crate) fn list(&self, name: &SessionName, exists: bool) {
+        note(&self.names, name, exists);
+    }
+
+    /// Notes that a session has questions without an answer, or has none any more.
+    fn note_asking(&self, name: &SessionName, asks: bool) {
+        note(&self.asking, name, asks);
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.names.read().len()
+    }
+
+    /// How many names there are of these.
+    pub(crate) fn count(&self, among: Among) -> usize {
+        self.of(among).read().len()
+    }
+
+    /// At most `limit` names with this prefix from a name on, in order.
+    pub(crate) fn names(
+        &self,
+        among: Among,
+        from: Bound<&str>,
+        prefix: &str,
+        limit: usize,
+    ) -> Vec<SessionName> {
+        some(&self.of(among).read(), from, prefix, limit)
+    }
+
+    fn of(&self, among: Among) -> &RwLock<BTreeSet<SessionName>> {
+        match among {
+            Among::All => &self.names,
+            Among::Asking => &self.asking,
+        }
+    }
+}
+
+/// Whoever only finds it noted already takes no lock that others would wait for.
+fn note(names: &RwLock<BTreeSet<SessionName>>, name: &SessionName, belongs: bool) {
+    let noted = names.read().contains(name);
+    if belongs && !noted {
+        names.write().insert(name.clone());
+    } else if !belongs && noted {
+        names.write().remove(name);
+    }
+}
+
+/// At most `limit` of these names with this prefix from a name on, in order.
+pub(crate) fn some(
+    names: &BTreeSet<SessionName>,
+    from: Bound<&str>,
+    prefix: &str,
+    limit: usize,
+) -> Vec<SessionName> {
+    let start = match from {
+        Bound::Included(name) | Bound::Excluded(name) if name >= prefix => from,
+        Bound::Included(_) | Bound::Excluded(_) | Bound::Unbounded => Bound::Included(prefix),
+    };
+    let range = names.range::<str, _>((start, Bound::Unbounded));
+    range.take_while(|name| name.as_str().starts_with(prefix)).take(limit).cloned().collect()
+}

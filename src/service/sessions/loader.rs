@@ -1,0 +1,277 @@
+//! Boards on their way back into memory: a few threads read them from the store, each once however many ask.
+//!
+//! A session that cannot be read is set aside as damaged; the others go on.
+
+use std::collections::HashMap;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Instant;
+
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use super::directory::Directory;
+use super::memory_budget::Memory;
+use super::replay::{is_damage, replay_to_head};
+use super::session::{Published, Session, Shown};
+use crate::board::Summary;
+use crate::chain::Chain;
+use crate::fairness::{Client, Queue, Refused};
+use crate::service::error::ServiceError;
+use crate::service::limiter::TURN_WAIT_MAX;
+use crate::service::threads::{Supervised, Supervisor};
+use crate::store::Store;
+
+/// How many boards are read at once.
+const LOADS_MAX: usize = 4;
+
+/// How many sessions may wait for that, asked for by one client.
+const WAITING_MAX: usize = 16 << 10;
+
+/// How often a board that is of another revision by the time it is read is read again.
+const TRIES_MAX: usize = 8;
+
+/// Reads the boards of sessions that are not in memory. Cloning gives another handle.
+#[derive(Clone)]
+pub(crate) struct Loads {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    store: Arc<dyn Store>,
+    memory: Arc<Memory>,
+    directory: Arc<Directory>,
+    under_way: Mutex<UnderWay>,
+    waiting: Queue<Arc<Session>>,
+}
+
+/// The sessions that wait or are being read, by where they lie, with who asked.
+#[derive(Default)]
+struct UnderWay(HashMap<usize, Vec<Asked>>);
+
+/// Who waits for a board.
+type Asked = oneshot::Sender<Result<Published, Unloaded>>;
+
+/// Why a board could not be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unloaded {
+    /// What is stored of it is damaged.
+    Damaged,
+    /// It changed again and again, or too many wait.
+    Overloaded,
+    /// The server is about to end.
+    Stopping,
+    /// The store does not answer.
+    Failed,
+}
+
+impl From<Unloaded> for ServiceError {
+    fn from(unloaded: Unloaded) -> Self {
+        match unloaded {
+            Unloaded::Damaged => Self::Damaged,
+            Unloaded::Overloaded => Self::Overloaded,
+            Unloaded::Stopping => Self::Stopping,
+            Unloaded::Failed => Self::Fault,
+        }
+    }
+}
+
+/// What is at hand of a session without reading.
+pub(crate) enum AtHand {
+    /// Its board.
+    Board(Published),
+    /// It has to be read.
+    Cold(Arc<Summary>),
+    /// It cannot be read.
+    Damaged,
+}
+
+impl AtHand {
+    fn of(session: &Session) -> Self {
+        if session.is_damaged() {
+            return Self::Damaged;
+        }
+        let summary = match session.shown() {
+            Shown::Hot(published) => return Self::Board(published),
+            Shown::Cold(summary) => summary,
+        };
+        match session.bare_board(&summary) {
+            Some(board) => {
+                let history_bytes = summary.history_bytes;
+                Self::Board(Published { board: Arc::new(board), history_bytes })
+            }
+            None => Self::Cold(summary),
+        }
+    }
+}
+
+/// The running threads.
+pub(crate) struct Loading {
+    loads: Loads,
+    threads: Vec<Supervised>,
+}
+
+impl Loading {
+    /// Ends the threads; who waits is told so.
+    pub(crate) fn stop(self) {
+        // Told first, or their end would be a failure.
+        self.threads.iter().for_each(Supervised::tell);
+        let shared = &self.loads.shared;
+        shared.waiting.close();
+        while let Ok((_, session)) = shared.waiting.try_pop() {
+            shared.under_way.lock().answer(&session, &Err(Unloaded::Stopping));
+        }
+        self.threads.into_iter().for_each(Supervised::stop);
+    }
+}
+
+impl UnderWay {
+    fn answer(&mut self, session: &Arc<Session>, loaded: &Result<Published, Unloaded>) {
+        for asked in self.0.remove(&place(session)).into_iter().flatten() {
+            // Who asked may have gone away.
+            asked.send(loaded.clone()).ok();
+        }
+    }
+}
+
+impl Loads {
+    pub(crate) fn new(
+        store: Arc<dyn Store>,
+        memory: Arc<Memory>,
+        directory: Arc<Directory>,
+    ) -> Self {
+        let (under_way, waiting) = (Mutex::default(), Queue::new(WAITING_MAX));
+        Self { shared: Arc::new(Shared { store, memory, directory, under_way, waiting }) }
+    }
+
+    /// Starts the threads.
+    pub(crate) fn start(&self, supervisor: &Supervisor) -> io::Result<Loading> {
+        let start = |_| {
+            let loads = self.clone();
+            supervisor.start("loader", Arc::default(), move |_| loads.run())
+        };
+        let threads = (0..LOADS_MAX).map(start).collect::<io::Result<_>>()?;
+        Ok(Loading { loads: self.clone(), threads })
+    }
+
+    /// What is published of a session, once its board is in memory.
+    pub(crate) async fn published(
+        &self,
+        session: &Arc<Session>,
+    ) -> Result<Published, ServiceError> {
+        for _ in 0..TRIES_MAX {
+            if session.is_damaged() {
+                return Err(ServiceError::Damaged);
+            }
+            self.shared.memory.touch(session);
+            if let Shown::Hot(published) = session.shown() {
+                return Ok(published);
+            }
+            let (asked, loaded) = oneshot::channel();
+            self.ask(session, Some(asked))?;
+            // Reading it goes on meanwhile, and whoever comes again may find it there.
+            let loaded = timeout(TURN_WAIT_MAX, loaded).await;
+            let loaded = loaded.map_err(|_| ServiceError::Overloaded)?;
+            let published = loaded.map_err(|_| ServiceError::Fault)??;
+            // It may have changed or gone again since it was installed: this must be what is to be seen now.
+            match session.shown() {
+                Shown::Hot(published) => return Ok(published),
+                Shown::Cold(summary) if summary.extent == published.board.extent() => {
+                    return Ok(published);
+                }
+                Shown::Cold(_) => {}
+            }
+        }
+        Err(ServiceError::Overloaded)
+    }
+
+    /// The same for threads of ours, which do not wait for the others.
+    pub(crate) fn published_here(&self, session: &Arc<Session>) -> Result<Published, ServiceError> {
+        self.shared.memory.touch(session);
+        Ok(self.shared.load(session)?)
+    }
+
+    /// What is at hand of a session, for the writer: it reads no board.
+    pub(crate) fn at_hand(&self, session: &Arc<Session>) -> AtHand {
+        self.shared.memory.touch(session);
+        AtHand::of(session)
+    }
+
+    /// Lets a session's board be read, if it is not already under way; nobody waits for it.
+    pub(crate) fn warm(&self, session: &Arc<Session>) -> Result<(), ServiceError> {
+        self.ask(session, None)
+    }
+
+    /// Whether a session's board is being read, or will be.
+    pub(crate) fn is_under_way(&self, session: &Arc<Session>) -> bool {
+        self.shared.under_way.lock().0.contains_key(&place(session))
+    }
+
+    fn ask(&self, session: &Arc<Session>, asked: Option<Asked>) -> Result<(), ServiceError> {
+        let mut under_way = self.shared.under_way.lock();
+        if let Some(others) = under_way.0.get_mut(&place(session)) {
+            others.extend(asked);
+            return Ok(());
+        }
+        let queued = self.shared.waiting.push(Client::current(), Arc::clone(session));
+        queued.map_err(|refused| match refused {
+            Refused::Full(_) => ServiceError::Overloaded,
+            Refused::Closed(_) => ServiceError::Stopping,
+        })?;
+        under_way.0.insert(place(session), asked.into_iter().collect());
+        Ok(())
+    }
+
+    fn run(&self) {
+        while let Ok((client, session)) = self.shared.waiting.pop(None) {
+            let begun = Instant::now();
+            let load = catch_unwind(AssertUnwindSafe(|| self.shared.load(&session)));
+            let loaded = load.unwrap_or(Err(Unloaded::Failed));
+            self.shared.under_way.lock().answer(&session, &loaded);
+            self.shared.waiting.charge(client, begun.elapsed());
+        }
+    }
+}
+
+impl Shared {
+    /// Reads a session's board, unless it is in memory.
+    fn load(&self, session: &Session) -> Result<Published, Unloaded> {
+        for _ in 0..TRIES_MAX {
+            let summary = match AtHand::of(session) {
+                AtHand::Damaged => return Err(Unloaded::Damaged),
+                AtHand::Board(published) => return Ok(published),
+                AtHand::Cold(summary) => summary,
+            };
+            match replay_to_head(&*self.store, &summary) {
+                Ok(board) => {
+                    if let Some(published) = session.install(&board) {
+                        self.memory.weigh(session);
+                        return Ok(published);
+                    }
+                }
+                // What was read may have been forgotten meanwhile, or been another session's.
+                Err(_) if session.extent() != summary.extent => {}
+                Err(error) => return Err(self.unloaded(session, &error)),
+            }
+        }
+        Err(Unloaded::Overloaded)
+    }
+
+    /// Sets a session aside whose history is damaged.
+    fn unloaded(&self, session: &Session, error: &ServiceError) -> Unloaded {
+        let why = Chain(error);
+        tracing::error!(session = %session.name(), error = %why, "a board could not be read");
+        if !is_damage(error) {
+            return Unloaded::Failed;
+        }
+        self.directory.set_aside(session);
+        Unloaded::Damaged
+    }
+}
+
+/// Where it lies, which tells it from all others while somebody has it.
+fn place(session: &Arc<Session>) -> usize {
+    Arc::as_ptr(session).addr()
+}

@@ -1,0 +1,310 @@
+//! How much memory the sessions take, and how much they may: a budget, kept by a thread that takes out of it
+//! what was used longest ago.
+//!
+//! All counts are estimates of resident bytes. What readers hold of a board that left is theirs.
+
+use std::any::Any;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+use super::directory::Directory;
+use super::session::{Published, Session, Shown, count};
+use super::snapshots::put_snapshot_if_due;
+use crate::board::{Board, Prepared};
+use crate::service::history::past_boards::PastBoards;
+use crate::service::threads::signal::Signal;
+use crate::service::threads::{Supervised, Supervisor};
+use crate::store::Store;
+
+/// By how much the ticks of use differ, and how often a budget that is not kept is looked at.
+const TICK: Duration = Duration::from_millis(250);
+
+/// How long after its use a session is weighed again: what readers made is counted then.
+const WEIGHED_AFTER: Duration = Duration::from_secs(2);
+
+/// What was not used for so many ticks is idle.
+const IDLE_TICKS: u32 = 8;
+
+/// By how many bytes of text a board has changed when it is weighed again, at the latest some time after its use.
+const WEIGHED_STEP: u64 = 8 << 10;
+
+/// How many bytes of text are freed by who publishes: about 0.1 ms.
+const FREED_AT_ONCE_MAX: u64 = 256 << 10;
+
+/// To which part of the budget it is cleared, in hundredths: a little room, so that not each write clears.
+const CLEARED_TO: usize = 90;
+
+/// What a session takes besides its summary: itself, its place by name and by identity, and what the store
+/// knows of it.
+const SESSION_ITSELF: usize = 512;
+
+/// What the sessions take of the memory.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    budget: usize,
+    held: AtomicUsize,
+    begun: Instant,
+    /// The sessions that were used since they were weighed.
+    used: Mutex<Vec<Arc<Session>>>,
+    /// Boards and parts of such that nothing shows any more, with what they count for until they are freed.
+    leaving: Mutex<Vec<(Box<dyn Any + Send>, usize)>>,
+    /// Wakes the thread that keeps the budget.
+    signal: Arc<Signal>,
+}
+
+impl Memory {
+    /// A budget of so many bytes.
+    pub(crate) fn new(budget: u64) -> Self {
+        Self {
+            budget: usize::try_from(budget).unwrap_or(usize::MAX),
+            held: AtomicUsize::new(0),
+            begun: Instant::now(),
+            used: Mutex::default(),
+            leaving: Mutex::default(),
+            signal: Arc::default(),
+        }
+    }
+
+    /// How much may be held.
+    pub(crate) fn budget(&self) -> usize {
+        self.budget
+    }
+
+    /// How much is held.
+    pub(crate) fn held(&self) -> usize {
+        self.held.load(Ordering::Relaxed)
+    }
+
+    /// The time in ticks since the start.
+    fn tick(&self) -> u32 {
+        u32::try_from(self.begun.elapsed().as_millis() / TICK.as_millis()).unwrap_or(u32::MAX)
+    }
+
+    /// Notes that a session is used, so that it is weighed some time later.
+    pub(crate) fn touch(&self, session: &Arc<Session>) {
+        session.touch(self.tick());
+        if session.is_to_be_weighed() {
+            let mut used = self.used.lock();
+            used.push(Arc::clone(session));
+            if used.len() == 1 {
+                self.signal.wake();
+            }
+        }
+    }
+
+    /// Weighs what was used. A session that is still used is weighed once more later.
+    fn weigh_used(&self) {
+        let now = self.tick();
+        let used = std::mem::take(&mut *self.used.lock());
+        for session in used {
+            let is_idle = session.used().saturating_add(IDLE_TICKS) <= now;
+            if is_idle {
+                session.was_weighed();
+            }
+            self.weigh(&session);
+            if !is_idle {
+                self.used.lock().push(session);
+            }
+        }
+    }
+
+    /// How long the thread that keeps the budget may rest.
+    fn rest(&self) -> Duration {
+        match (self.is_over(), self.used.lock().is_empty()) {
+            (true, _) => TICK,
+            (false, false) => WEIGHED_AFTER,
+            (false, true) => Duration::MAX,
+        }
+    }
+
+    /// Counts a session as it is now.
+    pub(crate) fn weigh(&self, session: &Session) {
+        match session.shown() {
+            Shown::Hot(published) => {
+                session.note_rendered(published.board.rendered_bytes());
+                self.weigh_hot(session, &published.board);
+            }
+            Shown::Cold(summary) => {
+                session.note_rendered(0);
+                self.count(session, summary.resident_bytes());
+            }
+        }
+    }
+
+    /// Counts a board once it has changed by much: weighing one takes a number for each agent.
+    pub(crate) fn weigh_published(&self, session: &Session, board: &Board) {
+        if board.life().is_none() {
+            // A deleted session's board may not be kept.
+            self.weigh(session);
+        } else if session.has_changed_by(board.bytes(), WEIGHED_STEP) {
+            self.weigh_hot(session, board);
+        }
+    }
+
+    /// Counts a board with the texts that were there when it was weighed last: to look for them takes a step for each
+    /// chunk of the board.
+    fn weigh_hot(&self, session: &Session, board: &Board) {
+        self.count(session, board.resident_bytes().saturating_add(session.rendered()));
+    }
+
+    fn count(&self, session: &Session, bytes: usize) {
+        let weight = SESSION_ITSELF.saturating_add(bytes);
+        count(&self.held, weight, session.weigh(weight));
+        if self.is_over() {
+            self.signal.wake();
+        }
+    }
+
+    /// Frees a board that another one was published after, made of it by commits that brought so many bytes. Where
+    /// that takes long it is left to the thread that keeps the budget, or every write would wait for it.
+    pub(crate) fn free_former(&self, former: Arc<Board>, board: &Board, brought: u64) {
+        let gone = former.bytes().saturating_add(brought).saturating_sub(board.bytes());
+        if gone > FREED_AT_ONCE_MAX {
+            // The rest is the other one's too.
+            let (gone, text) = (usize::try_from(gone), usize::try_from(former.bytes()));
+            let resident = former.resident_bytes();
+            let each = resident.div_ceil(text.unwrap_or(usize::MAX).max(1));
+            let bytes = gone.unwrap_or(usize::MAX).saturating_mul(each).min(resident);
+            self.leave(Box::new(former), bytes);
+        }
+    }
+
+    /// Frees what was made for a write. It may be the last that has a part of a former board, and counts with it.
+    pub(crate) fn free_prepared(&self, prepared: &mut Prepared) {
+        if !prepared.is_empty() {
+            self.leave(Box::new(std::mem::take(prepared)), 0);
+        }
+    }
+
+    fn leave(&self, leaving: Box<dyn Any + Send>, bytes: usize) {
+        self.leaving.lock().push((leaving, bytes));
+        count(&self.held, bytes, 0);
+        self.signal.wake();
+    }
+
+    /// Counts memory that is no session's.
+    pub(crate) fn count_besides(&self, added: usize, dropped: usize) {
+        count(&self.held, added, dropped);
+        if added > dropped {
+            self.signal.wake();
+        }
+    }
+
+    /// Frees what was left to this thread.
+    fn free_leaving(&self) {
+        for (leaving, bytes) in std::mem::take(&mut *self.leaving.lock()) {
+            drop(leaving);
+            count(&self.held, 0, bytes);
+        }
+    }
+
+    /// Counts a session no more: it has left the directory.
+    pub(crate) fn forget(&self, session: &Session) {
+        count(&self.held, 0, session.leave());
+    }
+
+    /// Whether more is held than may be.
+    pub(crate) fn is_over(&self) -> bool {
+        self.held() > self.budget
+    }
+
+    /// Whether as much was let go as is let go at once.
+    fn is_cleared(&self) -> bool {
+        self.held() <= self.budget / 100 * CLEARED_TO
+    }
+
+    /// Takes a session's board out of the memory, unless it is needed there; what it was.
+    pub(crate) fn evict(&self, session: &Session) -> Option<Published> {
+        let published = session.evict()?;
+        self.weigh(session);
+        Some(published)
+    }
+}
+
+/// What keeps the budget.
+pub(crate) struct Evictor {
+    pub(crate) memory: Arc<Memory>,
+    pub(crate) past_boards: Arc<PastBoards>,
+    pub(crate) directory: Arc<Directory>,
+    pub(crate) store: Arc<dyn Store>,
+}
+
+impl Evictor {
+    pub(crate) fn start(self, supervisor: &Supervisor) -> io::Result<Supervised> {
+        let signal = Arc::clone(&self.memory.signal);
+        supervisor.start("evictor", signal, move |signal| self.run(signal))
+    }
+
+    fn run(&self, signal: &Signal) {
+        let mut weighed = Instant::now();
+        while signal.rest(self.rest()) {
+            self.memory.free_leaving();
+            if weighed.elapsed() >= WEIGHED_AFTER {
+                self.memory.weigh_used();
+                self.past_boards.tend(Instant::now());
+                weighed = Instant::now();
+            }
+            if self.memory.is_over() && !self.clear() {
+                // What is left is needed, or is no board: to look again at once would find the same.
+                signal.pause(TICK);
+            }
+        }
+    }
+
+    /// Past boards are looked at as often as sessions that are used.
+    fn rest(&self) -> Duration {
+        let rest = self.memory.rest();
+        if self.past_boards.is_empty() { rest } else { rest.min(WEIGHED_AFTER) }
+    }
+
+    /// Takes out what was used longest ago, until there is room again; whether there is.
+    fn clear(&self) -> bool {
+        // Nothing waits for a past board as writes wait for a session's.
+        self.past_boards.clear(|| self.memory.is_cleared());
+        let mut hot = Vec::new();
+        self.directory.visit(|session| {
+            if session.is_hot() {
+                hot.push((session.used(), Arc::clone(session)));
+            }
+        });
+        hot.sort_by_key(|(used, _)| *used);
+        // Who works on one board alone, and it larger than the budget, would wait for it again and again.
+        hot.pop();
+        let now = self.memory.tick();
+        let idle = hot.partition_point(|(used, _)| used.saturating_add(IDLE_TICKS) <= now);
+        let (idle, busy) = hot.split_at(idle);
+        // A text is made faster than a board is read, but not faster than an idle board is missed.
+        self.clear_of(idle) || self.clear_of(busy)
+    }
+
+    /// First the texts that readers made, then the boards.
+    fn clear_of(&self, hot: &[(u32, Arc<Session>)]) -> bool {
+        for (_, session) in hot {
+            if self.memory.is_cleared() {
+                return true;
+            }
+            if let Shown::Hot(published) = session.shown()
+                && published.board.rendered_bytes() > 0
+            {
+                published.board.forget_rendered();
+                self.memory.weigh(session);
+            }
+        }
+        for (_, session) in hot {
+            if self.memory.is_cleared() {
+                return true;
+            }
+            if let Some(published) = self.memory.evict(session) {
+                put_snapshot_if_due(&*self.store, session, &published);
+            }
+        }
+        self.memory.is_cleared()
+    }
+}
+
+#[cfg(test)]
+mod tests;

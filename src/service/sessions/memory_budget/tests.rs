@@ -1,0 +1,36 @@
+//! Boards that leave: who frees them, and what they count for.
+
+use tempfile::TempDir;
+
+use crate::service::tests::service::*;
+
+use super::*;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_large_board_that_was_deleted_is_freed_beside_the_writer() {
+    let dir = TempDir::new().unwrap();
+    let service = start(dir.path());
+    let inner = &service.inner;
+    // Nobody frees anything before this test does.
+    let idle = inner.supervisor.start(
+        "idle",
+        Arc::default(),
+        |signal| {
+            while signal.rest(Duration::MAX) {}
+        },
+    );
+    let idle = idle.unwrap();
+    std::mem::replace(&mut inner.tending.lock().as_mut().unwrap().evictor, idle).stop();
+
+    let bytes = usize::try_from(2 * FREED_AT_ONCE_MAX).unwrap();
+    let large = format!("{{\"text\":\"{}\"}}", "x".repeat(bytes));
+    service.receipt(request("s", &large), vec![]).await.unwrap();
+    let former = Arc::downgrade(&board(&service, "s"));
+    service.receipt(write_to("s", Command::DeleteSession), vec![]).await.unwrap();
+    let left = inner.memory.held();
+    assert!(former.upgrade().is_some(), "it was freed at once");
+    inner.memory.free_leaving();
+    assert!(former.upgrade().is_none());
+    assert!(left - inner.memory.held() >= large.len(), "it counts until it is freed");
+    stop(service).await;
+}

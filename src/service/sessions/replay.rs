@@ -1,0 +1,255 @@
+//! Boards made of what is stored: from a base, a snapshot or an earlier board, and the commits after it.
+//!
+//! Every frame is decoded and every commit admitted, whoever asks: nothing that does not fit is applied.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use crate::board::apply;
+use crate::board::stored;
+use crate::board::stored::BaseReader;
+use crate::board::{Board, Commit, Extent, Frame, Rejected, Revision, SessionId, Summary, admit};
+use crate::service::error::ServiceError;
+use crate::store::{PageMax, Store, StoreError};
+
+/// How often a replay begins again because the history was cut meanwhile.
+const REPLAY_TRIES_MAX: usize = 8;
+
+/// What is read at once for a replay.
+pub(crate) const REPLAY_PAGE: PageMax = PageMax { commits: 1024, bytes: 4 << 20 };
+
+/// The next commit alone.
+const ONE: PageMax = PageMax { commits: 1, bytes: 1 };
+
+/// The commits after a revision, each with the bytes of its frame. One that does not follow the one
+/// before it was forgotten meanwhile.
+pub(crate) fn framed(
+    store: &dyn Store,
+    session: SessionId,
+    after: Revision,
+    max: PageMax,
+) -> Result<Vec<(Commit, usize)>, ServiceError> {
+    let mut commits = Vec::new();
+    let mut last = after;
+    for (revision, frame) in store.commits(session, after, max)? {
+        let commit = decode(session, revision, &frame)?;
+        if !commit.follows(last) {
+            return Err(ServiceError::Compacted { oldest: Revision(revision.0.saturating_sub(1)) });
+        }
+        last = revision;
+        commits.push((commit, frame.len()));
+    }
+    Ok(commits)
+}
+
+fn decode(session: SessionId, revision: Revision, frame: &[u8]) -> Result<Commit, ServiceError> {
+    let body = Frame::decode(session, revision, frame).map_err(|error| {
+        tracing::error!(%session, %revision, %error, "a stored commit is damaged");
+        ServiceError::Damaged
+    })?;
+    stored::decode_commit(body).map_err(|error| {
+        tracing::error!(%session, %revision, %error, "a stored commit cannot be read");
+        ServiceError::Damaged
+    })
+}
+
+/// The board at a revision, from an earlier one, from a snapshot or from the beginning of what is kept. That
+/// may move while it is read; as long as it stays below the revision, the replay begins again there.
+pub(crate) fn replay(
+    store: &dyn Store,
+    session: SessionId,
+    start: Option<Arc<Board>>,
+    oldest: Revision,
+    revision: Revision,
+) -> Result<Board, ServiceError> {
+    let mut start = start.map(|board| Board::clone(&board));
+    if let Some(snapshot) = read_snapshot(store, session, oldest, revision)
+        && start.as_ref().is_none_or(|start| start.revision() < snapshot.revision())
+    {
+        start = Some(snapshot);
+    }
+    for _ in 0..REPLAY_TRIES_MAX {
+        let (first, is_cached) = match start.take() {
+            Some(board) => (Ok(board), true),
+            None => (beginning(store, session, oldest), false),
+        };
+        match first.and_then(|board| follow(store, session, board, revision)) {
+            Err(ServiceError::Compacted { oldest }) if oldest <= revision => {}
+            // A snapshot that leads nowhere is no fault of the history.
+            Err(_) if is_cached => {}
+            replayed => return replayed,
+        }
+    }
+    Err(ServiceError::Overloaded)
+}
+
+/// The board of a session as it is, by what is known of it.
+pub(crate) fn replay_to_head(store: &dyn Store, summary: &Summary) -> Result<Board, ServiceError> {
+    let Extent { session, oldest, revision, .. } = summary.extent;
+    // The board of one that is no more shows nothing of what was before its end.
+    let oldest = if summary.life.is_some() { oldest } else { oldest_stored(store, session)? };
+    replay(store, session, None, oldest, revision)
+}
+
+/// The revision before the first commit that is stored of a session.
+pub(crate) fn oldest_stored(
+    store: &dyn Store,
+    session: SessionId,
+) -> Result<Revision, ServiceError> {
+    if let Some(base) = store.base(session) {
+        return Ok(base);
+    }
+    let first = store.commits(session, Revision::default(), ONE)?;
+    Ok(Revision(first.first().map_or(0, |(first, _)| first.0.saturating_sub(1))))
+}
+
+/// The session's snapshot, if it has a whole one up to a revision and within what is kept.
+fn read_snapshot(
+    store: &dyn Store,
+    session: SessionId,
+    oldest: Revision,
+    up_to: Revision,
+) -> Option<Board> {
+    let mut whole = Whole::of(session);
+    let found =
+        store.read_snapshot(session, up_to, &mut |revision, frame| whole.take(revision, frame));
+    let revision =
+        found.inspect_err(|error| tracing::warn!(%session, %error, "no snapshot")).ok()??;
+    let board = whole.finish().inspect_err(|error| {
+        tracing::warn!(%session, %revision, error, "a snapshot cannot be read, and is not used");
+    });
+    let board = board.ok().filter(|board| board.revision() == revision && revision >= oldest)?;
+    Some(board.beginning_at(oldest))
+}
+
+/// The board at a revision, after an earlier one.
+fn follow(
+    store: &dyn Store,
+    session: SessionId,
+    mut board: Board,
+    revision: Revision,
+) -> Result<Board, ServiceError> {
+    while board.revision() < revision {
+        let commits = framed(store, session, board.revision(), REPLAY_PAGE)?;
+        let before = board.revision();
+        for (commit, _) in commits.iter().take_while(|(commit, _)| commit.revision <= revision) {
+            go_on(&mut board, commit)?;
+        }
+        if board.revision() == before {
+            break;
+        }
+    }
+    if board.revision() == revision {
+        return Ok(board);
+    }
+    // The numbers between a history and the name that it came to were never revisions of it.
+    let rejected = Rejected::NoRevision { revision };
+    Err(ServiceError::Rejected { rejected, revision: None })
+}
+
+/// The board of a damaged history as far as it can be read.
+pub(crate) fn sound_part(store: &dyn Store, session: SessionId) -> Result<Board, ServiceError> {
+    let mut board = beginning(store, session, oldest_stored(store, session)?)?;
+    let mut max = REPLAY_PAGE;
+    loop {
+        let page = match store.commits(session, board.revision(), max).map_err(ServiceError::from) {
+            Ok(page) if page.is_empty() => return Ok(board),
+            Ok(page) => page,
+            // What comes before the damage may still be read, one by one.
+            Err(error) if is_damage(&error) && max != ONE => {
+                max = ONE;
+                continue;
+            }
+            Err(error) if is_damage(&error) => return Ok(board),
+            Err(error) => return Err(error),
+        };
+        for (revision, frame) in page {
+            let read = decode(session, revision, &frame);
+            if read.and_then(|commit| go_on(&mut board, &commit)).is_err() {
+                return Ok(board);
+            }
+        }
+    }
+}
+
+/// Applies a stored commit, if it follows.
+pub(crate) fn go_on(board: &mut Board, commit: &Commit) -> Result<(), ServiceError> {
+    if let Err(error) = admit(board, commit) {
+        let (session, revision) = (board.id(), commit.revision);
+        tracing::error!(%session, %revision, %error, "a stored commit does not follow");
+        return Err(ServiceError::Damaged);
+    }
+    apply(board, commit);
+    Ok(())
+}
+
+/// Whether a board cannot be read because what is stored of it is damaged. Where its head is known, a history
+/// that ends before it is damaged too.
+pub(crate) fn is_damage(error: &ServiceError) -> bool {
+    matches!(
+        error,
+        ServiceError::Damaged
+            | ServiceError::Rejected { rejected: Rejected::NoRevision { .. }, .. }
+            | ServiceError::Compacted { .. }
+            | ServiceError::Store(
+                StoreError::DamagedRow { .. }
+                    | StoreError::DamagedSegment { .. }
+                    | StoreError::DamagedHistory
+                    | StoreError::DamagedBase { .. }
+                    | StoreError::DamagedFile(_)
+                    | StoreError::NoHistory { .. }
+            )
+    )
+}
+
+/// The board at the beginning of what is kept of a session.
+pub(crate) fn beginning(
+    store: &dyn Store,
+    session: SessionId,
+    oldest: Revision,
+) -> Result<Board, ServiceError> {
+    let Some(base) = store.base(session) else { return Ok(Board::absent(session, oldest)) };
+    read_base(store, session, base).map_err(|error| match store.base(session) {
+        // Another base took its place while it was read.
+        Some(now) if now != base => ServiceError::Compacted { oldest: now },
+        Some(_) | None => error,
+    })
+}
+
+fn read_base(store: &dyn Store, session: SessionId, base: Revision) -> Result<Board, ServiceError> {
+    let mut whole = Whole::of(session);
+    store.read_base(session, &mut |frame| whole.take(base, frame))?;
+    whole.finish().map_err(|error| {
+        tracing::error!(%session, %base, %error, "a stored base cannot be read");
+        ServiceError::Damaged
+    })
+}
+
+/// A whole board as its stored parts come, until one cannot be read.
+pub(crate) struct Whole {
+    session: SessionId,
+    reader: BaseReader,
+    unreadable: Option<String>,
+}
+
+impl Whole {
+    pub(crate) fn of(session: SessionId) -> Self {
+        Self { session, reader: BaseReader::new(session), unreadable: None }
+    }
+
+    /// Takes the next part; whether more are of use.
+    pub(crate) fn take(&mut self, revision: Revision, frame: &[u8]) -> ControlFlow<()> {
+        let part = Frame::decode(self.session, revision, frame).map_err(|error| error.to_string());
+        let taken = part.and_then(|part| self.reader.take(part).map_err(|error| error.to_string()));
+        self.unreadable = taken.err();
+        if self.unreadable.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    /// The board of all its parts, or why there is none.
+    pub(crate) fn finish(self) -> Result<Board, String> {
+        match self.unreadable {
+            Some(error) => Err(error),
+            None => self.reader.finish().map_err(|error| error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Snapshots: a board stored as it is, so that a long history is not read from its beginning. They are a cache.
+
+use super::session::{Published, Session};
+use crate::board::Board;
+use crate::service::error::ServiceError;
+use crate::service::history::truncate::put_parts;
+use crate::store::Store;
+
+/// A snapshot is made when the commits since the last one have so many times the bytes of the board,
+const TIMES: u64 = 4;
+
+/// and at least so many.
+const BYTES_MIN: u64 = 1 << 20;
+
+/// Whether reading the board takes so much that a snapshot is worth its place.
+fn is_due(session: &Session, published: &Published) -> bool {
+    let Published { board, history_bytes } = published;
+    let since = history_bytes.saturating_sub(session.snapshot_bytes());
+    board.life().is_some() && since > BYTES_MIN && since > board.bytes().saturating_mul(TIMES)
+}
+
+/// Stores a session's board as its snapshot, where that is worth it.
+pub(crate) fn put_snapshot_if_due(store: &dyn Store, session: &Session, published: &Published) {
+    if !is_due(session, published) {
+        return;
+    }
+    match put_snapshot(store, &published.board) {
+        Ok(()) => session.note_snapshot(published.history_bytes),
+        // It is a cache: without it the history is read.
+        Err(error) => {
+            tracing::debug!(session = %session.name(), %error, "no snapshot could be stored");
+        }
+    }
+}
+
+fn put_snapshot(store: &dyn Store, board: &Board) -> Result<(), ServiceError> {
+    let (session, revision) = (board.id(), board.revision());
+    put_parts(board, |parts| store.put_snapshot(session, revision, parts))
+}

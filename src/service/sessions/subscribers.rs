@@ -1,0 +1,87 @@
+//! Those who watch one session, and its last commits, which they are likely to ask for next. Most sessions are
+//! watched by nobody: then there is nothing of it.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
+use parking_lot::Mutex;
+use tokio::sync::watch;
+
+use super::recent_commits::Recent;
+use super::session::Weighed;
+use crate::board::{Commit, Revision};
+
+/// Those who watch a session.
+#[derive(Debug, Default)]
+pub(crate) struct Watching(Mutex<Option<Box<Watched>>>);
+
+#[derive(Debug, Default)]
+struct Watched {
+    /// Wakes them; what there is to see they look up.
+    ticks: watch::Sender<()>,
+    /// The last commits, as long as somebody watches.
+    recent: Recent,
+}
+
+impl Watching {
+    /// Adds what was committed, and publishes it before anybody can look at either.
+    pub(crate) fn add<T>(
+        &self,
+        commits: Vec<Weighed>,
+        held: &AtomicUsize,
+        publish: impl FnOnce() -> T,
+    ) -> T {
+        let mut watched = self.0.lock();
+        if let Some(watched) = &mut *watched {
+            if watched.ticks.receiver_count() > 0 {
+                watched.recent.add(commits, held);
+            } else {
+                watched.recent.clear(held);
+            }
+        }
+        publish()
+    }
+
+    /// Forgets the last commits, and publishes before anybody can look.
+    pub(crate) fn clear(&self, held: &AtomicUsize, publish: impl FnOnce()) {
+        let mut watched = self.0.lock();
+        if let Some(watched) = &mut *watched {
+            watched.recent.clear(held);
+        }
+        publish();
+    }
+
+    /// Whether somebody watches.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.0.lock().as_ref().is_some_and(|watched| watched.ticks.receiver_count() > 0)
+    }
+
+    /// Begins to watch.
+    pub(crate) fn subscribe(&self) -> watch::Receiver<()> {
+        self.0.lock().get_or_insert_default().ticks.subscribe()
+    }
+
+    /// Wakes those who watch.
+    pub(crate) fn wake(&self) {
+        // Waking many takes its time, and the writer takes this lock.
+        let ticks = self.0.lock().as_ref().map(|watched| watched.ticks.clone());
+        if let Some(ticks) = ticks {
+            ticks.send_replace(());
+        }
+    }
+
+    /// The commits after a revision up to the head, if they are at hand.
+    pub(crate) fn recent(&self, after: Revision, bytes_max: usize) -> Option<Vec<Arc<Commit>>> {
+        self.0.lock().as_ref()?.recent.after(after, bytes_max)
+    }
+
+    /// Nobody may be watching any more.
+    pub(crate) fn forget(&self, held: &AtomicUsize) {
+        let mut watched = self.0.lock();
+        if watched.as_ref().is_some_and(|watched| watched.ticks.receiver_count() == 0)
+            && let Some(mut gone) = watched.take()
+        {
+            gone.recent.clear(held);
+        }
+    }
+}

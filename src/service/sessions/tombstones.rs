@@ -1,0 +1,99 @@
+//! Tombstones: the names of deleted sessions, which keep their last revision for 30 days.
+//!
+//! The writer notes them, in constant time; the keeper forgets those that are over, a few at a time.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use crate::board::{SessionId, SessionName, Timestamp};
+use crate::service::threads::signal::Signal;
+use crate::service::writer::deadlines::Deadlines;
+
+/// How long the last revision of a deleted session's name is remembered.
+pub(crate) const TOMBSTONE_MS: i64 = 30 * 24 * 60 * 60 * 1000;
+
+/// How long it rests at most while there are any. The wall clock may be set meanwhile.
+const REST_MAX: Duration = Duration::from_secs(60 * 60);
+const REST_MS: i64 = 60 * 60 * 1000;
+
+/// How many sessions whose names are used again may wait, 16 MiB of them. The next start forgets any more.
+const REPLACED_MAX: usize = 1 << 20;
+
+/// The names of deleted sessions, and those of the sessions that are not needed any more.
+#[derive(Debug)]
+pub(crate) struct Tombstones {
+    kept: Mutex<Kept>,
+    /// Wakes the keeper.
+    signal: Arc<Signal>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    /// When each is over.
+    names: Deadlines<Timestamp>,
+    /// When each is looked at, the earliest first.
+    replaced: VecDeque<(Timestamp, SessionId)>,
+}
+
+impl Tombstones {
+    pub(crate) fn new(signal: Arc<Signal>) -> Self {
+        Self { kept: Mutex::default(), signal }
+    }
+
+    /// Notes a name whose session was deleted then.
+    pub(crate) fn add(&self, name: &SessionName, deleted_at: Timestamp) {
+        let over = Timestamp(deleted_at.0.saturating_add(TOMBSTONE_MS));
+        let mut kept = self.kept.lock();
+        let is_first = kept.names.next().is_none();
+        kept.names.set(name, Some(over));
+        drop(kept);
+        if is_first {
+            self.signal.wake();
+        }
+    }
+
+    /// Notes that a name has another session since then, which goes on from the revision of this deleted one.
+    pub(crate) fn replace(&self, name: &SessionName, deleted: SessionId, since: Timestamp) {
+        let mut kept = self.kept.lock();
+        kept.names.set(name, None);
+        let is_first = kept.replaced.is_empty();
+        if kept.replaced.len() < REPLACED_MAX {
+            kept.replaced.push_back((Timestamp(since.0.saturating_add(REST_MS)), deleted));
+        }
+        drop(kept);
+        if is_first {
+            self.signal.wake();
+        }
+    }
+
+    /// Takes out a deleted session whose name has had another one for a while.
+    pub(crate) fn take_replaced(&self, now: Timestamp) -> Option<SessionId> {
+        let mut kept = self.kept.lock();
+        let replaced = kept.replaced.pop_front_if(|(at, _)| *at <= now);
+        replaced.map(|(_, session)| session)
+    }
+
+    /// Takes out a name that is over.
+    pub(crate) fn take_over(&self, now: Timestamp) -> Option<SessionName> {
+        self.kept.lock().names.take_due(now)
+    }
+
+    /// Keeps a name for a while that is over, since somebody watches it.
+    pub(crate) fn keep(&self, name: &SessionName, now: Timestamp) {
+        self.kept.lock().names.set(name, Some(Timestamp(now.0.saturating_add(REST_MS))));
+    }
+
+    /// How long there is nothing to do; [`Duration::MAX`] where there are none.
+    pub(crate) fn until_next(&self, now: Timestamp) -> Duration {
+        let kept = self.kept.lock();
+        let replaced = kept.replaced.front().map(|(at, _)| *at);
+        let Some(over) = kept.names.next().into_iter().chain(replaced).min() else {
+            return Duration::MAX;
+        };
+        let left = u64::try_from(over.0.saturating_sub(now.0)).unwrap_or(0);
+        Duration::from_millis(left).min(REST_MAX)
+    }
+}

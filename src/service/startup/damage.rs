@@ -1,0 +1,203 @@
+//! Reading a session's history as it comes from the store: every frame decoded, every commit admitted, then
+//! applied.
+//!
+//! The server's start and `blackboard check` share it. A session whose history does not read is set
+//! aside whole; it is never guessed at.
+
+use std::io;
+use std::sync::Arc;
+
+use crate::board::apply;
+use crate::board::stored::BaseReader;
+use crate::board::{
+    Board, Change, Commit, Frame, FrameError, Misfit, Revision, SessionId, SessionName, Summary,
+    admit, stored,
+};
+use crate::store::{JournalId, Record, StoreError};
+
+/// A row of the store that cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("{}, session {session}, revision {revision}: {cause}", place(*journal_id, cause))]
+pub struct Damage {
+    /// Which row of the journal; what is settled, a base, a summary and a snapshot are in none.
+    pub journal_id: Option<JournalId>,
+    /// Whose it is.
+    pub session: SessionId,
+    /// The session's name, where an earlier row told it.
+    pub name: Option<SessionName>,
+    /// The revision that it should make.
+    pub revision: Revision,
+    /// What is wrong with it.
+    pub cause: DamageCause,
+}
+
+impl Damage {
+    /// Whether it is in the session's history, and not only in what is made of that.
+    #[must_use]
+    pub fn is_of_history(&self) -> bool {
+        !matches!(self.cause, DamageCause::Summary | DamageCause::Snapshot | DamageCause::Name)
+    }
+}
+
+fn place(journal_id: Option<JournalId>, cause: &DamageCause) -> String {
+    match (journal_id, cause) {
+        (Some(id), _) => format!("journal row {}", id.0),
+        (None, DamageCause::Summary) => "a summary".to_owned(),
+        (None, DamageCause::Snapshot) => "a snapshot".to_owned(),
+        (
+            None,
+            DamageCause::Frame(_)
+            | DamageCause::Body(_)
+            | DamageCause::Misfit(_)
+            | DamageCause::Lost { .. }
+            | DamageCause::Stray { .. }
+            | DamageCause::Before,
+        ) => "settled commits or a base".to_owned(),
+        (None, DamageCause::Name) => "a name".to_owned(),
+        (None, DamageCause::Beginning) => "the row of a history".to_owned(),
+    }
+}
+
+/// What is wrong with a row.
+#[derive(Debug, thiserror::Error)]
+pub enum DamageCause {
+    /// Its frame does not hold.
+    #[error(transparent)]
+    Frame(#[from] FrameError),
+    /// Its body is not in the stored format.
+    #[error(transparent)]
+    Body(#[from] stored::Unreadable),
+    /// It does not follow the commit before it.
+    #[error(transparent)]
+    Misfit(#[from] Misfit),
+    /// What comes before it cannot be read; the log says where.
+    #[error("the history up to it cannot be read; the log says where")]
+    Before,
+    /// Its last commits are lost: a summary tells of a later revision.
+    #[error("the history ends at revision {found}, and a summary tells of a later one")]
+    Lost {
+        /// Where it ends.
+        found: Revision,
+    },
+    /// Some of it bears another identity, which no session has.
+    #[error("what makes it bears the identity {identity}")]
+    Stray {
+        /// Which one.
+        identity: SessionId,
+    },
+    /// The row that tells where its history begins is damaged.
+    #[error("nothing tells where the history begins")]
+    Beginning,
+    /// A summary says something else than the history.
+    #[error("the stored summary is not what the history gives")]
+    Summary,
+    /// The name that is kept beside the history cannot be read; the next start deletes it.
+    #[error("the name that is kept a second time is damaged, and the next start deletes it")]
+    Name,
+    /// A snapshot is not the board that it was made of.
+    #[error("the stored snapshot is not the board of its revision")]
+    Snapshot,
+}
+
+/// Why the sessions cannot be loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// The store does not answer.
+    #[error("the store cannot be read")]
+    Store(#[from] StoreError),
+    /// A damaged row belongs to a session whose name is not known.
+    #[error(
+        "the store is damaged, and the damage hides which session it belongs to; nothing was changed. Go on from a \
+         backup, or let 'blackboard salvage --to DIR' make a store of what is sound"
+    )]
+    Nameless(#[source] Damage),
+    /// The writer's thread could not be made.
+    #[error("the writer's thread could not be started")]
+    Thread(#[from] io::Error),
+}
+
+/// A session while it is being read.
+pub(crate) struct Loading {
+    pub(crate) board: Board,
+    /// Its base, until the last part was read.
+    pub(crate) base: Option<BaseReader>,
+    pub(crate) name: Option<SessionName>,
+    history_bytes: u64,
+    /// The same when a snapshot was stored last.
+    pub(crate) snapshot_bytes: u64,
+    pub(crate) damaged: bool,
+    /// Of a damaged one, what was known of it before it was read.
+    pub(crate) known: Option<Arc<Summary>>,
+}
+
+impl Loading {
+    /// A session of which nothing was read yet; its first commit follows `after`.
+    pub(crate) fn new(session: SessionId, after: Revision) -> Self {
+        Self::of(Board::absent(session, after), None, 0)
+    }
+
+    /// A session that was read so far.
+    pub(crate) fn of(board: Board, name: Option<SessionName>, history_bytes: u64) -> Self {
+        let (snapshot_bytes, damaged, known) = (0, false, None);
+        Self { board, base: None, name, history_bytes, snapshot_bytes, damaged, known }
+    }
+
+    pub(crate) fn damage(
+        &mut self,
+        journal_id: Option<JournalId>,
+        revision: Revision,
+        cause: DamageCause,
+    ) -> Damage {
+        self.damaged = true;
+        Damage { journal_id, session: self.board.id(), name: self.name.clone(), revision, cause }
+    }
+
+    pub(crate) fn take_part(
+        &mut self,
+        session: SessionId,
+        revision: Revision,
+        frame: &[u8],
+    ) -> Result<(), DamageCause> {
+        let part = Frame::decode(session, revision, frame)?;
+        if let Some(base) = &mut self.base {
+            base.take(part)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn end_base(&mut self) -> Result<(), DamageCause> {
+        let Some(base) = self.base.take() else { return Ok(()) };
+        self.board = base.finish()?;
+        self.name = self.board.life().map(|life| life.name.clone());
+        Ok(())
+    }
+
+    pub(crate) fn follow(&mut self, record: &Record<'_>) -> Result<(), DamageCause> {
+        self.end_base()?;
+        let body = Frame::decode(record.session, record.revision, record.frame)?;
+        let commit = stored::decode_commit(body)?;
+        admit(&self.board, &commit)?;
+        self.learn_name(&commit);
+        apply(&mut self.board, &commit);
+        self.history_bytes += record.frame.len() as u64;
+        Ok(())
+    }
+
+    pub(crate) fn learn_name(&mut self, commit: &Commit) {
+        let named = commit.changes.iter().find_map(Change::session_name);
+        if let Some(name) = named {
+            self.name = Some(name.clone());
+        }
+    }
+
+    /// What is known of it, once it has a name.
+    pub(crate) fn summary(&self) -> Option<Summary> {
+        let name = self.name.as_ref()?;
+        Some(Summary::of(&self.board, name, self.history_bytes(), self.snapshot_bytes).detached())
+    }
+
+    /// The bytes of its history; one that is no more keeps nothing that anybody could see, or go on from.
+    pub(crate) fn history_bytes(&self) -> u64 {
+        if self.board.life().is_some() { self.history_bytes } else { 0 }
+    }
+}

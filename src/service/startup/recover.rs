@@ -1,0 +1,235 @@
+//! Working on the sessions found in the store: each from what is known of it to what its commits make of it, on
+//! several threads, since sessions have nothing in common.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+use std::thread;
+
+use parking_lot::Mutex;
+
+use super::damage::{Damage, DamageCause, Loading};
+use crate::board::{Board, Revision, SessionId, SessionName, Summary};
+use crate::service::error::ServiceError;
+use crate::service::sessions::replay::{
+    REPLAY_PAGE, beginning, is_damage, oldest_stored, replay_to_head,
+};
+use crate::store::{JournalId, Record, Store, StoreError};
+
+/// How many threads work at most.
+const THREADS_MAX: usize = 8;
+
+/// What is known of a session so far.
+pub(crate) enum Slot {
+    /// Nothing was read of it, or only its name; its history is settled up to there.
+    Unread { name: Option<SessionName>, settled: Revision },
+    /// It was read up to what its summary tells of, by itself or before the last stop.
+    Cold { summary: Arc<Summary>, stored: Revision },
+    /// Its board is here.
+    Open { loading: Box<Loading>, stored: Revision },
+}
+
+/// Commits of many sessions, a part of what is not settled.
+#[derive(Default)]
+pub(crate) struct Piece {
+    pub(crate) frames: Vec<u8>,
+    pub(crate) records: HashMap<SessionId, Vec<Held>>,
+}
+
+/// A commit of a piece.
+pub(crate) struct Held {
+    journal_id: Option<JournalId>,
+    revision: Revision,
+    /// Where its frame is.
+    place: Range<usize>,
+}
+
+impl Piece {
+    /// Adds a commit; how many bytes there are by now.
+    pub(crate) fn add(&mut self, record: &Record<'_>) -> usize {
+        let place = self.frames.len()..self.frames.len() + record.frame.len();
+        self.frames.extend_from_slice(record.frame);
+        let Record { journal_id, revision, .. } = *record;
+        let held = Held { journal_id, revision, place };
+        self.records.entry(record.session).or_default().push(held);
+        self.frames.len()
+    }
+}
+
+impl Slot {
+    /// Gives up the board for its summary, if it is sound and has a name; whether it did.
+    pub(crate) fn cool(&mut self) -> bool {
+        let Self::Open { loading, stored } = self else { return false };
+        let Some(summary) = loading.summary().filter(|_| !loading.damaged) else { return false };
+        *self = Self::Cold { summary: Arc::new(summary), stored: *stored };
+        true
+    }
+
+    /// Up to where a session was read that is not damaged.
+    pub(crate) fn sound_head(&self) -> Option<Revision> {
+        match self {
+            Self::Cold { summary, .. } => Some(summary.extent.revision),
+            Self::Open { loading, .. } if !loading.damaged => Some(loading.board.revision()),
+            Self::Open { .. } | Self::Unread { .. } => None,
+        }
+    }
+
+    /// Whether it was set aside.
+    pub(crate) fn is_damaged(&self) -> bool {
+        match self {
+            Self::Open { loading, .. } => loading.damaged,
+            Self::Cold { .. } | Self::Unread { .. } => false,
+        }
+    }
+
+    /// The session's name, where it is known.
+    pub(crate) fn name(&self) -> Option<&SessionName> {
+        match self {
+            Self::Unread { name, .. } => name.as_ref(),
+            Self::Cold { summary, .. } => Some(&summary.name),
+            Self::Open { loading, .. } => loading.name.as_ref(),
+        }
+    }
+
+    /// Sets the session aside.
+    pub(crate) fn spoil(
+        &mut self,
+        session: SessionId,
+        revision: Revision,
+        cause: DamageCause,
+    ) -> Damage {
+        let (name, known) = match self {
+            Self::Unread { name, .. } => (name.clone(), None),
+            Self::Cold { summary, .. } => (Some(summary.name.clone()), Some(Arc::clone(summary))),
+            Self::Open { loading, .. } => return loading.damage(None, revision, cause),
+        };
+        let mut loading = Box::new(Loading::of(Board::absent(session, revision), name, 0));
+        loading.known = known;
+        let damage = loading.damage(None, revision, cause);
+        *self = Self::Open { loading, stored: Revision::default() };
+        damage
+    }
+}
+
+/// A session to be worked on.
+pub(crate) struct Task {
+    pub(crate) session: SessionId,
+    pub(crate) slot: Slot,
+    pub(crate) records: Vec<Held>,
+}
+
+type Done = Result<(SessionId, Slot, Option<Damage>), StoreError>;
+
+impl Task {
+    /// Reads what is settled of the session, if it was not, and applies its commits.
+    pub(crate) fn work(self, store: &dyn Store, frames: &[u8]) -> Done {
+        let Self { session, mut slot, records } = self;
+        let first = records.first().map(|held| held.revision);
+        if let Err(error) = slot.open(store, session, first) {
+            if !is_damage(&error) {
+                return Err(store_error(error));
+            }
+            let revision = first.unwrap_or_default();
+            let damage = slot.spoil(session, revision, DamageCause::Before);
+            return Ok((session, slot, Some(damage)));
+        }
+        let Slot::Open { loading, .. } = &mut slot else { return Ok((session, slot, None)) };
+        for Held { journal_id, revision, place } in records {
+            if loading.damaged {
+                break;
+            }
+            let frame = frames.get(place).unwrap_or_default();
+            let record = Record { journal_id, session, revision, frame };
+            if let Err(cause) = loading.follow(&record) {
+                let damage = loading.damage(journal_id, revision, cause);
+                return Ok((session, slot, Some(damage)));
+            }
+        }
+        Ok((session, slot, None))
+    }
+}
+
+/// What the store said; what else there is was told in the log.
+fn store_error(error: ServiceError) -> StoreError {
+    if let ServiceError::Store(error) = error { error } else { StoreError::Closed }
+}
+
+impl Slot {
+    /// Makes the board of what is settled, or of what was read once.
+    fn open(
+        &mut self,
+        store: &dyn Store,
+        session: SessionId,
+        first: Option<Revision>,
+    ) -> Result<(), ServiceError> {
+        let (loading, stored) = match self {
+            Self::Open { .. } => return Ok(()),
+            Self::Cold { summary, stored } => {
+                let board = replay_to_head(store, summary)?;
+                let name = Some(summary.name.clone());
+                let mut loading = Loading::of(board, name, summary.history_bytes);
+                loading.snapshot_bytes = summary.snapshot_bytes;
+                (loading, *stored)
+            }
+            Self::Unread { settled: Revision(0), .. } => {
+                let before = first.map_or(0, |first| first.0.saturating_sub(1));
+                (Loading::new(session, Revision(before)), Revision::default())
+            }
+            Self::Unread { settled, .. } => {
+                (read_settled(store, session, *settled)?, Revision::default())
+            }
+        };
+        *self = Self::Open { loading: Box::new(loading), stored };
+        Ok(())
+    }
+}
+
+/// A session as it is settled, read from its beginning.
+fn read_settled(
+    store: &dyn Store,
+    session: SessionId,
+    settled: Revision,
+) -> Result<Loading, ServiceError> {
+    let board = beginning(store, session, oldest_stored(store, session)?)?;
+    let name = board.life().map(|life| life.name.clone());
+    let mut loading = Loading::of(board, name, 0);
+    while loading.board.revision() < settled {
+        let page = store.commits(session, loading.board.revision(), REPLAY_PAGE)?;
+        if page.is_empty() {
+            return Err(ServiceError::Damaged);
+        }
+        for (revision, frame) in page.iter().take_while(|(revision, _)| *revision <= settled) {
+            let record = Record { journal_id: None, session, revision: *revision, frame };
+            loading.follow(&record).map_err(|error| {
+                tracing::error!(%session, %revision, %error, "a stored commit cannot be used");
+                ServiceError::Damaged
+            })?;
+        }
+    }
+    Ok(loading)
+}
+
+/// Does these tasks on several threads.
+pub(crate) fn spread(tasks: Vec<Task>, work: impl Fn(Task) -> Done + Sync) -> Vec<Done> {
+    let threads = thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX);
+    if threads.min(tasks.len()) < 2 {
+        return tasks.into_iter().map(work).collect();
+    }
+    let (tasks, done) = (Mutex::new(tasks.into_iter()), Mutex::new(Vec::new()));
+    thread::scope(|scope| {
+        let work = || {
+            let mut own = Vec::new();
+            loop {
+                let task = tasks.lock().next();
+                let Some(task) = task else { break };
+                own.push(work(task));
+            }
+            done.lock().extend(own);
+        };
+        for _ in 1..threads {
+            scope.spawn(work);
+        }
+        work();
+    });
+    done.into_inner()
+}

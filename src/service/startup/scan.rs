@@ -1,0 +1,382 @@
+//! What the store has of all sessions, found with as little reading as it takes.
+//!
+//! A session whose stored summary is of its head costs no board. What is not settled is read in one pass, piece
+//! by piece. Boards beyond the budget are given up for their summaries as soon as a piece is done.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use super::damage::{Damage, DamageCause, Loading};
+use super::recover::{Held, Piece, Slot, Task, spread};
+use crate::board::{Extent, Frame, Misfit, Revision, SessionId, SessionName, Summary, stored};
+use crate::service::sessions::session::{Published, Shown};
+use crate::store::{Record, Store, StoreError, StoredSession, SummaryRow};
+
+/// How many bytes of commits are worked on at once.
+const PIECE_BYTES: usize = 16 << 20;
+
+/// How many sessions without such commits are read at once.
+const PIECE_SESSIONS: usize = 64;
+
+/// The boards that were read may take this part of the budget. What is given up leaves holes that the allocator
+/// keeps for a while, and summaries take their room too.
+const BOARDS_PART: usize = 2;
+
+/// A session as it was found.
+pub(crate) struct Found {
+    pub(crate) name: SessionName,
+    pub(crate) shown: Shown,
+    /// The bytes of its history when its board was stored as a snapshot last.
+    pub(crate) snapshot_bytes: u64,
+    /// Of which revision its stored summary is.
+    pub(crate) stored: Revision,
+    pub(crate) is_damaged: bool,
+}
+
+impl Found {
+    /// Whether it exists; a damaged one may.
+    pub(crate) fn is_live(&self) -> bool {
+        self.is_damaged || self.shown.life().is_some()
+    }
+
+    /// Its name is known to have been at this revision.
+    pub(crate) fn raise_to(&mut self, revision: Revision) {
+        if let Shown::Cold(summary) = &mut self.shown {
+            let summary = Arc::make_mut(summary);
+            summary.extent.revision = summary.extent.revision.max(revision);
+        }
+    }
+}
+
+/// All sessions on their way out of the store.
+struct Finding<'a> {
+    store: &'a dyn Store,
+    boards_max: usize,
+    /// What the boards that were read take of the memory.
+    held: usize,
+    heads: HashMap<SessionId, Revision>,
+    slots: HashMap<SessionId, Slot>,
+    piece: Piece,
+    damage: Vec<Damage>,
+    strays: Strays,
+}
+
+/// Identities that no session has, by the session whose rows bear them since they were damaged.
+pub(crate) type Strays = HashMap<SessionId, Vec<SessionId>>;
+
+/// All sessions, what of them cannot be read, and what bears the identities of none.
+pub(crate) type FoundAll = (Vec<Found>, Vec<Damage>, Strays);
+
+/// Finds all sessions, and what of them cannot be read.
+pub(crate) fn find_all(store: &dyn Store, budget: usize) -> Result<FoundAll, StoreError> {
+    let mut finding = Finding {
+        store,
+        boards_max: budget / BOARDS_PART,
+        held: 0,
+        heads: HashMap::new(),
+        slots: HashMap::new(),
+        piece: Piece::default(),
+        damage: Vec::new(),
+        strays: HashMap::new(),
+    };
+    finding.begin()?;
+    finding.read_unsettled()?;
+    finding.read_the_others()?;
+    finding.compare_heads();
+    finding.find_names()?;
+    let Finding { slots, heads, damage, strays, .. } = finding;
+    let head = |session: &SessionId| heads.get(session).copied().unwrap_or_default();
+    let found = slots.into_iter().filter_map(|(session, slot)| found(slot, head(&session)));
+    Ok((found.collect(), damage, strays))
+}
+
+impl Finding<'_> {
+    /// Notes every session, with its stored summary where that tells of what is kept.
+    fn begin(&mut self) -> Result<(), StoreError> {
+        let sessions = self.store.sessions();
+        let known: HashMap<_, _> =
+            sessions.iter().map(|stored| (stored.session, *stored)).collect();
+        for StoredSession { session, head, settled, .. } in sessions {
+            self.heads.insert(session, head);
+            self.slots.insert(session, Slot::Unread { name: None, settled });
+        }
+        let (store, mut nobodys) = (self.store, Vec::new());
+        store.summaries(&mut |row| {
+            match summary(row) {
+                Some(summary) => self.know(summary, known.get(&row.session)),
+                None if !known.contains_key(&row.session) => nobodys.push(row.session),
+                None => {}
+            }
+            ControlFlow::Continue(())
+        })?;
+        if !nobodys.is_empty() && store.forget(&nobodys).is_err() {
+            tracing::debug!(
+                summaries = nobodys.len(),
+                "what belongs to no session was left behind"
+            );
+        }
+        for StoredSession { session, head, .. } in known.values().filter(|one| one.is_damaged) {
+            if let Some(slot) = self.slots.get_mut(session).filter(|slot| !slot.is_damaged()) {
+                self.damage.push(slot.spoil(*session, *head, DamageCause::Beginning));
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes what a summary tells of. It is stored after the commits that it tells of, so it is not ahead of them
+    /// unless some are lost.
+    fn know(&mut self, summary: Summary, stored: Option<&StoredSession>) {
+        let Extent { session, revision, .. } = summary.extent;
+        let base = self.store.base(session);
+        let found = stored.map(|stored| stored.head);
+        let is_lost = match found {
+            Some(head) => is_of_history(&summary, base) && revision > head,
+            None => summary.life.is_some(),
+        };
+        if is_lost {
+            let mut slot = Slot::Cold { stored: revision, summary: Arc::new(summary) };
+            let cause = DamageCause::Lost { found: found.unwrap_or_default() };
+            self.damage.push(slot.spoil(session, revision, cause));
+            self.slots.insert(session, slot);
+        } else if let Some(stored) = stored {
+            self.slots.insert(session, slot_of(summary, stored, base));
+        }
+    }
+
+    /// Names the damaged sessions whose histories do not tell their names any more.
+    fn find_names(&mut self) -> Result<(), StoreError> {
+        if self.damage.iter().all(|damage| damage.name.is_some()) {
+            return Ok(());
+        }
+        let names = names(self.store)?;
+        for damage in self.damage.iter_mut().filter(|damage| damage.name.is_none()) {
+            damage.name = name_of(&names, damage.session);
+            if let Some(Slot::Open { loading, .. }) = self.slots.get_mut(&damage.session) {
+                loading.name = damage.name.clone();
+            }
+        }
+        self.find_strays(&names);
+        Ok(())
+    }
+
+    /// Sets the sessions aside of which something bears another identity, by which nobody would miss it: it may be
+    /// their last commit.
+    fn find_strays(&mut self, names: &HashMap<SessionId, Vec<u8>>) {
+        let nameless = self.damage.iter().filter(|damage| damage.name.is_none());
+        let nameless: HashMap<_, _> =
+            nameless.map(|damage| (damage.session, damage.revision)).collect();
+        for (identity, revision) in nameless {
+            let Some((owner, name)) = self.owner_of(identity, names) else { continue };
+            self.strays.entry(owner).or_default().push(identity);
+            let head = self.heads.entry(owner).or_default();
+            *head = revision.max(*head);
+            let unread = || Slot::Unread { name: Some(name.clone()), settled: Revision(0) };
+            let slot = self.slots.entry(owner).or_insert_with(unread);
+            if !slot.is_damaged() {
+                let damage = slot.spoil(owner, revision, DamageCause::Stray { identity });
+                self.damage.push(damage);
+            }
+            for damage in self.damage.iter_mut().filter(|damage| damage.session == identity) {
+                damage.name = Some(name.clone());
+            }
+        }
+    }
+
+    /// The session that has nearly this identity, with its name.
+    fn owner_of(
+        &self,
+        identity: SessionId,
+        names: &HashMap<SessionId, Vec<u8>>,
+    ) -> Option<(SessionId, SessionName)> {
+        let is_near = |session: &SessionId| *session != identity && session.is_near(identity);
+        let mut slots = self.slots.iter().filter(|(session, _)| is_near(session));
+        let named = slots.find_map(|(session, slot)| Some((*session, slot.name()?.clone())));
+        named.or_else(|| {
+            let mut near = names.keys().filter(|session| is_near(session));
+            near.find_map(|session| Some((*session, name_of(names, *session)?)))
+        })
+    }
+
+    /// Reads what is not settled; what a summary tells of already is passed over.
+    fn read_unsettled(&mut self) -> Result<(), StoreError> {
+        let (store, mut failed) = (self.store, None);
+        store.replay_unsettled(&mut |record| match self.take(&record) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                failed = Some(error);
+                ControlFlow::Break(())
+            }
+        })?;
+        match failed {
+            None => self.work(),
+            Some(error) => Err(error),
+        }
+    }
+
+    fn take(&mut self, record: &Record<'_>) -> Result<(), StoreError> {
+        if let Some(slot @ Slot::Cold { .. }) = self.slots.get_mut(&record.session)
+            && slot.sound_head().is_some_and(|head| record.revision <= head)
+        {
+            // A later commit whose row says another revision is not passed over.
+            let Record { journal_id, session, revision, frame } = *record;
+            if let Err(error) = Frame::decode(session, revision, frame) {
+                let damage = slot.spoil(session, revision, error.into());
+                self.damage.push(Damage { journal_id, ..damage });
+            }
+            return Ok(());
+        }
+        if self.piece.add(record) < PIECE_BYTES { Ok(()) } else { self.work() }
+    }
+
+    /// Works on what was read.
+    fn work(&mut self) -> Result<(), StoreError> {
+        let Piece { frames, records } = std::mem::take(&mut self.piece);
+        let records = records.into_iter().collect();
+        self.work_on(records, &frames)
+    }
+
+    fn work_on(
+        &mut self,
+        records: Vec<(SessionId, Vec<Held>)>,
+        frames: &[u8],
+    ) -> Result<(), StoreError> {
+        let tasks = records.into_iter().map(|(session, records)| {
+            let unread = || Slot::Unread { name: None, settled: Revision::default() };
+            let slot = self.slots.remove(&session).unwrap_or_else(unread);
+            self.held -= held(&slot).min(self.held);
+            Task { session, slot, records }
+        });
+        let tasks = tasks.collect();
+        let store = self.store;
+        for done in spread(tasks, |task| task.work(store, frames)) {
+            let (session, slot, damage) = done?;
+            self.held += held(&slot);
+            self.slots.insert(session, slot);
+            self.damage.extend(damage);
+        }
+        self.make_room();
+        Ok(())
+    }
+
+    /// Gives up boards for their summaries until the others fit.
+    fn make_room(&mut self) {
+        if self.held <= self.boards_max {
+            return;
+        }
+        for slot in self.slots.values_mut() {
+            let bytes = held(slot);
+            if bytes > 0 && slot.cool() {
+                self.held -= bytes.min(self.held);
+            }
+            if self.held <= self.boards_max / 2 {
+                return;
+            }
+        }
+    }
+
+    /// Reads the sessions of which all is settled and nothing is known.
+    fn read_the_others(&mut self) -> Result<(), StoreError> {
+        let unread = self.slots.iter().filter(|(_, slot)| matches!(slot, Slot::Unread { .. }));
+        let unread: Vec<SessionId> = unread.map(|(session, _)| *session).collect();
+        for some in unread.chunks(PIECE_SESSIONS) {
+            let records = some.iter().map(|session| (*session, Vec::new())).collect();
+            self.work_on(records, &[])?;
+        }
+        Ok(())
+    }
+
+    /// A history that ends before its last commit has lost some.
+    fn compare_heads(&mut self) {
+        for (session, slot) in &mut self.slots {
+            let (Some(found), Some(revision)) = (self.heads.get(session), slot.sound_head()) else {
+                continue;
+            };
+            if revision != *found {
+                let misfit = Misfit::Revision { head: revision, found: *found };
+                self.damage.push(slot.spoil(*session, *found, DamageCause::Misfit(misfit)));
+            }
+        }
+    }
+}
+
+/// What is known of a session by its stored summary; one of before its base, or of before what is settled, tells
+/// its name only.
+fn slot_of(summary: Summary, stored: &StoredSession, base: Option<Revision>) -> Slot {
+    let extent = summary.extent;
+    if is_of_history(&summary, base) && (stored.settled..=stored.head).contains(&extent.revision) {
+        Slot::Cold { stored: extent.revision, summary: Arc::new(summary) }
+    } else {
+        Slot::Unread { name: Some(summary.name), settled: stored.settled }
+    }
+}
+
+/// Whether a summary was made since the history was cut last. One that is no more is not told from where.
+pub(crate) fn is_of_history(summary: &Summary, base: Option<Revision>) -> bool {
+    summary.life.is_none() || base.is_none_or(|base| base == summary.extent.oldest)
+}
+
+/// The names that are kept beside the sessions' histories, as far as they can be read.
+pub(crate) fn names(store: &dyn Store) -> Result<HashMap<SessionId, Vec<u8>>, StoreError> {
+    let rows = store.names()?.into_iter();
+    Ok(rows.filter_map(|row| Some((row.session, row.name?))).collect())
+}
+
+/// The name that is kept beside a session's history.
+pub(crate) fn name_of(
+    names: &HashMap<SessionId, Vec<u8>>,
+    session: SessionId,
+) -> Option<SessionName> {
+    std::str::from_utf8(names.get(&session)?).ok()?.parse().ok()
+}
+
+/// What a stored summary says, if it can be read.
+pub(crate) fn summary(row: &SummaryRow) -> Option<Summary> {
+    let body = Frame::decode(row.session, row.revision, &row.frame).map_err(|e| e.to_string());
+    let read = body.and_then(|body| {
+        stored::decode_summary(row.session, body).map_err(|error| error.to_string())
+    });
+    let summary = read.inspect_err(|error| {
+        let SummaryRow { session, revision, .. } = row;
+        tracing::warn!(%session, %revision, error, "a summary cannot be read; the history is");
+    });
+    summary.ok().filter(|summary| summary.extent.revision == row.revision)
+}
+
+/// What a session's board takes of the memory, where it has been read.
+fn held(slot: &Slot) -> usize {
+    match slot {
+        Slot::Open { loading, .. } if !loading.damaged => loading.board.resident_bytes(),
+        Slot::Open { .. } | Slot::Cold { .. } | Slot::Unread { .. } => 0,
+    }
+}
+
+/// A session that has a name; a damaged one has its head, whatever could be read of it.
+fn found(slot: Slot, head: Revision) -> Option<Found> {
+    match slot {
+        Slot::Cold { summary, stored } => Some(Found {
+            name: summary.name.clone(),
+            snapshot_bytes: summary.snapshot_bytes,
+            shown: Shown::Cold(summary),
+            stored,
+            is_damaged: false,
+        }),
+        Slot::Open { loading, stored } if loading.damaged => {
+            let mut summary = match loading.known {
+                Some(known) => Arc::unwrap_or_clone(known),
+                None => loading.summary()?,
+            };
+            summary.extent.revision = summary.extent.revision.max(head);
+            let (name, snapshot_bytes) = (summary.name.clone(), summary.snapshot_bytes);
+            let shown = Shown::Cold(Arc::new(summary));
+            Some(Found { name, shown, snapshot_bytes, stored, is_damaged: true })
+        }
+        Slot::Open { loading, stored } => {
+            let history_bytes = loading.history_bytes();
+            let Loading { board, name, snapshot_bytes, .. } = *loading;
+            let shown = Shown::Hot(Published { board: Arc::new(board), history_bytes });
+            Some(Found { name: name?, shown, snapshot_bytes, stored, is_damaged: false })
+        }
+        Slot::Unread { .. } => None,
+    }
+}

@@ -1,0 +1,108 @@
+//! How the service fares, and how much there is of everything.
+
+use std::sync::atomic::Ordering;
+
+use tokio_util::sync::CancellationToken;
+
+use super::sessions::session::Shown;
+use super::{Damage, Service};
+use crate::store::{FileBytes, Health};
+
+/// How much there is of everything, at one look.
+#[derive(Clone, Copy, Debug)]
+pub struct Figures {
+    /// How many sessions have their board in memory.
+    pub hot: usize,
+    /// How many have not.
+    pub cold: usize,
+    /// How many are not served, because their stored history is damaged.
+    pub damaged: usize,
+    /// About how many bytes of memory the sessions and their past boards take.
+    pub resident_bytes: usize,
+    /// How many of these the past boards take.
+    pub past_bytes: usize,
+    /// The bytes of the last commits that are kept for watchers.
+    pub recent_bytes: usize,
+    /// How many they may take.
+    pub budget_bytes: usize,
+    /// The bytes of the images that the sessions' histories name, each counted in every session that has it.
+    pub image_bytes: u64,
+    /// The bytes of the writes that wait for the writer.
+    pub waiting_bytes: usize,
+    /// The bytes of commits that are not settled.
+    pub unsettled_bytes: u64,
+    /// How long the store's files are.
+    pub files: FileBytes,
+    /// Whether the store takes writes.
+    pub health: Health,
+    /// Whether nothing expires, since the wall clock jumped.
+    pub is_clock_held: bool,
+}
+
+impl Service {
+    /// Whether the store takes writes.
+    #[must_use]
+    pub fn health(&self) -> Health {
+        if self.failed().is_cancelled() { Health::Poisoned } else { self.inner.store.health() }
+    }
+
+    /// Cancelled once a thread panicked without which nothing is written. The process is to end then.
+    #[must_use]
+    pub fn failed(&self) -> &CancellationToken {
+        self.inner.supervisor.failed()
+    }
+
+    /// Every thread by its name, with whether it works. One that panicked does not until its pause is over.
+    #[must_use]
+    pub fn threads(&self) -> Vec<(&'static str, bool)> {
+        self.inner.supervisor.threads()
+    }
+
+    /// The damage that the start found.
+    #[must_use]
+    pub fn damage(&self) -> &[Damage] {
+        &self.inner.damage
+    }
+
+    /// How many sessions are not served because their stored history is damaged, whenever that was found.
+    #[must_use]
+    pub fn damaged(&self) -> usize {
+        self.inner.directory.damaged()
+    }
+
+    /// Looks how much there is of everything. It visits each session, and asks for the files' length: for a
+    /// thread that may block.
+    #[must_use]
+    pub fn figures(&self) -> Figures {
+        let (mut hot, mut cold, mut image_bytes) = (0, 0, 0);
+        self.inner.directory.visit(|session| {
+            if session.exists() && !session.is_damaged() {
+                match session.shown() {
+                    Shown::Hot(published) => {
+                        hot += 1;
+                        image_bytes += published.board.image_bytes();
+                    }
+                    Shown::Cold(summary) => {
+                        cold += 1;
+                        image_bytes += summary.image_bytes;
+                    }
+                }
+            }
+        });
+        Figures {
+            hot,
+            cold,
+            damaged: self.damaged(),
+            resident_bytes: self.inner.memory.held(),
+            past_bytes: self.past_bytes(),
+            recent_bytes: self.inner.recent_bytes.load(Ordering::Relaxed),
+            budget_bytes: self.inner.memory.budget(),
+            image_bytes,
+            waiting_bytes: usize::try_from(self.inner.room.used()).unwrap_or(usize::MAX),
+            unsettled_bytes: self.inner.store.unsettled_bytes(),
+            files: self.inner.store.file_bytes(),
+            health: self.health(),
+            is_clock_held: self.inner.clock.read().is_held,
+        }
+    }
+}

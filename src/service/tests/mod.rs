@@ -1,0 +1,17 @@
+//! Tests of the running boards.
+
+mod batch;
+pub(crate) mod clock;
+pub(crate) mod cold;
+pub(crate) mod cramped;
+mod damage;
+mod downtime;
+mod expiry;
+mod flips;
+mod jump;
+mod panic;
+mod queue;
+mod race;
+mod repeat;
+pub(crate) mod service;
+mod snapshot;

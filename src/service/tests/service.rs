@@ -1,0 +1,319 @@
+//! Boards that run: many writers, a restart, and what is told to those who cannot be served.
+
+use std::time::Duration;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use futures_util::FutureExt as _;
+use futures_util::future::join_all;
+use tempfile::TempDir;
+
+use super::clock::Held;
+pub(crate) use crate::board::{Command, LogName};
+use crate::board::{Condition, Item, Policy, Rejected, Revision, Screenshot, Seq};
+use crate::service::*;
+use crate::store::{SqliteOptions, SqliteStore, SyncLevel};
+
+pub(crate) const POLICY: Policy = Policy {
+    auto_create: true,
+    session_bytes_max: 1 << 30,
+    session_blob_bytes_max: 1 << 30,
+    session_items_max: 1 << 30,
+    sessions_max: 1 << 30,
+    qa_pairs: Vec::new(),
+};
+
+pub(crate) fn start(dir: &Path) -> Service {
+    let options = SqliteOptions { sync: SyncLevel::Normal, free_bytes_min: 0, free_part: 1 };
+    let store = SqliteStore::open(dir, options).unwrap();
+    Service::start(Arc::new(store), POLICY, Clock::system()).unwrap()
+}
+
+pub(crate) fn name(text: &str) -> SessionName {
+    text.parse().unwrap()
+}
+
+pub(crate) fn item(text: &str) -> Item {
+    Item::from_json(text).unwrap()
+}
+
+pub(crate) fn write_to(session: &str, command: Command) -> Write {
+    let terms = Terms {
+        session: name(session),
+        condition: Condition::default(),
+        fence: None,
+        author: None,
+        key: None,
+    };
+    Write { terms, command }
+}
+
+impl Service {
+    /// Waits until a session has reached a revision, at most this long.
+    pub(crate) async fn reach(
+        &self,
+        name: &SessionName,
+        wanted: Revision,
+        wait_max: Duration,
+    ) -> Result<(), ServiceError> {
+        if self.inner.directory.get(name).is_none() {
+            return Ok(());
+        }
+        let mut watch = self.watch(name)?;
+        let reached = async {
+            while watch.extent().revision < wanted {
+                if !watch.changed().await {
+                    break;
+                }
+            }
+        };
+        // Late or not, what counts is where it is.
+        tokio::time::timeout(wait_max, reached).await.ok();
+        let head = watch.extent().revision;
+        if head >= wanted { Ok(()) } else { Err(ServiceError::RevisionNotReached { head, wanted }) }
+    }
+
+    /// Carries out a write that has no key.
+    pub(crate) async fn receipt(
+        &self,
+        write: Write,
+        images: Vec<ImageBytes>,
+    ) -> Result<Receipt, ServiceError> {
+        match self.write(write, images, None).await? {
+            Reply::Now(receipt) => Ok(receipt),
+            Reply::Before(answer) => panic!("answered before: {answer:?}"),
+        }
+    }
+}
+
+pub(crate) fn append(session: &str, log: LogName, items: Vec<Item>) -> Write {
+    write_to(session, Command::Append { log, items })
+}
+
+pub(crate) fn request(session: &str, text: &str) -> Write {
+    append(session, LogName::Requests, vec![item(text)])
+}
+
+/// A post of one screenshot with these bytes.
+pub(crate) fn screenshot(session: &str, bytes: Vec<u8>) -> (Write, Vec<ImageBytes>) {
+    let screenshot = Screenshot::from_bytes("image/png", bytes, None, "").unwrap();
+    let (item, images) = ImageBytes::split(screenshot);
+    (append(session, LogName::Screenshots, vec![item]), images)
+}
+
+/// The board of a session that exists.
+pub(crate) fn board(service: &Service, session: &str) -> Arc<Board> {
+    service.published_here(&name(session)).unwrap().unwrap().board
+}
+
+/// All sessions by name.
+pub(crate) fn all_published(service: &Service) -> Vec<(SessionName, Published)> {
+    let published = |summary: &Arc<Summary>| {
+        let published = service.published_here(&summary.name).unwrap().unwrap();
+        (summary.name.clone(), published)
+    };
+    service
+        .list(&Listing::all(""), None, usize::MAX)
+        .iter()
+        .map(|listed| published(&listed.summary))
+        .collect()
+}
+
+pub(crate) async fn stop(service: Service) {
+    tokio::task::spawn_blocking(move || service.stop()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn concurrent_writers_on_many_sessions_lose_nothing() {
+    let dir = TempDir::new().unwrap();
+    let service = start(dir.path());
+    let writer = |writer: u32| {
+        let service = service.clone();
+        tokio::spawn(async move {
+            let mut seqs = Vec::new();
+            for n in 0..25 {
+                let session = format!("s{}", (writer + n) % 5);
+                let text = format!(r#"{{"by":{writer},"n":{n}}}"#);
+                let receipt = service.receipt(request(&session, &text), vec![]).await.unwrap();
+                let Answer::Added { first, count: 1, dropped: 0 } = receipt.answer else {
+                    panic!("{receipt:?}")
+                };
+                let entry = receipt.board.log(&LogName::Requests).unwrap().get(first).cloned();
+                assert_eq!(entry.unwrap().item.text(), text, "a write reads itself");
+                let seen = board(&service, &session).revision();
+                assert!(seen >= receipt.board.revision(), "and so does everybody after it");
+                seqs.push((session, first));
+            }
+            seqs
+        })
+    };
+    let mut given = BTreeSet::new();
+    for seqs in join_all((0..16).map(writer)).await {
+        for seq in seqs.unwrap() {
+            assert!(given.insert(seq), "a seq was given twice");
+        }
+    }
+    assert_eq!(given.len(), 16 * 25);
+    for session in (0..5).map(|i| format!("s{i}")) {
+        let board = board(&service, &session);
+        let log = board.log(&LogName::Requests).unwrap();
+        assert!(log.iter().map(|entry| entry.seq.0).eq(1..=80), "{session}");
+        assert_eq!(board.revision(), Revision(80));
+    }
+    stop(service).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restart_gives_equal_boards() {
+    let dir = TempDir::new().unwrap();
+    let service = start(dir.path());
+    for session in ["a", "b", "gone", "again"] {
+        service.receipt(request(session, r#"{"n":1E5}"#), vec![]).await.unwrap();
+        let (write, images) = screenshot(session, session.as_bytes().to_vec());
+        service.receipt(write, images).await.unwrap();
+        let memory = LogName::Memory("A".parse().unwrap());
+        service.receipt(append(session, memory, vec![item("{}")]), vec![]).await.unwrap();
+    }
+    for session in ["gone", "again"] {
+        service.receipt(write_to(session, Command::DeleteSession), vec![]).await.unwrap();
+    }
+    service.receipt(request("again", "{}"), vec![]).await.unwrap();
+    let before = all_published(&service);
+    stop(service).await;
+
+    let service = start(dir.path());
+    let after = all_published(&service);
+    let names: Vec<_> = after.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["a", "again", "b"]);
+    for ((_, before), (name, after)) in before.iter().zip(&after) {
+        assert_eq!(before.board, after.board, "{name}");
+        assert_eq!(before.history_bytes, after.history_bytes, "{name}");
+    }
+    assert_eq!(board(&service, "again").revision(), Revision(5), "a name goes on");
+    let gone = service.receipt(request("gone", "{}"), vec![]).await.unwrap();
+    assert_eq!(gone.board.revision(), Revision(5));
+    let shots = board(&service, "a");
+    let entry = shots.log(&LogName::Screenshots).unwrap().get(Seq(1)).unwrap();
+    let image = service.image(&shots, entry.item.image().unwrap()).await.unwrap();
+    assert_eq!(image, b"a");
+    stop(service).await;
+}
+
+#[tokio::test]
+async fn a_full_queue_is_told_at_once() {
+    let dir = TempDir::new().unwrap();
+    let service = start(dir.path());
+    let large = item(&format!(r#"{{"a":"{}"}}"#, "x".repeat(1 << 19)));
+    let write = append("s", LogName::Requests, vec![large; 80]);
+    let mut first = Box::pin(service.receipt(write.clone(), vec![]));
+    assert!(first.as_mut().now_or_never().is_none(), "it waits for the disk");
+    let second = service.receipt(write.clone(), vec![]).now_or_never();
+    assert!(matches!(second, Some(Err(ServiceError::Overloaded))));
+    first.await.unwrap();
+    service.receipt(write, vec![]).await.unwrap();
+    assert_eq!(board(&service, "s").revision(), Revision(2));
+    stop(service).await;
+}
+
+#[tokio::test]
+async fn more_writes_than_may_wait_are_refused_and_the_others_stand() {
+    let dir = TempDir::new().unwrap();
+    let service = start(dir.path());
+    let large = item(&format!(r#"{{"a":"{}"}}"#, "x".repeat(1 << 19)));
+    let busy = append("busy", LogName::Requests, vec![large; 80]);
+    let mut busy = Box::pin(service.receipt(busy, vec![]));
+    assert!(busy.as_mut().now_or_never().is_none());
+    let small = (0..QUEUE_WRITES_MAX + 100).map(|_| service.receipt(request("s", "{}"), vec![]));
+    let mut stood = 0;
+    for result in join_all(small).await {
+        match result {
+            Ok(_) => stood += 1,
+            Err(ServiceError::Overloaded) => {}
+            Err(other) => panic!("{other}"),
+        }
+    }
+    busy.await.unwrap();
+    assert!(stood <= QUEUE_WRITES_MAX, "{stood}");
+    assert_eq!(board(&service, "s").log(&LogName::Requests).unwrap().len(), stood);
+    stop(service).await;
+}
+
+#[tokio::test]
+async fn a_stopped_service_writes_no_more_and_what_waited_is_done() {
+    let dir = TempDir::new().unwrap();
+    let service = start(dir.path());
+    let held = Held::new(&service).await;
+    let mut waiting = Box::pin(service.receipt(request("s", "{}"), vec![]));
+    assert!(waiting.as_mut().now_or_never().is_none());
+    let stopping = tokio::spawn(stop(service.clone()));
+    held.release().await;
+    stopping.await.unwrap();
+    waiting.await.unwrap();
+    let late = service.receipt(request("s", "{}"), vec![]).await;
+    assert!(matches!(late, Err(ServiceError::Stopping)));
+    assert_eq!(board(&service, "s").revision(), Revision(1), "reads go on");
+    drop(service);
+    let service = start(dir.path());
+    assert_eq!(board(&service, "s").revision(), Revision(1));
+    stop(service).await;
+}
+
+#[tokio::test]
+async fn a_reader_waits_for_a_revision_that_comes() {
+    let dir = TempDir::new().unwrap();
+    let service = start(dir.path());
+    service.receipt(request("s", "{}"), vec![]).await.unwrap();
+    let session = name("s");
+    let mut reach = Box::pin(service.reach(&session, Revision(2), Duration::from_secs(60)));
+    assert!(reach.as_mut().now_or_never().is_none());
+    service.receipt(request("s", "{}"), vec![]).await.unwrap();
+    reach.await.unwrap();
+    let late = service.reach(&session, Revision(3), Duration::ZERO).await;
+    let (head, wanted) = (Revision(2), Revision(3));
+    assert!(
+        matches!(late, Err(ServiceError::RevisionNotReached { head: h, wanted: w }) if (h, w) == (head, wanted))
+    );
+    stop(service).await;
+}
+
+#[tokio::test]
+async fn a_list_goes_on_after_a_name_within_a_prefix() {
+    let dir = TempDir::new().unwrap();
+    let service = start(dir.path());
+    for session in ["b1", "a1", "b3", "b2", "c", "b20"] {
+        service.receipt(request(session, "{}"), vec![]).await.unwrap();
+    }
+    service.receipt(write_to("b3", Command::DeleteSession), vec![]).await.unwrap();
+    let list = |after: Option<&str>, prefix, limit| {
+        let found = service.list(&Listing::all(prefix), after.map(name).as_ref(), limit);
+        found.iter().map(|listed| listed.summary.name.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(list(None, "", 9), ["a1", "b1", "b2", "b20", "c"]);
+    assert_eq!(list(None, "b", 2), ["b1", "b2"]);
+    assert_eq!(list(Some("b2"), "b", 2), ["b20"]);
+    assert_eq!(list(Some("a"), "b", 1), ["b1"]);
+    assert_eq!(list(Some("c"), "b", 1), [""; 0]);
+    assert_eq!(list(None, "", 0), [""; 0]);
+    assert_eq!(service.len(), 5);
+    stop(service).await;
+}
+
+#[tokio::test]
+async fn a_refusal_makes_nothing() {
+    let dir = TempDir::new().unwrap();
+    let service = start(dir.path());
+    let refused = service
+        .receipt(write_to("s", Command::ClearBoard { state: false }), vec![])
+        .await
+        .unwrap_err();
+    let ServiceError::Rejected { rejected: Rejected::NoSession { .. }, revision: None } = refused
+    else {
+        panic!("{refused:?}")
+    };
+    let nothing = service.receipt(append("s", LogName::Requests, vec![]), vec![]).await.unwrap();
+    assert!(!nothing.committed);
+    assert!(service.published_here(&name("s")).unwrap().is_none());
+    assert!(service.is_empty());
+    stop(service).await;
+}

@@ -1,0 +1,4 @@
+//! Thumbnails: what is shown, and who shares it.
+
+mod making;
+mod shown;

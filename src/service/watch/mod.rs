@@ -1,0 +1,157 @@
+//! Watching a session: wait past a revision, then read what came after it.
+//!
+//! A wake-up carries no data, so none can be lost. A watched session need not exist: its name may get one.
+
+pub(crate) mod waker;
+
+use std::sync::Arc;
+
+use tokio::sync::{broadcast, watch};
+use tokio_util::sync::CancellationToken;
+
+use super::error::ServiceError;
+use super::sessions::session::Session;
+use super::{Inner, Service};
+use crate::board::{Commit, Extent, Revision, SessionName};
+use crate::metrics;
+use crate::metrics::Counted;
+use waker::Heard;
+
+/// How many commits one look at a session's history takes at most.
+pub const COMMITS_AT_ONCE_MAX: usize = 256;
+
+/// How many bytes of commits one look takes, unless its first commit alone has more.
+pub(super) const COMMIT_BYTES_AT_ONCE_MAX: usize = 1 << 20;
+
+/// A session under watch, by its name.
+pub struct Watch {
+    service: Service,
+    name: SessionName,
+    session: Arc<Session>,
+    ticks: Option<watch::Receiver<()>>,
+    /// Up to where its commits were given.
+    followed: Option<Revision>,
+    _counted: Counted,
+}
+
+/// The commits after a revision, as far as one look goes.
+#[derive(Clone, Debug)]
+pub enum Commits {
+    /// These come next; none where there are no more yet.
+    These(Vec<Arc<Commit>>),
+    /// What came next is not kept, or was of another history, or the revision is not reached yet.
+    Gap,
+}
+
+impl Service {
+    /// Watches the session of this name, whether it exists or not.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::Damaged`].
+    pub fn watch(&self, name: &SessionName) -> Result<Watch, ServiceError> {
+        let (session, ticks) = self.inner.directory.watch(name);
+        if session.is_damaged() {
+            return Err(ServiceError::Damaged);
+        }
+        Ok(Watch {
+            service: self.clone(),
+            name: name.clone(),
+            session,
+            ticks: Some(ticks),
+            followed: None,
+            _counted: metrics::WATCHERS.count(),
+        })
+    }
+
+    /// Cancelled when the server is about to end: whoever waits answers then.
+    #[must_use]
+    pub fn stopping(&self) -> &CancellationToken {
+        &self.inner.stopping
+    }
+
+    /// What happens in all sessions, from now on.
+    #[must_use]
+    pub fn notices(&self) -> broadcast::Receiver<Heard> {
+        self.inner.bells.notices()
+    }
+
+    /// Ticks when any session changed.
+    #[must_use]
+    pub fn lists(&self) -> watch::Receiver<u64> {
+        self.inner.bells.lists()
+    }
+
+    /// Ticks when a question was asked or answered.
+    #[must_use]
+    pub fn inbox_ticks(&self) -> watch::Receiver<u64> {
+        self.inner.bells.inbox()
+    }
+}
+
+impl Watch {
+    /// From where to where the session's history goes now; to 0 where its name never had one.
+    #[must_use]
+    pub fn extent(&self) -> Extent {
+        self.session.extent()
+    }
+
+    /// Waits until something was committed since the last call, or since the watch began; false where the
+    /// server is about to end.
+    pub async fn changed(&mut self) -> bool {
+        let Some(ticks) = &mut self.ticks else { return false };
+        let stopping = self.service.inner.stopping.cancelled();
+        tokio::select! {
+            biased;
+            () = stopping => false,
+            // The sender is the session's, which is held here.
+            ticked = ticks.changed() => ticked.is_ok(),
+        }
+    }
+
+    /// The commits after a revision, at most [`COMMITS_AT_ONCE_MAX`] and about 1 MiB of them.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError`] where the store cannot be read.
+    pub async fn commits(&mut self, after: Revision) -> Result<Commits, ServiceError> {
+        let now = self.session.extent();
+        // Who followed so far sees the end of a session, who comes later sees nothing of it.
+        let served = after >= now.oldest_cursor() || self.followed == Some(after);
+        let commits = match self.session.recent(after, COMMIT_BYTES_AT_ONCE_MAX) {
+            Some(commits) if served => commits,
+            Some(_) | None if after == now.revision => Vec::new(),
+            Some(_) | None if after < now.oldest_cursor() || after > now.revision => {
+                return Ok(Commits::Gap);
+            }
+            Some(_) | None => match self.service.history(now, after).await {
+                Ok(commits) => commits,
+                Err(ServiceError::Compacted { .. }) => return Ok(Commits::Gap),
+                Err(error) => return Err(error),
+            },
+        };
+        self.followed = Some(commits.last().map_or(after, |commit| commit.revision));
+        Ok(Commits::These(commits))
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        drop(self.ticks.take());
+        let Inner { recent_bytes, directory, memory, .. } = &*self.service.inner;
+        self.session.forget_recent(recent_bytes);
+        if directory.forget_placeholder(&self.name, &self.session) {
+            // After its removal, so that the thread that weighs all sessions counts it no more.
+            memory.forget(&self.session);
+        }
+    }
+}
+
+impl std::fmt::Debug for Watch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Watch").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,183 @@
+//! Waking those who wait, on a thread of its own: waking ten thousand takes milliseconds, which no
+//! writer is to wait for.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::{broadcast, watch};
+
+use crate::board::{AgentName, Change, LogName, Revision, SessionName};
+use crate::service::sessions::session::Session;
+use crate::service::threads::signal::Signal;
+use crate::service::threads::{Supervised, Supervisor};
+
+/// How many notices a slow reader of them may be behind, and the waker with all of them.
+pub const NOTICES_MAX: usize = 1024;
+
+/// That a session went on.
+#[derive(Clone, Debug)]
+pub struct Notice {
+    /// Its name.
+    pub session: SessionName,
+    /// The revision that it came to.
+    pub revision: Revision,
+    /// What happened, each kind once, and once more for each memory where it happened.
+    pub kinds: Arc<[(&'static str, Option<AgentName>)]>,
+}
+
+/// The agent whose memory a change is in, if it is in one.
+pub(crate) fn memory_of(change: &Change) -> Option<&AgentName> {
+    if let Change::Appended { log: LogName::Memory(agent), .. }
+    | Change::Cleared { log: LogName::Memory(agent) }
+    | Change::Removed { log: LogName::Memory(agent), .. }
+    | Change::Updated { log: LogName::Memory(agent), .. } = change
+    {
+        Some(agent)
+    } else {
+        None
+    }
+}
+
+/// What those who follow all sessions hear.
+#[derive(Clone, Debug)]
+pub enum Heard {
+    /// That a session went on.
+    Notice(Notice),
+    /// That some did of which no notice was kept.
+    Gap,
+}
+
+/// What the writer asks of the waker.
+pub(crate) struct WakeUp {
+    /// A session whose watchers are to look again, where it has any.
+    pub(crate) session: Option<Arc<Session>>,
+    /// What to tell those who follow all sessions.
+    pub(crate) notice: Option<Notice>,
+    /// Whether questions were asked or answered.
+    pub(crate) asked: bool,
+}
+
+/// The wake-ups that wait for the waker. A session that is watched waits once however often it changed, so the writer
+/// never waits.
+#[derive(Debug, Default)]
+pub(crate) struct WakeUps {
+    waiting: Mutex<Waiting>,
+    signal: Arc<Signal>,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    /// Whether anything happened.
+    is_any: bool,
+    /// By where they lie.
+    sessions: HashMap<usize, Arc<Session>>,
+    /// At most [`NOTICES_MAX`].
+    notices: Vec<Notice>,
+    /// Whether there were more.
+    has_gap: bool,
+    asked: bool,
+}
+
+impl WakeUps {
+    /// Adds one. It waits for nothing but another such call.
+    pub(crate) fn add(&self, WakeUp { session, notice, asked }: WakeUp) {
+        let mut waiting = self.waiting.lock();
+        waiting.is_any = true;
+        waiting.asked |= asked;
+        if let Some(session) = session {
+            waiting.sessions.insert(Arc::as_ptr(&session).addr(), session);
+        }
+        if let Some(notice) = notice {
+            if waiting.notices.len() < NOTICES_MAX {
+                waiting.notices.push(notice);
+            } else {
+                waiting.has_gap = true;
+            }
+        }
+        drop(waiting);
+        self.signal.wake();
+    }
+}
+
+/// What tells of all sessions together.
+#[derive(Debug)]
+pub(crate) struct Bells {
+    notices: broadcast::Sender<Heard>,
+    lists: watch::Sender<u64>,
+    inbox: watch::Sender<u64>,
+}
+
+impl Bells {
+    pub(crate) fn new() -> Self {
+        let (notices, _) = broadcast::channel(NOTICES_MAX);
+        Self { notices, lists: watch::Sender::new(0), inbox: watch::Sender::new(0) }
+    }
+
+    /// Whether somebody follows all sessions.
+    pub(crate) fn are_noticed(&self) -> bool {
+        self.notices.receiver_count() > 0
+    }
+
+    /// Whether somebody waits for a list or the inbox.
+    pub(crate) fn are_listed(&self) -> bool {
+        self.lists.receiver_count() > 0 || self.inbox.receiver_count() > 0
+    }
+
+    pub(crate) fn notices(&self) -> broadcast::Receiver<Heard> {
+        self.notices.subscribe()
+    }
+
+    /// Ticks when any session changed.
+    pub(crate) fn lists(&self) -> watch::Receiver<u64> {
+        self.lists.subscribe()
+    }
+
+    /// Ticks when a question was asked or answered.
+    pub(crate) fn inbox(&self) -> watch::Receiver<u64> {
+        self.inbox.subscribe()
+    }
+}
+
+/// The waker's thread.
+pub(crate) struct Waker {
+    pub(crate) wake_ups: Arc<WakeUps>,
+    pub(crate) bells: Arc<Bells>,
+}
+
+impl Waker {
+    /// Starts the thread. Once it is stopped it tells what waits; nobody adds any after that.
+    pub(crate) fn start(self, supervisor: &Supervisor) -> io::Result<Supervised> {
+        let signal = Arc::clone(&self.wake_ups.signal);
+        supervisor.start("waker", signal, move |signal| {
+            while signal.rest(Duration::MAX) {
+                self.tell();
+            }
+            self.tell();
+        })
+    }
+
+    /// Tells what waits, each session once.
+    fn tell(&self) {
+        let waiting = std::mem::take(&mut *self.wake_ups.waiting.lock());
+        let Waiting { is_any, sessions, notices, has_gap, asked } = waiting;
+        if !is_any {
+            return;
+        }
+        let gap = has_gap.then_some(Heard::Gap);
+        for heard in notices.into_iter().map(Heard::Notice).chain(gap) {
+            // Nobody may be listening any more.
+            self.bells.notices.send(heard).ok();
+        }
+        sessions.values().for_each(|session| session.wake());
+        self.bells.lists.send_modify(|ticks| *ticks += 1);
+        if asked {
+            self.bells.inbox.send_modify(|ticks| *ticks += 1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,150 @@
+//! Sweeping: the writer commits what has come to its end by time in sessions that nobody writes to.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::staging::Staging;
+use super::{SWEEP_EVERY, Writer, expire};
+use crate::board::SessionName;
+use crate::service::sessions::session::{Pin, Session};
+
+/// How many sessions are swept at once, with one commit each; then those who wait get their turn.
+const SWEPT_AT_ONCE_MAX: usize = 64;
+
+/// How long it rests while the boards are read in which something is due.
+const WARMING_REST: Duration = Duration::from_millis(10);
+
+/// How many sweeps may fail before anything is served; what is left is swept later.
+const FAILED_AT_START_MAX: usize = 16;
+
+/// What becomes of a session whose board is not in memory.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cold {
+    /// It is read at once: nobody is served yet.
+    Read,
+    /// Others are asked to read it.
+    Ask,
+}
+
+/// Whether the board of a session in which something is due is in memory.
+enum Warmth {
+    Ready,
+    /// It is being read; others do that while the writer goes on.
+    Awaited,
+    /// It cannot be read now.
+    Failed,
+}
+
+impl Writer {
+    /// How long until something comes to its end by time, or may be tried again.
+    pub(crate) fn until_due(&self) -> Option<Duration> {
+        let retry = self.postponed.until_next();
+        let Some(deadline) = self.deadlines.next() else { return retry };
+        let reading = self.clock.read();
+        if reading.is_held {
+            return Some(SWEEP_EVERY);
+        }
+        let left = u64::try_from(deadline.0.saturating_sub(reading.now.0)).unwrap_or(0);
+        let failed = self.sweep_after.map(|after| after.saturating_duration_since(Instant::now()));
+        let warming = if self.warming.is_empty() { Duration::ZERO } else { WARMING_REST };
+        let left = Duration::from_millis(left).max(failed.unwrap_or_default()).max(warming);
+        Some(retry.map_or(left, |retry| retry.min(left)))
+    }
+
+    /// Sweeps until nothing is due any more, or it cannot be stored.
+    pub(crate) fn sweep_all(&mut self) {
+        for _ in 0..FAILED_AT_START_MAX {
+            while self.sweep(Cold::Read) {}
+            // Others may be due besides those that failed.
+            if self.sweep_after.take().is_none() {
+                return;
+            }
+        }
+    }
+
+    /// Takes note of what has come to its end by time, in one batch; whether there may be more.
+    pub(crate) fn sweep(&mut self, cold: Cold) -> bool {
+        if self.sweep_after.is_some_and(|after| after > Instant::now()) {
+            return false;
+        }
+        self.sweep_after = None;
+        while let Some((name, deadline)) = self.postponed.take_due() {
+            self.deadlines.set(&name, Some(deadline));
+        }
+        if self.deadlines.next().is_none() {
+            return false;
+        }
+        let now = self.clock.read().due();
+        let due = self.deadlines.due(now, SWEPT_AT_ONCE_MAX);
+        self.warming.retain(|name, _| due.contains(name));
+        if due.is_empty() {
+            return false;
+        }
+        let (mut staged, mut failed) = (HashMap::new(), Vec::new());
+        for name in due {
+            let session = self.directory.get(&name);
+            match session.as_ref().map_or(Warmth::Ready, |session| self.warm(session, cold)) {
+                Warmth::Ready => {}
+                Warmth::Awaited => continue,
+                Warmth::Failed => {
+                    failed.push(name);
+                    continue;
+                }
+            }
+            let mut staging = Staging::of(session.as_ref(), &self.loads);
+            if staging.is_cold() {
+                // It left memory again just now: the next sweep asks for it.
+                continue;
+            }
+            if !expire(&mut staging, now, 1) {
+                failed.push(name);
+            } else if staging.is_idle() {
+                // Nothing was due after all: it is not to be looked at again and again.
+                self.postponed.forget(&name);
+                self.deadlines.set(&name, staging.board().next_due());
+            } else {
+                staged.insert(name, staging);
+            }
+        }
+        let tried = staged.len() + failed.len();
+        failed.extend(self.commit(staged, HashMap::new()));
+        failed.iter().for_each(|name| self.postpone(name));
+        if tried > 0 && failed.len() == tried {
+            // The store may be at fault, and not these sessions.
+            self.sweep_after = Some(Instant::now() + SWEEP_EVERY);
+        }
+        self.sweep_after.is_none()
+    }
+
+    /// Lets a session rest in which something is due that cannot be stored.
+    fn postpone(&mut self, name: &SessionName) {
+        if let Some(deadline) = self.deadlines.of(name) {
+            self.deadlines.set(name, None);
+            self.postponed.add(name, deadline);
+        }
+    }
+
+    /// Lets the board of a session in which something is due be read, and stay until the session was swept.
+    fn warm(&mut self, session: &Arc<Session>, cold: Cold) -> Warmth {
+        if cold == Cold::Read {
+            let read = self.loads.published_here(session);
+            return if read.is_ok() || session.is_damaged() {
+                Warmth::Ready
+            } else {
+                Warmth::Failed
+            };
+        }
+        let asked = self.warming.contains_key(session.name());
+        if asked && self.loads.is_under_way(session) {
+            return Warmth::Awaited;
+        }
+        if asked || session.is_hot() || session.is_damaged() {
+            self.warming.remove(session.name());
+            let is_there = session.is_hot() || session.is_damaged();
+            return if is_there { Warmth::Ready } else { Warmth::Failed };
+        }
+        self.warming.insert(session.name().clone(), Pin::new(session));
+        if self.loads.warm(session).is_ok() { Warmth::Awaited } else { Warmth::Failed }
+    }
+}

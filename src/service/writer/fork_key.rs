@@ -1,0 +1,62 @@
+//! Keys of writes that make another session than the one in their path: a fork's key is its source's too.
+//!
+//! The answer is kept there by a commit of the same durable batch: either both are there or none.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::Writer;
+use super::staging::{Staging, recall};
+use super::verdict::Verdict;
+use crate::board::{Command, Condition, SessionName, Terms, Write};
+use crate::service::clock::Reading;
+use crate::service::job::{Order, WriterError};
+
+impl Writer {
+    /// What became of a write whose key the session in its path knows, or why it cannot be it.
+    pub(crate) fn recalled_elsewhere(
+        &self,
+        staged: &mut HashMap<SessionName, Staging>,
+        order: &Order,
+        reading: Reading,
+    ) -> Option<Verdict> {
+        let (session, key) = order.keeps_in.as_ref()?;
+        match recall(self.staging(staged, session, reading).board(), key, reading.due()) {
+            Ok(answer) => answer.map(Verdict::Recalled),
+            Err(error) => Some(Verdict::Failed(WriterError::Service(error))),
+        }
+    }
+
+    /// Keeps the answer to a write in the session in its path. One that is no more keeps nothing.
+    pub(crate) fn keep_elsewhere(
+        &mut self,
+        staged: &mut HashMap<SessionName, Staging>,
+        order: &Order,
+        verdict: &Verdict,
+        reading: Reading,
+    ) {
+        let (Some((session, key)), Verdict::Done { receipt, .. }) = (&order.keeps_in, verdict)
+        else {
+            return;
+        };
+        let Some(answer) = order.keep.as_ref().and_then(|keep| keep(receipt)) else { return };
+        let staging = self.staging(staged, session, reading);
+        if staging.is_closed() || staging.board().life().is_none() {
+            return;
+        }
+        let terms = Terms {
+            session: session.clone(),
+            condition: Condition::default(),
+            fence: None,
+            author: order.write.terms.author.clone(),
+            key: Some(key.clone()),
+        };
+        let write = Write { terms, command: Command::Transact(Box::default()) };
+        let keep = Some(Arc::new(move |_: &_| Some(answer.clone())) as crate::service::Keep);
+        let kept = self.stage(staging, &Order { keep, ..Order::of(write) }, reading, &[]);
+        if let Verdict::Failed(error) = kept {
+            let code = error.code();
+            tracing::warn!(%session, code, "the answer to a keyed write was not kept");
+        }
+    }
+}

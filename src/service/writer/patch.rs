@@ -1,0 +1,119 @@
+//! Patching an entry: read it, patch its whole text off the writer, write it back only if nobody
+//! changed it meanwhile, else begin again.
+
+use std::sync::Arc;
+
+use crate::board::{
+    Board, Command, ITEM_BYTES_MAX, InvalidItem, Item, LogName, Rejected, Revision, Screenshot,
+    Seq, Terms, Write, json, patchable,
+};
+use crate::service::history::blocking;
+use crate::service::images::ImageBytes;
+use crate::service::{Keep, Reply, Service, ServiceError};
+
+/// How often a patch begins again because its entry was changed meanwhile.
+const PATCH_TRIES_MAX: usize = 256;
+
+/// The largest whole text, image included, that a patch may make.
+const PATCHED_BYTES_MAX: usize = 32 << 20;
+
+/// A change of an item, as text.
+#[derive(Clone, Debug)]
+pub enum Patch {
+    /// A JSON Merge Patch (RFC 7396).
+    Merge(String),
+    /// A JSON Patch (RFC 6902).
+    Json(String),
+}
+
+impl Patch {
+    fn apply(&self, text: &str) -> Result<String, json::PatchError> {
+        match self {
+            Self::Merge(patch) => Ok(json::merge_patch(text, patch)),
+            Self::Json(patch) => json::json_patch(text, patch, PATCHED_BYTES_MAX),
+        }
+    }
+}
+
+impl Service {
+    /// Patches one entry. Where the write has a key, `keep` makes the answer that a repeat gets.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError`]; nothing was changed, unless it says that the outcome is unknown.
+    pub async fn patch_entry(
+        &self,
+        terms: Terms,
+        log: LogName,
+        seq: Seq,
+        patch: &Patch,
+        keep: Option<Keep>,
+    ) -> Result<Reply, ServiceError> {
+        for _ in 0..PATCH_TRIES_MAX {
+            let (write, images) = match self.patched_write(&terms, &log, seq, patch).await {
+                Ok(made) => made,
+                // The entry of a repeat may have changed or be gone, by its own first too.
+                Err(error) => return self.recall(&terms).await?.map(Reply::Before).ok_or(error),
+            };
+            match self.write(write, images, keep.clone()).await {
+                Err(ServiceError::Rejected { rejected: Rejected::Stale, .. }) => {}
+                result => return result,
+            }
+        }
+        Err(ServiceError::Overloaded)
+    }
+
+    /// The write of the entry as the patch makes it, if nobody changes it meanwhile.
+    async fn patched_write(
+        &self,
+        terms: &Terms,
+        log: &LogName,
+        seq: Seq,
+        patch: &Patch,
+    ) -> Result<(Write, Vec<ImageBytes>), ServiceError> {
+        let (board, basis, text) = self.entry_to_patch(terms, log, seq).await?;
+        let revision = board.revision();
+        let (of, patch) = (log.clone(), patch.clone());
+        // A small patch may copy what is small until it is large.
+        let made = blocking(move || {
+            let text = patch.apply(&text);
+            let text = text.map_err(|error| ServiceError::Patch { error, revision })?;
+            Ok(patched(&of, &text)?)
+        });
+        let (item, images) = made.await?;
+        let command = Command::PutEntry { log: log.clone(), seq, item, basis: Some(basis) };
+        Ok((Write { terms: terms.clone(), command }, images))
+    }
+
+    async fn entry_to_patch(
+        &self,
+        terms: &Terms,
+        log: &LogName,
+        seq: Seq,
+    ) -> Result<(Arc<Board>, Revision, String), ServiceError> {
+        let refuse = |rejected, revision| ServiceError::Rejected { rejected, revision };
+        let Some(published) = self.published(&terms.session).await? else {
+            return Err(refuse(Rejected::NoSession { session: terms.session.clone() }, None));
+        };
+        let board = published.board;
+        let entry = patchable(&board, log, seq, &terms.condition)
+            .map_err(|rejected| refuse(rejected, Some(board.revision())))?;
+        let text = self.whole_text(&board, &entry.item).await?;
+        Ok((Arc::clone(&board), entry.revision, text))
+    }
+}
+
+/// The item that a patch made. A patch that makes a string is refused: only a POST takes strings.
+fn patched(log: &LogName, text: &str) -> Result<(Item, Vec<ImageBytes>), InvalidItem> {
+    if json::kind(text) != json::Kind::Object {
+        return Err(InvalidItem::NotAnItem { found: json::kind(text) });
+    }
+    if *log != LogName::Screenshots {
+        if text.len() > ITEM_BYTES_MAX {
+            return Err(InvalidItem::TooLarge { bytes: text.len() });
+        }
+        return Ok((Item::from_json(text)?, Vec::new()));
+    }
+    let screenshot = Screenshot::from_json(text)?;
+    Ok(ImageBytes::split(screenshot))
+}

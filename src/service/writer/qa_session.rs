@@ -1,0 +1,103 @@
+//! One session that gathers the questions which people answered in all others, as the original appends
+//! them to its file; new sessions begin with its last ones.
+//!
+//! The answer and its echo are one durable batch: either both are there or none.
+
+use std::collections::HashMap;
+
+use super::Writer;
+use super::staging::Staging;
+use super::verdict::Verdict;
+use crate::board;
+use crate::board::{
+    Board, Command, Condition, Item, LogName, Seq, SessionName, Terms, Transaction, Write,
+};
+use crate::service::clock::Reading;
+use crate::service::job::Order;
+
+/// Where answered questions are gathered.
+#[derive(Clone, Debug)]
+pub struct QaSession {
+    /// The session's name.
+    pub name: SessionName,
+    /// How many of its last ones a new session begins with; all of them where it is absent.
+    pub last: Option<usize>,
+}
+
+impl Writer {
+    /// The questions that a session begins with if it is made now.
+    pub(crate) fn qa_pairs(
+        &self,
+        staged: &mut HashMap<SessionName, Staging>,
+        name: &SessionName,
+        reading: Reading,
+    ) -> Vec<Item> {
+        let Some(QaSession { name: gathered, last }) = &self.qa_session else { return Vec::new() };
+        let exists = staged.get(name).is_some_and(|staging| staging.board().life().is_some());
+        if exists || name == gathered {
+            return Vec::new();
+        }
+        let board = self.staging(staged, gathered, reading).board();
+        let Some(log) = board.log(&LogName::Questions) else { return Vec::new() };
+        let skipped = log.len().saturating_sub(last.unwrap_or(usize::MAX));
+        log.iter().skip(skipped).map(|entry| entry.item.clone()).collect()
+    }
+
+    /// Appends what a person answered by this write to the session that gathers it.
+    pub(crate) fn echo(
+        &mut self,
+        staged: &mut HashMap<SessionName, Staging>,
+        write: &Write,
+        verdict: &Verdict,
+        reading: Reading,
+    ) {
+        let Some(QaSession { name, .. }) = self.qa_session.clone() else { return };
+        let Verdict::Done { receipt, .. } = verdict else { return };
+        let items = answered(&write.command, &receipt.answer, &receipt.board);
+        if items.is_empty() || write.terms.session == name {
+            return;
+        }
+        let terms = Terms {
+            session: name.clone(),
+            condition: Condition::default(),
+            fence: None,
+            author: write.terms.author.clone(),
+            key: None,
+        };
+        let command = Command::Append { log: LogName::Questions, items };
+        let write = Write { terms, command };
+        let order = Order::of(write);
+        let staging = self.staging(staged, &name, reading);
+        let refused = if staging.is_closed() {
+            Some("it was deleted just now")
+        } else {
+            match self.stage(staging, &order, reading, &[]) {
+                Verdict::Failed(error) => Some(error.code()),
+                Verdict::Done { .. } | Verdict::Recalled(_) | Verdict::Cold => None,
+            }
+        };
+        if let Some(why) = refused {
+            tracing::warn!(session = %name, why, "an answered question was not gathered");
+        }
+    }
+}
+
+/// The items of the questions that a command answered.
+fn answered(command: &Command, answer: &board::Answer, board: &Board) -> Vec<Item> {
+    let one = |question: Seq| {
+        let entry = board.log(&LogName::Questions)?.get(question)?;
+        Some(entry.item.clone())
+    };
+    match (command, answer) {
+        (Command::AnswerQuestion { question, .. }, _) => one(*question).into_iter().collect(),
+        (Command::Transact(transaction), board::Answer::Transacted { succeeded, .. }) => {
+            let Transaction { then, otherwise, .. } = &**transaction;
+            let done = if *succeeded { then } else { otherwise };
+            done.iter().flat_map(|command| answered(command, &board::Answer::Done, board)).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,196 @@
+//! The way to the writer: a queue that is bounded by number and by bytes.
+
+use tokio::sync::oneshot;
+
+use crate::board::{Command, Digest, Edit, Item, Json, Prepared, Transaction};
+use crate::fairness::{Client, Limiter, Place, Queue, Refused, Share, compute};
+use crate::metrics;
+use crate::service::job::{Answered, Job, Order, Pins, WriteJob, WriterError};
+use crate::service::sessions::session::{Pin, Published};
+use crate::service::{Inner, Reply, Service, ServiceError};
+
+/// How many writes of one client may wait for the writer.
+pub const QUEUE_WRITES_MAX: usize = 8192;
+
+/// How many bytes of one client's items may wait for the writer.
+pub const QUEUE_BYTES_MAX: usize = 64 << 20;
+
+/// How many bytes of one client's values are prepared at once; a single write always is. What is built of them takes up
+/// to twenty times as much memory.
+const PREPARING_BYTES_MAX: u64 = 8 << 20;
+
+/// How often the values of a write are prepared. Where others change the same part of the state each time, the writer
+/// makes them itself.
+const PREPARED_TIMES_MAX: usize = 3;
+
+/// How often a write is queued whose session was made, and left memory again, while it waited.
+const COLD_TRIES_MAX: usize = 8;
+
+impl Service {
+    /// Hands a write to the writer, and waits for its answer.
+    pub(crate) async fn enqueue(
+        &self,
+        mut order: Order,
+    ) -> Result<Result<Reply, WriterError>, ServiceError> {
+        let weight = weight(&order.write.command);
+        let room = self.inner.room.now(weight).ok_or(ServiceError::Overloaded)?;
+        let mut room = (room, metrics::WRITES_WAITING.count());
+        for tries in 0..COLD_TRIES_MAX {
+            let prepares = tries < PREPARED_TIMES_MAX && Prepared::bytes(&order.write.command) > 0;
+            // Held until the write is answered: that bounds what is made and not yet shown. Before the pins, or all who
+            // wait for it would keep their boards in memory.
+            let turn =
+                if prepares { Some(self.turn_to_prepare(&order, tries).await?) } else { None };
+            let pins = self.pins(&order).await?;
+            if turn.is_some() {
+                order.prepared = self.prepared(&order).await?;
+            }
+            let (reply, answer) = oneshot::channel();
+            let job = Job::Write(Box::new(WriteJob { order, weight, reply, room, pins }));
+            send(&self.inner.jobs, job)?;
+            // The writer ended by a panic with this write in its hands.
+            let answer = answer.await;
+            let answer = answer.map_err(|_| ServiceError::Poisoned { outcome_unknown: true })?;
+            (order, room) = match answer {
+                Answered::Decided(reply) => return Ok(reply),
+                Answered::Cold(order, room) => (*order, room),
+            };
+        }
+        Err(ServiceError::Overloaded)
+    }
+
+    /// The turn of a write at making its large values.
+    async fn turn_to_prepare(
+        &self,
+        order: &Order,
+        tries: usize,
+    ) -> Result<(Place, Option<Place>), ServiceError> {
+        let overloaded = |_| ServiceError::Overloaded;
+        // Of many who write to one place all but one find another value there, again and again.
+        let again = match tries {
+            0 => None,
+            _ => {
+                let turn = self.inner.preparing_again.turn(1).map_err(overloaded)?;
+                Some(turn.await.map_err(overloaded)?)
+            }
+        };
+        let bytes = (Prepared::bytes(&order.write.command) as u64).min(PREPARING_BYTES_MAX);
+        let turn = self.inner.preparing.turn(bytes).map_err(overloaded)?;
+        Ok((turn.await.map_err(overloaded)?, again))
+    }
+
+    /// The large values of a write, made for the board that is published.
+    async fn prepared(&self, order: &Order) -> Result<Prepared, ServiceError> {
+        let command = order.write.command.clone();
+        let session = self.inner.directory.get(&order.write.terms.session);
+        let board = match session.filter(|session| !session.is_damaged()) {
+            Some(session) => self.inner.loads.published(&session).await?.board,
+            None => Published::nothing().board,
+        };
+        let make = move || Prepared::of(&board, &command);
+        compute(make).await.map_err(|_| ServiceError::Fault)
+    }
+
+    /// Lets the boards that a write touches be in memory, and stay there.
+    async fn pins(&self, order: &Order) -> Result<Pins, ServiceError> {
+        let mut pins = Pins::default();
+        let kept_in = order.keeps_in.as_ref().map(|(name, _)| name);
+        let names = [Some(&order.write.terms.session), kept_in, self.inner.qa_session.as_ref()];
+        for (pin, name) in pins.iter_mut().zip(names) {
+            let session = name.and_then(|name| self.inner.directory.get(name));
+            // The writer says so to whom it concerns, where one is damaged.
+            let Some(session) = session.filter(|session| !session.is_damaged()) else { continue };
+            let session = pin.insert(Pin::new(&session)).session();
+            self.inner.memory.touch(session);
+            if !session.is_hot() {
+                match self.inner.loads.published(session).await {
+                    Ok(_) | Err(ServiceError::Damaged) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        Ok(pins)
+    }
+}
+
+impl Inner {
+    /// Puts a job into the writer's queue.
+    pub(crate) fn send(&self, job: Job) -> Result<(), ServiceError> {
+        send(&self.jobs, job)
+    }
+}
+
+/// Puts a job of this task's client into the writer's queue.
+pub(crate) fn send(jobs: &Queue<Job>, job: Job) -> Result<(), ServiceError> {
+    jobs.push(Client::current(), job).map_err(|refused| match refused {
+        Refused::Full(_) => ServiceError::Overloaded,
+        Refused::Closed(_) => ServiceError::Stopping,
+    })
+}
+
+/// The room of the queue in bytes.
+pub(crate) fn room() -> Limiter {
+    Limiter::new(QUEUE_BYTES_MAX as u64, 0, Share::LeavesRest)
+}
+
+/// The bytes of values that are prepared. The room of the queue bounds how many wait.
+pub(crate) fn preparing() -> Limiter {
+    Limiter::new(PREPARING_BYTES_MAX, usize::MAX, Share::LeavesRest)
+}
+
+/// The turn of what is prepared again.
+pub(crate) fn preparing_again() -> Limiter {
+    Limiter::new(1, usize::MAX, Share::All)
+}
+
+/// What a command takes of the queue's room: the text that it brings, and something for itself.
+fn weight(command: &Command) -> u64 {
+    // A single write may always wait alone, however large it is within its own bounds.
+    brings(command).min(QUEUE_BYTES_MAX) as u64
+}
+
+fn brings(command: &Command) -> usize {
+    const ITSELF: usize = 512;
+    const ITEM_ITSELF: usize = 64;
+    let of =
+        |items: &[Item]| items.iter().map(|item| item.text().len() + ITEM_ITSELF).sum::<usize>();
+    let text = |json: &Json| json.text().len();
+    let brought = match command {
+        Command::PutSession { qa_pairs, .. } => of(qa_pairs),
+        Command::Append { items, .. } | Command::ReplaceLog { items, .. } => of(items),
+        Command::PutEntry { item, .. } => item.text().len(),
+        Command::ReplaceBoard { logs, state } => {
+            logs.iter().map(|items| of(items)).sum::<usize>() + state.as_ref().map_or(0, text)
+        }
+        Command::EditState { edit, .. } => match edit {
+            Edit::Put { value, .. } | Edit::Merge(value) | Edit::Add(value) => text(value),
+            Edit::Append(elements) => elements.iter().map(text).sum(),
+            Edit::Remove => 0,
+        },
+        Command::PutAgent { profile: item, .. } | Command::PatchAgent { patch: item, .. } => {
+            item.text().len()
+        }
+        Command::Finish { result, .. } => result.as_ref().map_or(0, text),
+        Command::AnswerQuestion { answer, .. } => answer.len(),
+        Command::Ask { items, default, .. } => of(items) + default.as_ref().map_or(0, String::len),
+        Command::Transact(transaction) => {
+            let Transaction { tests, then, otherwise } = &**transaction;
+            tests.len() * ITSELF + then.iter().chain(otherwise).map(brings).sum::<usize>()
+        }
+        Command::ForgetImages { images, .. } => images.len() * size_of::<Digest>(),
+        Command::DeleteSession
+        | Command::RemoveEntries { .. }
+        | Command::DeleteEntry { .. }
+        | Command::ClearBoard { .. }
+        | Command::RemoveAgent { .. }
+        | Command::RemoveAgents
+        | Command::Claim { .. }
+        | Command::Release { .. }
+        | Command::SkipQuestion { .. }
+        | Command::PutCheckpoint { .. }
+        | Command::RemoveCheckpoint { .. }
+        | Command::Restore { .. }
+        | Command::Adopt { .. } => 0,
+    };
+    brought + ITSELF
+}

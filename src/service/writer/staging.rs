@@ -1,0 +1,359 @@
+//! One session within a batch: its board as the commands so far leave it, and their frames.
+
+use std::sync::Arc;
+
+use super::verdict::Verdict;
+use crate::board::apply;
+use crate::board::{
+    Board, COMMIT_BYTES_MAX, Change, Command, Commit, Decision, Extent, Frame, Json, Kept, Key,
+    Moment, Nonce, Rejected, Revision, SessionId, Timestamp, decide, decide_prepared,
+    decide_unread, expire, stored,
+};
+use crate::service::Receipt;
+use crate::service::error::ServiceError;
+use crate::service::history::deletion::end_before;
+use crate::service::images::ImagesIn;
+use crate::service::job::{Order, WriterError};
+use crate::service::sessions::loader::{AtHand, Loads};
+use crate::service::sessions::session::{Published, Session, Weighed};
+use crate::store::{End, Run};
+
+/// A session's part of a batch.
+pub(crate) struct Staging {
+    /// Whether its board is not in memory, so that nothing can be decided.
+    is_cold: bool,
+    /// The identity of a damaged session, which takes nothing but its end or what replaces it.
+    damaged: Option<SessionId>,
+    /// The damaged one that is not the name's any more.
+    replaced: Option<SessionId>,
+    head: Revision,
+    board: Arc<Board>,
+    /// The board with which it began.
+    former: Arc<Board>,
+    history_bytes: u64,
+    frames: Vec<Vec<u8>>,
+    /// What the frames hold.
+    commits: Vec<Weighed>,
+    grows: bool,
+    /// Whether a staged history becomes the session's.
+    adopts: bool,
+    closed: bool,
+    /// With what its history begins once it is deleted.
+    end: Option<End>,
+    /// Whether something was staged that only removes.
+    shrinks: bool,
+    /// Whether writes that grow are refused.
+    is_cramped: bool,
+}
+
+impl Staging {
+    /// Begins with what is published; a name without a session has an empty board.
+    pub(crate) fn of(session: Option<&Arc<Session>>, loads: &Loads) -> Self {
+        let (mut is_cold, mut damaged) = (false, None);
+        let published = match session.map(|session| (session, loads.at_hand(session))) {
+            Some((_, AtHand::Board(published))) => published,
+            Some((_, AtHand::Cold(_))) => {
+                is_cold = true;
+                Published::nothing()
+            }
+            Some((session, AtHand::Damaged)) => {
+                let Extent { session, revision, .. } = session.extent();
+                damaged = Some(session);
+                let board = Arc::new(Board::absent(Published::nothing().board.id(), revision));
+                Published { board, history_bytes: 0 }
+            }
+            None => Published::nothing(),
+        };
+        let board = published.board;
+        Self {
+            is_cold,
+            damaged,
+            replaced: None,
+            head: board.revision(),
+            former: Arc::clone(&board),
+            board,
+            history_bytes: published.history_bytes,
+            frames: Vec::new(),
+            commits: Vec::new(),
+            grows: false,
+            adopts: false,
+            closed: false,
+            end: None,
+            shrinks: false,
+            is_cramped: false,
+        }
+    }
+
+    /// The same, refusing what grows: there was no room for all that was staged before.
+    pub(crate) fn cramped(session: Option<&Arc<Session>>, loads: &Loads) -> Self {
+        Self { is_cramped: true, ..Self::of(session, loads) }
+    }
+
+    /// Whether some of what was staged would need less room than all of it.
+    pub(crate) fn may_shrink(&self) -> bool {
+        self.grows && self.shrinks
+    }
+
+    /// Whether the session was deleted here, so that nothing more can be staged.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// Whether its board is not in memory, so that nothing can be decided.
+    pub(crate) fn is_cold(&self) -> bool {
+        self.is_cold
+    }
+
+    /// Whether nothing was staged.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.frames.is_empty()
+    }
+
+    pub(crate) fn board(&self) -> &Arc<Board> {
+        &self.board
+    }
+
+    /// The deleted session that the name had before this one.
+    pub(crate) fn succeeds(&self) -> Option<SessionId> {
+        let (former, id) = (&self.former, self.board.id());
+        let is_new = former.id() != id && former.life().is_none() && self.replaced.is_none();
+        (is_new && former.revision() > Revision::default()).then(|| former.id())
+    }
+
+    /// The board with which it began, which is not held any more.
+    pub(crate) fn take_former(&mut self) -> Arc<Board> {
+        std::mem::replace(&mut self.former, Arc::clone(&self.board))
+    }
+
+    pub(crate) fn history_bytes(&self) -> u64 {
+        self.history_bytes
+    }
+
+    /// What was committed.
+    pub(crate) fn take_commits(&mut self) -> Vec<Weighed> {
+        std::mem::take(&mut self.commits)
+    }
+
+    /// What is to be appended, if there are any.
+    pub(crate) fn take_run(&mut self) -> Option<Run> {
+        let (mut frames, ends) = (std::mem::take(&mut self.frames), self.end.take());
+        if ends.is_some() {
+            // What came before the deletion is forgotten by it, and need not be stored.
+            frames.drain(..frames.len().saturating_sub(1));
+            self.grows = false;
+        }
+        let session = self.board.id();
+        let Self { head: expected, grows, adopts, .. } = *self;
+        let changes = self.commits.iter().flat_map(|(commit, _)| &commit.changes);
+        let name = changes.filter_map(Change::session_name).next_back();
+        let name = name.map(|name| name.as_str().as_bytes().to_vec());
+        (!frames.is_empty()).then_some(Run { session, expected, ends, frames, name, grows, adopts })
+    }
+
+    /// Takes note of what has come to its end by time, in at most so many commits. Before a command is
+    /// decided it is all of it, so that none meets what is over.
+    pub(crate) fn expire(
+        &mut self,
+        due: Timestamp,
+        nonce: impl Fn() -> Nonce,
+        commits_max: usize,
+    ) -> Result<(), ServiceError> {
+        for _ in 0..commits_max {
+            if self.is_cold || self.is_damaged() {
+                break;
+            }
+            let Some(commit) = expire(&self.board, due, nonce()) else { break };
+            let mut next = Board::clone(&self.board);
+            apply(&mut next, &commit);
+            let frame = framed(next.id(), &commit)?;
+            self.add(Arc::new(next), commit, frame);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn is_damaged(&self) -> bool {
+        self.damaged.is_some()
+    }
+
+    /// The damaged session in whose place there is another one now.
+    pub(crate) fn replaced(&self) -> Option<SessionId> {
+        self.replaced
+    }
+
+    /// Decides a command, and stages its commit. Keys are too old by the moment up to which deadlines have come, and
+    /// not by the time of the commit, which may be ahead of the clock.
+    pub(crate) fn stage(&mut self, order: &Order, moment: Moment<'_>, due: Timestamp) -> Verdict {
+        self.carry_out(order, moment, due).unwrap_or_else(Verdict::Failed)
+    }
+
+    fn carry_out(
+        &mut self,
+        order: &Order,
+        moment: Moment<'_>,
+        due: Timestamp,
+    ) -> Result<Verdict, WriterError> {
+        if self.damaged.is_some() {
+            return self.carry_out_unread(order, moment, due);
+        }
+        if self.is_cold {
+            return Ok(Verdict::Cold);
+        }
+        if let Some(key) = &order.write.terms.key
+            && let Some(answer) = recall(&self.board, key, due)?
+        {
+            return Ok(Verdict::Recalled(answer));
+        }
+        let board = self.board_for(order)?;
+        let decision = decide_prepared(&board, &order.write, &order.prepared, moment)
+            .map_err(|rejected| refused(rejected, board.revision()))?;
+        self.take(order, decision, due)
+    }
+
+    /// A damaged session can be ended, and replaced by a history that comes from elsewhere: its own takes no
+    /// commit, so both are under another identity.
+    fn carry_out_unread(
+        &mut self,
+        order: &Order,
+        moment: Moment<'_>,
+        due: Timestamp,
+    ) -> Result<Verdict, WriterError> {
+        let (head, write) = (self.board.revision(), &order.write);
+        let decision = if matches!(write.command, Command::DeleteSession) {
+            decide_unread(crate::service::new_session_id(), head, write, moment)
+        } else if matches!(write.command, Command::Adopt { .. }) {
+            decide(&*self.board_for(order)?, write, moment)
+        } else {
+            return Err(ServiceError::Damaged.into());
+        };
+        let decision = decision.map_err(|rejected| refused(rejected, head))?;
+        let verdict = self.take(order, decision, due)?;
+        self.replaced = self.damaged.take();
+        Ok(verdict)
+    }
+
+    /// Stages what was decided.
+    fn take(
+        &mut self,
+        order: &Order,
+        decision: Decision,
+        due: Timestamp,
+    ) -> Result<Verdict, WriterError> {
+        // Images were left out for a session that drops them, and now it does not: they come first.
+        if order.images_in.is_none() && decision.commit.as_ref().is_some_and(Commit::names_images) {
+            return Err(WriterError::Moved);
+        }
+        if self.is_cramped && decision.commit.as_ref().is_some_and(|commit| !commit.only_removes())
+        {
+            return Err(ServiceError::StoreFull.into());
+        }
+        let Decision { commit, board, answer, existed } = decision;
+        let (board, committed) = (Arc::new(board), commit.is_some());
+        let history_bytes = self.history_bytes;
+        let mut receipt = Receipt { board, answer, existed, committed, history_bytes };
+        let Some(mut commit) = commit else { return Ok(Verdict::Done { receipt, bytes: 0 }) };
+        keep_answer(order, &mut commit, &mut receipt, due)?;
+        let keyed = commit.kept.is_some();
+        let frame = framed(receipt.board.id(), &commit)?;
+        // Nothing fails from here on: what a refused command left would be part of the next one's run.
+        if let Command::Adopt { board, .. } = &order.write.command {
+            // What is stored of the session so far is the staged history; numbers that the name had
+            // already are left out.
+            self.head = Revision(commit.revision.0.saturating_sub(1)).max(board.revision());
+            self.history_bytes = order.staged_bytes;
+            self.adopts = true;
+        }
+        let bytes = self.add(Arc::clone(&receipt.board), commit, frame);
+        if !keyed {
+            receipt.history_bytes = self.history_bytes;
+        }
+        Ok(Verdict::Done { receipt, bytes })
+    }
+
+    /// The board that a command meets. A name without a session gets a new identity: the one under
+    /// which the command's images lie already, unless that session was deleted with them since.
+    fn board_for(&self, order: &Order) -> Result<Arc<Board>, WriterError> {
+        if self.board.life().is_some() {
+            return match order.images_in {
+                Some(home) if home.session() != self.board.id() => Err(WriterError::Moved),
+                Some(_) | None => Ok(Arc::clone(&self.board)),
+            };
+        }
+        if let Command::Adopt { board, .. } = &order.write.command {
+            return Ok(Arc::new(Board::absent(board.id(), self.board.revision())));
+        }
+        let id = match order.images_in {
+            Some(ImagesIn::Present(_)) => return Err(WriterError::Moved),
+            Some(ImagesIn::New(id)) => id,
+            None => crate::service::new_session_id(),
+        };
+        Ok(Arc::new(Board::absent(id, self.board.revision())))
+    }
+
+    /// Stages a commit that was applied already: what cannot be applied is never stored.
+    fn add(&mut self, next: Arc<Board>, commit: Commit, frame: Vec<u8>) -> usize {
+        let bytes = frame.len();
+        let removes = commit.only_removes();
+        self.grows |= !removes;
+        self.shrinks |= removes;
+        if commit.ends_session() {
+            let (life, at) = (self.board.life(), self.board.updated_at());
+            self.end = life.and_then(|life| end_before(next.id(), &life.name, at, &commit));
+        }
+        self.board = next;
+        self.history_bytes += bytes as u64;
+        self.closed = commit.ends_session();
+        self.frames.push(frame);
+        self.commits.push((Arc::new(commit), bytes));
+        bytes
+    }
+}
+
+/// A commit as it is stored.
+fn framed(session: SessionId, commit: &Commit) -> Result<Vec<u8>, ServiceError> {
+    let too_large = |bytes| ServiceError::CommitTooLarge { bytes, max: COMMIT_BYTES_MAX };
+    let body = stored::encode_commit(commit).map_err(|error| {
+        tracing::error!(%error, "a commit could not be encoded");
+        ServiceError::Fault
+    })?;
+    Frame::encode(session, commit.revision, &body).map_err(|_| too_large(body.len()))
+}
+
+fn refused(rejected: Rejected, head: Revision) -> ServiceError {
+    let revision = (!matches!(rejected, Rejected::NoSession { .. })).then_some(head);
+    ServiceError::Rejected { rejected, revision }
+}
+
+/// Keeps with a keyed write's commit what it is answered; without an answer there is no such commit.
+fn keep_answer(
+    order: &Order,
+    commit: &mut Commit,
+    receipt: &mut Receipt,
+    due: Timestamp,
+) -> Result<(), ServiceError> {
+    let Some(key) = &order.write.terms.key else { return Ok(()) };
+    let answer = order.keep.as_ref().and_then(|keep| keep(receipt)).ok_or(ServiceError::Fault)?;
+    let forgotten = receipt.board.keys().to_forget(due);
+    let kept = Kept { key: key.clone(), answer, forgotten };
+    let mut board = Board::clone(&receipt.board);
+    board.remember(&kept, commit.at);
+    receipt.board = Arc::new(board);
+    commit.kept = Some(kept);
+    Ok(())
+}
+
+/// What a keyed write was answered when it was made before.
+pub(crate) fn recall(
+    board: &Board,
+    key: &Key,
+    due: Timestamp,
+) -> Result<Option<Json>, ServiceError> {
+    match board.keys().recall(key, due) {
+        Ok(answer) => Ok(answer.cloned()),
+        // All that a session which is no more remembers is its end.
+        Err(_) if board.life().is_none() => Ok(None),
+        Err(rejected) => {
+            let revision = Some(board.revision());
+            Err(ServiceError::Rejected { rejected, revision })
+        }
+    }
+}

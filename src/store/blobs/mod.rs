@@ -1,0 +1,392 @@
+//! Blobs as files, `blobs/<session>/<sha256>`: immutable, verified at every read, gone with their session.
+//!
+//! A put returns once file and names are synced. What stands under its final name is whole, but only a put
+//! that returned vouches for its durability; puts of one blob therefore take turns.
+
+mod quarantine;
+mod trash;
+
+use std::collections::{HashMap, HashSet};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::ops::ControlFlow;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use parking_lot::Mutex;
+use uuid::Uuid;
+
+use super::files::disk::{FILE_MODE, Room, create_dir, sync_dir};
+use super::keyed_lock::Turns;
+use super::sqlite::wal::sync_point::SyncPoint;
+use super::types::health::Condition;
+use super::{StoreError, StoredBlob};
+use crate::board::{Digest, SessionId};
+use crate::metrics;
+use quarantine::Aside;
+use trash::Trash;
+
+const TEMPORARY: &str = "tmp";
+
+/// The blobs of all sessions in one data directory.
+#[derive(Debug)]
+pub(super) struct Blobs {
+    pub(super) root: PathBuf,
+    pub(super) aside: Aside,
+    room: Arc<Room>,
+    condition: Arc<Condition>,
+    /// What must be on disk before a blob is removed.
+    sync_point: Arc<SyncPoint>,
+    trash: Trash,
+    /// The directories that were made or found durable in this run.
+    homes: Mutex<HashMap<SessionId, Home>>,
+    /// Who makes one.
+    pub(super) making: Turns<SessionId>,
+    turns: Turns<(SessionId, Digest)>,
+}
+
+/// A session's directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Home {
+    Making,
+    /// It is durable under its name.
+    Durable,
+}
+
+impl Blobs {
+    /// Whether a data directory has blobs of any session in it.
+    pub(super) fn are_in(dir: &Path) -> bool {
+        dir.join("blobs").read_dir().is_ok_and(|mut homes| homes.next().is_some())
+    }
+
+    pub(super) fn open(
+        dir: &Path,
+        room: Arc<Room>,
+        condition: Arc<Condition>,
+        sync_point: Arc<SyncPoint>,
+    ) -> Result<Self, StoreError> {
+        let blobs = Self::at(dir, room, condition, sync_point);
+        create_dir(&blobs.root)?;
+        // A crash may have come while a copy was made.
+        blobs.trash.take(blobs.aside.dir())?;
+        Ok(blobs)
+    }
+
+    /// Where they are, or would be.
+    pub(super) fn at(
+        dir: &Path,
+        room: Arc<Room>,
+        condition: Arc<Condition>,
+        sync_point: Arc<SyncPoint>,
+    ) -> Self {
+        let root = dir.join("blobs");
+        let (aside, trash) = (Aside::in_root(&root), Trash::in_root(&root));
+        let (homes, making, turns) = (Mutex::default(), Turns::default(), Turns::default());
+        Self { root, aside, room, condition, sync_point, trash, homes, making, turns }
+    }
+
+    pub(super) fn put(
+        &self,
+        session: SessionId,
+        digest: Digest,
+        bytes: &[u8],
+    ) -> Result<(), StoreError> {
+        debug_assert_eq!(Digest::of(bytes), digest);
+        self.once(session, digest, |path| self.write(path, bytes))
+    }
+
+    pub(super) fn link(
+        &self,
+        from: SessionId,
+        to: SessionId,
+        digests: &mut dyn Iterator<Item = Digest>,
+    ) -> Result<(), StoreError> {
+        let mut is_one_there = false;
+        for digest in digests {
+            let _turn = self.turns.take((to, digest));
+            self.make(to, digest, |path| {
+                // A file system without links, a file with too many, a damaged file in the way: copy.
+                fs::hard_link(self.path(from, digest), path)
+                    .or_else(|_| self.write(path, &self.read(from, digest)?))
+            })?;
+            is_one_there = true;
+        }
+        // A put that comes between finds the link, and syncs its name itself.
+        if is_one_there { self.sync_home(to) } else { Ok(()) }
+    }
+
+    pub(super) fn read(&self, session: SessionId, digest: Digest) -> Result<Vec<u8>, StoreError> {
+        let path = self.path(session, digest);
+        match fs::read(&path) {
+            Ok(bytes) if Digest::of(&bytes) == digest => Ok(bytes),
+            Ok(_) => Err(StoreError::BlobDamaged { session, digest }),
+            Err(error) => Err(unread(&path, session, digest, error)),
+        }
+    }
+
+    /// Opens a blob to be read piece by piece; nothing is verified.
+    pub(super) fn open_one(&self, session: SessionId, digest: Digest) -> Result<File, StoreError> {
+        let path = self.path(session, digest);
+        File::open(&path).map_err(|error| unread(&path, session, digest, error))
+    }
+
+    pub(super) fn remove_one(
+        &self,
+        session: SessionId,
+        digest: Digest,
+        is_free: &dyn Fn() -> bool,
+    ) -> Result<bool, StoreError> {
+        let _turn = self.turns.take((session, digest));
+        if !is_free() {
+            return Ok(false);
+        }
+        // Only then: what is poisoned while it answers may have stored a commit that it does not know.
+        if self.condition.is_poisoned() {
+            return Err(StoreError::Poisoned);
+        }
+        // That it is free may follow from a commit which a power cut would undo.
+        self.poisoning(self.sync_point.reach())?;
+        let path = self.path(session, digest);
+        if self.aside.takes_one(session, digest, &path) {
+            return Ok(true);
+        }
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(StoreError::io(&path)(error))
+            }
+            Ok(()) | Err(_) => Ok(true),
+        }
+    }
+
+    /// Puts the blobs of sessions out of sight, in one step each.
+    pub(super) fn remove(&self, sessions: &[SessionId]) -> Result<(), StoreError> {
+        // Their deletions could be undone by a power cut until then.
+        self.poisoning(self.sync_point.reach())?;
+        let mut removed = Ok(());
+        for session in sessions {
+            let home = self.home(*session);
+            if !self.aside.takes_home(*session, &home) {
+                removed = removed.and(self.trash.take(&home));
+            }
+            self.homes.lock().remove(session);
+        }
+        removed
+    }
+
+    pub(super) fn sweep(&self) -> Result<bool, StoreError> {
+        self.trash.sweep()
+    }
+
+    pub(super) fn clear(
+        &self,
+        live: &HashSet<SessionId>,
+        go_on: &dyn Fn() -> bool,
+    ) -> Result<(), StoreError> {
+        // That a session is not live may follow from a commit which the last run did not sync.
+        self.poisoning(self.sync_point.reach())?;
+        for home in list(&self.root)? {
+            if !go_on() {
+                break;
+            }
+            let Some(session) = session_of(&home) else { continue };
+            if live.contains(&session) {
+                self.remove_temporaries(session)?;
+            } else if !self.homes.lock().contains_key(&session) {
+                self.trash.take(&home)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes what interrupted puts left.
+    fn remove_temporaries(&self, session: SessionId) -> Result<(), StoreError> {
+        for path in list(&self.home(session))? {
+            let is_temporary = path.extension().is_some_and(|end| end == TEMPORARY);
+            let Some(digest) = digest_of(&path.with_extension("")).filter(|_| is_temporary) else {
+                continue;
+            };
+            // One that is being written is moved to its place before this turn comes.
+            let _turn = self.turns.take((session, digest));
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(StoreError::io(&path)(error));
+                }
+                Ok(()) | Err(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn visit(
+        &self,
+        visit: &mut dyn FnMut(StoredBlob) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        for home in list(&self.root)? {
+            let Some(session) = session_of(&home) else {
+                continue;
+            };
+            if self.visit_home(session, visit)?.is_break() {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Visits the blobs of a session; whether it was broken off.
+    pub(super) fn visit_home(
+        &self,
+        session: SessionId,
+        visit: &mut dyn FnMut(StoredBlob) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>, StoreError> {
+        for path in list(&self.home(session))? {
+            let Some(digest) = digest_of(&path) else {
+                continue;
+            };
+            let found = fs::metadata(&path).and_then(|found| Ok((found.len(), found.modified()?)));
+            let (bytes, modified) = match found {
+                Ok(found) => found,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(StoreError::io(&path)(error)),
+            };
+            if visit(StoredBlob { session, digest, bytes, modified }).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Makes a blob with `make` unless it is whole already, and makes its name durable.
+    fn once(
+        &self,
+        session: SessionId,
+        digest: Digest,
+        make: impl FnOnce(&Path) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let _turn = self.turns.take((session, digest));
+        self.make(session, digest, make)?;
+        // Also of a blob that was there: its maker may have died before this.
+        self.sync_home(session)
+    }
+
+    /// Makes a blob unless it is whole already; its name may not be durable.
+    fn make(
+        &self,
+        session: SessionId,
+        digest: Digest,
+        make: impl FnOnce(&Path) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        if self.condition.is_poisoned() {
+            return Err(StoreError::Poisoned);
+        }
+        self.make_home(session)?;
+        match self.read(session, digest) {
+            Err(StoreError::BlobMissing { .. } | StoreError::BlobDamaged { .. }) => {
+                make(&self.path(session, digest))
+            }
+            found => found.map(drop),
+        }
+    }
+
+    /// Writes a new file and moves it into place. A failed sync may be tried again: with another file.
+    fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+        if !self.room.is_for(u64::try_from(bytes.len()).unwrap_or(u64::MAX)) {
+            return Err(StoreError::Full);
+        }
+        let temporary = path.with_extension(TEMPORARY);
+        let written = write_synced(&temporary, bytes).and_then(|()| fs::rename(&temporary, path));
+        if written.is_err() {
+            // It may take room that is short; if this does not remove it, the next start does.
+            drop(fs::remove_file(&temporary));
+        }
+        written.map_err(StoreError::io(path))
+    }
+
+    fn make_home(&self, session: SessionId) -> Result<(), StoreError> {
+        let is_durable = || self.homes.lock().get(&session) == Some(&Home::Durable);
+        if is_durable() {
+            return Ok(());
+        }
+        // A turn each: nobody waits for the sync of another session's.
+        let _turn = self.making.take(session);
+        if is_durable() {
+            return Ok(());
+        }
+        // Noted before it is there, or it would be taken for one that an earlier run left.
+        self.homes.lock().insert(session, Home::Making);
+        let made = self.poisoning(create_dir(&self.home(session)));
+        let mut homes = self.homes.lock();
+        match &made {
+            Ok(()) => homes.insert(session, Home::Durable),
+            Err(_) => homes.remove(&session),
+        };
+        made
+    }
+
+    fn sync_home(&self, session: SessionId) -> Result<(), StoreError> {
+        self.poisoning(sync_dir(&self.home(session)))
+    }
+
+    /// Another sync after a failed one may succeed without having written anything: there is none.
+    fn poisoning(&self, synced: Result<(), StoreError>) -> Result<(), StoreError> {
+        synced.inspect_err(|error| {
+            if matches!(error, StoreError::Unsynced { .. }) {
+                self.condition.poison(error);
+            }
+        })
+    }
+
+    fn home(&self, session: SessionId) -> PathBuf {
+        self.root.join(session.to_string())
+    }
+
+    fn path(&self, session: SessionId, digest: Digest) -> PathBuf {
+        self.home(session).join(digest.to_string())
+    }
+}
+
+/// Why a blob's file cannot be read: it is not there, or a fault.
+fn unread(path: &Path, session: SessionId, digest: Digest, error: io::Error) -> StoreError {
+    if error.kind() == io::ErrorKind::NotFound {
+        StoreError::BlobMissing { session, digest }
+    } else {
+        StoreError::io(path)(error)
+    }
+}
+
+pub(super) fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file =
+        OpenOptions::new().create(true).truncate(true).write(true).mode(FILE_MODE).open(path)?;
+    file.write_all(bytes)?;
+    let begun = Instant::now();
+    File::sync_data(&file)?;
+    metrics::BLOB_SYNC_TIMES.observe(begun.elapsed());
+    Ok(())
+}
+
+/// What is in a directory; nothing, if its session has just gone.
+pub(super) fn list(dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    match fs::read_dir(dir).and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect()) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        listed => listed.map_err(StoreError::io(dir)),
+    }
+}
+
+pub(super) fn remove_home(home: &Path) -> Result<(), StoreError> {
+    match fs::remove_dir_all(home) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(StoreError::io(home)(error)),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+pub(super) fn session_of(home: &Path) -> Option<SessionId> {
+    let name = home.file_name()?.to_str()?;
+    let session = SessionId(Uuid::try_parse(name).ok()?);
+    // Other spellings of the same id are not our directories.
+    (session.to_string() == name).then_some(session)
+}
+
+pub(super) fn digest_of(path: &Path) -> Option<Digest> {
+    Digest::from_hex(path.file_name()?.to_str()?)
+}

@@ -1,0 +1,5 @@
+//! Files and directories that survive a power cut, their lock and their reserve.
+
+pub(crate) mod disk;
+pub(crate) mod lock;
+mod reserve;

@@ -1,0 +1,398 @@
+//! The database of a copy, filled session by session while others write.
+//!
+//! Each read transaction is a short one, so that the log can be emptied meanwhile. So the copy is of no single moment:
+//! of each session that was there when it began it has a history that ends then or later. Commits move from the journal
+//! into segments and from there into bases; they are read in that order, so none is missed on its way. Those that are
+//! met twice are deleted from the copy's journal in the end.
+//!
+//! Rows are copied as they are: a damaged one is a damaged one in the copy. A commit that is not found at all has a row
+//! in the copy that no reader takes for sound.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, Params};
+
+use super::raw_rows::{RawRow, select};
+use crate::board::{Revision, SessionId};
+use crate::store::files::disk::Room;
+use crate::store::sqlite::index::{Base, Owner};
+use crate::store::sqlite::rows::bases::{HistoryRow, session_of};
+use crate::store::sqlite::rows::parts::{REVISION_END, SNAPSHOT};
+use crate::store::sqlite::schema;
+use crate::store::{IsOver, JournalId, SqliteStore, StoreError, StoredSession};
+
+/// How many bytes of rows one read takes, the row that reaches it being the last, and how many are synced at once: a
+/// writer's sync waits for the disk meanwhile.
+const PAGE_BYTES: usize = 1 << 20;
+
+/// How long one read lasts at most, unless its first row alone takes longer.
+const PAGE_TIME_MAX: Duration = Duration::from_millis(50);
+
+/// How many times as long as it worked it rests where others write.
+const REST_TIMES: u32 = 2;
+
+/// How often a session is copied whose history begins anew meanwhile. Nobody can put a base while it is copied, so
+/// one that was put before, or the session's end, can come between and hardly anything else.
+const TRIES_MAX: usize = 8;
+
+/// How long it waits before the next try.
+const TRY_AFTER: Duration = Duration::from_millis(5);
+
+/// Where the number of a part is in its row.
+const PART: usize = 2;
+
+/// A database that is being filled.
+pub(crate) struct Copying<'a> {
+    store: &'a SqliteStore,
+    to: Connection,
+    file: File,
+    room: &'a Room,
+    is_over: &'a IsOver,
+    /// The last commit of each session that was found in the journal.
+    in_journal: HashMap<SessionId, Revision>,
+    /// What was written since the last rest, when that was, and what the journal had then.
+    unsynced: usize,
+    rested: Instant,
+    unsettled: u64,
+}
+
+/// What became of a try to copy a session.
+enum Tried {
+    Done,
+    /// Its history begins otherwise by now.
+    Moved,
+}
+
+impl<'a> Copying<'a> {
+    pub(crate) fn begin(
+        store: &'a SqliteStore,
+        path: &Path,
+        room: &'a Room,
+        is_over: &'a IsOver,
+    ) -> Result<Self, StoreError> {
+        let to = schema::make(path)?;
+        to.execute_batch(
+            "CREATE TEMP TABLE settled (session BLOB PRIMARY KEY, last INTEGER); BEGIN",
+        )?;
+        Ok(Self {
+            store,
+            to,
+            file: File::open(path).map_err(StoreError::io(path))?,
+            room,
+            is_over,
+            in_journal: HashMap::new(),
+            unsynced: 0,
+            rested: Instant::now(),
+            unsettled: 0,
+        })
+    }
+
+    /// Copies everything; how long the file is then, which is synced.
+    pub(crate) fn run(mut self) -> Result<u64, StoreError> {
+        // From before the journal is read: all their commits are in what is read from now on.
+        let sessions = self.store.histories.read().sessions();
+        self.in_journal = sessions.iter().map(|one| (one.session, Revision::default())).collect();
+        self.copy("token", "SELECT * FROM token", ())?;
+        self.journal()?;
+        for session in &sessions {
+            self.session(session)?;
+        }
+        self.to.execute_batch(
+            "DELETE FROM journal WHERE revision <=
+                 (SELECT last FROM settled WHERE settled.session = journal.session);
+             COMMIT;
+             DROP TABLE settled",
+        )?;
+        let Self { to, file, .. } = self;
+        to.close().map_err(|(_, error)| error)?;
+        let io = StoreError::io(&self.store.path);
+        file.sync_all().and_then(|()| file.metadata()).map(|file| file.len()).map_err(io)
+    }
+
+    /// Copies the rows of the journal that are there now.
+    fn journal(&mut self) -> Result<(), StoreError> {
+        let (mark, last): (i64, i64) = self.store.readers.read(|from| {
+            let sql = "SELECT journal_mark, (SELECT ifnull(max(id), 0) FROM journal) FROM meta";
+            Ok(from.query_one(sql, [], |row| row.try_into())?)
+        })?;
+        // A copy that is served is another store: it draws an epoch and a key of its own when it is opened first.
+        self.to.execute(
+            "UPDATE meta SET epoch = zeroblob(16), journal_mark = ?1 WHERE id = 1",
+            [mark.max(last)],
+        )?;
+        let sql = "SELECT * FROM journal WHERE id > ?1 AND id <= ?2 ORDER BY id";
+        let mut after = 0;
+        loop {
+            let rows = self.read(sql, (after, last))?;
+            let Some(end) = rows.last().map(|row| row.number(0).cast_signed()) else {
+                return Ok(());
+            };
+            after = end;
+            for row in rows {
+                if self.is_to_be_copied(&row) {
+                    self.write("journal", &row)?;
+                }
+            }
+            self.breathe()?;
+        }
+    }
+
+    /// Whether a row of the journal is in a history that was there at the beginning. One that does not say whose it is
+    /// leaves a gap in the history that it was in.
+    fn is_to_be_copied(&mut self, row: &RawRow) -> bool {
+        let Some(session) = session_of(row.blob(1).into()) else { return false };
+        let Some(last) = self.in_journal.get_mut(&session) else { return false };
+        if self.store.histories.read().is_forgotten(session, JournalId(row.number(0))) {
+            return false;
+        }
+        *last = (*last).max(Revision(row.number(2)));
+        true
+    }
+
+    fn session(&mut self, one: &StoredSession) -> Result<(), StoreError> {
+        let store = self.store;
+        let _turn = store.putting.take(one.session);
+        for _ in 0..TRIES_MAX {
+            if let Tried::Done = self.history(one)? {
+                return self.breathe();
+            }
+            self.remove(one.session)?;
+            thread::sleep(TRY_AFTER);
+        }
+        let base = self.base(one.session).map(|base| base.revision).unwrap_or_default();
+        Err(StoreError::Forgotten { session: one.session, base })
+    }
+
+    /// Copies what there is of a session besides the journal.
+    fn history(&mut self, one: &StoredSession) -> Result<Tried, StoreError> {
+        let session = one.session;
+        let id = session.0.as_bytes().as_slice();
+        if !self.is_own(session) {
+            // It has been forgotten since, with all that was copied of it.
+            self.note_settled(session, REVISION_END)?;
+            return Ok(Tried::Done);
+        }
+        let base = self.base(session);
+        if self.stored_base(session)?.is_some_and(|stored| stored != base) {
+            return Ok(Tried::Moved);
+        }
+        let damaged_row = self.store.histories.read().damaged_row(session);
+        let row = damaged_row.unwrap_or(session);
+        let row_id = row.0.as_bytes().as_slice();
+        self.copy("history", "SELECT * FROM history WHERE session = ?1", [row_id])?;
+        self.copy("name", "SELECT * FROM name WHERE session = ?1", [id])?;
+        if let Some(Base { revision, ends, .. }) = base {
+            self.parts(if ends { "ending" } else { "base" }, session, revision)?;
+        }
+        if damaged_row.is_some() {
+            // Nobody knows which of them it begins with.
+            self.copy("base", "SELECT * FROM base WHERE session = ?1", [id])?;
+            self.copy("ending", "SELECT * FROM ending WHERE session = ?1", [id])?;
+        }
+        let begins = base.map(|base| base.revision).unwrap_or_default();
+        let Some((settled, lacks)) = self.segments(session, begins)? else {
+            return Ok(Tried::Moved);
+        };
+        let found = self.in_journal.get(&session).copied().unwrap_or_default();
+        let head = settled.max(found);
+        if lacks || head < one.head {
+            self.mark_missing(session, head.min(one.head), one.head)?;
+        }
+        self.caches(session, begins, head)?;
+        if self.base(session) != base || !self.is_own(session) {
+            return Ok(Tried::Moved);
+        }
+        // A damaged row may say that it reaches farther than anything is settled.
+        let is_settled = settled.0 > 0 && self.is_settled_after(session, settled.0 - 1);
+        self.note_settled(session, if is_settled { settled } else { begins })?;
+        Ok(Tried::Done)
+    }
+
+    fn is_own(&self, session: SessionId) -> bool {
+        let histories = self.store.histories.read();
+        matches!(histories.standing_of_known(session), Some(Owner::Session | Owner::Damaged))
+    }
+
+    fn base(&self, session: SessionId) -> Option<Base> {
+        self.store.histories.read().base(session)
+    }
+
+    fn is_settled_after(&self, session: SessionId, after: u64) -> bool {
+        self.store.histories.read().is_settled_after(session, Revision(after))
+    }
+
+    /// What the stored row says of the session's base, unless it is damaged. It may be newer than what is known.
+    fn stored_base(&self, session: SessionId) -> Result<Option<Option<Base>>, StoreError> {
+        let row = self.store.readers.read(|from| HistoryRow::of(from, session))?;
+        Ok(match row {
+            None => Some(None),
+            Some(row) => row.map(|row| row.beginning.base),
+        })
+    }
+
+    fn parts(
+        &mut self,
+        table: &str,
+        session: SessionId,
+        revision: Revision,
+    ) -> Result<(), StoreError> {
+        let of = "session = ?1 AND revision = ?2 AND part >= ?3";
+        let sql = format!("SELECT * FROM {table} WHERE {of} ORDER BY part");
+        let mut next = 0;
+        loop {
+            let of = (session.0.as_bytes().as_slice(), revision.0.cast_signed(), next);
+            let rows = self.read(&sql, of)?;
+            let Some(last) = rows.last() else { return Ok(()) };
+            next = last.number(PART).cast_signed().saturating_add(1);
+            rows.iter().try_for_each(|row| self.write(table, row))?;
+            self.breathe()?;
+        }
+    }
+
+    /// Copies the segments after a base; up to which revision, and whether some are missing after that. None if some
+    /// were written anew in between, so that commits would be there twice.
+    fn segments(
+        &mut self,
+        session: SessionId,
+        base: Revision,
+    ) -> Result<Option<(Revision, bool)>, StoreError> {
+        let sql = "SELECT * FROM segment WHERE session = ?1 AND last > ?2 ORDER BY last";
+        let (mut after, mut is_first) = (base.0, true);
+        loop {
+            // Known before it is read: more may be settled since.
+            let expects = self.is_settled_after(session, after);
+            let rows = self.read(sql, (session.0.as_bytes().as_slice(), after.cast_signed()))?;
+            let (Some(first), Some(last)) = (rows.first(), rows.last()) else {
+                return Ok(Some((Revision(after), expects)));
+            };
+            if !is_first && first.number(1) <= after {
+                return Ok(None);
+            }
+            (after, is_first) = (last.number(2), false);
+            rows.iter().try_for_each(|row| self.write("segment", row))?;
+            self.breathe()?;
+        }
+    }
+
+    /// Lets a reader of the copy find that commits are missing, as a segment without bytes is found.
+    fn mark_missing(
+        &mut self,
+        session: SessionId,
+        Revision(after): Revision,
+        Revision(last): Revision,
+    ) -> Result<(), StoreError> {
+        let first = after.saturating_add(1);
+        let of =
+            (session.0.as_bytes().as_slice(), first.cast_signed(), last.max(first).cast_signed());
+        let sql = "INSERT INTO segment VALUES (?1, ?2, ?3, 1, 0, 0, x'')";
+        Ok(self.to.execute(sql, of).map(drop)?)
+    }
+
+    /// Copies the session's summary and snapshot, where they tell of what is in the copy.
+    fn caches(
+        &mut self,
+        session: SessionId,
+        base: Revision,
+        head: Revision,
+    ) -> Result<(), StoreError> {
+        let id = session.0.as_bytes().as_slice();
+        let stored_head = self.store.histories.read().standing(session).head.unwrap_or_default();
+        for row in self.read("SELECT * FROM session WHERE session = ?1", [id])? {
+            // One of after the head is damaged.
+            let revision = Revision(row.number(1));
+            if revision <= head || revision > stored_head {
+                self.write("session", &row)?;
+            }
+        }
+        let newest = self.store.readers.read(|from| Ok(SNAPSHOT.newest(from, session, head)?))?;
+        let Some(revision) = newest.filter(|revision| *revision >= base) else { return Ok(()) };
+        self.parts("snapshot", session, revision)?;
+        let first = |from: &Connection| Ok(SNAPSHOT.read(from, session, revision, 0)?);
+        if self.store.readers.read(first)?.is_none() {
+            // It has been deleted meanwhile, the first part first.
+            self.to.execute("DELETE FROM snapshot WHERE session = ?1", [id])?;
+        }
+        Ok(())
+    }
+
+    /// Removes from the copy what was copied of a session besides the journal.
+    fn remove(&self, session: SessionId) -> Result<(), StoreError> {
+        for table in ["history", "name", "base", "ending", "segment", "session", "snapshot"] {
+            let delete = format!("DELETE FROM {table} WHERE session = ?1");
+            self.to.prepare_cached(&delete)?.execute([session.0.as_bytes().as_slice()])?;
+        }
+        Ok(())
+    }
+
+    /// Rows of the journal up to this commit are no part of the copy.
+    fn note_settled(&self, session: SessionId, last: Revision) -> Result<(), StoreError> {
+        let row = (session.0.as_bytes().as_slice(), last.0.cast_signed());
+        let mut insert =
+            self.to.prepare_cached("INSERT OR REPLACE INTO settled VALUES (?1, ?2)")?;
+        Ok(insert.execute(row).map(drop)?)
+    }
+
+    /// Copies the few rows that are selected.
+    fn copy(&mut self, table: &str, sql: &str, params: impl Params) -> Result<(), StoreError> {
+        let mut rows = Vec::new();
+        self.store.readers.read(|from| {
+            let take = &mut |row| {
+                rows.push(row);
+                ControlFlow::Continue(())
+            };
+            Ok(select(from, sql, params, take)?)
+        })?;
+        rows.iter().try_for_each(|row| self.write(table, row))
+    }
+
+    /// Rows of a page: enough for one transaction, one at least if there is any.
+    fn read(&self, sql: &str, params: impl Params) -> Result<Vec<RawRow>, StoreError> {
+        let (mut rows, mut bytes, begun) = (Vec::new(), 0, Instant::now());
+        self.store.readers.read(|from| {
+            let take = &mut |row: RawRow| {
+                bytes += row.bytes();
+                rows.push(row);
+                if bytes < PAGE_BYTES && begun.elapsed() < PAGE_TIME_MAX {
+                    ControlFlow::Continue(())
+                } else {
+                    ControlFlow::Break(())
+                }
+            };
+            Ok(select(from, sql, params, take)?)
+        })?;
+        Ok(rows)
+    }
+
+    fn write(&mut self, table: &str, row: &RawRow) -> Result<(), StoreError> {
+        row.write(&self.to, table)?;
+        self.unsynced += row.bytes();
+        Ok(())
+    }
+
+    /// Gives others their time once enough was done: what was written is synced, so that no writer's sync has more than
+    /// that before it, and then it rests if anybody writes.
+    fn breathe(&mut self) -> Result<(), StoreError> {
+        if (self.is_over)() {
+            return Err(StoreError::Closed);
+        }
+        if self.unsynced < PAGE_BYTES && self.rested.elapsed() < PAGE_TIME_MAX {
+            return Ok(());
+        }
+        self.to.execute_batch("COMMIT; BEGIN")?;
+        self.file.sync_data().map_err(StoreError::io(&self.store.path))?;
+        if !self.room.is_for(u64::try_from(PAGE_BYTES).unwrap_or(u64::MAX)) {
+            return Err(StoreError::Full);
+        }
+        let unsettled = self.store.histories.read().journal_bytes();
+        if std::mem::replace(&mut self.unsettled, unsettled) != unsettled {
+            thread::sleep(self.rested.elapsed() * REST_TIMES);
+        }
+        (self.unsynced, self.rested) = (0, Instant::now());
+        Ok(())
+    }
+}

@@ -1,0 +1,187 @@
+//! A copy of the whole store, made while others write: of the database session by session, of the blobs by links.
+//!
+//! Blobs are durable before the commit that names them, so all that the database's copy names are there once
+//! that is made; what is removed meanwhile is put aside until the copy has them. The copy appears under its
+//! name when it is whole and synced. Until then its database has another name, which nobody opens.
+
+mod database;
+mod raw_rows;
+pub(crate) mod salvage;
+pub(crate) mod stray_blobs;
+
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+use uuid::Uuid;
+
+use super::DATABASE;
+use crate::store::files::disk::{DIR_MODE, Room, create_dir, sync_dir};
+use crate::store::{Copied, FileBytes, IsOver, SqliteStore, Store, StoreError};
+use database::Copying;
+
+/// What the database of a copy is called until the copy is whole.
+const UNFINISHED: &str = "blackboard.db.partial";
+
+/// Where earlier versions made a copy to be looked at, in the data directory.
+const LOOKED_AT: &str = "checking";
+
+/// Whether there is an unfinished copy in a directory.
+pub(crate) fn is_unfinished(dir: &Path) -> bool {
+    dir.join(UNFINISHED).exists()
+}
+
+/// Removes what a crash of an earlier version left of such a copy.
+pub(crate) fn remove_looked_at(data: &Path) -> Result<(), StoreError> {
+    remove_all(&data.join(LOOKED_AT))
+}
+
+impl SqliteStore {
+    pub(crate) fn back_up_to(&self, to: &Path, is_over: &IsOver) -> Result<Copied, StoreError> {
+        let to = self.target(to)?;
+        let _one = self.copying.try_lock().ok_or(StoreError::Copying)?;
+        self.copy_whole(&to, is_over)
+    }
+
+    /// Lets somebody look at the store, or at a copy of it.
+    pub(crate) fn look_at_it(
+        &self,
+        scratch: Option<&Path>,
+        is_over: &IsOver,
+        look: &mut dyn FnMut(&dyn Store),
+    ) -> Result<(), StoreError> {
+        let _one = self.copying.try_lock().ok_or(StoreError::Copying)?;
+        match scratch {
+            Some(scratch) => self.look_at_copy(scratch, is_over, look),
+            None => {
+                look(self);
+                Ok(())
+            }
+        }
+    }
+
+    /// Lets somebody look at a copy of the store, which is a store of its own and gone afterwards.
+    fn look_at_copy(
+        &self,
+        scratch: &Path,
+        is_over: &IsOver,
+        look: &mut dyn FnMut(&dyn Store),
+    ) -> Result<(), StoreError> {
+        let name = format!("blackboard-check-{}", Uuid::new_v4().simple());
+        let place = self.target(&scratch.join(name))?;
+        let copied = match self.source.is_in_place() {
+            true => self.copy_files(&place, is_over),
+            false => self.copy_whole(&place, is_over).map(drop),
+        };
+        let looked = copied.and_then(|()| {
+            look(&Self::open_unserved(&place)?);
+            Ok(())
+        });
+        remove_all(&place).and(looked)
+    }
+
+    /// Copies the files as they are, damage among it: nobody writes.
+    fn copy_files(&self, to: &Path, is_over: &IsOver) -> Result<(), StoreError> {
+        create_dir(to)?;
+        let room = self.room.elsewhere(to);
+        for from in [self.path.clone(), self.path.with_extension("db-wal")] {
+            let Some(name) = from.file_name().filter(|_| from.exists()) else { continue };
+            if !room.is_for(fs::metadata(&from).map_or(0, |file| file.len())) {
+                return Err(StoreError::Full);
+            }
+            fs::copy(&from, to.join(name)).map_err(StoreError::io(&from))?;
+        }
+        let aside = self.blobs.as_they_are();
+        aside.copy_to(&to.join("blobs"), &room, is_over, &mut Copied::default())
+    }
+
+    fn data(&self) -> &Path {
+        &self.room.dir
+    }
+
+    /// Where the copy is to be, if it may be there.
+    fn target(&self, to: &Path) -> Result<PathBuf, StoreError> {
+        let name = to.file_name().ok_or_else(|| StoreError::Occupied { path: to.to_owned() })?;
+        let parent = to.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let parent = parent.unwrap_or(Path::new("."));
+        let parent = fs::canonicalize(parent).map_err(StoreError::io(parent))?;
+        let data = fs::canonicalize(self.data()).map_err(StoreError::io(self.data()))?;
+        let to = parent.join(name);
+        if to.starts_with(&data) {
+            return Err(StoreError::Within { path: to, dir: data });
+        }
+        match fs::symlink_metadata(&to) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(to),
+            Err(error) => Err(StoreError::io(&to)(error)),
+            Ok(found) if found.is_dir() && is_empty(&to) => Ok(to),
+            Ok(_) => Err(StoreError::Occupied { path: to }),
+        }
+    }
+
+    fn copy_whole(&self, to: &Path, is_over: &IsOver) -> Result<Copied, StoreError> {
+        let draft = Draft::beside(to)?;
+        let room = self.room.elsewhere(&draft.dir);
+        // From before the database is read.
+        let aside = match self.source.is_in_place() {
+            true => self.blobs.as_they_are(),
+            false => self.blobs.put_removed_aside()?,
+        };
+        let bytes = self.copy_database(&draft.dir.join(UNFINISHED), &room, is_over)?;
+        let mut copied = Copied { bytes, ..Copied::default() };
+        aside.copy_to(&draft.dir.join("blobs"), &room, is_over, &mut copied)?;
+        drop(aside);
+        draft.finish(to)?;
+        Ok(copied)
+    }
+
+    /// Copies the database; how long the copy is.
+    fn copy_database(&self, to: &Path, room: &Room, is_over: &IsOver) -> Result<u64, StoreError> {
+        if !room.is_for(FileBytes::of(&self.path).database) {
+            return Err(StoreError::Full);
+        }
+        Copying::begin(self, to, room, is_over)?.run()
+    }
+}
+
+/// A directory that is filled beside its place; dropped before it is finished, it is gone.
+struct Draft {
+    dir: PathBuf,
+}
+
+impl Draft {
+    fn beside(to: &Path) -> Result<Self, StoreError> {
+        let name = to.file_name().unwrap_or_default().to_string_lossy();
+        let dir = to.with_file_name(format!(".{name}.{}.partial", Uuid::new_v4().simple()));
+        DirBuilder::new().mode(DIR_MODE).create(&dir).map_err(StoreError::io(&dir))?;
+        Ok(Self { dir })
+    }
+
+    /// Gives it its name, which may be that of an empty directory.
+    fn finish(self, to: &Path) -> Result<(), StoreError> {
+        let database = self.dir.join(DATABASE);
+        fs::rename(self.dir.join(UNFINISHED), &database).map_err(StoreError::io(&database))?;
+        sync_dir(&self.dir)?;
+        fs::rename(&self.dir, to).map_err(StoreError::io(to))?;
+        to.parent().map_or(Ok(()), sync_dir)
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        if let Err(error) = remove_all(&self.dir) {
+            tracing::warn!(%error, "an unfinished copy is left behind; it can be removed");
+        }
+    }
+}
+
+fn is_empty(dir: &Path) -> bool {
+    fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_none())
+}
+
+fn remove_all(dir: &Path) -> Result<(), StoreError> {
+    match fs::remove_dir_all(dir) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(StoreError::io(dir)(error)),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}

@@ -1,0 +1,74 @@
+//! Images of sessions that the database does not know, where its write-ahead log was lost: those sessions may have been
+//! in it. They are a reason not to start where nothing else is left, and else they are kept out of the collector's way.
+//!
+//! A killed server leaves such images too, since an image is written before the commit that names it. Its log is
+//! there, however.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rusqlite::Connection;
+
+use crate::store::blobs::{list, session_of};
+use crate::store::files::disk::{create_dir, sync_dir};
+use crate::store::sqlite::epoch;
+use crate::store::sqlite::index::Histories;
+use crate::store::sqlite::inventory::Inventory;
+use crate::store::sqlite::open::{has_bytes, log_of};
+use crate::store::sqlite::wal::End;
+use crate::store::{JournalId, StoreError};
+
+/// Where they are put.
+const KEPT: &str = "lost-images";
+
+/// Whether a store that was not stopped has lost its log, or the end of that.
+pub(crate) fn is_log_lost(
+    connection: &Connection,
+    database: &Path,
+    end: Option<&End>,
+) -> Result<bool, StoreError> {
+    let is_cut = matches!(end, Some(End::Early(_) | End::Damaged(_)));
+    Ok((is_cut || !has_bytes(&log_of(database))) && epoch::is_running(connection)?)
+}
+
+/// Refuses a database that never had a commit, whose log is gone, and beside which there are images.
+pub(crate) fn refuse(
+    connection: &Connection,
+    dir: &Path,
+    database: &Path,
+    found: &Inventory,
+) -> Result<(), StoreError> {
+    let mark = "SELECT journal_mark FROM meta WHERE id = 1";
+    let mark: i64 = connection.query_one(mark, [], |row| row.get(0))?;
+    let had_commits = mark != 0 || found.last != JournalId(0) || found.histories.is_any_known();
+    let log = log_of(database);
+    if had_commits || has_bytes(&log) || !epoch::is_running(connection)? {
+        return Ok(());
+    }
+    let left = dir.join("blobs");
+    for home in list(&left)? {
+        if session_of(&home).is_some() && !list(&home)?.is_empty() {
+            return Err(StoreError::LogMissing { path: log, left });
+        }
+    }
+    Ok(())
+}
+
+/// Puts the images of sessions that nobody knows where nothing collects them.
+pub(crate) fn keep(dir: &Path, histories: &Histories) -> Result<(), StoreError> {
+    let kept = dir.join(KEPT);
+    let homes = list(&dir.join("blobs"))?.into_iter();
+    let of_nobody =
+        |home: &PathBuf| session_of(home).is_some_and(|session| !histories.is_known(session));
+    for home in homes.filter(of_nobody) {
+        let images = list(&home)?;
+        let Some(name) = home.file_name().filter(|_| !images.is_empty()) else { continue };
+        create_dir(&kept)?;
+        let to = kept.join(name);
+        fs::rename(&home, &to).map_err(StoreError::io(&home))?;
+        sync_dir(&kept)?;
+        let (path, images) = (to.display(), images.len());
+        tracing::warn!(%path, images, "the write-ahead log was lost, and no session is known that has these images: they are kept here");
+    }
+    Ok(())
+}

@@ -1,0 +1,134 @@
+//! What a database has of each session's history when it is opened, and what of it is nobody's.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use rusqlite::{Connection, ErrorCode};
+
+use super::garbage::Garbage;
+use super::index::{Histories, Owner};
+use super::rows::bases::{DamagedRow, HistoryRow};
+use super::rows::{parts, read};
+use super::schema::Source;
+use super::{names, segments};
+use crate::board::{Revision, SessionId};
+use crate::store::{IsOver, JournalId, NameRow, StoreError};
+
+/// How many steps SQLite takes between two looks at whether a check is over.
+const STEPS_PER_LOOK: i32 = 10_000;
+
+/// All of it.
+pub(crate) struct Inventory {
+    pub(crate) histories: Histories,
+    pub(crate) garbage: Garbage,
+    /// The last row of the journal, 0 if it has none.
+    pub(crate) last: JournalId,
+}
+
+impl Inventory {
+    pub(crate) fn read(connection: &Connection) -> Result<Self, StoreError> {
+        check_tree(connection)?;
+        let (mut histories, mut last) = (Histories::default(), JournalId(0));
+        let (mut forgotten, mut discarded) = (Vec::new(), Vec::new());
+        let (sound, damaged) = HistoryRow::all_and_damaged(connection)?;
+        for HistoryRow { session, beginning, staged } in sound.iter().copied() {
+            // What nobody adopted until now nobody will.
+            let owner = if staged { Owner::Discarded } else { Owner::Session };
+            histories.begin(session, owner, beginning);
+            discarded.extend(staged.then_some(session));
+        }
+        let mut settled = Vec::new();
+        for (session, first, last) in segments::ranges(connection)? {
+            histories.find_settled(session, last);
+            settled.push((session, first));
+        }
+        let mut select = connection
+            .prepare("SELECT id, session, revision, length(frame) FROM journal ORDER BY id")?;
+        let mut rows = select.query([])?;
+        while let Some(row) = rows.next()? {
+            let id = read::journal_id(row)?;
+            last = last.max(id);
+            histories.add_journal_bytes(row.get::<_, i64>(3)?.cast_unsigned());
+            // A row that does not say whose it is has no place; a replay reports it.
+            if let Some((session, revision)) = read::whose(row)?
+                && !histories.find(session, revision, id)
+            {
+                forgotten.push(id);
+            }
+        }
+        for row in damaged {
+            set_damaged(connection, &mut histories, &sound, row)?;
+        }
+        let garbage = Garbage::find(connection, &histories, forgotten, &settled, discarded)?;
+        Ok(Self { histories, garbage, last })
+    }
+}
+
+/// Sets the session aside whose row is damaged. The others are not in doubt, unless nothing else has such an identity.
+fn set_damaged(
+    connection: &Connection,
+    histories: &mut Histories,
+    sound: &[HistoryRow],
+    row: DamagedRow,
+) -> Result<(), StoreError> {
+    let mut known: HashMap<SessionId, Revision> = HashMap::new();
+    let mut found = |session: SessionId, head: Revision| {
+        if row.key.is_near(session) {
+            let known = known.entry(session).or_default();
+            *known = head.max(*known);
+        }
+    };
+    histories.sessions().iter().for_each(|stored| found(stored.session, stored.head));
+    sound.iter().for_each(|row| found(row.session, Revision::default()));
+    for table in [parts::BASE, parts::END] {
+        table.revisions(connection)?.into_iter().for_each(|(session, head)| found(session, head));
+    }
+    for NameRow { session, name } in names::all(connection)? {
+        if name.is_some() {
+            found(session, Revision::default());
+        }
+    }
+    if known.keys().any(|session| row.is_of(*session)) {
+        known.retain(|session, _| row.is_of(*session));
+    } else if known.contains_key(&row.key) {
+        known.retain(|session, _| *session == row.key);
+    }
+    if known.is_empty() {
+        return Err(StoreError::DamagedHistory);
+    }
+    for (session, head) in known {
+        // One that has a sound row got that after this one was damaged.
+        if !sound.iter().any(|row| row.session == session) {
+            histories.set_damaged(session, row.key, head);
+        }
+    }
+    Ok(())
+}
+
+/// A damaged page may hide rows without an error, the last of a session too, which nothing else tells of. What is
+/// settled need not be looked through: a summary tells how far that goes.
+fn check_tree(connection: &Connection) -> Result<(), StoreError> {
+    let found: String =
+        connection.query_one("PRAGMA quick_check(journal)", [], |row| row.get(0))?;
+    if found == "ok" { Ok(()) } else { Err(StoreError::DamagedTree { found }) }
+}
+
+/// What SQLite finds wrong with all of the database, its indexes and free pages among it.
+pub(crate) fn misfits(source: &Source, is_over: &IsOver) -> Result<Vec<String>, StoreError> {
+    let (mut connection, is_over) = (source.connect()?, Arc::clone(is_over));
+    connection.progress_handler(STEPS_PER_LOOK, Some(move || is_over()))?;
+    let mut check = connection.prepare("PRAGMA main.integrity_check")?;
+    let found = check.query_map([], |row| row.get(0)).and_then(Iterator::collect);
+    let found: Vec<String> = match found {
+        Ok(found) => found,
+        Err(error) => match error.sqlite_error_code() {
+            Some(ErrorCode::OperationInterrupted) => return Err(StoreError::Closed),
+            // A page that even this cannot go on beyond.
+            Some(ErrorCode::DatabaseCorrupt) => vec![error.to_string()],
+            Some(_) | None => return Err(error.into()),
+        },
+    };
+    // Several come in one, under a heading for the database.
+    let lines = found.iter().flat_map(|found| found.lines());
+    Ok(lines.filter(|line| *line != "ok" && !line.starts_with("***")).map(str::to_owned).collect())
+}

@@ -1,0 +1,267 @@
+//! How the store in a data directory is opened, to serve it or to look at it: who has its lock, and what the last
+//! run left there.
+
+use std::fs::{self, File};
+use std::io::{self, BufReader};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, RwLock};
+
+use super::DATABASE;
+use super::backup::stray_blobs;
+use super::index::Histories;
+use super::inventory::Inventory;
+use super::rows::journal::Journal;
+use super::rows::read::Readers;
+use super::rows::{summaries, tokens};
+use super::schema::Source;
+use super::wal;
+use super::wal::End;
+use super::wal::sync_point::SyncPoint;
+use super::{backup, epoch, schema};
+use crate::board::Epoch;
+use crate::store::blobs::Blobs;
+use crate::store::files::disk::{Room, SPARE_BYTES, create_dir, sync_dir};
+use crate::store::files::lock::Lock;
+use crate::store::keyed_lock::Turns;
+use crate::store::types::health::Condition;
+use crate::store::{SigningKey, SqliteOptions, SqliteStore, StoreError, SyncLevel};
+
+impl SqliteStore {
+    /// Whether a directory has a store in it. Nothing is made or changed.
+    #[must_use]
+    pub fn is_in(dir: &Path) -> bool {
+        dir.join(DATABASE).is_file()
+    }
+
+    /// Opens the store in a data directory, or makes one; nobody else can until it is dropped.
+    ///
+    /// # Errors
+    /// [`StoreError::InUse`] if somebody has it, [`StoreError::NewerFormat`] or
+    /// [`StoreError::NotABlackboard`] if it is not ours to write to, [`StoreError::DatabaseMissing`] or
+    /// [`StoreError::DamagedLog`] if that would lose what is left there; otherwise why it could not be opened.
+    pub fn open(dir: &Path, options: SqliteOptions) -> Result<Self, StoreError> {
+        Self::open_as(dir, options, true)
+    }
+
+    /// Opens the store in a data directory, or makes one, for somebody who shows no tags of it: a copy of a store
+    /// stays one that no server opened yet.
+    ///
+    /// # Errors
+    /// As for [`open`](Self::open).
+    pub fn open_unserved(dir: &Path) -> Result<Self, StoreError> {
+        Self::open_as(dir, SqliteOptions::default(), false)
+    }
+
+    /// Opens the store in a data directory to read it where it is. No file there is changed or made, and no write
+    /// is taken: each ends with [`StoreError::Closed`] or an unknown outcome.
+    ///
+    /// # Errors
+    /// As for [`open`](Self::open), and [`StoreError::DatabaseEmpty`].
+    pub fn look(dir: &Path) -> Result<Self, StoreError> {
+        let lock = Lock::take_if_there(dir)?;
+        let path = dir.join(DATABASE);
+        refuse_remains(dir, &path)?;
+        read_log(&path)?;
+        let source = Source::InPlace(path.clone());
+        let connection = source.connect()?;
+        let inventory = Inventory::read(&connection)?;
+        stray_blobs::refuse(&connection, dir, &path, &inventory)?;
+        let Inventory { histories, .. } = inventory;
+        let histories = Arc::new(RwLock::new(histories));
+        let condition = Arc::new(Condition::new());
+        let room = Arc::new(Room::of_nobody(dir));
+        let sync_point = Arc::new(SyncPoint::of(&connection, &path)?);
+        let opened = Opened {
+            epoch: epoch::stored(&connection)?,
+            signing_key: SigningKey::unkept()?,
+            blobs: Blobs::at(dir, Arc::clone(&room), Arc::clone(&condition), sync_point),
+            histories,
+            journal: None,
+            path,
+            source,
+            condition,
+            room,
+            lock,
+        };
+        Ok(opened.into_store())
+    }
+
+    /// The frame of the log from which on nothing is read, where there is one: a power cut leaves that, and so does
+    /// damage of the last commit.
+    ///
+    /// # Errors
+    /// [`StoreError::DamagedLog`] where it is damage for certain, or why it cannot be read.
+    pub fn log_breaks_at(dir: &Path) -> Result<Option<u64>, StoreError> {
+        Ok(match read_log(&dir.join(DATABASE))? {
+            Some(End::Early(found) | End::Damaged(found)) => Some(found.frame),
+            Some(End::Whole) | None => None,
+        })
+    }
+
+    /// Refuses what would change a file, blobs among them, for who only looks.
+    pub(crate) fn may_change(&self) -> Result<(), StoreError> {
+        if self.source.is_in_place() { Err(StoreError::Closed) } else { Ok(()) }
+    }
+
+    fn open_as(dir: &Path, options: SqliteOptions, serves: bool) -> Result<Self, StoreError> {
+        create_dir(dir)?;
+        let lock = Lock::take(dir)?;
+        let path = dir.join(DATABASE);
+        refuse_remains(dir, &path)?;
+        let log = read_log(&path)?;
+        let found = found_in(dir, &path, log.as_ref())?;
+        backup::remove_looked_at(dir)?;
+        let room = Arc::new(Room::of_store(dir, options));
+        // Not even a start goes without a few pages.
+        room.give_up_reserve_for(SPARE_BYTES);
+        let connection = schema::open(&path, Blobs::are_in(dir).then(|| dir.join("blobs")))?;
+        sync_dir(dir)?;
+        let epoch = epoch::begin(&connection, options.sync, serves, log)?;
+        let signing_key = SigningKey::keep(&connection)?;
+        if options.sync == SyncLevel::Normal {
+            connection.execute_batch("PRAGMA synchronous = NORMAL")?;
+        }
+        let condition = Arc::new(Condition::new());
+        let has_lost_log = found.as_ref().is_some_and(|found| found.has_lost_log);
+        let inventory = found.map(|found| found.inventory);
+        let journal = Journal::open(connection, &path, inventory)?;
+        let (source, histories) = (Source::Shared(path.clone()), journal.histories());
+        if has_lost_log {
+            stray_blobs::keep(dir, &histories.read())?;
+        }
+        let sync_point = journal.database.sync_point();
+        let opened = Opened {
+            epoch,
+            signing_key,
+            blobs: Blobs::open(dir, Arc::clone(&room), Arc::clone(&condition), sync_point)?,
+            histories,
+            journal: Some(journal),
+            path,
+            source,
+            condition,
+            room,
+            lock: Some(lock),
+        };
+        Ok(opened.into_store())
+    }
+}
+
+/// What is different in a store that is served and one that is looked at.
+struct Opened {
+    epoch: Epoch,
+    signing_key: SigningKey,
+    blobs: Blobs,
+    histories: Arc<RwLock<Histories>>,
+    journal: Option<Journal>,
+    path: PathBuf,
+    source: Source,
+    condition: Arc<Condition>,
+    room: Arc<Room>,
+    lock: Option<Lock>,
+}
+
+impl Opened {
+    fn into_store(self) -> SqliteStore {
+        let Self { epoch, signing_key, blobs, histories, journal, .. } = self;
+        let Self { path, source, condition, room, lock, .. } = self;
+        SqliteStore {
+            readers: Arc::new(Readers::new(source.clone(), Arc::clone(&histories))),
+            journal: Mutex::new(journal),
+            putting: Turns::default(),
+            settling: Mutex::default(),
+            checkpointer: Mutex::default(),
+            copying: Mutex::default(),
+            epoch,
+            signing_key,
+            blobs,
+            histories,
+            path,
+            source,
+            condition,
+            room,
+            _lock: lock,
+        }
+    }
+}
+
+pub(crate) fn log_of(database: &Path) -> PathBuf {
+    database.with_extension("db-wal")
+}
+
+/// Refuses what has something of a store but no database. SQLite would delete the log of an empty one, and a new
+/// store knows none of the images.
+fn refuse_remains(dir: &Path, database: &Path) -> Result<(), StoreError> {
+    if has_bytes(database) {
+        return Ok(());
+    }
+    let log = Some(log_of(database)).filter(|log| has_bytes(log));
+    let left = log.or_else(|| Blobs::are_in(dir).then(|| dir.join("blobs")));
+    if let Some(left) = left {
+        return Err(StoreError::DatabaseMissing { path: database.to_owned(), left });
+    }
+    if backup::is_unfinished(dir) {
+        return Err(StoreError::Unfinished { path: dir.to_owned() });
+    }
+    Ok(())
+}
+
+pub(crate) fn has_bytes(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|file| file.len() > 0)
+}
+
+/// What a store has that is opened.
+struct Found {
+    inventory: Inventory,
+    /// Whether the store was not stopped, and its log is gone, or the end of that.
+    has_lost_log: bool,
+}
+
+/// All that a start reads, looked at before it changes anything: what is refused stays as it is. Nothing where no table
+/// is made yet.
+fn found_in(dir: &Path, database: &Path, log: Option<&End>) -> Result<Option<Found>, StoreError> {
+    if !has_bytes(database) {
+        return Ok(None);
+    }
+    let connection = match Source::InPlace(database.to_owned()).connect() {
+        Err(StoreError::DatabaseEmpty { .. }) => return Ok(None),
+        connected => connected?,
+    };
+    epoch::stored(&connection)?;
+    let inventory = Inventory::read(&connection)?;
+    stray_blobs::refuse(&connection, dir, database, &inventory)?;
+    let has_lost_log = stray_blobs::is_log_lost(&connection, database, log)?;
+    summaries::visit(&connection, &mut |_| ControlFlow::Continue(()))?;
+    tokens::all(&connection)?;
+    Ok(Some(Found { inventory, has_lost_log }))
+}
+
+/// How the write-ahead log ends that is beside the database, if there is one. SQLite would write over what it does
+/// not read of it, so this comes first.
+fn read_log(database: &Path) -> Result<Option<End>, StoreError> {
+    let path = log_of(database);
+    let end = match File::open(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        opened => opened.and_then(|log| wal::end(&mut BufReader::new(log))),
+    };
+    let end = end.map_err(StoreError::io(&path))?;
+    let (End::Early(found) | End::Damaged(found)) = end else { return Ok(Some(end)) };
+    let wal::Break { frame, commits } = found;
+    // Without a sync for each commit a power cut leaves the same.
+    if matches!(end, End::Damaged(_)) && !ran_unsynced(database) {
+        return Err(StoreError::DamagedLog { path, frame, commits });
+    }
+    let path = path.display();
+    tracing::warn!(%path, frame, commits, "the write-ahead log does not hold from a frame on: what follows is dropped");
+    Ok(Some(end))
+}
+
+/// Whether the last run had `--sync normal`. A database that cannot be read does not say so.
+fn ran_unsynced(database: &Path) -> bool {
+    Source::InPlace(database.to_owned())
+        .connect()
+        .and_then(|connection| epoch::ran_unsynced(&connection))
+        .unwrap_or(false)
+}

@@ -1,0 +1,97 @@
+//! Histories that lose their owner: a staged one that is not adopted, and one that is forgotten.
+
+use rusqlite::Connection;
+
+use super::database::Failure;
+use super::index::{Base, Beginning, Histories, Owner};
+use super::names;
+use super::rows::bases::HistoryRow;
+use super::rows::journal::Journal;
+use super::rows::parts::{BASE, END, REVISION_END};
+use super::rows::summaries;
+use crate::board::{Revision, SessionId};
+
+impl Journal {
+    /// Forgets a staged history. Its row says that it is nobody's until all else of it is deleted, so
+    /// that a crash changes nothing.
+    pub(crate) fn discard(&mut self, session: SessionId) -> Result<(), Failure> {
+        let mut histories = self.histories.write();
+        if histories.standing(session).owner == Owner::Staged {
+            let (rows, base) = histories.discard(session);
+            self.garbage.add(session, rows, base);
+            self.garbage.add_past(session, REVISION_END);
+            self.garbage.add_discarded(session);
+        }
+        Ok(())
+    }
+
+    /// Forgets the histories of these sessions. As with one that was staged, a session's row says that it is nobody's
+    /// until all else of it is deleted.
+    pub(crate) fn forget(&mut self, sessions: &[SessionId]) -> Result<(), Failure> {
+        let (owned, unknown): (Vec<Owned>, Vec<SessionId>) = {
+            let histories = self.histories.read();
+            let own = |session: &SessionId| Owned::of(&histories, *session);
+            let is_unknown = |session: &SessionId| !histories.is_known(*session);
+            let unknown = sessions.iter().copied().filter(is_unknown).collect();
+            (sessions.iter().filter_map(own).collect(), unknown)
+        };
+        if owned.is_empty() && unknown.is_empty() {
+            return Ok(());
+        }
+        let bases = self.database.transact(|connection| {
+            for session in &unknown {
+                summaries::delete(connection, *session, REVISION_END)?;
+                names::delete(connection, *session)?;
+            }
+            let bases = owned.iter().map(|owned| owned.disown(connection));
+            bases.collect::<rusqlite::Result<Vec<_>>>()
+        })?;
+        let mut histories = self.histories.write();
+        for (Owned { session, .. }, bases) in owned.into_iter().zip(bases) {
+            let (rows, put) = histories.discard(session);
+            self.garbage.add(session, rows, put);
+            self.garbage.add(session, histories.take_strays(session), None);
+            for revision in bases {
+                self.garbage.add(
+                    session,
+                    Vec::new(),
+                    Some(Base { revision, parts: 0, ends: false }),
+                );
+            }
+            self.garbage.add_past(session, REVISION_END);
+            self.garbage.add_discarded(session);
+        }
+        Ok(())
+    }
+}
+
+/// A session with a history of its own.
+struct Owned {
+    session: SessionId,
+    beginning: Beginning,
+    /// Under which identity the row of its history is stored, where that is damaged.
+    damaged_row: Option<SessionId>,
+}
+
+impl Owned {
+    fn of(histories: &Histories, session: SessionId) -> Option<Self> {
+        let is_own = match histories.standing_of_known(session)? {
+            Owner::Session | Owner::Damaged => true,
+            Owner::Staged | Owner::Discarded => false,
+        };
+        let beginning = histories.in_force(session);
+        is_own.then(|| Self { session, beginning, damaged_row: histories.damaged_row(session) })
+    }
+
+    /// Writes that the history is nobody's; of which revisions there are bases.
+    fn disown(&self, connection: &Connection) -> rusqlite::Result<Vec<Revision>> {
+        let &Self { session, beginning, damaged_row } = self;
+        if let Some(stored) = damaged_row {
+            HistoryRow::delete(connection, stored)?;
+        }
+        HistoryRow { session, beginning, staged: true }.write(connection)?;
+        END.delete_few(connection, session)?;
+        summaries::delete(connection, session, REVISION_END)?;
+        BASE.of_session(connection, session)
+    }
+}

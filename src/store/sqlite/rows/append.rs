@@ -1,0 +1,105 @@
+//! Runs: which may follow what is there, and their rows.
+
+use parking_lot::RwLock;
+use rusqlite::Connection;
+
+use super::bases::HistoryRow;
+use super::summaries;
+use crate::board::SessionId;
+use crate::store::sqlite::index::{Base, Beginning, Histories, Owner, Standing};
+use crate::store::sqlite::names;
+use crate::store::{End, JournalId, Run};
+
+/// Whether a run can be appended to a session that stands so.
+pub(crate) fn follows(run: &Run, Standing { owner, head }: Standing) -> bool {
+    match owner {
+        Owner::Session if run.adopts => false,
+        // It came to a name before, which had another session then.
+        Owner::Staged => head.is_none_or(|head| head <= run.expected),
+        Owner::Session => head.is_none_or(|head| head == run.expected),
+        Owner::Discarded | Owner::Damaged => false,
+    }
+}
+
+/// Writes these runs, in the transaction that is open, with the ids that follow. Where it fails at what is written of
+/// a session besides its commits, `at` is that session.
+pub(crate) fn insert<'a>(
+    connection: &Connection,
+    histories: &RwLock<Histories>,
+    JournalId(mut id): JournalId,
+    runs: impl Iterator<Item = &'a Run>,
+    at: &mut Option<SessionId>,
+) -> rusqlite::Result<()> {
+    let mut insert = connection.prepare_cached("INSERT INTO journal VALUES (?1, ?2, ?3, ?4)")?;
+    for run in runs {
+        *at = Some(run.session);
+        if let Some(end) = &run.ends {
+            // Whatever rows the session has so far are before it.
+            write_end(connection, run, end, JournalId(id))?;
+        } else if run.adopts {
+            adopt(connection, run.session, histories.read().beginning(run.session))?;
+        }
+        if let Some(name) = &run.name {
+            names::put(connection, run.session, name)?;
+        }
+        *at = None;
+        let mut revision = run.after();
+        for frame in &run.frames {
+            id += 1;
+            revision = revision.next();
+            insert.execute((
+                id.cast_signed(),
+                run.session.0.as_bytes().as_slice(),
+                revision.0.cast_signed(),
+                frame,
+            ))?;
+        }
+    }
+    Ok(())
+}
+
+fn write_end(
+    connection: &Connection,
+    run: &Run,
+    end: &End,
+    forgotten: JournalId,
+) -> rusqlite::Result<()> {
+    let (session, base) = (run.session, end.base());
+    base.table().write(connection, session, base.revision, 0, &end.parts)?;
+    let beginning = Beginning { base: Some(base), forgotten };
+    HistoryRow { session, beginning, staged: false }.write(connection)?;
+    summaries::delete(connection, session, run.head())
+}
+
+impl End {
+    pub(crate) fn base(&self) -> Base {
+        let parts = u64::try_from(self.parts.len()).unwrap_or(u64::MAX);
+        Base { revision: self.revision, parts, ends: true }
+    }
+
+    fn bytes(&self) -> u64 {
+        u64::try_from(self.parts.iter().map(Vec::len).sum::<usize>()).unwrap_or(u64::MAX)
+    }
+}
+
+impl Run {
+    /// How many bytes of content it writes.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.frame_bytes().saturating_add(self.ends.as_ref().map_or(0, End::bytes))
+    }
+}
+
+fn adopt(
+    connection: &Connection,
+    session: SessionId,
+    beginning: Beginning,
+) -> rusqlite::Result<()> {
+    if beginning.base.is_some() {
+        HistoryRow { session, beginning, staged: false }.write(connection)
+    } else {
+        HistoryRow::delete(connection, session)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,133 @@
+//! The end of a session: its history is no more than that, whatever was there before.
+
+use std::fs;
+
+use tempfile::TempDir;
+
+use crate::board::{Frame, Revision};
+use crate::store::sqlite::rows::append::*;
+use crate::store::tests::bases::{part, put};
+use crate::store::tests::sqlite::{ANNA, BERT, database, open, replayed, run, stored};
+use crate::store::{Outcome, SqliteStore, Store as _, StoreError, SummaryRow};
+
+/// The run that deletes a session at a head, with other commits before the deletion.
+fn ending(session: SessionId, head: u64, before: &[&str]) -> Run {
+    let mut deletes = run(session, head, before);
+    deletes.frames = run(session, deletes.head().0, &["gone"]).frames;
+    let revision = Revision(head + before.len() as u64);
+    let parts = ["name", "end"]
+        .map(|body| Frame::encode(session, revision, body.as_bytes()).unwrap())
+        .to_vec();
+    Run { ends: Some(End { revision, parts }), grows: false, ..deletes }
+}
+
+fn count(dir: &TempDir, table: &str) -> i64 {
+    let database = database(dir);
+    database.query_one(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap()
+}
+
+fn settle_all(store: &SqliteStore) {
+    while store.settle(&mut |_| Vec::new()).unwrap() {}
+}
+
+/// A session of five commits, of which the files say "secret" wherever there may be something of it.
+fn rich(dir: &TempDir) -> SqliteStore {
+    let store = open(dir.path());
+    store.append(&[run(ANNA, 0, &["secret 1", "secret 2", "secret 3"]), run(BERT, 0, &["b1"])]);
+    put(&store, ANNA, 2, &["secret base"]).unwrap();
+    assert_eq!(store.set_base(ANNA, Revision(2)), Outcome::Appended);
+    settle_all(&store);
+    let frame = |revision| Frame::encode(ANNA, Revision(revision), b"secret").unwrap();
+    let summary = SummaryRow { session: ANNA, revision: Revision(3), frame: frame(3) };
+    store.put_summaries(&[summary]).unwrap();
+    store.put_snapshot(ANNA, Revision(3), &mut [frame(3)].into_iter()).unwrap();
+    store.append(&[run(ANNA, 3, &["secret 4", "secret 5"])]);
+    put(&store, ANNA, 5, &["secret again"]).unwrap();
+    store
+}
+
+fn is_in_files(dir: &TempDir) -> bool {
+    ["blackboard.db", "blackboard.db-wal"].iter().any(|file| {
+        let bytes = fs::read(dir.path().join(file)).unwrap();
+        bytes.windows(6).any(|some| some == b"secret")
+    })
+}
+
+#[test]
+fn a_deleted_session_is_its_end_and_what_it_had_is_in_no_file() {
+    for (before, purged, crashes) in
+        [(&[] as &[&str], false, false), (&["secret 6"], false, true), (&[], true, false)]
+    {
+        let dir = TempDir::new().unwrap();
+        let mut store = rich(&dir);
+        if purged {
+            // The end is of the same revision as the base in force.
+            assert_eq!(store.set_base(ANNA, Revision(5)), Outcome::Appended);
+        }
+        assert_eq!(store.append(&[ending(ANNA, 5, before)]), [Outcome::Appended]);
+        let base = 5 + before.len() as u64;
+        let check = |store: &SqliteStore| {
+            let parts = vec![part(ANNA, base, "name"), part(ANNA, base, "end")];
+            let (found, rows) = replayed(store);
+            assert_eq!(found, parts);
+            let rows: Vec<_> = rows.into_iter().map(|row| (row.1, row.2, row.3)).collect();
+            let gone = (ANNA, base + 1, Ok(b"gone".to_vec()));
+            assert!(rows.contains(&gone) && rows.len() == 2, "{rows:?}");
+            let stored = store.sessions().into_iter().find(|found| found.session == ANNA).unwrap();
+            assert_eq!((stored.head, stored.ended), (Revision(base + 1), true));
+        };
+        check(&store);
+        if crashes {
+            drop(store);
+            store = open(dir.path());
+            check(&store);
+        }
+        settle_all(&store);
+        while store.idle() {}
+        check(&store);
+        let counts = ["journal", "segment", "base", "ending", "snapshot", "session", "history"]
+            .map(|table| count(&dir, table));
+        assert_eq!(counts, [0, 2, 0, 2, 0, 0, 1]);
+        assert!(!is_in_files(&dir));
+        let late = put(&store, ANNA, base, &["late"]);
+        assert!(matches!(late, Err(StoreError::Forgotten { .. })), "{late:?}");
+    }
+}
+
+#[test]
+fn a_history_that_is_forgotten_leaves_nothing() {
+    for crashes in [false, true] {
+        let dir = TempDir::new().unwrap();
+        let mut store = rich(&dir);
+        store.append(&[ending(ANNA, 5, &[])]);
+        store.forget(&[ANNA]).unwrap();
+        store.forget(&[ANNA]).unwrap();
+        if crashes {
+            drop(store);
+            store = open(dir.path());
+        }
+        assert!(store.sessions().iter().all(|found| found.session != ANNA));
+        settle_all(&store);
+        while store.idle() {}
+        assert_eq!(stored(&store).len(), 1);
+        let counts = ["journal", "segment", "base", "ending", "snapshot", "session", "history"]
+            .map(|table| count(&dir, table));
+        assert_eq!(counts, [0, 1, 0, 0, 0, 0, 0]);
+        assert!(!is_in_files(&dir));
+    }
+}
+
+#[test]
+fn an_end_can_come_after_the_deletion() {
+    let dir = TempDir::new().unwrap();
+    let store = open(dir.path());
+    store.append(&[run(ANNA, 0, &["secret 1", "secret 2", "gone"])]);
+    settle_all(&store);
+    let late = Run { expected: Revision(3), frames: Vec::new(), ..ending(ANNA, 2, &[]) };
+    assert_eq!(store.append(&[late]), [Outcome::Appended]);
+    while store.idle() {}
+    let (parts, rows) = replayed(&store);
+    assert_eq!((parts.len(), rows.len()), (2, 1));
+    assert_eq!(rows[0].3, Ok(b"gone".to_vec()));
+    assert!(!is_in_files(&dir));
+}

@@ -1,0 +1,4 @@
+//! Runs appended, and histories staged.
+
+mod append;
+mod staged;

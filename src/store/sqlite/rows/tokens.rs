@@ -1,0 +1,52 @@
+//! The tokens of a store: rows that it keeps and verifies, and whose bodies it does not read.
+
+use rusqlite::{Connection, Row};
+use uuid::Uuid;
+
+use super::journal::Journal;
+use crate::store::sqlite::database::Failure;
+use crate::store::{StoreError, TokenRow};
+
+/// All of them; one that is not as it was put has no body, and one without an id has one that nothing else has.
+pub(crate) fn all(connection: &Connection) -> Result<Vec<TokenRow>, StoreError> {
+    let mut select = connection.prepare("SELECT id, crc, body FROM token")?;
+    let rows = select.query_map([], |row| Ok(read(row)))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+fn read(row: &Row<'_>) -> TokenRow {
+    let id = row.get::<_, Vec<u8>>(0).ok().and_then(|id| Uuid::from_slice(&id).ok());
+    let Some(id) = id else { return TokenRow { id: Uuid::new_v4(), body: None } };
+    let (crc, body) = (row.get::<_, i64>(1).ok(), row.get::<_, Vec<u8>>(2).ok());
+    TokenRow { id, body: body.filter(|body| crc == Some(sum(id, body))) }
+}
+
+/// Puts one in place of the one with its id.
+pub(crate) fn put(journal: &mut Journal, id: Uuid, body: &[u8]) -> Result<(), Failure> {
+    journal.database.transact_synced(|connection| {
+        connection
+            .prepare_cached(
+                "INSERT INTO token VALUES (?1, ?2, ?3)
+                 ON CONFLICT (id) DO UPDATE SET crc = excluded.crc, body = excluded.body",
+            )?
+            .execute((id.as_bytes().as_slice(), sum(id, body), body))
+            .map(drop)
+    })?;
+    journal.database.note_written(body.len() as u64);
+    Ok(())
+}
+
+/// Removes one.
+pub(crate) fn remove(journal: &mut Journal, id: Uuid) -> Result<(), Failure> {
+    journal.database.transact_synced(|connection| {
+        let mut delete = connection.prepare_cached("DELETE FROM token WHERE id = ?1")?;
+        delete.execute([id.as_bytes().as_slice()]).map(drop)
+    })
+}
+
+fn sum(id: Uuid, body: &[u8]) -> i64 {
+    let mut sum = crc32fast::Hasher::new();
+    sum.update(id.as_bytes());
+    sum.update(body);
+    sum.finalize().into()
+}

@@ -1,0 +1,377 @@
+//! Settling: a session's commits move from the journal, where they lie in the order of appends, into rows of their
+//! own. Packed beside the writer, then put in place of the journal's rows in one transaction, so that at any
+//! moment a commit is in one of the two.
+//!
+//! Nothing is locked while rows are read and packed. What changed meanwhile stays where it is for the next time.
+
+use std::collections::HashMap;
+
+use rusqlite::Connection;
+use rusqlite::types::ValueRef;
+
+use super::codec::{Packer, Unpacker};
+use super::{Filling, Segment};
+use crate::board::{Revision, SessionId};
+use crate::store::sqlite::database::Failure;
+use crate::store::sqlite::garbage;
+use crate::store::sqlite::index::{Front, Histories, Owner};
+use crate::store::sqlite::rows::journal::Journal;
+use crate::store::sqlite::rows::{read, summaries};
+use crate::store::sqlite::segments;
+use crate::store::{JournalId, SqliteStore, Store as _, StoreError, SummaryRow};
+
+/// How many bytes of frames are taken from the journal at once, the commit that reaches it being the last.
+const PIECE_BYTES: u64 = 4 << 20;
+
+/// And how many at least, where there is little room.
+const PIECE_BYTES_MIN: u64 = 64 << 10;
+
+/// What part of the room that is left a piece may be, since it takes several times as much for a while.
+const ROOM_PART: u64 = 8;
+
+/// How many bytes of short segments are written anew with them.
+const SHORT_BYTES_MAX: u64 = 4 * PIECE_BYTES;
+
+/// What deleting a row and indexing a segment write besides their bytes.
+const GROUP_WAL_BYTES: usize = 2 * 4096;
+
+/// The journal's oldest rows that are not settled, packed.
+#[derive(Debug)]
+pub(crate) struct Piece {
+    /// It has rows after this one,
+    after: JournalId,
+    /// and up to this one.
+    pub(crate) last: JournalId,
+    /// Rows among them that are not to be settled: they do not say whose they are, or are forgotten and pinned.
+    pub(crate) left: Vec<JournalId>,
+    pub(crate) left_bytes: u64,
+    /// How many bytes of frames it has in all.
+    pub(crate) frame_bytes: u64,
+    pub(crate) groups: Vec<Group>,
+}
+
+/// One session's commits among them.
+#[derive(Debug)]
+pub(crate) struct Group {
+    pub(crate) session: SessionId,
+    /// The session's base when this was packed.
+    pub(crate) base: Revision,
+    pub(crate) rows: Vec<(Revision, JournalId)>,
+    pub(crate) frame_bytes: u64,
+    owner: Owner,
+    /// Whether commits before the base are pinned: then its segments stay as they are.
+    is_pinned: bool,
+    /// Where its rows are among all that were read.
+    places: Vec<usize>,
+    /// Segments whose last commit is of this revision or a later one are in `segments` too.
+    replaces: Option<Revision>,
+    segments: Vec<Segment>,
+}
+
+impl SqliteStore {
+    /// Settles a piece of the journal, or keeps house where nothing is left to settle; whether there is more.
+    pub(crate) fn settle_piece(
+        &self,
+        summarize: &mut dyn FnMut(&[SessionId]) -> Vec<SummaryRow>,
+    ) -> Result<bool, StoreError> {
+        let _turn = self.settling.lock();
+        let (after, last) = self.write(|journal| Ok(journal.unsettled()))?;
+        if after == last {
+            return Ok(self.idle());
+        }
+        let piece_bytes = (self.room.in_all() / ROOM_PART).clamp(PIECE_BYTES_MIN, PIECE_BYTES);
+        let pack = |connection: &_| self.pack(connection, after, last, piece_bytes);
+        let piece = self.readers.read(pack)?;
+        let own = |group: &&Group| group.owner == Owner::Session;
+        let sessions: Vec<_> = piece.groups.iter().filter(own).map(|group| group.session).collect();
+        let summaries = if sessions.is_empty() { Vec::new() } else { summarize(&sessions) };
+        let summary_bytes = summaries.iter().map(|summary| summary.frame.len()).sum();
+        // The log takes it first, and the file at the next checkpoint, before the log is free again.
+        let bytes = piece.wal_bytes().saturating_add(summary_bytes).saturating_mul(2);
+        self.claim_room_to_shrink(bytes, piece.shrinks())?;
+        self.write(|journal| journal.settle(&piece, &summaries))?;
+        // Where this was the last, there is house to keep.
+        Ok(true)
+    }
+
+    /// Reads and packs the oldest rows after one and up to another.
+    fn pack(
+        &self,
+        connection: &Connection,
+        after: JournalId,
+        last: JournalId,
+        bytes: u64,
+    ) -> Result<Piece, StoreError> {
+        let mut piece = Piece::after(after);
+        let rows = piece.read(connection, last, bytes)?;
+        piece.group(&self.histories.read(), &rows);
+        let (mut packer, mut unpacker, mut short_bytes) = (Packer::new(), Unpacker::new(), 0);
+        for mut group in std::mem::take(&mut piece.groups) {
+            match group.pack(connection, &rows, (&mut packer, &mut unpacker), short_bytes) {
+                Ok(bytes) => {
+                    short_bytes += bytes;
+                    piece.groups.push(group);
+                }
+                // Its segments lie on a page that SQLite cannot read: its commits stay where they are.
+                Err(error) if error.is_damage() => piece.leave(group),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(piece)
+    }
+}
+
+impl Journal {
+    /// The last row that settling has come to, and the last there is.
+    pub(crate) fn unsettled(&self) -> (JournalId, JournalId) {
+        (self.settled, self.last)
+    }
+
+    /// Puts what was packed in place of its rows, and the summaries with it. What is not as it was when it was
+    /// read stays where it is.
+    pub(crate) fn settle(
+        &mut self,
+        piece: &Piece,
+        new_summaries: &[SummaryRow],
+    ) -> Result<(), Failure> {
+        let (mut left, mut left_bytes, mut up_to) =
+            (piece.left.clone(), piece.left_bytes, piece.last);
+        let fits = {
+            let histories = self.histories.read();
+            let mut fits: Vec<&Group> = Vec::new();
+            for group in &piece.groups {
+                let front = histories.front(group.session, group.base, &group.rows);
+                if front == Front::Same {
+                    fits.push(group);
+                    continue;
+                }
+                left.extend(group.rows.iter().map(|(_, id)| *id));
+                left_bytes += group.frame_bytes;
+                if let (Front::Advanced, Some((_, first))) = (front, group.rows.first()) {
+                    up_to = up_to.min(JournalId(first.0.saturating_sub(1)));
+                }
+            }
+            fits
+        };
+        left.sort_unstable();
+        let summaries = self.sound_summaries(new_summaries);
+        self.database.transact(|connection| {
+            for group in &fits {
+                group.write(connection)?;
+            }
+            for (summary, head) in &summaries {
+                summaries::put(connection, summary, *head)?;
+            }
+            piece.delete_rows(connection, &left)?;
+            garbage::raise_mark(connection, piece.last)
+        })?;
+        let mut histories = self.histories.write();
+        for group in &fits {
+            histories.settle(group.session, group.last());
+        }
+        histories.take_journal_bytes(piece.frame_bytes.saturating_sub(left_bytes));
+        let wal_bytes = u64::try_from(piece.wal_bytes()).unwrap_or(u64::MAX);
+        self.settled = up_to;
+        if self.settled < self.last {
+            self.database.note_written(wal_bytes);
+        } else {
+            // A quiet store is short on the disk, too.
+            self.database.note_deleted(wal_bytes);
+            if left.is_empty() {
+                // What was forgotten and deleted by both counted twice.
+                histories.take_journal_bytes(u64::MAX);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A row of the journal, with whose it says that it is.
+struct Row {
+    id: JournalId,
+    whose: Option<(SessionId, Revision)>,
+    frame: Vec<u8>,
+}
+
+impl Row {
+    fn bytes(&self) -> u64 {
+        u64::try_from(self.frame.len()).unwrap_or(u64::MAX)
+    }
+}
+
+impl Piece {
+    fn after(after: JournalId) -> Self {
+        Self {
+            after,
+            last: after,
+            left: Vec::new(),
+            left_bytes: 0,
+            frame_bytes: 0,
+            groups: Vec::new(),
+        }
+    }
+
+    fn read(
+        &mut self,
+        connection: &Connection,
+        last: JournalId,
+        bytes: u64,
+    ) -> Result<Vec<Row>, StoreError> {
+        let mut select = connection.prepare_cached(
+            "SELECT id, session, revision, frame FROM journal
+             WHERE id > ?1 AND id <= ?2 ORDER BY id",
+        )?;
+        let mut found = select.query((self.after.0.cast_signed(), last.0.cast_signed()))?;
+        let mut rows = Vec::new();
+        while self.frame_bytes < bytes {
+            let Some(row) = found.next()? else {
+                // There is no row after these, though there may have been one.
+                self.last = last;
+                break;
+            };
+            let id = read::journal_id(row)?;
+            // One that is no blob is damaged, and stays so without bytes, which no frame is.
+            let frame = if let ValueRef::Blob(frame) = row.get_ref(3)? { frame } else { &[] };
+            let frame = frame.to_vec();
+            let row = Row { id, whose: read::whose(row)?, frame };
+            self.frame_bytes += row.bytes();
+            self.last = id;
+            rows.push(row);
+        }
+        Ok(rows)
+    }
+
+    /// Sorts the rows by session; those that are forgotten only go, once they are not pinned.
+    fn group(&mut self, histories: &Histories, rows: &[Row]) {
+        let mut places: HashMap<SessionId, usize> = HashMap::new();
+        for (place, row) in rows.iter().enumerate() {
+            let settles = |id| histories.is_known(id) && !histories.is_damaged(id);
+            let Some((session, revision)) = row.whose.filter(|(id, _)| settles(*id)) else {
+                self.left.push(row.id);
+                self.left_bytes += row.bytes();
+                continue;
+            };
+            if histories.is_forgotten(session, row.id) {
+                if histories.pins.keep_row(session, row.id) {
+                    self.left.push(row.id);
+                    self.left_bytes += row.bytes();
+                }
+                continue;
+            }
+            let index = *places.entry(session).or_insert_with(|| {
+                self.groups.push(Group::of(session, histories));
+                self.groups.len() - 1
+            });
+            let Some(group) = self.groups.get_mut(index) else { continue };
+            group.places.push(place);
+            group.rows.push((revision, row.id));
+            group.frame_bytes += row.bytes();
+        }
+    }
+
+    /// A session's rows stay where they are.
+    fn leave(&mut self, group: Group) {
+        self.left.extend(group.rows.into_iter().map(|(_, id)| id));
+        self.left_bytes += group.frame_bytes;
+    }
+
+    /// Deletes its rows but for those that are to be left, in order.
+    pub(crate) fn delete_rows(
+        &self,
+        connection: &Connection,
+        left: &[JournalId],
+    ) -> rusqlite::Result<()> {
+        let mut delete =
+            connection.prepare_cached("DELETE FROM journal WHERE id > ?1 AND id < ?2")?;
+        let mut after = self.after;
+        for end in left.iter().copied().chain([JournalId(self.last.0.saturating_add(1))]) {
+            delete.execute((after.0.cast_signed(), end.0.cast_signed()))?;
+            after = end;
+        }
+        Ok(())
+    }
+
+    /// Whether the database has less in it with the piece than before.
+    fn shrinks(&self) -> bool {
+        let packed: usize = self.groups.iter().map(Group::packed_bytes).sum();
+        u64::try_from(packed).is_ok_and(|packed| packed < self.frame_bytes)
+    }
+
+    /// How much longer the write-ahead log is with it, roughly.
+    pub(crate) fn wal_bytes(&self) -> usize {
+        let group = |group: &Group| group.packed_bytes().saturating_add(GROUP_WAL_BYTES);
+        let groups: usize = self.groups.iter().map(group).sum();
+        groups.saturating_add(usize::try_from(self.frame_bytes).unwrap_or(usize::MAX))
+    }
+}
+
+impl Group {
+    fn of(session: SessionId, histories: &Histories) -> Self {
+        Self {
+            session,
+            owner: histories.standing(session).owner,
+            is_pinned: histories.pins.keep_cuts_of(session),
+            base: histories.base(session).map(|base| base.revision).unwrap_or_default(),
+            rows: Vec::new(),
+            frame_bytes: 0,
+            places: Vec::new(),
+            replaces: None,
+            segments: Vec::new(),
+        }
+    }
+
+    /// Packs its rows, with the segments before them that are short; how long those were.
+    fn pack(
+        &mut self,
+        connection: &Connection,
+        rows: &[Row],
+        (packer, unpacker): (&mut Packer, &mut Unpacker),
+        short_bytes: u64,
+    ) -> Result<u64, StoreError> {
+        let mut filling = Filling::new(packer, self.session);
+        let mut bytes = 0;
+        if short_bytes < SHORT_BYTES_MAX && !self.is_pinned {
+            let short = segments::read_short(
+                connection,
+                self.session,
+                self.base,
+                self.frame_bytes,
+                unpacker,
+            )?;
+            self.replaces = short.first().map(|(last, _)| *last);
+            for (revision, frame) in short.iter().flat_map(|(_, commits)| commits.iter()) {
+                if revision > self.base {
+                    filling.push(revision, frame);
+                    bytes += u64::try_from(frame.len()).unwrap_or(u64::MAX);
+                }
+            }
+        }
+        for ((revision, _), place) in self.rows.iter().zip(&self.places) {
+            filling.push(
+                *revision,
+                rows.get(*place).map(|row| row.frame.as_slice()).unwrap_or_default(),
+            );
+        }
+        self.segments = filling.end();
+        Ok(bytes)
+    }
+
+    pub(crate) fn last(&self) -> Revision {
+        self.rows.last().map(|(revision, _)| *revision).unwrap_or_default()
+    }
+
+    /// Writes its segments, in the transaction that is open.
+    pub(crate) fn write(&self, connection: &Connection) -> rusqlite::Result<()> {
+        if let Some(last) = self.replaces {
+            segments::delete_from(connection, self.session, last)?;
+        }
+        self.segments.iter().try_for_each(|segment| segment.write(connection))
+    }
+
+    fn packed_bytes(&self) -> usize {
+        self.segments.iter().map(Segment::packed_bytes).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,57 @@
+//! The log, moved into the database beside the writer where readers have kept it so long that one append would pay for
+//! all of it.
+//!
+//! A passive checkpoint waits for nobody, and neither who reads nor who writes waits for it. It ends where the writer was
+//! when it began; what came since is short, and the writer's own to move, so that the log begins anew. This connection
+//! writes no page that is not in the log. A failed sync poisons the store, as a writer's does.
+
+use crate::store::sqlite::database::{Moved, move_log};
+use crate::store::sqlite::schema;
+use crate::store::{SqliteStore, StoreError};
+
+impl SqliteStore {
+    /// Moves the log if it is longer than an append is to move.
+    pub(crate) fn move_long_log(&self) {
+        let Some(unmoved_bytes) = self.unmoved_of_long_log() else { return };
+        let moved = match self.move_log() {
+            Ok(moved) => moved,
+            Err(StoreError::Sqlite(error)) => {
+                let journal = self.journal.lock();
+                if let Some(journal) = journal.as_ref() {
+                    self.failed(&journal.database.undo(error));
+                }
+                return;
+            }
+            Err(error) => {
+                tracing::warn!(%error, "the log could not be moved into the database");
+                return;
+            }
+        };
+        if let Some(journal) = self.journal.lock().as_mut() {
+            journal.database.log.note_tried(unmoved_bytes, moved.left_bytes);
+        }
+    }
+
+    fn unmoved_of_long_log(&self) -> Option<u64> {
+        let journal = self.journal.lock();
+        let journal = journal.as_ref().filter(|_| !self.condition.is_poisoned());
+        let log = &journal?.database.log;
+        log.is_long().then(|| log.unmoved_bytes())
+    }
+
+    /// Says that [`move_long_log`](Self::move_long_log) is called again and again.
+    pub(crate) fn note_mover(&self) {
+        if let Some(journal) = self.journal.lock().as_mut() {
+            journal.database.log.note_mover();
+        }
+    }
+
+    fn move_log(&self) -> Result<Moved, StoreError> {
+        let mut connection = self.checkpointer.lock();
+        let connection = match &mut *connection {
+            Some(connection) => connection,
+            none => none.insert(schema::open_to_checkpoint(&self.path)?),
+        };
+        Ok(move_log(connection, "PRAGMA wal_checkpoint(PASSIVE)")?)
+    }
+}

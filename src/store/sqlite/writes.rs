@@ -1,0 +1,198 @@
+//! Writes: whether there is room for them, and what became of those that failed.
+//!
+//! Work that ends smaller than it began may use the reserve. A disk without room, a lock of another program's or a page
+//! that SQLite cannot read refuses one write: nothing of it is stored, and the next write is tried.
+
+use super::database::Failure;
+use super::rows::journal::{Journal, Unwritten};
+use crate::board::SessionId;
+use crate::store::files::disk::SPARE_BYTES;
+use crate::store::{Health, Outcome, Run, SqliteStore, StoreError};
+
+/// What a small transaction takes at most.
+const PAGES_BYTES: u64 = 256 << 10;
+
+/// What deleting a piece and giving it back to the file system take for a while.
+const MAKING_ROOM_BYTES: u64 = 4 << 20;
+
+impl SqliteStore {
+    pub(crate) fn append_to(&self, journal: &mut Journal, batch: &[Run]) -> Vec<Outcome> {
+        let roomy = self.has_room_for(journal, batch);
+        let mut outcomes = self.append_if_roomy(journal, batch, roomy);
+        if roomy && outcomes.contains(&Outcome::Full) {
+            // The disk itself had none for all of it; what only shrinks may still fit.
+            outcomes = self.append_if_roomy(journal, batch, false);
+        }
+        if outcomes.contains(&Outcome::Full) {
+            // Those who try again and again leave no idle moment.
+            self.make_room(journal);
+        }
+        self.room.note_owed(journal.database.owed());
+        outcomes
+    }
+
+    /// Runs that meet a malformed page are refused, and the others stored without them.
+    fn append_if_roomy(&self, journal: &mut Journal, batch: &[Run], roomy: bool) -> Vec<Outcome> {
+        let mut malformed = Vec::new();
+        loop {
+            let (outcomes, written) = self.try_to_append(journal, batch, roomy, &malformed);
+            match written {
+                Ok(()) => return outcomes,
+                Err(Unwritten::Met { session, error }) if !malformed.contains(&session) => {
+                    tracing::error!(%session, %error, "a write met a damaged page and was refused");
+                    malformed.push(session);
+                }
+                // Refusals too share the batch's fate: they may name a head that is only in it.
+                Err(Unwritten::Met { error, .. }) => {
+                    return vec![self.failed(&Failure::Broken(error)); batch.len()];
+                }
+                Err(Unwritten::All(failure)) => return vec![self.failed(&failure); batch.len()],
+            }
+        }
+    }
+
+    fn try_to_append(
+        &self,
+        journal: &mut Journal,
+        batch: &[Run],
+        roomy: bool,
+        malformed: &[SessionId],
+    ) -> (Vec<Outcome>, Result<(), Unwritten>) {
+        let outcomes = journal.judge(batch, roomy, malformed);
+        let accepted = batch
+            .iter()
+            .zip(&outcomes)
+            .filter(|(_, outcome)| **outcome == Outcome::Appended)
+            .map(|(run, _)| run);
+        if accepted.clone().next().is_none() {
+            return (outcomes, Ok(()));
+        }
+        let bytes: u64 = accepted.clone().map(Run::bytes).sum();
+        let needed = bytes.saturating_mul(2).saturating_add(SPARE_BYTES);
+        let mut written = journal.write(accepted.clone());
+        if !roomy
+            && matches!(written, Err(Unwritten::All(Failure::Full)))
+            && self.room.give_up_reserve_for(needed)
+        {
+            written = journal.write(accepted);
+        }
+        if written.is_ok() {
+            self.condition.note(Health::Ready);
+            if self.tend(journal.sweep_if_busy()) == Some(true) {
+                self.room.hold_reserve();
+            }
+            self.tend(journal.checkpoint_if_long());
+        }
+        (outcomes, written)
+    }
+
+    fn has_room_for(&self, journal: &mut Journal, batch: &[Run]) -> bool {
+        let growing = batch.iter().filter(|run| run.grows);
+        let bytes = growing.map(Run::frame_bytes).sum();
+        if self.room.is_for(bytes) {
+            return true;
+        }
+        // What the log has may be in the database already, and take no more room there.
+        self.tend(journal.database.checkpoint_now());
+        self.room.note_owed(journal.database.owed());
+        self.room.is_for(bytes)
+    }
+
+    /// Refuses what would need the reserve, unless it ends smaller than it began.
+    pub(crate) fn claim_room_to_shrink(
+        &self,
+        bytes: usize,
+        shrinks: bool,
+    ) -> Result<(), StoreError> {
+        let wanted = u64::try_from(bytes).unwrap_or(u64::MAX);
+        if shrinks && !self.room.is_for(wanted) && wanted <= self.room.in_all() {
+            self.room.give_up_reserve_for(wanted);
+            return Ok(());
+        }
+        self.claim_room(bytes)
+    }
+
+    /// A piece of the engine's own work; whether there is more.
+    pub(crate) fn keep_house(&self, journal: &mut Journal) -> bool {
+        let more = if self.room.is_ample() {
+            self.tend(journal.housekeep()).unwrap_or(false)
+        } else {
+            self.make_room(journal)
+        };
+        self.room.note_owed(journal.database.owed());
+        if !more {
+            self.room.hold_reserve();
+        }
+        more
+    }
+
+    fn make_room(&self, journal: &mut Journal) -> bool {
+        let mut made = journal.make_room();
+        if matches!(made, Err(Failure::Full)) && self.room.give_up_reserve_for(MAKING_ROOM_BYTES) {
+            made = journal.make_room();
+        }
+        self.tend(made).unwrap_or(false)
+    }
+
+    /// Housekeeping without room left all as it was; if it failed, a sync may not have been done.
+    fn tend<T>(&self, done: Result<T, Failure>) -> Option<T> {
+        done.inspect_err(|failure| {
+            self.failed(failure);
+        })
+        .ok()
+    }
+
+    pub(crate) fn failed(&self, failure: &Failure) -> Outcome {
+        match failure {
+            Failure::Full => {
+                self.condition.note(Health::Full);
+                Outcome::Full
+            }
+            Failure::Busy => {
+                tracing::warn!("another program has the database locked; nothing was written");
+                Outcome::Busy
+            }
+            Failure::Malformed(error) => {
+                tracing::error!(%error, "a page of the database is damaged; nothing was written");
+                Outcome::Malformed
+            }
+            Failure::Broken(error) => {
+                self.condition.poison(error);
+                Outcome::Unknown
+            }
+        }
+    }
+
+    /// Lets the journal write, if it still can; else what became of that.
+    pub(crate) fn attempt<T>(
+        &self,
+        write: impl FnOnce(&mut Journal) -> Result<T, Failure>,
+    ) -> Result<T, Outcome> {
+        let mut journal = self.journal.lock();
+        let journal = journal.as_mut().filter(|_| !self.condition.is_poisoned());
+        let journal = journal.ok_or(Outcome::Refused)?;
+        self.room.give_up_reserve_for(PAGES_BYTES);
+        let written = write(journal).map_err(|failure| self.failed(&failure))?;
+        self.tend(journal.checkpoint_if_long());
+        self.room.note_owed(journal.database.owed());
+        Ok(written)
+    }
+
+    /// The same for those to whom it makes no difference whether a write failed now or before.
+    pub(crate) fn write<T>(
+        &self,
+        write: impl FnOnce(&mut Journal) -> Result<T, Failure>,
+    ) -> Result<T, StoreError> {
+        self.attempt(write).map_err(|outcome| match outcome {
+            Outcome::Full => StoreError::Full,
+            Outcome::Busy => StoreError::Busy,
+            Outcome::Malformed => StoreError::Malformed,
+            Outcome::Refused if !self.condition.is_poisoned() => StoreError::Closed,
+            Outcome::Refused
+            | Outcome::Overloaded
+            | Outcome::Unknown
+            | Outcome::Appended
+            | Outcome::Conflict { .. } => StoreError::Poisoned,
+        })
+    }
+}

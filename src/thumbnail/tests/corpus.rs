@@ -1,0 +1,40 @@
+//! Every image that was found to be worth keeping, by hand or by the fuzzer in `fuzz`, once more.
+
+use std::fs;
+use std::path::Path;
+
+use crate::thumbnail::*;
+
+/// What encoders take besides, and what the decoder of VP8 asks for and does not touch.
+const BESIDES: u64 = 24 << 20;
+
+#[test]
+fn what_once_was_found_is_answered_without_a_panic() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/images");
+    let mut kinds = Vec::new();
+    for entry in fs::read_dir(corpus).unwrap() {
+        let path = entry.unwrap().path();
+        let bytes = fs::read(&path).unwrap();
+        let probed = probe(&bytes);
+        for max_px in [None, Some(1), Some(37)] {
+            let mut thumbnail = Err(Undecodable::Unknown);
+            // A panic is not caught here, as it is where images are made for somebody.
+            let took = allocation_counter::measure(|| thumbnail = made(&bytes, max_px)).bytes_max;
+            let need = probed.map_or(0, |probe| probe.need);
+            assert!(took <= 2 * need + BESIDES, "{}: {took} for {need}", path.display());
+            match thumbnail {
+                Ok(thumbnail) => {
+                    let (width, height) = thumbnail.size;
+                    assert!(max_px.is_none_or(|max_px| width.max(height) <= max_px));
+                    assert_eq!(media_type(&thumbnail.bytes), Some(thumbnail.media_type));
+                    assert_eq!(made(&bytes, max_px), Ok(thumbnail), "{}", path.display());
+                    kinds.push(media_type(&bytes));
+                }
+                Err(_) => assert!(made(&bytes, max_px).is_err(), "{}", path.display()),
+            }
+        }
+    }
+    for (kind, _) in IMAGE_TYPES {
+        assert!(kinds.contains(&Some(kind)), "no {kind} in the corpus can be decoded");
+    }
+}

@@ -1,0 +1,4 @@
+//! Thumbnails of chosen and of fuzzed images.
+
+mod corpus;
+mod thumbnail;
