@@ -24,13 +24,14 @@ use blackboard::board::{
     Policy, PromptPart, Revision, Run, SessionId, Terms, Timestamp, Write, apply, decide, json,
 };
 use blackboard::prompt::{
-    LIST_COMMA, LIST_END, Syntax, heading, list_begin, list_item, list_items, opening, python,
+    LIST_COMMA, LIST_END, Syntax, heading, list_begin, list_item, list_items, opening,
 };
 use blackboard::service::{Clock, Service};
 use blackboard::store::{SqliteOptions, SqliteStore};
 use bytes::Bytes;
 use divan::Bencher;
 use divan::counter::{BytesCount, ItemsCount};
+use exact_json::python;
 use futures_util::future::try_join_all;
 use tempfile::TempDir;
 use tikv_jemallocator::Jemalloc;

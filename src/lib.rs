@@ -17,4 +17,3 @@ pub mod prompt;
 pub mod service;
 pub mod store;
 pub mod telemetry;
-pub mod thumbnail;

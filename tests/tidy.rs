@@ -20,7 +20,7 @@ const LAYERS: [&[&str]; 10] = [
     &["http", "control"],
     &["auth"],
     &["service"],
-    &["store", "prompt", "thumbnail"],
+    &["store", "prompt"],
     &["board"],
     // They know none of our types; anybody may show an error with its sources or a name, count what it does, and
     // take turns.
@@ -124,7 +124,13 @@ fn sources(folder: &str) -> Vec<(PathBuf, String)> {
     found
 }
 
-/// Whether a file of `src` is one of unit tests: `tests.rs`, or below `tests/`.
+/// Every file of the server and of its crates that is no test.
+fn production() -> impl Iterator<Item = (PathBuf, String)> {
+    let all = [sources("src"), sources("crates")].concat();
+    all.into_iter().filter(|(path, _)| !is_test(path))
+}
+
+/// Whether a file is one of unit tests: `tests.rs`, or below `tests/`.
 fn is_test(path: &Path) -> bool {
     path.iter().any(|part| part == "tests" || part == "tests.rs")
 }
@@ -223,6 +229,15 @@ fn every_module_has_its_layer() {
 }
 
 #[test]
+fn a_crate_knows_nothing_of_the_server() {
+    for crate_name in ["exact-json", "thumbnail"] {
+        let manifest = root().join("crates").join(crate_name).join("Cargo.toml");
+        let manifest = fs::read_to_string(manifest).unwrap();
+        assert!(!manifest.contains("path ="), "crates/{crate_name} uses another crate of ours");
+    }
+}
+
+#[test]
 fn the_board_knows_no_clock_no_files_and_no_network() {
     let mut wrong = Vec::new();
     for (path, text) in sources("src") {
@@ -249,7 +264,7 @@ fn the_board_knows_no_clock_no_files_and_no_network() {
 #[test]
 fn every_file_says_what_it_is_for_and_stays_short() {
     let mut wrong = Vec::new();
-    for (path, text) in [sources("src"), sources("tests")].concat() {
+    for (path, text) in [sources("src"), sources("crates"), sources("tests")].concat() {
         let path = path.display();
         if !text.starts_with("//!") {
             wrong.push(format!("{path} does not open with `//!`"));
@@ -262,7 +277,6 @@ fn every_file_says_what_it_is_for_and_stays_short() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What stands in the README as code: its blocks' lines and its inline spans.
 /// The lines of each function of a text, by name: rustfmt closes one at the indentation at which it begins.
 fn functions(text: &str) -> Vec<(String, usize)> {
     let (mut open, mut found) = (Vec::new(), Vec::new());
@@ -289,7 +303,7 @@ fn functions(text: &str) -> Vec<(String, usize)> {
 #[test]
 fn functions_stay_short() {
     let mut found = BTreeSet::new();
-    for (path, text) in sources("src").into_iter().filter(|(path, _)| !is_test(path)) {
+    for (path, text) in production() {
         let long = functions(&text).into_iter().filter(|(_, lines)| *lines > FUNCTION_LINES_MAX);
         found.extend(long.map(|(name, _)| format!("{}: {name}", path.display())));
     }
@@ -299,7 +313,7 @@ fn functions_stay_short() {
 #[test]
 fn a_folder_holds_few_files() {
     let mut files: BTreeMap<PathBuf, usize> = BTreeMap::new();
-    for (path, _) in sources("src").into_iter().filter(|(path, _)| !is_test(path)) {
+    for (path, _) in production() {
         *files.entry(path.parent().unwrap().to_owned()).or_default() += 1;
     }
     files.remove(Path::new("src"));
@@ -410,6 +424,7 @@ fn no_folders_of_a_layer_use_each_other_in_a_circle() {
     );
 }
 
+/// The README's code: the lines of its blocks, and its inline spans.
 fn readme_code() -> Vec<String> {
     let text = fs::read_to_string(root().join("README.md")).expect("README.md");
     let mut code = Vec::new();
@@ -455,7 +470,7 @@ fn the_commands_of_the_readme_exist() {
 
 #[test]
 fn the_files_of_the_readme_exist() {
-    let folders = ["tests/", "docker/", "openapi/", "src/", ".ci/", "benches/"];
+    let folders = ["tests/", "docker/", "openapi/", "src/", ".ci/", "benches/", "crates/"];
     for line in readme_code() {
         for word in line.split_whitespace() {
             let word = word.trim_start_matches("./").trim_end_matches([',', '.', ';', ':']);

@@ -1,27 +1,11 @@
 //! Any bytes as an image: no panic, no more memory than the header said, the same answer twice.
 #![no_main]
-#![allow(dead_code, unused_imports, reason = "a part of the server, and not all of it is asked for here")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use blackboard_thumbnail as thumbnail;
 use libfuzzer_sys::fuzz_target;
-
-/// What the thumbnails know of the board.
-mod board {
-    use image::ImageFormat;
-
-    pub(crate) const IMAGE_TYPES: [(&str, ImageFormat); 5] = [
-        ("image/png", ImageFormat::Png),
-        ("image/jpeg", ImageFormat::Jpeg),
-        ("image/webp", ImageFormat::WebP),
-        ("image/gif", ImageFormat::Gif),
-        ("image/bmp", ImageFormat::Bmp),
-    ];
-}
-
-#[path = "../../src/thumbnail/mod.rs"]
-mod thumbnail;
 
 /// What is allocated, and the most that was.
 struct Counting;

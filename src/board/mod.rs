@@ -7,12 +7,14 @@ mod admit;
 mod command;
 mod commit;
 mod decide;
-pub mod json;
 mod log;
 mod model;
 mod state;
 pub mod stored;
 mod values;
+
+/// JSON as its text, which values and rules take and give.
+pub use exact_json as json;
 
 pub use admit::imported::{CLOCK_AHEAD_MS_MAX, FOREIGN_REVISION_MAX, Foreign};
 pub use admit::{Misfit, REVISION_MAX, admit};
@@ -57,7 +59,7 @@ pub use stored::frame::{COMMIT_BYTES_MAX, Frame, FrameError};
 pub use values::byte_size::{ByteSize, InvalidSize};
 pub use values::code::Code;
 pub use values::ids::{Digest, Epoch, Hashing, Nonce, Revision, Seq, SessionId};
-pub use values::image::{IMAGE_BYTES_MAX, IMAGE_MEMBER, IMAGE_TYPES, Image, Screenshot, recognise};
+pub use values::image::{IMAGE_BYTES_MAX, IMAGE_MEMBER, Image, Screenshot};
 pub use values::item::{ITEM_BYTES_MAX, ITEM_DEPTH_MAX, InvalidItem, Item};
 pub use values::json::Json;
 pub use values::names::{

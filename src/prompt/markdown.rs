@@ -7,8 +7,9 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use exact_json::python;
+
 use super::markdown_text::{line, plain};
-use super::python;
 use crate::board::TextKeys;
 use crate::board::json::{Kind, decode, kind, members};
 

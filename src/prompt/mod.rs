@@ -6,8 +6,6 @@
 mod budget;
 pub mod markdown;
 mod markdown_text;
-pub mod python;
-mod python_float;
 mod syntax;
 mod tokens;
 #[cfg(feature = "openai-tokens")]
@@ -17,7 +15,7 @@ use crate::board::{
     Headings, IMAGE_MEMBER, Item, LogName, PromptPart, Run, RunText, TextForm, TextKeys, TextKind,
     json,
 };
-use python::Literal;
+use exact_json::python::{self, Literal};
 
 pub use budget::{Cut, Fitting, Kind, LeftOut, Step, TooSmall};
 pub use syntax::{IMAGE_URL_BEGIN, IMAGE_URL_END, Source, Syntax};

@@ -1,9 +1,10 @@
 //! Why the service could not do what was asked, besides the board's own refusals.
 
+use blackboard_thumbnail::Undecodable;
+
 use crate::board::stored::archive::Fault;
 use crate::board::{Code, InvalidItem, Rejected, Revision, json};
 use crate::store::{Outcome, StoreError};
-use crate::thumbnail::Undecodable;
 
 /// What went wrong.
 #[derive(Debug, thiserror::Error)]

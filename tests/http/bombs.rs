@@ -150,7 +150,7 @@ fn bombs() -> Vec<(&'static str, Vec<u8>, Option<bool>)> {
         ("too many rows", png_with((4, 4), 0, 8, &[(b"IDAT", &packed(300 << 20))]), None),
         ("a screenshot", png(3840, 2160, 7), Some(true)),
     ];
-    for (_, kind) in blackboard::board::IMAGE_TYPES {
+    for (_, kind) in blackboard_thumbnail::IMAGE_TYPES {
         let whole = of_kind(kind);
         for parts in [1, 4, 9] {
             bombs.push(("a part", whole[..whole.len() * parts / 10].to_vec(), None));

@@ -1,5 +1,6 @@
 //! Images are cut out of their items and made again exactly, or left where they are.
 
+use blackboard_thumbnail::{IMAGE_TYPES, recognise};
 use proptest::prelude::*;
 
 use crate::board::*;

@@ -1,10 +1,8 @@
 //! Images: a screenshot's base64 data URL is taken out of its item, kept as bytes, and made again exactly.
 
-use std::io::Cursor;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use image::{ImageFormat, ImageReader, Limits};
+use blackboard_thumbnail::recognise;
 use serde::{Deserialize, Serialize};
 
 use crate::board::json;
@@ -13,21 +11,8 @@ use crate::board::{Change, Digest, InvalidItem, Item};
 /// The largest image, in bytes.
 pub const IMAGE_BYTES_MAX: usize = 20 << 20;
 
-/// How much of a colour profile and of texts is unpacked on the way to an image's size: what is longer is
-/// passed over.
-const BESIDES_PIXELS_MAX: u64 = 8 << 20;
-
 /// The member of a screenshot that holds its image.
 pub const IMAGE_MEMBER: &str = "image_str";
-
-/// The kinds of image that are taken as raw bytes.
-pub const IMAGE_TYPES: [(&str, ImageFormat); 5] = [
-    ("image/png", ImageFormat::Png),
-    ("image/jpeg", ImageFormat::Jpeg),
-    ("image/webp", ImageFormat::WebP),
-    ("image/gif", ImageFormat::Gif),
-    ("image/bmp", ImageFormat::Bmp),
-];
 
 /// An image that was cut out of an item's text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -155,18 +140,6 @@ impl Image {
             size: recognise(bytes).map(|(_, size)| size),
         }
     }
-}
-
-/// The kind and the size in pixels of an image, read from its first bytes without decoding it.
-#[must_use]
-pub fn recognise(bytes: &[u8]) -> Option<(ImageFormat, (u32, u32))> {
-    let mut reader = ImageReader::new(Cursor::new(bytes)).with_guessed_format().ok()?;
-    let mut limits = Limits::default();
-    limits.max_alloc = Some(BESIDES_PIXELS_MAX);
-    reader.limits(limits);
-    let format = reader.format()?;
-    let size = reader.into_dimensions().ok()?;
-    (size.0 > 0 && size.1 > 0).then_some((format, size))
 }
 
 struct Found<'a> {

@@ -4,6 +4,7 @@ use std::str::Utf8Error;
 use std::sync::Arc;
 
 use axum::http::HeaderMap;
+use blackboard_thumbnail::{IMAGE_TYPES, recognise};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
@@ -11,10 +12,7 @@ use utoipa::ToSchema;
 use super::trajectory_key::keyed;
 use crate::board::json;
 use crate::board::json::Kind;
-use crate::board::{
-    COMMIT_ITEMS_MAX, Code, IMAGE_TYPES, InvalidItem, Item, LogName, Rejected, Screenshot,
-    recognise,
-};
+use crate::board::{COMMIT_ITEMS_MAX, Code, InvalidItem, Item, LogName, Rejected, Screenshot};
 use crate::http::request::body::{
     BodyBytes, json_document, json_text, media_type, only_json, unsupported, work,
 };

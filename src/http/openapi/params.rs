@@ -1,6 +1,7 @@
 //! The parameters of the document. What they say is what [`Params`](crate::http::request::query::Params), the
 //! path's extractors and the conditions take; the fuzzing in `tests/run` holds the two together.
 
+use blackboard_thumbnail::MAX_PX_MAX;
 use utoipa::IntoParams;
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn, ParameterStyle};
 use utoipa::openapi::schema::{ArrayBuilder, Object, ObjectBuilder, Schema, Type};
@@ -13,7 +14,6 @@ use super::schemas::{
 };
 use crate::board::PROMPT_PARTS_MAX;
 use crate::http::view::change::KINDS;
-use crate::thumbnail::MAX_PX_MAX;
 
 macro_rules! params {
     ($($(#[$doc:meta])* $group:ident = [$($parameter:expr),* $(,)?];)+) => {$(

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use blackboard_thumbnail::scaled;
 use bytes::Bytes;
 
 use super::format::Texts;
@@ -18,7 +19,6 @@ use crate::http::response::cooperate::Turns;
 use crate::http::response::problem::Problem;
 use crate::prompt::{Cost, Cut, Fitting, Kind, LeftOut, Step, TooSmall, image_value};
 use crate::service::{ServiceError, ShownImage};
-use crate::thumbnail::scaled;
 
 /// The kinds of items in lists, the first to go at the end.
 const LISTED: [Kind; 4] = [Kind::Question, Kind::Request, Kind::MemoryStep, Kind::Trajectory];

@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
+use exact_json::python::Literal;
+
 use crate::board::{Entry, Run, RunText, TextForm, TextKeys, TextKind};
 use crate::http::response::cooperate::Turns;
 use crate::prompt;
-use crate::prompt::python::Literal;
 use crate::prompt::{Cost, Estimator, Syntax, list_items, markdown, markdown_items, metadata};
 use crate::service::ServiceError;
 

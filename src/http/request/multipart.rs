@@ -3,9 +3,10 @@
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, FromRequest as _, Multipart, Request};
 use axum::http::{HeaderMap, header};
+use blackboard_thumbnail::{IMAGE_TYPES, recognise};
 
 use super::body::{BodyBytes, work};
-use crate::board::{Code, IMAGE_TYPES, recognise};
+use crate::board::Code;
 use crate::http::intake::items::Intake;
 use crate::http::response::error::{invalid_field, unknown_field};
 use crate::http::response::problem::Problem;

@@ -9,6 +9,7 @@ use std::ops::Range;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use blackboard_thumbnail::{IMAGE_TYPES, MAX_PX_MAX};
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 
 use super::logs::entries::entry_of;
@@ -19,9 +20,8 @@ use super::request::path::EntryPath;
 use super::request::query::{Params, invalid};
 use super::response::chunked::WHOLE_BYTES_MAX;
 use super::response::problem::Problem;
-use crate::board::{Board, Code, Digest, Entry, IMAGE_TYPES, Image};
+use crate::board::{Board, Code, Digest, Entry, Image};
 use crate::service::{Service, ServiceError, ShownImage};
-use crate::thumbnail::MAX_PX_MAX;
 use range::{Asked, beyond, content_range};
 use signed_url::{SignedQuery, not_signed};
 

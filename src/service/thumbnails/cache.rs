@@ -16,13 +16,13 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
+use blackboard_thumbnail::Thumbnail;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use uuid::Uuid;
 
 use super::Key;
 use crate::board::{Digest, SessionId};
-use crate::thumbnail::Thumbnail;
 
 /// How much of the disk it takes at most.
 pub const THUMBNAIL_CACHE_BYTES_MAX: u64 = 256 << 20;

@@ -14,14 +14,13 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use blackboard_thumbnail::{SNIFFED_BYTES, Thumbnail, Undecodable};
 use parking_lot::Mutex;
 
 use super::{Service, ServiceError};
 use crate::board::{Board, Digest, Image, SessionId};
 use crate::fairness::with_files;
 use crate::store::{FREE_BYTES_MIN, Store, StoreError};
-use crate::thumbnail;
-use crate::thumbnail::{SNIFFED_BYTES, Thumbnail, Undecodable};
 use cache::Cache;
 use making::Makings;
 use pool::Pool;
@@ -277,7 +276,7 @@ fn sniff(
     let source = store.open_blob(session, digest)?;
     let read = source.take(SNIFFED_BYTES as u64).read_to_end(&mut beginning);
     read.map_err(|_| StoreError::BlobDamaged { session, digest })?;
-    Ok(thumbnail::media_type(&beginning))
+    Ok(blackboard_thumbnail::media_type(&beginning))
 }
 
 #[cfg(test)]

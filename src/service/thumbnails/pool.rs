@@ -3,14 +3,13 @@
 
 use std::sync::Arc;
 
+use blackboard_thumbnail::{Thumbnail, Undecodable};
 use tokio::sync::Semaphore;
 
 use crate::fairness::{Limiter, Place, Share};
 use crate::service::ServiceError;
 use crate::service::limiter::TURN_WAIT_MAX;
 use crate::store::StoreError;
-use crate::thumbnail;
-use crate::thumbnail::{Thumbnail, Undecodable};
 
 /// How many images are read and decoded at once.
 pub const THUMBNAILS_AT_ONCE_MAX: u64 = 2;
@@ -58,7 +57,8 @@ impl Pool {
         let job = self.jobs.wait(1, TURN_WAIT_MAX).await;
         let job = job.map_err(|_| ServiceError::Overloaded)?;
         let reading = tokio::task::spawn_blocking(move || {
-            let probed = read().map(|bytes| thumbnail::probe(&bytes).map(|probe| (probe, bytes)));
+            let probed =
+                read().map(|bytes| blackboard_thumbnail::probe(&bytes).map(|probe| (probe, bytes)));
             (probed, job)
         });
         let (probed, job) = reading.await.map_err(|_| ServiceError::Fault)?;
@@ -72,7 +72,7 @@ impl Pool {
         let memory = Arc::clone(&self.memory).acquire_many_owned(units).await;
         let memory = memory.map_err(|_| ServiceError::Stopping)?;
         let making = tokio::task::spawn_blocking(move || {
-            let made = thumbnail::make(&bytes, max_px);
+            let made = blackboard_thumbnail::make(&bytes, max_px);
             drop((bytes, memory, job));
             made
         });

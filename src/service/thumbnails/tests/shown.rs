@@ -2,10 +2,11 @@
 
 use std::io::Cursor;
 
+use blackboard_thumbnail::IMAGE_TYPES;
 use image::{ImageFormat, RgbaImage};
 use tempfile::TempDir;
 
-use crate::board::{IMAGE_TYPES, LogName};
+use crate::board::LogName;
 use crate::service::tests::service::{screenshot, start, stop};
 use crate::service::thumbnails::*;
 

@@ -1,18 +1,23 @@
-//! Checked JSON text as a flat run of tokens, and the byte walks below it.
+//! Tokens of checked JSON text, with their offsets.
 //!
-//! Nothing recurses and nothing allocates. Text that is no JSON gives some tokens and then ends.
+//! Nothing recurses or allocates. Text that is not JSON yields some tokens and then ends.
 
-/// One piece of a document; commas and colons are passed over.
+/// A token of a document. Commas and colons are skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Token<'a> {
+pub enum Token<'a> {
+    /// `{`.
     ObjectOpen,
+    /// `}`.
     ObjectClose,
+    /// `[`.
     ArrayOpen,
+    /// `]`.
     ArrayClose,
     /// A member's name as it stands, with its quotes.
     Name(&'a str),
     /// A string value as it stands, with its quotes.
     String(&'a str),
+    /// A number as it stands.
     Number(&'a str),
     /// `true`, `false` or `null`.
     Word(&'a str),
@@ -20,13 +25,15 @@ pub(crate) enum Token<'a> {
 
 /// The tokens of a text with the offset of each.
 #[derive(Clone, Debug)]
-pub(crate) struct Tokens<'a> {
+pub struct Tokens<'a> {
     text: &'a str,
     at: usize,
 }
 
 impl<'a> Tokens<'a> {
-    pub(crate) const fn new(text: &'a str) -> Self {
+    /// The tokens of this text.
+    #[must_use]
+    pub const fn new(text: &'a str) -> Self {
         Self { text, at: 0 }
     }
 }
@@ -71,7 +78,7 @@ pub(crate) fn skip(bytes: &[u8], at: usize, these: impl Fn(u8) -> bool) -> usize
 
 /// How many bytes come before the first of these. By sixteens, which the compiler turns into vectors.
 #[inline]
-pub(crate) fn run_before(bytes: &[u8], these: impl Fn(u8) -> bool) -> usize {
+pub fn run_before(bytes: &[u8], these: impl Fn(u8) -> bool) -> usize {
     let (blocks, _) = bytes.as_chunks::<16>();
     let clean = |block: &&[u8; 16]| !block.iter().fold(false, |any, &b| any | these(b));
     let whole = 16 * blocks.iter().take_while(clean).count();

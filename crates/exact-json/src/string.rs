@@ -72,7 +72,7 @@ fn push_escape(special: char, out: &mut String) {
 }
 
 /// The letter after the backslash where there is a short form.
-pub(crate) const fn short_escape(special: char) -> Option<char> {
+pub const fn short_escape(special: char) -> Option<char> {
     match special {
         '"' => Some('"'),
         '\\' => Some('\\'),

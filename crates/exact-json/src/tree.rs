@@ -1,6 +1,6 @@
-//! A document taken apart so that it can be changed: every number, string and name keeps its own text.
+//! A parsed document that can be changed, and equality of values.
 //!
-//! No tree is deeper than [`DEPTH_MAX`]; that is what makes the recursion here and in `Drop` safe.
+//! No tree is deeper than [`DEPTH_MAX`], so the recursion here and in `Drop` is safe.
 
 use super::DEPTH_MAX;
 use super::elements::Elements;
@@ -10,33 +10,40 @@ use super::scan::{Kind, kind};
 use super::string;
 use super::tokens::{Token, Tokens};
 
+/// A parsed document. Every number, string and name keeps its text.
 #[derive(Clone, Debug)]
-pub(in crate::board) enum Tree<'a> {
+pub enum Tree<'a> {
     /// The text of a string, number or word.
     Scalar(&'a str),
     // In boxes, so that the many scalars of a document stay small.
+    /// An array.
     Array(Box<Elements<'a>>),
+    /// An object.
     Object(Box<Members<'a>>),
 }
 
 /// The text is deeper than [`DEPTH_MAX`].
 #[derive(Debug)]
-pub(in crate::board) struct TooDeep;
+pub struct TooDeep;
 
 /// How much a value is.
 #[derive(Clone, Copy)]
-pub(in crate::board) struct Measure {
+pub struct Measure {
     /// The length of its text without white space, near enough.
-    pub(in crate::board) bytes: usize,
+    pub bytes: usize,
     /// Its levels: none for a scalar.
-    pub(in crate::board) levels: usize,
+    pub levels: usize,
 }
 
 impl<'a> Tree<'a> {
     pub(super) const NULL: Self = Self::Scalar("null");
 
-    /// Takes a document apart; of a repeated name the last value stays, at the place of the first.
-    pub(in crate::board) fn parse(text: &'a str) -> Result<Self, TooDeep> {
+    /// Parses a document. A repeated name keeps its last value, at the place of the first.
+    ///
+    /// # Errors
+    ///
+    /// [`TooDeep`] beyond [`DEPTH_MAX`] levels.
+    pub fn parse(text: &'a str) -> Result<Self, TooDeep> {
         let mut tokens = Tokens::new(text);
         match tokens.next() {
             Some((_, first)) => Self::read(first, &mut tokens, DEPTH_MAX),
@@ -71,7 +78,7 @@ impl<'a> Tree<'a> {
     }
 
     /// Writes the document without any white space.
-    pub(in crate::board) fn write(&self, out: &mut String) {
+    pub fn write(&self, out: &mut String) {
         match self {
             Self::Scalar(text) => out.push_str(text),
             Self::Array(elements) => {
@@ -96,7 +103,7 @@ impl<'a> Tree<'a> {
     }
 
     /// Whether both are the same value: numbers by what they are, members in any order.
-    pub(in crate::board) fn equals(&self, other: &Self) -> bool {
+    pub fn equals(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Scalar(a), Self::Scalar(b)) => equal_scalars(a, b),
             (Self::Array(a), Self::Array(b)) => {
@@ -113,7 +120,7 @@ impl<'a> Tree<'a> {
     }
 
     /// Walks all of it.
-    pub(in crate::board) fn measure(&self) -> Measure {
+    pub fn measure(&self) -> Measure {
         match self {
             Self::Scalar(text) => Measure { bytes: text.len(), levels: 0 },
             Self::Array(elements) => container(elements.iter().map(Self::measure)),

@@ -259,7 +259,7 @@ mod tests {
 
         #[test]
         fn numbers_are_those_of_the_parser(text in "-?[0-9.eE+-]{0,8}") {
-            let parsed = crate::board::json::syntax(text.as_bytes());
+            let parsed = crate::syntax(text.as_bytes());
             prop_assert_eq!(Exact::parse(&text).is_some(), parsed == Ok(text.as_str()));
         }
     }

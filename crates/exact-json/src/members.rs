@@ -1,4 +1,6 @@
-//! An object's members in order, each name once, found by name in constant time.
+//! The members of an object, in order and by name.
+//!
+//! A name stands once and is found in constant time.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -9,8 +11,9 @@ use super::tree::Tree;
 /// Up to this many places a search from the front beats an index.
 const UNINDEXED_MAX: usize = 16;
 
+/// The members of a parsed object.
 #[derive(Clone, Debug, Default)]
-pub(in crate::board) struct Members<'a> {
+pub struct Members<'a> {
     /// A removed member leaves its place empty, so that those after it keep theirs.
     places: Vec<Option<Member<'a>>>,
     count: usize,
@@ -25,12 +28,15 @@ struct Member<'a> {
 }
 
 impl<'a> Members<'a> {
-    pub(in crate::board) const fn len(&self) -> usize {
+    /// Returns the number of members.
+    #[must_use]
+    #[expect(clippy::len_without_is_empty, reason = "nobody asks")]
+    pub const fn len(&self) -> usize {
         self.count
     }
 
-    /// Each name's literal with its value.
-    pub(in crate::board) fn iter(&self) -> impl Iterator<Item = (&str, &Tree<'a>)> {
+    /// Returns each name's literal with its value, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Tree<'a>)> {
         let members = self.places.iter().flatten();
         members.map(|member| (&*member.literal, &member.value))
     }

@@ -12,8 +12,8 @@ use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
-use blackboard::board::json::{DEPTH_MAX, check, quote, syntax};
-use blackboard::prompt::python::{dumps, dumps_members};
+use exact_json::python::{dumps, dumps_members};
+use exact_json::{DEPTH_MAX, check, quote, syntax};
 
 /// For each document its text, and the text of its members whose name has less than two characters.
 const PYTHON: &str = r#"

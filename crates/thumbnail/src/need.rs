@@ -17,7 +17,7 @@ pub const DECODED_BYTES_MAX: u64 = 64 << 20;
 /// 3840 x 2160 pixels takes nearly that.
 pub const DECODING_BYTES_MAX: u64 = 80 << 20;
 
-/// How much of a PNG's colour profile and texts is taken; profiles that are longer are passed over.
+/// The bytes of a PNG's colour profile and texts that are unpacked. Longer profiles are passed over.
 pub(super) const PNG_BESIDES_MAX: u64 = 8 << 20;
 
 /// Besides the output of a WebP whose transparency is not kept apart: its pixels before they are converted, and

@@ -1,15 +1,15 @@
 //! JSON text as `CPython`'s `json.dumps(json.loads(text))` writes it, to the byte, in one pass over the text.
 //!
-//! The text has passed [`syntax`](crate::board::json::syntax) and [`check`](crate::board::json::check). Of a
+//! The text has passed [`syntax`](crate::syntax()) and [`check`](crate::check()). Of a
 //! repeated name the last value stands at the place of the first; the object is put right when it closes. What
 //! is to stand in a string literal is written with that literal's escapes at once.
 
+mod float;
+
 use std::collections::HashMap;
 
-use crate::board::json::tokens::{is_space, run_before, scalar_end};
-use crate::board::json::{decode, members, short_escape};
-
-use super::python_float;
+use crate::tokens::{is_space, run_before, scalar_end};
+use crate::{decode, members, short_escape};
 
 /// Up to this many members, comparing each name with each other beats hashing them.
 const PAIRWISE_MAX: usize = 16;
@@ -356,7 +356,7 @@ fn last_values(members: &[Written], out: &str) -> String {
 
 fn push_number(number: &str, out: &mut String) {
     if number.contains(['.', 'e', 'E']) {
-        python_float::push(number, out);
+        float::push(number, out);
     } else if number == "-0" {
         out.push('0');
     } else {

@@ -1,19 +1,26 @@
-//! An array's elements: a plain vector, until edits in the midst of a long one would move too much.
+//! The elements of an array.
+//!
+//! They are a plain vector until an edit in the middle of a long one would move too many.
 
 use super::tree::Tree;
 
 /// From this length on, an edit before the end turns the vector into a tree of chunks.
 const FLAT_MAX: usize = 1_024;
 
+/// The elements of a parsed array.
 #[derive(Clone, Debug)]
-pub(in crate::board) enum Elements<'a> {
+pub enum Elements<'a> {
+    /// A plain vector.
     Flat(Vec<Tree<'a>>),
-    /// Inserts and removes anywhere in logarithmic time; a chunk is too large for the many short arrays.
+    /// A tree of chunks, which inserts and removes anywhere in logarithmic time. Short arrays would waste a chunk.
     Chunked(imbl::Vector<Tree<'a>>),
 }
 
 impl<'a> Elements<'a> {
-    pub(in crate::board) fn len(&self) -> usize {
+    /// Returns the number of elements.
+    #[must_use]
+    #[expect(clippy::len_without_is_empty, reason = "nobody asks")]
+    pub fn len(&self) -> usize {
         match self {
             Self::Flat(all) => all.len(),
             Self::Chunked(all) => all.len(),
@@ -34,7 +41,8 @@ impl<'a> Elements<'a> {
         }
     }
 
-    pub(in crate::board) fn iter(&self) -> impl Iterator<Item = &Tree<'a>> {
+    /// Returns the elements in order.
+    pub fn iter(&self) -> impl Iterator<Item = &Tree<'a>> {
         (0..self.len()).filter_map(|index| self.get(index))
     }
 

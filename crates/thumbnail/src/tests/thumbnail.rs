@@ -4,7 +4,7 @@ use std::io::Cursor;
 
 use image::{DynamicImage, GenericImageView as _, ImageFormat, Rgb, RgbImage, Rgba, RgbaImage};
 
-use crate::thumbnail::*;
+use crate::*;
 
 fn encoded(picture: &DynamicImage, kind: ImageFormat) -> Vec<u8> {
     let mut bytes = Cursor::new(Vec::new());
@@ -52,11 +52,11 @@ fn a_scaled_size_keeps_its_shape_and_never_grows() {
 fn every_kind_becomes_a_png_or_a_jpeg_of_the_size_asked_for() {
     for (media_type, kind) in IMAGE_TYPES {
         let bytes = encoded(&drawn_for(kind, 90, 40), kind);
-        assert_eq!(crate::thumbnail::media_type(&bytes), Some(media_type));
+        assert_eq!(crate::media_type(&bytes), Some(media_type));
         for (max_px, size) in [(None, (90, 40)), (Some(30), (30, 13)), (Some(500), (90, 40))] {
             let made = make(&bytes, max_px).unwrap();
             assert!(["image/png", "image/jpeg"].contains(&made.media_type));
-            assert_eq!(crate::thumbnail::media_type(&made.bytes), Some(made.media_type));
+            assert_eq!(crate::media_type(&made.bytes), Some(made.media_type));
             assert_eq!((made.size, shown(&made).dimensions()), (size, size), "{media_type}");
             assert_eq!(make(&bytes, max_px).unwrap(), made, "the same bytes each time");
         }

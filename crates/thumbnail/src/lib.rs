@@ -7,6 +7,7 @@
 mod decode;
 mod encode;
 mod jpeg;
+mod kind;
 mod need;
 mod shrink;
 mod webp;
@@ -14,17 +15,12 @@ mod webp;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use bytes::Bytes;
-use image::ImageFormat;
 
-use crate::board::IMAGE_TYPES;
-
+pub use kind::{IMAGE_TYPES, SNIFFED_BYTES, media_type, recognise};
 pub use need::{DECODED_BYTES_MAX, DECODING_BYTES_MAX, SIDE_MAX};
 
 /// The longest side that a thumbnail may be asked to have.
 pub const MAX_PX_MAX: u32 = 16_384;
-
-/// How many bytes tell of which kind an image is.
-pub const SNIFFED_BYTES: usize = 16;
 
 /// An image made of another one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,20 +59,6 @@ pub struct Probe {
     pub size: (u32, u32),
     /// How many bytes a thumbnail takes at most while it is made, besides those of the image itself.
     pub need: u64,
-}
-
-/// The media type of an image that begins so, if it is of a kind that can be decoded. What it is declared
-/// to be does not matter.
-#[must_use]
-pub fn media_type(beginning: &[u8]) -> Option<&'static str> {
-    let kind = kind(beginning)?;
-    IMAGE_TYPES.iter().find(|(_, known)| *known == kind).map(|(media_type, _)| *media_type)
-}
-
-fn kind(bytes: &[u8]) -> Option<ImageFormat> {
-    let beginning = bytes.get(..SNIFFED_BYTES).unwrap_or(bytes);
-    let kind = image::guess_format(beginning).ok()?;
-    IMAGE_TYPES.iter().any(|(_, known)| *known == kind).then_some(kind)
 }
 
 /// The size of an image that is scaled so that no side is longer than `max_px`. It keeps its shape, has at

@@ -3,14 +3,14 @@
 use std::fs;
 use std::path::Path;
 
-use crate::thumbnail::*;
+use crate::*;
 
 /// What encoders take besides, and what the decoder of VP8 asks for and does not touch.
 const BESIDES: u64 = 24 << 20;
 
 #[test]
 fn what_once_was_found_is_answered_without_a_panic() {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/images");
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/images");
     let mut kinds = Vec::new();
     for entry in fs::read_dir(corpus).unwrap() {
         let path = entry.unwrap().path();

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::board::json::to_f64;
+use crate::to_f64;
 
 /// Decimals of so many digits are as many doubles: each is the shortest text of its own.
 const EXACT_DIGITS: usize = 15;

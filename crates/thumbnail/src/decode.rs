@@ -5,8 +5,9 @@ use std::io::Cursor;
 use image::metadata::Orientation;
 use image::{ColorType, ImageDecoder, ImageFormat, ImageReader, Limits};
 
+use super::kind::kind;
 use super::need::{DECODED_BYTES_MAX, PNG_BESIDES_MAX, SIDE_MAX, need};
-use super::{Probe, Undecodable, kind};
+use super::{Probe, Undecodable};
 
 /// An image's pixels as its decoder gives them.
 pub(super) struct Decoded {
