@@ -1,4 +1,4 @@
-//! What style cannot say in types: the layers, the size of files, the truth of the README's commands, the list of limits.
+//! Layers, sizes of files, folders and functions, circles of imports, and the table of limits.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -9,7 +9,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 /// From the top down; a module may use those below it, never one beside it.
 const LAYERS: [&[&str]; 10] = [
@@ -422,64 +421,6 @@ fn no_folders_of_a_layer_use_each_other_in_a_circle() {
         new.is_empty() && left.is_empty(),
         "in a circle: {new:#?}; in none any more: {left:#?}"
     );
-}
-
-/// The README's code: the lines of its blocks, and its inline spans.
-fn readme_code() -> Vec<String> {
-    let text = fs::read_to_string(root().join("README.md")).expect("README.md");
-    let mut code = Vec::new();
-    let mut in_block = false;
-    for line in text.lines() {
-        if line.trim_start().starts_with("```") {
-            in_block = !in_block;
-        } else if in_block {
-            code.push(line.trim().to_owned());
-        } else {
-            code.extend(line.split('`').skip(1).step_by(2).map(str::to_owned));
-        }
-    }
-    code
-}
-
-/// The subcommand that a line of the README gives to the binary, if it gives one.
-fn subcommand(line: &str) -> Option<&str> {
-    let line = line.trim_start_matches("$ ");
-    let rest = match line.strip_prefix("cargo run") {
-        Some(rest) => rest.split_once(" -- ")?.1,
-        None => line.strip_prefix("blackboard ")?,
-    };
-    let word = rest.split_whitespace().next()?;
-    word.chars().all(|c| c.is_ascii_lowercase() || c == '-').then_some(word)
-}
-
-#[test]
-fn the_commands_of_the_readme_exist() {
-    let code = readme_code();
-    let commands: BTreeSet<&str> = code.iter().filter_map(|line| subcommand(line)).collect();
-    assert!(commands.contains("serve"), "the README starts the server: {commands:?}");
-    for command in commands {
-        let status = Command::new(env!("CARGO_BIN_EXE_blackboard"))
-            .args([command, "--help"])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status()
-            .expect("the binary runs");
-        assert!(status.success(), "`blackboard {command}` is in the README and not in the binary");
-    }
-}
-
-#[test]
-fn the_files_of_the_readme_exist() {
-    let folders = ["tests/", "docker/", "openapi/", "src/", ".ci/", "benches/", "crates/"];
-    for line in readme_code() {
-        for word in line.split_whitespace() {
-            let word = word.trim_start_matches("./").trim_end_matches([',', '.', ';', ':']);
-            if folders.iter().any(|folder| word.starts_with(folder)) {
-                assert!(root().join(word).exists(), "the README names {word}");
-            }
-        }
-    }
-    assert!(readme_code().iter().any(|line| line.contains("tests/run")));
 }
 
 /// What makes a pool or a queue.

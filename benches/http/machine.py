@@ -82,7 +82,7 @@ def versions() -> list[tuple[str, str]]:
     """What ran, by name and version."""
     lock = (ROOT / "Cargo.lock").read_text()
     commit = output("git", "rev-parse", "--short", "HEAD")
-    changed = output("git", "status", "--porcelain", "--untracked-files=no", ":!README.md", ":!benches")
+    changed = output("git", "status", "--porcelain", "--untracked-files=no", ":!README.md", ":!docs", ":!benches")
     own = found(r'^name = "blackboard"\nversion = "(.*)"', lock)
     axum = found(r'^name = "axum"\nversion = "(.*)"', lock)
     redis = found(r"v=([\d.]+)", output("redis-server", "--version"))

@@ -1,4 +1,4 @@
-"""Writes RESULTS.md, the plot and the README's section, all from one run."""
+"""Writes RESULTS.md, the plot, and the figures of README and docs/performance.md, all from one run."""
 
 from pathlib import Path
 
@@ -6,7 +6,6 @@ import figures
 import plot
 from figures import Figure, Results
 
-BEGIN, END = "<!-- figures -->", "<!-- /figures -->"
 
 METHOD = """\
 - A **turn** starts one contender as a fresh process over an empty folder, loads it with
@@ -34,17 +33,32 @@ METHOD = """\
 - What is not over HTTP is measured by `cargo bench` (`benches/*.rs`); each says in its head how.
 """
 
-README = """\
-## How fast
-
+PERFORMANCE = """\
 Measured on {date} on one machine ({machine}), all contenders
-taking turns; medians of {rounds} rounds. [benches/RESULTS.md](benches/RESULTS.md) has the absolute numbers and says
+taking turns; medians of {rounds} rounds. [benches/RESULTS.md](../benches/RESULTS.md) has the absolute numbers and says
 how each figure is made; `benches/http/run --all` makes all of this anew.
 
 {table}
 
-![Requests a second of the contenders](benches/results.svg)
+![Requests a second of the contenders](../benches/results.svg)
 """
+
+HEADLINES = """\
+## How fast
+
+Measured on {date} on one machine ({machine}); [performance](docs/performance.md) has all figures.
+
+{table}
+"""
+
+# Of the figures, by the beginnings of their titles.
+HEADLINE_TITLES = (
+    "Durable POST of an 800 B item / bare axum",
+    "GET prompt of 1,000 items",
+    "Append to a board of 1,000,000 items",
+    "Bytes on disk",
+    "Restart with 1,000,000",
+)
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:
@@ -104,14 +118,15 @@ def others(found: list[Figure]) -> list[str]:
     ]
 
 
-def readme_section(results: Results) -> str:
+def section(template: str, results: Results, titles: tuple[str, ...] = ("",)) -> str:
+    """The figures whose titles begin so, in that form."""
     facts = dict(results.machine)
     everything = figures.ratios(results) + figures.scales(results)
-    shown = [f for f in everything if f.bar and f.value is not None]
+    shown = [f for f in everything if f.bar and f.value is not None and f.title.startswith(titles)]
     cores = facts["cores"].partition(",")[0]
     machine = f"{facts['CPU']}, {cores} cores, {facts['memory']}, {facts['data on'].partition(' ')[0]}"
     rows = [[f.title, f.measured(), f.wanted()] for f in shown]
-    return README.format(
+    return template.format(
         date=results.date,
         machine=machine,
         rounds=results.rounds,
@@ -119,17 +134,23 @@ def readme_section(results: Results) -> str:
     )
 
 
-def into_readme(text: str, section: str) -> str:
-    """The README with that section between its markers."""
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"the README has no {BEGIN} … {END}")
-    return f"{before}{BEGIN}\n{section}{END}{after}"
+def replaced(text: str, marker: str, section: str) -> str:
+    """A document with that section between its markers."""
+    begin, end = f"<!-- {marker} -->", f"<!-- /{marker} -->"
+    before, found, rest = text.partition(begin)
+    _, closed, after = rest.partition(end)
+    if not found or not closed:
+        raise ValueError(f"there is no {begin} … {end}")
+    return f"{before}{begin}\n{section}{end}{after}"
 
 
-def write(results: Results, folder: Path, readme: Path, into: Path, item_bytes: int):
-    """The two files into `folder`; `readme` with its section as `into`."""
+def write(results: Results, folder: Path, root: Path, into: Path, item_bytes: int):
+    """The results and the plot into `folder`; README and docs/performance.md of `root` with their figures into `into`."""
     folder.joinpath("RESULTS.md").write_text(results_md(results, item_bytes))
     folder.joinpath("results.svg").write_text(plot.svg(results))
-    into.write_text(into_readme(readme.read_text(), readme_section(results)))
+    (into / "docs").mkdir(exist_ok=True)
+    for path, marker, text in (
+        ("README.md", "headlines", section(HEADLINES, results, HEADLINE_TITLES)),
+        ("docs/performance.md", "figures", section(PERFORMANCE, results)),
+    ):
+        (into / path).write_text(replaced((root / path).read_text(), marker, text))

@@ -1,4 +1,4 @@
-//! The README's curl sessions work as they stand.
+//! The curl sessions of README and tutorial, pasted as they stand.
 
 use std::fs;
 use std::path::Path;
@@ -6,14 +6,13 @@ use std::process::Command;
 
 use crate::harness::Server;
 
-/// The lines of the `sh` blocks that ask `$B`, a command to a line.
-fn sessions() -> Vec<String> {
-    let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/README.md");
-    let readme = fs::read_to_string(readme).expect("README.md");
-    let blocks = readme.split("```sh\n").skip(1);
+/// The commands of a document's `sh` blocks that ask `$B`, and how many such blocks there are.
+fn sessions(document: &str) -> (usize, Vec<String>) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(document);
+    let text = fs::read_to_string(path).expect(document);
+    let blocks = text.split("```sh\n").skip(1);
     let blocks = blocks.filter_map(|rest| rest.split_once("\n```").map(|(block, _)| block));
     let asked: Vec<&str> = blocks.filter(|block| block.contains("$B")).collect();
-    assert_eq!(asked.len(), 4, "the README has four curl sessions");
     let mut commands: Vec<String> = Vec::new();
     for line in asked.join("\n").replace("\\\n", " ").lines() {
         match commands.last_mut() {
@@ -26,7 +25,7 @@ fn sessions() -> Vec<String> {
             _ => commands.push(line.to_owned()),
         }
     }
-    commands
+    (asked.len(), commands)
 }
 
 /// Ends what each command said; none of them says it itself.
@@ -56,11 +55,26 @@ fn pasted(commands: &[String], place: &Path) -> Vec<(String, String)> {
 }
 
 #[tokio::test]
+async fn the_curl_sessions_of_the_tutorial_can_be_pasted() {
+    let (blocks, commands) = sessions("docs/tutorial.md");
+    assert_eq!(blocks, 4);
+    assert_eq!(commands.len(), 76);
+    check_pasted(&commands);
+}
+
+#[tokio::test]
 async fn the_curl_session_of_the_readme_can_be_pasted() {
+    let (blocks, commands) = sessions("README.md");
+    assert_eq!((blocks, commands.len()), (1, 8));
+    check_pasted(&commands);
+}
+
+/// Asserts that each command ends well and says something, or is the refusal that it announces.
+fn check_pasted(commands: &[String]) {
     let server = Server::start();
     let place = tempfile::tempdir().unwrap();
     let commands: Vec<String> =
-        sessions().iter().map(|c| c.replace("127.0.0.1:8733", server.authority())).collect();
+        commands.iter().map(|c| c.replace("127.0.0.1:8733", server.authority())).collect();
     let answers = pasted(&commands, place.path());
     for (command, (said, status)) in commands.iter().zip(&answers) {
         assert_eq!(status, "0", "{command}\n{said}");
@@ -78,5 +92,4 @@ async fn the_curl_session_of_the_readme_can_be_pasted() {
             None => assert!(!refused, "{command}\n{said}"),
         }
     }
-    assert!(commands.len() > 20, "the sessions have {} commands", commands.len());
 }
