@@ -16,8 +16,7 @@ use std::path::Path;
 
 use crate::board::{Epoch, Revision, SessionId};
 
-pub use files::disk::{FREE_BYTES_MIN, FREE_PART};
-pub use options::{SqliteOptions, SyncLevel};
+pub use options::{FREE_BYTES_MIN, FREE_PART, SqliteOptions, SyncLevel};
 pub use sqlite::SqliteStore;
 pub use sqlite::backup::salvage::{Wreckage, take_out};
 pub use sqlite::blob_store::BlobStore;

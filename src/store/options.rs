@@ -1,6 +1,10 @@
 //! How the embedded store runs.
 
-use super::files::disk::{FREE_BYTES_MIN, FREE_PART};
+/// What is left free on the disk, so that deletions, expiries and checkpoints still go through.
+pub const FREE_BYTES_MIN: u64 = 64 << 20;
+
+/// On a small disk it is this part of it.
+pub const FREE_PART: u64 = 8;
 
 /// What an acknowledgement survives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -19,8 +19,8 @@ use parking_lot::Mutex;
 use uuid::Uuid;
 
 use super::files::disk::{FILE_MODE, Room, create_dir, sync_dir};
+use super::files::sync_point::SyncPoint;
 use super::keyed_lock::Turns;
-use super::sqlite::wal::sync_point::SyncPoint;
 use super::types::health::Condition;
 use super::{StoreError, StoredBlob};
 use crate::board::{Digest, SessionId};

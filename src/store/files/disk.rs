@@ -7,13 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::reserve::Reserve;
-use crate::store::{SqliteOptions, StoreError};
-
-/// What is left free on the disk, so that deletions, expiries and checkpoints still go through.
-pub const FREE_BYTES_MIN: u64 = 64 << 20;
-
-/// On a small disk it is this part of it.
-pub const FREE_PART: u64 = 8;
+use crate::store::{FREE_BYTES_MIN, SqliteOptions, StoreError};
 
 /// What is left free beside the reserve, for what is always written: an index of the log, a page here and there.
 pub(crate) const SPARE_BYTES: u64 = 1 << 20;

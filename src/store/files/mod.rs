@@ -3,3 +3,4 @@
 pub(crate) mod disk;
 pub(crate) mod lock;
 mod reserve;
+pub(crate) mod sync_point;

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, ErrorCode};
 
 use super::wal::length::Log;
-use super::wal::sync_point::SyncPoint;
 use crate::metrics;
 use crate::store::StoreError;
+use crate::store::files::sync_point::SyncPoint;
 use crate::store::types::error::is_index_full;
 
 /// An idle moment is used for a checkpoint from here on: two syncs for less would cost more than they save.
@@ -35,7 +35,7 @@ const SHRINK_TIME_MAX: Duration = Duration::from_millis(10);
 const PAGE_BYTES: u64 = 4096;
 
 /// What SQLite calls the sync level at which each commit is synced.
-pub(crate) const SYNCHRONOUS_FULL: i64 = 2;
+const SYNCHRONOUS_FULL: i64 = 2;
 
 /// What a transaction writes besides its frames: part of a page at either end, and a page above them.
 const TRANSACTION_WAL_BYTES: u64 = 3 * PAGE_BYTES;
@@ -87,10 +87,16 @@ pub(crate) fn move_log(connection: &Connection, pragma: &str) -> rusqlite::Resul
     Ok(Moved { was_busy: busy != 0, left_bytes })
 }
 
+/// The sync point of a connection that writes.
+pub(crate) fn sync_point(writer: &Connection, database: &Path) -> Result<SyncPoint, StoreError> {
+    let level: i64 = writer.pragma_query_value(None, "synchronous", |row| row.get(0))?;
+    Ok(SyncPoint::new(database, level >= SYNCHRONOUS_FULL))
+}
+
 impl Database {
     pub(crate) fn open(connection: Connection, path: &Path) -> Result<Self, StoreError> {
         connection.busy_timeout(BUSY)?;
-        let sync_point = Arc::new(SyncPoint::of(&connection, path)?);
+        let sync_point = Arc::new(sync_point(&connection, path)?);
         let mut database = Self {
             connection,
             sync_point,

@@ -19,8 +19,7 @@ use super::rows::{summaries, tokens};
 use super::schema::Source;
 use super::wal;
 use super::wal::End;
-use super::wal::sync_point::SyncPoint;
-use super::{backup, epoch, schema};
+use super::{backup, database, epoch, schema};
 use crate::board::Epoch;
 use crate::store::blobs::Blobs;
 use crate::store::files::disk::{Room, SPARE_BYTES, create_dir, sync_dir};
@@ -73,7 +72,7 @@ impl SqliteStore {
         let histories = Arc::new(RwLock::new(histories));
         let condition = Arc::new(Condition::new());
         let room = Arc::new(Room::of_nobody(dir));
-        let sync_point = Arc::new(SyncPoint::of(&connection, &path)?);
+        let sync_point = Arc::new(database::sync_point(&connection, &path)?);
         let opened = Opened {
             epoch: epoch::stored(&connection)?,
             signing_key: SigningKey::unkept()?,

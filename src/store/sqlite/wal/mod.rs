@@ -17,7 +17,6 @@
 mod checkpoint;
 pub(crate) mod length;
 pub(crate) mod repair;
-pub(crate) mod sync_point;
 
 use std::io::{self, Read, Seek, SeekFrom};
 

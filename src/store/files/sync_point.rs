@@ -10,10 +10,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
-use rusqlite::Connection;
 
 use crate::store::StoreError;
-use crate::store::sqlite::database::SYNCHRONOUS_FULL;
 
 /// How many transactions the last run may have left without a sync, taken together.
 const LEFT: u64 = 1;
@@ -40,14 +38,13 @@ enum Synced {
 impl SyncPoint {
     /// The sync point of a writer that has committed nothing yet. What the last run left in the log counts as one
     /// transaction that was not synced.
-    pub(crate) fn of(writer: &Connection, database: &Path) -> Result<Self, StoreError> {
-        let level: i64 = writer.pragma_query_value(None, "synchronous", |row| row.get(0))?;
-        Ok(Self {
+    pub(crate) fn new(database: &Path, is_full: bool) -> Self {
+        Self {
             log: database.with_extension("db-wal"),
-            is_full: level >= SYNCHRONOUS_FULL,
+            is_full,
             committed: AtomicU64::new(LEFT),
             synced: Mutex::new(Synced::UpTo(0)),
-        })
+        }
     }
 
     /// Notes a committed transaction, before anybody is told of it.
