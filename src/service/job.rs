@@ -3,12 +3,11 @@
 use tokio::sync::oneshot;
 
 use super::error::ServiceError;
-use super::images::ImagesIn;
-use super::images::pins::Hold;
+use super::image_pins::Hold;
 use super::sessions::session::Pin;
 use super::{Keep, Reply};
 use crate::board::{Key, Prepared, Revision, SessionId, SessionName, Write};
-use crate::fairness::Place;
+use crate::fairness::{Client, Place, Queue, Refused};
 use crate::metrics::Counted;
 
 /// What the writer is asked to do.
@@ -63,6 +62,23 @@ pub(crate) struct Order {
     pub(crate) keeps_in: Option<(SessionName, Key)>,
 }
 
+/// The session under which a write's images lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ImagesIn {
+    /// The one that the name belonged to then. Once it is deleted they are gone.
+    Present(SessionId),
+    /// One that no write has made yet, and only this one may make.
+    New(SessionId),
+}
+
+impl ImagesIn {
+    pub(crate) const fn session(self) -> SessionId {
+        match self {
+            Self::Present(session) | Self::New(session) => session,
+        }
+    }
+}
+
 /// That a session's history is to begin with a base that is stored already.
 pub(crate) struct Rebase {
     pub(crate) name: SessionName,
@@ -112,4 +128,12 @@ impl Order {
             keeps_in: None,
         }
     }
+}
+
+/// Puts a job of this task's client into the writer's queue.
+pub(crate) fn send(jobs: &Queue<Job>, job: Job) -> Result<(), ServiceError> {
+    jobs.push(Client::current(), job).map_err(|refused| match refused {
+        Refused::Full(_) => ServiceError::Overloaded,
+        Refused::Closed(_) => ServiceError::Stopping,
+    })
 }

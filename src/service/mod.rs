@@ -5,8 +5,10 @@
 
 mod archive;
 mod clock;
+mod deadlines;
 mod error;
 mod history;
+mod image_pins;
 mod images;
 mod inbox;
 mod job;
@@ -36,8 +38,9 @@ pub use history::At;
 pub use inbox::Asking;
 pub use maintenance::check::{DamagedImage, Soundness, check};
 pub use maintenance::salvage::Lost;
-pub use options::{Collection, MEMORY_BUDGET_DEFAULT, Options};
+pub use options::{Collection, MEMORY_BUDGET_DEFAULT, Options, QaSession};
 pub use sessions::list::{Listed, Listing};
+pub use sessions::recent_commits::COMMITS_AT_ONCE_MAX;
 pub use sessions::session::Published;
 pub use startup::damage::{Damage, LoadError};
 pub use stats::Figures;
@@ -46,9 +49,8 @@ pub use thumbnails::{
     THUMBNAILS_WAITING_MAX,
 };
 pub use watch::waker::{Heard, NOTICES_MAX, Notice};
-pub use watch::{COMMITS_AT_ONCE_MAX, Commits, Watch};
+pub use watch::{Commits, Watch};
 pub use writer::patch::Patch;
-pub use writer::qa_session::QaSession;
 pub use writer::queue::{QUEUE_BYTES_MAX, QUEUE_WRITES_MAX};
 
 use crate::board::{Answer, Board, Epoch, Extent, Json, SessionName, Summary, Terms, Write};
@@ -56,10 +58,10 @@ use crate::fairness::{Limiter, Queue};
 use crate::store::Store;
 use archive::Archives;
 use history::Past;
+use image_pins::Holds;
 pub use images::ImageBytes;
 pub use images::chunks::ImagePieces;
 use images::gc_schedule::Looks;
-use images::pins::Holds;
 use images::reaper::Orphans;
 use job::{Job, Order, WriterError};
 use sessions::directory::Directory;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::writer::qa_session::QaSession;
+use crate::board::SessionName;
 
 /// How much memory the sessions may take, unless it is said otherwise: what one session may have at most by
 /// default fits, and a small machine has it.
@@ -24,6 +24,15 @@ pub struct Options {
     pub reads_only: bool,
     /// Whether damaged sessions without a name are forgotten, and no reason not to start.
     pub salvages: bool,
+}
+
+/// Where answered questions are gathered.
+#[derive(Clone, Debug)]
+pub struct QaSession {
+    /// The session's name.
+    pub name: SessionName,
+    /// How many of its last ones a new session begins with; all of them where it is absent.
+    pub last: Option<usize>,
 }
 
 /// When images go that nothing of what is kept names.

@@ -19,7 +19,7 @@ use crate::board::stored::archive::{
 };
 use crate::board::stored::decode_commit;
 use crate::board::{Board, Change, Commit, Digest, Frame, Revision, SessionId};
-use crate::service::images::pins::Hold;
+use crate::service::image_pins::Hold;
 use crate::service::limiter::Turn;
 use crate::service::{Published, Service, ServiceError};
 use crate::store::{PageMax, Pin, Store, StoreError};

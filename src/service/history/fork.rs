@@ -11,7 +11,7 @@ use super::staged::{Staged, discard};
 use super::truncate::put_base;
 use crate::board::{Board, Command, Extent, Rejected, SessionId, SessionName, Terms, Write};
 use crate::service::error::ServiceError;
-use crate::service::images::pins::Hold;
+use crate::service::image_pins::Hold;
 use crate::service::job::{Order, WriterError};
 use crate::service::{Keep, Reply, Service, new_session_id};
 use crate::store::StoreError;

@@ -4,7 +4,6 @@
 
 pub(crate) mod deletion;
 mod fork;
-pub(crate) mod past_boards;
 pub(crate) mod retention;
 pub(crate) mod retention_schedule;
 pub(crate) mod staged;
@@ -15,9 +14,10 @@ use std::sync::Arc;
 
 use super::error::ServiceError;
 use super::limiter::Turns;
+use super::sessions::past_boards::PastBoards;
+use super::sessions::recent_commits::{COMMIT_BYTES_AT_ONCE_MAX, COMMITS_AT_ONCE_MAX};
 use super::sessions::replay::{framed, replay};
 use super::sessions::session::Published;
-use super::watch::{COMMIT_BYTES_AT_ONCE_MAX, COMMITS_AT_ONCE_MAX};
 use super::{Keep, Reply, Service};
 use crate::board::{
     Board, CheckpointName, Command, Commit, Extent, InvalidName, Rejected, Revision, SessionId,
@@ -25,7 +25,6 @@ use crate::board::{
 };
 use crate::fairness::{Limiter, Share, with_files};
 use crate::store::PageMax;
-use past_boards::PastBoards;
 
 /// How many boards are replayed at once.
 const REPLAYS_MAX: u64 = 2;

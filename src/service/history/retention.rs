@@ -20,7 +20,7 @@ use crate::fairness::Queue;
 use crate::service::clock::Clock;
 use crate::service::error::ServiceError;
 use crate::service::images::gc_schedule::Looks;
-use crate::service::job::Job;
+use crate::service::job::{Job, send};
 use crate::service::limiter::Turns;
 use crate::service::sessions::directory::{Directory, InUse};
 use crate::service::sessions::memory_budget::Memory;
@@ -28,7 +28,6 @@ use crate::service::sessions::replay::{REPLAY_PAGE, beginning, framed, go_on};
 use crate::service::sessions::tombstones::Tombstones;
 use crate::service::threads::signal::Signal;
 use crate::service::threads::{Supervised, Supervisor};
-use crate::service::writer::queue::send;
 use crate::store::{PageMax, Store};
 
 /// A history is cut when by this part of it there is too much.

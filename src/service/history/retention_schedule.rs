@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use crate::board::{History, SessionName};
+use crate::service::deadlines::Deadlines;
 use crate::service::threads::signal::Signal;
-use crate::service::writer::deadlines::Deadlines;
 
 /// How long after a commit a session is looked at, with all that came meanwhile.
 pub(crate) const LOOK_AFTER: Duration = Duration::from_millis(500);

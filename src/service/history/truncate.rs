@@ -7,12 +7,13 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 
 use super::blocking;
-use crate::board::{AgentName, Board, Frame, Rejected, Revision, SessionName, stored};
+use crate::board::{AgentName, Board, Rejected, Revision, SessionName};
 use crate::service::Service;
 use crate::service::error::ServiceError;
-use crate::service::job::{Job, Rebase};
+use crate::service::job::{Job, Rebase, send};
 use crate::service::sessions::session::Pin;
-use crate::store::{Store, StoreError};
+use crate::service::sessions::snapshots::put_parts;
+use crate::store::Store;
 
 impl Service {
     /// Forgets all history of a session up to now; tells the revision at which it begins.
@@ -43,7 +44,7 @@ impl Service {
             let put = move || put_base(&*store, &stored, dropped_bytes).map(|()| turn);
             turn = blocking(put).await?;
             let (rebase, answer) = rebase(name, &board, dropped_bytes);
-            self.inner.send(Job::Rebase(rebase))?;
+            send(&self.inner.jobs, Job::Rebase(rebase))?;
             answer.await.map_err(|_| ServiceError::Stopping)??;
             self.inner.looks.after_cut(name);
             // It leaves no commit that would tell of it.
@@ -75,28 +76,4 @@ pub(crate) fn put_base(
 ) -> Result<(), ServiceError> {
     let (session, base) = (board.id(), board.revision());
     put_parts(board, |parts| store.put_base(session, base, dropped_bytes, parts))
-}
-
-/// Hands the framed parts of a board to what stores them.
-pub(crate) fn put_parts(
-    board: &Board,
-    put: impl FnOnce(&mut dyn Iterator<Item = Vec<u8>>) -> Result<(), StoreError>,
-) -> Result<(), ServiceError> {
-    let (session, revision) = (board.id(), board.revision());
-    let mut fault = None;
-    let mut parts = stored::base_parts(board).map_while(|part| {
-        let framed = part.map_err(|error| error.to_string()).and_then(|part| {
-            Frame::encode(session, revision, &part).map_err(|error| error.to_string())
-        });
-        framed.map_err(|error| fault = Some(error)).ok()
-    });
-    put(&mut parts)?;
-    drop(parts);
-    match fault {
-        None => Ok(()),
-        Some(error) => {
-            tracing::error!(%session, error, "a board could not be written");
-            Err(ServiceError::Fault)
-        }
-    }
 }

@@ -14,7 +14,6 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::gc_schedule::Looks;
-use super::pins::Holds;
 use crate::board::{
     Board, Change, Command, Condition, Digest, IMAGES_FORGOTTEN_MAX, Rejected, Revision, SessionId,
     Terms, Version, Write,
@@ -23,14 +22,14 @@ use crate::fairness::{Limiter, Queue};
 use crate::metrics;
 use crate::service::clock::Clock;
 use crate::service::error::ServiceError;
-use crate::service::job::{Answered, Job, Order, Pins, WriteJob, WriterError};
+use crate::service::image_pins::Holds;
+use crate::service::job::{Answered, Job, Order, Pins, WriteJob, WriterError, send};
 use crate::service::sessions::directory::Directory;
 use crate::service::sessions::loader::Loads;
 use crate::service::sessions::replay::{REPLAY_PAGE, beginning, framed};
 use crate::service::sessions::session::{Pin, Session, Shown};
 use crate::service::threads::signal::Signal;
 use crate::service::threads::{Supervised, Supervisor};
-use crate::service::writer::queue::send;
 use crate::store::{Store, StoreError, StoredBlob};
 
 /// How often it asks whether a session is to be looked at.

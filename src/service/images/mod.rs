@@ -3,18 +3,17 @@
 pub(crate) mod chunks;
 pub(crate) mod gc;
 pub(crate) mod gc_schedule;
-pub(crate) mod pins;
 pub(crate) mod reaper;
 mod rejected;
 
 use std::sync::Arc;
 
-use super::job::WriterError;
+use super::image_pins::Hold;
+use super::job::{ImagesIn, WriterError};
 use super::{Service, ServiceError, new_session_id};
 use crate::board::{Board, Digest, Image, Item, Rejected, Screenshot, SessionId, SessionName};
 use crate::fairness::with_files;
 use crate::store::StoreError;
-use pins::Hold;
 
 /// An image to be stored before the write that names it.
 #[derive(Clone, Debug)]
@@ -23,23 +22,6 @@ pub struct ImageBytes {
     pub sha256: Digest,
     /// Its bytes.
     pub bytes: Arc<[u8]>,
-}
-
-/// The session under which a write's images lie.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ImagesIn {
-    /// The one that the name belonged to then. Once it is deleted they are gone.
-    Present(SessionId),
-    /// One that no write has made yet, and only this one may make.
-    New(SessionId),
-}
-
-impl ImagesIn {
-    pub(crate) const fn session(self) -> SessionId {
-        match self {
-            Self::Present(session) | Self::New(session) => session,
-        }
-    }
 }
 
 impl Service {

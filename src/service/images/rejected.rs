@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
+use super::ImageBytes;
 use super::gc::is_known;
-use super::{ImageBytes, ImagesIn};
 use crate::board::{Command, LogName, SessionId, SessionName, Write};
-use crate::service::job::WriterError;
+use crate::service::job::{ImagesIn, WriterError};
 use crate::service::{Reply, Service, ServiceError};
 
 impl Service {

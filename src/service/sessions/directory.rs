@@ -11,7 +11,8 @@ use tokio::sync::watch;
 
 use super::by_id::Identities;
 use super::labels::LabelIndex;
-use super::session::{Published, Session, Shown, Weighed};
+use super::recent_commits::Weighed;
+use super::session::{Published, Session, Shown};
 use crate::board::{Revision, SessionId, SessionName};
 
 const SHARDS: usize = 64;

@@ -12,10 +12,11 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use super::directory::Directory;
-use super::session::{Published, Session, Shown, count};
+use super::past_boards::PastBoards;
+use super::recent_commits::count;
+use super::session::{Published, Session, Shown};
 use super::snapshots::put_snapshot_if_due;
 use crate::board::{Board, Prepared};
-use crate::service::history::past_boards::PastBoards;
 use crate::service::threads::signal::Signal;
 use crate::service::threads::{Supervised, Supervisor};
 use crate::store::Store;

@@ -6,9 +6,13 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::session::{Weighed, count};
 use crate::board::{Change, Commit, Revision};
-use crate::service::watch::COMMITS_AT_ONCE_MAX;
+
+/// How many commits one look at a session's history takes at most.
+pub const COMMITS_AT_ONCE_MAX: usize = 256;
+
+/// How many bytes of commits one look takes, unless its first commit alone has more.
+pub(crate) const COMMIT_BYTES_AT_ONCE_MAX: usize = 1 << 20;
 
 /// How many commits of one session are at hand.
 const RECENT_COMMITS_MAX: usize = 1024;
@@ -18,6 +22,9 @@ const RECENT_BYTES_MAX: usize = 1 << 20;
 
 /// How many bytes of commits of all sessions are at hand.
 pub(crate) const RECENT_BYTES_ALL_MAX: usize = 64 << 20;
+
+/// A commit with the bytes of its frame.
+pub(crate) type Weighed = (Arc<Commit>, usize);
 
 /// Consecutive commits, the last of which made the head.
 #[derive(Debug, Default)]
@@ -70,6 +77,12 @@ impl Recent {
         let commits = self.commits.iter().skip(skipped).take(COMMITS_AT_ONCE_MAX);
         Some(commits.take_while(within).map(|(commit, _)| Arc::clone(commit)).collect())
     }
+}
+
+/// What a count of bytes is changed by; relaxed, since it bounds memory and orders nothing.
+pub(crate) fn count(held: &AtomicUsize, added: usize, dropped: usize) {
+    held.fetch_add(added, Ordering::Relaxed);
+    held.fetch_sub(dropped, Ordering::Relaxed);
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use parking_lot::RwLock;
 use tokio::sync::watch;
 use uuid::Uuid;
 
+use super::recent_commits::Weighed;
 use super::subscribers::Watching;
 use crate::board::{
     Board, Commit, Extent, Life, Revision, SessionId, SessionName, Summary, Timestamp,
@@ -82,9 +83,6 @@ impl Shown {
         }
     }
 }
-
-/// A commit with the bytes of its frame.
-pub(crate) type Weighed = (Arc<Commit>, usize);
 
 /// The weight of a session that left the directory: who used it before may weigh it still.
 const GONE: usize = usize::MAX;
@@ -389,10 +387,4 @@ impl Drop for Pin {
 /// An identity for a session that is about to be made.
 pub(crate) fn new_session_id() -> SessionId {
     SessionId(Uuid::now_v7())
-}
-
-/// What a count of bytes is changed by; relaxed, since it bounds memory and orders nothing.
-pub(crate) fn count(held: &AtomicUsize, added: usize, dropped: usize) {
-    held.fetch_add(added, Ordering::Relaxed);
-    held.fetch_sub(dropped, Ordering::Relaxed);
 }

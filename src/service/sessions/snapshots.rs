@@ -1,10 +1,9 @@
 //! Snapshots: a board stored as it is, so that a long history is not read from its beginning. They are a cache.
 
 use super::session::{Published, Session};
-use crate::board::Board;
+use crate::board::{Board, Frame, stored};
 use crate::service::error::ServiceError;
-use crate::service::history::truncate::put_parts;
-use crate::store::Store;
+use crate::store::{Store, StoreError};
 
 /// A snapshot is made when the commits since the last one have so many times the bytes of the board,
 const TIMES: u64 = 4;
@@ -36,4 +35,28 @@ pub(crate) fn put_snapshot_if_due(store: &dyn Store, session: &Session, publishe
 fn put_snapshot(store: &dyn Store, board: &Board) -> Result<(), ServiceError> {
     let (session, revision) = (board.id(), board.revision());
     put_parts(board, |parts| store.put_snapshot(session, revision, parts))
+}
+
+/// Hands the framed parts of a board to what stores them.
+pub(crate) fn put_parts(
+    board: &Board,
+    put: impl FnOnce(&mut dyn Iterator<Item = Vec<u8>>) -> Result<(), StoreError>,
+) -> Result<(), ServiceError> {
+    let (session, revision) = (board.id(), board.revision());
+    let mut fault = None;
+    let mut parts = stored::base_parts(board).map_while(|part| {
+        let framed = part.map_err(|error| error.to_string()).and_then(|part| {
+            Frame::encode(session, revision, &part).map_err(|error| error.to_string())
+        });
+        framed.map_err(|error| fault = Some(error)).ok()
+    });
+    put(&mut parts)?;
+    drop(parts);
+    match fault {
+        None => Ok(()),
+        Some(error) => {
+            tracing::error!(%session, error, "a board could not be written");
+            Err(ServiceError::Fault)
+        }
+    }
 }

@@ -7,8 +7,7 @@ use std::sync::atomic::AtomicUsize;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-use super::recent_commits::Recent;
-use super::session::Weighed;
+use super::recent_commits::{Recent, Weighed};
 use crate::board::{Commit, Revision};
 
 /// Those who watch a session.

@@ -9,8 +9,8 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use crate::board::{SessionId, SessionName, Timestamp};
+use crate::service::deadlines::Deadlines;
 use crate::service::threads::signal::Signal;
-use crate::service::writer::deadlines::Deadlines;
 
 /// How long the last revision of a deleted session's name is remembered.
 pub(crate) const TOMBSTONE_MS: i64 = 30 * 24 * 60 * 60 * 1000;

@@ -9,7 +9,7 @@ use super::clock::{Hand, by, claim, open, put, start_at, started};
 use super::cold::{evict, spoil};
 use super::service::*;
 use crate::board::Revision;
-use crate::service::history::truncate::put_parts;
+use crate::service::sessions::snapshots::put_parts;
 use crate::service::*;
 
 const LARGE_WRITES: u64 = 40;

@@ -10,18 +10,13 @@ use tokio::sync::{broadcast, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::error::ServiceError;
+use super::sessions::recent_commits::COMMIT_BYTES_AT_ONCE_MAX;
 use super::sessions::session::Session;
 use super::{Inner, Service};
 use crate::board::{Commit, Extent, Revision, SessionName};
 use crate::metrics;
 use crate::metrics::Counted;
 use waker::Heard;
-
-/// How many commits one look at a session's history takes at most.
-pub const COMMITS_AT_ONCE_MAX: usize = 256;
-
-/// How many bytes of commits one look takes, unless its first commit alone has more.
-pub(super) const COMMIT_BYTES_AT_ONCE_MAX: usize = 1 << 20;
 
 /// A session under watch, by its name.
 pub struct Watch {
@@ -109,7 +104,7 @@ impl Watch {
         }
     }
 
-    /// The commits after a revision, at most [`COMMITS_AT_ONCE_MAX`] and about 1 MiB of them.
+    /// The commits after a revision, at most [`COMMITS_AT_ONCE_MAX`](super::COMMITS_AT_ONCE_MAX) and about 1 MiB of them.
     ///
     /// # Errors
     ///

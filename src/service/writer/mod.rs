@@ -6,11 +6,10 @@
 //! synced, the next one gathers. Between batches it sweeps what has come to its end by time.
 
 mod answers;
-pub(crate) mod deadlines;
 mod expire;
 mod fork_key;
 pub(crate) mod patch;
-pub(crate) mod qa_session;
+mod qa_session;
 pub(crate) mod queue;
 pub(crate) mod receiver;
 pub(crate) mod retry;
@@ -26,15 +25,18 @@ use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
 
 use super::clock::{Clock, Reading, worked};
+use super::deadlines::Deadlines;
 use super::error::ServiceError;
 use super::history::retention_schedule::Retentions;
 use super::images::reaper::Orphans;
 use super::job::{Job, Order, Rebase, WriteJob, WriterError};
 use super::maintenance::compaction::Activity;
+use super::options::QaSession;
 use super::sessions::directory::Directory;
 use super::sessions::loader::Loads;
 use super::sessions::memory_budget::Memory;
-use super::sessions::session::{Pin, Published, Session, Weighed};
+use super::sessions::recent_commits::Weighed;
+use super::sessions::session::{Pin, Published, Session};
 use super::sessions::tombstones::Tombstones;
 use super::watch::waker::{Bells, Notice, WakeUp, WakeUps, memory_of};
 use crate::board::{
@@ -44,9 +46,7 @@ use crate::fairness::{Client, Left};
 use crate::metrics;
 use crate::store::{Outcome, Run, Store};
 use answers::{Answers, answer};
-use deadlines::Deadlines;
 use expire::Cold;
-use qa_session::QaSession;
 use receiver::Jobs;
 use retry::Postponed;
 use staging::Staging;

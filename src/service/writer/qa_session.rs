@@ -14,15 +14,7 @@ use crate::board::{
 };
 use crate::service::clock::Reading;
 use crate::service::job::Order;
-
-/// Where answered questions are gathered.
-#[derive(Clone, Debug)]
-pub struct QaSession {
-    /// The session's name.
-    pub name: SessionName,
-    /// How many of its last ones a new session begins with; all of them where it is absent.
-    pub last: Option<usize>,
-}
+use crate::service::options::QaSession;
 
 impl Writer {
     /// The questions that a session begins with if it is made now.

@@ -3,11 +3,11 @@
 use tokio::sync::oneshot;
 
 use crate::board::{Command, Digest, Edit, Item, Json, Prepared, Transaction};
-use crate::fairness::{Client, Limiter, Place, Queue, Refused, Share, compute};
+use crate::fairness::{Limiter, Place, Share, compute};
 use crate::metrics;
-use crate::service::job::{Answered, Job, Order, Pins, WriteJob, WriterError};
+use crate::service::job::{Answered, Job, Order, Pins, WriteJob, WriterError, send};
 use crate::service::sessions::session::{Pin, Published};
-use crate::service::{Inner, Reply, Service, ServiceError};
+use crate::service::{Reply, Service, ServiceError};
 
 /// How many writes of one client may wait for the writer.
 pub const QUEUE_WRITES_MAX: usize = 8192;
@@ -111,21 +111,6 @@ impl Service {
         }
         Ok(pins)
     }
-}
-
-impl Inner {
-    /// Puts a job into the writer's queue.
-    pub(crate) fn send(&self, job: Job) -> Result<(), ServiceError> {
-        send(&self.jobs, job)
-    }
-}
-
-/// Puts a job of this task's client into the writer's queue.
-pub(crate) fn send(jobs: &Queue<Job>, job: Job) -> Result<(), ServiceError> {
-    jobs.push(Client::current(), job).map_err(|refused| match refused {
-        Refused::Full(_) => ServiceError::Overloaded,
-        Refused::Closed(_) => ServiceError::Stopping,
-    })
 }
 
 /// The room of the queue in bytes.

@@ -5,8 +5,8 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use super::deadlines::Deadlines;
 use crate::board::{SessionName, Timestamp};
+use crate::service::deadlines::Deadlines;
 
 /// The pause after the first failure. It doubles with each that follows.
 const PAUSE_MIN: Duration = Duration::from_millis(500);

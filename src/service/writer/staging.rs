@@ -12,10 +12,10 @@ use crate::board::{
 use crate::service::Receipt;
 use crate::service::error::ServiceError;
 use crate::service::history::deletion::end_before;
-use crate::service::images::ImagesIn;
-use crate::service::job::{Order, WriterError};
+use crate::service::job::{ImagesIn, Order, WriterError};
 use crate::service::sessions::loader::{AtHand, Loads};
-use crate::service::sessions::session::{Published, Session, Weighed};
+use crate::service::sessions::recent_commits::Weighed;
+use crate::service::sessions::session::{Published, Session};
 use crate::store::{End, Run};
 
 /// A session's part of a batch.

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
+use super::memory_budget::Memory;
 use crate::board::{Board, Revision, SessionId};
-use crate::service::sessions::memory_budget::Memory;
 
 /// How many past boards are kept.
 const BOARDS_MAX: usize = 16;
