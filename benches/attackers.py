@@ -1,4 +1,4 @@
-"""Clients that mean harm, for `benches/fairness.py`: many connections in one process, each in a thread of its own.
+"""Malicious clients for `benches/fairness.py`: many connections in one process, each in a thread of its own.
 
 They cost as little of the processor as Python lets them: requests are made beforehand, answers are counted by status and
 dropped. A process ends when it is told so, when its parent is gone, or after `LIFE_S_MAX`.

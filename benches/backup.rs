@@ -1,4 +1,4 @@
-//! The cost of a backup for those who write meanwhile: the 99th percentile of appends without, during and after it.
+//! The cost of a backup: p99 of appends without, during and after it.
 //!
 //! `cargo bench --bench backup` builds and starts the release server; `-- PATH` takes another binary, and a number is
 //! the mebibytes that are there to be copied, 5,120 unless told otherwise. Writers that wait for their answers append to

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One client that means harm, and what another one notices of it.
+"""One malicious client, and its effect on another one.
 
     benches/fairness.py [--server PATH] [--seconds S] [--only NAME,...] [--save FILE] [--before FILE]
 

@@ -1,4 +1,4 @@
-//! What boards take of memory, hot and with their prompts' texts made once.
+//! Memory of boards: hot, and with their rendered prompt texts.
 //!
 //! `cargo bench --bench memory` makes boards by the same decisions as the service, and reads the resident size of
 //! the process. The figures are bytes for each byte of the items' JSON; the aim is at most 2.4 when all is

@@ -1,4 +1,4 @@
-//! What the parts of a write and of a prompt take by themselves, and a prompt beside `CPython`'s.
+//! Parts of a write and of a prompt by themselves, and a prompt beside `CPython`'s.
 //!
 //! `cargo bench --bench micro` measures all; `-- decide` only what has that in its name. At the end Python, if
 //! there is one, writes the same prompt as the original does, by `json.dumps` of the items and again of the parts,

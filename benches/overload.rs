@@ -1,4 +1,4 @@
-//! What is left of the throughput when three times as much is asked for.
+//! Goodput at three times the load.
 //!
 //! `cargo bench --bench overload` builds and starts the release server; `-- PATH` takes another binary. First, writers
 //! that each wait for their answer find the most durable writes a second; then three times as many are sent a second,

@@ -1,4 +1,4 @@
-//! The past at its price: a board in the middle of 100,000 commits, and a fork of 100,000 items.
+//! Reads of the past among 100,000 commits, and a fork of 100,000 items.
 //!
 //! `cargo bench --bench past` makes a store in a temporary directory, fills one session, and prints how long
 //! each took and what the process grew by. Times are of this machine; the ratios are what to look at.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a prompt costs that an agent asks for at every step, as its board grows.
+"""The cost of a prompt at every step of an agent, as its board grows.
 
     benches/prompt.py [--server PATH] [--rounds N]
 

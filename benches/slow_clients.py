@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Slow and silent clients against a server, and what a well-behaved one notices of them.
+"""Slow and silent clients, and their effect on a well-behaved one.
 
     benches/slow_clients.py [--server PATH] [--connections N] [--only NAME,...]
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A day of agents in half an hour: what does not hold in the long run shows here.
+"""Half an hour of agents at work: long-term promises, latency and memory.
 
     benches/soak.py [--server PATH] [--minutes N] [--agents N] [--away-minutes N]
 

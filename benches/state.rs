@@ -1,4 +1,4 @@
-//! What a write that sets one leaf of the state takes, however many leaves there are beside it.
+//! Setting one leaf of the state, by the number of leaves beside it.
 //!
 //! Each write meets the board that the one before it left, which is still in use while the next one is made of
 //! it, as in the service. The last line is the ratio that must stay small, at most 3: 100,000 leaves to 10, with

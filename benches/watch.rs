@@ -1,4 +1,4 @@
-//! How soon watchers know of a write, and what watchers cost the writers.
+//! Latency of watchers after a write, and their cost to writers.
 //!
 //! `cargo bench --bench watch` builds and starts the release server; `-- PATH` takes another binary. It takes one or
 //! two minutes, and 11,000 open files for its largest rows. Times are from the moment when the writer has his

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Eight clients count on one number at once, and nothing is lost.
+"""Eight clients increment one number concurrently without losing an update.
 
 Needs only Python 3 and a running server:
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the prompts of a task weigh: fifty steps, with a screenshot at every tenth.
+"""Bytes of a task's prompts: fifty steps, with a screenshot at every tenth.
 
 After each step the prompt is read as UFO would read it, and as an agent with our defaults would. Needs only
 Python 3 and a running server:

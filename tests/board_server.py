@@ -1,4 +1,4 @@
-"""A server under test, for scripts in Python: started on a free port of loopback, killed, stopped, started again."""
+"""A server under test for Python scripts: on a free loopback port, killed, stopped, restarted."""
 
 import http.client
 import json

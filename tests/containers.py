@@ -1,4 +1,4 @@
-"""The container files, held to what they promise where no container engine runs.
+"""Checks of the container files, without a container engine.
 
 Last stage slim and not root, a volume, a health check of the binary's own; compose publishes the server on
 loopback or behind TLS only, asks for tokens, and gives no container anything that it does not need. Linters that

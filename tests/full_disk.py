@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Full disks: deletions go through, writes come back, and nothing that was acknowledged is lost.
+"""Full disks: deletions succeed, writes resume, and nothing acknowledged is lost.
 
     tests/full_disk.py [--server PATH] [--sizes MIB,...] [--only NAME,...]
 

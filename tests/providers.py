@@ -1,4 +1,4 @@
-"""Each format of a prompt, held to the types of the provider's own client.
+"""Each prompt format, checked by the provider's own types.
 
     target/venv/bin/python tests/providers.py http://127.0.0.1:8733
 

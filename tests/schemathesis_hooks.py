@@ -1,4 +1,4 @@
-"""What no schema can say of the requests that schemathesis makes."""
+"""Hooks for schemathesis: rules of requests that no schema expresses."""
 
 import itertools
 import re

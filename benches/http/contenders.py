@@ -1,4 +1,4 @@
-"""Starts what is measured, each in a process of its own on loopback, and ends it again."""
+"""Contenders: started in processes of their own on loopback, and stopped."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Loads a contender with wrk and reads what came of it."""
+"""Load on a contender by wrk, and the parsed results."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What the figures were measured on, and with which versions."""
+"""The machine and the versions of a measurement."""
 
 import os
 import platform

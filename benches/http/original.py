@@ -1,4 +1,4 @@
-"""What a user of the original would write instead: its blackboard as Python lists, behind FastAPI.
+"""The original behind FastAPI: its blackboard as Python lists.
 
 The lists and the prompt do what UFO's Memory and Blackboard do, in our own few lines. Nothing is
 durable: when this process ends, its boards are gone.

@@ -1,4 +1,4 @@
-"""The turns of a round: which contender is loaded with what, and the ratios that are made of them."""
+"""The turns of a round: contenders and loads, and the ratios between them."""
 
 import tempfile
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-//! Any bytes as JSON: no panic, and whatever is written again is JSON of the same value.
+//! Arbitrary bytes as JSON: no panic, and rewritten text has the same value.
 #![no_main]
 
 use exact_json::{DEPTH_MAX, check, equal, json_patch, merge_patch, one_line, python, syntax};

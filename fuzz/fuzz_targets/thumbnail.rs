@@ -1,4 +1,4 @@
-//! Any bytes as an image: no panic, no more memory than the header said, the same answer twice.
+//! Arbitrary bytes as an image: no panic, bounded memory, equal answers.
 #![no_main]
 
 use std::alloc::{GlobalAlloc, Layout, System};

@@ -1,4 +1,4 @@
-//! All agents of a session: listed, seen, deleted; what their memories have to do with it.
+//! Lists of agents: registered, last seen, deleted; and their memories.
 
 use reqwest::Method;
 use serde_json::{Value, json};

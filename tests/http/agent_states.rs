@@ -1,4 +1,4 @@
-//! The state machine of agents: every move between the seven statuses, and what a session's setting adds.
+//! The state machine of agents: every move between the seven statuses, and those that a session adds.
 
 use reqwest::Method;
 use serde_json::json;
@@ -68,7 +68,7 @@ async fn every_move_between_two_statuses_is_allowed_or_refused() {
 }
 
 #[tokio::test]
-async fn the_same_status_again_is_no_move_and_other_members_may_change() {
+async fn the_same_status_is_no_move_and_other_members_change() {
     let server = Server::start();
     let board = server.board("s");
     for (from, _) in MOVES {
@@ -145,7 +145,7 @@ async fn added_statuses_may_lead_to_one_another() {
 }
 
 #[tokio::test]
-async fn from_a_status_that_is_no_longer_known_an_agent_can_only_continue() {
+async fn from_a_removed_status_an_agent_can_only_continue() {
     let server = Server::start();
     let board = server.board("s");
     for (index, after) in

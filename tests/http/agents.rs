@@ -1,4 +1,4 @@
-//! Agents: registered, shown, changed, refused, and changed on a condition.
+//! Agents: registered, shown, changed, changed on a condition, and refused.
 
 use reqwest::Method;
 use serde_json::json;

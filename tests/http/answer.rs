@@ -1,4 +1,4 @@
-//! An answer, and what holds for every answer: its form is checked before a test sees it.
+//! Answers, with the form that every answer has: checked before a test sees them.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Archives: a session out and in again under another name, and what is refused instead.
+//! Archives: sessions exported, imported under other names, and refused.
 
 use std::io::Write as _;
 
@@ -51,7 +51,7 @@ async fn an_archive_makes_the_same_session_under_another_name() {
 }
 
 #[tokio::test]
-async fn a_tag_of_an_archive_changes_with_every_commit_and_with_what_is_forgotten() {
+async fn an_archives_tag_changes_with_commits_and_deleted_history() {
     let server = Server::start();
     let (board, archive) = archived(&server, "s").await;
     let known =
@@ -71,7 +71,7 @@ async fn a_tag_of_an_archive_changes_with_every_commit_and_with_what_is_forgotte
 }
 
 #[tokio::test]
-async fn a_name_that_is_taken_and_a_body_that_is_no_archive_are_refused() {
+async fn a_taken_name_and_a_body_that_is_no_archive_are_refused() {
     let server = Server::start();
     let (board, archive) = archived(&server, "s").await;
     let text = archive.text();

@@ -1,4 +1,4 @@
-//! The audit: who wrote what and when, in pages and as lines, from either end.
+//! The audit: authors, kinds and times of commits, in pages and as lines, from either end.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -26,7 +26,7 @@ async fn lines(board: &Board, query: &str) -> Vec<u64> {
 }
 
 #[tokio::test]
-async fn a_commit_is_audited_with_its_author_its_kind_and_its_changes_in_brief() {
+async fn a_commit_is_audited_with_author_kind_and_brief_changes() {
     let server = Server::start();
     let board = server.board("s");
     let posted =

@@ -1,4 +1,4 @@
-//! `backup` and `check` beside a running server: sound, with all that was acknowledged before, and nothing half.
+//! Backups and checks beside a running server: sound, complete, and never half visible.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -119,7 +119,7 @@ async fn write(board: &Board, writer: usize, n: usize) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn backups_under_load_are_sound_and_have_what_was_acknowledged_before() {
+async fn backups_under_load_have_all_that_was_acknowledged_before() {
     let server = Server::start();
     let writers = Writers::start(&server);
     writers.busy().await;
@@ -151,7 +151,7 @@ async fn backups_under_load_are_sound_and_have_what_was_acknowledged_before() {
 }
 
 #[tokio::test]
-async fn a_backup_made_without_a_server_is_the_same_board_with_other_tags() {
+async fn a_backup_without_a_server_has_equal_boards_and_new_tags() {
     let mut server = Server::start();
     let board = server.board("s");
     board.post("requests", "{}").await.is(201);
@@ -240,7 +240,7 @@ fn until(is_so: impl Fn() -> bool) {
 }
 
 #[tokio::test]
-async fn a_server_killed_while_it_makes_a_backup_leaves_none_that_opens() {
+async fn a_backup_cut_short_by_a_kill_does_not_open() {
     let mut server = large().await;
     for n in 0..4 {
         let to = beside(&server, &format!("backup-{n}"));
@@ -269,7 +269,7 @@ async fn a_server_killed_while_it_makes_a_backup_leaves_none_that_opens() {
 }
 
 #[tokio::test]
-async fn a_backup_is_given_up_when_its_server_ends_or_nobody_waits_for_it() {
+async fn a_backup_ends_with_its_server_or_its_client() {
     let mut server = large().await;
     let to = beside(&server, "nobody-waits");
     let mut client = begin_backup(&server, &to);
@@ -285,7 +285,7 @@ async fn a_backup_is_given_up_when_its_server_ends_or_nobody_waits_for_it() {
 }
 
 #[tokio::test]
-async fn check_beside_a_running_server_finds_what_is_damaged_and_leaves_nothing() {
+async fn check_beside_a_server_finds_damage_and_leaves_nothing() {
     let server = Server::start();
     let board = server.board("s");
     let image = noise(60, 50);

@@ -1,4 +1,4 @@
-//! Bad bodies and headers: each refused with the code that the contract names, the board as it was.
+//! Malformed bodies and headers: refused by the contract's code, with the board unchanged.
 
 use reqwest::{Method, RequestBuilder};
 use serde_json::Value;

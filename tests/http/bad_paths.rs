@@ -1,4 +1,4 @@
-//! Bad addresses: names that cannot be, routes and methods that are not, parameters nobody knows.
+//! Bad addresses: invalid names, unknown routes and methods, unknown parameters.
 
 use reqwest::Method;
 

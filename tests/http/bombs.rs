@@ -1,5 +1,4 @@
-//! Images that are made to harm: each is stored and sent back as it came, a thumbnail of it is made or refused,
-//! and the server neither grows nor panics over it.
+//! Hostile images: stored and returned unchanged, and scaled within bounds or refused.
 
 use std::fs;
 use std::io::{Cursor, Write as _};

@@ -1,5 +1,4 @@
-//! What no log may have, whatever it is told to tell: secrets that go with every request, and what tests send as
-//! contents.
+//! Canaries: secrets sent with every request, which no log line may contain.
 //!
 //! The harness lets every server log at trace level, and looks through what it said when it is gone.
 

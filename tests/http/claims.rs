@@ -1,4 +1,4 @@
-//! Claims: of many agents one wins a request, renews it or gives it back; what the entry then shows.
+//! Claims: won by one of many agents, renewed, released, and shown on the entry.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -269,7 +269,7 @@ async fn a_claim_may_insist_on_the_tag_of_its_entry() {
 }
 
 #[tokio::test]
-async fn pending_are_the_requests_that_nobody_has_and_the_questions_without_answer() {
+async fn pending_lists_unclaimed_requests_and_open_questions() {
     let server = Server::start();
     let board = requested(&server, 5).await;
     won(&board, "A", 1).await;

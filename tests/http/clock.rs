@@ -1,4 +1,4 @@
-//! A server inside the test, on a clock that the test moves; otherwise as `blackboard serve` has it.
+//! A server inside the test, on a clock that the test moves; otherwise as `blackboard serve` runs it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};

@@ -1,5 +1,4 @@
-//! A server whose memory holds one board at a time: whoever comes back to another finds it as it was, with the
-//! same tags, and so does whoever comes after a restart.
+//! A server with memory for one board: evicted boards come back unchanged.
 
 use reqwest::{Method, header::IF_NONE_MATCH};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Images that nothing of what is kept names: they count no more and leave the disk, and no other one does.
+//! Images that retained history no longer names: uncounted and deleted, and no others.
 //!
 //! They are an hour old at least, so their files are made older here.
 
@@ -71,7 +71,7 @@ async fn refused_screenshots_leave_nothing_on_the_disk() {
 }
 
 #[tokio::test]
-async fn a_full_session_has_room_again_once_its_deleted_screenshots_are_no_past() {
+async fn a_full_session_gets_room_from_screenshots_out_of_history() {
     // They are not all of one length.
     let max = (2 * image(1).len() + 10).to_string();
     let mut server = Server::start_with(&["--session-blob-bytes-max", &max]);

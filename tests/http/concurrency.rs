@@ -1,4 +1,4 @@
-//! Many writers on one log: every entry once, each writer's in its order.
+//! Many writers on one log: every entry once, each writer's in order.
 
 use std::collections::HashMap;
 

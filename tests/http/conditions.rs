@@ -1,4 +1,4 @@
-//! Tags and revisions: what a reader may keep and what a writer may insist on.
+//! Tags and revisions: caching for readers, conditions for writers.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! Connections that share the server: one that said all it has to say, and many that read at once.
+//! Connections: half closed, idle, and many at once.
 
 use std::io::{ErrorKind, Write as _};
 use std::net::Shutdown;
@@ -117,7 +117,7 @@ async fn heads_that_dawdle_keep_nobody_out() {
 }
 
 #[tokio::test]
-async fn of_idle_connections_those_of_the_address_with_the_most_are_closed_first() {
+async fn the_address_with_most_idle_connections_yields_first() {
     let server = Server::start_with(&["--connections-max", "4"]);
     let mut rare = connected_from(&server, "127.0.0.1", HEALTHZ).await;
     is_answered(&mut rare).await;

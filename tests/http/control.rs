@@ -1,4 +1,4 @@
-//! The control socket: it is the owner's alone, it refuses what is no request, and it ends with the server.
+//! The control socket: private to its owner, strict about requests, gone with the server.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -25,7 +25,7 @@ fn answer(server: &Server, request: &str) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn the_socket_is_there_while_the_server_is_and_only_its_owner_may_use_it() {
+async fn the_socket_lives_with_its_server_and_serves_its_owner_only() {
     let mut server = Server::start();
     let path = server.data().join("control.sock");
     let found = fs::metadata(&path).expect("it is there");
@@ -36,7 +36,7 @@ async fn the_socket_is_there_while_the_server_is_and_only_its_owner_may_use_it()
 }
 
 #[tokio::test]
-async fn a_server_that_was_killed_leaves_a_socket_that_the_next_one_replaces() {
+async fn a_killed_servers_socket_is_replaced_by_the_next_one() {
     let mut server = Server::start();
     server.made("s").await;
     server.kill();

@@ -1,4 +1,4 @@
-//! Nothing acknowledged is lost: not by kill -9 at any moment, not by SIGTERM under load.
+//! Crashes: nothing acknowledged is lost by kill -9 at any moment or by SIGTERM under load.
 //!
 //! `BLACKBOARD_CRASH_ROUNDS=20` makes the full run of what is otherwise three rounds.
 

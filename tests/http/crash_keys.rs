@@ -1,4 +1,4 @@
-//! A keyed write that a kill left unanswered is sent again: it is there once, and answered as it was.
+//! Keyed writes repeated after a kill: stored once, answered as before.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Six writers that remember what was acknowledged, and the judgement of what a restart then shows.
+//! Six writers that remember acknowledgements, and a check of the restarted server against them.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,4 @@
-//! A connection that breaks within an event of many changes: who goes on from his last whole event misses nothing
-//! and gets nothing twice, whether the event is shown in full or, being over 256 KiB, in brief.
+//! Connections cut within an event: the reader resumes after its last whole event and misses nothing.
 
 use std::collections::BTreeSet;
 

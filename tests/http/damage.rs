@@ -1,4 +1,4 @@
-//! A session whose stored history is damaged: told of everywhere, in the way of no other, and ended or replaced.
+//! Damaged sessions: reported everywhere, harmless to others, deleted or replaced.
 
 use std::path::Path;
 
@@ -117,7 +117,7 @@ async fn a_deletion_finds_the_damage_itself() {
 }
 
 #[tokio::test]
-async fn an_archive_of_a_damaged_session_has_what_is_sound_and_tells_what_is_not() {
+async fn a_damaged_sessions_archive_has_its_sound_part_and_says_so() {
     let mut server = Server::start();
     let board = server.board("hurt");
     // The last of them is too large to be packed with the others.
@@ -155,7 +155,7 @@ async fn an_archive_of_a_damaged_session_has_what_is_sound_and_tells_what_is_not
 }
 
 #[tokio::test]
-async fn an_export_of_all_has_the_sound_sessions_whole_and_says_which_one_is_not() {
+async fn an_export_of_all_has_sound_sessions_and_names_the_damaged() {
     let mut server = Server::start();
     for session in ["fine", "hurt", "well"] {
         let board = server.board(session);

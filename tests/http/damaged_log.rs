@@ -1,5 +1,4 @@
-//! A changed bit in the log that a killed server left: refused by name, or of the last commit alone, and no tag
-//! of before matches.
+//! Changed bits in the write-ahead log of a killed server: refused by name, or the last commit alone lost.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -50,7 +49,7 @@ fn contents(server: &Server) -> Vec<Vec<u8>> {
 }
 
 #[tokio::test]
-async fn a_changed_bit_before_other_commits_is_refused_by_name_and_changes_nothing() {
+async fn a_changed_bit_before_other_commits_refuses_the_start() {
     let (server, _) = killed().await;
     let log = log_of(&server);
     harm(&log, frames(&fs::read(&log).unwrap()) / 2);
@@ -69,7 +68,7 @@ async fn a_changed_bit_before_other_commits_is_refused_by_name_and_changes_nothi
 }
 
 #[tokio::test]
-async fn what_a_changed_bit_hides_is_salvaged_and_served_with_other_tags() {
+async fn commits_behind_a_changed_bit_are_salvaged_with_new_tags() {
     let (mut server, tag) = killed().await;
     let log = log_of(&server);
     harm(&log, frames(&fs::read(&log).unwrap()) / 2);
@@ -90,7 +89,7 @@ async fn what_a_changed_bit_hides_is_salvaged_and_served_with_other_tags() {
 }
 
 #[tokio::test]
-async fn a_changed_bit_in_the_last_commit_takes_it_alone_and_no_tag_comes_again() {
+async fn a_changed_bit_in_the_last_commit_costs_it_alone() {
     let (mut server, tag) = killed().await;
     let log = log_of(&server);
     harm(&log, frames(&fs::read(&log).unwrap()) - 1);

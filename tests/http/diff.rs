@@ -1,4 +1,4 @@
-//! What was added, changed and removed between two revisions.
+//! Diffs: added, changed and removed parts between two revisions.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -63,7 +63,7 @@ async fn a_diff_tells_what_was_added_changed_and_removed() {
 }
 
 #[tokio::test]
-async fn what_became_of_a_request_is_a_difference_and_what_was_undone_is_none() {
+async fn a_diff_shows_a_requests_outcome_and_no_undone_change() {
     let server = Server::start();
     let board = server.made("s").await;
     board.post("requests", r#"[{"n":1},{"n":2}]"#).await.is(201);

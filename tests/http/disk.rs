@@ -1,4 +1,4 @@
-//! The disk that a server takes while somebody writes all the time.
+//! Disk use of a server under constant writes.
 
 use std::fs;
 use std::time::Instant;

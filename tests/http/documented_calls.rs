@@ -1,4 +1,4 @@
-//! The original's documented calls, as one request each: a key with its value, what is open, the latest, by status.
+//! Calls that the original documents without having them: one request each.
 
 use reqwest::Method;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! What is done: by its claimant or by whoever may, once, with a result that stays.
+//! Finished requests: by the claimant or anybody allowed, once, with a lasting result.
 
 use reqwest::Method;
 use serde_json::{Value, json};

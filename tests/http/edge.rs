@@ -1,4 +1,4 @@
-//! The server as a whole: its health, its coding of answers, where it listens.
+//! The server as a whole: health, content coding, addresses.
 
 use std::io::Read as _;
 

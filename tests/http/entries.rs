@@ -1,4 +1,4 @@
-//! One entry: read, replaced, patched, deleted.
+//! Single entries: read, replaced, patched, deleted.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ async fn json_patch(board: &Board, tail: &str, patch: &Value) -> Answer {
 }
 
 #[tokio::test]
-async fn put_replaces_the_item_and_keeps_its_seq_and_the_place_of_known_keys() {
+async fn put_replaces_the_item_and_keeps_seq_and_places_of_keys() {
     let server = Server::start();
     for log in LOGS {
         let board = server.board("s");

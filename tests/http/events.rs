@@ -1,4 +1,4 @@
-//! Following a session: every commit once and in order, trimmed, and told of where it cannot be given.
+//! Event streams: every commit once and in order, trimmed, with `resync` for gaps.
 
 use reqwest::Method;
 use rustix::process::Signal;

@@ -1,4 +1,4 @@
-//! Nothing goes by the clock alone: what ends by time ends by a commit, and is seen until then.
+//! Expiry: by a commit, visible until then, never by the clock alone.
 
 use reqwest::Method;
 use serde_json::json;
@@ -186,7 +186,7 @@ async fn a_key_is_forgotten_after_a_day() {
 }
 
 #[tokio::test]
-async fn what_ended_while_the_server_was_down_is_over_in_its_first_answer() {
+async fn values_that_expired_while_down_are_gone_at_the_first_answer() {
     let server = Clocked::start().await;
     let (board, gone) = (server.board("s"), server.board("gone"));
     board.put("state/a?ttl=10s", "1").await.is(201);

@@ -1,4 +1,4 @@
-//! `export` and `import`: a session out and in again, by the running server or without one.
+//! `export` and `import`: through a running server and without one.
 
 use std::fs;
 use std::io::Write as _;

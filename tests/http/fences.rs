@@ -1,4 +1,4 @@
-//! `?claim=SEQ&fence=N`: any write may be bound to a claim, and is refused once that is no more.
+//! Fences, `?claim=SEQ&fence=N`: writes bound to a claim, refused once it is lost.
 
 use reqwest::Method;
 
@@ -85,7 +85,7 @@ async fn every_kind_of_write_is_bound_by_a_fence() {
 }
 
 #[tokio::test]
-async fn a_fence_holds_through_renewal_and_the_end_and_ends_with_the_claim() {
+async fn a_fence_outlives_renewal_and_ends_with_the_claim() {
     let server = Server::start();
     let board = requested(&server, 2).await;
     let passes = async |seq: u64, fence: u64| {

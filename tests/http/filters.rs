@@ -1,4 +1,4 @@
-//! Which entries a query picks and which members it shows.
+//! Filters: selected entries and members.
 
 use reqwest::Method;
 use serde_json::json;

@@ -1,5 +1,4 @@
-//! A changed bit in each kind of row, one after the other: it is told of, costs its session at most, and is no bar to
-//! deleting or replacing that.
+//! Changed bits in each kind of row: reported, limited to one session, no bar to others.
 
 use std::path::{Path, PathBuf};
 
@@ -213,16 +212,16 @@ async fn meet_all(rows: Rows) {
 }
 
 #[tokio::test]
-async fn a_changed_bit_in_what_is_not_settled_costs_its_session_at_most() {
+async fn a_changed_bit_in_the_journal_costs_its_session_at_most() {
     meet_all(Unsettled).await;
 }
 
 #[tokio::test]
-async fn a_changed_bit_in_what_is_settled_costs_its_session_at_most() {
+async fn a_changed_bit_in_a_segment_costs_its_session_at_most() {
     meet_all(Settled).await;
 }
 
 #[tokio::test]
-async fn a_changed_bit_where_a_history_begins_costs_its_session_at_most() {
+async fn a_changed_bit_in_a_base_costs_its_session_at_most() {
     meet_all(Purged).await;
 }

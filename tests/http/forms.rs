@@ -1,4 +1,4 @@
-//! Forms with large images: the image's own limit is the only one.
+//! Multipart forms: bounded by the image's own limit.
 
 use reqwest::Method;
 use reqwest::multipart::{Form, Part};

@@ -1,4 +1,4 @@
-//! A real server in a directory of its own: started, stopped, killed, started again on what it left.
+//! A real server in a directory of its own: started, stopped, killed and restarted.
 //!
 //! What it said is shown when the test that owns it fails, and looked through for what no log may have when not.
 

@@ -1,4 +1,4 @@
-//! Requests made to reach what they should not: files, other parts of an answer, the server under another name.
+//! Hostile requests: paths to files, injected headers and events, rebound host names.
 
 use reqwest::Method;
 use serde_json::{Value, json};

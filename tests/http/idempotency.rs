@@ -1,4 +1,4 @@
-//! `Idempotency-Key`: a repeat of any write gets the first answer and writes nothing.
+//! `Idempotency-Key`: repeats of any write get the first answer and write nothing.
 
 use reqwest::{Method, RequestBuilder};
 
@@ -81,7 +81,7 @@ fn same(first: &Answer, repeat: &Answer) {
 }
 
 #[tokio::test]
-async fn a_repeat_of_any_write_gets_the_first_answer_and_writes_nothing() {
+async fn a_repeat_of_any_write_gets_the_first_answer() {
     let server = Server::start();
     for (index, (method, tail, body)) in WRITES.into_iter().enumerate() {
         let board = filled(&server, &format!("key-{index}")).await;

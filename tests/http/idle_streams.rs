@@ -1,4 +1,4 @@
-//! Ten thousand who follow a session in which nothing happens cost little, and an event reaches all of them.
+//! Ten thousand idle streams: cheap to hold, and all reached by an event.
 //!
 //! Where the limit of open files is too low for that many, as many are opened as it allows, and that is said.
 
@@ -91,7 +91,7 @@ async fn opened(server: &Server, streams: usize) -> Vec<Stream> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ten_thousand_idle_streams_take_little_memory_and_an_event_reaches_them_all() {
+async fn ten_thousand_idle_streams_are_cheap_and_all_get_an_event() {
     let streams = fitting();
     let max = (streams + 100).to_string();
     let server = Server::start_with(&["--connections-max", &max, "--streams-max", &max]);

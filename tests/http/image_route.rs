@@ -1,4 +1,4 @@
-//! The image of a screenshot over HTTP: parts, conditions, caching, and what is never done to its bytes.
+//! Images of screenshots: ranges, conditions, caching, unchanged bytes.
 
 use reqwest::Method;
 use serde_json::json;
@@ -54,7 +54,7 @@ async fn a_part_is_these_very_bytes_of_the_whole() {
 }
 
 #[tokio::test]
-async fn a_part_that_is_not_there_is_refused_and_what_is_no_range_passed_over() {
+async fn a_range_beyond_the_image_is_refused_and_no_range_ignored() {
     let server = Server::start();
     let bytes = png(20, 20, 1);
     let board = with_image(&server, &bytes).await;

@@ -1,4 +1,4 @@
-//! Small true images, made here byte by byte, and their data URLs.
+//! Small valid images, made byte by byte, and their data URLs.
 
 use std::io::Write as _;
 

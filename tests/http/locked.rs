@@ -1,4 +1,4 @@
-//! A database that another program has locked: writes are refused until it is free, and no restart is needed.
+//! Databases locked by another program: writes refused until the lock is free, without a restart.
 
 use rusqlite::Connection;
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::harness::Server;
 
 #[tokio::test]
-async fn a_lock_of_another_program_refuses_writes_only_while_it_is_held() {
+async fn another_programs_lock_refuses_writes_only_while_held() {
     let server = Server::start();
     let board = server.board("s");
     board.post("requests", r#"{"n":1}"#).await.is(201);

@@ -1,4 +1,4 @@
-//! The verbs that every log answers to, and what a log never does: lose an item's text or reuse a seq.
+//! Operations of every log: items keep their text, and no `seq` is reused.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -78,7 +78,7 @@ async fn an_entry_has_its_envelope() {
 }
 
 #[tokio::test]
-async fn an_item_keeps_its_key_order_its_number_text_and_its_odd_names() {
+async fn an_item_keeps_key_order_number_text_and_odd_names() {
     let mut server = Server::start();
     for log in LOGS {
         server.board("s").post(log, ODD_ITEM).await.is(201);

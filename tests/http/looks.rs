@@ -1,4 +1,4 @@
-//! Commands that only look at a data directory change no file in it; a store is not made where anything of one is left.
+//! Read-only commands: no file changed, and no store created beside remains of one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -90,7 +90,7 @@ fn is_unchanged(data: &Path, before: &[(PathBuf, Vec<u8>)], runs: bool, command:
 }
 
 #[tokio::test]
-async fn a_look_changes_no_file_of_what_a_kill_left() {
+async fn a_look_changes_no_file_of_a_killed_server() {
     let mut server = filled().await;
     server.kill();
     let data = server.data();
@@ -106,7 +106,7 @@ async fn a_look_changes_no_file_of_what_a_kill_left() {
 }
 
 #[tokio::test]
-async fn a_look_changes_no_file_of_what_a_server_left_that_was_stopped() {
+async fn a_look_changes_no_file_of_a_stopped_server() {
     let mut server = filled().await;
     assert!(server.stop().success());
     let data = server.data();

@@ -1,4 +1,4 @@
-//! The contract, held by asking a real server: each file is a noun of the contract or a promise about it.
+//! The contract, checked against a real server: each file is a noun or a promise of it.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

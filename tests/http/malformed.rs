@@ -1,4 +1,4 @@
-//! Pages of the database that SQLite calls malformed: they cost the sessions on them, and no other a write.
+//! Malformed database pages: limited to the sessions on them.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Who may do what: every operation of the document, asked by each kind of caller.
+//! Access: every operation of the document, by each kind of caller.
 //!
 //! An operation that has no row here fails the test, so that none comes without somebody having thought of it.
 
@@ -348,7 +348,7 @@ fn operations(document: &Value) -> Vec<(String, String, String)> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_operation_lets_those_through_who_may_and_nobody_else() {
+async fn every_operation_lets_through_exactly_those_allowed() {
     let house = House::new().await;
     let document = house.server.get("/openapi.json").await.is(200).json();
     let operations = operations(&document);
@@ -368,7 +368,7 @@ async fn every_operation_lets_those_through_who_may_and_nobody_else() {
 }
 
 #[tokio::test]
-async fn what_is_no_route_is_so_for_everybody_and_a_method_for_those_who_may() {
+async fn unknown_routes_and_methods_are_refused_by_rights() {
     let server = Server::start();
     let token = token(&server, &["create", "--name", "a"]);
     server.get("/v1/nothing").await.problem(404, "route-not-found");

@@ -1,4 +1,4 @@
-//! What `/metrics` tells, what it never tells, and the door of its own that it may have.
+//! `/metrics`: its contents, its omissions, and its own address.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Logs a line at a time: strict and lenient, the last lines only, and the bare items out again.
+//! NDJSON: strict and lenient, the last lines only, and bare items out.
 
 use reqwest::Method;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! The document: the file, the command and the routes say the same, and the docs page needs no network.
+//! The OpenAPI document: equal as file, command and route; its page needs no network.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,4 +1,4 @@
-//! Too much of anything is refused early, and the server's memory stays flat.
+//! Oversized requests: refused early, with flat memory.
 
 use std::fs;
 use std::io::Write as _;
@@ -138,7 +138,7 @@ async fn packed_bodies_within_the_limit_are_taken() {
 }
 
 #[tokio::test]
-async fn more_items_than_a_write_may_bring_are_refused_before_they_wait() {
+async fn too_many_items_of_a_write_are_refused_before_they_wait() {
     let server = Server::start();
     let board = server.board("s");
     let many = format!("[{}{{}}]", "{},".repeat(500_000));

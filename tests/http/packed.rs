@@ -1,4 +1,4 @@
-//! Packed bodies of several streams on end, as `cat a.gz b.gz` makes them: no line is lost in silence.
+//! Compressed bodies of several members, as from `cat a.gz b.gz`: complete or refused.
 
 use std::io::Write as _;
 
@@ -78,7 +78,7 @@ async fn what_follows_the_last_stream_is_damage() {
 }
 
 #[tokio::test]
-async fn a_body_that_becomes_too_many_times_its_size_is_refused_on_the_way() {
+async fn a_body_that_inflates_too_far_is_refused_while_it_is_read() {
     let unmoved = Unmoved::new().await;
     for (coding, pack) in CODINGS {
         let put = |board: &Board, length: usize| {

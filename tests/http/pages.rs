@@ -1,5 +1,4 @@
-//! A changed bit where a page of the database begins, page by page: each command ends, none calls the store sound that
-//! a server refuses, and what refuses it or only looks at it changes nothing.
+//! Changed bits at the beginning of database pages: every command ends, and agrees with `serve`.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -109,7 +108,7 @@ fn meet(whole: &Path, at: usize) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_changed_bit_where_a_page_begins_is_told_of_and_ends_no_look() {
+async fn a_changed_bit_where_a_page_begins_is_found_by_every_command() {
     let server = stopped().await;
     let data = server.data();
     let pages = fs::read(data.join("blackboard.db")).unwrap().len() / PAGE;

@@ -1,4 +1,4 @@
-//! Where a page begins, where it ends, and where to go on.
+//! Paging: first entry, last entry, and the cursor to the next page.
 
 use serde_json::{Value, json};
 
@@ -87,7 +87,7 @@ async fn next_is_the_last_entry_examined_and_not_only_matched() {
 }
 
 #[tokio::test]
-async fn a_page_ends_where_it_has_examined_enough_and_the_next_one_goes_on() {
+async fn a_page_ends_at_its_examined_bound_and_the_next_continues() {
     let server = Server::start();
     let board = server.made("s").await;
     let item = format!("{{\"text\":\"{}\"}}", "x".repeat((1 << 20) - 20));
@@ -106,7 +106,7 @@ async fn a_page_ends_where_it_has_examined_enough_and_the_next_one_goes_on() {
 }
 
 #[tokio::test]
-async fn a_page_has_a_hundred_entries_unless_told_and_never_over_a_thousand() {
+async fn a_page_has_a_hundred_entries_and_at_most_a_thousand() {
     let server = Server::start();
     let board = filled(&server, "requests", 1001).await;
     assert_eq!(board.get("requests").await.seqs().len(), 100);

@@ -1,4 +1,4 @@
-//! The board's past put to use: forks, restores, and histories that are forgotten.
+//! Forks, restores and purges.
 
 use reqwest::{Method, RequestBuilder};
 use serde_json::json;
@@ -182,7 +182,7 @@ async fn a_point_that_is_not_there_is_not_found() {
 }
 
 #[tokio::test]
-async fn a_repeated_fork_is_answered_as_before_whatever_became_of_its_source() {
+async fn a_repeated_fork_is_answered_even_without_its_source() {
     let server = Server::start();
     let board = lived(&server).await;
     let fork = |to: &str| {

@@ -1,4 +1,4 @@
-//! Reads of the past: each shows what it showed then, under a tag of its own.
+//! Reads of the past: equal to reads made then, under tags of their own.
 
 use reqwest::Method;
 

@@ -1,4 +1,4 @@
-//! A session's events by long poll.
+//! Events by long poll.
 
 use reqwest::{Method, RequestBuilder};
 use serde_json::json;

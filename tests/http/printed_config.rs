@@ -1,4 +1,4 @@
-//! `serve --print-config`: what is in force and from where, with nothing opened.
+//! `serve --print-config`: settings and sources, with nothing opened.
 
 use crate::harness::{blackboard, finished};
 

@@ -1,5 +1,4 @@
-//! What clients send stays between them and the board: no log, no metric and no refusal repeats it. A token stays with
-//! its holder: no answer and no backup has it either.
+//! Privacy: no log, metric or refusal repeats clients' data or tokens.
 //!
 //! One server is asked for one of everything, well and badly, with a secret wherever a client can put a text.
 
@@ -289,7 +288,7 @@ fn files(directory: &Path) -> Vec<PathBuf> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_of_everything_leaves_no_secret_in_logs_metrics_refusals_or_backups() {
+async fn no_secret_is_in_logs_metrics_refusals_or_backups() {
     let mut guarded = Guarded::start();
     guarded.fill().await;
     for operation in operations(&guarded.server).await {

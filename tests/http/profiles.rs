@@ -1,5 +1,4 @@
-//! Prompt profiles among a session's settings: shown as they were set, replaced together, and still there after
-//! a restart, in a fork and in an archive.
+//! Prompt profiles of a session: shown as set, replaced together, kept over a restart.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -64,7 +63,7 @@ async fn profiles_come_through_a_restart_a_fork_and_an_archive() {
 }
 
 #[tokio::test]
-async fn a_profile_that_cannot_be_is_refused_with_its_place_and_changes_nothing() {
+async fn an_invalid_profile_is_refused_with_its_place() {
     let server = Server::start();
     let board = server.board("s");
     board.put("", &asking(PROFILES)).await.is(201);

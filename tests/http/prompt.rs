@@ -1,4 +1,4 @@
-//! The prompt's parts, their order, and what the query changes; the vectors hold its text.
+//! Prompts: parts, order, and the query's effect; the vectors check the text.
 
 use serde_json::{Value, json};
 

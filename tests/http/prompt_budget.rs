@@ -1,4 +1,4 @@
-//! Prompts within a budget of tokens: what goes, in which order, and what the answer says of it.
+//! Prompts within a token budget: omitted parts, their order, and the headers that tell.
 
 use base64::Engine as _;
 use proptest::prelude::*;

@@ -1,5 +1,4 @@
-//! The prompt in the formats of several providers: how one board looks in each. That they are what the providers take
-//! is held by `tests/providers.py` with the providers' own types.
+//! Prompts in each provider's format; `tests/providers.py` checks them with the providers' types.
 
 use reqwest::Method;
 use serde_json::{Value, json};

@@ -1,5 +1,4 @@
-//! The prompt's body: it has its length wherever its text is known, is the same however it comes, and breaks off
-//! rather than show an image that is not what was stored.
+//! Prompt bodies: exact length, equal content, and an abort on damaged images.
 
 use std::fs;
 use std::io::Read as _;

@@ -1,5 +1,4 @@
-//! JSON text as Python's `json.loads` reads it: order kept, the last of two equal keys wins at the
-//! first one's place, whole numbers exact, all others doubles.
+//! JSON text as Python's `json.loads` reads it: key order kept, the last of equal keys wins.
 
 use std::fmt;
 

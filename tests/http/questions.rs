@@ -1,4 +1,4 @@
-//! Questions and their answers: one answer wins, a question may be skipped, and the inbox has what waits.
+//! Questions: answered once, skipped, expired, and listed in the inbox.
 
 use futures_util::future::join_all;
 use reqwest::Method;

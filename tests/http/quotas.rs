@@ -1,4 +1,4 @@
-//! What all clients together may make: sessions, items in one of them, open streams of events.
+//! Quotas of all clients together: sessions, items, open streams.
 
 use futures_util::future::join_all;
 use reqwest::{Method, Response};

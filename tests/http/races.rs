@@ -1,4 +1,4 @@
-//! Many want the same at once: as many get it as may, the others are told so, and nothing is lost.
+//! Races: as many winners as allowed, the others refused, and nothing lost.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -47,7 +47,7 @@ where
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_hundred_increments_by_read_and_conditional_put_make_two_hundred() {
+async fn two_hundred_conditional_increments_make_two_hundred() {
     let server = Server::start();
     let board = server.board("s");
     let base = board.put("state/counter", "0").await.is(201).revision();
@@ -76,7 +76,7 @@ async fn two_hundred_increments_by_read_and_conditional_put_make_two_hundred() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn four_hundred_additions_need_no_retry_and_tell_four_hundred_sums() {
+async fn four_hundred_additions_tell_four_hundred_sums() {
     let server = Server::start();
     let sums = at_once(&server, |_, board| async move {
         let mut sums = Vec::new();

@@ -1,4 +1,4 @@
-//! HTTP by hand, for what no client library would send.
+//! Raw HTTP, for requests that no client library sends.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;

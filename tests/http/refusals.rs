@@ -1,4 +1,4 @@
-//! What refusals say beyond their code, and what is refused although it could be guessed at.
+//! Refusals: their details beyond the code.
 
 use reqwest::{Method, RequestBuilder};
 

@@ -1,4 +1,4 @@
-//! Repeats at bad moments: after a kill, under way at once, after the session went.
+//! Idempotent repeats at bad moments: after a kill, concurrently, after a deletion.
 
 use reqwest::Method;
 use serde_json::json;

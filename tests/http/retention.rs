@@ -1,4 +1,4 @@
-//! What a session keeps: `max_items` by number and by log, `ttl`, and every duration's form.
+//! Retention: `max_items` by number and by log, `ttl`, and forms of durations.
 
 use reqwest::Method;
 use serde_json::{Value, json};

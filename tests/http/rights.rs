@@ -1,4 +1,4 @@
-//! Rights that end while something goes on, and what a write tells those who may not read.
+//! Rights revoked during streams and waits, and answers of writes without `read`.
 
 use std::convert::Infallible;
 
@@ -73,7 +73,7 @@ fn rendered(format: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_sessions_tag_tells_no_more_of_its_sizes_than_its_description() {
+async fn a_sessions_tag_tells_no_more_than_its_description() {
     let house = House::new().await;
     let writer = token(&house.server, &["create", "--name", "w", "--scopes", "write"]);
     let all = house.got(&house.admin, "").await;

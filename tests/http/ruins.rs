@@ -1,5 +1,4 @@
-//! Files of a data directory that are emptied or spoilt: a start refuses with what to do, nothing calls them
-//! sound, and a salvage takes out what is there.
+//! Emptied or overwritten files of a data directory: refused with a remedy, never called sound.
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt as _;
@@ -44,7 +43,7 @@ fn run(command: &[&str], data: &Path) -> (bool, String) {
 }
 
 #[tokio::test]
-async fn a_ruined_database_is_never_called_sound_and_what_is_there_is_taken_out() {
+async fn a_ruined_database_is_never_called_sound_and_is_salvaged() {
     let mut server = Server::start();
     for session in ["one", "two", "three"] {
         server.board(session).post("requests", "{}").await.is(201);

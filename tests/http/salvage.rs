@@ -1,4 +1,4 @@
-//! `blackboard salvage`: what is sound of a damaged store, and by name what is not.
+//! `blackboard salvage`: sound data kept, losses reported by name.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -99,7 +99,7 @@ async fn a_sound_store_is_salvaged_whole() {
 }
 
 #[tokio::test]
-async fn a_session_with_a_changed_bit_is_kept_up_to_it_and_the_others_whole() {
+async fn a_session_with_a_changed_bit_is_kept_up_to_the_damage() {
     let mut server = Server::start();
     three_sessions(&server).await;
     let (fine, well) = (archive(&server, "fine").await, archive(&server, "well").await);
@@ -114,7 +114,7 @@ async fn a_session_with_a_changed_bit_is_kept_up_to_it_and_the_others_whole() {
 }
 
 #[tokio::test]
-async fn what_is_sound_of_a_session_is_kept_though_an_image_of_it_is_lost_too() {
+async fn a_session_with_damage_and_a_lost_image_keeps_the_rest() {
     let mut server = Server::start();
     let board = server.board("hurt");
     let image = board.typed(reqwest::Method::POST, "screenshots", "image/png", noise(8, 8));
@@ -155,7 +155,7 @@ async fn what_is_sound_of_a_session_is_kept_though_an_image_of_it_is_lost_too() 
 }
 
 #[tokio::test]
-async fn a_session_whose_image_is_lost_is_told_of_by_name_and_counted_in_part() {
+async fn a_session_with_a_lost_image_is_named_and_counted_in_part() {
     let mut server = Server::start();
     three_sessions(&server).await;
     let home = fs::read_dir(server.data().join("blobs")).unwrap().next().unwrap().unwrap().path();
@@ -178,7 +178,7 @@ async fn a_session_whose_image_is_lost_is_told_of_by_name_and_counted_in_part() 
 }
 
 #[tokio::test]
-async fn a_page_that_sqlite_calls_malformed_costs_only_the_sessions_on_it() {
+async fn a_malformed_page_costs_only_the_sessions_on_it() {
     let mut server = Server::start();
     three_sessions(&server).await;
     let (fine, well) = (archive(&server, "fine").await, archive(&server, "well").await);
@@ -229,7 +229,7 @@ async fn a_changed_bit_in_the_log_costs_nothing() {
 }
 
 #[tokio::test]
-async fn a_changed_bit_in_the_first_commit_of_an_unsettled_session_harms_no_other() {
+async fn a_changed_bit_in_a_first_commit_harms_no_other_session() {
     let mut server = Server::start();
     three_sessions(&server).await;
     let fine = archive(&server, "fine").await;

@@ -1,4 +1,4 @@
-//! Screenshots: three ways in, three ways out, the same bytes; labels are never opened.
+//! Screenshots: three forms in, three forms out, equal bytes; paths are labels.
 
 use std::fs;
 use std::net::TcpListener;

@@ -1,4 +1,4 @@
-//! Sessions: made by writing or by name, described, listed, deleted, made again.
+//! Sessions: created, described, listed, deleted, created again.
 
 use reqwest::Method;
 use serde_json::{Value, json};

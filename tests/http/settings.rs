@@ -1,4 +1,4 @@
-//! The original's settings: history keys, whether screenshots are kept, and question-answer pairs.
+//! The original's settings: history keys, storing screenshots, question-answer pairs.
 
 use std::fs;
 
@@ -12,7 +12,7 @@ async fn trajectories_part(board: &crate::harness::Board, tail: &str) -> String 
 }
 
 #[tokio::test]
-async fn history_keys_are_the_prompts_keys_unless_the_query_says_others() {
+async fn history_keys_are_the_prompts_keys_unless_the_query_has_keys() {
     let server = Server::start();
     let board = server.board("s");
     board.put("", r#"{"settings":{"history_keys":["step","a"]}}"#).await.is(201);
@@ -49,7 +49,7 @@ async fn a_session_may_drop_its_screenshots() {
 }
 
 #[tokio::test]
-async fn question_answer_pairs_are_loaded_when_the_session_is_made_and_only_then() {
+async fn question_answer_pairs_are_loaded_at_creation_only() {
     let server = Server::start();
     let board = server.board("s");
     let body = r#"{"qa_pairs":[{"question":"q1","answer":"a1"},{"question":"q2","answer":"a2"}]}"#;

@@ -1,4 +1,4 @@
-//! SIGTERM ends those who follow and those who wait: each gets a whole answer, and the server ends well.
+//! SIGTERM: streams and waits end with whole answers.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -61,7 +61,7 @@ fn polls(server: &Server, tag: &str) -> Vec<(&'static [u16], TcpStream)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sigterm_ends_a_hundred_streams_and_a_hundred_polls_with_whole_answers() {
+async fn sigterm_ends_streams_and_polls_with_whole_answers() {
     let mut server = Server::start();
     let tag = server.board("s").put("state/x", "1").await.is(201).etag();
     let streams: Vec<TcpStream> = (0..STREAMS).map(|_| followed(&server)).collect();

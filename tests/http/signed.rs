@@ -1,5 +1,4 @@
-//! Signed addresses of images: what one opens, and when it does no more. The signature is made here from the
-//! store's own key, so that its form is held as well.
+//! Signed image addresses: reach, expiry, and forgery. The tests compute signatures themselves.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -147,7 +146,7 @@ async fn a_signed_address_opens_nothing_else_and_not_for_ever() {
 }
 
 #[tokio::test]
-async fn a_signed_address_ends_with_its_image_its_entry_and_its_session() {
+async fn a_signed_address_ends_with_image_entry_or_session() {
     let server = Server::start();
     let (board, image, other) = (server.board("s"), png(2, 3, 200), png(2, 3, 100));
     post(&board, &image).await;
@@ -204,7 +203,7 @@ fn a_public_address_that_is_none_is_refused_at_the_start() {
 }
 
 #[tokio::test]
-async fn a_prompts_addresses_open_its_images_in_the_size_that_was_asked_for() {
+async fn a_prompts_addresses_open_its_images_in_the_size_asked_for() {
     let server = Server::start_with(&["--public-url", "https://board.example.org/team/"]);
     let board = server.board("ä s");
     post(&board, &png(600, 300, 1)).await;

@@ -1,5 +1,4 @@
-//! Requests whose end could be read in two ways: refused, their connection closed, and nothing of what follows
-//! carried out.
+//! Requests with ambiguous ends: refused, the connection closed, nothing behind them carried out.
 //!
 //! A line that ends with a bare LF is read as one that ends with CR LF (RFC 9112 section 2.2 allows it), in the
 //! one parser that there is; together with a length that says otherwise it is refused like any other contradiction.

@@ -1,4 +1,4 @@
-//! The data directory: one server at a time, and a flipped byte is found.
+//! The data directory: one server at a time, and flipped bytes found.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -152,7 +152,7 @@ async fn check_of_what_has_no_database_fails_and_makes_nothing() {
 }
 
 #[tokio::test]
-async fn images_without_their_database_are_not_taken_for_a_new_directory() {
+async fn images_without_a_database_are_no_new_directory() {
     let (server, left) = without_database().await;
     let data = server.data();
     for _ in 0..2 {

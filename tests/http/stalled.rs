@@ -1,4 +1,4 @@
-//! Watchers that stop reading: they cost no memory, hold up nobody, and miss nothing when they read again.
+//! Stalled watchers: no memory, no delay for others, nothing missed on resuming.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The state, one JSON document a session: read, written and deleted, every value as it was sent.
+//! The state: one JSON document per session, read, written and deleted as sent.
 
 use reqwest::Method;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Patches of the state: RFC 7396, adding and appending, and what each refuses.
+//! Patches of the state: merge (RFC 7396), `add`, `append`, and their refusals.
 
 use reqwest::Method;
 use serde_json::{Value, json};

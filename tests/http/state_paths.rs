@@ -1,4 +1,4 @@
-//! The paths of the state: which keys they reach, which cannot be, and how deep they lead.
+//! Paths of the state: keys, invalid forms, depth.
 
 use reqwest::Method;
 use serde_json::{Value, json};

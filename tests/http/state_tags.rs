@@ -1,4 +1,4 @@
-//! The state's tags: a value's tag changes when it changes and at no other time, and writers may insist on it.
+//! Tags of the state: changed with their value only, and usable as conditions.
 
 use reqwest::Method;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Where else the state shows: on the board, in the prompt; and how large it may become.
+//! The state on the board and in prompts, and its size limits.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -98,7 +98,7 @@ fn texts(parts: &Value) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn the_prompt_shows_the_state_after_the_screenshots_and_before_memories() {
+async fn the_prompt_shows_the_state_between_screenshots_and_memories() {
     let server = Server::start();
     let board = server.board("s");
     board.put("state", r#"{"z":1E5,"a":[1.50,-0,"é"]}"#).await.succeeded();

@@ -1,4 +1,4 @@
-//! Images beside a database that does not know their sessions: a lost log is no new store, and takes no image with it.
+//! Images without known sessions: kept aside after a lost log, never a new store.
 
 use std::fs;
 use std::path::Path;
@@ -27,7 +27,7 @@ fn refused(arguments: &[&str]) -> String {
 }
 
 #[tokio::test]
-async fn images_beside_a_database_whose_log_is_gone_with_all_sessions_are_no_new_store() {
+async fn images_beside_a_lost_log_and_no_sessions_make_no_new_store() {
     let mut server = Server::start();
     with_image(&server, "s").await;
     server.kill();
@@ -53,7 +53,7 @@ async fn images_beside_a_database_whose_log_is_gone_with_all_sessions_are_no_new
 }
 
 #[tokio::test]
-async fn an_image_of_a_write_that_a_kill_cut_short_is_no_reason_not_to_start() {
+async fn an_image_of_a_killed_write_does_not_stop_a_start() {
     let mut server = Server::start();
     server.kill();
     let home = server.data().join("blobs/0123456789abcdef0123456789abcdef");

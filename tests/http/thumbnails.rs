@@ -1,4 +1,4 @@
-//! Thumbnails: which size and type, the same each time, kept for a while, gone with their session.
+//! Thumbnails: size, type, equality, caching, and deletion with their session.
 
 use std::fs;
 use std::io::Cursor;
@@ -116,7 +116,7 @@ async fn what_cannot_be_shown_is_refused_with_the_reason() {
 }
 
 #[tokio::test]
-async fn the_same_thumbnail_comes_from_the_cache_from_a_damaged_one_and_from_none() {
+async fn a_thumbnail_is_equal_from_sound_damaged_and_no_cache() {
     let mut server = Server::start();
     let board = server.board("s");
     post(&board, "image/png", &picture(ImageFormat::Png, 400, 300)).await;
@@ -145,7 +145,7 @@ async fn the_same_thumbnail_comes_from_the_cache_from_a_damaged_one_and_from_non
 }
 
 #[tokio::test]
-async fn thumbnails_go_with_their_session_and_are_no_part_of_what_is_stored() {
+async fn thumbnails_go_with_their_session_and_are_in_no_archive() {
     let mut server = Server::start();
     for session in ["a", "b"] {
         let board = server.board(session);

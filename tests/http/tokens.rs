@@ -1,4 +1,4 @@
-//! Tokens while a server runs: made, revoked, expired, and what their holders can find out of what is not theirs.
+//! Tokens on a running server: created, revoked, expired, and confined to their reach.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -53,7 +53,7 @@ impl House {
 }
 
 #[tokio::test]
-async fn what_another_agent_remembers_is_shown_by_no_route() {
+async fn another_agents_memory_is_shown_by_no_route() {
     let house = House::new().await;
     house
         .sent(
@@ -124,7 +124,7 @@ async fn what_another_agent_remembers_is_shown_by_no_route() {
 }
 
 #[tokio::test]
-async fn what_another_agent_remembers_is_told_by_no_write() {
+async fn another_agents_memory_is_told_by_no_write() {
     let house = House::new().await;
     let count = r#"{"if":[{"log":"agents/B/memory","count":1}],"then":[]}"#;
     house.sent(&house.a, Method::POST, "transactions", count).await.problem(403, "forbidden");

@@ -1,4 +1,4 @@
-//! What a transaction may ask before it writes: every condition true and false, and the branch that follows.
+//! Tests of transactions: every condition true and false, with the branch taken.
 
 use reqwest::Method;
 use serde_json::{Value, json};

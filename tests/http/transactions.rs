@@ -1,4 +1,4 @@
-//! Transactions: many operations in one commit, each seeing those before it, all or none.
+//! Transactions: operations in one commit, each seeing those before it, all or none.
 
 use reqwest::Method;
 use serde_json::{Value, json};

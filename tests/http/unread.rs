@@ -1,5 +1,4 @@
-//! Answers that come before their request's body was read: a pooled connection goes on after a small one, and after
-//! any other its client is told that it does not.
+//! Answers before a body is read: the connection continues or announces its end.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -51,7 +50,7 @@ fn is_closed(mut stream: TcpStream, answer: &RawAnswer) {
 }
 
 #[tokio::test]
-async fn after_a_small_body_that_was_not_read_the_connection_goes_on() {
+async fn after_a_small_unread_body_the_connection_goes_on() {
     let server = Server::start();
     server.made("s").await;
     let body = vec![b' '; SMALL];
@@ -71,7 +70,7 @@ async fn after_a_small_body_that_was_not_read_the_connection_goes_on() {
 }
 
 #[tokio::test]
-async fn after_a_large_body_that_was_not_read_the_answer_says_that_the_connection_is_closed() {
+async fn after_a_large_unread_body_the_answer_closes_the_connection() {
     let server = Server::start();
     server.made("s").await;
     let body = vec![b' '; LARGE];
@@ -96,7 +95,7 @@ async fn a_body_that_does_not_come_holds_up_no_answer() {
 }
 
 #[tokio::test]
-async fn a_client_that_asked_first_is_not_told_to_send_what_nobody_reads() {
+async fn expect_continue_gets_no_100_for_an_unread_body() {
     let server = Server::start();
     server.made("s").await;
     for (line, status) in UNREAD {

@@ -1,4 +1,4 @@
-//! Waiting until something holds: a session or a value that is there, gone, or as it should be.
+//! Waits with `until`: for a session or value to exist, to be absent, or to be equal.
 
 use crate::harness::{Server, encoded};
 use crate::waiting::{LONG, filled, unless_known, waiting, with, woken};

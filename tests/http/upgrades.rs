@@ -1,4 +1,4 @@
-//! What a newer version wrote is refused by every command, with what to do about it, and not touched.
+//! Data of a newer version: refused with a remedy by every command, unchanged.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +14,7 @@ fn run(command: &[&str], data: &Path) -> Output {
 }
 
 #[tokio::test]
-async fn a_newer_data_directory_is_refused_with_what_to_do_and_not_touched() {
+async fn a_newer_data_directory_is_refused_and_not_touched() {
     let mut server = Server::start();
     server.made("s").await;
     assert!(server.stop().success());

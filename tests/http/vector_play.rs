@@ -1,5 +1,4 @@
-//! Plays one vector against a board, as the table at the end of the contract says, and tells where
-//! the board does not do as the original did.
+//! The player of vectors: each played on a board by the contract's table, with differences told.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What the original Python classes did, played against the server.
+//! Vectors of the original Python classes, played against the server.
 //!
 //! `vectors_shared.json` was made by running the original; each difference from it is listed here
 //! by name, and one that is listed must occur.

@@ -1,4 +1,4 @@
-//! Waiting: a read that is answered when there is something new, or when its time is over, or the server's.
+//! Waits: answered by news, by timeout, or by the server's end.
 
 use std::io::{Read as _, Write as _};
 

@@ -1,5 +1,4 @@
-//! Four writers that do not rest until each of their writes is acknowledged, also by a server that was killed
-//! and started again, and what was acknowledged at which revision.
+//! Four writers that repeat each write until acknowledged, over kills of the server.
 
 use std::time::Duration;
 

@@ -1,5 +1,4 @@
-//! Each watcher sees every revision exactly once and in order, however often its connection breaks, and all of
-//! them see what was acknowledged.
+//! Watchers: every revision once and in order, over broken connections and restarts.
 //!
 //! `BLACKBOARD_WATCH_COMMITS=20000 cargo test --test http watchers::` makes the full run of what is otherwise 4,000
 //! commits, since a debug build is busy with the full one for a minute and a half.

@@ -1,4 +1,4 @@
-//! Everything that a session shows, to compare before and after: a refused write changes nothing and makes nothing.
+//! Everything that a session shows, to compare before and after a refused write.
 
 use reqwest::RequestBuilder;
 use serde_json::Value;

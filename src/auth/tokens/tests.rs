@@ -115,7 +115,7 @@ fn a_damaged_token_opens_nothing_and_leaves_the_server_closed() {
 }
 
 #[test]
-fn nothing_that_is_kept_or_shown_has_the_token() {
+fn no_file_and_no_answer_has_the_token() {
     let dir = TempDir::new().unwrap();
     let store = store(&dir);
     let (token, secret) = at(&store, 5).create(new("a", None)).unwrap();

@@ -116,7 +116,7 @@ async fn what_is_due_in_a_session_without_its_board_ends_in_time() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_watches_sees_every_commit_though_the_board_leaves() {
+async fn watchers_see_every_commit_though_the_board_is_evicted() {
     let (_dir, _hand, service) = started();
     fill(&service, "s", 3).await;
     evict(&service, "s");

@@ -248,7 +248,7 @@ fn a_crash_between_any_two_steps_leaves_one_history_or_the_other() {
 }
 
 #[test]
-fn a_changed_bit_in_the_row_of_a_history_sets_only_that_aside() {
+fn a_changed_bit_in_a_historys_row_sets_only_that_aside() {
     for change in [
         "base = base + 1",
         "base = NULL",

@@ -1,4 +1,4 @@
-//! A client that chooses what to do: by a seed, and by what it was told before.
+//! A client's choices: by a seed and by earlier answers.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What clients asked and were told, and the model that says which answers fit a board.
+//! Recorded calls and answers, and the model that says which answers fit a board.
 //!
 //! The board here is a few numbers under `state`, each with its tag. The model knows nothing of
 //! revisions; those are `revisions.rs`'s.

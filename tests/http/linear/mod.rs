@@ -1,4 +1,4 @@
-//! Many clients at once see one board: what they were told has an order that explains it.
+//! Linearizability: concurrent clients' answers have an order that explains them.
 //!
 //! Two checks judge what real clients recorded. `wgl` searches for an order, key by key, and believes no
 //! revision. `revisions` takes the order from the revisions, so it can judge any number of calls:

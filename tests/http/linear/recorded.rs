@@ -1,4 +1,4 @@
-//! Clients of a real server, each with one request under way, and what they asked and were told.
+//! Recording clients of a real server, each with one request under way.
 
 use std::ops::Range;
 use std::sync::Arc;

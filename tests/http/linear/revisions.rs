@@ -1,4 +1,4 @@
-//! Whether calls are explained by the revisions that their answers name, which fix the order of the writes.
+//! The check by revisions: answers name revisions, which fix the order of writes.
 //!
 //! That leaves nothing to search: a history is sorted, looked at for what is older than it may be, and
 //! played through the model. A refusal is held to its revision as a read is: there its condition was false.

@@ -1,4 +1,4 @@
-//! The check by revisions passes what is right, however long, and tells what is wrong.
+//! Tests of the check by revisions: correct histories pass, wrong ones fail.
 
 use std::sync::Arc;
 use std::time::Duration;

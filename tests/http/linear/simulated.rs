@@ -1,4 +1,4 @@
-//! A board in memory and clients in a time of their own: histories of any length, at will with a flaw.
+//! A simulated board and clients: histories of any length, with flaws on demand.
 
 use std::sync::Arc;
 use std::time::Duration;

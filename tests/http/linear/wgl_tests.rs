@@ -1,4 +1,4 @@
-//! The search for an order finds one where there is one, and none where there is none.
+//! Tests of the search: an order is found exactly where there is one.
 
 use std::sync::Arc;
 use std::time::Duration;
