@@ -37,7 +37,7 @@ pub use prepared::Prepared;
 pub struct Decision {
     /// What happened.
     pub commit: Option<Commit>,
-    /// The board after it, as [`apply`](super::commit::apply()) makes it.
+    /// The board after it, as [`apply`](super::commit::apply::apply()) makes it.
     pub board: Board,
     /// What to answer.
     pub answer: Answer,
