@@ -13,7 +13,7 @@ use super::model::open_questions::Awaited;
 use super::model::settings::{Labels, Settings};
 use super::state::StatePath;
 use super::{
-    AgentName, CheckpointName, Digest, Item, Json, LogName, Nonce, Revision, Seq, SeqRange,
+    AgentName, CheckpointName, Digest, Image, Item, Json, LogName, Nonce, Revision, Seq, SeqRange,
     SessionName, Timestamp,
 };
 use restored::Restored;
@@ -365,6 +365,14 @@ impl Change {
         } else {
             None
         }
+    }
+
+    /// Returns the images of its items, and of the entries that a restore brings back.
+    pub fn images(&self) -> impl Iterator<Item = &Image> {
+        let restored = if let Self::Restored(restored) = self { &*restored.logs } else { &[] };
+        let entries = restored.iter().flat_map(|(_, log)| &log.entries);
+        let items = self.items().iter().chain(entries.map(|entry| &entry.item));
+        items.filter_map(Item::image)
     }
 
     /// The items that it brings.

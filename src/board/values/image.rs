@@ -6,7 +6,7 @@ use blackboard_thumbnail::recognise;
 use serde::{Deserialize, Serialize};
 
 use crate::board::json;
-use crate::board::{Change, Digest, InvalidItem, Item};
+use crate::board::{Digest, InvalidItem, Item};
 
 /// The largest image, in bytes.
 pub const IMAGE_BYTES_MAX: usize = 20 << 20;
@@ -181,15 +181,4 @@ fn is_base64_head(head: &str) -> bool {
     let media_type = parts.next().and_then(|media_type| media_type.split_once('/'));
     media_type.is_some_and(|(kind, subtype)| token(kind) && token(subtype))
         && parts.all(|p| p.split_once('=').is_some_and(|(name, value)| token(name) && token(value)))
-}
-
-impl Change {
-    /// The images that it names: those of the items that it brings, and of the entries that a restore brings
-    /// back.
-    pub fn images(&self) -> impl Iterator<Item = &Image> {
-        let restored = if let Self::Restored(restored) = self { &*restored.logs } else { &[] };
-        let entries = restored.iter().flat_map(|(_, log)| &log.entries);
-        let items = self.items().iter().chain(entries.map(|entry| &entry.item));
-        items.filter_map(Item::image)
-    }
 }
