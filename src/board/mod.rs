@@ -39,7 +39,6 @@ pub use model::agent::{
 };
 pub use model::board::{Board, Life, Version};
 pub use model::checkpoint::{CHECKPOINTS_MAX, Checkpoint};
-pub use model::claim::{Claim, Done, Fence, Work};
 pub use model::filter::{Contains, Filter, Order, Selection, Walk};
 pub use model::idempotency::{Forgotten, KEY_CHARS_MAX, Kept, Key, Keys, Remembered};
 pub use model::open_questions::{AWAITED_AT_ONCE_MAX, Asked, Awaited, DEFAULT_BYTES_MAX, is_open};
@@ -57,6 +56,7 @@ pub use model::summary::{Extent, QUESTIONS_BYTES_MAX, Question, Questions, Summa
 pub use state::{InvalidPath, NotAnObject, STATE_BYTES_MAX, State, StatePath, StateValue};
 pub use stored::frame::{COMMIT_BYTES_MAX, Frame, FrameError};
 pub use values::byte_size::{ByteSize, InvalidSize};
+pub use values::claim::{Claim, Done, Fence, Work};
 pub use values::code::Code;
 pub use values::ids::{Digest, Epoch, Hashing, Nonce, Revision, Seq, SessionId};
 pub use values::image::{IMAGE_BYTES_MAX, IMAGE_MEMBER, Image, Screenshot};

@@ -14,13 +14,13 @@ use crate::board::log::{Entry, LogName};
 use crate::board::model::agent::{
     AGENT_STATES_MAX, AGENTS_MAX, Agent, AgentStates, PROFILE_BYTES_MAX, Profile, Status,
 };
-use crate::board::model::claim::{Done, Work};
 use crate::board::model::idempotency::{KEY_CHARS_MAX, KEYS_MAX};
 use crate::board::model::prompt_profile::are_profiles;
 use crate::board::model::settings::{
     HISTORY_KEYS_MAX, LABEL_BYTES_MAX, LABELS_MAX, Labels, Settings,
 };
 use crate::board::state::STATE_BYTES_MAX;
+use crate::board::values::claim::{Done, Work};
 use crate::board::values::image::IMAGE_BYTES_MAX;
 use crate::board::values::time::TTL_DAYS_MAX;
 use crate::board::{Board, Item, Json, Kept, Revision, Timestamp};

@@ -9,9 +9,9 @@ use super::commit::{Change, Commit, Due, IMAGES_FORGOTTEN_MAX};
 use super::json;
 use super::json::{DEPTH_MAX, Kind};
 use super::model::checkpoint::CHECKPOINTS_MAX;
-use super::model::claim::{Claim, Work};
 use super::model::open_questions::{AWAITED_AT_ONCE_MAX, Awaited, DEFAULT_BYTES_MAX};
 use super::state::{State, StatePath};
+use super::values::claim::{Claim, Work};
 use super::{
     AgentName, Board, CheckpointName, Digest, Image, Item, Json, Log, LogName, Revision, Seq,
     SeqRange,

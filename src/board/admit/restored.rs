@@ -5,7 +5,7 @@ use crate::board::commit::Change;
 use crate::board::commit::apply::apply_change;
 use crate::board::commit::restored::{Restored, RestoredLog};
 use crate::board::log::{Entry, Log, LogName, Stamp};
-use crate::board::model::claim::Work;
+use crate::board::values::claim::Work;
 use crate::board::{Board, Seq};
 
 pub(crate) fn admit_restored(

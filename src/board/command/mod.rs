@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::model::agent::Status;
-use super::model::claim::{Claim, Fence};
 use super::model::idempotency::Key;
 use super::model::settings::{LabelsPatch, Set, SettingsPatch};
 use super::state::{StatePath, StateValue};
+use super::values::claim::{Claim, Fence};
 use super::{
     AgentName, Board, CheckpointName, Digest, Item, Json, LogName, Nonce, Revision, Seq,
     SessionName, Timestamp, Ttl, Version,

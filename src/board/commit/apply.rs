@@ -10,10 +10,10 @@ use crate::board::log::{SeqRange, Stamp};
 use crate::board::model::agent::{Agent, Profile};
 use crate::board::model::board::Life;
 use crate::board::model::checkpoint::Checkpoint;
-use crate::board::model::claim::{Claim, Done, Work};
 use crate::board::model::idempotency::Keys;
 use crate::board::model::open_questions::Asked;
 use crate::board::state::State;
+use crate::board::values::claim::{Claim, Done, Work};
 use crate::board::{
     AgentName, Board, CheckpointName, Digest, Item, Json, Log, LogName, Revision, Seq, SessionName,
 };

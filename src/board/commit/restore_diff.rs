@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::restored::{Restored, RestoredLog};
 use crate::board::log::{Entry, Log, LogName, ranges};
 use crate::board::model::agent::Agent;
-use crate::board::model::claim::Work;
+use crate::board::values::claim::Work;
 use crate::board::{AgentName, Board, Revision, Seq};
 
 impl Board {

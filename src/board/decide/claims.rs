@@ -5,7 +5,7 @@ use super::logs::find_entry;
 use crate::board::command::rejected::Rejected;
 use crate::board::command::{Answer, Write};
 use crate::board::commit::Change;
-use crate::board::model::claim::{Claim, Fence, Work};
+use crate::board::values::claim::{Claim, Fence, Work};
 use crate::board::{AgentName, Board, Json, LogName, Revision, Seq, Ttl, json};
 
 /// Refuses a write under a claim that does not stand any more.

@@ -4,7 +4,7 @@ use super::Draft;
 use super::logs::find_entry;
 use crate::board::command::rejected::{Branch, Rejected};
 use crate::board::command::{Answer, Test, Transaction};
-use crate::board::model::claim::Work;
+use crate::board::values::claim::Work;
 use crate::board::{Board, Log, LogName};
 
 impl Draft<'_> {

@@ -7,7 +7,7 @@ use super::chunk::{CHUNK_BYTES, CHUNK_ENTRIES, Chunk};
 use super::tail::Tail;
 use super::texts::Texts;
 use super::{Entry, Log, Part, SeqRange, Stamp, Updated, distance};
-use crate::board::model::claim::Work;
+use crate::board::values::claim::Work;
 use crate::board::{Item, Revision, Seq};
 
 impl Log {

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use imbl::Vector;
 use serde::{Deserialize, Serialize};
 
-use super::model::claim::Work;
+use super::values::claim::Work;
 use super::{AgentName, Item, Revision, Seq, Timestamp};
 use chunk::Chunk;
 pub use chunk::{CHUNK_BYTES, CHUNK_ENTRIES};

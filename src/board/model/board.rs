@@ -6,13 +6,13 @@ use imbl::{OrdMap, OrdSet};
 
 use super::agent::Agent;
 use super::checkpoint::Checkpoint;
-use super::claim::Work;
 use super::idempotency::{Kept, Keys};
 use super::open_questions::Asked;
 use super::settings::{Labels, Settings};
 use crate::board::commit::Due;
 use crate::board::commit::apply::edit;
 use crate::board::state::State;
+use crate::board::values::claim::Work;
 use crate::board::{
     AgentName, CheckpointName, Digest, Image, Log, LogName, Revision, Seq, SessionId, SessionName,
     Timestamp,

@@ -3,7 +3,6 @@
 pub(crate) mod agent;
 pub(crate) mod board;
 pub(crate) mod checkpoint;
-pub(crate) mod claim;
 pub(crate) mod filter;
 pub(crate) mod idempotency;
 mod memory_estimate;

@@ -1,6 +1,7 @@
 //! Values with their rules: ids, names, times, sizes, JSON, items and images.
 
 pub(crate) mod byte_size;
+pub(crate) mod claim;
 pub(crate) mod code;
 pub(crate) mod ids;
 pub(crate) mod image;

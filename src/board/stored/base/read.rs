@@ -10,12 +10,12 @@ use crate::board::log::Entry;
 use crate::board::model::agent::{AGENTS_MAX, Agent};
 use crate::board::model::board::Life;
 use crate::board::model::checkpoint::CHECKPOINTS_MAX;
-use crate::board::model::claim::{Claim, Done, Work};
 use crate::board::state::StatePath;
 use crate::board::stored::Unreadable;
 use crate::board::stored::parts::{
     StoredAgent, StoredAwaited, StoredCheckpoint, StoredEntry, StoredKey,
 };
+use crate::board::values::claim::{Claim, Done, Work};
 use crate::board::{
     AgentName, Awaited, Board, Checkpoint, CheckpointName, Digest, Log, LogName, REVISION_MAX,
     Remembered, Revision, Seq, SeqRange, SessionId, State, Timestamp,
