@@ -29,6 +29,7 @@ pub use commit::{COMMIT_ITEMS_MAX, Change, Commit, Due, IMAGES_FORGOTTEN_MAX};
 pub use decide::{
     Decision, Prepared, decide, decide_prepared, decide_unread, expire, patchable, permits,
 };
+pub use log::filter::{Contains, Filter, is_open};
 pub use log::{
     CHUNK_BYTES, CHUNK_ENTRIES, Entry, Keys as TextKeys, Log, LogName, Mark, Probe, Run, RunText,
     RunWeights, Scale, SeqRange, Stamp, TextForm, TextKind, Updated,
@@ -39,15 +40,15 @@ pub use model::agent::{
 };
 pub use model::board::{Board, Life, Version};
 pub use model::checkpoint::{CHECKPOINTS_MAX, Checkpoint};
-pub use model::filter::{Contains, Filter, Order, Selection, Walk};
 pub use model::idempotency::{Forgotten, KEY_CHARS_MAX, Kept, Key, Keys, Remembered};
-pub use model::open_questions::{AWAITED_AT_ONCE_MAX, Asked, Awaited, DEFAULT_BYTES_MAX, is_open};
+pub use model::open_questions::{AWAITED_AT_ONCE_MAX, Asked, Awaited, DEFAULT_BYTES_MAX};
 pub use model::prompt_profile::{
     HEADING_BYTES_MAX, Headings, ImagesShown, InvalidPart, PROFILES_BYTES_MAX, PROFILES_MAX,
     PROMPT_KEYS_MAX, PROMPT_LATEST_MAX, PROMPT_MEMORIES_MAX, PROMPT_PARTS_MAX, PROMPT_PX_MAX,
     PROMPT_SCREENSHOTS_MAX, PROMPT_STEPS_MAX, PROMPT_TOKENS_MAX, PromptFormat, PromptPart,
     PromptProfile, PromptProfiles, are_parts, is_heading, is_step, profiles_bytes,
 };
+pub use model::selection::{Order, Selection, Walk};
 pub use model::settings::{
     HISTORY_KEYS_MAX, History, LABEL_BYTES_MAX, LABELS_MAX, Labels, LabelsPatch, MaxItems,
     MaxItemsEach, Set, Settings, SettingsPatch, patch_labels,

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::Entry;
+use super::filter::push_marks;
 use super::marks::{Marks, Probe};
 use super::texts::Texts;
-use crate::board::model::filter::push_marks;
 use crate::board::values::item::Page;
 use crate::board::{AgentName, Timestamp};
 

@@ -5,6 +5,7 @@
 
 mod chunk;
 mod edit;
+pub(crate) mod filter;
 mod marks;
 mod rebuild;
 mod run;

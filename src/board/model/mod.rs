@@ -3,10 +3,10 @@
 pub(crate) mod agent;
 pub(crate) mod board;
 pub(crate) mod checkpoint;
-pub(crate) mod filter;
 pub(crate) mod idempotency;
 mod memory_estimate;
 pub(crate) mod open_questions;
 pub(crate) mod prompt_profile;
+pub(crate) mod selection;
 pub(crate) mod settings;
 pub(crate) mod summary;

@@ -2,8 +2,7 @@
 
 use imbl::{OrdMap, OrdSet};
 
-use crate::board::json;
-use crate::board::json::Kind;
+use crate::board::log::filter::is_open;
 use crate::board::{Item, Log, Seq, SeqRange, Timestamp};
 
 /// How many questions may be asked at once that wait until a moment only: each of them keeps its default.
@@ -117,11 +116,4 @@ impl Awaited {
     fn bytes(&self) -> u64 {
         self.default.as_ref().map_or(0, |default| default.len() as u64)
     }
-}
-
-/// Whether this is a question that anybody may answer.
-#[must_use]
-pub fn is_open(item: &Item) -> bool {
-    let is_text = |name| item.get(name).is_some_and(|value| json::kind(value) == Kind::String);
-    (is_text("question") || is_text("text")) && item.get("answer").is_none()
 }

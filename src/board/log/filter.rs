@@ -1,39 +1,12 @@
-//! Selecting entries of a log: where to begin, which way to go, and what matches.
+//! Filters of a log's entries, and the marks by which a filter finds them.
 
 use std::borrow::Cow;
-use std::ops::Range;
-use std::sync::Arc;
 
-use super::open_questions::is_open;
+use super::{Entry, LogName, Mark, Probe};
 use crate::board::json;
 use crate::board::json::tokens::{Token, Tokens};
 use crate::board::json::{Exact, Kind};
-use crate::board::{
-    AgentName, Board, Entry, IMAGE_MEMBER, Item, Log, LogName, Mark, Probe, Seq, Work,
-};
-
-/// Which way a page goes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Order {
-    /// From the oldest.
-    #[default]
-    Ascending,
-    /// From the newest.
-    Descending,
-}
-
-/// Which entries of a log are wanted.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Selection {
-    /// Only entries after this seq.
-    pub after: Option<Seq>,
-    /// Only entries before this seq.
-    pub before: Option<Seq>,
-    /// Which way to go.
-    pub order: Order,
-    /// What an entry must be.
-    pub filter: Filter,
-}
+use crate::board::{AgentName, IMAGE_MEMBER, Item, Work};
 
 /// What an entry must be; every member that is set must hold.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -128,7 +101,7 @@ const OPEN: &str = "open";
 const FREE: &str = "free";
 
 /// Adds whatever a filter finds an entry by, in whichever log it is.
-pub(crate) fn push_marks(entry: &Entry, marks: &mut Vec<Mark>) {
+pub(super) fn push_marks(entry: &Entry, marks: &mut Vec<Mark>) {
     let item = &entry.item;
     marks.extend(step_of(item).map(|step| Mark::of(STEP, &step)));
     marks.extend(statuses(item).map(|status| Mark::of(STATUS, &*status)));
@@ -177,6 +150,13 @@ fn is_pending(log: &LogName, entry: &Entry) -> bool {
     }
 }
 
+/// Whether this is a question that anybody may answer.
+#[must_use]
+pub fn is_open(item: &Item) -> bool {
+    let is_text = |name| item.get(name).is_some_and(|value| json::kind(value) == Kind::String);
+    (is_text("question") || is_text("text")) && item.get("answer").is_none()
+}
+
 fn is_free(entry: &Entry) -> bool {
     match entry.work.as_deref() {
         None | Some(Work::Lapsed { .. }) => true,
@@ -206,93 +186,4 @@ fn contains(log: &LogName, item: &Item, text: &Contains) -> bool {
         }
     }
     false
-}
-
-impl Selection {
-    /// A walk over the entries between its bounds, in its order, whether they match or not. Of entries that lie
-    /// together and of which none matches, only the last is given.
-    #[must_use]
-    pub fn walk(&self, board: &Arc<Board>, log: &LogName) -> Walk {
-        let range = board.log(log).map_or(0..0, |log| self.indexes(log));
-        let probe = self.filter.probe(log);
-        let (board, log, order) = (Arc::clone(board), log.clone(), self.order);
-        Walk { board, log, range, order, probe, looked: 0..0 }
-    }
-
-    fn indexes(&self, log: &Log) -> Range<usize> {
-        let start = self.after.map_or(0, |after| log.count_through(after));
-        let end = match self.before {
-            Some(Seq(0)) => 0,
-            Some(Seq(before)) => log.count_through(Seq(before - 1)),
-            None => log.len(),
-        };
-        start..end.max(start)
-    }
-}
-
-/// A walk over a log's entries that owns the board it walks on, so that it can go on later.
-#[derive(Clone, Debug)]
-pub struct Walk {
-    board: Arc<Board>,
-    log: LogName,
-    range: Range<usize>,
-    order: Order,
-    probe: Probe,
-    /// The indexes of which is known whether something may match.
-    looked: Range<usize>,
-}
-
-impl Walk {
-    /// The board that it walks on.
-    #[must_use]
-    pub fn board(&self) -> &Arc<Board> {
-        &self.board
-    }
-
-    /// The log that it walks along.
-    #[must_use]
-    pub fn log(&self) -> &LogName {
-        &self.log
-    }
-
-    /// Goes on to the last of the next entries that lie together, if none of them matches.
-    fn pass_over(&mut self) -> Option<()> {
-        let next = match self.order {
-            Order::Ascending => self.range.start,
-            Order::Descending => self.range.end.checked_sub(1)?,
-        };
-        if self.probe.0.is_empty() || self.range.is_empty() || self.looked.contains(&next) {
-            return None;
-        }
-        let (together, may_match) = self.board.log(&self.log)?.neighbours(next, &self.probe);
-        if !may_match {
-            match self.order {
-                Order::Ascending => {
-                    self.range.start = next.max(together.end.min(self.range.end).checked_sub(1)?);
-                }
-                Order::Descending => self.range.end = together.start.max(self.range.start) + 1,
-            }
-        }
-        self.looked = together;
-        Some(())
-    }
-
-    /// Whether it has come to its end.
-    #[must_use]
-    pub fn is_over(&self) -> bool {
-        self.range.is_empty()
-    }
-}
-
-impl Iterator for Walk {
-    type Item = Arc<Entry>;
-
-    fn next(&mut self) -> Option<Arc<Entry>> {
-        self.pass_over();
-        let index = match self.order {
-            Order::Ascending => self.range.next()?,
-            Order::Descending => self.range.next_back()?,
-        };
-        self.board.log(&self.log)?.at(index).cloned()
-    }
 }
