@@ -25,7 +25,7 @@ pub use command::{
 };
 pub use commit::apply::apply;
 pub use commit::restored::{Restored, RestoredLog};
-pub use commit::{COMMIT_ITEMS_MAX, Change, Commit, Due, IMAGES_FORGOTTEN_MAX};
+pub use commit::{COMMIT_ITEMS_MAX, Change, Commit, IMAGES_FORGOTTEN_MAX};
 pub use decide::{
     Decision, Prepared, decide, decide_prepared, decide_unread, expire, patchable, permits,
 };
@@ -40,7 +40,8 @@ pub use model::agent::{
 };
 pub use model::board::{Board, Life, Version};
 pub use model::checkpoint::{CHECKPOINTS_MAX, Checkpoint};
-pub use model::idempotency::{Forgotten, KEY_CHARS_MAX, Kept, Key, Keys, Remembered};
+pub use model::due::Due;
+pub use model::idempotency::{Forgotten, KEY_CHARS_MAX, Kept, Key, KeyReused, Keys, Remembered};
 pub use model::open_questions::{AWAITED_AT_ONCE_MAX, Asked, Awaited, DEFAULT_BYTES_MAX};
 pub use model::prompt_profile::{
     HEADING_BYTES_MAX, Headings, ImagesShown, InvalidPart, PROFILES_BYTES_MAX, PROFILES_MAX,

@@ -5,10 +5,11 @@ pub(crate) mod imported;
 mod restored;
 
 use super::commit::apply;
-use super::commit::{Change, Commit, Due, IMAGES_FORGOTTEN_MAX};
+use super::commit::{Change, Commit, IMAGES_FORGOTTEN_MAX};
 use super::json;
 use super::json::{DEPTH_MAX, Kind};
 use super::model::checkpoint::CHECKPOINTS_MAX;
+use super::model::due::Due;
 use super::model::open_questions::{AWAITED_AT_ONCE_MAX, Awaited, DEFAULT_BYTES_MAX};
 use super::state::{State, StatePath};
 use super::values::claim::{Claim, Work};

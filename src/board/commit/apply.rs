@@ -5,17 +5,17 @@
 use std::sync::Arc;
 
 use super::restored::{end_claims, restore};
-use super::{Change, Commit, Due};
+use super::{Change, Commit};
 use crate::board::log::{SeqRange, Stamp};
 use crate::board::model::agent::{Agent, Profile};
 use crate::board::model::board::Life;
 use crate::board::model::checkpoint::Checkpoint;
+use crate::board::model::due::Due;
 use crate::board::model::idempotency::Keys;
 use crate::board::model::open_questions::Asked;
-use crate::board::state::State;
 use crate::board::values::claim::{Claim, Done, Work};
 use crate::board::{
-    AgentName, Board, CheckpointName, Digest, Item, Json, Log, LogName, Revision, Seq, SessionName,
+    AgentName, Board, CheckpointName, Digest, Json, LogName, Revision, Seq, SessionName,
 };
 
 /// Makes the board what it is after this commit.
@@ -44,7 +44,7 @@ pub(crate) fn close(board: &mut Board, commit: &Commit) {
 }
 
 pub(crate) fn apply_change(board: &mut Board, change: &Change, stamp: Stamp<'_>) {
-    keep_images(board, change.items());
+    board.keep_images(change.items());
     match change {
         Change::Created { name, settings, labels } => {
             board.life = Some(Life {
@@ -67,7 +67,7 @@ pub(crate) fn apply_change(board: &mut Board, change: &Change, stamp: Stamp<'_>)
             if *log == LogName::Questions {
                 board.asked.append(*first, items);
             }
-            edit(board, log, |log| log.append(*first, items, stamp));
+            board.edit_log(log, |log| log.append(*first, items, stamp));
         }
         Change::Cleared { log } => clear(board, log, stamp),
         Change::Removed { log, ranges } => remove(board, log, ranges, stamp),
@@ -75,22 +75,22 @@ pub(crate) fn apply_change(board: &mut Board, change: &Change, stamp: Stamp<'_>)
             if *log == LogName::Questions {
                 board.asked.update(*seq, item);
             }
-            edit(board, log, |log| log.update(*seq, item, stamp));
+            board.edit_log(log, |log| log.update(*seq, item, stamp));
         }
-        Change::StatePut { path, value, expires_at } => edit_state(board, |state| {
+        Change::StatePut { path, value, expires_at } => board.edit_state(|state| {
             state.put(path, value.text(), *expires_at, stamp.revision);
         }),
         Change::StateSet { path, value } => {
-            edit_state(board, |state| state.set(path, value.text(), stamp.revision));
+            board.edit_state(|state| state.set(path, value.text(), stamp.revision));
         }
         Change::StateMerged { path, patch } => {
-            edit_state(board, |state| state.merge(path, patch.text(), stamp.revision));
+            board.edit_state(|state| state.merge(path, patch.text(), stamp.revision));
         }
-        Change::StateAppended { path, elements } => edit_state(board, |state| {
+        Change::StateAppended { path, elements } => board.edit_state(|state| {
             state.append(path, elements.iter().map(Json::text), stamp.revision);
         }),
         Change::StateRemoved { path } => {
-            edit_state(board, |state| state.remove(path, stamp.revision));
+            board.edit_state(|state| state.remove(path, stamp.revision));
         }
         Change::AgentPut { agent, profile } => put_agent(board, agent, profile, stamp),
         Change::AgentRemoved { agent } => remove_agent(board, agent, stamp),
@@ -119,33 +119,10 @@ pub(crate) fn apply_change(board: &mut Board, change: &Change, stamp: Stamp<'_>)
     }
 }
 
-pub(crate) fn keep_images<'a>(board: &mut Board, items: impl IntoIterator<Item = &'a Item>) {
-    for image in items.into_iter().filter_map(Item::image) {
-        if board.images.insert(image.sha256, image.bytes).is_none() {
-            board.image_bytes += image.bytes;
-        }
-    }
-}
-
 fn forget_images(board: &mut Board, images: &[Digest]) {
     for sha256 in images {
         board.image_bytes -= board.images.remove(sha256).unwrap_or_default();
     }
-}
-
-/// Edits a log, making an agent's memory with its first entry, and keeps what the board counts.
-pub(crate) fn edit(board: &mut Board, name: &LogName, change: impl FnOnce(&mut Log)) {
-    if let LogName::Memory(agent) = name
-        && !board.memories.contains_key(agent)
-    {
-        board.memories.insert(agent.clone(), Log::default());
-    }
-    let Some(log) = board.log_mut(name) else { return };
-    let (bytes, entries) = (log.bytes(), log.len());
-    change(log);
-    let (bytes_after, entries_after) = (log.bytes(), log.len());
-    board.bytes = board.bytes - bytes + bytes_after;
-    board.entries = board.entries - entries as u64 + entries_after as u64;
 }
 
 fn clear(board: &mut Board, log: &LogName, stamp: Stamp<'_>) {
@@ -155,7 +132,7 @@ fn clear(board: &mut Board, log: &LogName, stamp: Stamp<'_>) {
     if *log == LogName::Questions {
         board.asked = Asked::default();
     }
-    edit(board, log, |log| log.clear(stamp.revision));
+    board.edit_log(log, |log| log.clear(stamp.revision));
 }
 
 fn remove(board: &mut Board, log: &LogName, ranges: &[SeqRange], stamp: Stamp<'_>) {
@@ -172,14 +149,7 @@ fn remove(board: &mut Board, log: &LogName, ranges: &[SeqRange], stamp: Stamp<'_
     if *log == LogName::Questions {
         board.asked.remove(ranges);
     }
-    edit(board, log, |log| log.remove(ranges, stamp.revision));
-}
-
-pub(crate) fn edit_state(board: &mut Board, change: impl FnOnce(&mut State)) {
-    let before = board.state.bytes();
-    change(&mut board.state);
-    // An empty document counts for nothing, so what it had is not in the sum.
-    board.bytes = board.bytes + board.state.bytes() - before;
+    board.edit_log(log, |log| log.remove(ranges, stamp.revision));
 }
 
 fn put_agent(board: &mut Board, name: &AgentName, profile: &Profile, stamp: Stamp<'_>) {
@@ -204,7 +174,7 @@ fn remove_agent(board: &mut Board, name: &AgentName, stamp: Stamp<'_>) {
     }
     let memory = LogName::Memory(name.clone());
     if board.log(&memory).is_some_and(|log| !log.is_empty()) {
-        edit(board, &memory, |log| log.clear(stamp.revision));
+        board.edit_log(&memory, |log| log.clear(stamp.revision));
     }
 }
 
@@ -217,13 +187,13 @@ fn mark(board: &mut Board, seq: Seq, work: Option<Work>, stamp: Stamp<'_>) {
     if let Some(lease) = work.as_ref().and_then(lease) {
         board.leases.insert(lease);
     }
-    edit(board, &LogName::Requests, |log| log.mark(seq, work, stamp));
+    board.edit_log(&LogName::Requests, |log| log.mark(seq, work, stamp));
 }
 
 fn expire(board: &mut Board, due: &Due, stamp: Stamp<'_>) {
     match due {
         Due::Session => *board = Board::absent(board.id, board.revision),
-        Due::State(path) => edit_state(board, |state| state.remove(path, stamp.revision)),
+        Due::State(path) => board.edit_state(|state| state.remove(path, stamp.revision)),
         Due::Question(seq) => board.asked.wait_for_ever(*seq),
         Due::Claim(seq) => {
             let fence = board.work(*seq).and_then(Work::claim).map(|claim| claim.fence);

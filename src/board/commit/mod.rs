@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::log::Stamp;
 use super::model::agent::Profile;
+use super::model::due::Due;
 use super::model::idempotency::Kept;
 use super::model::open_questions::Awaited;
 use super::model::settings::{Labels, Settings};
@@ -307,19 +308,6 @@ pub enum Change {
         /// Their digests, in ascending order.
         images: Vec<Digest>,
     },
-}
-
-/// What may come to its end by time.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Due {
-    /// A path of the state goes away.
-    State(StatePath),
-    /// A claim on a request runs out.
-    Claim(Seq),
-    /// A question waits no longer. The item that it has then is the next change of its commit.
-    Question(Seq),
-    /// The session goes, with all it has.
-    Session,
 }
 
 impl Change {

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use imbl::OrdSet;
 
-use super::apply::{edit, edit_state, keep_images};
 use crate::board::log::{Entry, LogName, SeqRange, Stamp};
 use crate::board::model::agent::Agent;
 use crate::board::model::open_questions::{Asked, Awaited};
@@ -41,12 +40,12 @@ pub struct RestoredLog {
 /// Applies the difference. Whatever it names that cannot be is passed over: `admit` compares what came out.
 pub(crate) fn restore(board: &mut Board, restored: &Restored, stamp: Stamp<'_>) {
     for (name, log) in &restored.logs {
-        keep_images(board, log.entries.iter().map(|entry| &entry.item));
-        edit(board, name, |own| own.put_back(&log.removed, &log.entries, stamp.revision));
+        board.keep_images(log.entries.iter().map(|entry| &entry.item));
+        board.edit_log(name, |own| own.put_back(&log.removed, &log.entries, stamp.revision));
     }
     end_claims(board, stamp.revision);
     restore_asked(board, restored);
-    edit_state(board, |state| {
+    board.edit_state(|state| {
         for (path, value) in &restored.state {
             match value {
                 Some(value) => state.set(path, value.text(), stamp.revision),
@@ -87,7 +86,7 @@ fn restore_agent(board: &mut Board, name: &AgentName, agent: Option<&Agent>) {
 /// as they are otherwise.
 pub(crate) fn end_claims(board: &mut Board, revision: Revision) {
     if board.is_worked_on() {
-        edit(board, &LogName::Requests, |log| log.end_claims(revision));
+        board.edit_log(&LogName::Requests, |log| log.end_claims(revision));
     }
     board.leases = OrdSet::new();
     board.fences_after = revision;

@@ -1,7 +1,8 @@
 //! What comes to its end by time does so by a commit, like everything else.
 
 use super::questions::expired;
-use crate::board::commit::{Change, Commit, Due};
+use crate::board::commit::{Change, Commit};
+use crate::board::model::due::Due;
 use crate::board::{Board, Item, LogName, Nonce, Seq, Timestamp};
 
 /// How many changes one commit has; what is left is the next one's.

@@ -5,7 +5,6 @@
 
 use super::Draft;
 use crate::board::command::{Command, Edit, Transaction};
-use crate::board::commit::apply::edit_state;
 use crate::board::state::{Made, State, StatePath};
 use crate::board::{Board, Change, Json};
 
@@ -92,12 +91,12 @@ impl Draft<'_> {
             let take = |state: &mut State| {
                 is_taken = state.take_put(path, made, *expires_at, revision);
             };
-            edit_state(&mut self.board, take);
+            self.board.edit_state(take);
         } else if let Change::StateMerged { path, patch } = change
             && let Some(made) = prepared.find(How::Merge, path, patch)
         {
             let take = |state: &mut State| is_taken = state.take_merged(path, made, revision);
-            edit_state(&mut self.board, take);
+            self.board.edit_state(take);
         }
         is_taken
     }

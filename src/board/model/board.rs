@@ -9,13 +9,11 @@ use super::checkpoint::Checkpoint;
 use super::idempotency::{Kept, Keys};
 use super::open_questions::Asked;
 use super::settings::{Labels, Settings};
-use crate::board::commit::Due;
-use crate::board::commit::apply::edit;
 use crate::board::state::State;
 use crate::board::values::claim::Work;
 use crate::board::{
-    AgentName, CheckpointName, Digest, Image, Log, LogName, Revision, Seq, SessionId, SessionName,
-    Timestamp,
+    AgentName, CheckpointName, Digest, Image, Item, Log, LogName, Revision, Seq, SessionId,
+    SessionName, Timestamp,
 };
 
 /// One session's board as it is at one revision.
@@ -186,7 +184,7 @@ impl Board {
     pub fn remembering_only(&self, own: &AgentName) -> Self {
         let mut board = self.clone();
         for agent in self.memories.keys().filter(|agent| *agent != own) {
-            edit(&mut board, &LogName::Memory(agent.clone()), |log| log.clear(self.revision));
+            board.edit_log(&LogName::Memory(agent.clone()), |log| log.clear(self.revision));
         }
         board
     }
@@ -225,6 +223,38 @@ impl Board {
             LogName::Trajectories => Some(trajectories),
             LogName::Screenshots => Some(screenshots),
             LogName::Memory(agent) => self.memories.get_mut(agent),
+        }
+    }
+
+    /// Edits a log and counts its entries and bytes. An agent's memory is made with its first entry.
+    pub(crate) fn edit_log(&mut self, name: &LogName, change: impl FnOnce(&mut Log)) {
+        if let LogName::Memory(agent) = name
+            && !self.memories.contains_key(agent)
+        {
+            self.memories.insert(agent.clone(), Log::default());
+        }
+        let Some(log) = self.log_mut(name) else { return };
+        let (bytes, entries) = (log.bytes(), log.len());
+        change(log);
+        let (bytes_after, entries_after) = (log.bytes(), log.len());
+        self.bytes = self.bytes - bytes + bytes_after;
+        self.entries = self.entries - entries as u64 + entries_after as u64;
+    }
+
+    /// Edits the state and counts its bytes.
+    pub(crate) fn edit_state(&mut self, change: impl FnOnce(&mut State)) {
+        let before = self.state.bytes();
+        change(&mut self.state);
+        // An empty document counts for nothing, so its bytes before are not in the sum.
+        self.bytes = self.bytes + self.state.bytes() - before;
+    }
+
+    /// Counts the images of these items.
+    pub(crate) fn keep_images<'a>(&mut self, items: impl IntoIterator<Item = &'a Item>) {
+        for image in items.into_iter().filter_map(Item::image) {
+            if self.images.insert(image.sha256, image.bytes).is_none() {
+                self.image_bytes += image.bytes;
+            }
         }
     }
 
@@ -279,33 +309,6 @@ impl Board {
     /// Keeps the answer to a keyed write.
     pub(crate) fn remember(&mut self, kept: &Kept, at: Timestamp) {
         self.keys.remember(kept, at);
-    }
-
-    /// When the next thing in it comes to its end by time, if anything does.
-    #[must_use]
-    pub fn next_due(&self) -> Option<Timestamp> {
-        let lease = self.leases.get_min().map(|(at, _)| *at);
-        let times = [self.ends_at(), self.state.next_expiry(), lease, self.asked.next()];
-        times.into_iter().flatten().min()
-    }
-
-    /// At most so much of what in it has come to its end by time. Where that is the session, it is nothing
-    /// else.
-    #[must_use]
-    pub fn due(&self, now: Timestamp, limit: usize) -> Vec<Due> {
-        if self.ends_at().is_some_and(|at| at <= now) {
-            return vec![Due::Session];
-        }
-        let leases = self.leases.iter().take_while(|(at, _)| *at <= now);
-        let paths = self.state.due(now, limit).into_iter().map(Due::State);
-        let claims = leases.map(|(_, seq)| Due::Claim(*seq));
-        let questions = self.asked.due(now).map(Due::Question);
-        paths.chain(claims).chain(questions).take(limit).collect()
-    }
-
-    fn ends_at(&self) -> Option<Timestamp> {
-        let ttl = self.life.as_ref()?.settings.ttl?;
-        Some(self.written_at.after(ttl))
     }
 
     /// Whether its four logs are empty; memories do not count, as in the original.

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use imbl::{OrdMap, Vector};
 use serde::{Deserialize, Serialize};
 
-use crate::board::command::rejected::Rejected;
 use crate::board::{Digest, Json, Timestamp};
 
 /// How many keys a session remembers.
@@ -53,6 +52,10 @@ pub struct Remembered {
     pub at: Timestamp,
 }
 
+/// Another request had this key before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyReused;
+
 /// The keys that a session remembers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Keys {
@@ -85,11 +88,11 @@ impl Keys {
     ///
     /// # Errors
     ///
-    /// [`Rejected::KeyReused`] where another request had this key.
-    pub fn recall(&self, key: &Key, now: Timestamp) -> Result<Option<&Json>, Rejected> {
+    /// [`KeyReused`] where another request had this key.
+    pub fn recall(&self, key: &Key, now: Timestamp) -> Result<Option<&Json>, KeyReused> {
         match self.by_key.get(&key.key).filter(|first| !is_old(first.at, now)) {
             Some(first) if first.fingerprint == key.fingerprint => Ok(Some(&first.answer)),
-            Some(_) => Err(Rejected::KeyReused),
+            Some(_) => Err(KeyReused),
             None => Ok(None),
         }
     }

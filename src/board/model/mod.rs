@@ -3,6 +3,7 @@
 pub(crate) mod agent;
 pub(crate) mod board;
 pub(crate) mod checkpoint;
+pub(crate) mod due;
 pub(crate) mod idempotency;
 mod memory_estimate;
 pub(crate) mod open_questions;

@@ -36,7 +36,7 @@ fn a_repeat_is_known_and_another_request_with_its_key_refused() {
     assert_eq!(recalled(&board, &key("l", "1"), 1_000), Some("{\"revision\":2}"));
     assert_eq!(recalled(&board, &key("K", "1"), 1_000), None);
     let reused = board.keys().recall(&key("k", "2"), Timestamp(1_000));
-    assert_eq!(reused, Err(Rejected::KeyReused));
+    assert_eq!(reused, Err(KeyReused));
 }
 
 #[test]

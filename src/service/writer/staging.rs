@@ -6,7 +6,7 @@ use super::verdict::Verdict;
 use crate::board::apply;
 use crate::board::{
     Board, COMMIT_BYTES_MAX, Change, Command, Commit, Decision, Extent, Frame, Json, Kept, Key,
-    Moment, Nonce, Rejected, Revision, SessionId, Timestamp, decide, decide_prepared,
+    KeyReused, Moment, Nonce, Rejected, Revision, SessionId, Timestamp, decide, decide_prepared,
     decide_unread, expire, stored,
 };
 use crate::service::Receipt;
@@ -350,9 +350,9 @@ pub(crate) fn recall(
     match board.keys().recall(key, due) {
         Ok(answer) => Ok(answer.cloned()),
         // All that a session which is no more remembers is its end.
-        Err(_) if board.life().is_none() => Ok(None),
-        Err(rejected) => {
-            let revision = Some(board.revision());
+        Err(KeyReused) if board.life().is_none() => Ok(None),
+        Err(KeyReused) => {
+            let (rejected, revision) = (Rejected::KeyReused, Some(board.revision()));
             Err(ServiceError::Rejected { rejected, revision })
         }
     }

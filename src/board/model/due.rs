@@ -1,0 +1,46 @@
+//! Due: what ends by time, and when.
+
+use crate::board::state::StatePath;
+use crate::board::{Board, Seq, Timestamp};
+
+/// Something that ends by time.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Due {
+    /// A path of the state is deleted.
+    State(StatePath),
+    /// A claim on a request expires.
+    Claim(Seq),
+    /// A question stops waiting. The next change of its commit is the question's new item.
+    Question(Seq),
+    /// The session is deleted, with all it has.
+    Session,
+}
+
+impl Board {
+    /// When the next thing in it comes to its end by time, if anything does.
+    #[must_use]
+    pub fn next_due(&self) -> Option<Timestamp> {
+        let lease = self.leases.get_min().map(|(at, _)| *at);
+        let times = [self.ends_at(), self.state.next_expiry(), lease, self.asked.next()];
+        times.into_iter().flatten().min()
+    }
+
+    /// At most so much of what in it has come to its end by time. Where that is the session, it is nothing
+    /// else.
+    #[must_use]
+    pub fn due(&self, now: Timestamp, limit: usize) -> Vec<Due> {
+        if self.ends_at().is_some_and(|at| at <= now) {
+            return vec![Due::Session];
+        }
+        let leases = self.leases.iter().take_while(|(at, _)| *at <= now);
+        let paths = self.state.due(now, limit).into_iter().map(Due::State);
+        let claims = leases.map(|(_, seq)| Due::Claim(*seq));
+        let questions = self.asked.due(now).map(Due::Question);
+        paths.chain(claims).chain(questions).take(limit).collect()
+    }
+
+    fn ends_at(&self) -> Option<Timestamp> {
+        let ttl = self.life.as_ref()?.settings.ttl?;
+        Some(self.written_at.after(ttl))
+    }
+}
