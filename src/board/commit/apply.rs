@@ -1,6 +1,6 @@
-//! Applying a commit: it cannot fail and reads no clock, setting or policy, so replay equals live.
+//! Application of a commit. It cannot fail and reads no clock, setting or policy, so a replay equals the live board.
 //!
-//! What it assumes of a commit is what `admit` checks.
+//! `admit` checks everything that it assumes of a commit.
 
 use std::sync::Arc;
 
@@ -13,6 +13,7 @@ use crate::board::model::checkpoint::Checkpoint;
 use crate::board::model::due::Due;
 use crate::board::model::idempotency::Keys;
 use crate::board::model::open_questions::Asked;
+use crate::board::model::settings::{Labels, Settings};
 use crate::board::values::claim::{Claim, Done, Work};
 use crate::board::{
     AgentName, Board, CheckpointName, Digest, Json, LogName, Revision, Seq, SessionName,
@@ -47,21 +48,12 @@ pub(crate) fn apply_change(board: &mut Board, change: &Change, stamp: Stamp<'_>)
     board.keep_images(change.items());
     match change {
         Change::Created { name, settings, labels } => {
-            board.life = Some(Life {
-                name: name.clone(),
-                created_at: stamp.at,
-                settings: Arc::clone(settings),
-                labels: Arc::clone(labels),
-                configured: stamp.revision,
-            });
+            let (created_at, configured) = (stamp.at, stamp.revision);
+            let (settings, labels) = (Arc::clone(settings), Arc::clone(labels));
+            board.life =
+                Some(Life { name: name.clone(), created_at, settings, labels, configured });
         }
-        Change::Configured { settings, labels } => {
-            if let Some(life) = &mut board.life {
-                life.settings = Arc::clone(settings);
-                life.labels = Arc::clone(labels);
-                life.configured = stamp.revision;
-            }
-        }
+        Change::Configured { settings, labels } => configure(board, settings, labels, stamp),
         Change::Deleted => *board = Board::absent(board.id, board.revision),
         Change::Appended { log, first, items } => {
             if *log == LogName::Questions {
@@ -116,6 +108,14 @@ pub(crate) fn apply_change(board: &mut Board, change: &Change, stamp: Stamp<'_>)
         Change::Restored(restored) => restore(board, restored, stamp),
         Change::Adopted { name, after, .. } => adopt(board, name, *after, stamp),
         Change::ImagesForgotten { images } => forget_images(board, images),
+    }
+}
+
+fn configure(board: &mut Board, settings: &Arc<Settings>, labels: &Arc<Labels>, stamp: Stamp<'_>) {
+    if let Some(life) = &mut board.life {
+        life.settings = Arc::clone(settings);
+        life.labels = Arc::clone(labels);
+        life.configured = stamp.revision;
     }
 }
 

@@ -1,6 +1,6 @@
-//! A change within a commit's body.
+//! Stored changes, within a commit's body.
 
-use std::borrow::Cow;
+use std::borrow::Cow::{self, Borrowed};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -136,124 +136,115 @@ impl<'a> From<&'a Change> for StoredChange<'a> {
     fn from(change: &'a Change) -> Self {
         match change {
             Change::Created { name, settings, labels } => Self::Created {
-                name: Cow::Borrowed(name),
-                settings: Cow::Borrowed(settings),
-                labels: Cow::Borrowed(labels),
+                name: Borrowed(name),
+                settings: Borrowed(settings),
+                labels: Borrowed(labels),
             },
-            Change::Configured { settings, labels } => Self::Configured {
-                settings: Cow::Borrowed(settings),
-                labels: Cow::Borrowed(labels),
-            },
-            Change::Deleted => Self::Deleted {},
-            Change::Appended { log, first, items } => Self::Appended {
-                log: Cow::Borrowed(log),
-                first: *first,
-                items: items.iter().map(|item| Cow::Borrowed(item.raw())).collect(),
-                images: images(items),
-            },
-            Change::Cleared { log } => Self::Cleared { log: Cow::Borrowed(log) },
-            Change::Removed { log, ranges } => {
-                Self::Removed { log: Cow::Borrowed(log), ranges: Cow::Borrowed(ranges) }
+            Change::Configured { settings, labels } => {
+                Self::Configured { settings: Borrowed(settings), labels: Borrowed(labels) }
             }
-            Change::Updated { log, seq, item } => Self::Updated {
-                log: Cow::Borrowed(log),
-                seq: *seq,
-                item: Cow::Borrowed(item.raw()),
-                image: item.image().map(Cow::Borrowed),
-            },
-            Change::StatePut { path, value, expires_at } => Self::StatePut {
-                path: Cow::Borrowed(path),
-                value: Cow::Borrowed(value.raw()),
-                expires_at: *expires_at,
-            },
+            Change::Deleted => Self::Deleted {},
+            Change::Appended { log, first, items } => {
+                let (texts, images) =
+                    (items.iter().map(|item| Borrowed(item.raw())), images(items));
+                Self::Appended { log: Borrowed(log), first: *first, items: texts.collect(), images }
+            }
+            Change::Cleared { log } => Self::Cleared { log: Borrowed(log) },
+            Change::Removed { log, ranges } => {
+                Self::Removed { log: Borrowed(log), ranges: Borrowed(ranges) }
+            }
+            Change::Updated { log, seq, item } => {
+                let (item, image) = (Borrowed(item.raw()), item.image().map(Borrowed));
+                Self::Updated { log: Borrowed(log), seq: *seq, item, image }
+            }
+            Change::StatePut { path, value, expires_at } => {
+                let (value, expires_at) = (Borrowed(value.raw()), *expires_at);
+                Self::StatePut { path: Borrowed(path), value, expires_at }
+            }
             Change::StateSet { path, value } => {
-                Self::StateSet { path: Cow::Borrowed(path), value: Cow::Borrowed(value.raw()) }
+                Self::StateSet { path: Borrowed(path), value: Borrowed(value.raw()) }
             }
             Change::StateMerged { path, patch } => {
-                Self::StateMerged { path: Cow::Borrowed(path), patch: Cow::Borrowed(patch.raw()) }
+                Self::StateMerged { path: Borrowed(path), patch: Borrowed(patch.raw()) }
             }
             Change::StateAppended { path, elements } => Self::StateAppended {
-                path: Cow::Borrowed(path),
-                elements: elements.iter().map(|element| Cow::Borrowed(element.raw())).collect(),
+                path: Borrowed(path),
+                elements: elements.iter().map(|element| Borrowed(element.raw())).collect(),
             },
-            Change::StateRemoved { path } => Self::StateRemoved { path: Cow::Borrowed(path) },
-            Change::AgentPut { agent, profile } => Self::AgentPut {
-                agent: Cow::Borrowed(agent),
-                profile: Cow::Borrowed(profile.item().raw()),
-            },
-            Change::AgentRemoved { agent } => Self::AgentRemoved { agent: Cow::Borrowed(agent) },
-            Change::Claimed { seq, agent, fence, expires_at } => Self::Claimed {
-                seq: *seq,
-                agent: Cow::Borrowed(agent),
-                fence: *fence,
-                expires_at: *expires_at,
-            },
+            Change::StateRemoved { path } => Self::StateRemoved { path: Borrowed(path) },
+            Change::AgentPut { agent, profile } => {
+                Self::AgentPut { agent: Borrowed(agent), profile: Borrowed(profile.item().raw()) }
+            }
+            Change::AgentRemoved { agent } => Self::AgentRemoved { agent: Borrowed(agent) },
+            Change::Claimed { seq, agent, fence, expires_at } => {
+                let (fence, expires_at) = (*fence, *expires_at);
+                Self::Claimed { seq: *seq, agent: Borrowed(agent), fence, expires_at }
+            }
             Change::Released { seq } => Self::Released { seq: *seq },
-            Change::Finished { seq, fence, result } => Self::Finished {
-                seq: *seq,
-                fence: *fence,
-                result: result.as_ref().map(|result| Cow::Borrowed(result.raw())),
-            },
-            Change::Expired(Due::State(path)) => Self::StateExpired { path: Cow::Borrowed(path) },
-            Change::Expired(Due::Claim(seq)) => Self::ClaimExpired { seq: *seq },
-            Change::Expired(Due::Session) => Self::SessionExpired {},
-            Change::Expired(Due::Question(seq)) => Self::QuestionExpired { seq: *seq },
-            Change::Awaited { first, last, until } => Self::Awaited {
-                first: *first,
-                last: *last,
-                expires_at: until.expires_at,
-                default: until.default.as_deref().map(Cow::Borrowed),
-            },
-            Change::CheckpointPut { name } => Self::CheckpointPut { name: Cow::Borrowed(name) },
-            Change::CheckpointRemoved { name } => {
-                Self::CheckpointRemoved { name: Cow::Borrowed(name) }
+            Change::Finished { seq, fence, result } => {
+                let result = result.as_ref().map(|result| Borrowed(result.raw()));
+                Self::Finished { seq: *seq, fence: *fence, result }
             }
+            Change::Expired(due) => Self::from(due),
+            Change::Awaited { first, last, until } => {
+                let default = until.default.as_deref().map(Borrowed);
+                Self::Awaited { first: *first, last: *last, expires_at: until.expires_at, default }
+            }
+            Change::CheckpointPut { name } => Self::CheckpointPut { name: Borrowed(name) },
+            Change::CheckpointRemoved { name } => Self::CheckpointRemoved { name: Borrowed(name) },
             Change::Restored(restored) => Self::Restored(StoredRestored::from(&**restored)),
-            Change::Adopted { name, after, fork_of } => Self::Adopted {
-                name: Cow::Borrowed(name),
-                after: *after,
-                fork_of: fork_of.as_ref().map(Cow::Borrowed),
-            },
-            Change::ImagesForgotten { images } => {
-                Self::ImagesForgotten { images: Cow::Borrowed(images) }
+            Change::Adopted { name, after, fork_of } => {
+                let fork_of = fork_of.as_ref().map(Borrowed);
+                Self::Adopted { name: Borrowed(name), after: *after, fork_of }
             }
+            Change::ImagesForgotten { images } => {
+                Self::ImagesForgotten { images: Borrowed(images) }
+            }
+        }
+    }
+}
+
+impl<'a> From<&'a Due> for StoredChange<'a> {
+    fn from(due: &'a Due) -> Self {
+        match due {
+            Due::State(path) => Self::StateExpired { path: Borrowed(path) },
+            Due::Claim(seq) => Self::ClaimExpired { seq: *seq },
+            Due::Session => Self::SessionExpired {},
+            Due::Question(seq) => Self::QuestionExpired { seq: *seq },
         }
     }
 }
 
 fn images(items: &[Item]) -> Vec<(usize, Cow<'_, Image>)> {
     let with_index = items.iter().enumerate();
-    with_index.filter_map(|(i, item)| Some((i, Cow::Borrowed(item.image()?)))).collect()
+    with_index.filter_map(|(i, item)| Some((i, Borrowed(item.image()?)))).collect()
 }
 
 impl StoredChange<'_> {
     /// The change, as one of the commit that makes this revision.
     pub(super) fn restore(self, revision: Revision) -> Result<Change, Unreadable> {
         Ok(match self {
-            Self::Created { name, settings, labels } => Change::Created {
-                name: name.into_owned(),
-                settings: Arc::new(settings.into_owned()),
-                labels: Arc::new(labels.into_owned()),
-            },
-            Self::Configured { settings, labels } => Change::Configured {
-                settings: Arc::new(settings.into_owned()),
-                labels: Arc::new(labels.into_owned()),
-            },
+            Self::Created { name, settings, labels } => {
+                let (settings, labels) = configuration(settings, labels);
+                Change::Created { name: name.into_owned(), settings, labels }
+            }
+            Self::Configured { settings, labels } => {
+                let (settings, labels) = configuration(settings, labels);
+                Change::Configured { settings, labels }
+            }
             Self::Deleted {} => Change::Deleted,
-            Self::Appended { log, first, items, images } => Change::Appended {
-                log: log.into_owned(),
-                first,
-                items: restore_items(items, images)?,
-            },
+            Self::Appended { log, first, items, images } => {
+                let items = restore_items(items, images)?;
+                Change::Appended { log: log.into_owned(), first, items }
+            }
             Self::Cleared { log } => Change::Cleared { log: log.into_owned() },
             Self::Removed { log, ranges } => {
                 Change::Removed { log: log.into_owned(), ranges: ranges.into_owned() }
             }
-            Self::Updated { log, seq, item, image } => Change::Updated {
-                log: log.into_owned(),
-                seq,
-                item: Item::restore(item.into_owned(), image.map(Cow::into_owned)),
-            },
+            Self::Updated { log, seq, item, image } => {
+                let item = Item::restore(item.into_owned(), image.map(Cow::into_owned));
+                Change::Updated { log: log.into_owned(), seq, item }
+            }
             Self::StatePut { path, value, expires_at } => {
                 Change::StatePut { path: path.into_owned(), value: json(value), expires_at }
             }
@@ -292,16 +283,22 @@ impl StoredChange<'_> {
                 Change::CheckpointRemoved { name: name.into_owned() }
             }
             Self::Restored(stored) => Change::Restored(Box::new(stored.restore(revision)?)),
-            Self::Adopted { name, after, fork_of } => Change::Adopted {
-                name: name.into_owned(),
-                after,
-                fork_of: fork_of.map(Cow::into_owned),
-            },
+            Self::Adopted { name, after, fork_of } => {
+                let fork_of = fork_of.map(Cow::into_owned);
+                Change::Adopted { name: name.into_owned(), after, fork_of }
+            }
             Self::ImagesForgotten { images } => {
                 Change::ImagesForgotten { images: images.into_owned() }
             }
         })
     }
+}
+
+fn configuration(
+    settings: Cow<'_, Settings>,
+    labels: Cow<'_, Labels>,
+) -> (Arc<Settings>, Arc<Labels>) {
+    (Arc::new(settings.into_owned()), Arc::new(labels.into_owned()))
 }
 
 pub(super) fn json(text: Cow<'_, RawValue>) -> Json {
