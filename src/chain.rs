@@ -1,4 +1,4 @@
-//! An error together with what it came from, for the log and the terminal.
+//! Errors with their sources on one line, for the log and the terminal.
 
 use std::{error::Error, fmt};
 

@@ -1,6 +1,7 @@
-//! Plain text: what turns the writing around, hides, or ends a line for some readers stands in it as its number.
+//! Plain text: invisible and misleading characters are shown by their numbers.
 //!
-//! A name may have any character that is no control character, and is shown to people by the log and by commands.
+//! A name may contain any character but control characters, and logs and commands show it to people. Characters that
+//! hide, turn the writing around or end a line for some readers are replaced.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;

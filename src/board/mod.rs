@@ -1,7 +1,7 @@
-//! What a blackboard is: its values and its rules.
+//! The blackboard: its values and its rules.
 //!
-//! Nothing here knows a clock, a file, a network, an async runtime or HTTP. A write is decided
-//! (`decide`), what happened is a commit, and a board is what its commits make of it (`apply`).
+//! This layer knows no clock, file, network, async runtime or HTTP. `decide` turns a write into a commit, and `apply`
+//! turns commits into a board.
 
 mod admit;
 mod command;

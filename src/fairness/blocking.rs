@@ -1,7 +1,7 @@
-//! Work on threads that may block, in turns among clients.
+//! Blocking work on threads, fair among clients.
 //!
-//! The runtime starts such threads as they are asked for and queues the rest without a bound or an order among
-//! clients. Here as many compute as there are processors, and a part of the threads reads and writes files.
+//! The runtime's own queue for such threads has neither a bound nor an order among clients. Here as many tasks compute
+//! as there are processors, and some of the threads are reserved for files.
 
 use std::sync::LazyLock;
 

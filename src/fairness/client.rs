@@ -1,7 +1,7 @@
-//! The client on whose behalf work is done: a task carries it, as it carries the span of its log lines.
+//! The client on whose behalf a task works, carried by the task like its log span.
 //!
-//! Passing it through every function between a door and a pool would name it in a hundred signatures. Work that is
-//! handed to another thread or task takes it along by [`Client::current`] and [`Client::during`].
+//! Passing it from a door to every pool would put it into a hundred signatures. Work handed to another thread or task
+//! takes it along by [`Client::current`] and [`Client::during`].
 
 use std::net::{IpAddr, Ipv6Addr};
 

@@ -1,9 +1,8 @@
-//! A pool of places, or of bytes, that clients share.
+//! Limiters: pools of places or bytes that clients share.
 //!
-//! Whoever holds least is served next; among equals, whoever was served longest ago. A pool whose places are held for
-//! long is a quarter larger than what one client may have, and a client takes more only while it holds at most four
-//! times as much as stays free. So a second one has four fifths of the rest, a third one four fifths of what that
-//! leaves, and something is always left (dynamic thresholds: Choudhury and Hahne, 1998).
+//! The client that holds least is served next; among equals, the one served longest ago. A pool with long-held places
+//! is a quarter larger than one client's share. A client takes more only while it holds at most four times the free
+//! rest, so that some is always left (dynamic thresholds: Choudhury and Hahne, 1998).
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;

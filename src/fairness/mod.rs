@@ -1,7 +1,7 @@
-//! Shares of what is scarce: places, bytes, processor time and the writer, divided among clients.
+//! Fair shares of places, bytes, processor time and the writer among clients.
 //!
-//! One client may have all of it while it is alone, but for a rest that is kept for a newcomer; as soon as others
-//! ask, each has its turn, however many requests it sends. It knows none of our other types.
+//! A single client may use everything but a reserve for newcomers. With several, each gets its turn, however many
+//! requests it sends. This layer knows no other type of ours.
 
 mod blocking;
 mod client;

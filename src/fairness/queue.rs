@@ -1,7 +1,7 @@
-//! A queue to one thread, in turns among clients by the work that they make.
+//! The queue to one thread, fair among clients by the work of their entries.
 //!
-//! Each client's entries stay in their order. The next entry is of the client whose entries took least of the
-//! thread so far; a newcomer begins where the others are (start-time fair queueing: Goyal, Vin and Cheng, 1996).
+//! Each client's entries stay in order. The next entry belongs to the client whose entries took least of the thread so
+//! far; a new client begins level with the others (start-time fair queueing: Goyal, Vin and Cheng, 1996).
 
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};

@@ -1,9 +1,8 @@
 //! Processor time of the runtime's threads, divided among clients poll by poll.
 //!
-//! A request that needs little never waits. One that has used more than a tenth of a thread's time asks before each
-//! further poll, and as many such polls run at once as there are processors: so a client with a hundred long
-//! answers takes no more from the others than one with a few. Nothing is held while a task waits for something
-//! else, so nobody can wait for each other.
+//! A request that needs little never waits. A client above a tenth of a thread's time asks before each further poll,
+//! and as many such polls run at once as there are processors. So a hundred long answers take no more from other
+//! clients than a few. Nothing is held while a task waits, so there is no deadlock.
 
 use std::pin::{Pin, pin};
 use std::sync::LazyLock;

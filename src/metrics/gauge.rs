@@ -1,4 +1,4 @@
-//! How many there are of something now.
+//! Gauges: current numbers.
 
 use prometheus_client::metrics::gauge;
 

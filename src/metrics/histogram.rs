@@ -1,4 +1,4 @@
-//! How long things take, or how large they are: how many were at most so much.
+//! Histograms of durations and sizes.
 
 use std::time::Duration;
 

@@ -1,8 +1,7 @@
-//! What is counted and timed while the server runs, and how that is written for Prometheus.
+//! Metrics of the running server, and their text for Prometheus.
 //!
-//! Whatever is counted stands here, by its name and with its words; the numbers and their text are the crate's
-//! `prometheus-client`. Nothing is gathered until somebody asks, and nothing grows. No label has anything in it that
-//! a client chose.
+//! Every metric is declared here, with its name and help. `prometheus-client` keeps the numbers and writes the text.
+//! Nothing is gathered before a scrape, nothing grows, and no label holds text that a client chose.
 
 mod gauge;
 mod histogram;

@@ -1,7 +1,7 @@
-//! Requests by route, method and status.
+//! Request counts by route, method and status.
 //!
-//! A route is its template, of which the router has a fixed number; a method or status that is not among those
-//! that this server knows counts as `other`. So there are as many series as there are operations, and no more.
+//! A route is its template, of which the router has a fixed number. An unknown method or status counts as `other`, so
+//! the number of series is bounded.
 
 use std::fmt;
 use std::sync::Arc;

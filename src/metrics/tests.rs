@@ -1,4 +1,4 @@
-//! What is counted is written as Prometheus reads it, and no label grows by what clients send.
+//! Metrics: valid Prometheus text, and no label that grows with what clients send.
 
 use std::time::Duration;
 

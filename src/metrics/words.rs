@@ -1,4 +1,4 @@
-//! Counters, of one thing or by a word of ours.
+//! Counters, single or by a fixed word.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;

@@ -1,7 +1,7 @@
-//! What is left out of a prompt so that it stays within a budget.
+//! The token budget of a prompt: which of its parts are left out.
 //!
-//! The caller says what may go, in its order. As few as suffice go, always the first ones: so a larger budget
-//! never shows less. Weighing begins with the last of them and ends where the budget does, so that what goes is never
+//! The caller lists the parts that may be cut, in order. As few as suffice are cut, always the first, so a larger
+//! budget never shows less. Weighing starts at the last part and stops at the budget, so parts that are cut are not
 //! weighed.
 
 use std::fmt::Write as _;

@@ -1,8 +1,7 @@
 //! Items as Markdown, for people and for models that read text.
 //!
-//! Whatever an item says, it stays text inside its own list entry: no heading, no HTML, no link, no image, no
-//! other entry. What is shown is what was said, but for white space at the ends of a line, and for control
-//! characters, which are shown as U+FFFD.
+//! An item stays inside its own list entry, whatever it contains: no heading, HTML, link, image or further entry. Only
+//! white space at the ends of lines is dropped, and control characters become U+FFFD.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

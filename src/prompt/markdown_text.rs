@@ -1,7 +1,7 @@
-//! Plain text in Markdown: a backslash before what would be read as markup, and before little else.
+//! Plain text escaped for Markdown, with as few backslashes as possible.
 //!
-//! Held to `CommonMark` and to what GitHub adds: tables, strikethrough and footnotes. An address that stands bare
-//! becomes a link there, to where it says; a backslash would not always keep it from that, and would spoil it.
+//! It covers `CommonMark` and GitHub's additions: tables, strikethrough and footnotes. A bare address still becomes a
+//! link there, to the address that it shows; a backslash would spoil the address and not always prevent the link.
 
 use std::borrow::Cow;
 

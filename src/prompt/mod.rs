@@ -1,7 +1,7 @@
-//! A board as a model reads it: the original's `blackboard_to_prompt`, text by text, in the forms of several providers.
+//! The texts of a prompt: the original's `blackboard_to_prompt`, for several providers.
 //!
-//! Everything here is text in, text out. Which entries, and where an image's bytes come from, is the
-//! caller's. Texts of the JSON formats are the insides of string literals: what stands around them is [`Syntax`].
+//! Everything here is text in, text out. The caller chooses the entries and supplies the images. Texts of the JSON
+//! formats are the insides of string literals; [`Syntax`] puts the JSON around them.
 
 mod budget;
 pub mod markdown;

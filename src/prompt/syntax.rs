@@ -1,4 +1,4 @@
-//! What stands around the texts and the images of a prompt, in each format that is JSON.
+//! The JSON around the texts and images of a prompt, in each format.
 //!
 //! The forms are those of the providers' own client types: `ChatCompletionContentPartParam` and
 //! `ResponseInputContentParam` of `OpenAI`, `ContentBlockParam` of Anthropic, `Part` of Google.

@@ -1,8 +1,8 @@
-//! How many tokens a prompt takes: texts by a rule of thumb, images by the rules that their providers publish.
+//! Token counts of a prompt: texts by a rule of thumb, images by their providers' rules.
 //!
-//! A token is taken as four bytes of UTF-8. That is about right for English, too much for code with long names,
-//! too little for scripts that a vocabulary knows badly. With the feature `openai-tokens` texts for `OpenAI`'s
-//! models are counted by their own vocabulary.
+//! A token is estimated as four bytes of UTF-8. That is about right for English, too many for code with long names, and
+//! too few for scripts that a vocabulary covers badly. With the feature `openai-tokens`, texts for `OpenAI`'s models
+//! are counted by their own vocabulary.
 
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Sub};

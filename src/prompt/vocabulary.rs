@@ -1,7 +1,7 @@
-//! How many tokens a text has for `OpenAI`'s models, by their vocabulary `o200k_base`.
+//! Token counts for `OpenAI`'s models, by their vocabulary `o200k_base`.
 //!
-//! It is compiled in, and made ready when it is first asked for: half a second, and it stays in memory.
-//! Tokens that mean something to the model, as `<|endoftext|>`, are plain text here, whoever wrote them.
+//! It is compiled in and built on first use, which takes half a second, and stays in memory. Special tokens such as
+//! `<|endoftext|>` are plain text here.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! What is legal JSON and still not taken in: what a client in Python or JavaScript could not read again.
+//! Limits on valid JSON: refuses what a Python or JavaScript client could not read again.
 
 use super::number::{is_integer, to_f64};
 use super::tokens::{Token, Tokens};

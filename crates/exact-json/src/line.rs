@@ -1,4 +1,4 @@
-//! A document on one line, as the formats with a document a line need it.
+//! Documents on one line, for formats with one document a line.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! Numbers by value, as Python compares them: integers exactly, floats as doubles, one with the other exactly.
+//! Numbers by value, compared as in Python: integers exactly, floats as doubles.
 
 use num_bigint::BigInt;
 

@@ -1,4 +1,4 @@
-//! JSON Patch (RFC 6902), with a bound on what a hostile patch can make: its copies, its depth, its work.
+//! JSON Patch (RFC 6902), with bounds on the size, depth and work of a hostile patch.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! JSON pointers (RFC 6901): paths into a document, as patches and refusals write them.
+//! JSON pointers (RFC 6901): paths into a document, for patches and faults.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! Looking into a document without building one: its kind, its members, its elements.
+//! Scans of a document without parsing it: its kind, members and elements.
 
 use super::string;
 use super::tokens::{is_space, skip, value_end};

@@ -1,4 +1,4 @@
-//! String literals: what they say, and how to write one.
+//! String literals: decoding and quoting.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;

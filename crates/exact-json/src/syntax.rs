@@ -1,6 +1,6 @@
-//! The gate: bytes that are exactly one JSON document in UTF-8, to the letter of RFC 8259.
+//! The syntax check: exactly one JSON document in UTF-8, by RFC 8259.
 //!
-//! The grammar is `serde_json`'s, which skips over a raw value without recursion, at any depth.
+//! The grammar is `serde_json`'s, which skips a raw value of any depth without recursion.
 
 use serde_json::value::RawValue;
 

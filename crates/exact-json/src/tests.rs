@@ -1,4 +1,4 @@
-//! Text that nobody has checked: nonsense may come out, but every call comes back.
+//! Unchecked text: any result is allowed, but every call returns.
 
 use proptest::prelude::*;
 

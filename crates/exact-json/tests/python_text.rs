@@ -1,6 +1,6 @@
-//! What a prompt says of any document, compared with a running Python.
+//! Python's text of random documents, compared with a running Python.
 //!
-//! `BLACKBOARD_PYTHON_CASES` sets how many documents are tried.
+//! `BLACKBOARD_PYTHON_CASES` sets the number of documents.
 
 #![expect(
     clippy::indexing_slicing,

@@ -1,4 +1,4 @@
-//! Decoding within bounds: the header is judged first, then the decoder is given as much as it may take.
+//! Decoding within bounds: the header is checked first, then the decoder gets its limit of memory.
 
 use std::io::Cursor;
 

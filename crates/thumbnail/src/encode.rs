@@ -1,4 +1,4 @@
-//! Encoding: as a PNG, and as a JPEG where nothing is transparent; the shorter one is taken.
+//! Encoding: as a PNG, or as a JPEG if that is shorter and nothing is transparent.
 
 use bytes::Bytes;
 use image::DynamicImage;

@@ -1,5 +1,4 @@
-//! What a JPEG needs besides its pixels: one whose scans refine one another is kept as coefficients until the
-//! last one.
+//! Memory of a JPEG besides its pixels: a progressive one keeps coefficients until its last scan.
 
 /// A coefficient's bytes.
 const COEFFICIENT_BYTES: u64 = 2;

@@ -1,4 +1,4 @@
-//! The kinds of image that can be read, told from their first bytes.
+//! Kinds of image that can be read, recognised by their first bytes.
 
 use std::io::Cursor;
 

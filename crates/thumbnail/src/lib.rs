@@ -1,8 +1,8 @@
-//! Small pictures of images: decoded within bounds, scaled, and encoded again.
+//! Thumbnails of images: decoded within bounds, scaled, and encoded again.
 //!
-//! Bytes go in and come out; nothing here knows sessions, files or requests. Whatever the bytes are, the
-//! answer is a thumbnail or [`Undecodable`], and the same bytes always give the same thumbnail: prompts that
-//! show it stay equal to the byte.
+//! Bytes go in and come out; this crate knows no session, file or request. Any bytes give a thumbnail or
+//! [`Undecodable`], and equal bytes always give equal thumbnails, so that prompts that show them stay equal to the
+//! byte.
 
 mod decode;
 mod encode;

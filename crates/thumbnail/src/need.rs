@@ -1,7 +1,7 @@
-//! How much memory decoding takes, told from the header before anything is decoded.
+//! The memory that decoding takes, computed from the header.
 //!
-//! The decoders bound their output at best; what they need besides it is counted here, kind by kind, as the
-//! versions of them that are locked do it.
+//! The decoders bound their output at best. Their other memory is counted here by kind, for the locked versions of the
+//! decoders.
 
 use image::ImageFormat;
 

@@ -1,5 +1,6 @@
-//! Scaling down: each pixel is the mean of the area that it covers, in whole numbers, so that every machine
-//! gives the same bytes. One row of sums is all that it needs besides what it makes.
+//! Scaling down: each pixel is the mean of the area that it covers.
+//!
+//! Whole numbers give the same bytes on every machine. Besides its result it needs one row of sums.
 
 use image::{DynamicImage, GrayAlphaImage, GrayImage, RgbImage, RgbaImage};
 

@@ -1,8 +1,7 @@
-//! The guard before what was not written here: besides what `admit` checks, all bounds that a rule of this
-//! server keeps hold for a commit or a base that comes in an archive.
+//! Admission of imported commits and bases: the bounds that this server's rules keep.
 //!
-//! What passes may stand in a session here as if it had been written here: it can be applied, shown, counted on
-//! from and expire.
+//! They come on top of what `admit` checks. An admitted history can be applied, shown, extended and expired like a
+//! local one.
 
 use super::{Misfit, REVISION_MAX, admit, admit_default};
 use crate::board::commit::restored::Restored;

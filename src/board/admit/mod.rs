@@ -1,5 +1,6 @@
-//! The guard before `apply`: everything that applying a commit assumes is checked here, so that a
-//! stored or imported commit that does not fit its board is refused instead of guessed at.
+//! Admission: the checks of everything that `apply` assumes of a commit.
+//!
+//! A stored or imported commit that does not fit its board is refused, not guessed at.
 
 pub(crate) mod imported;
 mod restored;

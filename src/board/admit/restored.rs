@@ -1,4 +1,4 @@
-//! The guard before a restore: the entries, values, agents and deadlines that it brings back have their places.
+//! Admission of restores: the entries, values, agents and deadlines that come back.
 
 use super::{Misfit, admit_default, admit_images, admit_ranges, admit_value};
 use crate::board::commit::Change;

@@ -1,4 +1,4 @@
-//! What may be asked of a board, and what is answered.
+//! Commands to a board, with their terms and their answers.
 
 pub(crate) mod rejected;
 

@@ -1,4 +1,4 @@
-//! Why a write is refused, in facts.
+//! Rejections of writes, each with its facts.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! A commit: what happened, as results and not as requests, so that replaying it needs no rule.
+//! Commits: the results of writes, so that a replay needs no rule.
 
 pub(crate) mod apply;
 mod restore_diff;

@@ -1,7 +1,7 @@
-//! What a restore would change: how a board differs from one of its own past.
+//! The difference between a board and its own past, as a restore needs it.
 //!
-//! Both are of one history, so what was last changed by one revision is the same in both, but for the claims,
-//! which a restore ends wherever they are.
+//! Both boards share one history, so parts changed last by the same revision are equal. Claims are the exception: a
+//! restore ends all of them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

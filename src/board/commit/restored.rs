@@ -1,4 +1,4 @@
-//! What a restore changes: the difference between a board now and as it was.
+//! The change that a restore makes, and its application.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The agents' rules: who is registered, what one says of itself, and which status follows which.
+//! Rules for agents: registration, profiles, and transitions of statuses.
 
 use super::Draft;
 use crate::board::command::Answer;

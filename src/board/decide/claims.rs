@@ -1,4 +1,4 @@
-//! The requests' rules: one agent at a time works on a request, until its time is over or it is done.
+//! Rules for claims: one agent at a time works on a request, until the claim expires or the work is done.
 
 use super::Draft;
 use super::logs::find_entry;

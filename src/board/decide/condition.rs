@@ -1,4 +1,4 @@
-//! Conditions: how the thing written must stand before a write is done.
+//! Conditions of a write: the state of its target that `If-Match` and `If-None-Match` require.
 
 use std::sync::Arc;
 

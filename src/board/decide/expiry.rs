@@ -1,4 +1,4 @@
-//! What comes to its end by time does so by a commit, like everything else.
+//! Expiry: the system commit that removes expired values, claims, questions and sessions.
 
 use super::questions::expired;
 use crate::board::commit::{Change, Commit};

@@ -1,5 +1,4 @@
-//! The past's rules: names for revisions, going back to one, a history that comes to a name, and images that
-//! nothing of it names.
+//! Rules for history: checkpoints, restores, adopted histories, and forgotten images.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! How large a session may grow, how many there may be, and how much one write may bring.
+//! Limits of a session's size, of the number of sessions, and of one write.
 
 use crate::board::Board;
 use crate::board::command::Moment;

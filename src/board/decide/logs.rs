@@ -1,4 +1,4 @@
-//! The logs' rules: what is appended, replaced, removed and changed, and how much is kept.
+//! Rules for logs: appending, replacing, removing and changing entries, and retention by count.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Deciding: every rule of a write, as a pure function of the board, the command and the moment.
+//! Decisions: every rule of a write, as a pure function of board, command and moment.
 
 mod agents;
 mod claims;

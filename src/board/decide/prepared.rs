@@ -1,7 +1,6 @@
-//! The large values of a write, made before its turn against the board that was published then.
+//! Large values of a write, built before its turn against the board published then.
 //!
-//! Deciding a write with them comes to the same as without, only sooner: one that does not fit the board that the
-//! write meets is passed over.
+//! They change only the cost of a decision, never its result. A value that does not fit the board at hand is ignored.
 
 use super::Draft;
 use crate::board::command::{Command, Edit, Transaction};

@@ -1,4 +1,4 @@
-//! The questions' rules: the first answer stands, and one that comes to its end without any gets its default.
+//! Rules for questions: the first answer counts, and an expired question gets its default.
 
 use super::Draft;
 use super::logs::find_entry;

@@ -1,4 +1,4 @@
-//! Making a session, and changing its settings and labels.
+//! Rules for sessions: creation, settings and labels.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The state's rules: what a path may become.
+//! Rules for the state: edits of a path.
 
 use super::Draft;
 use crate::board::Json;

@@ -1,4 +1,4 @@
-//! Transactions: tests, then the one branch or the other, all of it or nothing.
+//! Transactions: tests, then one of two branches, all of it or nothing.
 
 use super::Draft;
 use super::logs::find_entry;

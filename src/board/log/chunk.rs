@@ -1,4 +1,4 @@
-//! A chunk: neighbouring entries of a log that never change again, their items' texts in one page.
+//! Chunks: immutable runs of a log's entries, with their items' texts in one page.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The changes of a log. Each costs what it changes, not what the log holds.
+//! Changes of a log. Each costs what it changes, not what the log holds.
 
 use std::sync::Arc;
 

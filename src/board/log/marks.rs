@@ -1,5 +1,4 @@
-//! A chunk's marks: a Bloom filter of what its entries are found by, so that a search passes over a chunk without a
-//! match.
+//! Marks of a chunk: a Bloom filter that lets a search skip chunks without a match.
 
 use std::hash::{DefaultHasher, Hash, Hasher as _};
 use std::ops::Range;

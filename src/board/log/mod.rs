@@ -1,7 +1,7 @@
-//! A log: an ordered list of entries, each an item in its envelope. Cloning one is O(1).
+//! Logs: ordered lists of entries, each an item in its envelope. Cloning a log is O(1).
 //!
-//! The entries lie in chunks that never change, and in an open tail. A change makes anew the chunk that it is in
-//! and no other, so that the rest stays what it was, with the texts that were made of it.
+//! Entries lie in immutable chunks and an open tail. A change rebuilds only its own chunk, so all other chunks keep
+//! their rendered texts.
 
 mod chunk;
 mod edit;

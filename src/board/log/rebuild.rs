@@ -1,4 +1,4 @@
-//! Changes in the middle of a log that make it longer or shorter. The chunks that are not concerned stay.
+//! Insertions and removals in the middle of a log. Chunks outside the changed range stay.
 
 use std::ops::Range;
 use std::sync::Arc;

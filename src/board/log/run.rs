@@ -1,4 +1,4 @@
-//! Neighbouring entries of a log, and the texts that a reader makes of them.
+//! Runs: neighbouring entries of a log, with the texts rendered from them.
 
 use std::collections::HashSet;
 use std::ops::Range;

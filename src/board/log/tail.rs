@@ -1,7 +1,7 @@
-//! The open end of a log. The boards after each other share it, and each reads only as far as its own log goes.
+//! The open tail of a log, shared by successive boards. Each board reads only up to its own end.
 //!
-//! A place is filled once and for all. Where a board that was given up, or another branch, has filled it, whoever
-//! comes after takes a tail of its own.
+//! A place is written once. A log whose next place was taken by a discarded board or another branch gets a tail of its
+//! own.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};

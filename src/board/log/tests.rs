@@ -1,4 +1,4 @@
-//! A log against a plain list of entries: the same entries, places and texts after any changes.
+//! A log against a plain list of entries: equal entries, places and texts after any changes.
 
 use std::collections::BTreeSet;
 

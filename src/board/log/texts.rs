@@ -1,7 +1,7 @@
-//! Texts that readers made of a run of entries, and what each weighs, kept beside it so that nobody makes them twice.
+//! Texts that readers rendered from a run of entries, and their weights.
 //!
-//! Texts and weights are their readers' own. Here they are only held, by the form and the members that were chosen for
-//! them, and given up again; since a run's entries never change, a text of them never gets wrong.
+//! They are kept beside the run, by form and chosen members, until they are evicted. A run's entries never change, so a
+//! text never becomes stale.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
-//! Agents: who takes part, and the life cycle of their statuses.
+//! Agents: their profiles, and the life cycle of their statuses.
 //!
-//! The statuses and their moves are the original's; a session may add some of its own.
+//! The statuses and their transitions are the original's. A session may add statuses of its own.
 
 use std::collections::BTreeMap;
 use std::fmt;

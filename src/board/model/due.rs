@@ -1,4 +1,4 @@
-//! Due: what ends by time, and when.
+//! Deadlines of a board: what expires, and when.
 
 use crate::board::state::StatePath;
 use crate::board::{Board, Seq, Timestamp};

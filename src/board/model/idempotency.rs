@@ -1,4 +1,4 @@
-//! Idempotency keys: the answers of a session's last keyed writes, to be given again.
+//! Idempotency keys: the answers of a session's last keyed writes, repeated on a retry.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What a board takes of memory: estimates that cost little, for whoever has to choose which boards stay in it.
+//! Estimates of a board's memory, cheap enough to choose which boards to evict.
 
 use crate::board::{Board, Log};
 

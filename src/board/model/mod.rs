@@ -1,4 +1,4 @@
-//! The model: a session's board and the parts that it is made of.
+//! The model: a session's board and its parts.
 
 pub(crate) mod agent;
 pub(crate) mod board;

@@ -1,4 +1,4 @@
-//! The questions that wait for an answer, and until when.
+//! Open questions of a session, and their deadlines.
 
 use imbl::{OrdMap, OrdSet};
 

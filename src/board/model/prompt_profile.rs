@@ -1,4 +1,4 @@
-//! What a prompt may be asked for, and profiles: such wishes under a name, so that all devices ask alike.
+//! Prompt profiles: stored selections for a prompt, by name, so that all devices ask alike.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

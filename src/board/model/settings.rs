@@ -1,4 +1,4 @@
-//! What a session is set to: the original's own settings, and free labels to find it by.
+//! Settings of a session, most of them the original's, and its labels.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;

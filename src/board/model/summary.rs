@@ -1,6 +1,6 @@
-//! What is known of a session without its board: enough for lists, the inbox, deadlines and its name.
+//! Summaries of sessions without their boards, for lists, the inbox, deadlines and names.
 //!
-//! It is what the board says at one revision; nothing that a board shows is decided by it.
+//! A summary is derived from the board at one revision. No rule depends on it.
 
 use std::ops::Bound;
 use std::sync::{Arc, LazyLock};

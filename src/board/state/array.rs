@@ -1,4 +1,4 @@
-//! An array as a leaf of the document: the text of each element. Cloning is O(1), appending O(appended).
+//! Arrays as leaves of the document: the text of each element. Cloning is O(1), appending O(appended).
 
 use imbl::Vector;
 

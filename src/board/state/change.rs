@@ -1,7 +1,7 @@
-//! What a commit does to the document.
+//! Changes of the state's document.
 //!
-//! Deciding and admitting have checked the values and places. What they would not let pass is done by none of
-//! these: text deeper than a document may be, a root that is no object, a way through a value that is none.
+//! `decide` and `admit` have checked values and places. Changes that they would refuse are ignored here: text that is
+//! too deep, a root that is no object, a path through a scalar.
 
 use std::sync::Arc;
 

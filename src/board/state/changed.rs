@@ -1,6 +1,6 @@
-//! The revision of a value's last change, shared by all that the change made.
+//! The revision of a value's last change, shared by all parts of the change.
 //!
-//! So a value can be made before its revision is known: the writer tells it once, for all of it.
+//! The revision is set once, by the writer, so a value can be built before it is known.
 
 use std::fmt;
 use std::sync::Arc;

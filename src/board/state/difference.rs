@@ -1,4 +1,4 @@
-//! What must be set and removed so that a document is as it was; both are of one history.
+//! The edits that turn a document back into an earlier one of its own history.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! When which path goes away by itself; found by path and by time.
+//! Deadlines of the state's paths, by path and by time.
 
 use imbl::{OrdMap, OrdSet};
 

@@ -1,7 +1,7 @@
-//! A value made for a place of the document, before or while it is set there.
+//! Values built for a place in the document, before or while they are set.
 //!
-//! Making one takes as long as its text; to set one that was made for what stands there takes O(depth). One that was
-//! made for something else is of no use: which of its parts are new depends on what was there.
+//! Building takes as long as the text. Setting takes O(depth), if the place still holds what the value was built
+//! against; otherwise the value is useless, since its new parts depend on what was there.
 
 use super::State;
 use super::changed::Changed;

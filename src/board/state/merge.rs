@@ -1,4 +1,4 @@
-//! JSON merge patch (RFC 7396) on a value of the document: what the patch does not name is not touched.
+//! JSON merge patch (RFC 7396) on a node. Members outside the patch are not touched.
 
 use std::sync::Arc;
 

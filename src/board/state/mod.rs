@@ -1,8 +1,7 @@
-//! A session's state: one JSON document, an object at its root, addressed by path.
+//! The state of a session: one JSON document, an object at its root, addressed by path.
 //!
-//! Cloning it is O(1), changing a value copies one way down to it, and the old document stays as it was.
-//! Every member and the root know the revision of their last change: it moves when the text of the value or of
-//! one below it changes, and at no other time.
+//! Cloning is O(1). A change copies one path down to the value, and the old document stays as it was. The root and
+//! every member know the revision at which their text last changed.
 
 mod array;
 mod change;

@@ -1,6 +1,6 @@
-//! A value of the document with the revision of its last change. Cloning one is O(1).
+//! Nodes of the document: values with the revision of their last change. Cloning is O(1).
 //!
-//! No document is deeper than [`DEPTH_MAX`](json::DEPTH_MAX); that makes the recursion here and in `Drop` safe.
+//! No document is deeper than [`DEPTH_MAX`](json::DEPTH_MAX), so the recursion here and in `Drop` is safe.
 
 use std::sync::Arc;
 

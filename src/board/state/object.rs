@@ -1,4 +1,4 @@
-//! An object's members in order, each name once. Cloning is O(1) or one small piece, changing a member O(log members).
+//! Objects: members in order, each name once. Cloning is O(1) or one small copy, changing a member O(log members).
 
 use imbl::OrdMap;
 

@@ -1,4 +1,4 @@
-//! Where a value stands in the document: the names from the root.
+//! Paths in the document: the names from the root.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! A piece of text in the document: a name, a scalar or an array's element. Cloning one is O(1).
+//! Text in the document: names, scalars and elements of arrays. Cloning is O(1).
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;

@@ -1,4 +1,4 @@
-//! A value of the document as it was read: it stays so, whatever is written afterwards.
+//! Values read from the document. Later writes do not change them.
 
 use super::node::Node;
 use crate::board::Revision;

@@ -1,4 +1,4 @@
-//! A commit's body.
+//! The stored body of a commit.
 
 use std::borrow::Cow;
 

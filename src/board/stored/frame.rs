@@ -1,14 +1,14 @@
-//! The byte frame that carries one commit wherever it is kept: a row, a column, an archive.
+//! Frames: the bytes around one commit in a row, a column or an archive.
 //!
 //! ```text
 //! offset  size  field
 //!      0     1  format version: 4; 1 to 3 are read too
 //!      1     4  length of the body in bytes, u32, little-endian
 //!      5     4  CRC-32 (IEEE) of format ‖ session id (16 bytes) ‖ revision (u64) ‖ body, little-endian;
-//!              before format 3 without the format, of which no changed bit gave another one that is read
+//!              before format 3 without the format
 //!      9     n  body
 //! ```
-//! The session and the revision are not in the frame: whoever reads it says which it should be.
+//! The frame does not hold the session and the revision; the reader supplies the expected ones.
 
 use crate::board::{Revision, SessionId};
 

@@ -1,8 +1,7 @@
-//! The stored shape of commits and bases: JSON, with the items' text as it is.
+//! Stored shapes of commits and bases: JSON, with the items' text as it is.
 //!
-//! This is format 4, the one that a frame's version byte names. It has all of formats 1 to 3, so one reader
-//! takes the commits of all; no base was ever stored before format 3. None of them ever changes: a new member or
-//! a new kind of change is a new format, since an older server must refuse what it does not know.
+//! This is format 4, which a frame's version byte names. One reader takes formats 1 to 4; bases exist since format 3. A
+//! format never changes: a new member or kind of change is a new format, which older servers refuse.
 
 pub mod archive;
 mod base;

@@ -1,6 +1,6 @@
-//! What a base holds many of, each in its stored form: entries, agents, checkpoints, awaited questions, keys.
+//! Stored entries, agents, checkpoints, awaited questions and keys: the repeated parts of a base.
 //!
-//! Writing one copies no item; reading one checks nothing that its own parts do not tell.
+//! Writing one copies no item. Reading one checks only what the part itself can tell.
 
 use std::borrow::Cow;
 use std::sync::Arc;

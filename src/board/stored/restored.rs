@@ -1,4 +1,4 @@
-//! A restore within a commit's body: what it brings back, as it was. The revision of all of it is the commit's.
+//! Stored restores, within a commit's body. All that they bring back has the commit's revision.
 
 use std::borrow::Cow;
 use std::sync::Arc;

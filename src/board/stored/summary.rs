@@ -1,7 +1,7 @@
-//! The stored shape of a summary: one JSON object.
+//! Stored summaries: one JSON object each.
 //!
-//! It is a cache of what the history says. One of another version, or of any other shape than this, is thrown
-//! away, and the history is read instead; so this form may change, with its version.
+//! A summary is a cache of its history. One of another version or shape is discarded and rebuilt, so its format may
+//! change with its version.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Format 4, and what was written in formats 1 to 3, as literal bytes: any later version reads them.
+//! Formats 1 to 4 as literal bytes, which every later version reads.
 
 use crate::board::*;
 

@@ -1,4 +1,4 @@
-//! What does not follow its board is refused, and whatever is let through can be applied.
+//! Admission: commits that do not fit their board are refused, and admitted ones can be applied.
 
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! What a commit says of questions, checkpoints and the past must fit its board.
+//! Admission of changes to questions, checkpoints and history.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Forks, and histories that come to a name.
+//! Forks, and histories adopted under a name.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Who is registered, what agents say of themselves, and every move of their statuses.
+//! Agents: registration, profiles, and every transition of a status.
 
 use super::board::*;
 use crate::board::*;

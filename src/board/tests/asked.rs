@@ -1,4 +1,4 @@
-//! Questions that wait for an answer: who may give it, until when, and what becomes of those without.
+//! Open questions: permitted answers, deadlines, and defaults.
 
 use super::board::*;
 use crate::board::*;

@@ -1,4 +1,4 @@
-//! Boards made by hand for the tests of this layer, and what a board counts and versions.
+//! Boards built by hand for the tests of this layer, with their counts and versions.
 
 use uuid::Uuid;
 

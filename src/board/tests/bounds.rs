@@ -1,4 +1,4 @@
-//! How large a session may grow, to the byte.
+//! Limits of a session's size, to the byte.
 
 use super::board::*;
 use crate::board::*;

@@ -1,4 +1,4 @@
-//! Names for revisions.
+//! Checkpoints.
 
 use super::board::*;
 use crate::board::*;

@@ -1,4 +1,4 @@
-//! Work on requests: each state that it may be in, with each command, fence and author.
+//! Claims: each state of a request with each command, fence and author.
 
 use super::board::*;
 use crate::board::*;

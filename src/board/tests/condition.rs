@@ -1,4 +1,4 @@
-//! Conditions of writes: `If-Match` and `If-None-Match: *` on each kind of thing that can be written.
+//! Conditions of writes: `If-Match` and `If-None-Match: *` on each kind of target.
 
 use super::board::*;
 use crate::board::*;

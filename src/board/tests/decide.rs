@@ -1,4 +1,4 @@
-//! What each command comes to.
+//! Commands and the commits that they become.
 
 use super::board::*;
 use crate::board::json::Exact;

@@ -1,4 +1,4 @@
-//! What comes to its end by time, when, and what a write does to a deadline.
+//! Expiry: what expires and when, and how a write moves a deadline.
 
 use super::board::*;
 use crate::board::*;

@@ -1,4 +1,4 @@
-//! Images that nothing names are forgotten, and no others.
+//! Forgotten images: only those that nothing names.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Images are cut out of their items and made again exactly, or left where they are.
+//! Images cut out of their items and rebuilt exactly, or left in place.
 
 use blackboard_thumbnail::{IMAGE_TYPES, recognise};
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! What is an item and what is not, and the places of its members.
+//! Items: accepted and refused texts, and the positions of members.
 
 use super::board::*;
 use crate::board::*;

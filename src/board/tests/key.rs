@@ -1,4 +1,4 @@
-//! Which keyed writes are remembered, for how long, and what that costs.
+//! Remembered keyed writes: which, for how long, and at what cost.
 
 use super::board::*;
 use crate::board::model::idempotency::{KEY_AGE_MS_MAX, KEYS_MAX};

@@ -1,4 +1,4 @@
-//! Tests of the whole layer: commands, their commits, and the boards that these make.
+//! Tests of the whole layer: commands, their commits, and the resulting boards.
 
 mod admit;
 mod admit_past;

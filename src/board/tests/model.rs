@@ -1,4 +1,4 @@
-//! The logs and agents of a board in the plainest way, as the tests of this layer take the commands to be meant.
+//! A plain reference model of logs and agents, for the tests of this layer.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,6 @@
-//! Random writes for the tests of this layer: every command on every log, mostly sensible, with few
-//! distinct values, so that equal items, repeated images and stale conditions come about.
+//! Random writes for the tests of this layer: every command on every log, mostly sensible.
+//!
+//! Few distinct values are used, so that equal items, repeated images and stale conditions occur.
 
 use std::sync::Arc;
 

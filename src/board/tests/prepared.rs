@@ -1,5 +1,4 @@
-//! Large values that were made before their write is decided: what deciding with them takes, and that it comes to the
-//! same.
+//! Prepared values: the cost of deciding with them, and equal results without them.
 
 use allocation_counter::{AllocationInfo, measure};
 

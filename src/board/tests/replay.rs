@@ -1,4 +1,4 @@
-//! Whatever is written, the stored commits give the live board again, and a base goes on as the board.
+//! Replay: stored commits rebuild the live board, and a base continues like the board.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Going back: the board is as it was, and going back can be taken back.
+//! Restores: the board equals its past, and a restore can itself be undone.
 
 use std::sync::Arc;
 

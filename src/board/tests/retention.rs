@@ -1,4 +1,4 @@
-//! How much is kept: the oldest go in the commit that makes them too many.
+//! Retention by count: the commit that exceeds the limit removes the oldest entries.
 
 use std::num::NonZeroUsize;
 

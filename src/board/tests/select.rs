@@ -1,4 +1,4 @@
-//! Which entries a filter lets through, and which way a walk goes.
+//! Filters of entries, and the order of a walk.
 
 use std::sync::Arc;
 

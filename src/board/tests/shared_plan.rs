@@ -1,5 +1,6 @@
-//! Random commands on what agents share, the state, their profiles and the requests they work on, alone and
-//! in transactions: few paths, few agents, few requests, so that they meet.
+//! Random commands on shared parts: state, profiles and requests, alone and in transactions.
+//!
+//! Few paths, agents and requests are used, so that commands collide.
 
 use proptest::collection::vec;
 use proptest::option;

@@ -1,4 +1,4 @@
-//! What the edits of the state come to, and which are refused.
+//! Edits of the state: their results, and their refusals.
 
 use super::board::*;
 use crate::board::*;

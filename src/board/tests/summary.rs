@@ -1,4 +1,4 @@
-//! That a summary says what its board says, and is the same again when it was stored.
+//! Summaries: equal to their board, and unchanged by storing.
 
 use proptest::prelude::*;
 

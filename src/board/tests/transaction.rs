@@ -1,4 +1,4 @@
-//! Tests, branches and operations of a transaction: one commit, all of it or nothing.
+//! Transactions: tests, branches and operations in one commit, all of it or nothing.
 
 use super::board::*;
 use crate::board::*;

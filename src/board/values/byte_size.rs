@@ -1,4 +1,4 @@
-//! A number of bytes as a person writes it, with a unit.
+//! Byte sizes as people write them, with a unit.
 
 use std::fmt;
 use std::str::FromStr;

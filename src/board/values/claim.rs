@@ -1,7 +1,7 @@
-//! Work on a request: who has claimed it until when, and that it is done.
+//! Work on a request: claimed until a deadline, lapsed, or done.
 //!
-//! A fence is the revision at which a claim was won. It names that claim for good: whoever has lost it
-//! can be told by it.
+//! A fence is the revision at which a claim was won. It identifies the claim for good, so that a write under a lost
+//! claim can be refused.
 
 use crate::board::{AgentName, Json, Revision, Seq, Timestamp};
 

@@ -1,4 +1,4 @@
-//! The stable codes of refusals: what a client may match on, whatever the sentence beside it says.
+//! Stable codes of refusals, for clients to match on. The text beside a code may change.
 
 macro_rules! codes {
     ($($code:ident = $word:literal,)+) => {

@@ -1,4 +1,4 @@
-//! Counters and identities: small values that must not be mistaken for one another.
+//! Counters and identities, as distinct types so that they cannot be confused.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Images: a screenshot's base64 data URL is taken out of its item, kept as bytes, and made again exactly.
+//! Images: a screenshot's data URL, cut out of its item, kept as bytes, and rebuilt exactly.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

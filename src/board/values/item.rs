@@ -1,7 +1,7 @@
-//! An item: one JSON object, kept as the text that was sent.
+//! Items: JSON objects, kept as the text that was sent.
 //!
-//! Key order, number text, escapes and unknown fields stay; only line breaks between tokens go, so
-//! that an item is always one line. A stored image is cut out of the text and put back exactly.
+//! Key order, number text, escapes and unknown fields stay. Line breaks between tokens are removed, so an item is one
+//! line. A stored image is cut out of the text and put back exactly.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

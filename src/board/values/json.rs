@@ -1,4 +1,4 @@
-//! One JSON value of any kind, kept as the text that was sent, on one line.
+//! JSON values of any kind, kept as sent, on one line.
 
 use std::sync::Arc;
 

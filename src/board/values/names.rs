@@ -1,4 +1,4 @@
-//! Names that clients choose. A value of one of these types has been checked; nothing checks it again.
+//! Names that clients choose, checked when they are parsed and nowhere else.
 
 use std::borrow::Borrow;
 use std::fmt;

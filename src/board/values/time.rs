@@ -1,4 +1,4 @@
-//! Moments as the board stores and shows them, UTC in whole milliseconds, and how long things last.
+//! Timestamps in UTC milliseconds, and durations.
 
 use std::fmt;
 use std::str::FromStr;

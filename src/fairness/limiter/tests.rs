@@ -1,4 +1,4 @@
-//! Clients that hold places, wait for them, come back and leave.
+//! Clients that hold places, wait for them, return and leave.
 
 use futures_util::FutureExt;
 

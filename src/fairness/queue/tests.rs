@@ -1,4 +1,4 @@
-//! Clients whose entries cost much and little, newcomers, and the end of a queue.
+//! Queues with cheap and dear entries, new clients, and the end of a queue.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What a budget takes: as little as suffices, always the first things, never more of a larger one.
+//! The budget: cuts as few things as suffice, always the first, never more for a larger budget.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Items as Markdown, and what a parser of `CommonMark` makes of them.
+//! Items as Markdown, read again by a `CommonMark` parser.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What texts and images cost.
+//! Costs of texts and images.
 
 use proptest::prelude::*;
 

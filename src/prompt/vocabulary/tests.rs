@@ -1,4 +1,4 @@
-//! Counts as Python's tiktoken 0.14 gives them: `len(get_encoding("o200k_base").encode_ordinary(text))`.
+//! Counts of Python's tiktoken 0.14: `len(get_encoding("o200k_base").encode_ordinary(text))`.
 
 use proptest::prelude::*;
 

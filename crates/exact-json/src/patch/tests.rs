@@ -1,4 +1,4 @@
-//! The operations one by one, the patches that want too much, and any patch against a plain model.
+//! JSON Patch: each operation, excessive patches, and random patches against a plain model.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};

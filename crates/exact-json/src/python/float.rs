@@ -1,4 +1,4 @@
-//! Floats as Python's `repr` writes them: the shortest digits that give the same double again.
+//! Floats as Python's `repr` writes them: the shortest digits that give the same double.
 
 use std::fmt::Write as _;
 

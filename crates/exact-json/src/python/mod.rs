@@ -1,8 +1,7 @@
-//! JSON text as `CPython`'s `json.dumps(json.loads(text))` writes it, to the byte, in one pass over the text.
+//! Python's text of JSON: `json.dumps(json.loads(text))` of `CPython` to the byte, in one pass.
 //!
-//! The text has passed [`syntax`](crate::syntax()) and [`check`](crate::check()). Of a
-//! repeated name the last value stands at the place of the first; the object is put right when it closes. What
-//! is to stand in a string literal is written with that literal's escapes at once.
+//! The text has passed [`syntax`](crate::syntax()) and [`check`](crate::check()). A repeated name keeps its last value
+//! at its first place; the object is corrected when it closes. Text for a string literal is escaped as it is written.
 
 mod float;
 

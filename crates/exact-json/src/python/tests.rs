@@ -1,4 +1,4 @@
-//! Python's text for chosen documents; `tests/python_text.rs` compares any document with Python itself.
+//! Python's text of chosen documents. `tests/python_text.rs` compares random ones with Python itself.
 
 use proptest::prelude::*;
 

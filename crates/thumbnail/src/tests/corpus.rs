@@ -1,4 +1,4 @@
-//! Every image that was found to be worth keeping, by hand or by the fuzzer in `fuzz`, once more.
+//! The corpus of images found by hand or by the fuzzer.
 
 use std::fs;
 use std::path::Path;

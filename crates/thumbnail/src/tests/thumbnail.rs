@@ -1,4 +1,4 @@
-//! What thumbnails are made of which bytes, and which bytes are refused.
+//! Thumbnails of accepted bytes, and refused bytes.
 
 use std::io::Cursor;
 

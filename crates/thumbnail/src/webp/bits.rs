@@ -1,4 +1,4 @@
-//! Bits from the lowest of each byte on, and prefix codes read from them, as lossless WebP has both.
+//! A bit reader from the lowest bit on, and prefix codes, for lossless WebP.
 
 /// A stream of bits. Every read is `None` past its end.
 pub(super) struct Bits<'a> {

@@ -1,6 +1,7 @@
-//! The tables of a lossless WebP. It may have 65,536 groups of five codes, each with tables of its own: a file of
-//! 5 MB can ask for more than a gigabyte. How many there are is known after what comes before them, which is
-//! read here as the decoder does it, but for the pixels.
+//! The code tables of a lossless WebP, counted before it is decoded.
+//!
+//! There may be 65,536 groups of five codes, each with tables of its own: a file of 5 MB can ask for more than a
+//! gigabyte. Their number follows other data, which is read here as the decoder reads it, without the pixels.
 
 use super::bits::{Bits, Code};
 

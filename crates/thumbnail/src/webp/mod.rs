@@ -1,5 +1,7 @@
-//! What a WebP holds, as far as it matters before decoding. Its decoder makes room for a lossy frame by the
-//! frame's own size, and for a lossless one as many tables as that asks for; neither is bounded by the canvas.
+//! Frames of a WebP, as far as they determine the decoder's memory.
+//!
+//! The decoder allocates a lossy frame by the frame's own size, and a lossless frame's tables by its header. The canvas
+//! bounds neither.
 
 mod bits;
 mod lossless;

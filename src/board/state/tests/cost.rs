@@ -1,4 +1,4 @@
-//! What a change copies and what a document takes, counted in bytes that are allocated.
+//! Costs of the state: bytes allocated by a change and by a document.
 
 use allocation_counter::{AllocationInfo, measure};
 

@@ -1,4 +1,4 @@
-//! The state against a plain model, and its costs.
+//! The state: examples, a plain model, and costs.
 
 mod cost;
 mod model;

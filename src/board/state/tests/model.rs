@@ -1,4 +1,4 @@
-//! The state against a model that keeps plain values and compares whole documents after each change.
+//! The state against a model that keeps plain values and compares whole documents.
 
 use std::collections::BTreeMap;
 

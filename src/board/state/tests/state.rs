@@ -1,4 +1,4 @@
-//! What the state promises, by example.
+//! The guarantees of the state, by example.
 
 use crate::board::state::*;
 

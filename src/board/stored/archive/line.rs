@@ -1,4 +1,4 @@
-//! The lines of an archive, one by one: written, and taken apart again.
+//! Lines of an archive: written and parsed.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! An archive: all that a server keeps of a session, as lines of JSON that another server can take in.
+//! Archives: a session and its kept history as lines of JSON, for import by another server.
 //!
 //! ```text
 //! {"format":"blackboard-archive","version":1,"oldest_revision":B,"revision":R}
@@ -7,8 +7,8 @@
 //! {"commit":…,"crc":"…"}                              those after B up to R, to the letter as they are stored
 //! {"end":{"images":n,"parts":n,"commits":n}}          without it the archive was cut off
 //! ```
-//! One of a damaged session has what could be read: its version is 2, and its last line tells with `head` up to
-//! which revision the session went.
+//! The archive of a damaged session holds what could be read. Its version is 2, and `head` in its last line is the
+//! session's last revision.
 //!
 //! A checksum is the CRC-32 (IEEE) of the revision, as eight bytes little-endian, and the member's bytes.
 

@@ -1,7 +1,7 @@
-//! Reading an archive line by line: the guard before a history that was written elsewhere.
+//! The reader of an archive, line by line, which trusts none of it.
 //!
-//! It keeps the board and one line at a time, stores nothing, and refuses what is out of order, changed, or not
-//! what a server of ours could have written.
+//! It keeps the board and one line in memory and stores nothing. It refuses lines out of order, changed lines, and
+//! histories that no server could have written.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! An archive as literal bytes; any history out and in; and that what was changed in between is refused.
+//! Archives as literal bytes, round trips of any history, and refused alterations.
 
 use proptest::prelude::*;
 use proptest::sample::Index;

@@ -1,7 +1,7 @@
-//! A base: the whole board at one revision, which the kept commits follow.
+//! Bases: the whole board at one revision, which the kept commits follow.
 //!
-//! It is a sequence of parts, each a JSON object on one line, so that nobody holds more than one of them
-//! besides the board. Writing it is in `write`, reading it, which trusts none of it, in `read`.
+//! A base is a sequence of parts, each a JSON object on one line, so that only one part at a time is in memory. `write`
+//! writes it. `read` reads it and trusts none of it.
 
 use std::sync::Arc;
 

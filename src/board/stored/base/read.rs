@@ -1,7 +1,7 @@
-//! Reading a base: the guard before a board that was not made by its commits.
+//! The reader of a base, which trusts none of its bytes.
 //!
-//! Whatever bytes come, they are refused or make a board that holds all that the functions of a board rely on:
-//! what a board that was written commit by commit always has. The work is linear in the bytes.
+//! Any bytes are refused or become a board with all the invariants of a board built from commits. The work is linear in
+//! the bytes.
 
 use super::{Head, Part, StoredMemory, Unsound, VERSION};
 use crate::board::admit::admit_image;

@@ -1,4 +1,4 @@
-//! What keeps the parts of a base from being a board.
+//! Faults of a base that keep it from being a board.
 
 use super::VERSION;
 use crate::board::state::StatePath;

@@ -1,4 +1,4 @@
-//! Writing a base: part by part, each made only when it is asked for. Equal boards give equal bytes.
+//! The writer of a base, part by part, on demand. Equal boards give equal bytes.
 
 use std::iter;
 

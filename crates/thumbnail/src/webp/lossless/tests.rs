@@ -1,4 +1,4 @@
-//! Streams that ask for few tables, and one that asks for very many.
+//! Lossless streams with few tables, and one with very many.
 
 use super::*;
 

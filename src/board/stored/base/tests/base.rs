@@ -1,4 +1,4 @@
-//! A base as literal bytes, and that any board is the same again, in parts of a bounded size.
+//! Bases as literal bytes, and round trips of any board in bounded parts.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Whatever the parts of a base are, they are refused or make a board on which everything can go on.
+//! Hostile bases: refused, or boards on which every operation works.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! What is refused of a base, and why.
+//! Refused bases, and the reasons.
 
 use super::base::*;
 use crate::board::stored::Unreadable;
