@@ -31,7 +31,7 @@ pub enum Share {
 
 /// There is no room, and no more may wait for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("too many wait for the same")]
+#[error("the resource is busy: too many requests are waiting for it")]
 pub struct Busy;
 
 /// A pool of so many units.

@@ -124,7 +124,7 @@ pub struct Cut {
 
 /// Why a budget cannot be kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("what must stay takes {needed} tokens, and the budget is {max_tokens}")]
+#[error("the required parts take {needed} tokens, the budget is {max_tokens}")]
 pub struct TooSmall {
     /// The least that it takes.
     pub needed: u64,

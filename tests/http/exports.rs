@@ -151,12 +151,12 @@ async fn what_cannot_be_done_is_one_line_and_leaves_nothing() {
     let (cut, _) = archive.trim_end().rsplit_once('\n').expect("lines");
     fs::write(&file, cut).expect("written");
     let said = failed(&run(&server.data(), &["import", "t", "--from", path]));
-    assert!(said.ends_with(": the archive was cut off\n"), "{said}");
+    assert!(said.ends_with(": the archive is truncated\n"), "{said}");
     server.board("t").get("").await.problem(404, "session-not-found");
 
     fs::write(&file, &archive).expect("written");
     let said = failed(&run(&server.data(), &["import", "s", "--from", path]));
-    assert_eq!(said, "error: there is a session 's' already\n");
+    assert_eq!(said, "error: session 's' already exists\n");
     let nowhere = dir.join("nowhere");
     let said = failed(&run(&nowhere, &["export", "s"]));
     assert!(said.contains("is no data directory"), "{said}");

@@ -54,7 +54,7 @@ async fn a_newer_archive_is_refused_with_what_to_do() {
     let said = String::from_utf8_lossy(&refused.stderr);
     assert_eq!(
         said,
-        "error: line 1: version 3 of archives is not known here, only those up to 2 are: if a newer blackboard wrote it, \
+        "error: line 1: archive version 3 is not supported, only versions up to 2 are; if a newer blackboard wrote it, \
          upgrade this one\n"
     );
 }

@@ -38,22 +38,22 @@ fn place(pointer: &str) -> &str {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Reason {
     /// An object or array is inside too many others.
-    #[error("objects and arrays may be nested {depth_max} levels deep, this one is deeper")]
+    #[error("the value is nested more than {depth_max} levels deep")]
     TooDeep {
         /// The deepest level, the outermost being 1.
         depth_max: usize,
     },
     /// A number with a fraction or an exponent is infinite as a double.
-    #[error("the number is too large for a double")]
+    #[error("the number does not fit a double")]
     NumberBeyondDouble,
     /// An integer has more than [`INTEGER_DIGITS_MAX`] digits.
-    #[error("an integer has at most {INTEGER_DIGITS_MAX} digits, this one has {digits}")]
+    #[error("the integer has {digits} digits, the limit is {INTEGER_DIGITS_MAX}")]
     IntegerTooLong {
         /// How many it has.
         digits: usize,
     },
     /// A string or a member's name has half of a surrogate pair.
-    #[error("an escape is half of a surrogate pair, which is no character")]
+    #[error("the string contains half of a surrogate pair, which is not a character")]
     LoneSurrogate,
 }
 
@@ -214,7 +214,7 @@ mod tests {
         assert_eq!(whole.pointer, "");
         assert_eq!(
             whole.to_string(),
-            "line 1, the whole value: objects and arrays may be nested 0 levels deep, this one is deeper"
+            "line 1, the whole value: the value is nested more than 0 levels deep"
         );
         assert!(check(&nested(1_000_000), 128).is_err());
     }

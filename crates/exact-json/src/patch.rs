@@ -14,13 +14,13 @@ const MOVES_PER_COPY: usize = 16;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PatchError {
     /// The patch is not an array of operations.
-    #[error("a JSON patch is an array of operations")]
+    #[error("a JSON patch must be an array of operations")]
     NotAnArray,
     /// What is to be patched is deeper than [`DEPTH_MAX`].
-    #[error("the value to be patched is more than {DEPTH_MAX} levels deep")]
+    #[error("the target is nested more than {DEPTH_MAX} levels deep")]
     TargetTooDeep,
     /// The patched text is too long.
-    #[error("the patched value has {bytes} bytes, of at most {bytes_max}")]
+    #[error("the patched value has {bytes} bytes, the limit is {bytes_max}")]
     TooLarge {
         /// How long it would be.
         bytes: usize,
@@ -41,22 +41,22 @@ pub enum PatchError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// It is no JSON object.
-    #[error("an operation is an object")]
+    #[error("an operation must be an object")]
     NotAnObject,
     /// It lacks a member that it needs.
-    #[error("the member {name:?} is missing")]
+    #[error("member {name:?} is missing")]
     MissingMember {
         /// The member's name.
         name: &'static str,
     },
     /// A member that must be a string is something else.
-    #[error("the member {name:?} is not a string")]
+    #[error("member {name:?} must be a string")]
     NotAString {
         /// The member's name.
         name: &'static str,
     },
     /// Its `op` is none of the six.
-    #[error("there is no operation {op:?}")]
+    #[error("operation {op:?} does not exist")]
     UnknownOperation {
         /// What its `op` says.
         op: String,
@@ -68,7 +68,7 @@ pub enum Fault {
         pointer: String,
     },
     /// Nothing is at a path, or nothing can be added there.
-    #[error("the value has no place {pointer:?}")]
+    #[error("the value has nothing at {pointer:?}")]
     PathMissing {
         /// The path.
         pointer: String,
@@ -77,16 +77,16 @@ pub enum Fault {
     #[error("the whole value cannot be removed")]
     RemovesAll,
     /// A `test` found another value.
-    #[error("the value at {pointer:?} is another")]
+    #[error("the value at {pointer:?} differs")]
     TestFailed {
         /// Where it looked.
         pointer: String,
     },
     /// A value would move into one of its own children.
-    #[error("a value cannot move into itself")]
+    #[error("a value cannot be moved into itself")]
     MovesIntoItself,
     /// The result would be deeper than [`DEPTH_MAX`].
-    #[error("the result would be more than {DEPTH_MAX} levels deep")]
+    #[error("the result would be nested more than {DEPTH_MAX} levels deep")]
     TooDeep,
     /// The patch copies too much.
     #[error("the patch copies more than {bytes_max} bytes")]

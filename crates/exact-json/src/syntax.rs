@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 /// Where bytes stop being JSON, and why.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not valid JSON at line {line}, column {column}: {reason}")]
+#[error("invalid JSON at line {line}, column {column}: {reason}")]
 pub struct Malformed {
     /// The line of the first byte that cannot stand there, from 1.
     pub line: usize,
@@ -23,10 +23,10 @@ pub enum MalformedReason {
     #[error("the bytes are not UTF-8")]
     NotUtf8,
     /// It begins a byte order mark.
-    #[error("JSON does not begin with a byte order mark")]
+    #[error("JSON must not begin with a byte order mark")]
     ByteOrderMark,
     /// There is nothing but white space.
-    #[error("there is no value")]
+    #[error("a value is missing")]
     Empty,
     /// The document is not complete.
     #[error("the text ends too early")]
@@ -188,16 +188,13 @@ mod tests {
         let sentence = |text: &str| syntax(text.as_bytes()).unwrap_err().to_string();
         assert_eq!(
             sentence("{\"a\": NaN}"),
-            "not valid JSON at line 1, column 7: expected a value, but 'N' was found"
+            "invalid JSON at line 1, column 7: expected a value, but 'N' was found"
         );
-        assert_eq!(
-            sentence("{\"a\""),
-            "not valid JSON at line 1, column 5: the text ends too early"
-        );
-        assert_eq!(sentence(" \n"), "not valid JSON at line 2, column 1: there is no value");
+        assert_eq!(sentence("{\"a\""), "invalid JSON at line 1, column 5: the text ends too early");
+        assert_eq!(sentence(" \n"), "invalid JSON at line 2, column 1: a value is missing");
         assert_eq!(
             sentence("\u{feff}{}"),
-            "not valid JSON at line 1, column 1: JSON does not begin with a byte order mark"
+            "invalid JSON at line 1, column 1: JSON must not begin with a byte order mark"
         );
     }
 

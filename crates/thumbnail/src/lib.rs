@@ -37,10 +37,12 @@ pub struct Thumbnail {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Undecodable {
     /// Their beginning is that of no image.
-    #[error("it is no PNG, JPEG, WebP, GIF or BMP")]
+    #[error("the image is not a PNG, JPEG, WebP, GIF or BMP")]
     Unknown,
     /// Decoding would take more memory than it may.
-    #[error("decoding it takes more memory than it may; it says it has {width} x {height} pixels")]
+    #[error(
+        "decoding the image would exceed the memory limit; its header says {width} x {height} pixels"
+    )]
     TooLarge {
         /// The width that it says it has.
         width: u32,
@@ -48,7 +50,7 @@ pub enum Undecodable {
         height: u32,
     },
     /// They are not what their beginning says.
-    #[error("it cannot be decoded: it is damaged, or of a variant that is not supported")]
+    #[error("the image cannot be decoded: it is damaged or of an unsupported variant")]
     Damaged,
 }
 

@@ -46,16 +46,16 @@ pub enum Foreign {
     #[error(transparent)]
     Misfit(#[from] Misfit),
     /// Something in it is beyond a bound that every write here keeps.
-    #[error("{what} is beyond a bound, or not of its form")]
+    #[error("{what} exceeds its limit or is malformed")]
     Beyond {
         /// What it is.
         what: &'static str,
     },
     /// It was made after now, or something in it ends too late.
-    #[error("a moment is too late")]
+    #[error("a timestamp is too far in the future")]
     Late,
     /// The session is no more after it.
-    #[error("the session has come to its end")]
+    #[error("the history ends with the deletion of its session")]
     Over,
 }
 

@@ -27,7 +27,7 @@ pub const REVISION_MAX: u64 = 1 << 53;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Misfit {
     /// Its revision is not the next one.
-    #[error("the board is at revision {head}, the commit makes {found}")]
+    #[error("commit {found} does not follow revision {head}")]
     Revision {
         /// The board's revision.
         head: Revision,
@@ -35,7 +35,7 @@ pub enum Misfit {
         found: Revision,
     },
     /// Its time is before the last commit's.
-    #[error("the commit's time is before that of the commit before it")]
+    #[error("the commit is older than the commit before it")]
     Time,
     /// It has no changes.
     #[error("the commit changes nothing")]
@@ -49,7 +49,7 @@ pub enum Misfit {
         exists: bool,
     },
     /// The seqs it gives do not go on from the last.
-    #[error("{log}: an entry gets seq {found}, but {next} is next")]
+    #[error("{log}: an entry has seq {found} instead of {next}")]
     Seq {
         /// Which log.
         log: LogName,
@@ -67,13 +67,13 @@ pub enum Misfit {
         seq: Seq,
     },
     /// An image's place is not in its item's text, or it would need escapes there.
-    #[error("an image cannot stand at byte {at} of its item")]
+    #[error("an image cannot be at byte {at} of its item")]
     ImagePlace {
         /// Where it should be.
         at: usize,
     },
     /// An image has another length than before, or one that cannot be counted.
-    #[error("the image {sha256} cannot have {bytes} bytes")]
+    #[error("image {sha256} cannot have {bytes} bytes")]
     ImageBytes {
         /// Which image.
         sha256: Digest,
@@ -81,52 +81,52 @@ pub enum Misfit {
         bytes: u64,
     },
     /// The state has no place for a value, or not this one.
-    #[error("the state cannot be changed so at '{path}'")]
+    #[error("the change of the state at '{path}' does not fit")]
     State {
         /// Where.
         path: StatePath,
     },
     /// There is no such agent to remove.
-    #[error("there is no agent '{agent}'")]
+    #[error("agent '{agent}' does not exist")]
     Agent {
         /// Which one.
         agent: AgentName,
     },
     /// A request's claim is not as the commit takes it to be.
-    #[error("the work on request {seq} cannot go on so")]
+    #[error("the change of the work on request {seq} does not fit")]
     Work {
         /// Which request.
         seq: Seq,
     },
     /// A question waits for no moment, or is not open.
-    #[error("question {seq} cannot wait so, or waits no longer")]
+    #[error("the change of question {seq}'s deadline does not fit")]
     Question {
         /// Which question.
         seq: Seq,
     },
     /// There is no such checkpoint to remove, or there are too many.
-    #[error("there is no checkpoint '{checkpoint}', or no room for it")]
+    #[error("checkpoint '{checkpoint}' does not exist, or exceeds the limit")]
     Checkpoint {
         /// Its name.
         checkpoint: CheckpointName,
     },
     /// It restores what is not in the past of its board, or not so.
-    #[error("the board cannot be restored so as it was at revision {to}")]
+    #[error("the restore to revision {to} does not fit the board")]
     Past {
         /// As of which revision.
         to: Revision,
     },
     /// A history comes to its name together with other changes.
-    #[error("a history comes to a name by a commit that does nothing else")]
+    #[error("an adoption must be the only change of its commit")]
     NotAlone,
     /// It forgets an image that is not known, comes out of order or is named by an entry, or too many.
-    #[error("the image {sha256} cannot be forgotten")]
+    #[error("image {sha256} cannot be forgotten")]
     ImageForgotten {
         /// Which image.
         sha256: Digest,
     },
     /// More keys are forgotten than there are.
-    #[error("{found} keys are to be forgotten, of {known}")]
+    #[error("the commit forgets {found} keys of {known}")]
     Keys {
         /// How many there are.
         known: usize,

@@ -14,7 +14,7 @@ use crate::board::{
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Rejected {
     /// There is no such session, and this write does not make one.
-    #[error("there is no session '{session}'")]
+    #[error("session '{session}' does not exist")]
     NoSession {
         /// The name.
         session: SessionName,
@@ -28,7 +28,7 @@ pub enum Rejected {
         seq: Seq,
     },
     /// The thing written is not as the condition wants it.
-    #[error("the resource is not as the condition requires")]
+    #[error("the resource does not meet the condition of If-Match or If-None-Match")]
     Precondition {
         /// How it is, where it exists.
         present: Option<Version>,
@@ -36,13 +36,13 @@ pub enum Rejected {
         current: Option<Current>,
     },
     /// The entry was changed since this write was made from it; only seen inside the server.
-    #[error("the entry was changed meanwhile")]
+    #[error("the entry was changed in the meantime; read it again")]
     Stale,
     /// Answered questions are to be loaded into a session that exists already.
-    #[error("questions are loaded only into a session that this write makes")]
+    #[error("'qa_pairs' is allowed only when the session is created")]
     NotAtCreation,
     /// The session would have too many labels.
-    #[error("a session has at most {max} labels, this one would have {labels}")]
+    #[error("the session would have {labels} labels, the limit is {max}")]
     TooManyLabels {
         /// How many it would have.
         labels: usize,
@@ -50,7 +50,7 @@ pub enum Rejected {
         max: usize,
     },
     /// Too many items in one write.
-    #[error("one write may bring {max} items, this one brings {items}")]
+    #[error("the write has {items} items, the limit is {max}")]
     TooManyItems {
         /// How many it brings.
         items: usize,
@@ -59,7 +59,7 @@ pub enum Rejected {
     },
     /// The session would have more item text than it may.
     #[error(
-        "the session may have {max} bytes of items, state, profiles and kept answers, and would have more"
+        "the session is full: items, state, profiles and remembered answers are limited to {max} bytes"
     )]
     SessionFull {
         /// How much it would be.
@@ -69,7 +69,7 @@ pub enum Rejected {
     },
     /// The session would have more entries than it may.
     #[error(
-        "the session may have {max} items in its logs and memories (--session-items-max), and would have more"
+        "the session is full: its logs and memories are limited to {max} items (--session-items-max)"
     )]
     TooManyEntries {
         /// How many it would have.
@@ -78,7 +78,7 @@ pub enum Rejected {
         max: u64,
     },
     /// There would be more sessions than there may be.
-    #[error("this server may have {max} sessions (--sessions-max), and has as many")]
+    #[error("the server already has {max} sessions, the limit (--sessions-max)")]
     TooManySessions {
         /// How many there are.
         sessions: usize,
@@ -86,55 +86,55 @@ pub enum Rejected {
         max: usize,
     },
     /// There is nothing at this path of the state.
-    #[error("the state has nothing at '{path}'")]
+    #[error("the state has no value at '{path}'")]
     NoPath {
         /// Which path.
         path: StatePath,
     },
     /// A value above this path of the state is no object.
-    #[error("the state has a value at '{at}' that is no object, so nothing can be below it")]
+    #[error("the state's value at '{at}' is not an object, so it has no members")]
     NotAnObject {
         /// Where that value is.
         at: StatePath,
     },
     /// What is to be added to is no number.
-    #[error("the value at '{path}' is no number")]
+    #[error("the value at '{path}' is not a number")]
     NotANumber {
         /// Where it is.
         path: StatePath,
     },
     /// What is to be appended to is no array.
-    #[error("the value at '{path}' is no array")]
+    #[error("the value at '{path}' is not an array")]
     NotAnArray {
         /// Where it is.
         path: StatePath,
     },
     /// A sum is beyond a double, or too long an integer.
-    #[error("the sum is a number that a client could not read again")]
+    #[error("the sum is out of range for a JSON number")]
     SumTooLarge,
     /// The whole state would be something else than an object.
-    #[error("the whole state is an object")]
+    #[error("the root of the state must be an object")]
     RootNotAnObject,
     /// The state would be too large.
-    #[error("the state would have {bytes} bytes, and may have {STATE_BYTES_MAX}")]
+    #[error("the state would have {bytes} bytes, the limit is {STATE_BYTES_MAX}")]
     StateFull {
         /// How large it would be.
         bytes: u64,
     },
     /// There is no such agent.
-    #[error("there is no agent '{agent}' here")]
+    #[error("agent '{agent}' is not registered in this session")]
     NoAgent {
         /// Its name.
         agent: AgentName,
     },
     /// The session does not know this status.
-    #[error("there is no status '{status}' in this session")]
+    #[error("status '{status}' is not known in this session")]
     UnknownStatus {
         /// Its name.
         status: Status,
     },
     /// An agent's status is no text.
-    #[error("an agent's status is a text")]
+    #[error("an agent's status must be a string")]
     NoStatus,
     /// A member of an agent's profile is not as it must be.
     #[error("{why}")]
@@ -145,13 +145,13 @@ pub enum Rejected {
         why: &'static str,
     },
     /// An agent's profile would be too large.
-    #[error("what an agent says of itself has at most {PROFILE_BYTES_MAX} bytes, this has {bytes}")]
+    #[error("the profile has {bytes} bytes, the limit is {PROFILE_BYTES_MAX}")]
     ProfileTooLarge {
         /// How large it would be.
         bytes: u64,
     },
     /// The agent may not go from its status to this one.
-    #[error("an agent may not go from {from} to {to}")]
+    #[error("an agent cannot go from status {from} to {to}")]
     IllegalTransition {
         /// Its status.
         from: Status,
@@ -160,14 +160,14 @@ pub enum Rejected {
     },
     /// The session would have too many agents.
     #[error(
-        "a session has at most {AGENTS_MAX} agents, those removed whose memory was used included"
+        "the session already has {AGENTS_MAX} agents, the limit, including removed ones with a memory"
     )]
     TooManyAgents,
     /// Only an agent can do this.
-    #[error("only an agent can do this; name it in X-Agent-ID")]
+    #[error("this operation needs an agent; name it in X-Agent-ID")]
     AgentRequired,
     /// Another agent works on the request.
-    #[error("{by} has claimed request {request}")]
+    #[error("request {request} is claimed by {by}")]
     AlreadyClaimed {
         /// Which request.
         request: Seq,
@@ -175,13 +175,13 @@ pub enum Rejected {
         by: AgentName,
     },
     /// The request is done.
-    #[error("request {request} is done")]
+    #[error("request {request} is already done")]
     AlreadyDone {
         /// Which request.
         request: Seq,
     },
     /// The claim under which this would be done is over.
-    #[error("the claim {fence} on request {request} does not stand any more")]
+    #[error("claim {fence} on request {request} is no longer valid")]
     StaleFence {
         /// Which request.
         request: Seq,
@@ -189,25 +189,25 @@ pub enum Rejected {
         fence: Revision,
     },
     /// The question has an answer.
-    #[error("question {question} has an answer already")]
+    #[error("question {question} already has an answer")]
     AlreadyAnswered {
         /// Which question.
         question: Seq,
     },
     /// There is a session of this name.
-    #[error("there is a session '{session}' already")]
+    #[error("session '{session}' already exists")]
     SessionExists {
         /// The name.
         session: SessionName,
     },
     /// There is no such checkpoint.
-    #[error("there is no checkpoint '{checkpoint}' here")]
+    #[error("checkpoint '{checkpoint}' does not exist")]
     NoCheckpoint {
         /// Its name.
         checkpoint: CheckpointName,
     },
     /// The session would have too many checkpoints.
-    #[error("a session has at most {CHECKPOINTS_MAX} checkpoints")]
+    #[error("the session already has {CHECKPOINTS_MAX} checkpoints, the limit")]
     TooManyCheckpoints,
     /// The session never was at this revision, or is not yet.
     #[error("the session has no revision {revision}")]
@@ -216,7 +216,7 @@ pub enum Rejected {
         revision: Revision,
     },
     /// Another request had this idempotency key.
-    #[error("another request had this Idempotency-Key")]
+    #[error("the Idempotency-Key was already used for another request")]
     KeyReused,
     /// What a write makes of an item is none.
     #[error(transparent)]
@@ -232,7 +232,7 @@ pub enum Rejected {
         rejected: Box<Rejected>,
     },
     /// The session would have more images than it may.
-    #[error("the session's images would have {bytes} bytes, and may have {max}")]
+    #[error("the session's images would have {bytes} bytes, the limit is {max}")]
     ImagesFull {
         /// How much it would be.
         bytes: u64,

@@ -116,11 +116,11 @@ impl Draft<'_> {
 /// That a profile says nothing that is for the server to say, and its texts are texts.
 pub(in crate::board) fn check_fields(profile: &Item) -> Result<(), Rejected> {
     if let Some(name) = OURS.into_iter().find(|name| profile.get(name).is_some()) {
-        return Err(Rejected::AgentField { name, why: "the server says this of an agent itself" });
+        return Err(Rejected::AgentField { name, why: "the server sets this member itself" });
     }
     let is_text = |value: &str| json::kind(value) == Kind::String;
     match TEXTS.into_iter().find(|name| profile.get(name).is_some_and(|value| !is_text(value))) {
-        Some(name) => Err(Rejected::AgentField { name, why: "a text is needed here" }),
+        Some(name) => Err(Rejected::AgentField { name, why: "must be a string" }),
         None => Ok(()),
     }
 }

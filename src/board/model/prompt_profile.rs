@@ -112,7 +112,7 @@ pub enum PromptPart {
 pub enum InvalidPart {
     /// There is no such part.
     #[error(
-        "knows questions, requests, trajectories, screenshots, state and memory:{{agent}}, and no '{0}'"
+        "allows questions, requests, trajectories, screenshots, state and memory:{{agent}}, not '{0}'"
     )]
     Unknown(String),
     /// The agent of a memory has no name that an agent may have.

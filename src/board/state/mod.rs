@@ -40,7 +40,7 @@ pub struct State {
 
 /// A write goes through a value that has no members.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the value at '{at}' is {}, no object", kind.with_article())]
+#[error("the value at '{at}' is {}, not an object", kind.with_article())]
 pub struct NotAnObject {
     /// Where that value is.
     pub at: StatePath,

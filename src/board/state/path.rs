@@ -11,19 +11,19 @@ use crate::board::json::DEPTH_MAX;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidPath {
     /// A segment has nothing in it.
-    #[error("a path has no empty segment, segment {position} is empty")]
+    #[error("segment {position} of the path is empty")]
     EmptySegment {
         /// Which one, from 1.
         position: usize,
     },
     /// A segment is `.` or `..`.
-    #[error("'.' and '..' are no segments of a path, segment {position} is one")]
+    #[error("segment {position} of the path must not be '.' or '..'")]
     Dots {
         /// Which one, from 1.
         position: usize,
     },
     /// There are more segments than the document may have levels.
-    #[error("a path has at most {DEPTH_MAX} segments, this one has {segments}")]
+    #[error("the path has {segments} segments, the limit is {DEPTH_MAX}")]
     TooDeep {
         /// How many there are.
         segments: usize,

@@ -31,15 +31,15 @@ const HEADER_BYTES: usize = 9;
 pub enum FrameError {
     /// Another version of this program may have written it; none of its bytes can be trusted.
     #[error(
-        "format {found} of a commit is not known here, only {OLDEST_FORMAT} to {FORMAT} are: if a newer blackboard \
-         wrote it, upgrade this one"
+        "commit format {found} is not supported, only {OLDEST_FORMAT} to {FORMAT} are; if a newer blackboard wrote \
+         it, upgrade this one"
     )]
     UnknownFormat {
         /// The version it names.
         found: u8,
     },
     /// There are fewer bytes than the frame says, or not even a header.
-    #[error("a commit was cut off: {expected} bytes were written, {found} are left")]
+    #[error("a commit is truncated: {found} of {expected} bytes are left")]
     Truncated {
         /// How many bytes the frame had, as far as it can be known.
         expected: u64,
@@ -47,7 +47,7 @@ pub enum FrameError {
         found: u64,
     },
     /// There are more bytes than the frame says.
-    #[error("a commit says that its body has {declared} bytes, but {found} follow")]
+    #[error("a commit declares a body of {declared} bytes, but {found} follow")]
     LengthMismatch {
         /// The length of the body in the header.
         declared: u64,
@@ -55,7 +55,7 @@ pub enum FrameError {
         found: u64,
     },
     /// A bit has changed, or this is another commit's frame.
-    #[error("a commit's checksum is {found:08x} where {stored:08x} was written")]
+    #[error("a commit's checksum is {found:08x} instead of {stored:08x}")]
     ChecksumMismatch {
         /// What the header holds.
         stored: u32,
@@ -63,7 +63,7 @@ pub enum FrameError {
         found: u32,
     },
     /// The body is longer than [`COMMIT_BYTES_MAX`].
-    #[error("a commit has at most {COMMIT_BYTES_MAX} bytes, this one has {bytes}")]
+    #[error("the commit has {bytes} bytes, the limit is {COMMIT_BYTES_MAX}")]
     TooLarge {
         /// How long it is.
         bytes: u64,

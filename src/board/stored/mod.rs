@@ -21,13 +21,13 @@ pub use summary::{decode_summary, encode_summary};
 pub enum Unreadable {
     /// They are no JSON of the expected shape. What the parser says of it is left out: it quotes values, and
     /// this goes into logs.
-    #[error("not in the stored format, at byte {at}")]
+    #[error("invalid stored data at byte {at}")]
     Shape {
         /// Where that was found, from 1, in what has one line.
         at: usize,
     },
     /// An image belongs to an item that is not there.
-    #[error("an image belongs to item {index}, of {items}")]
+    #[error("an image refers to item {index} of {items}")]
     Image {
         /// Which item.
         index: usize,
@@ -38,13 +38,13 @@ pub enum Unreadable {
     #[error("an agent's profile has no status")]
     Profile,
     /// The parts of a stored state do not belong together.
-    #[error("the revisions of the state do not fit its document, or it is none")]
+    #[error("the state's revisions do not fit its document, or the document is invalid")]
     State,
     /// A summary has another version.
-    #[error("a summary of another version")]
+    #[error("the summary has another version")]
     Summary,
     /// The parts of a base make no board.
-    #[error("not a sound base")]
+    #[error("the base is unsound")]
     Base(#[from] Unsound),
 }
 

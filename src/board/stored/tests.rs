@@ -375,6 +375,6 @@ fn what_cannot_be_read_is_not_quoted() {
     for text in [r#"{"format":"secret words"}"#, r#"{"secret words":1}"#, "\"secret words\""] {
         let unreadable = stored::decode_commit(text.as_bytes()).unwrap_err();
         let told = format!("{} {unreadable:?}", crate::chain::Chain(&unreadable));
-        assert!(told.contains("not in the stored format") && !told.contains("secret"), "{told}");
+        assert!(told.contains("invalid stored data") && !told.contains("secret"), "{told}");
     }
 }

@@ -9,7 +9,7 @@ pub struct ByteSize(pub u64);
 
 /// The text is no size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a size is a whole number of bytes, or one with KiB, MiB, GiB or TiB, such as 512MiB")]
+#[error("a size is a whole number, optionally with KiB, MiB, GiB or TiB, such as 512MiB")]
 pub struct InvalidSize;
 
 const UNITS: [(&str, u32); 5] = [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10), ("B", 0)];

@@ -27,7 +27,7 @@ pub const ITEM_DEPTH_MAX: usize = 128;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidItem {
     /// It is neither an object nor, where one is taken for `{"text": …}`, a string.
-    #[error("an item is a JSON object or a string, this is {}", found.with_article())]
+    #[error("an item must be a JSON object or a string, not {}", found.with_article())]
     NotAnItem {
         /// What it is.
         found: Kind,
@@ -36,13 +36,13 @@ pub enum InvalidItem {
     #[error(transparent)]
     Unsupported(#[from] Unsupported),
     /// Its text is longer than [`ITEM_BYTES_MAX`].
-    #[error("an item has at most {ITEM_BYTES_MAX} bytes, this one has {bytes}")]
+    #[error("the item has {bytes} bytes, the limit is {ITEM_BYTES_MAX}")]
     TooLarge {
         /// How long it is.
         bytes: usize,
     },
     /// Its image is larger than the limit.
-    #[error("an image has at most {max} bytes, this one has {bytes}")]
+    #[error("the image has {bytes} bytes, the limit is {max}")]
     ImageTooLarge {
         /// How large it is.
         bytes: usize,

@@ -14,16 +14,16 @@ pub const NAME_BYTES_MAX: usize = 256;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidName {
     /// There is nothing in it.
-    #[error("a name has at least one byte")]
+    #[error("a name must not be empty")]
     Empty,
     /// It is longer than [`NAME_BYTES_MAX`].
-    #[error("a name has at most {NAME_BYTES_MAX} bytes of UTF-8, this one has {bytes}")]
+    #[error("the name has {bytes} bytes of UTF-8, the limit is {NAME_BYTES_MAX}")]
     TooLong {
         /// How long it is.
         bytes: usize,
     },
     /// It has a control character or a slash.
-    #[error("a name has no control character and no slash, this one has U+{:04X} at byte {offset}", u32::from(*found))]
+    #[error("a name must not contain control characters or slashes, found U+{:04X} at byte {offset}", u32::from(*found))]
     Forbidden {
         /// The first character that may not be there.
         found: char,
@@ -31,10 +31,10 @@ pub enum InvalidName {
         offset: usize,
     },
     /// It is `.` or `..`.
-    #[error("'.' and '..' are not names")]
+    #[error("a name must not be '.' or '..'")]
     Dots,
     /// It is nothing but digits, where a revision may stand too.
-    #[error("the name has at least one character that is no digit: a number is a revision")]
+    #[error("the name must contain a character other than digits: a number is a revision")]
     OnlyDigits,
 }
 

@@ -32,7 +32,7 @@ impl fmt::Display for Timestamp {
 
 /// Why a text is no moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("is a moment as RFC 3339 has it, such as 2026-11-21T07:03:11.123Z")]
+#[error("must be an RFC 3339 timestamp, such as 2026-11-21T07:03:11.123Z")]
 pub struct InvalidTimestamp;
 
 impl FromStr for Timestamp {
@@ -74,7 +74,7 @@ const UNITS: [Unit; 5] = [
 
 /// Why a text is no time to live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("is a whole number with ms, s, m, h or d, such as 30s, from 1ms to {TTL_DAYS_MAX}d")]
+#[error("must be a whole number with ms, s, m, h or d, such as 30s, from 1ms to {TTL_DAYS_MAX}d")]
 pub struct InvalidTtl;
 
 impl Ttl {

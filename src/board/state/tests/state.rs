@@ -65,7 +65,7 @@ fn a_write_does_not_go_through_what_is_no_object() {
     assert_eq!(state.place(&through), Err(NotAnObject { at: path("a/n"), kind: Kind::Array }));
     assert_eq!(
         state.place(&through).unwrap_err().to_string(),
-        "the value at 'a/n' is an array, no object"
+        "the value at 'a/n' is an array, not an object"
     );
     assert_eq!(state.value(&through), None);
     state.put(&through, "1", Some(Timestamp(1)), Revision(2));

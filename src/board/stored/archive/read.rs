@@ -20,18 +20,18 @@ pub enum Fault {
     #[error("{}", .0.reason)]
     Malformed(Malformed),
     /// It is longer than a line may be.
-    #[error("a line has at most {max} bytes")]
+    #[error("a line exceeds the limit of {max} bytes")]
     TooLong {
         /// How long one may be.
         max: usize,
     },
     /// The first line is not that of an archive.
-    #[error("an archive begins with a line that names its format")]
+    #[error("the first line of an archive must name its format")]
     NoArchive,
     /// A later server wrote it.
     #[error(
-        "version {found} of archives is not known here, only those up to {known} are: if a newer blackboard wrote it, upgrade \
-         this one"
+        "archive version {found} is not supported, only versions up to {known} are; if a newer blackboard wrote it, \
+         upgrade this one"
     )]
     Version {
         /// The version it names.
@@ -40,13 +40,13 @@ pub enum Fault {
         known: u32,
     },
     /// It is no line of an archive.
-    #[error("this is no line of an archive")]
+    #[error("the line does not belong in an archive")]
     NoLine,
     /// It stands where it may not.
-    #[error("a line is missing, or this one is out of order")]
+    #[error("a line is missing or out of order")]
     Order,
     /// Its bytes are not those that were written.
-    #[error("the checksum is {found:08x} where {written:08x} was written")]
+    #[error("the checksum is {found:08x} instead of {written:08x}")]
     Checksum {
         /// What the line says.
         written: u32,
@@ -54,25 +54,25 @@ pub enum Fault {
         found: u32,
     },
     /// An image is not what its digest says, or larger than one may be.
-    #[error("the image {sha256} is not what was archived, or too large")]
+    #[error("image {sha256} was altered, or is too large")]
     Image {
         /// Which image.
         sha256: Digest,
     },
     /// An image is named by nothing in the archive, or is named and not there.
-    #[error("the image {sha256} is missing, or nothing names it")]
+    #[error("image {sha256} is missing, or unused")]
     Images {
         /// Which image.
         sha256: Digest,
     },
     /// A part of the base, or a commit, is not in the stored form, or not sound.
-    #[error("it cannot be read: {}", crate::chain::Chain(.0))]
+    #[error("the commit or base cannot be read: {}", crate::chain::Chain(.0))]
     Unreadable(#[from] Unreadable),
     /// A commit or the base cannot be let in.
     #[error(transparent)]
     Foreign(#[from] Foreign),
     /// The revisions are not those that the first line tells of.
-    #[error("it ends at revision {found}, and should at {expected}")]
+    #[error("the archive ends at revision {found} instead of {expected}")]
     Revision {
         /// The revision that the first line names.
         expected: Revision,
@@ -80,7 +80,7 @@ pub enum Fault {
         found: Revision,
     },
     /// There are others than the last line counts.
-    #[error("the archive has {found:?}, and its last line counts {declared:?}")]
+    #[error("the archive has {found:?}, but its last line declares {declared:?}")]
     Counts {
         /// What its last line says.
         declared: Counts,
@@ -91,7 +91,7 @@ pub enum Fault {
     #[error("the archive takes too long to read")]
     TooSlow,
     /// It ends before its last line.
-    #[error("the archive was cut off")]
+    #[error("the archive is truncated")]
     CutOff,
 }
 

@@ -163,19 +163,19 @@ fn what_is_no_line_of_an_archive_says_why() {
         assert!(fault.to_string().contains(why), "{fault}");
     }
     let archive = small();
-    check("", Code::InvalidJson, "no value");
+    check("", Code::InvalidJson, "a value is missing");
     check("nonsense", Code::InvalidJson, "was found");
-    check("{}", Code::InvalidField, "begins with a line");
+    check("{}", Code::InvalidField, "the first line of an archive");
     check(&archive.replace("\"version\":1", "\"version\":3"), Code::InvalidField, "version 3");
     check(&archive.replace("\"version\":1", "\"version\":2"), Code::InvalidField, "order");
     check(&archive.replace("1E5", "1E6"), Code::InvalidField, "checksum");
     check(&archive.replace("YWJj", "YWJk"), Code::InvalidField, "image");
-    check(&archive.replace("\"commit\":{", "\"comment\":{"), Code::InvalidField, "no line");
+    check(&archive.replace("\"commit\":{", "\"comment\":{"), Code::InvalidField, "does not belong");
     check(&archive.replace("}}\n", "}},\n"), Code::InvalidJson, "");
     let (whole, _) = archive.trim_end().rsplit_once('\n').unwrap();
-    check(whole, Code::InvalidField, "cut off");
+    check(whole, Code::InvalidField, "truncated");
     let end = end_line(Counts { images: 1, parts: 0, commits: 3 });
-    check(&format!("{whole}\n{end}"), Code::InvalidField, "counts");
+    check(&format!("{whole}\n{end}"), Code::InvalidField, "declares");
     let longer = archive.replace("\"revision\":7}\n", "\"revision\":8}\n");
     check(&longer, Code::InvalidField, "ends at revision 7");
 }
