@@ -6,11 +6,10 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Stands where a text was cut.
+/// The mark of a truncated text.
 const CUT: char = '…';
 
-/// The text with such characters escaped as JSON has it, in which they stand only within strings. Of ASCII all is let
-/// through: a line's end, and a terminal's colours.
+/// Returns JSON text with such characters escaped. ASCII passes unchanged, including line ends and terminal colours.
 #[must_use]
 pub fn plain(text: &str) -> Cow<'_, str> {
     escaped(text, |c| c.is_ascii() || is_seen(c))

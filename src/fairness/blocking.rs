@@ -10,7 +10,7 @@ use tokio::task::{JoinError, spawn_blocking};
 use super::slices::processors;
 use super::{Client, Limiter, Share};
 
-/// How many threads read or write files for requests at once; the runtime has twice as many.
+/// The threads that read or write files for requests at once, half of the runtime's.
 const FILES_AT_ONCE_MAX: u64 = 32;
 
 /// Work that computes; connections bound how much waits.
@@ -25,7 +25,7 @@ static FILES: LazyLock<Limiter> =
 ///
 /// # Errors
 ///
-/// Where the work panicked.
+/// If the work panicked.
 pub async fn compute<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, JoinError> {
@@ -36,7 +36,7 @@ pub async fn compute<T: Send + 'static>(
 ///
 /// # Errors
 ///
-/// Where the work panicked.
+/// If the work panicked.
 pub async fn with_files<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, JoinError> {

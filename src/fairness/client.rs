@@ -11,10 +11,10 @@ tokio::task_local! {
     static CLIENT: Client;
 }
 
-/// How much of an IPv6 address names a client: one network is given to one customer.
+/// The bits of an IPv6 address that identify a client: one network is one customer's.
 const NETWORK_BITS: u32 = 64;
 
-/// Somebody who has one share of everything.
+/// A client, with one share of everything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Client {
     /// The server itself, and the owner of its data directory.
@@ -22,7 +22,7 @@ pub enum Client {
     Server,
     /// The holder of the token with this id.
     Token([u8; 16]),
-    /// Whoever sends from this address without a token.
+    /// The sender at this address, without a token.
     Address(IpAddr),
 }
 

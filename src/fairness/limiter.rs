@@ -14,22 +14,22 @@ use tokio::time::timeout;
 
 use super::Client;
 
-/// How many times as much as stays free one client may hold.
+/// The multiple of the free rest that one client may hold.
 const TIMES_FREE: u64 = 4;
 
-/// This part of a pool is given to whoever holds nothing, while it is free.
+/// The part of a pool that is reserved for clients that hold nothing.
 const FIRST_PART: u64 = 64;
 
-/// How much of a pool one client may have.
+/// The share of a pool that one client may hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Share {
-    /// All of it: places are held for a short time, and whoever waits is served in turn.
+    /// All of it, for places that are held for a short time and served in turn.
     All,
     /// Its bound, while a quarter more is there for newcomers: places are held for as long as a client pleases.
     LeavesRest,
 }
 
-/// There is no room, and no more may wait for it.
+/// The pool is exhausted, and its queue is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the resource is busy: too many requests are waiting for it")]
 pub struct Busy;
@@ -91,7 +91,7 @@ impl Limiter {
         Self(Arc::new(Inner { units, share, waiting_max, state }))
     }
 
-    /// Units for the client of this task, if they are free now and nobody waits who has less.
+    /// Takes units for this task's client, if they are free and no client with less is waiting.
     #[must_use]
     pub fn now(&self, units: u64) -> Option<Place> {
         let client = Client::current();
@@ -110,7 +110,7 @@ impl Limiter {
         timeout(longest, self.turn(units)?).await.map_err(|_| Busy)?
     }
 
-    /// The same, however long that takes. Its place among those who wait is taken at once.
+    /// Waits for units without a deadline. The place in the queue is taken at once.
     ///
     /// # Errors
     ///
@@ -131,13 +131,13 @@ impl Limiter {
         })
     }
 
-    /// How much is held.
+    /// The number of held units.
     #[must_use]
     pub fn used(&self) -> u64 {
         self.0.state.lock().used
     }
 
-    /// How many wait.
+    /// The number of waiting requests.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.0.state.lock().waiting
@@ -169,7 +169,7 @@ enum Turn {
     Waits(Waiting),
 }
 
-/// A place among those who wait, given up when it is dropped.
+/// A place in the queue, released on drop.
 struct Waiting {
     limiter: Arc<Inner>,
     client: Client,
@@ -220,7 +220,7 @@ impl Inner {
         Place { limiter: Arc::clone(self), client, units }
     }
 
-    /// Gives what is free to those who wait for it.
+    /// Hands free units to waiting requests.
     fn serve(self: &Arc<Self>) {
         loop {
             let mut state = self.state.lock();
@@ -251,7 +251,7 @@ impl State {
         self.ticks
     }
 
-    /// Makes room among those who wait: the last who came of the client that waits most often leaves.
+    /// Makes room in the queue: drops the latest request of the client with the most.
     fn displace(&mut self, client: Client) -> Result<(), Busy> {
         let own = self.clients.get(&client).map_or(0, |of| of.waiting.len());
         let most = self.clients.values_mut().max_by_key(|of| of.waiting.len());

@@ -10,22 +10,22 @@ use parking_lot::{Condvar, Mutex};
 
 use super::Client;
 
-/// How many times as much as stays free one client may have, as of a limiter.
+/// The multiple of the free rest that one client may queue, as for a limiter.
 const TIMES_FREE: usize = 4;
 
 /// From so many clients on, those are forgotten that wait for nothing and are behind all others anyway.
 const KNOWN_MAX: usize = 1024;
 
-/// Why an entry was not taken. It comes back.
+/// The reason why an entry was not queued. The entry is returned.
 #[derive(Debug)]
 pub enum Refused<T> {
     /// Too many wait, or too many of this client.
     Full(T),
-    /// Nobody reads any more.
+    /// The reader is gone.
     Closed(T),
 }
 
-/// Why there is no entry.
+/// The reason why there is no entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Left {
     /// None came in time.
@@ -47,7 +47,7 @@ pub struct Queue<T> {
 struct Lines<T> {
     lines: HashMap<Client, Line<T>>,
     waiting: usize,
-    /// How far the client was whose entry was taken last.
+    /// The virtual time of the entry taken last.
     now: Duration,
     closed: bool,
 }
@@ -55,7 +55,7 @@ struct Lines<T> {
 #[derive(Debug)]
 struct Line<T> {
     entries: VecDeque<T>,
-    /// How much of the thread's time its entries took, from where it began.
+    /// The virtual time of its entries, from its start.
     taken: Duration,
 }
 
@@ -68,7 +68,7 @@ impl<T> Queue<T> {
         Self { entries_max, lines: Mutex::new(lines), came: Condvar::new() }
     }
 
-    /// Puts an entry behind the others of its client, which has at most four times as many as stay free.
+    /// Queues an entry behind its client's others. A client may have four times as many as stay free.
     ///
     /// # Errors
     ///
@@ -132,7 +132,7 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Puts an entry back that was taken too early: it is the next one of its client.
+    /// Returns an entry that was taken too early to the front of its client's.
     pub fn put_back(&self, client: Client, entry: T) {
         let mut lines = self.lines.lock();
         let now = lines.now;
@@ -150,7 +150,7 @@ impl<T> Queue<T> {
         lines.forget();
     }
 
-    /// Takes no more entries; those that wait are still given out.
+    /// Closes the queue for new entries. Queued entries are still delivered.
     pub fn close(&self) {
         self.lines.lock().closed = true;
         self.came.notify_all();
@@ -174,7 +174,7 @@ impl<T> Lines<T> {
         Ok((client, entry))
     }
 
-    /// Forgets clients that wait for nothing and would begin anew with as much.
+    /// Forgets idle clients whose virtual time would be the same as a newcomer's.
     fn forget(&mut self) {
         if self.lines.len() > KNOWN_MAX {
             let now = self.now;

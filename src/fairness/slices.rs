@@ -24,12 +24,12 @@ const UNASKED_PART: u32 = 10;
 static SLICES: LazyLock<Limiter> =
     LazyLock::new(|| Limiter::new(processors(), usize::MAX, Share::All));
 
-/// How many processors there are.
+/// The number of processors.
 pub(super) fn processors() -> u64 {
     available_parallelism().map_or(1, |count| count.get() as u64)
 }
 
-/// How far a task is on its way to a turn. It has a place only while it is polled.
+/// A task's state on its way to a turn. It holds a place only while it is polled.
 #[derive(Default)]
 enum Turn {
     /// It asks for none yet.

@@ -6,13 +6,13 @@ use prometheus_client::metrics::gauge;
 #[derive(Debug, Default)]
 pub struct Gauge(pub(super) gauge::Gauge);
 
-/// One of those that a gauge counts, until it is dropped.
+/// A unit counted by a gauge until it is dropped.
 #[must_use]
 #[derive(Debug)]
 pub struct Counted(&'static Gauge);
 
 impl Gauge {
-    /// One more, as long as what comes back is there.
+    /// Adds one until the returned guard is dropped.
     pub fn count(&'static self) -> Counted {
         self.0.inc();
         Counted(self)

@@ -10,19 +10,19 @@ const TIMES: [f64; 16] = [
     5.0, 10.0,
 ];
 
-/// How many times a bound of numbers is doubled, from 1 to 32,768.
+/// The number of doubled bounds, from 1 to 32,768.
 const NUMBERS: u16 = 16;
 
-/// How long something took, each time.
+/// A histogram of durations.
 #[derive(Debug)]
 pub struct Times(pub(super) histogram::Histogram);
 
-/// How many there were, each time.
+/// A histogram of numbers.
 #[derive(Debug)]
 pub struct Numbers(pub(super) histogram::Histogram);
 
 impl Times {
-    /// Notes how long it took.
+    /// Records a duration.
     pub fn observe(&self, took: Duration) {
         self.0.observe(took.as_secs_f64());
     }
@@ -35,7 +35,7 @@ impl Default for Times {
 }
 
 impl Numbers {
-    /// Notes how many there were.
+    /// Records a number.
     pub fn observe(&self, number: usize) {
         self.0.observe(number as f64);
     }
@@ -47,7 +47,7 @@ impl Default for Numbers {
     }
 }
 
-/// One with the bounds of times.
+/// Creates a histogram with the bounds of durations.
 pub(super) fn times() -> histogram::Histogram {
     histogram::Histogram::new(TIMES)
 }

@@ -22,13 +22,13 @@ pub use words::{Count, CounterByWord};
 /// The media type of what is written.
 pub const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// What every name begins with.
+/// The prefix of every name.
 const PREFIX: &str = "blackboard";
 
 /// Requests and how long each took to the head of its answer.
 pub static REQUESTS: LazyLock<Requests> = LazyLock::new(Requests::default);
 
-/// Those whose answer has not begun.
+/// Requests whose answer has not begun.
 pub static REQUESTS_IN_PROGRESS: LazyLock<Gauge> = LazyLock::new(Gauge::default);
 
 /// Refusals and failures, by the code of their problem.
@@ -40,7 +40,7 @@ pub static CONNECTIONS: LazyLock<Gauge> = LazyLock::new(Gauge::default);
 /// Streams of events.
 pub static STREAMS: LazyLock<Gauge> = LazyLock::new(Gauge::default);
 
-/// Those who wait for a change of a session, by streams too.
+/// Watchers of a session's changes, streams included.
 pub static WATCHERS: LazyLock<Gauge> = LazyLock::new(Gauge::default);
 
 /// Panics of threads, by the thread's name, and ends without a reason.
@@ -53,19 +53,19 @@ pub static LISTED: LazyLock<Count> = LazyLock::new(Count::default);
 /// Writes in the writer's queue or in its hands.
 pub static WRITES_WAITING: LazyLock<Gauge> = LazyLock::new(Gauge::default);
 
-/// How many writes one batch took.
+/// The writes of a batch.
 pub static BATCH_WRITES: LazyLock<Numbers> = LazyLock::new(Numbers::default);
 
-/// How long a batch took, from its first write to its answers.
+/// The duration of a batch, from its first write to its answers.
 pub static BATCH_TIMES: LazyLock<Times> = LazyLock::new(Times::default);
 
-/// How long a transaction of the store took to become durable.
+/// The duration of the store's durable transactions.
 pub static SYNC_TIMES: LazyLock<Times> = LazyLock::new(Times::default);
 
-/// How long a move of the store's log into its database took.
+/// The duration of checkpoints of the store's log into its database.
 pub static CHECKPOINT_TIMES: LazyLock<Times> = LazyLock::new(Times::default);
 
-/// How long an image's file took to become durable.
+/// The duration until an image's file is durable.
 pub static BLOB_SYNC_TIMES: LazyLock<Times> = LazyLock::new(Times::default);
 
 /// All of it. The crate puts a full stop behind the words, the unit behind the name, and `total` behind a counter's.
@@ -146,13 +146,13 @@ fn add_writes(counted: &mut Registry) {
     }
 }
 
-/// An empty one, for what is looked up when somebody asks.
+/// Creates an empty registry, for values read on a scrape.
 #[must_use]
 pub fn registry() -> Registry {
     Registry::with_prefix(PREFIX)
 }
 
-/// What was looked up, all that is counted here, and the end.
+/// Writes the looked-up values, all metrics, and the end marker.
 ///
 /// # Errors
 /// If a number is none that the format has.

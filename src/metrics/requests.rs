@@ -45,7 +45,7 @@ pub(super) struct Operation {
     route: Arc<str>,
 }
 
-/// One of the statuses, or nothing for all others.
+/// A known status, or `None` for all others.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 struct Status(Option<u16>);
 
@@ -71,7 +71,7 @@ pub fn known_method(method: &str) -> &'static str {
 }
 
 impl Requests {
-    /// Notes an answer: the method is one of the known ones, the route is its template, or `none`.
+    /// Records an answer by known method and by route template, or `none`.
     pub fn note(&self, method: &'static str, route: &str, status: u16, took: Duration) {
         let status = Status(STATUSES.contains(&status).then_some(status));
         let route: Arc<str> = route.into();

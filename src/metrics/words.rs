@@ -3,7 +3,7 @@
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 
-/// How often something came.
+/// A counter.
 #[derive(Debug, Default)]
 pub struct Count(pub(super) Counter);
 
@@ -14,7 +14,7 @@ impl Count {
     }
 }
 
-/// How often each of some words came; the words are in this program, so there are not many.
+/// Counters by word. The words are fixed, so their number is bounded.
 #[derive(Debug)]
 pub struct CounterByWord {
     label: &'static str,
@@ -28,7 +28,7 @@ impl CounterByWord {
         Self { label, counts: Family::default() }
     }
 
-    /// One more of this word.
+    /// Counts this word.
     pub fn add_one(&self, word: &'static str) {
         self.counts.get_or_create(&[(self.label, word)]).inc();
     }

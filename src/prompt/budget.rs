@@ -8,10 +8,10 @@ use std::fmt::Write as _;
 
 use super::Cost;
 
-/// What can be left out.
+/// The kinds of parts that can be left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// An image, in whose place a line stands.
+    /// An image, replaced by a line.
     Image,
     /// A step of the trajectories.
     Trajectory,
@@ -25,20 +25,20 @@ pub enum Kind {
     Screenshot,
 }
 
-/// One thing that can be left out.
+/// A part that can be left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     /// What.
     pub kind: Kind,
-    /// What it costs.
+    /// The cost.
     pub saves: Cost,
-    /// What comes in its place.
+    /// The cost of its replacement.
     pub instead: Cost,
     /// Whether it takes the place of something that was counted before: a screenshot whose image went already.
     pub again: bool,
 }
 
-/// How much was left out, by kind.
+/// The numbers of parts left out, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LeftOut {
     images: u64,
@@ -80,7 +80,7 @@ impl LeftOut {
         self.images += u64::from(step.again);
     }
 
-    /// How many things.
+    /// The number of parts.
     #[must_use]
     pub const fn total(&self) -> u64 {
         let Self { images, trajectories, memory_steps, requests, questions, screenshots } = *self;
@@ -111,24 +111,24 @@ impl LeftOut {
     }
 }
 
-/// What a budget takes from a prompt.
+/// The cut that a budget makes in a prompt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cut {
-    /// How many of the steps are not taken: the last ones.
+    /// The number of steps that are kept, from the last on.
     pub kept: usize,
-    /// What the others are.
+    /// The parts that are left out.
     pub left_out: LeftOut,
-    /// What is left, the line that tells of it included.
+    /// The cost of the rest, including the line about the cut.
     pub cost: Cost,
 }
 
-/// Why a budget cannot be kept.
+/// The budget cannot be met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the required parts take {needed} tokens, the budget is {max_tokens}")]
 pub struct TooSmall {
     /// The least that it takes.
     pub needed: u64,
-    /// What there would be.
+    /// The tokens needed.
     pub max_tokens: u64,
 }
 
@@ -136,7 +136,7 @@ pub struct TooSmall {
 #[derive(Clone, Debug)]
 pub struct Fitting {
     max_tokens: u64,
-    /// Up to here it is worth adding.
+    /// The limit up to which adding continues.
     reach: u64,
     cost: Cost,
     left_out: LeftOut,
@@ -153,7 +153,7 @@ impl Fitting {
         Self { max_tokens, reach, cost: rest, left_out: all, kept: Vec::new() }
     }
 
-    /// Keeps the next step, counted from the last one, if there is room; nothing more fits once there is none.
+    /// Keeps the next step, from the last one on, if it fits. After the first that does not fit, nothing fits.
     pub fn keep(&mut self, step: Step) -> bool {
         let cost = self.cost - step.instead + step.saves;
         if cost.tokens() > self.reach {

@@ -12,18 +12,18 @@ use super::markdown_text::{line, plain};
 use crate::board::TextKeys;
 use crate::board::json::{Kind, decode, kind, members};
 
-/// What begins a list entry, and what its further lines begin with.
+/// The beginnings of a list entry and of its further lines.
 const BULLET: &str = "- ";
 const INDENT: &str = "  ";
 
-/// What ends a line after which the next is to begin a line where it is shown.
+/// The end of a line that is shown as a line break.
 const HARD_BREAK: &str = "  \n";
 
 /// The fewest backticks around a block of lines.
 const BLOCK_FENCE_MIN: usize = 3;
 
-/// Appends an object as a list entry of whole lines, a member a line, with only these members where some are named.
-/// Of a repeated name the last value stands at the first place.
+/// Appends an object as a list entry, one member a line, optionally with these members only. A repeated name keeps its
+/// last value at its first place.
 pub fn item(text: &str, keys: &TextKeys, out: &mut String) {
     out.push_str(BULLET);
     let members = shown(text, keys);
@@ -41,7 +41,7 @@ pub fn item(text: &str, keys: &TextKeys, out: &mut String) {
     }
 }
 
-/// Appends a text as one line, wherever in a line it is to stand. Line breaks become spaces.
+/// Appends a text to a line. Line breaks become spaces.
 pub fn text(text: &str, out: &mut String) {
     line(text, out);
 }
@@ -175,7 +175,7 @@ fn character(escape: &str) -> Option<(char, usize)> {
     (!said.is_control()).then_some((said, if said.len_utf16() == 2 { 12 } else { 6 }))
 }
 
-/// How long the longest run of backticks is.
+/// Returns the length of the longest run of backticks.
 fn longest_run(text: &str) -> usize {
     let runs = text.split(|c| c != '`').map(str::len);
     runs.max().unwrap_or_default()

@@ -30,7 +30,7 @@ pub(super) fn line(text: &str, out: &mut String) {
     push(rest, out);
 }
 
-/// The text in one line, with U+FFFD for what cannot be shown, and without white space at its ends.
+/// Returns the trimmed text on one line, with U+FFFD for control characters.
 fn cleaned(text: &str) -> Cow<'_, str> {
     let shown = |c: char| match c {
         '\n' | '\r' => ' ',
@@ -49,13 +49,13 @@ const fn is_blank(c: char) -> bool {
     matches!(c, ' ' | '\t')
 }
 
-/// Whether a mark whose text goes on so stands by itself.
+/// Whether a mark followed by this text is literal.
 fn stands_alone(after: &str) -> bool {
     after.is_empty() || after.starts_with(is_blank)
 }
 
-/// Where the mark is that would make a line with this text a list, a heading, a quote or a rule. Other marks that
-/// would do so are escaped everywhere.
+/// Returns the position of a mark that would start a list, heading, quote or rule. Marks that are special anywhere are
+/// escaped everywhere.
 fn opening(text: &str) -> Option<usize> {
     let after = text.get(1..);
     match text.bytes().next()? {
@@ -73,7 +73,7 @@ fn opening(text: &str) -> Option<usize> {
     }
 }
 
-/// Where the signs are that a heading would take for its end.
+/// Returns the position of signs that would close a heading.
 fn closing(text: &str) -> Option<usize> {
     let before = text.trim_end_matches('#');
     let closes = before.len() < text.len() && (before.is_empty() || before.ends_with(is_blank));

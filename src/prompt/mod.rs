@@ -64,11 +64,11 @@ pub fn list_begin(heading: &str) -> String {
 /// The end of the text of a text log.
 pub const LIST_END: &str = "]";
 
-/// What stands between two items of a list, and begins the text of a run of them.
+/// The separator of two items of a list, which also begins the text of a run.
 pub const LIST_COMMA: &str = ", ";
 
-/// The items of a run as they stand in the list of their log's part, with the comma before each, and with these
-/// members only where some are named. It is kept with the run.
+/// Renders the items of a run for their log's list, each after a comma, optionally with these members only. The text is
+/// cached with the run.
 #[must_use]
 pub fn list_items(run: &Run, keys: &TextKeys) -> RunText {
     let mut literal = Literal::default();
@@ -83,7 +83,7 @@ pub fn markdown_items(run: &Run, keys: &TextKeys) -> RunText {
     run.text(&kind, |entry, out| markdown::item(entry.item.text(), keys, out))
 }
 
-/// An item as it stands in such a list, with the comma before it.
+/// Appends an item of such a list, after a comma.
 pub fn list_item(item: &Item, keys: &TextKeys, literal: &mut Literal, out: &mut String) {
     out.push_str(LIST_COMMA);
     match keys {
@@ -123,8 +123,7 @@ pub fn metadata_of(item: &Item) -> &str {
     item.get("metadata").unwrap_or("\"\"")
 }
 
-/// What follows a screenshot's metadata, in the same line, where its image is not shown: the image's address, if
-/// it has one.
+/// Returns the rest of a screenshot's line if its image is not shown: the image's address, if any.
 #[must_use]
 pub fn instead_of_image(address: Option<&str>) -> String {
     match address {
@@ -133,7 +132,7 @@ pub fn instead_of_image(address: Option<&str>) -> String {
     }
 }
 
-/// What a screenshot has as its image, of whatever kind, where none of it is stored.
+/// Returns the image value of a screenshot without a stored image.
 #[must_use]
 pub fn image_value(item: &Item) -> String {
     let mut out = String::new();

@@ -5,26 +5,26 @@
 
 use crate::board::{Image, PromptFormat};
 
-/// What comes before what the original has as an image, of whatever kind.
+/// The beginning of an image in the original's format.
 pub const IMAGE_URL_BEGIN: &str = "{\"type\": \"image_url\", \"image_url\": {\"url\": ";
 
-/// What comes after it.
+/// The end of it.
 pub const IMAGE_URL_END: &str = "}}";
 
-/// How a format that is JSON writes its parts.
+/// The JSON syntax of a prompt's format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Syntax {
-    /// Of `OpenAI`'s Chat Completions, and of the original.
+    /// `OpenAI`'s Chat Completions, also the original's.
     Chat,
-    /// Of `OpenAI`'s Responses.
+    /// `OpenAI`'s Responses.
     Responses,
-    /// Of Anthropic's Messages.
+    /// Anthropic's Messages.
     Messages,
-    /// Of Google's Gemini.
+    /// Google's Gemini.
     Gemini,
 }
 
-/// How the model gets an image.
+/// The way in which a model gets an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// With the prompt, as base64.
@@ -34,7 +34,7 @@ pub enum Source {
 }
 
 impl Syntax {
-    /// That of a format; Markdown is no JSON.
+    /// The syntax of a format. `None` for Markdown, which is not JSON.
     #[must_use]
     pub const fn of(format: PromptFormat) -> Option<Self> {
         match format {
@@ -46,7 +46,7 @@ impl Syntax {
         }
     }
 
-    /// What comes before a text.
+    /// The beginning of a text.
     #[must_use]
     pub const fn text_begin(self) -> &'static str {
         match self {
@@ -56,13 +56,13 @@ impl Syntax {
         }
     }
 
-    /// What comes after a text.
+    /// The end of a text.
     #[must_use]
     pub const fn text_end(self) -> &'static str {
         "\"}"
     }
 
-    /// What comes after a text up to which the provider is to cache; nothing where it takes no such mark.
+    /// Returns the end of a text up to which the provider shall cache. `None` if the format has no such mark.
     #[must_use]
     pub const fn marked_text_end(self) -> Option<&'static str> {
         match self {
@@ -71,7 +71,7 @@ impl Syntax {
         }
     }
 
-    /// What comes before the base64 of an image, or before its address.
+    /// The beginning of an image, before its base64 or address.
     #[must_use]
     pub fn image_begin(self, media_type: &str, source: Source) -> String {
         let begin = match (self, source) {
@@ -98,7 +98,7 @@ impl Syntax {
         }
     }
 
-    /// What comes after it.
+    /// The end of it.
     #[must_use]
     pub const fn image_end(self) -> &'static str {
         match self {

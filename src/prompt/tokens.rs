@@ -17,10 +17,10 @@ use crate::board::{PromptFormat, Scale};
 pub struct Cost(u64);
 
 impl Cost {
-    /// How many bytes of text are taken as one token.
+    /// The bytes of text that count as one token.
     const BYTES_PER_TOKEN: u64 = 4;
 
-    /// That many whole tokens.
+    /// Whole tokens.
     #[must_use]
     pub const fn of_tokens(tokens: u64) -> Self {
         Self(tokens.saturating_mul(Self::BYTES_PER_TOKEN))
@@ -32,7 +32,7 @@ impl Cost {
         Self(bytes as u64)
     }
 
-    /// That many quarters of a token.
+    /// Quarters of a token.
     #[must_use]
     pub const fn of_quarters(quarters: u64) -> Self {
         Self(quarters)
@@ -65,7 +65,7 @@ impl AddAssign for Cost {
     }
 }
 
-/// Nothing is left where more is taken away than there is.
+/// Subtracts, down to zero.
 impl Sub for Cost {
     type Output = Self;
 
@@ -80,20 +80,20 @@ impl Sum for Cost {
     }
 }
 
-/// How many tokens a prompt of a format takes.
+/// An estimator of tokens for a prompt's format.
 #[derive(Clone, Copy, Debug)]
 pub struct Estimator {
     format: PromptFormat,
 }
 
 impl Estimator {
-    /// For prompts of this format.
+    /// Creates the estimator for a format.
     #[must_use]
     pub const fn of(format: PromptFormat) -> Self {
         Self { format }
     }
 
-    /// On which scale texts are weighed.
+    /// The scale on which texts are weighed.
     #[must_use]
     pub const fn scale(&self) -> Scale {
         #[cfg(feature = "openai-tokens")]
@@ -145,7 +145,7 @@ impl Estimator {
     }
 }
 
-/// How many bytes of UTF-8 the inside of a string literal says; half of a pair says U+FFFD.
+/// Counts the UTF-8 bytes of a string literal's decoded inside. An unpaired surrogate counts as U+FFFD.
 fn said(literal: &[u8]) -> usize {
     let mut bytes = 0;
     let mut rest = literal;
@@ -162,7 +162,7 @@ fn said(literal: &[u8]) -> usize {
     }
 }
 
-/// How many bytes the escape says whose digits begin here, with its other half where it has one, and what follows.
+/// Counts the bytes of an escape with its surrogate partner, and returns the rest.
 fn said_by_unit(escape: &[u8]) -> (usize, &[u8]) {
     let Some((digits, after)) = escape.split_first_chunk::<4>() else { return (0, &[]) };
     match *digits {
@@ -182,7 +182,7 @@ const OPENAI_FIT: u64 = 2_048;
 const OPENAI_SHORTER: u64 = 768;
 /// The side of a tile, in pixels.
 const OPENAI_TILE: u64 = 512;
-/// What an image costs, and each of its tiles.
+/// The cost of an image, and of each tile.
 const OPENAI_IMAGE: u64 = 85;
 const OPENAI_EACH_TILE: u64 = 170;
 /// The most tiles that an image has: two by four.
@@ -242,8 +242,7 @@ fn anthropic_image(size: Option<(u32, u32)>) -> u64 {
     tokens(fits)
 }
 
-/// Google's rule since Gemini 3: an image takes what `media_resolution` says, 1,120 tokens unless told otherwise,
-/// whatever its size.
+/// Google's rule since Gemini 3: an image costs what `media_resolution` says, by default 1,120 tokens at any size.
 const GEMINI_IMAGE: u64 = 1_120;
 
 #[cfg(test)]

@@ -9,13 +9,12 @@ use tiktoken_rs::o200k_base_singleton;
 
 use crate::board::json;
 
-/// The longest text that is counted at once, in bytes. The vocabulary's regular expression gives up on a mebibyte
-/// of spaces, and the time for a text without a place to split grows faster than the text. So cut, a mebibyte
-/// takes half a second at worst.
+/// The longest text that is counted at once, in bytes. The vocabulary's regular expression fails on a mebibyte of
+/// spaces and is superlinear without a place to split. In cuts of this size a mebibyte takes half a second at worst.
 const COUNTED_AT_ONCE_MAX: usize = 16 * 1024;
 
-/// How many tokens the text has by itself. Exact unless it goes on for 16 KiB without a space; then each cut may
-/// change the count by one or two.
+/// Counts the tokens of the text. The count is exact unless 16 KiB pass without a space; then each cut may change it by
+/// one or two.
 pub(super) fn count(text: &str) -> u64 {
     let vocabulary = o200k_base_singleton();
     let mut tokens = 0;
@@ -28,7 +27,7 @@ pub(super) fn count(text: &str) -> u64 {
     tokens
 }
 
-/// How many tokens has what the inside of a JSON string literal says.
+/// Counts the tokens of a JSON string literal's decoded inside.
 pub(super) fn count_literal(literal: &[u8]) -> u64 {
     let text = String::from_utf8_lossy(literal);
     if !text.contains('\\') {
@@ -41,8 +40,8 @@ pub(super) fn count_literal(literal: &[u8]) -> u64 {
     })
 }
 
-/// Where the first piece of a text ends. No token goes over the place between a character that is no white space
-/// and a space, so a cut there changes nothing.
+/// Returns the end of the first piece of a text. No token spans a space after a visible character, so a cut there
+/// changes nothing.
 fn cut(text: &str) -> usize {
     if text.len() <= COUNTED_AT_ONCE_MAX {
         return text.len();

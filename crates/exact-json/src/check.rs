@@ -4,7 +4,7 @@ use super::number::{is_integer, to_f64};
 use super::tokens::{Token, Tokens};
 use super::{pointer, string};
 
-/// How deep an item may be; everything that recurses here relies on it.
+/// The deepest nesting of a document. All recursion here relies on it.
 pub const DEPTH_MAX: usize = 128;
 
 /// The longest integer, in digits: `CPython`'s limit for turning text into `int` (`sys.int_info`).
@@ -18,12 +18,12 @@ pub struct Unsupported {
     pub pointer: String,
     /// The line where the part begins, from 1.
     pub line: usize,
-    /// Why it is not taken in.
+    /// The reason.
     pub reason: Reason,
 }
 
 impl Unsupported {
-    /// The same of a document that is itself a part of another one, at this pointer.
+    /// Returns the fault with its pointer below this one.
     #[must_use]
     pub fn below(self, pointer: &str) -> Self {
         Self { pointer: format!("{pointer}{}", self.pointer), ..self }
@@ -34,7 +34,7 @@ fn place(pointer: &str) -> &str {
     if pointer.is_empty() { "the whole value" } else { pointer }
 }
 
-/// Why a part of a document is not taken in.
+/// The reason why a value is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Reason {
     /// An object or array is inside too many others.

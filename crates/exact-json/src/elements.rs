@@ -77,7 +77,7 @@ impl<'a> Elements<'a> {
         })
     }
 
-    /// Makes ready for an edit that moves everything from here on.
+    /// Prepares for an edit that moves all elements from here on.
     fn prepare(&mut self, moved_from: usize) {
         if let Self::Flat(all) = self
             && all.len() >= FLAT_MAX

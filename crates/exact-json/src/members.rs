@@ -17,7 +17,7 @@ pub struct Members<'a> {
     /// A removed member leaves its place empty, so that those after it keep theirs.
     places: Vec<Option<Member<'a>>>,
     count: usize,
-    /// Where each decoded name is; only for large objects.
+    /// The places of the decoded names, only for large objects.
     index: Option<HashMap<Cow<'a, str>, usize>>,
 }
 

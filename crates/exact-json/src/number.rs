@@ -18,7 +18,7 @@ enum Value {
 }
 
 impl Exact {
-    /// The value of a JSON number; `None` where the text is none.
+    /// Parses a JSON number. `None` if the text is not a number.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         if !is_number(text) {

@@ -10,21 +10,21 @@ use super::{DEPTH_MAX, pointer, string};
 /// A patch may move this many times as much as it may copy: moves only cost time.
 const MOVES_PER_COPY: usize = 16;
 
-/// Why a patch was refused.
+/// A refusal of a patch.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PatchError {
     /// The patch is not an array of operations.
     #[error("a JSON patch must be an array of operations")]
     NotAnArray,
-    /// What is to be patched is deeper than [`DEPTH_MAX`].
+    /// The target is deeper than [`DEPTH_MAX`].
     #[error("the target is nested more than {DEPTH_MAX} levels deep")]
     TargetTooDeep,
     /// The patched text is too long.
     #[error("the patched value has {bytes} bytes, the limit is {bytes_max}")]
     TooLarge {
-        /// How long it would be.
+        /// The length that it would have.
         bytes: usize,
-        /// How long it may be.
+        /// The limit.
         bytes_max: usize,
     },
     /// An operation cannot be done.
@@ -32,15 +32,15 @@ pub enum PatchError {
     Refused {
         /// Its place in the patch, from 0.
         index: usize,
-        /// What is wrong with it.
+        /// The fault.
         fault: Fault,
     },
 }
 
-/// What is wrong with one operation of a patch.
+/// A fault of one operation of a patch.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
-    /// It is no JSON object.
+    /// The operation is not a JSON object.
     #[error("an operation must be an object")]
     NotAnObject,
     /// It lacks a member that it needs.
@@ -55,19 +55,19 @@ pub enum Fault {
         /// The member's name.
         name: &'static str,
     },
-    /// Its `op` is none of the six.
+    /// Its `op` is not one of the six.
     #[error("operation {op:?} does not exist")]
     UnknownOperation {
-        /// What its `op` says.
+        /// The `op`.
         op: String,
     },
     /// A path is no JSON pointer.
     #[error("{pointer:?} is not a JSON pointer")]
     BadPointer {
-        /// What stands there.
+        /// The text.
         pointer: String,
     },
-    /// Nothing is at a path, or nothing can be added there.
+    /// A path has no value, or none can be added there.
     #[error("the value has nothing at {pointer:?}")]
     PathMissing {
         /// The path.
@@ -79,7 +79,7 @@ pub enum Fault {
     /// A `test` found another value.
     #[error("the value at {pointer:?} differs")]
     TestFailed {
-        /// Where it looked.
+        /// The pointer.
         pointer: String,
     },
     /// A value would move into one of its own children.
@@ -91,13 +91,13 @@ pub enum Fault {
     /// The patch copies too much.
     #[error("the patch copies more than {bytes_max} bytes")]
     CopiesTooMuch {
-        /// How much a patch may copy.
+        /// The limit.
         bytes_max: usize,
     },
     /// The patch moves too much.
     #[error("the patch moves more than {bytes_max} bytes")]
     MovesTooMuch {
-        /// How much a patch may move.
+        /// The limit.
         bytes_max: usize,
     },
 }
@@ -315,7 +315,7 @@ fn find<'t, 'a>(root: &'t mut Tree<'a>, names: &[String]) -> Option<&'t mut Tree
     })
 }
 
-/// Whether a value of so many levels may stand at this path.
+/// Whether a value of this many levels fits at this path.
 fn fits(path: &Path, levels: usize) -> Result<(), Fault> {
     if path.names.len() + levels > DEPTH_MAX {
         return Err(Fault::TooDeep);

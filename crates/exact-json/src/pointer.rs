@@ -14,7 +14,7 @@ pub(super) fn push(name: &str, pointer: &mut String) {
     }
 }
 
-/// The reference tokens of a pointer as names; `None` where it is none.
+/// Parses a pointer into names. `None` if it is not a pointer.
 pub(super) fn parse(pointer: &str) -> Option<Vec<Cow<'_, str>>> {
     if pointer.is_empty() {
         return Some(Vec::new());

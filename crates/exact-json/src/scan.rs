@@ -3,7 +3,7 @@
 use super::string;
 use super::tokens::{is_space, skip, value_end};
 
-/// What kind of value a text is.
+/// The kind of a JSON value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the six kinds of JSON")]
 pub enum Kind {
@@ -44,16 +44,16 @@ pub fn kind(text: &str) -> Kind {
     }
 }
 
-/// A member of an object as it stands in the object's text.
+/// A member of an object, as written in the object's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Member<'a> {
     /// The name's literal, with its quotes; [`decode`](super::decode) gives the name.
     pub name: &'a str,
     /// The value's text.
     pub value: &'a str,
-    /// Where the name begins in the text that was given, in bytes.
+    /// The offset of the name in the given text, in bytes.
     pub name_at: usize,
-    /// Where the value begins in the text that was given, in bytes.
+    /// The offset of the value in the given text, in bytes.
     pub value_at: usize,
 }
 

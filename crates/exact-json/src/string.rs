@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::tokens::run_before;
 
-/// A part of a literal: text that stands for itself, or one escape as its UTF-16 code unit.
+/// A part of a literal: plain text, or one escape as its UTF-16 code unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Piece<'a> {
     Plain(&'a str),
@@ -17,7 +17,7 @@ pub(crate) fn pieces(literal: &str) -> impl Iterator<Item = Piece<'_>> {
     Pieces(inside(literal))
 }
 
-/// What a string literal (with its quotes) says; a lone surrogate becomes U+FFFD.
+/// Decodes a string literal with its quotes. A lone surrogate becomes U+FFFD.
 #[must_use]
 pub fn decode(literal: &str) -> Cow<'_, str> {
     let inside = inside(literal);
@@ -96,7 +96,7 @@ pub(super) fn is(literal: &str, text: &str) -> bool {
     }
 }
 
-/// Whether half of a surrogate pair stands alone in the literal.
+/// Whether the literal has an unpaired surrogate.
 pub(super) fn has_lone_surrogate(literal: &str) -> bool {
     if run_before(literal.as_bytes(), |byte| byte == b'\\') == literal.len() {
         return false;

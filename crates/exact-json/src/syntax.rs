@@ -4,19 +4,19 @@
 
 use serde_json::value::RawValue;
 
-/// Where bytes stop being JSON, and why.
+/// The place where bytes stop being JSON, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("invalid JSON at line {line}, column {column}: {reason}")]
 pub struct Malformed {
-    /// The line of the first byte that cannot stand there, from 1.
+    /// The line of the first wrong byte, from 1.
     pub line: usize,
     /// That byte's place in its line, in bytes, from 1.
     pub column: usize,
-    /// What is wrong with it.
+    /// The fault.
     pub reason: MalformedReason,
 }
 
-/// What is wrong with the first byte that cannot stand where it is.
+/// The reason why the first wrong byte is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MalformedReason {
     /// It does not belong to any UTF-8 character.
@@ -34,9 +34,9 @@ pub enum MalformedReason {
     /// The grammar asks for something else.
     #[error("{rule}, but {found:?} was found")]
     Unexpected {
-        /// The character that stands there.
+        /// The character found.
         found: char,
-        /// What the parser says that the grammar asks for.
+        /// The parser's expectation.
         rule: Box<str>,
     },
 }
@@ -49,7 +49,7 @@ pub fn syntax(bytes: &[u8]) -> Result<&str, Malformed> {
     document(bytes).map(RawValue::get)
 }
 
-/// The same as a value that is known to be JSON, so that nobody reads it through for that again.
+/// Checks bytes and returns them as a raw value, so that they need not be checked again.
 ///
 /// # Errors
 /// As for [`syntax`].

@@ -13,11 +13,11 @@ pub enum Token<'a> {
     ArrayOpen,
     /// `]`.
     ArrayClose,
-    /// A member's name as it stands, with its quotes.
+    /// A member's name as written, with its quotes.
     Name(&'a str),
-    /// A string value as it stands, with its quotes.
+    /// A string value as written, with its quotes.
     String(&'a str),
-    /// A number as it stands.
+    /// A number as written.
     Number(&'a str),
     /// `true`, `false` or `null`.
     Word(&'a str),
@@ -70,13 +70,13 @@ pub(crate) const fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
 
-/// The first offset from `at` on whose byte is none of these.
+/// Returns the first offset from `at` on whose byte does not match.
 pub(crate) fn skip(bytes: &[u8], at: usize, these: impl Fn(u8) -> bool) -> usize {
     let rest = bytes.get(at..).unwrap_or_default();
     at + rest.iter().take_while(|&&b| these(b)).count()
 }
 
-/// How many bytes come before the first of these. By sixteens, which the compiler turns into vectors.
+/// Counts the bytes before the first match, sixteen at a time, so that the compiler vectorizes the loop.
 #[inline]
 pub fn run_before(bytes: &[u8], these: impl Fn(u8) -> bool) -> usize {
     let (blocks, _) = bytes.as_chunks::<16>();
@@ -86,7 +86,7 @@ pub fn run_before(bytes: &[u8], these: impl Fn(u8) -> bool) -> usize {
     whole + rest.iter().take_while(|&&b| !these(b)).count()
 }
 
-/// Where the value that begins at `at` ends. Always beyond `at`, and at most the end of the bytes.
+/// Returns the end of the value at `at`, always beyond `at` and within the bytes.
 pub(crate) fn value_end(bytes: &[u8], at: usize) -> usize {
     let end = match bytes.get(at) {
         Some(b'"') => string_end(bytes, at + 1),
@@ -96,7 +96,7 @@ pub(crate) fn value_end(bytes: &[u8], at: usize) -> usize {
     end.min(bytes.len())
 }
 
-/// Where the string ends whose first character is at `at`: after its closing quote.
+/// Returns the end of the string whose first character is at `at`, after its closing quote.
 fn string_end(bytes: &[u8], mut at: usize) -> usize {
     loop {
         at += run_before(bytes.get(at..).unwrap_or_default(), |b| matches!(b, b'"' | b'\\'));
@@ -107,7 +107,7 @@ fn string_end(bytes: &[u8], mut at: usize) -> usize {
     }
 }
 
-/// Where the object or array ends that was opened just before `at`.
+/// Returns the end of the object or array opened just before `at`.
 fn container_end(bytes: &[u8], mut at: usize) -> usize {
     let mut open = 1_usize;
     while open > 0 {
@@ -125,7 +125,7 @@ fn container_end(bytes: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// Where the number or word ends that goes on at `at`.
+/// Returns the end of the number or word that continues at `at`.
 pub(crate) fn scalar_end(bytes: &[u8], at: usize) -> usize {
     skip(bytes, at, |b| {
         !is_space(b) && !matches!(b, b',' | b':' | b'{' | b'}' | b'[' | b']' | b'"')

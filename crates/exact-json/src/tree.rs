@@ -26,7 +26,7 @@ pub enum Tree<'a> {
 #[derive(Debug)]
 pub struct TooDeep;
 
-/// How much a value is.
+/// The size of a value.
 #[derive(Clone, Copy)]
 pub struct Measure {
     /// The length of its text without white space, near enough.

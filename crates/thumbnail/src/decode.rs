@@ -13,15 +13,15 @@ use super::{Probe, Undecodable};
 pub(super) struct Decoded {
     /// Width and height.
     pub(super) size: (u32, u32),
-    /// What a pixel is made of.
+    /// The format of a pixel.
     pub(super) color: ColorType,
     /// Row after row.
     pub(super) bytes: Vec<u8>,
-    /// How it is to be turned before it is shown.
+    /// The rotation to apply before showing it.
     pub(super) orientation: Orientation,
 }
 
-/// What the header says.
+/// Reads the header.
 pub(super) fn probe(bytes: &[u8]) -> Result<Probe, Undecodable> {
     open(bytes).map(|(_, probe)| probe)
 }

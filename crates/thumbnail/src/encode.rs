@@ -7,10 +7,10 @@ use image::codecs::png::{CompressionType, FilterType, PngEncoder};
 
 use super::Thumbnail;
 
-/// How good a JPEG is, of 100.
+/// The quality of a JPEG, of 100.
 const JPEG_QUALITY: u8 = 85;
 
-/// How a PNG is compressed. Of screenshots this makes as few bytes as the encoder's default, in a fifth of its time.
+/// The compression of PNGs. For screenshots the result is as small as by the encoder's default, in a fifth of the time.
 const PNG_COMPRESSION: (CompressionType, FilterType) = (CompressionType::Level(2), FilterType::Sub);
 
 /// Encodes it; `None` where the encoder refuses.

@@ -12,8 +12,8 @@ const PROGRESSIVE: u8 = 0xc2;
 /// The second byte of the marker of a scan.
 const SCAN: u8 = 0xda;
 
-/// The bytes of the coefficients, where they are kept. Within a scan no such marker can stand; one in a
-/// thumbnail inside it makes the answer larger than it need be.
+/// The bytes of the coefficients that the decoder keeps. A marker in an embedded thumbnail makes the estimate too
+/// large, never too small.
 pub(super) fn coefficient_bytes(bytes: &[u8], size: (u32, u32)) -> u64 {
     let (mut scans, mut is_progressive) = (0, false);
     for pair in bytes.windows(2) {

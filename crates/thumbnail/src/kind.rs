@@ -15,7 +15,7 @@ pub const IMAGE_TYPES: [(&str, ImageFormat); 5] = [
     ("image/bmp", ImageFormat::Bmp),
 ];
 
-/// How many bytes tell of which kind an image is.
+/// The bytes that identify an image's kind.
 pub const SNIFFED_BYTES: usize = 16;
 
 /// The media type of an image that begins so, if it is of a kind that can be decoded. What it is declared

@@ -33,7 +33,7 @@ pub struct Thumbnail {
     pub size: (u32, u32),
 }
 
-/// Why no thumbnail can be made of these bytes, however often it is tried.
+/// The permanent reason why an image has no thumbnail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Undecodable {
     /// Their beginning is that of no image.
@@ -54,12 +54,12 @@ pub enum Undecodable {
     Damaged,
 }
 
-/// What the header of an image says.
+/// The facts of an image's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Probe {
     /// Its width and height.
     pub size: (u32, u32),
-    /// How many bytes a thumbnail takes at most while it is made, besides those of the image itself.
+    /// The most bytes that making a thumbnail takes, besides the image's own.
     pub need: u64,
 }
 
@@ -77,7 +77,7 @@ pub fn scaled(size: (u32, u32), max_px: u32) -> (u32, u32) {
     (side(width), side(height))
 }
 
-/// What the header says, and whether it may be decoded at all. Nothing is decoded.
+/// Reads the header and checks whether the image may be decoded. Nothing is decoded.
 ///
 /// # Errors
 ///

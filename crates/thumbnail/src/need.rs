@@ -10,20 +10,20 @@ use super::{Undecodable, jpeg, webp};
 /// The longest side of an image that is decoded: the longest that a JPEG or a GIF can say.
 pub const SIDE_MAX: u32 = 65_535;
 
-/// How many bytes an image may have when it is decoded: 7680 x 2160 pixels with transparency, or 64 MiB.
+/// The most bytes of a decoded image: 7680 x 2160 pixels with transparency, or 64 MiB.
 pub const DECODED_BYTES_MAX: u64 = 64 << 20;
 
-/// How many bytes decoding may take, with what the decoder needs besides its output: a progressive JPEG of
-/// 3840 x 2160 pixels takes nearly that.
+/// The most bytes that decoding may take, output and working memory. A progressive JPEG of 3840 x 2160 pixels nearly
+/// reaches it.
 pub const DECODING_BYTES_MAX: u64 = 80 << 20;
 
-/// The bytes of a PNG's colour profile and texts that are unpacked. Longer profiles are passed over.
+/// The bytes of a PNG's colour profile and texts that are unpacked. Longer profiles are skipped.
 pub(super) const PNG_BESIDES_MAX: u64 = 8 << 20;
 
 /// Besides the output of a WebP whose transparency is not kept apart: its pixels before they are converted, and
 /// the images that transform them.
 const WEBP_BYTES_A_PIXEL: u64 = 5;
-/// Where it is: luma and chroma, and the transparency while it is decoded.
+/// The same with transparency kept apart: luma and chroma, and the transparency while it is decoded.
 const WEBP_ALPHA_BYTES_A_PIXEL: u64 = 8;
 /// Of an animation: a canvas, and the first frame while it is decoded.
 const WEBP_ANIMATED_BYTES_A_PIXEL: u64 = 11;

@@ -24,22 +24,22 @@ use crate::board::values::image::IMAGE_BYTES_MAX;
 use crate::board::values::time::TTL_DAYS_MAX;
 use crate::board::{Board, Item, Json, Kept, Revision, Timestamp};
 
-/// The highest revision that is let in: a session counts on from there, far below [`REVISION_MAX`].
+/// The highest revision of an imported history. The session continues from it, far below [`REVISION_MAX`].
 pub const FOREIGN_REVISION_MAX: Revision = Revision(REVISION_MAX / 2);
 
-/// How far after now a commit may have been made elsewhere, since clocks differ. A session writes nothing that
-/// is earlier than its last commit, so this is also how long its time may stand still here.
+/// The most milliseconds by which an imported commit may be ahead of this server's clock. The session's time stands
+/// still until the clock catches up.
 pub const CLOCK_AHEAD_MS_MAX: i64 = DAY_MS;
 
-/// How long after the last moment of a history something in it may live.
+/// The most milliseconds by which a deadline may follow the end of an imported history.
 const LIFE_MS_MAX: i64 = TTL_DAYS_MAX * DAY_MS;
 
-/// How often one commit may remove requests: far more often than a transaction here does.
+/// The most removals of requests in one imported commit, far more than a transaction makes.
 const REMOVALS_MAX: usize = 10_000;
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
-/// Why a commit or a base of another server is not let in.
+/// The reason why an imported commit or base is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Foreign {
     /// It does not follow its board.
@@ -48,13 +48,13 @@ pub enum Foreign {
     /// Something in it is beyond a bound that every write here keeps.
     #[error("{what} exceeds its limit or is malformed")]
     Beyond {
-        /// What it is.
+        /// The value found.
         what: &'static str,
     },
     /// It was made after now, or something in it ends too late.
     #[error("a timestamp is too far in the future")]
     Late,
-    /// The session is no more after it.
+    /// The session is deleted by it.
     #[error("the history ends with the deletion of its session")]
     Over,
 }
@@ -83,7 +83,7 @@ pub(crate) fn admit_foreign(board: &Board, commit: &Commit, now: Timestamp) -> R
     Ok(admit(board, commit)?)
 }
 
-/// What takes a look at the whole board comes as often as in commits that are decided here.
+/// Limits the changes that scan the whole board, as in commits decided here.
 fn check_work(changes: &[Change]) -> Result<(), Foreign> {
     let restores = changes.iter().any(|change| matches!(change, Change::Restored(_)));
     check(!restores || changes.len() == 1, "a restore among other changes")?;
@@ -204,7 +204,7 @@ fn are_states(states: &AgentStates) -> bool {
 /// How late what may be.
 #[derive(Clone, Copy)]
 struct Bounds {
-    /// What happened.
+    /// The commit.
     latest: Timestamp,
     /// What is still to end.
     last_end: Timestamp,

@@ -23,7 +23,7 @@ use restored::admit_restored;
 /// The highest revision, far above any that is ever reached and far below where counting ends.
 pub const REVISION_MAX: u64 = 1 << 53;
 
-/// Why a commit does not follow its board.
+/// The reason why a commit does not fit its board.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Misfit {
     /// Its revision is not the next one.
@@ -40,7 +40,7 @@ pub enum Misfit {
     /// It has no changes.
     #[error("the commit changes nothing")]
     Nothing,
-    /// It makes a session that exists, or changes one that does not.
+    /// The commit creates an existing session, or changes a missing one.
     #[error("change {change} does not fit a session that {}", if *exists { "exists" } else { "does not exist" })]
     Life {
         /// Which of its changes.
@@ -69,10 +69,10 @@ pub enum Misfit {
     /// An image's place is not in its item's text, or it would need escapes there.
     #[error("an image cannot be at byte {at} of its item")]
     ImagePlace {
-        /// Where it should be.
+        /// The expected position.
         at: usize,
     },
-    /// An image has another length than before, or one that cannot be counted.
+    /// An image's length differs from before, or overflows the count.
     #[error("image {sha256} cannot have {bytes} bytes")]
     ImageBytes {
         /// Which image.
@@ -113,10 +113,10 @@ pub enum Misfit {
     /// It restores what is not in the past of its board, or not so.
     #[error("the restore to revision {to} does not fit the board")]
     Past {
-        /// As of which revision.
+        /// The revision.
         to: Revision,
     },
-    /// A history comes to its name together with other changes.
+    /// An adoption is not the only change.
     #[error("an adoption must be the only change of its commit")]
     NotAlone,
     /// It forgets an image that is not known, comes out of order or is named by an entry, or too many.
@@ -130,7 +130,7 @@ pub enum Misfit {
     Keys {
         /// How many there are.
         known: usize,
-        /// How many the commit says.
+        /// The number in the commit.
         found: usize,
     },
 }
@@ -161,7 +161,7 @@ pub fn admit(board: &Board, commit: &Commit) -> Result<(), Misfit> {
     }
 }
 
-/// The head goes on by one; only a history that comes to a name goes on from the last revision of both.
+/// Checks that the commit's revision follows the head. Only an adoption may skip revisions.
 fn next_revision(board: &Board, commit: &Commit) -> Option<Revision> {
     let last = match commit.changes.as_slice() {
         [Change::Adopted { after, .. }] => board.revision.max(*after),

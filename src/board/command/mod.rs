@@ -15,31 +15,31 @@ use super::{
     SessionName, Timestamp, Ttl, Version,
 };
 
-/// One write, as a caller wants it.
+/// A write, as requested.
 #[derive(Clone, Debug)]
 pub struct Write {
     /// Where, by whom, and on what terms.
     pub terms: Terms,
-    /// What to do.
+    /// The command.
     pub command: Command,
 }
 
-/// All of a write but what it does.
+/// The terms of a write: everything but the command.
 #[derive(Clone, Debug)]
 pub struct Terms {
     /// The session's name.
     pub session: SessionName,
-    /// On what condition.
+    /// The condition.
     pub condition: Condition,
     /// The claim under which it is made, where one was named.
     pub fence: Option<Fence>,
-    /// Who writes, where one was named.
+    /// The author, if named.
     pub author: Option<AgentName>,
     /// The key by which a repeat is known, where one was given.
     pub key: Option<Key>,
 }
 
-/// What to do.
+/// The command.
 #[derive(Clone, Debug)]
 pub enum Command {
     /// Make the session, or change its settings and labels.
@@ -57,7 +57,7 @@ pub enum Command {
     Append {
         /// Which log.
         log: LogName,
-        /// What to add.
+        /// The items.
         items: Vec<Item>,
     },
     /// Let these be all the items of a log.
@@ -115,7 +115,7 @@ pub enum Command {
     PutAgent {
         /// Which agent.
         agent: AgentName,
-        /// What it says, with its status or without.
+        /// The profile, with or without its status.
         profile: Item,
     },
     /// Patch what an agent says of itself.
@@ -136,12 +136,12 @@ pub enum Command {
     Claim {
         /// Which request.
         request: Seq,
-        /// For how long.
+        /// The time to live.
         ttl: Ttl,
     },
     /// Give a claim back.
     Release {
-        /// On which request.
+        /// The request.
         request: Seq,
     },
     /// Finish a request.
@@ -150,7 +150,7 @@ pub enum Command {
         request: Seq,
         /// Under which claim, where one was named.
         fence: Option<Revision>,
-        /// What came of it.
+        /// The result.
         result: Option<Json>,
     },
     /// Answer a question that has no answer yet.
@@ -164,9 +164,9 @@ pub enum Command {
     Ask {
         /// The questions.
         items: Vec<Item>,
-        /// For how long.
+        /// The time to live.
         ttl: Ttl,
-        /// What the answer is then, where it is any.
+        /// The answer after the deadline, if any.
         default: Option<String>,
     },
     /// Say that a question gets no answer.
@@ -174,19 +174,19 @@ pub enum Command {
         /// Which question.
         question: Seq,
     },
-    /// Let a name stand for the revision that this makes.
+    /// Set a checkpoint on the revision that this makes.
     PutCheckpoint {
         /// The name.
         name: CheckpointName,
     },
-    /// Let a name stand for no revision any more.
+    /// Remove a checkpoint.
     RemoveCheckpoint {
         /// The name.
         name: CheckpointName,
     },
-    /// Let the board be as it was.
+    /// Restore an earlier board.
     Restore {
-        /// The board as it was, one of this very session.
+        /// The earlier board, of the same session.
         then: Arc<Board>,
     },
     /// Let a history that is already stored be that of a name without a session.
@@ -207,14 +207,14 @@ pub enum Command {
     Transact(Box<Transaction>),
 }
 
-/// How the state is changed at a path.
+/// A change of the state at a path.
 #[derive(Clone, Debug)]
 pub enum Edit {
     /// This is its value, for so long or for ever.
     Put {
         /// Its value.
         value: Json,
-        /// How long it lives.
+        /// The time to live.
         ttl: Option<Ttl>,
     },
     /// A merge patch (RFC 7396) is applied.
@@ -232,9 +232,9 @@ pub enum Edit {
 pub struct Transaction {
     /// The tests.
     pub tests: Vec<Test>,
-    /// What to do if all of them hold; commands that change one thing each, one after the other.
+    /// The commands if all tests pass, each changing one thing, in order.
     pub then: Vec<Command>,
-    /// What to do if not.
+    /// The commands if a test fails.
     pub otherwise: Vec<Command>,
 }
 
@@ -245,7 +245,7 @@ pub enum Test {
     Equals(StatePath, Json),
     /// A path of the state is absent, or is there.
     Absent(StatePath, bool),
-    /// A path of the state is in this version; none is one that it cannot have.
+    /// A path of the state is in this version. `None` is a version that it cannot have.
     InVersion(StatePath, Option<Version>),
     /// A log has so many entries.
     Count(LogName, usize),
@@ -260,22 +260,22 @@ pub enum Test {
 pub enum Which {
     /// All of them.
     All,
-    /// Those whose item has one of these steps.
+    /// Entries whose item has one of these steps.
     Steps(Vec<super::json::Exact>),
     /// All but this many, the newest.
     AllButNewest(usize),
 }
 
-/// On what condition a write may be done.
+/// The condition of a write.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Condition {
-    /// `If-Match`: how the thing written must stand.
+    /// `If-Match`: the required version of the target.
     pub matches: Option<Matches>,
     /// `If-None-Match: *`: the thing written must not exist.
     pub absent: bool,
 }
 
-/// How the thing written must stand.
+/// The required version of the target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Matches {
     /// It must exist.
@@ -284,22 +284,22 @@ pub enum Matches {
     Versions(Vec<Version>),
 }
 
-/// What a decision takes from outside: the time, a mark, and how the server is set.
+/// The outside facts of a decision: the time, a nonce, and the server's settings.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment<'a> {
     /// The clock.
     pub now: Timestamp,
     /// The mark of the commit, if there will be one.
     pub nonce: Nonce,
-    /// How the server is set.
+    /// The server's settings.
     pub policy: &'a Policy,
     /// The questions with their answers that a new session gets after those of the policy.
     pub qa_pairs: &'a [Item],
-    /// How many sessions there are.
+    /// The number of sessions.
     pub sessions: usize,
 }
 
-/// How the server is set, as far as the board's rules depend on it.
+/// The server's settings on which rules of the board depend.
 #[derive(Clone, Debug)]
 pub struct Policy {
     /// Whether a first write makes its session.
@@ -323,30 +323,30 @@ impl Answer {
         if let Self::Added { first, count: 1.., .. } = self { Some(*first) } else { None }
     }
 
-    /// How many entries or agents were removed, where that was asked for.
+    /// Returns the number of removed entries or agents, for a removal.
     #[must_use]
     pub fn removed(&self) -> Option<usize> {
         if let Self::Removed { count } = self { Some(*count) } else { None }
     }
 }
 
-/// What a write did.
+/// The answer to a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// Something was made, changed, or is as it was asked to be.
+    /// The write is done, or was already in effect.
     Done,
     /// Items were added, these seqs given.
     Added {
         /// The first seq; the others follow one by one.
         first: Seq,
-        /// How many.
+        /// The number.
         count: usize,
-        /// How many were not kept, because the session is set so.
+        /// The number of items that the session's settings discard.
         dropped: usize,
     },
     /// Entries, or agents, were removed.
     Removed {
-        /// How many.
+        /// The number.
         count: usize,
     },
     /// A path of the state has this value now.
@@ -360,11 +360,11 @@ pub enum Answer {
     },
     /// An agent has this status now.
     Status(Status),
-    /// One branch of a transaction was done.
+    /// One branch of a transaction was carried out.
     Transacted {
         /// Whether all tests held.
         succeeded: bool,
-        /// What each operation came to.
+        /// The answer to each operation.
         results: Vec<Answer>,
     },
 }

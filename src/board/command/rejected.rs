@@ -10,7 +10,7 @@ use crate::board::{
     AgentName, CheckpointName, Code, InvalidItem, LogName, Revision, Seq, SessionName, Version,
 };
 
-/// Why a write is refused. A refused write changes nothing.
+/// The reason why a write is refused. A refused write changes nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Rejected {
     /// There is no such session, and this write does not make one.
@@ -30,7 +30,7 @@ pub enum Rejected {
     /// The thing written is not as the condition wants it.
     #[error("the resource does not meet the condition of If-Match or If-None-Match")]
     Precondition {
-        /// How it is, where it exists.
+        /// Its current version, if it exists.
         present: Option<Version>,
         /// The thing itself, where a refusal may show it.
         current: Option<Current>,
@@ -44,17 +44,17 @@ pub enum Rejected {
     /// The session would have too many labels.
     #[error("the session would have {labels} labels, the limit is {max}")]
     TooManyLabels {
-        /// How many it would have.
+        /// The number that it would have.
         labels: usize,
-        /// How many it may have.
+        /// The limit.
         max: usize,
     },
     /// Too many items in one write.
     #[error("the write has {items} items, the limit is {max}")]
     TooManyItems {
-        /// How many it brings.
+        /// The number of items.
         items: usize,
-        /// How many it may bring.
+        /// The limit.
         max: usize,
     },
     /// The session would have more item text than it may.
@@ -62,9 +62,9 @@ pub enum Rejected {
         "the session is full: items, state, profiles and remembered answers are limited to {max} bytes"
     )]
     SessionFull {
-        /// How much it would be.
+        /// The size that it would have.
         bytes: u64,
-        /// How much it may be.
+        /// The limit.
         max: u64,
     },
     /// The session would have more entries than it may.
@@ -72,9 +72,9 @@ pub enum Rejected {
         "the session is full: its logs and memories are limited to {max} items (--session-items-max)"
     )]
     TooManyEntries {
-        /// How many it would have.
+        /// The number that it would have.
         items: u64,
-        /// How many it may have.
+        /// The limit.
         max: u64,
     },
     /// There would be more sessions than there may be.
@@ -82,7 +82,7 @@ pub enum Rejected {
     TooManySessions {
         /// How many there are.
         sessions: usize,
-        /// How many there may be.
+        /// The limit.
         max: usize,
     },
     /// There is nothing at this path of the state.
@@ -94,19 +94,19 @@ pub enum Rejected {
     /// A value above this path of the state is no object.
     #[error("the state's value at '{at}' is not an object, so it has no members")]
     NotAnObject {
-        /// Where that value is.
+        /// The path of that value.
         at: StatePath,
     },
-    /// What is to be added to is no number.
+    /// The target of an addition is not a number.
     #[error("the value at '{path}' is not a number")]
     NotANumber {
-        /// Where it is.
+        /// The path.
         path: StatePath,
     },
-    /// What is to be appended to is no array.
+    /// The target of an append is not an array.
     #[error("the value at '{path}' is not an array")]
     NotAnArray {
-        /// Where it is.
+        /// The path.
         path: StatePath,
     },
     /// A sum is beyond a double, or too long an integer.
@@ -118,7 +118,7 @@ pub enum Rejected {
     /// The state would be too large.
     #[error("the state would have {bytes} bytes, the limit is {STATE_BYTES_MAX}")]
     StateFull {
-        /// How large it would be.
+        /// The size that it would have.
         bytes: u64,
     },
     /// There is no such agent.
@@ -141,13 +141,13 @@ pub enum Rejected {
     AgentField {
         /// Its name.
         name: &'static str,
-        /// Why it cannot be so.
+        /// The reason.
         why: &'static str,
     },
     /// An agent's profile would be too large.
     #[error("the profile has {bytes} bytes, the limit is {PROFILE_BYTES_MAX}")]
     ProfileTooLarge {
-        /// How large it would be.
+        /// The size that it would have.
         bytes: u64,
     },
     /// The agent may not go from its status to this one.
@@ -171,7 +171,7 @@ pub enum Rejected {
     AlreadyClaimed {
         /// Which request.
         request: Seq,
-        /// Who.
+        /// The agent.
         by: AgentName,
     },
     /// The request is done.
@@ -218,13 +218,13 @@ pub enum Rejected {
     /// Another request had this idempotency key.
     #[error("the Idempotency-Key was already used for another request")]
     KeyReused,
-    /// What a write makes of an item is none.
+    /// The resulting item is invalid.
     #[error(transparent)]
     Item(#[from] InvalidItem),
     /// An operation of a transaction is refused, and so all of it.
     #[error("{rejected}")]
     InOperation {
-        /// Of which branch.
+        /// The branch.
         branch: Branch,
         /// Which operation of it, from 0.
         index: usize,
@@ -234,9 +234,9 @@ pub enum Rejected {
     /// The session would have more images than it may.
     #[error("the session's images would have {bytes} bytes, the limit is {max}")]
     ImagesFull {
-        /// How much it would be.
+        /// The size that it would have.
         bytes: u64,
-        /// How much it may be.
+        /// The limit.
         max: u64,
     },
 }
@@ -255,9 +255,9 @@ pub enum Current {
 /// Which branch of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Branch {
-    /// What is done where all tests hold.
+    /// The branch for tests that all pass.
     Then,
-    /// What is done where one does not.
+    /// The branch for a failed test.
     Else,
 }
 

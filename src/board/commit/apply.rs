@@ -19,7 +19,7 @@ use crate::board::{
     AgentName, Board, CheckpointName, Digest, Json, LogName, Revision, Seq, SessionName,
 };
 
-/// Makes the board what it is after this commit.
+/// Applies a commit to the board.
 pub fn apply(board: &mut Board, commit: &Commit) {
     for change in &commit.changes {
         apply_change(board, change, commit.stamp());
@@ -27,7 +27,7 @@ pub fn apply(board: &mut Board, commit: &Commit) {
     close(board, commit);
 }
 
-/// What a commit is besides its changes.
+/// Applies the rest of a commit: revision, times, author and key.
 pub(crate) fn close(board: &mut Board, commit: &Commit) {
     board.revision = commit.revision;
     board.updated_at = commit.at;
@@ -178,7 +178,7 @@ fn remove_agent(board: &mut Board, name: &AgentName, stamp: Stamp<'_>) {
     }
 }
 
-/// Notes what has become of a request, and when that runs out.
+/// Records the work on a request, and its deadline.
 fn mark(board: &mut Board, seq: Seq, work: Option<Work>, stamp: Stamp<'_>) {
     let lease = |work: &Work| work.claim().map(|claim| (claim.expires_at, seq));
     if let Some(before) = board.work(seq).and_then(lease) {
@@ -208,7 +208,7 @@ fn put_checkpoint(board: &mut Board, name: &CheckpointName, stamp: Stamp<'_>) {
     board.checkpoints_changed = stamp.revision;
 }
 
-/// A history gets this name; whoever held something of the board as it was before holds nothing of it now.
+/// Gives the history its name, and ends claims, keys and fences of before.
 fn adopt(board: &mut Board, name: &SessionName, after: Revision, stamp: Stamp<'_>) {
     if let Some(life) = &mut board.life {
         life.name = name.clone();

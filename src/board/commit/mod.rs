@@ -32,13 +32,13 @@ pub struct Commit {
     pub revision: Revision,
     /// When; never before the commit before it.
     pub at: Timestamp,
-    /// Who, where one was named.
+    /// The author, if named.
     pub agent: Option<AgentName>,
     /// A mark to know this commit by.
     pub nonce: Nonce,
     /// The key that the write had, with what it was answered.
     pub kept: Option<Kept>,
-    /// What changed, in order.
+    /// The changes, in order.
     pub changes: Vec<Change>,
 }
 
@@ -49,7 +49,7 @@ impl Commit {
         self.changes.iter().flat_map(Change::items).any(|item| item.image().is_some())
     }
 
-    /// Whether the session is no more after it.
+    /// Whether the commit deletes the session.
     #[must_use]
     pub fn ends_session(&self) -> bool {
         let ends =
@@ -57,8 +57,8 @@ impl Commit {
         self.changes.iter().any(ends)
     }
 
-    /// Whether it takes something away, and does nothing else but keep the answer to that. What ran out counts
-    /// too, though a question gets an answer by it: it must come to its end whatever room there is.
+    /// Whether the commit only removes. Expiry counts as removal, although an expired question gets an answer, since it
+    /// must succeed in a full session too.
     #[must_use]
     pub fn only_removes(&self) -> bool {
         let ends = self.ends_session();
@@ -88,15 +88,15 @@ impl Commit {
         self.revision == after.next() || (adopts && self.revision > after)
     }
 
-    /// Whether it only took note of what ran out, or forgot what nothing names, so that nobody wrote anything.
+    /// Whether it is a system commit: an expiry, or forgotten images.
     #[must_use]
     pub fn is_nobodys(&self) -> bool {
         let first = self.changes.first();
         matches!(first, Some(Change::Expired(_) | Change::ImagesForgotten { .. }))
     }
 
-    /// What it is in one word: the kind of its changes, or `transaction` where they differ. One that changes
-    /// nothing, and only keeps an answer, is `unchanged`.
+    /// The commit's kind in one word: that of its changes, `transaction` if they differ, or `unchanged` if it only
+    /// keeps an answer.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         let mut kinds = self.changes.iter().map(Change::kind);
@@ -136,14 +136,14 @@ impl Commit {
         })
     }
 
-    /// What the envelopes that it makes take from it.
+    /// Returns what its entries' envelopes take from it.
     #[must_use]
     pub fn stamp(&self) -> Stamp<'_> {
         Stamp { revision: self.revision, at: self.at, agent: self.agent.as_ref() }
     }
 }
 
-/// One change of a board.
+/// A change of a board.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     /// The session was made.
@@ -170,7 +170,7 @@ pub enum Change {
         log: LogName,
         /// The seq of the first; the others follow one by one.
         first: Seq,
-        /// What was added.
+        /// The items.
         items: Vec<Item>,
     },
     /// A log lost all its entries.
@@ -182,7 +182,7 @@ pub enum Change {
     Removed {
         /// Which log.
         log: LogName,
-        /// Those that it lost: every entry in these ranges.
+        /// The ranges of removed entries.
         ranges: Vec<SeqRange>,
     },
     /// An entry has another item.
@@ -191,7 +191,7 @@ pub enum Change {
         log: LogName,
         /// Which entry.
         seq: Seq,
-        /// What it holds now.
+        /// The new item.
         item: Item,
     },
     /// A path of the state has this value, and lives until then or for ever. The lifetimes of what was
@@ -211,8 +211,8 @@ pub enum Change {
         /// Its value.
         value: Json,
     },
-    /// A merge patch (RFC 7396) was applied to a path of the state. That this is no rule of ours makes
-    /// it a result: anybody who applies it has the same, in every version.
+    /// A merge patch (RFC 7396) was applied to a path of the state. Its meaning is fixed by the RFC, so it is a result
+    /// and not a rule.
     StateMerged {
         /// Which path.
         path: StatePath,
@@ -223,10 +223,10 @@ pub enum Change {
     StateAppended {
         /// Which path; it was absent if there was no array.
         path: StatePath,
-        /// What was added at its end.
+        /// The new elements.
         elements: Vec<Json>,
     },
-    /// A path of the state is no more; of the root, all below it.
+    /// A path of the state was deleted; for the root, everything below it.
     StateRemoved {
         /// Which path.
         path: StatePath,
@@ -238,7 +238,7 @@ pub enum Change {
         /// All that it says.
         profile: Profile,
     },
-    /// An agent is no more, and its memory is empty.
+    /// An agent was removed, and its memory emptied.
     AgentRemoved {
         /// Which agent.
         agent: AgentName,
@@ -247,7 +247,7 @@ pub enum Change {
     Claimed {
         /// Which request.
         seq: Seq,
-        /// By whom.
+        /// The agent.
         agent: AgentName,
         /// The revision at which the claim was won.
         fence: Revision,
@@ -256,7 +256,7 @@ pub enum Change {
     },
     /// A claim was given back.
     Released {
-        /// On which request.
+        /// The request.
         seq: Seq,
     },
     /// A request is done.
@@ -265,10 +265,10 @@ pub enum Change {
         seq: Seq,
         /// Under which claim, where there was one.
         fence: Option<Revision>,
-        /// What came of it.
+        /// The result.
         result: Option<Json>,
     },
-    /// Something came to its end because its time was over.
+    /// Something expired.
     Expired(Due),
     /// Questions wait for an answer until a moment only.
     Awaited {
@@ -279,21 +279,20 @@ pub enum Change {
         /// Until when, and what the answer is without one.
         until: Awaited,
     },
-    /// A name stands for the revision that this commit makes.
+    /// A checkpoint was set on this commit's revision.
     CheckpointPut {
         /// The name.
         name: CheckpointName,
     },
-    /// A name stands for no revision any more.
+    /// A checkpoint was removed.
     CheckpointRemoved {
         /// The name.
         name: CheckpointName,
     },
-    /// The board is as it was at an earlier revision; all claims are over.
+    /// The board was restored to an earlier revision, and all claims ended.
     Restored(Box<Restored>),
-    /// A history came to this name: a fork, or one that was in an archive. It is the only change of its
-    /// commit, whose revision goes on from the board's and from that of the name, whichever is higher. All claims
-    /// are over, no key is remembered, and no fence from before is honoured.
+    /// A history was adopted under this name, from a fork or an archive. It is the only change of its commit, whose
+    /// revision is above the history's and the name's. All claims, keys and fences from before end.
     Adopted {
         /// The session's name from now on.
         name: SessionName,
@@ -311,7 +310,7 @@ pub enum Change {
 }
 
 impl Change {
-    /// What it is in one word, the same as in the stored form.
+    /// Returns the kind in one word, the same as in the stored form.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self {

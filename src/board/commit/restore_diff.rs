@@ -13,8 +13,8 @@ use crate::board::values::claim::Work;
 use crate::board::{AgentName, Board, Revision, Seq};
 
 impl Board {
-    /// What the commit of this revision must change so that the board is as it was then; nothing where it is
-    /// so, and no request is claimed.
+    /// Returns what the commit of this revision must change to restore `then`, or `None` if nothing differs and no
+    /// request is claimed.
     pub(crate) fn difference(&self, then: &Self, revision: Revision) -> Option<Restored> {
         let restored = Restored {
             to: then.revision,

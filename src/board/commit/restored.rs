@@ -30,14 +30,13 @@ pub struct Restored {
 /// The difference of one log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RestoredLog {
-    /// Those that were not there.
+    /// The entries that did not exist then.
     pub removed: Vec<SeqRange>,
-    /// Those that are gone or were changed since, as they were, without claims; in the order of their
-    /// seqs. Their revision is that of the restore.
+    /// Entries removed or changed since, as they were, without claims, by seq. Their revision is the restore's.
     pub entries: Vec<Arc<Entry>>,
 }
 
-/// Applies the difference. Whatever it names that cannot be is passed over: `admit` compares what came out.
+/// Applies the difference. Impossible parts are ignored, since `admit` compares the result.
 pub(crate) fn restore(board: &mut Board, restored: &Restored, stamp: Stamp<'_>) {
     for (name, log) in &restored.logs {
         board.keep_images(log.entries.iter().map(|entry| &entry.item));
@@ -82,8 +81,7 @@ fn restore_agent(board: &mut Board, name: &AgentName, agent: Option<&Agent>) {
     board.bytes = board.bytes - before.as_ref().map_or(0, bytes) + agent.map_or(0, bytes);
 }
 
-/// All claims end, those that ran out too, and no fence from before is honoured any more. The entries stay
-/// as they are otherwise.
+/// Ends all claims, expired ones included, and invalidates all fences from before. The entries stay otherwise.
 pub(crate) fn end_claims(board: &mut Board, revision: Revision) {
     if board.is_worked_on() {
         board.edit_log(&LogName::Requests, |log| log.end_claims(revision));

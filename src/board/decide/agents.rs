@@ -10,10 +10,10 @@ use crate::board::model::agent::{AGENTS_MAX, Profile, Status, is_known, may_move
 use crate::board::model::agent::{AgentStates, PROFILE_BYTES_MAX};
 use crate::board::{AgentName, Item, LogName};
 
-/// What only the server says of an agent.
+/// Members that only the server sets.
 const OURS: [&str; 5] = ["agent", "revision", "registered_at", "updated_at", "last_seen"];
 
-/// What is a text, where an agent says it.
+/// Members that must be strings.
 const TEXTS: [&str; 3] = ["type", "platform", "host"];
 
 impl Draft<'_> {
@@ -113,7 +113,7 @@ impl Draft<'_> {
     }
 }
 
-/// That a profile says nothing that is for the server to say, and its texts are texts.
+/// Checks that a profile sets no member of the server's and that its texts are strings.
 pub(in crate::board) fn check_fields(profile: &Item) -> Result<(), Rejected> {
     if let Some(name) = OURS.into_iter().find(|name| profile.get(name).is_some()) {
         return Err(Rejected::AgentField { name, why: "the server sets this member itself" });

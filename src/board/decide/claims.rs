@@ -8,7 +8,7 @@ use crate::board::commit::Change;
 use crate::board::values::claim::{Claim, Fence, Work};
 use crate::board::{AgentName, Board, Json, LogName, Revision, Seq, Ttl, json};
 
-/// Refuses a write under a claim that does not stand any more.
+/// Refuses a write under a claim that is no longer valid.
 pub(super) fn check_fence(board: &Board, write: &Write) -> Result<(), Rejected> {
     let Some(Fence { request, fence }) = write.terms.fence else { return Ok(()) };
     if fence > board.fences_after && board.work(request).is_some_and(|work| work.honours(fence)) {
@@ -100,7 +100,7 @@ impl Draft<'_> {
     }
 }
 
-/// By value: a repeat may be written by another client.
+/// Compares by value, since another client may write a repeat differently.
 fn is_same(known: Option<&Json>, result: Option<&Json>) -> bool {
     match (known, result) {
         (Some(known), Some(result)) => json::equal(known.text(), result.text()),

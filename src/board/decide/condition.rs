@@ -11,7 +11,7 @@ use crate::board::log::{Entry, LogName};
 use crate::board::state::StatePath;
 use crate::board::{AgentName, Board, Seq, Version};
 
-/// The thing that a command writes: whether it exists, and how it stands.
+/// The target of a command: whether it exists, and its version.
 struct Target {
     exists: bool,
     /// `None` of what has no tag: something that does not exist, but for a memory, which reads as an

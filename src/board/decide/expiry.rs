@@ -5,13 +5,13 @@ use crate::board::commit::{Change, Commit};
 use crate::board::model::due::Due;
 use crate::board::{Board, Item, LogName, Nonce, Seq, Timestamp};
 
-/// How many changes one commit has; what is left is the next one's.
+/// The most changes of one commit. The next commit takes the rest.
 const CHANGES_MAX: usize = 1_000;
 
-/// How many bytes of questions one commit brings, those of the last one not counted.
+/// The most bytes of questions in one commit, the last question not counted.
 const QUESTION_BYTES_MAX: u64 = 4 << 20;
 
-/// The commit that takes note of what has come to its end, if anything has.
+/// Returns the system commit for everything that expired, if anything did.
 #[must_use]
 pub fn expire(board: &Board, now: Timestamp, nonce: Nonce) -> Option<Commit> {
     if board.next_due().is_none_or(|next| next > now) {
@@ -38,7 +38,7 @@ pub fn expire(board: &Board, now: Timestamp, nonce: Nonce) -> Option<Commit> {
     })
 }
 
-/// A question that nobody answered in time has its default as its answer.
+/// Gives an expired question its default as the answer.
 fn answered(board: &Board, question: Seq) -> Option<Change> {
     let [questions, ..] = board.logs();
     let until = board.asked.awaited(question)?;

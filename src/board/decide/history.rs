@@ -41,7 +41,7 @@ impl Draft<'_> {
         Ok(Answer::Done)
     }
 
-    /// What was committed since somebody looked may name any of them.
+    /// Checks that no commit since the scan can name them.
     pub(super) fn forget_images(
         &mut self,
         seen: Version,
@@ -77,7 +77,7 @@ pub(super) fn find_checkpoint(board: &Board, name: &CheckpointName) -> Result<()
     Err(Rejected::NoCheckpoint { checkpoint: name.clone() })
 }
 
-/// The board that a write changes: that of its session, or the one that comes to its name.
+/// Returns the board that a write changes: its session's, or the adopted one.
 pub(super) fn ground<'a>(board: &'a Board, write: &'a Write) -> Result<&'a Board, Rejected> {
     let Command::Adopt { board: coming, .. } = &write.command else { return Ok(board) };
     let session = write.terms.session.clone();

@@ -32,14 +32,14 @@ pub use condition::{patchable, permits};
 pub use expiry::expire;
 pub use prepared::Prepared;
 
-/// What is to be done: a commit, unless nothing changes, and what to answer once it is durable.
+/// The result of a decision: a commit, unless nothing changes, and the answer once it is durable.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decision {
-    /// What happened.
+    /// The commit.
     pub commit: Option<Commit>,
     /// The board after it, as [`apply`](super::commit::apply::apply()) makes it.
     pub board: Board,
-    /// What to answer.
+    /// The answer.
     pub answer: Answer,
     /// Whether the thing written existed before.
     pub existed: bool,
@@ -56,7 +56,7 @@ pub fn decide(board: &Board, write: &Write, moment: Moment<'_>) -> Result<Decisi
     decide_prepared(board, write, &Prepared::default(), moment)
 }
 
-/// The same with large values that were made before. It comes to the same, sooner.
+/// As [`decide`], with prepared values: the same result, sooner.
 ///
 /// # Errors
 ///
@@ -95,7 +95,7 @@ pub fn decide_prepared(
 ///
 /// # Errors
 ///
-/// As for [`decide`]; a condition on a tag is refused, since nobody knows the tags of what cannot be read.
+/// As for [`decide`]. A condition on a tag is refused, since the tags of an unreadable session are unknown.
 pub fn decide_unread(
     id: SessionId,
     head: Revision,
@@ -127,12 +127,12 @@ struct Draft<'a> {
     stamp: Stamp<'a>,
     /// The moment of the decision. The commit's time is later where the session's last commit is.
     now: Timestamp,
-    /// How many of the changes make the session, where this write does.
+    /// The number of changes that create the session, if this write does.
     opening: usize,
 }
 
 impl<'a> Draft<'a> {
-    /// Begins with the session as it is, or with one that is made here.
+    /// Starts from the session, or creates it.
     fn open(
         board: &'a Board,
         write: &'a Write,
@@ -212,8 +212,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// A write that would change nothing makes no session either; but a PUT of one of its parts does,
-    /// whatever it holds.
+    /// A write that would change nothing creates no session. A PUT of one of its parts does, even if empty.
     fn drop_idle_opening(&mut self, command: &Command) {
         let puts = matches!(command, Command::EditState { edit: Edit::Put { .. }, .. });
         let adds = matches!(

@@ -29,7 +29,7 @@ enum How {
 }
 
 impl Prepared {
-    /// Makes the large values that a command brings, for this board. That takes as long as they are.
+    /// Builds a command's large values for this board, in time linear in their length.
     #[must_use]
     pub fn of(board: &Board, command: &Command) -> Self {
         let mut parts = Vec::new();
@@ -44,7 +44,7 @@ impl Prepared {
         Self(parts)
     }
 
-    /// How many bytes of text the values have that are worth preparing.
+    /// The fewest bytes of a value that is worth preparing.
     #[must_use]
     pub fn bytes(command: &Command) -> usize {
         let mut bytes = 0;
@@ -52,7 +52,7 @@ impl Prepared {
         bytes
     }
 
-    /// Whether there is none.
+    /// Whether it is empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()

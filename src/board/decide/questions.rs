@@ -9,7 +9,7 @@ use crate::board::log::LogName;
 use crate::board::model::open_questions::{AWAITED_AT_ONCE_MAX, Awaited, DEFAULT_BYTES_MAX};
 use crate::board::{InvalidItem, Item, Seq, Ttl, json};
 
-/// How a question came to its end without an answer of anybody.
+/// The ways in which a question closes without an answer.
 #[derive(Clone, Copy)]
 enum Unanswered {
     Skipped,
@@ -38,7 +38,7 @@ impl Draft<'_> {
         Ok(answer)
     }
 
-    /// An answer is the question's member of this name; the first one stands.
+    /// The member of a question that holds its answer. The first answer counts.
     pub(super) fn answer_question(
         &mut self,
         question: Seq,
@@ -87,13 +87,12 @@ fn check_asked(items: &[Item], default: Option<&str>) -> Result<(), Rejected> {
     Ok(())
 }
 
-/// The question as it is when nobody answered in time. It may be longer than an item that is sent: it was
-/// changed after it was asked, and must come to its end.
+/// Returns the question as its deadline leaves it. It may exceed the limit of an item, since an expiry must succeed.
 pub(super) fn expired(question: &Item, default: Option<&str>) -> Item {
     Item::trusted(&ended(question, default, Unanswered::Expired))
 }
 
-/// The question with this as its answer, and why; both stand at its end.
+/// Returns the question with this answer and its reason as last members.
 fn ended(question: &Item, default: Option<&str>, why: Unanswered) -> String {
     let why = match why {
         Unanswered::Skipped => "skipped",

@@ -72,7 +72,7 @@ impl Draft<'_> {
     }
 }
 
-/// What is absent counts as nothing, so that a counter needs no first value.
+/// An absent number counts as zero, so that a counter needs no first value.
 fn sum(path: &StatePath, present: Option<StateValue>, number: &Json) -> Result<Json, Rejected> {
     let Some(present) = present else { return Ok(number.clone()) };
     let Some(before) = present.number() else {

@@ -11,17 +11,16 @@ use super::texts::Texts;
 use crate::board::values::item::Page;
 use crate::board::{AgentName, Timestamp};
 
-/// How much text of items is in a chunk, unless one of them is longer. A little less than a size that an
-/// allocator has blocks of.
+/// The bytes of item text in a chunk, unless one item is longer. Slightly below a block size of the allocator.
 pub const CHUNK_BYTES: u64 = (64 << 10) - 64;
 
-/// How many entries are in a chunk.
+/// The most entries of a chunk.
 pub const CHUNK_ENTRIES: usize = 256;
 
-/// Up to this size a chunk may grow by changes of its entries before it is divided.
+/// The size to which a chunk may grow by changes before it is split.
 const CHANGED_BYTES_MAX: u64 = 2 * CHUNK_BYTES;
 
-/// How many authors are looked through for the name of an entry's.
+/// The number of known authors searched for an entry's.
 const SHARED_NAMES_MAX: usize = 8;
 
 /// Neighbouring entries, at least one.
@@ -32,7 +31,7 @@ pub(super) struct Chunk {
     /// When its first and its last entry were appended, where none was before the one before it.
     times: Option<(Timestamp, Timestamp)>,
     texts: Texts,
-    /// What its entries are found by, made when somebody first looks for something.
+    /// The marks of its entries, built on the first search.
     marks: Mutex<Option<Arc<Marks>>>,
 }
 
@@ -43,7 +42,7 @@ impl Chunk {
         Self { bytes, times, entries: packed(entries).into(), texts, marks: Mutex::default() }
     }
 
-    /// As many chunks as these entries need. The texts are of the first of them.
+    /// Splits entries into chunks. The texts belong to the first entries.
     pub(super) fn divide(entries: Vec<Arc<Entry>>, texts: Texts) -> impl Iterator<Item = Self> {
         let (mut rest, mut texts) = (entries, Some(texts));
         std::iter::from_fn(move || {
@@ -120,12 +119,12 @@ impl Chunk {
         marks.may_have(probe)
     }
 
-    /// How many bytes are kept beside its entries.
+    /// The bytes of cached texts and marks.
     pub(super) fn kept_bytes(&self) -> usize {
         self.texts.bytes() + self.marks.lock().as_ref().map_or(0, |marks| marks.bytes())
     }
 
-    /// Gives up what is kept beside its entries.
+    /// Evicts cached texts and marks.
     pub(super) fn forget_kept(&self) {
         self.texts.forget();
         *self.marks.lock() = None;
@@ -147,7 +146,7 @@ fn times(entries: &[Arc<Entry>]) -> Option<(Timestamp, Timestamp)> {
     times.filter(|_| entries.is_sorted_by_key(|entry| entry.at))
 }
 
-/// The same entries with their texts in one page, which takes less memory than a block for each.
+/// Packs the entries' texts into one page, which takes less memory than a block each.
 fn packed(entries: Vec<Arc<Entry>>) -> Vec<Arc<Entry>> {
     if entries.len() < 2 {
         return entries;

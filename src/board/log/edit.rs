@@ -36,7 +36,7 @@ impl Log {
         self.change(seq, stamp, |entry| entry.item = item.clone());
     }
 
-    /// Notes what has become of a request.
+    /// Records the work on a request.
     pub(in crate::board) fn mark(&mut self, seq: Seq, work: Option<Work>, stamp: Stamp<'_>) {
         self.change(seq, stamp, |entry| entry.work = work.map(Box::new));
     }
@@ -94,7 +94,7 @@ impl Log {
         });
     }
 
-    /// Ends all claims on its entries, those that ran out too.
+    /// Ends all claims on its entries, expired ones included.
     pub(in crate::board) fn end_claims(&mut self, revision: Revision) {
         let is_open = |entry: &Entry| entry.work.as_deref().is_some_and(Work::is_open);
         let open: Vec<_> = self.iter().filter(|entry| is_open(entry)).cloned().collect();
@@ -110,7 +110,7 @@ impl Log {
         Self { last_seq, changed, ..Self::default() }
     }
 
-    /// Takes back the next entry; `false` where its seq is none that can follow.
+    /// Restores the next entry. `false` if its seq cannot follow.
     pub(in crate::board) fn restore_entry(&mut self, entry: Entry) -> bool {
         let before = self.end.checked_sub(1).and_then(|last| self.of_ordinal(last));
         let before = before.map_or(Seq(0), |entry| entry.seq);
@@ -154,7 +154,7 @@ impl Log {
         }
     }
 
-    /// Makes a chunk of the tail.
+    /// Seals the tail into a chunk.
     fn seal(&mut self) {
         let places = self.tail_places();
         if let Some(tail) = self.tail.take() {
@@ -165,7 +165,7 @@ impl Log {
         (self.tail_begin, self.tail_bytes) = (self.end, 0);
     }
 
-    /// Puts an entry in the place of one that has the same seq.
+    /// Replaces the entry of the same seq.
     fn set(&mut self, ordinal: u64, entry: Arc<Entry>) {
         let Some(old) = self.of_ordinal(ordinal) else { return };
         let same = old.item == entry.item;
@@ -200,7 +200,7 @@ impl Log {
         tail.flat_map(|tail| tail.entries(self.tail_places())).cloned().collect()
     }
 
-    /// Makes a tail of these entries, of which the texts of the first are those of the tail that was.
+    /// Replaces the tail. The texts of the first `known` entries are kept.
     pub(super) fn replace_tail(&mut self, entries: &[Arc<Entry>], known: usize) {
         let from = self.tail_places().start;
         let texts = self.tail.as_ref().map(|tail| tail.texts().part(from..from + known));

@@ -8,18 +8,18 @@ use crate::board::json::tokens::{Token, Tokens};
 use crate::board::json::{Exact, Kind};
 use crate::board::{AgentName, IMAGE_MEMBER, Item, Work};
 
-/// What an entry must be; every member that is set must hold.
+/// A filter of entries. Every member that is set must match.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Filter {
     /// Its item's `step` is one of these numbers.
     pub steps: Option<Vec<Exact>>,
     /// Its item's `status`, or that of one of its `results`, is this.
     pub status: Option<String>,
-    /// Its author, or its item's `agent` where nobody is named, is this.
+    /// Its author is this, or its item's `agent` if no author is named.
     pub agent: Option<AgentName>,
     /// Its item's `key` is this.
     pub trajectory_key: Option<String>,
-    /// One of its item's string values has this in it, letter case aside.
+    /// One of its item's string values contains this, ignoring case.
     pub contains: Option<Contains>,
     /// It is a question without an answer, or a request that is neither claimed nor done; of the other
     /// logs, any entry.
@@ -56,7 +56,7 @@ impl Filter {
         *self == Self::default()
     }
 
-    /// What of this log may match. Nothing tells of a text whether an item has it.
+    /// Returns the marks that a match must have. There are none for `contains`.
     #[must_use]
     pub fn probe(&self, log: &LogName) -> Probe {
         let one = |name, text: Option<&str>| text.map(|text| vec![Mark::of(name, text)]);
@@ -90,7 +90,7 @@ impl Filter {
     }
 }
 
-/// By what an entry is found, of each kind of filter.
+/// Names of the marks, one for each kind of filter.
 const STEP: &str = "step";
 const STATUS: &str = "status";
 const AGENT: &str = "agent";
@@ -100,7 +100,7 @@ const OPEN: &str = "open";
 /// A request that is neither claimed nor done, or would be one.
 const FREE: &str = "free";
 
-/// Adds whatever a filter finds an entry by, in whichever log it is.
+/// Adds all marks of an entry, of any log.
 pub(super) fn push_marks(entry: &Entry, marks: &mut Vec<Mark>) {
     let item = &entry.item;
     marks.extend(step_of(item).map(|step| Mark::of(STEP, &step)));
@@ -150,7 +150,7 @@ fn is_pending(log: &LogName, entry: &Entry) -> bool {
     }
 }
 
-/// Whether this is a question that anybody may answer.
+/// Whether this is an open question.
 #[must_use]
 pub fn is_open(item: &Item) -> bool {
     let is_text = |name| item.get(name).is_some_and(|value| json::kind(value) == Kind::String);
@@ -172,7 +172,7 @@ fn text_of(value: Option<&str>) -> Option<Cow<'_, str>> {
     value.filter(|value| json::kind(value) == Kind::String).map(json::decode)
 }
 
-/// One pass over the text, however deep it is.
+/// Searches the text in one pass, at any depth.
 fn contains(log: &LogName, item: &Item, text: &Contains) -> bool {
     let is_image = |name: &str| *log == LogName::Screenshots && json::decode(name) == IMAGE_MEMBER;
     let (mut levels, mut of_image) = (0_usize, false);

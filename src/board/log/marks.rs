@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::{Log, distance};
 
-/// How many bits each mark has: about one of a hundred chunks is looked through in vain.
+/// The bits for each mark, for about one false positive in a hundred chunks.
 const BITS_PER_MARK: usize = 10;
 
 /// In how many bits a mark is set.
@@ -34,7 +34,7 @@ impl Mark {
     }
 }
 
-/// What an entry must have to match: of each of these one mark at least.
+/// The marks of a search: a match has at least one of each group.
 #[derive(Clone, Debug, Default)]
 pub struct Probe(pub Vec<Vec<Mark>>);
 

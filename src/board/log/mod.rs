@@ -32,15 +32,15 @@ pub use texts::{Keys, Scale, TextForm, TextKind};
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LogName {
-    /// What was asked of the user, with the answers.
+    /// Questions to the user, with their answers.
     Questions,
-    /// What the user wants.
+    /// Requests of the user.
     Requests,
-    /// What was done, step by step.
+    /// Steps that were taken.
     Trajectories,
-    /// What was seen.
+    /// Screenshots.
     Screenshots,
-    /// What one agent remembers of its own steps.
+    /// The memory of one agent: its own steps.
     Memory(AgentName),
 }
 
@@ -49,7 +49,7 @@ impl LogName {
     pub const BOARD: [Self; 4] =
         [Self::Questions, Self::Requests, Self::Trajectories, Self::Screenshots];
 
-    /// Whether its items are steps that somebody took.
+    /// Whether its items are steps.
     #[must_use]
     pub const fn has_steps(&self) -> bool {
         matches!(self, Self::Trajectories | Self::Memory(_))
@@ -89,13 +89,13 @@ pub struct Entry {
     pub revision: Revision,
     /// When it was appended.
     pub at: Timestamp,
-    /// Who appended it.
+    /// The author.
     pub agent: Option<AgentName>,
     /// When and by whom it was last changed, if it ever was.
     pub updated: Option<Box<Updated>>,
-    /// What has become of it, where it is a request that somebody claimed or finished.
+    /// The work on it, for a claimed or finished request.
     pub work: Option<Box<Work>>,
-    /// What it holds.
+    /// The item.
     pub item: Item,
 }
 
@@ -112,11 +112,11 @@ impl Entry {
 pub struct Updated {
     /// When.
     pub at: Timestamp,
-    /// By whom, where one was named.
+    /// The agent, if named.
     pub by: Option<AgentName>,
 }
 
-/// Who wrote when, and in which commit: what an envelope takes from it.
+/// The facts of a commit that an envelope takes: revision, time and author.
 #[derive(Clone, Copy, Debug)]
 pub struct Stamp<'a> {
     /// The commit's revision.
@@ -139,7 +139,7 @@ pub struct Log {
     end: u64,
     /// The chunks one after the other; of the first one only what is not before the beginning is there.
     parts: Vector<Part>,
-    /// Where the last entries are, if not all are in chunks.
+    /// The last entries, if not all are in chunks.
     tail: Option<Arc<Tail>>,
     /// The ordinal of the tail's first place.
     tail_begin: u64,
@@ -171,13 +171,13 @@ impl Part {
     }
 }
 
-/// How far the second is after the first; nothing where it is before.
+/// Returns the distance from the first to the second, or 0 if the second comes before.
 fn distance(from: u64, to: u64) -> usize {
     usize::try_from(to.saturating_sub(from)).unwrap_or(usize::MAX)
 }
 
 impl Log {
-    /// How many entries it has.
+    /// The number of entries.
     #[must_use]
     pub fn len(&self) -> usize {
         distance(self.begin, self.end)
@@ -219,7 +219,7 @@ impl Log {
         self.of_ordinal(self.begin.saturating_add(index as u64))
     }
 
-    /// How many entries have a seq up to and including this one.
+    /// Counts the entries up to and including this seq.
     #[must_use]
     pub fn count_through(&self, seq: Seq) -> usize {
         distance(self.begin, self.ordinal(Seq(seq.0.saturating_add(1))))
@@ -282,13 +282,13 @@ impl Log {
         chunks.chain(self.tail.iter().map(|tail| tail.texts().bytes())).sum()
     }
 
-    /// Gives up what is kept beside its entries, also in the other boards that share them.
+    /// Evicts cached texts and marks, also from other boards that share them.
     pub fn forget_texts(&self) {
         self.parts.iter().for_each(|part| part.chunk.forget_kept());
         self.tail.iter().for_each(|tail| tail.texts().forget());
     }
 
-    /// How many entries are in no chunk.
+    /// The number of entries in the tail.
     pub(super) fn loose(&self) -> usize {
         self.tail_places().len()
     }
@@ -311,7 +311,7 @@ impl Log {
         self.parts.get(index).filter(|part| ordinal < part.end()).map(|_| index)
     }
 
-    /// The ordinal of the first entry whose seq is not below this one; the end where there is none.
+    /// Returns the ordinal of the first entry with at least this seq, or the end.
     fn ordinal(&self, seq: Seq) -> u64 {
         if let Some(tail) = &self.tail
             && let places = self.tail_places()
@@ -333,7 +333,7 @@ impl Log {
     }
 }
 
-/// Equal entries make equal logs, in whatever chunks they lie.
+/// Compares entries only, not their chunks.
 impl PartialEq for Log {
     fn eq(&self, other: &Self) -> bool {
         (self.len(), self.last_seq, self.changed, self.bytes)

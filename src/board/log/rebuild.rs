@@ -8,12 +8,11 @@ use super::chunk::{CHUNK_BYTES, CHUNK_ENTRIES, Chunk};
 use super::{Entry, Log, Part};
 use crate::board::Seq;
 
-/// What becomes of neighbours, all that there are before the seq, which is that of the next entry; nothing where
-/// they stay as they are.
+/// The new entries of a run before the given seq, that of the next entry. `None` if they stay.
 type Edited = Option<Vec<Arc<Entry>>>;
 
 impl Log {
-    /// Makes anew what `edit` changes among the entries from one seq through another.
+    /// Rebuilds the parts that `edit` changes between two seqs.
     pub(super) fn rebuild(
         &mut self,
         first: Seq,
@@ -46,13 +45,13 @@ impl Log {
         }
     }
 
-    /// How many parts begin with an entry up to and including this seq.
+    /// Counts the parts that begin at or before this seq.
     fn parts_through(&self, seq: Seq) -> usize {
         let found = self.parts.binary_search_by(|part| part.chunk.first().cmp(&Some(seq)));
         found.map_or_else(|after| after, |index| index + 1)
     }
 
-    /// Puts what `edit` makes of a part's entries in its place. Gives the index of the next part.
+    /// Replaces a part's entries by the result of `edit`. Returns the index of the next part.
     fn rebuild_part(
         &mut self,
         mut index: usize,
@@ -73,7 +72,7 @@ impl Log {
         index
     }
 
-    /// Puts these entries in the place of those of the tail.
+    /// Replaces the entries of the tail.
     fn rebuild_tail(&mut self, old: &[Arc<Entry>], new: &[Arc<Entry>]) {
         if new.len() <= CHUNK_ENTRIES && chunk::bytes(new) <= CHUNK_BYTES {
             self.weigh(old, new);
@@ -93,8 +92,8 @@ impl Log {
         self.bytes = self.bytes + bytes(new) - bytes(old);
     }
 
-    /// Makes one of neighbouring parts of these where they fit into one: many removals must not leave many
-    /// small chunks. Gives the index of the first that is not one of these.
+    /// Joins neighbouring parts that fit into one chunk, so that removals leave no small chunks. Returns the index
+    /// after the last joined part.
     fn join(&mut self, indexes: Range<usize>) -> usize {
         let Range { start: mut index, mut end } = indexes;
         while index < end {
@@ -113,8 +112,7 @@ impl Log {
         end
     }
 
-    /// Gives these parts the ordinals that follow from those before, and the parts behind them where theirs are
-    /// others now. Gives the ordinal after the last part.
+    /// Renumbers these parts, and the parts behind them if theirs changed. Returns the ordinal after the last part.
     fn number(&mut self, indexes: Range<usize>) -> u64 {
         let Range { start: from, end: to } = indexes;
         let before = from.checked_sub(1).and_then(|before| self.parts.get(before));
@@ -140,7 +138,7 @@ impl Log {
     }
 }
 
-/// How many of the first entries are the same.
+/// Counts the common first entries.
 fn same(old: &[Arc<Entry>], new: &[Arc<Entry>]) -> usize {
     old.iter().zip(new).take_while(|(old, new)| Arc::ptr_eq(old, new)).count()
 }

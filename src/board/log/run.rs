@@ -41,7 +41,7 @@ impl Run {
         self.range.is_empty()
     }
 
-    /// How many entries it has.
+    /// The number of entries.
     #[must_use]
     pub fn len(&self) -> usize {
         self.range.len()
@@ -73,8 +73,8 @@ impl Run {
         self.texts().get(kind).is_some_and(|made| made.count() >= self.range.end)
     }
 
-    /// What `write` makes of its entries, one after the other. What was made before of this kind is not made again:
-    /// `write` must always write the same of one entry.
+    /// Renders the entries with `write`, in order. Cached texts of this kind are reused, so `write` must be
+    /// deterministic.
     #[must_use]
     pub fn text(&self, kind: &TextKind, mut write: impl FnMut(&Entry, &mut String)) -> RunText {
         let known = self.texts().get(kind);
@@ -95,8 +95,8 @@ impl Run {
         RunText { made, range: self.range.clone() }
     }
 
-    /// What the text of each of its entries weighs, in their order. What was weighed before of this kind, on this
-    /// scale, is not weighed again: `weigh` must always say the same of one text.
+    /// Weighs the text of each entry, in order. Cached weights of this kind and scale are reused, so `weigh` must be
+    /// deterministic.
     #[must_use]
     pub fn weights(
         &self,
@@ -130,7 +130,7 @@ impl Run {
         weights.is_some_and(|weights| weights.len() >= self.range.end)
     }
 
-    /// Where its entries lie in memory.
+    /// The address of its entries in memory.
     fn place(&self) -> (usize, Range<usize>) {
         let address = match &self.of {
             Of::Chunk(chunk) => Arc::as_ptr(chunk).addr(),
@@ -176,18 +176,18 @@ pub struct RunText {
 }
 
 impl RunText {
-    /// All of it, in as many pieces as it lies in.
+    /// The whole text, in its blocks.
     pub fn whole(&self) -> impl Iterator<Item = Bytes> {
         self.made.of(self.range.clone())
     }
 
-    /// That of each entry.
+    /// The text of each entry.
     pub fn each(&self) -> impl Iterator<Item = Bytes> {
         self.range.clone().flat_map(|index| self.made.of(index..index + 1))
     }
 }
 
-/// What the texts of a run's entries weigh.
+/// The weights of a run's texts.
 #[derive(Clone, Debug)]
 pub struct RunWeights {
     weights: Arc<[u32]>,
@@ -195,7 +195,7 @@ pub struct RunWeights {
 }
 
 impl RunWeights {
-    /// That of each entry.
+    /// The text of each entry.
     pub fn each(&self) -> impl DoubleEndedIterator<Item = u64> {
         let own = self.weights.get(self.range.clone()).unwrap_or_default();
         own.iter().map(|weight| u64::from(*weight))

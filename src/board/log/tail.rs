@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use super::Entry;
 use super::texts::Texts;
 
-/// How many places a tail has at least.
+/// The fewest places of a tail.
 const PLACES_MIN: usize = 4;
 
 #[derive(Debug)]
@@ -27,7 +27,7 @@ impl Tail {
         Self { places: places.into(), texts }
     }
 
-    /// Fills a place; gives the entry back where it is filled already, or there is none.
+    /// Fills a place. Returns the entry if the place is taken or missing.
     pub(super) fn put(&self, place: usize, entry: Arc<Entry>) -> Result<(), Arc<Entry>> {
         match self.places.get(place) {
             Some(free) => free.set(entry),

@@ -30,7 +30,7 @@ pub enum Scale {
     Vocabulary,
 }
 
-/// What a text is: its form, and the members that it shows.
+/// The kind of a text: its form and its members.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextKind {
     /// In which form.
@@ -39,11 +39,11 @@ pub struct TextKind {
     pub keys: Keys,
 }
 
-/// How long a block of text is, unless one entry's is longer: a size that an allocator has blocks of. What is
-/// a little longer than such a size takes up to a quarter more memory.
+/// The length of a block of text, unless one entry's text is longer. It is a block size of the allocator; a slightly
+/// longer block would waste up to a quarter.
 const BLOCK_BYTES: usize = 64 << 10;
 
-/// What was made of the first entries of a run: their texts, one after the other.
+/// The texts of the first entries of a run, in order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Made {
     blocks: Vec<Block>,
@@ -53,12 +53,12 @@ pub(super) struct Made {
 #[derive(Clone, Debug)]
 struct Block {
     text: Bytes,
-    /// Where the text of each of its entries ends.
+    /// The end of each entry's text.
     ends: Box<[u32]>,
 }
 
 impl Made {
-    /// What was made of so many entries by `write`, after what is known of the first of them.
+    /// Extends the known texts to this many entries by `write`.
     pub(super) fn after(
         known: Option<&Self>,
         count: usize,
@@ -90,7 +90,7 @@ impl Made {
         Self { count, ..made }
     }
 
-    /// Of how many entries it is.
+    /// The number of its entries.
     pub(super) const fn count(&self) -> usize {
         self.count
     }
@@ -100,7 +100,7 @@ impl Made {
         self.within(entries).map(|(block, own)| block.of(own))
     }
 
-    /// What was made of these entries, as far as it was.
+    /// Returns the cached texts of these entries.
     fn part(&self, entries: Range<usize>) -> Option<Self> {
         let entries = entries.start..entries.end.min(self.count);
         let blocks = self.within(entries.clone()).map(|(block, own)| block.part(own)).collect();
@@ -149,7 +149,7 @@ impl Block {
     }
 }
 
-/// The texts that are kept of a run: in each form one that shows all members, and one that shows only some.
+/// The cached texts of a run: in each form one with all members, and one with some.
 #[derive(Debug, Default)]
 pub(super) struct Texts(Mutex<Vec<Slot>>);
 
@@ -157,17 +157,17 @@ pub(super) struct Texts(Mutex<Vec<Slot>>);
 struct Slot {
     kind: TextKind,
     made: Arc<Made>,
-    /// What the text of each of the first entries weighs, by scale.
+    /// The weights of the first entries' texts, by scale.
     weights: [Option<Arc<[u32]>>; 2],
 }
 
 impl Texts {
-    /// What was made of this kind.
+    /// Returns the cached text of this kind.
     pub(super) fn get(&self, kind: &TextKind) -> Option<Arc<Made>> {
         self.0.lock().iter().find(|slot| slot.kind == *kind).map(|slot| Arc::clone(&slot.made))
     }
 
-    /// Keeps what was made, unless somebody kept more meanwhile.
+    /// Caches a text, unless a longer one was cached in the meantime.
     pub(super) fn keep(&self, kind: &TextKind, made: &Arc<Made>) {
         let mut slots = self.0.lock();
         match slots.iter_mut().find(|slot| slot.kind == *kind) {
@@ -184,13 +184,13 @@ impl Texts {
         }
     }
 
-    /// What the texts of the first entries weigh.
+    /// Returns the cached weights of the first entries.
     pub(super) fn weights(&self, kind: &TextKind, scale: Scale) -> Option<Arc<[u32]>> {
         let slots = self.0.lock();
         slots.iter().find(|slot| slot.kind == *kind)?.weight(scale).clone()
     }
 
-    /// Keeps what texts weigh that are kept, unless somebody kept more meanwhile.
+    /// Caches weights of cached texts, unless more were cached in the meantime.
     pub(super) fn keep_weights(&self, kind: &TextKind, scale: Scale, weights: &Arc<[u32]>) {
         let mut slots = self.0.lock();
         let Some(slot) = slots.iter_mut().find(|slot| slot.kind == *kind) else { return };
@@ -200,18 +200,18 @@ impl Texts {
         }
     }
 
-    /// Those of a run that has these entries of this one.
+    /// Returns the texts of a part of this run.
     pub(super) fn part(&self, entries: Range<usize>) -> Self {
         let slots = self.0.lock();
         Self(Mutex::new(slots.iter().filter_map(|slot| slot.part(entries.clone())).collect()))
     }
 
-    /// How many bytes they have.
+    /// The bytes of the texts.
     pub(super) fn bytes(&self) -> usize {
         self.0.lock().iter().map(Slot::bytes).sum()
     }
 
-    /// Gives them up; who has one at hand keeps it.
+    /// Evicts the texts. A reader that holds one keeps it.
     pub(super) fn forget(&self) {
         *self.0.lock() = Vec::new();
     }

@@ -15,13 +15,13 @@ use crate::board::{InvalidItem, Item, Revision, Timestamp};
 /// The longest profile, in bytes.
 pub const PROFILE_BYTES_MAX: usize = 64 << 10;
 
-/// How many statuses a session may add.
+/// The most statuses that a session may add.
 pub const AGENT_STATES_MAX: usize = 64;
 
-/// How many agents a session may have, those counted whose memory is all that is left.
+/// The most agents of a session, including removed ones with a memory.
 pub const AGENTS_MAX: usize = 100_000;
 
-/// What an agent is doing.
+/// The status of an agent.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Status(Arc<str>);
 
@@ -30,7 +30,7 @@ impl Status {
     pub const BUILT_IN: [&str; 7] =
         ["ERROR", "FINISH", "CONTINUE", "FAIL", "PENDING", "CONFIRM", "SCREENSHOT"];
 
-    /// The one that an agent begins with, and in which it begins a new round.
+    /// The initial status, and that of each new round.
     pub const FIRST: &str = "CONTINUE";
 
     /// A status by its name; whether the session knows it is to be seen.
@@ -55,7 +55,7 @@ impl fmt::Display for Status {
 /// The statuses that a session adds, each with its moves.
 pub type AgentStates = BTreeMap<String, Moves>;
 
-/// How a status of the session's own is reached and left.
+/// The transitions of a session's own status.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Moves {
@@ -91,7 +91,7 @@ fn moves_as_built_in(from: &str, to: &str) -> bool {
     }
 }
 
-/// What an agent says of itself: an object with its status among its members.
+/// The profile of an agent: an object with its status as a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Profile {
     item: Item,
@@ -145,7 +145,7 @@ impl Profile {
 /// An agent that takes part in a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Agent {
-    /// What it says of itself.
+    /// The profile.
     pub profile: Profile,
     /// When it was registered.
     pub registered_at: Timestamp,

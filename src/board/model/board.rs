@@ -16,42 +16,42 @@ use crate::board::{
     SessionName, Timestamp,
 };
 
-/// One session's board as it is at one revision.
+/// The board of one session at one revision.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Board {
     pub(crate) id: SessionId,
     pub(crate) revision: Revision,
     pub(crate) oldest: Revision,
     pub(crate) updated_at: Timestamp,
-    /// When somebody wrote last; an expiry is nobody's write.
+    /// The time of the last write by a client. System commits do not count.
     pub(crate) written_at: Timestamp,
     pub(crate) life: Option<Life>,
     pub(crate) logs: [Log; 4],
-    /// One that was emptied with its agent stays, so that its seqs are not used again.
+    /// The memories by agent. A removed agent's empty memory stays, so that its seqs are not reused.
     pub(crate) memories: OrdMap<AgentName, Log>,
     pub(crate) state: State,
     pub(crate) agents: OrdMap<AgentName, Agent>,
     /// The revision at which an agent was last registered, changed or removed.
     pub(crate) agents_changed: Revision,
-    /// When the claims on requests run out.
+    /// The deadlines of claims on requests.
     pub(crate) leases: OrdSet<(Timestamp, Seq)>,
     pub(crate) asked: Asked,
     pub(crate) checkpoints: OrdMap<CheckpointName, Checkpoint>,
     /// The revision at which a checkpoint was last made or removed.
     pub(crate) checkpoints_changed: Revision,
-    /// The last revision that this name had before this history came to it.
+    /// The last revision of this name before this history was adopted.
     pub(crate) floor: Revision,
     /// No claim that was won up to this revision is honoured.
     pub(crate) fences_after: Revision,
     pub(crate) keys: Keys,
     pub(crate) images: OrdMap<Digest, u64>,
-    /// How many entries its logs and memories have together.
+    /// The number of entries in its logs and memories.
     pub(crate) entries: u64,
     pub(crate) bytes: u64,
     pub(crate) image_bytes: u64,
 }
 
-/// What only a session that exists has.
+/// The facts of a session that exists.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Life {
     /// Its name.
@@ -66,7 +66,7 @@ pub struct Life {
     pub configured: Revision,
 }
 
-/// What an entity tag stands for: one resource of one session as it was left by its last change.
+/// The identity of an entity tag: one resource of one session, at its last change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Version {
     /// The session; a name that is used again belongs to another one.
@@ -162,7 +162,7 @@ impl Board {
         self.at_version(self.checkpoints_changed)
     }
 
-    /// The same board whose history begins later.
+    /// Returns the board with a later beginning of its history.
     #[must_use]
     pub fn beginning_at(&self, oldest: Revision) -> Self {
         Self { oldest, ..self.clone() }
@@ -195,7 +195,7 @@ impl Board {
         self.updated_at
     }
 
-    /// What it has only if it exists.
+    /// The session's facts, if it exists.
     #[must_use]
     pub fn life(&self) -> Option<&Life> {
         self.life.as_ref()
@@ -258,13 +258,13 @@ impl Board {
         }
     }
 
-    /// What has become of a request, where anything has.
+    /// Returns the work on a request, if any.
     #[must_use]
     pub fn work(&self, request: Seq) -> Option<&Work> {
         self.log(&LogName::Requests)?.get(request)?.work.as_deref()
     }
 
-    /// Whether there is a claim on one of its requests, even if it ran out.
+    /// Whether one of its requests has a claim, even an expired one.
     pub(crate) fn is_worked_on(&self) -> bool {
         let requests = self.log(&LogName::Requests).into_iter().flat_map(Log::iter);
         requests.filter_map(|entry| entry.work.as_deref()).any(Work::is_open)
@@ -276,7 +276,7 @@ impl Board {
         &self.logs
     }
 
-    /// The memories by agent, also those of agents that are no more.
+    /// The memories by agent, including removed agents.
     #[must_use]
     pub fn memories(&self) -> &OrdMap<AgentName, Log> {
         &self.memories

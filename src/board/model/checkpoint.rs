@@ -2,16 +2,16 @@
 
 use crate::board::{AgentName, Revision, Timestamp};
 
-/// How many checkpoints a session may have.
+/// The most checkpoints of a session.
 pub const CHECKPOINTS_MAX: usize = 1_000;
 
-/// What a checkpoint's name stands for.
+/// A checkpoint: a named revision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checkpoint {
     /// The revision of the commit that made it.
     pub revision: Revision,
     /// When it was made.
     pub at: Timestamp,
-    /// Who made it, where one was named.
+    /// The author, if named.
     pub agent: Option<AgentName>,
 }

@@ -17,7 +17,7 @@ pub enum Due {
 }
 
 impl Board {
-    /// When the next thing in it comes to its end by time, if anything does.
+    /// Returns the next deadline, if any.
     #[must_use]
     pub fn next_due(&self) -> Option<Timestamp> {
         let lease = self.leases.get_min().map(|(at, _)| *at);
@@ -25,8 +25,7 @@ impl Board {
         times.into_iter().flatten().min()
     }
 
-    /// At most so much of what in it has come to its end by time. Where that is the session, it is nothing
-    /// else.
+    /// Returns at most `limit` expired things, or only the session if it expired.
     #[must_use]
     pub fn due(&self, now: Timestamp, limit: usize) -> Vec<Due> {
         if self.ends_at().is_some_and(|at| at <= now) {

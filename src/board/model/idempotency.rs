@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::board::{Digest, Json, Timestamp};
 
-/// How many keys a session remembers.
+/// The most keys that a session remembers.
 pub(crate) const KEYS_MAX: usize = 10_000;
 
-/// How long a key is remembered.
+/// The time for which a key is remembered.
 pub(crate) const KEY_AGE_MS_MAX: i64 = 24 * 60 * 60 * 1000;
 
 /// The longest key, in characters.
@@ -25,18 +25,18 @@ pub struct Key {
     pub fingerprint: Digest,
 }
 
-/// What a commit tells of the keyed write that made it.
+/// The record of a keyed write in its commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
     /// The key with what the request was.
     pub key: Key,
-    /// What was answered, in the words of the door that was asked.
+    /// The answer, in the form of the door that received the request.
     pub answer: Json,
-    /// How many of the oldest keys are forgotten for it.
+    /// The number of oldest keys that it evicts.
     pub forgotten: Forgotten,
 }
 
-/// How many keys are forgotten.
+/// A number of evicted keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Forgotten(pub usize);
@@ -44,9 +44,9 @@ pub struct Forgotten(pub usize);
 /// A key that is remembered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remembered {
-    /// What the request was.
+    /// The fingerprint of the request.
     pub fingerprint: Digest,
-    /// What was answered.
+    /// The answer.
     pub answer: Json,
     /// When.
     pub at: Timestamp,
@@ -97,7 +97,7 @@ impl Keys {
         }
     }
 
-    /// How many of the oldest are to be forgotten when another one comes.
+    /// Returns the number of oldest keys to evict for another key.
     #[must_use]
     pub fn to_forget(&self, now: Timestamp) -> Forgotten {
         let old = |key: &Arc<str>| self.by_key.get(key).is_some_and(|first| is_old(first.at, now));
@@ -121,7 +121,7 @@ impl Keys {
         self.by_age.push_back(Arc::clone(key));
     }
 
-    /// Takes the next younger one back; `false` where it is known already, or one too many.
+    /// Restores the next younger key. `false` if it is known, or exceeds the limit.
     pub(crate) fn restore(&mut self, key: Arc<str>, remembered: Remembered) -> bool {
         if self.len() >= KEYS_MAX || self.by_key.contains_key(&key) {
             return false;

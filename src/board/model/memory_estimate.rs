@@ -2,22 +2,22 @@
 
 use crate::board::{Board, Log};
 
-/// What a board takes besides all that is in it.
+/// The memory of an empty board.
 const BOARD_BYTES: usize = 2_048;
 
-/// What an entry takes besides its item's text: its envelope, its place, and what the allocator rounds up.
+/// The memory of an entry besides its item's text: envelope, place, and the allocator's rounding.
 const ENTRY_BYTES: usize = 136;
 
-/// What one text of its own takes besides its bytes; those in chunks lie in pages.
+/// The memory of a separate text besides its bytes. Texts in chunks lie in pages.
 const LOOSE_BYTES: usize = 64;
 
-/// What a document's members take for each byte of its text.
+/// The memory of a document's members for each byte of its text.
 const STATE_FACTOR: usize = 8;
 
-/// What an agent takes besides its profile, and what a key takes besides its answer.
+/// The memory of an agent besides its profile, and of a key besides its answer.
 const RECORD_BYTES: usize = 256;
 
-/// What an image's name takes.
+/// The memory of an image's name.
 const IMAGE_BYTES: usize = 64;
 
 impl Board {
@@ -43,7 +43,7 @@ impl Board {
         self.all_logs().map(Log::kept_text_bytes).sum()
     }
 
-    /// Gives up those texts, also in the other boards that share them. Who is sending one has it until it is sent.
+    /// Evicts the cached texts, also from other boards that share them. A text that is being sent stays until then.
     pub fn forget_rendered(&self) {
         self.all_logs().for_each(Log::forget_texts);
     }

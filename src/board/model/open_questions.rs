@@ -5,7 +5,7 @@ use imbl::{OrdMap, OrdSet};
 use crate::board::log::filter::is_open;
 use crate::board::{Item, Log, Seq, SeqRange, Timestamp};
 
-/// How many questions may be asked at once that wait until a moment only: each of them keeps its default.
+/// The most questions with a deadline in one write, since each keeps its default.
 pub const AWAITED_AT_ONCE_MAX: usize = 1_000;
 
 /// The longest default of such a question, in bytes.
@@ -14,11 +14,11 @@ pub const DEFAULT_BYTES_MAX: usize = 64 << 10;
 /// Which questions have no answer yet.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Asked {
-    /// Those that anybody may answer: with a text as `question` or `text`, and without an `answer`.
+    /// Open questions: items with a string as `question` or `text`, and without an `answer`.
     pub(crate) open: OrdSet<Seq>,
-    /// Those of them that wait until a moment only.
+    /// Open questions with a deadline.
     pub(crate) awaited: OrdMap<Seq, Awaited>,
-    /// The same by time.
+    /// The deadlines, by time.
     pub(crate) by_time: OrdSet<(Timestamp, Seq)>,
     /// The bytes of their defaults.
     pub(crate) bytes: u64,
@@ -29,7 +29,7 @@ pub struct Asked {
 pub struct Awaited {
     /// Until when.
     pub expires_at: Timestamp,
-    /// What the answer is then; where it is absent, there is none.
+    /// The default answer, if any.
     pub default: Option<Box<str>>,
 }
 
@@ -52,7 +52,7 @@ impl Asked {
         self.bytes
     }
 
-    /// What a log of questions has; none of them waits until a moment only.
+    /// Finds the open questions of a log, without deadlines.
     pub(crate) fn of(questions: &Log) -> Self {
         let open = questions.iter().filter(|entry| is_open(&entry.item)).map(|entry| entry.seq);
         Self { open: open.collect(), ..Self::default() }
@@ -62,7 +62,7 @@ impl Asked {
         self.by_time.get_min().map(|(at, _)| *at)
     }
 
-    /// Those whose time has come, in order of time.
+    /// Returns the expired questions, by time.
     pub(crate) fn due(&self, now: Timestamp) -> impl Iterator<Item = Seq> {
         self.by_time.iter().take_while(move |(at, _)| *at <= now).map(|(_, seq)| *seq)
     }
@@ -72,7 +72,7 @@ impl Asked {
         self.open.extend(questions.map(|(seq, _)| seq));
     }
 
-    /// A question that has an answer now waits no longer; one that lost it waits again, for ever.
+    /// Closes a question with an answer. A question that lost its answer is open again, without a deadline.
     pub(crate) fn update(&mut self, question: Seq, item: &Item) {
         if is_open(item) {
             self.open.insert(question);
@@ -88,7 +88,7 @@ impl Asked {
         }
     }
 
-    /// Those of these that are open wait until then only.
+    /// Sets the deadline of the open questions in a range.
     pub(crate) fn wait(&mut self, range: SeqRange, until: &Awaited) {
         let open: Vec<Seq> = self.open.range(range.first..=range.last).copied().collect();
         for question in open {

@@ -12,7 +12,7 @@ use crate::board::json;
 use crate::board::json::Exact;
 use crate::board::{AgentName, InvalidName, LogName, ProfileName};
 
-/// How many profiles a session may have.
+/// The most profiles of a session.
 pub const PROFILES_MAX: usize = 64;
 
 /// The longest heading, in bytes.
@@ -21,37 +21,37 @@ pub const HEADING_BYTES_MAX: usize = 256;
 /// The most that all profiles of a session may take, in bytes of JSON: they are part of every description of it.
 pub const PROFILES_BYTES_MAX: usize = 256 << 10;
 
-/// How many members of trajectories and memories a prompt may name.
+/// The most members of trajectories and memories that a prompt may name.
 pub const PROMPT_KEYS_MAX: usize = 1000;
 
-/// How many agents' memories a prompt may include.
+/// The most agents' memories in a prompt.
 pub const PROMPT_MEMORIES_MAX: usize = 100;
 
-/// How many parts a prompt has besides the memories: the four logs, and the state.
+/// The number of a prompt's parts besides the memories: the four logs, and the state.
 const PARTS: usize = 5;
 
-/// How many parts a prompt may include.
+/// The most parts of a prompt.
 pub const PROMPT_PARTS_MAX: usize = PARTS + PROMPT_MEMORIES_MAX;
 
-/// How many steps a prompt may name.
+/// The most steps that a prompt may name.
 pub const PROMPT_STEPS_MAX: usize = 1000;
 
-/// How many items of each text log a prompt may be asked for.
+/// The most items of each text log in a prompt.
 pub const PROMPT_LATEST_MAX: u64 = 1_000_000;
 
-/// How many screenshots a prompt may be asked for with their images.
+/// The most screenshots with images in a prompt.
 pub const PROMPT_SCREENSHOTS_MAX: u64 = 1_000_000;
 
 /// The longest side that an image may be asked for with, in pixels.
 pub const PROMPT_PX_MAX: u64 = 16_384;
 
-/// How many tokens a prompt may be given.
+/// The largest token budget of a prompt.
 pub const PROMPT_TOKENS_MAX: u64 = 100_000_000;
 
 /// A session's profiles, by name.
 pub type PromptProfiles = BTreeMap<ProfileName, PromptProfile>;
 
-/// For which models a prompt is written.
+/// The format of a prompt, by provider.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PromptFormat {
@@ -79,7 +79,7 @@ impl PromptFormat {
     ];
 }
 
-/// What stands for a stored image.
+/// The form in which a stored image is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ImagesShown {
@@ -107,7 +107,7 @@ pub enum PromptPart {
     State,
 }
 
-/// Why a text names no part of a prompt.
+/// The reason why a text is not a part of a prompt.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidPart {
     /// There is no such part.
@@ -167,14 +167,14 @@ impl From<PromptPart> for String {
     }
 }
 
-/// What a prompt is asked for; an absent member is not said. A query has the same members, and goes before it.
+/// The selections of a prompt. An absent member is not set. A query has the same members and takes precedence.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PromptProfile {
-    /// For which models.
+    /// The format.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<PromptFormat>,
-    /// Only these parts, in whatever order.
+    /// Only these parts, in any order.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub include: Option<Vec<PromptPart>>,
     /// Only these members of trajectories and memories.
@@ -195,7 +195,7 @@ pub struct PromptProfile {
     /// The last so many screenshots with their images.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub screenshots: Option<u64>,
-    /// What stands for an image.
+    /// The form of images.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub images: Option<ImagesShown>,
     /// The longest side of an image, in pixels.
@@ -204,7 +204,7 @@ pub struct PromptProfile {
     /// Whether to mark what a provider may cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_marks: Option<bool>,
-    /// How many tokens it may have.
+    /// The token budget.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<NonZeroU64>,
     /// The headings of its parts.
@@ -213,7 +213,7 @@ pub struct PromptProfile {
 }
 
 impl PromptProfile {
-    /// What it says, and where it says nothing what another one says.
+    /// Returns this profile, with unset members taken from another one.
     #[must_use]
     pub fn or(self, other: &Self) -> Self {
         Self {
@@ -233,7 +233,7 @@ impl PromptProfile {
         }
     }
 
-    /// Whether it keeps every bound of a profile that is set here: one that was stored elsewhere may not.
+    /// Whether the profile is within the limits of this server. An imported one may not be.
     pub(crate) fn is_sound(&self) -> bool {
         let short = |text: &String| text.len() <= LABEL_BYTES_MAX;
         let within = |number: Option<NonZeroU64>, max: u64| number.is_none_or(|n| n.get() <= max);
@@ -281,7 +281,7 @@ pub(crate) fn are_profiles(profiles: &PromptProfiles) -> bool {
         && profiles_bytes(profiles) <= PROFILES_BYTES_MAX
 }
 
-/// How many bytes these profiles take as JSON.
+/// Counts the bytes of these profiles as JSON.
 #[must_use]
 pub fn profiles_bytes(profiles: &PromptProfiles) -> usize {
     // Nothing in them has no JSON; if it had, they would be too large.
@@ -292,7 +292,7 @@ pub fn profiles_bytes(profiles: &PromptProfiles) -> usize {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Headings {
-    /// What opens the prompt: `[Blackboard:]`.
+    /// The opening of the prompt: `[Blackboard:]`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blackboard: Option<String>,
     /// `[Questions & Answers:]`.
@@ -307,7 +307,7 @@ pub struct Headings {
     /// `[State:]`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
-    /// `[Memory of {agent}:]`, where `{agent}` stands for the agent's name.
+    /// `[Memory of {agent}:]`, with the agent's name for `{agent}`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<String>,
 }

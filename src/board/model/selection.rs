@@ -24,7 +24,7 @@ pub struct Selection {
     pub before: Option<Seq>,
     /// Which way to go.
     pub order: Order,
-    /// What an entry must be.
+    /// The filter.
     pub filter: Filter,
 }
 
@@ -97,7 +97,7 @@ impl Walk {
         Some(())
     }
 
-    /// Whether it has come to its end.
+    /// Whether the walk is over.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.range.is_empty()

@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 use super::agent::AgentStates;
 use crate::board::{LogName, PromptProfiles, Ttl};
 
-/// How many keys `history_keys` may name.
+/// The most keys in `history_keys`.
 pub const HISTORY_KEYS_MAX: usize = 256;
 
-/// How many labels a session may have.
+/// The most labels of a session.
 pub const LABELS_MAX: usize = 64;
 
 /// The longest label, name or value, in bytes.
@@ -20,7 +20,7 @@ pub const LABEL_BYTES_MAX: usize = 256;
 /// A session's labels, by name.
 pub type Labels = BTreeMap<String, String>;
 
-/// What is set; an absent member has its default.
+/// The settings of a session. An absent member has its default.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
@@ -30,24 +30,24 @@ pub struct Settings {
     /// Whether posted screenshots are kept; they are where it is absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub screenshot_to_memory: Option<bool>,
-    /// How many items its logs keep; all of them where it is absent.
+    /// The items that its logs keep, by default all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_items: Option<MaxItems>,
-    /// How long it lives after its last write; for ever where it is absent.
+    /// The time to live after its last write, by default unlimited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl: Option<Ttl>,
-    /// How much of its history is kept besides the board; all of it where it is absent.
+    /// The retention of its history, by default unlimited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub history: Option<History>,
     /// The statuses that its agents may have besides the built-in ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_states: Option<AgentStates>,
-    /// What its prompts may be asked for by name.
+    /// Its prompt profiles, by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profiles: Option<PromptProfiles>,
 }
 
-/// How much of a session's history is kept; what is older is let go soon after.
+/// The retention of a session's history. Older commits are deleted soon after.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum History {
@@ -55,21 +55,21 @@ pub enum History {
     Revisions(u64),
     /// The last so many bytes of commits.
     Bytes(u64),
-    /// What is younger.
+    /// Commits up to this age.
     Age(Ttl),
 }
 
-/// How many items are kept; the oldest go.
+/// Retention by count: the oldest items are removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum MaxItems {
-    /// By every log and every memory.
+    /// The same limit for every log and memory.
     All(NonZeroUsize),
-    /// By each of them.
+    /// A limit for each log.
     Each(MaxItemsEach),
 }
 
-/// How many items each log keeps; all of them where it is absent.
+/// The items that each log keeps, by default all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[expect(missing_docs, reason = "the names of the logs")]
@@ -82,7 +82,7 @@ pub struct MaxItemsEach {
     pub trajectories: Option<NonZeroUsize>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub screenshots: Option<NonZeroUsize>,
-    /// Of every agent's memory.
+    /// The limit for every agent's memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<NonZeroUsize>,
 }
@@ -104,7 +104,7 @@ impl MaxItems {
 }
 
 impl Settings {
-    /// How many items this log keeps.
+    /// Returns the number of items that this log keeps.
     #[must_use]
     pub fn items_max(&self, log: &LogName) -> Option<usize> {
         self.max_items.as_ref()?.of(log).map(NonZeroUsize::get)
@@ -117,7 +117,7 @@ impl Settings {
     }
 }
 
-/// What becomes of one member: it stays, goes back to its default, or gets a value.
+/// A change of one member: keep, reset to its default, or set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Set<T> {
     /// It was not named.

@@ -11,10 +11,10 @@ use crate::board::{
     Board, Entry, Log, LogName, Revision, Seq, SessionId, SessionName, Timestamp, Version,
 };
 
-/// How many bytes the open questions of a session may have together to be in its summary.
+/// The most bytes of a session's open questions in its summary.
 pub const QUESTIONS_BYTES_MAX: usize = 16 << 10;
 
-/// What one of them counts for besides its text.
+/// The bytes that a question counts besides its text.
 const QUESTION_ITSELF: u64 = 256;
 
 /// A session without its board.
@@ -22,15 +22,15 @@ const QUESTION_ITSELF: u64 = 256;
 pub struct Summary {
     /// Which one, and from where to where its history goes.
     pub extent: Extent,
-    /// Its name, also where it is no more.
+    /// Its name, even after its deletion.
     pub name: SessionName,
     /// When its last commit was.
     pub updated_at: Timestamp,
-    /// What it has only if it exists.
+    /// The session's facts, if it exists.
     pub life: Option<Life>,
-    /// How many entries the four logs of the board have, in the order of [`LogName::BOARD`].
+    /// The numbers of entries in the four logs, in the order of [`LogName::BOARD`].
     pub counts: [usize; 4],
-    /// How many agents take part.
+    /// The number of registered agents.
     pub agents: usize,
     /// The bytes of its items' text, its state and its agents' profiles.
     pub bytes: u64,
@@ -38,9 +38,9 @@ pub struct Summary {
     pub image_bytes: u64,
     /// The bytes of the commits that its history keeps, as stored.
     pub history_bytes: u64,
-    /// The same when its board was stored as a snapshot last; 0 where it never was.
+    /// The history's bytes at its last snapshot, or 0.
     pub snapshot_bytes: u64,
-    /// When the next thing in it comes to its end by time.
+    /// The next deadline in it.
     pub next_due: Option<Timestamp>,
     /// Its questions without an answer.
     pub questions: Questions,
@@ -49,11 +49,11 @@ pub struct Summary {
 /// From where to where a session's history goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// Whose.
+    /// The session.
     pub session: SessionId,
     /// The oldest revision that it can show.
     pub oldest: Revision,
-    /// The last revision that its name had before this history came to it.
+    /// The last revision of its name before this history was adopted.
     pub floor: Revision,
     /// Its last one.
     pub revision: Revision,
@@ -78,7 +78,7 @@ pub struct Question {
 }
 
 impl Summary {
-    /// What is known of a session with this board.
+    /// Summarizes a session with this board.
     #[must_use]
     pub fn of(board: &Board, name: &SessionName, history_bytes: u64, snapshot_bytes: u64) -> Self {
         Self {
@@ -97,7 +97,7 @@ impl Summary {
         }
     }
 
-    /// The same of a session whose history begins later, which had so many bytes up to there.
+    /// Returns the summary after the history up to `oldest` is deleted.
     #[must_use]
     pub fn beginning_at(&self, oldest: Revision, dropped_bytes: u64) -> Self {
         Self {
@@ -108,8 +108,7 @@ impl Summary {
         }
     }
 
-    /// The board of a deleted session that remembers no key: there is no more to it than this, and when it was
-    /// written last. `None` where the session exists.
+    /// Returns the board of a deleted session without keys. `None` if the session exists.
     #[must_use]
     pub fn deleted_board(&self, written_at: Timestamp) -> Option<Board> {
         let Extent { session, oldest, floor, revision } = self.extent;
@@ -118,7 +117,7 @@ impl Summary {
         self.life.is_none().then(|| Board { oldest, floor, updated_at, written_at, ..absent() })
     }
 
-    /// The same with questions of its own: those of a board hold the text of all that stands beside them.
+    /// Copies the questions out of their pages, so that the summary does not keep the board's text alive.
     #[must_use]
     pub fn detached(mut self) -> Self {
         if let Questions::All(questions) = &mut self.questions {
@@ -156,17 +155,17 @@ impl Summary {
     }
 }
 
-/// What a label takes besides its text.
+/// The memory of a label besides its text.
 const LABEL_ITSELF: usize = 64;
 
-/// What most sessions are set to, once for all of them.
+/// The default settings, shared by most sessions.
 static NO_SETTINGS: LazyLock<Arc<Settings>> = LazyLock::new(Arc::default);
 
 /// The labels that most sessions have, once for all of them.
 static NO_LABELS: LazyLock<Arc<Labels>> = LazyLock::new(Arc::default);
 
 impl Life {
-    /// The same, sharing what most sessions have alike.
+    /// Returns a copy that shares defaults with other sessions.
     pub(crate) fn lean(&self) -> Self {
         let mut life = self.clone();
         if *life.settings == **NO_SETTINGS {
@@ -212,7 +211,7 @@ impl Questions {
         Self::All(questions.into())
     }
 
-    /// Whether there is none.
+    /// Whether it is empty.
     #[must_use]
     pub fn are_none(&self) -> bool {
         matches!(self, Self::All(questions) if questions.is_empty())

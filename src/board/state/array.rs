@@ -5,7 +5,7 @@ use imbl::Vector;
 use super::text::Text;
 use crate::board::json::Tree;
 
-/// Up to this many elements lie in one piece; a chunk of the vector is too large for the many short arrays.
+/// The most elements in one piece. A chunk of the vector would be too large for the many short arrays.
 const FLAT_MAX: usize = 32;
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -14,7 +14,7 @@ use crate::board::json::{DEPTH_MAX, Kind, Tree};
 use crate::board::{Revision, Timestamp};
 
 impl State {
-    /// Sets a value. The deadlines at this path and below it end, and the value gets its own, if any.
+    /// Sets a value and its deadline, if any. Deadlines at this path and below are removed.
     pub(in crate::board) fn put(
         &mut self,
         path: &StatePath,
@@ -107,13 +107,13 @@ impl State {
         self.expiries.end_within(path, |_| true);
     }
 
-    /// Makes a value for this path, if it may stand there.
+    /// Builds a value for this path, if it is allowed there.
     pub(super) fn made(&self, path: &StatePath, value: &str, changed: Changed) -> Option<Made> {
         let (tree, present) = self.admitted(path, value)?;
         Some(Made::read(&tree, present, changed))
     }
 
-    /// The value as a tree, if it may stand at this path, and what stands there.
+    /// Parses a value that is allowed at this path, and returns the current one with it.
     pub(super) fn admitted<'a>(
         &self,
         path: &StatePath,
@@ -125,7 +125,7 @@ impl State {
         fits.then_some((tree, present.map(|value| value.0)))
     }
 
-    /// Sets the value at this path, if it is another one than stands there, and the revisions above it.
+    /// Sets the value at this path and the revisions above it, if the value differs.
     fn replace(&mut self, path: &StatePath, made: &Made) {
         let Made { present, node, changed } = made;
         if !present.as_ref().is_some_and(|present| present.same(node)) {
@@ -134,7 +134,7 @@ impl State {
     }
 }
 
-/// Text as a tree, if it has no more levels.
+/// Parses text of at most this many levels.
 fn shallow(text: &str, levels_max: usize) -> Option<Tree<'_>> {
     Tree::parse(text).ok().filter(|tree| tree.measure().levels <= levels_max)
 }

@@ -20,7 +20,7 @@ impl Changed {
         Self(Arc::new(AtomicU64::new(revision.0)))
     }
 
-    /// To be told later. What has it is shown to nobody until then.
+    /// A revision that is not known yet. The value is not published before.
     pub(super) fn unknown() -> Self {
         Self(Arc::new(AtomicU64::new(UNKNOWN)))
     }
@@ -30,7 +30,7 @@ impl Changed {
         Revision(self.0.load(Ordering::Relaxed))
     }
 
-    /// Tells the revision; whether it is this one now.
+    /// Sets the revision, and returns whether it is this one now.
     pub(super) fn tell(&self, revision: Revision) -> bool {
         let (new, relaxed) = (revision.0, Ordering::Relaxed);
         let told = self.0.compare_exchange(UNKNOWN, new, relaxed, relaxed);

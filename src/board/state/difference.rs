@@ -12,8 +12,7 @@ use crate::board::Json;
 type Places = Vec<(StatePath, Option<Json>)>;
 
 impl State {
-    /// How this document differs from what it was. Setting and removing these, one after the other, makes it
-    /// that, the order of all members included.
+    /// Returns the edits that restore `then`, in order, with the order of all members.
     pub(in crate::board) fn difference(&self, then: &Self) -> Places {
         let mut places = Places::new();
         differ(&self.root, &then.root, &mut Vec::new(), &mut places);
@@ -57,8 +56,8 @@ fn differ_inside(now: &Object, then: &Object, above: &mut Vec<Arc<str>>, places:
     }
 }
 
-/// Whether the members can be changed one by one: those that stay have kept their order, those that were lost
-/// come behind them, where setting puts them, and whatever differs has a name that a path may have.
+/// Whether the members can be changed one by one: kept members are in order, lost ones come after them, and differing
+/// ones have a name that a path allows.
 fn is_piecemeal(now: &Object, then: &Object) -> bool {
     let staying = names(now).filter(|name| then.get(name).is_some());
     let common = names(now).filter(|name| then.get(name).is_some()).count();

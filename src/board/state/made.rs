@@ -44,19 +44,19 @@ impl Made {
 }
 
 impl State {
-    /// Makes what [`put`](Self::put) would set; `None` where it would set nothing.
+    /// Builds the value that [`put`](Self::put) would set. `None` if it would set nothing.
     pub(in crate::board) fn make_put(&self, path: &StatePath, value: &str) -> Option<Made> {
         self.made(path, value, Changed::unknown())
     }
 
-    /// Makes what [`merge`](Self::merge) would set; `None` where it would set nothing.
+    /// Builds the value that [`merge`](Self::merge) would set. `None` if it would set nothing.
     pub(in crate::board) fn make_merged(&self, path: &StatePath, patch: &str) -> Option<Made> {
         let (tree, present) = self.admitted(path, patch)?;
         let expiries = &mut Expiries::default();
         Some(Made::merged(path, &tree, present, Changed::unknown(), expiries))
     }
 
-    /// Does what [`put`](Self::put) does, if this was made for what stands there; whether it was.
+    /// Sets a prepared value like [`put`](Self::put). `false` if the place has changed since.
     pub(in crate::board) fn take_put(
         &mut self,
         path: &StatePath,
@@ -71,7 +71,7 @@ impl State {
         fits
     }
 
-    /// Does what [`merge`](Self::merge) does, if this was made for what stands there; whether it was.
+    /// Sets a prepared value like [`merge`](Self::merge). `false` if the place has changed since.
     pub(in crate::board) fn take_merged(
         &mut self,
         path: &StatePath,
@@ -86,7 +86,7 @@ impl State {
         fits
     }
 
-    /// Whether a value was made for what stands there.
+    /// Whether a value was built against the current one.
     pub(in crate::board) fn fits(&self, path: &StatePath, made: &Made) -> bool {
         match (self.place(path), &made.present) {
             (Ok(Some(value)), Some(present)) => value.0.same(present),

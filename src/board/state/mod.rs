@@ -42,9 +42,9 @@ pub struct State {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the value at '{at}' is {}, not an object", kind.with_article())]
 pub struct NotAnObject {
-    /// Where that value is.
+    /// The path of that value.
     pub at: StatePath,
-    /// What it is instead.
+    /// The kind found.
     pub kind: Kind,
 }
 
@@ -80,7 +80,7 @@ impl State {
         text
     }
 
-    /// The value at this path; `None` where there is none, or something above is no object.
+    /// Returns the value at this path. `None` if it is absent, or a value above is not an object.
     #[must_use]
     pub fn value(&self, path: &StatePath) -> Option<StateValue> {
         self.node(path).cloned().map(StateValue)
@@ -109,8 +109,7 @@ impl State {
         self.expiries.next()
     }
 
-    /// At most so many paths whose time has come, in order of time; without those that go with one of them
-    /// above them.
+    /// Returns at most `limit` expired paths, by time, without those below another one.
     #[must_use]
     pub fn due(&self, now: Timestamp, limit: usize) -> Vec<StatePath> {
         self.expiries.due(now, limit)
@@ -154,7 +153,7 @@ impl State {
         Some(Self { root, expiries: Expiries::default() })
     }
 
-    /// Takes back a deadline; `false` where its path is not there, or has one already.
+    /// Restores a deadline. `false` if its path is absent, or has one.
     pub(in crate::board) fn restore_expiry(&mut self, path: &StatePath, at: Timestamp) -> bool {
         if self.node(path).is_none() || self.expiries.get(path).is_some() {
             return false;

@@ -31,7 +31,7 @@ impl Node {
         Self { changed, value: Value::Object(Arc::default()) }
     }
 
-    /// What stands in a new place until the value is set.
+    /// The placeholder of a new place until its value is set.
     pub(super) fn null(changed: Changed) -> Self {
         Self { changed, value: Value::Scalar(Text::from("null")) }
     }

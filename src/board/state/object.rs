@@ -6,7 +6,7 @@ use super::changed::Changed;
 use super::node::Node;
 use super::text::{Text, quoted_len};
 
-/// Up to this many members lie in one piece: that takes half the memory, and a look through it is quick.
+/// The most members in one piece, which takes half the memory and is searched quickly.
 const SMALL_MAX: usize = 16;
 
 /// At this many a wide object is small again. Far below [`SMALL_MAX`], so that none goes to and fro.
@@ -80,7 +80,7 @@ impl Object {
         member.map(|member| &member.node)
     }
 
-    /// Changes the member of this name in its place; where there is none, a null as the last.
+    /// Changes the member of this name in its place. An absent member starts as a null at the end.
     pub(super) fn edit(&mut self, name: &str, changed: &Changed, change: impl FnOnce(&mut Node)) {
         if let Some(node) = self.get_mut(name) {
             let before = node.bytes();

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::board::json::DEPTH_MAX;
 
-/// Why these names are no path.
+/// The reason why names are not a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidPath {
     /// A segment has nothing in it.
@@ -30,7 +30,7 @@ pub enum InvalidPath {
     },
 }
 
-/// Where a value stands in the document: the names from the root, none for the root itself.
+/// The path of a value: the names from the root, none for the root itself.
 ///
 /// Ordered name by name, so that all paths below one follow it directly.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -78,7 +78,7 @@ impl StatePath {
         self.0.is_empty()
     }
 
-    /// How many levels below the root.
+    /// The number of segments.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "the path without a segment is the root")]
     pub fn len(&self) -> usize {
@@ -103,8 +103,7 @@ impl StatePath {
         self.0.get(..segments).map_or_else(|| self.clone(), |names| Self(names.into()))
     }
 
-    /// The path of more names below this one, of which some may be no segments: names that stand in the
-    /// document are not bound by the rule.
+    /// Returns the path of more names below this one. Names in the document need not be valid segments.
     pub(super) fn below(&self, names: &[Arc<str>]) -> Self {
         Self(self.0.iter().chain(names).map(Arc::clone).collect())
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::board::json;
 
-/// What fits without making a text larger than the pointer to a long one.
+/// The longest text that is stored inline, no larger than a pointer to a long one.
 const SHORT_BYTES_MAX: usize = 22;
 
 /// Most numbers, words and names are short, and memory of their own would cost several times what they are.
@@ -88,7 +88,7 @@ impl fmt::Debug for Text {
     }
 }
 
-/// How long [`json::quote`] makes this.
+/// Returns the length of the text quoted by [`json::quote`].
 pub(super) fn quoted_len(name: &str) -> u64 {
     let escape = |special: char| match json::short_escape(special) {
         Some(_) => 2,

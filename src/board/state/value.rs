@@ -10,7 +10,7 @@ use crate::board::json::{Kind, Tree};
 pub struct StateValue(pub(super) Node);
 
 impl StateValue {
-    /// What kind of value it is.
+    /// Returns the kind of the value.
     #[must_use]
     pub fn kind(&self) -> Kind {
         self.0.kind()

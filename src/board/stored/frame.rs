@@ -26,7 +26,7 @@ const FIRST_WITH_FORMAT_CHECKED: u8 = 3;
 
 const HEADER_BYTES: usize = 9;
 
-/// Why bytes are no frame of the commit they should hold, or a body makes none.
+/// The reason why bytes are not the frame of their commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
     /// Another version of this program may have written it; none of its bytes can be trusted.
@@ -41,7 +41,7 @@ pub enum FrameError {
     /// There are fewer bytes than the frame says, or not even a header.
     #[error("a commit is truncated: {found} of {expected} bytes are left")]
     Truncated {
-        /// How many bytes the frame had, as far as it can be known.
+        /// The bytes of the whole frame, as far as known.
         expected: u64,
         /// How many there are.
         found: u64,
@@ -57,15 +57,15 @@ pub enum FrameError {
     /// A bit has changed, or this is another commit's frame.
     #[error("a commit's checksum is {found:08x} instead of {stored:08x}")]
     ChecksumMismatch {
-        /// What the header holds.
+        /// The checksum in the header.
         stored: u32,
-        /// What the bytes give.
+        /// The checksum of the bytes.
         found: u32,
     },
     /// The body is longer than [`COMMIT_BYTES_MAX`].
     #[error("the commit has {bytes} bytes, the limit is {COMMIT_BYTES_MAX}")]
     TooLarge {
-        /// How long it is.
+        /// The length.
         bytes: u64,
     },
 }

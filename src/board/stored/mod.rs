@@ -23,7 +23,7 @@ pub enum Unreadable {
     /// this goes into logs.
     #[error("invalid stored data at byte {at}")]
     Shape {
-        /// Where that was found, from 1, in what has one line.
+        /// The offset of the fault, from 1.
         at: usize,
     },
     /// An image belongs to an item that is not there.
@@ -34,7 +34,7 @@ pub enum Unreadable {
         /// How many there are.
         items: usize,
     },
-    /// What an agent says of itself has no status.
+    /// An agent's profile has no status.
     #[error("an agent's profile has no status")]
     Profile,
     /// The parts of a stored state do not belong together.
@@ -54,7 +54,7 @@ impl From<serde_json::Error> for Unreadable {
     }
 }
 
-/// A member that is there, whatever it is: null too is a value that a client may have sent.
+/// Reads a present member. Null is a value too, which a client may have sent.
 fn present<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: serde::Deserializer<'de>,

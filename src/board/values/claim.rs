@@ -5,14 +5,14 @@
 
 use crate::board::{AgentName, Json, Revision, Seq, Timestamp};
 
-/// What has become of a request.
+/// The work on a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Work {
     /// An agent works on it.
     Claimed(Claim),
-    /// A claim ran out, and nobody has won another since.
+    /// A claim expired, and the request was not claimed again.
     Lapsed {
-        /// The fence of the claim that ran out.
+        /// The fence of the expired claim.
         fence: Revision,
     },
     /// It is done.
@@ -22,24 +22,24 @@ pub enum Work {
 /// An agent's claim on a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
-    /// Whose it is.
+    /// The agent that holds it.
     pub agent: AgentName,
     /// The revision at which it was won; a renewal keeps it.
     pub fence: Revision,
-    /// When it runs out.
+    /// The deadline.
     pub expires_at: Timestamp,
 }
 
 /// The end of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Done {
-    /// Who finished it, where one was named.
+    /// The agent that finished it, if named.
     pub agent: Option<AgentName>,
     /// When.
     pub at: Timestamp,
     /// The fence under which it was finished, where it was claimed.
     pub fence: Option<Revision>,
-    /// What came of it.
+    /// The result.
     pub result: Option<Json>,
 }
 
@@ -53,8 +53,8 @@ pub struct Fence {
 }
 
 impl Work {
-    /// Whether a write under this fence may still be done: nobody has won the request since, and it
-    /// was not given back.
+    /// Whether a write under this fence is still allowed: the request was neither claimed by another agent nor
+    /// released.
     #[must_use]
     pub fn honours(&self, fence: Revision) -> bool {
         match self {
@@ -73,7 +73,7 @@ impl Work {
         }
     }
 
-    /// Whether it is a claim, be it one that ran out.
+    /// Whether it is a claim, expired or not.
     pub(crate) fn is_open(&self) -> bool {
         matches!(self, Self::Claimed(_) | Self::Lapsed { .. })
     }

@@ -2,7 +2,7 @@
 
 macro_rules! codes {
     ($($code:ident = $word:literal,)+) => {
-        /// Why something was refused or failed, in one stable word.
+        /// A stable code of a refusal or failure.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[expect(
             missing_docs,
@@ -16,7 +16,7 @@ macro_rules! codes {
             /// All of them.
             pub const ALL: &[Self] = &[$(Self::$code,)+];
 
-            /// The code as it stands on the wire.
+            /// The code on the wire.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self {

@@ -14,7 +14,7 @@ use uuid::Uuid;
 pub struct Revision(pub u64);
 
 impl Revision {
-    /// The revision of the commit after this one; there is none after the highest number.
+    /// Returns the revision of the next commit, or this one at the highest number.
     #[must_use]
     pub const fn next(self) -> Self {
         Self(self.0.saturating_add(1))
@@ -103,7 +103,7 @@ impl Digest {
 pub struct Hashing(Sha256);
 
 impl Hashing {
-    /// Takes the next bytes.
+    /// Hashes the next bytes.
     pub fn add(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }

@@ -18,13 +18,13 @@ pub const IMAGE_MEMBER: &str = "image_str";
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Image {
-    /// Where in the item's text the data URL goes, in bytes.
+    /// The offset of the data URL in the item's text, in bytes.
     pub at: usize,
     /// The data URL up to and including its comma.
     pub head: String,
     /// The SHA-256 of its bytes.
     pub sha256: Digest,
-    /// How many bytes it has.
+    /// The number of bytes.
     pub bytes: u64,
     /// Its width and height in pixels, where it is an image that we can read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -38,7 +38,7 @@ impl Image {
         format!("data:{media_type};base64,")
     }
 
-    /// The same image with another beginning of its data URL; with an empty one there is but the base64.
+    /// Returns the image with another head of its data URL. An empty head leaves the base64 alone.
     #[must_use]
     pub fn with_head(&self, head: String) -> Self {
         Self { head, ..self.clone() }
@@ -57,7 +57,7 @@ impl Image {
         is_base64_head(&self.head)
     }
 
-    /// How long its data URL is.
+    /// The length of its data URL.
     #[must_use]
     pub fn data_url_bytes(&self) -> u64 {
         self.head.len() as u64 + self.bytes.div_ceil(3) * 4
@@ -78,12 +78,12 @@ impl Image {
 pub struct Screenshot {
     /// The item without its image.
     pub item: Item,
-    /// The bytes of its image, if it has one that is kept as bytes.
+    /// The bytes of its image, if it is stored apart.
     pub bytes: Option<Vec<u8>>,
 }
 
 impl Screenshot {
-    /// Takes a screenshot as JSON, which must be JSON already: an object, or a string as `{"text": …}`.
+    /// Parses a screenshot from checked JSON: an object, or a string as `{"text": …}`.
     ///
     /// An `image_str` that is a base64 data URL is taken out. Any other value stays, as in the original;
     /// so does a data URL that encoding its bytes would not make again to the letter.
@@ -105,8 +105,8 @@ impl Screenshot {
         Ok(Self { item: Item::from_object(&cut, Some(image))?, bytes: Some(found.bytes) })
     }
 
-    /// Makes the item of an image that came as bytes:
-    /// `{"metadata":…,"image_path":…,"image_str":"data:…"}`, in that order.
+    /// Builds the item of an image that was sent as bytes: `{"metadata":…,"image_path":…,"image_str":"data:…"}`, in
+    /// that order.
     ///
     /// # Errors
     ///

@@ -20,16 +20,16 @@ pub const ITEM_BYTES_MAX: usize = 1 << 20;
 /// The largest item that is stored: an answer that is added to it may bring it over [`ITEM_BYTES_MAX`].
 const STORED_BYTES_MAX: usize = 2 * ITEM_BYTES_MAX;
 
-/// How deep an item may be nested; its own object is level 1.
+/// The deepest nesting of an item. Its own object is level 1.
 pub const ITEM_DEPTH_MAX: usize = 128;
 
-/// Why a JSON value is no item.
+/// The reason why a JSON value is not an item.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidItem {
     /// It is neither an object nor, where one is taken for `{"text": …}`, a string.
     #[error("an item must be a JSON object or a string, not {}", found.with_article())]
     NotAnItem {
-        /// What it is.
+        /// The value found.
         found: Kind,
     },
     /// It holds a value that a client could not read again, or is too deep.
@@ -38,15 +38,15 @@ pub enum InvalidItem {
     /// Its text is longer than [`ITEM_BYTES_MAX`].
     #[error("the item has {bytes} bytes, the limit is {ITEM_BYTES_MAX}")]
     TooLarge {
-        /// How long it is.
+        /// The length.
         bytes: usize,
     },
     /// Its image is larger than the limit.
     #[error("the image has {bytes} bytes, the limit is {max}")]
     ImageTooLarge {
-        /// How large it is.
+        /// The size.
         bytes: usize,
-        /// How large it may be.
+        /// The limit.
         max: usize,
     },
 }
@@ -64,14 +64,14 @@ impl InvalidItem {
     }
 }
 
-/// One JSON object as text.
+/// A JSON object as text.
 #[derive(Clone, Debug)]
 pub struct Item {
     text: Text,
     image: Option<Arc<Image>>,
 }
 
-/// Where an item's text is.
+/// The storage of an item's text.
 #[derive(Clone, Debug)]
 enum Text {
     Own(Arc<RawValue>),
@@ -98,7 +98,7 @@ impl From<Box<RawValue>> for Text {
 }
 
 impl Item {
-    /// Takes an object as it is, and a string as `{"text": …}`; the text must be JSON already.
+    /// Parses an item from checked JSON: an object, or a string as `{"text": …}`.
     ///
     /// # Errors
     ///
@@ -113,8 +113,7 @@ impl Item {
         }
     }
 
-    /// The same of a value that is known to be JSON: an object on one line, as almost all are, is copied
-    /// as it is.
+    /// Parses an item from checked JSON. An object on one line, the usual case, is copied unchanged.
     ///
     /// # Errors
     ///
@@ -129,7 +128,7 @@ impl Item {
         Ok(Self { text: document.to_owned().into(), image: None })
     }
 
-    /// Takes the text of a JSON object, and the image that was cut out of it.
+    /// Builds an item from the text of a JSON object and the image cut out of it.
     pub(crate) fn from_object(text: &str, image: Option<Image>) -> Result<Self, InvalidItem> {
         if text.len() > ITEM_BYTES_MAX {
             return Err(InvalidItem::TooLarge { bytes: text.len() });
@@ -140,7 +139,7 @@ impl Item {
         Ok(Self { text: text.into(), image: image.map(Arc::new) })
     }
 
-    /// An item as it was stored.
+    /// Restores a stored item.
     pub(crate) fn restore(text: Box<RawValue>, image: Option<Image>) -> Self {
         Self { text: text.into(), image: image.map(Arc::new) }
     }
@@ -186,7 +185,7 @@ impl Item {
         }
     }
 
-    /// The same item with its text in a page, where it begins at that byte.
+    /// Returns the item with its text in a page, at this offset.
     pub(crate) fn in_page(&self, page: &Arc<Page>, start: usize) -> Option<Self> {
         let text = self.text();
         page.0.get(start..)?.starts_with(text).then_some(())?;
@@ -195,7 +194,7 @@ impl Item {
         Some(Self { text, image: self.image.clone() })
     }
 
-    /// The same item with a text of its own.
+    /// Returns the item with its text copied out of its page.
     pub(crate) fn detached(&self) -> Self {
         Self { image: self.image.clone(), ..Self::trusted(self.text()) }
     }
@@ -250,8 +249,8 @@ impl Item {
 
     /// The item with its members in the order that they had in another one, and new ones behind.
     ///
-    /// This is how the original sets a value: an existing key keeps its place. Where the order is
-    /// the same already, the text stays as it was sent.
+    /// Reorders the members like the original, where an existing key keeps its place. Text in the right order stays
+    /// unchanged.
     #[must_use]
     pub fn in_order_of(&self, other: &Self) -> Self {
         // By name in constant time: this runs where all writes wait for it.

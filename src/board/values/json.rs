@@ -7,12 +7,12 @@ use serde_json::value::RawValue;
 use crate::board::json;
 use crate::board::json::Unsupported;
 
-/// One JSON value as text.
+/// A JSON value as text.
 #[derive(Clone, Debug)]
 pub struct Json(Arc<RawValue>);
 
 impl Json {
-    /// Takes a JSON text of at most this many levels.
+    /// Parses a JSON text of at most this many levels.
     ///
     /// # Errors
     ///

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// The longest name, in bytes of UTF-8.
 pub const NAME_BYTES_MAX: usize = 256;
 
-/// Why a text is no name.
+/// The reason why a text is not a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidName {
     /// There is nothing in it.
@@ -19,7 +19,7 @@ pub enum InvalidName {
     /// It is longer than [`NAME_BYTES_MAX`].
     #[error("the name has {bytes} bytes of UTF-8, the limit is {NAME_BYTES_MAX}")]
     TooLong {
-        /// How long it is.
+        /// The length.
         bytes: usize,
     },
     /// It has a control character or a slash.
@@ -27,13 +27,13 @@ pub enum InvalidName {
     Forbidden {
         /// The first character that may not be there.
         found: char,
-        /// Where it stands.
+        /// The position found.
         offset: usize,
     },
     /// It is `.` or `..`.
     #[error("a name must not be '.' or '..'")]
     Dots,
-    /// It is nothing but digits, where a revision may stand too.
+    /// It has only digits, like a revision.
     #[error("the name must contain a character other than digits: a number is a revision")]
     OnlyDigits,
 }
@@ -54,7 +54,7 @@ fn check(text: &str) -> Result<(), InvalidName> {
     }
 }
 
-/// Where a name may stand, a revision may too.
+/// Refuses names of digits only, which could be revisions.
 fn check_checkpoint(text: &str) -> Result<(), InvalidName> {
     check(text)?;
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());

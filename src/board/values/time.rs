@@ -30,7 +30,7 @@ impl fmt::Display for Timestamp {
     }
 }
 
-/// Why a text is no moment.
+/// The text is not a timestamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be an RFC 3339 timestamp, such as 2026-11-21T07:03:11.123Z")]
 pub struct InvalidTimestamp;
@@ -47,7 +47,7 @@ impl FromStr for Timestamp {
 /// The longest time to live, in days.
 pub const TTL_DAYS_MAX: i64 = 36_500;
 
-/// How long something lives: a whole number of a unit, such as `30s`.
+/// A time to live: a whole number of a unit, such as `30s`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Ttl {
@@ -72,7 +72,7 @@ const UNITS: [Unit; 5] = [
     Unit { name: "d", ms: DAY_MS },
 ];
 
-/// Why a text is no time to live.
+/// The text is not a time to live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be a whole number with ms, s, m, h or d, such as 30s, from 1ms to {TTL_DAYS_MAX}d")]
 pub struct InvalidTtl;
@@ -81,7 +81,7 @@ impl Ttl {
     /// A minute.
     pub const MINUTE: Self = Self { count: 60, unit: Unit { name: "s", ms: 1000 } };
 
-    /// How long it is, in milliseconds.
+    /// The duration in milliseconds.
     #[must_use]
     pub const fn ms(self) -> i64 {
         self.count * self.unit.ms

@@ -63,7 +63,7 @@ struct Open {
 #[derive(Debug)]
 struct Container {
     is_object: bool,
-    /// Where its members begin among all, and its text in the output.
+    /// The start of its members among all, and of its text in the output.
     first: usize,
     start: usize,
     /// A bit for each name so far; equal names have the same one.
@@ -72,7 +72,7 @@ struct Container {
     may_repeat: bool,
 }
 
-/// Where a member lies in the output. Equal names are written equally.
+/// The range of a member in the output. Equal names are written equally.
 #[derive(Clone, Copy, Debug)]
 struct Written {
     start: usize,
@@ -195,7 +195,7 @@ impl<'o, const IN_LITERAL: bool> Writer<'o, IN_LITERAL> {
         end
     }
 
-    /// The member that was being written in the innermost object, if any, has its whole value.
+    /// Completes the current member of the innermost object.
     fn end_member(&mut self) {
         let first = self.open.containers.last().map_or(0, |container| container.first);
         if let Some(member) = self.open.members.get_mut(first..).and_then(<[_]>::last_mut) {
@@ -292,7 +292,7 @@ fn hex(digit: u8) -> u16 {
 }
 
 impl Container {
-    /// Notes whether a name may be one of those before it.
+    /// Records whether a name may repeat an earlier one.
     fn note(&mut self, member: &Written, others: &[Written], out: &str) {
         let own = name(member, out).as_bytes();
         let middle = own.get(own.len() / 2).copied().unwrap_or_default();

@@ -85,8 +85,7 @@ impl Code {
         None
     }
 
-    /// How many bytes of tables the decoder makes of it: one by the first ten bits, a node of 16 bytes twice for
-    /// each symbol whose code is longer.
+    /// The bytes of the decoder's tables: one by the first ten bits, and two nodes of 16 bytes for each longer code.
     pub(super) fn table_bytes(&self) -> u64 {
         let counts = match self {
             Self::Single(_) => return 0,

@@ -8,10 +8,10 @@ use super::bits::{Bits, Code};
 /// A size that a stream does not say itself.
 pub(super) type Implicit = (u32, u32);
 
-/// What the decoder keeps of a group besides its tables.
+/// The decoder's memory of a group besides its tables.
 const GROUP_BYTES: u64 = 320;
 
-/// How many symbols the codes of a group have: green with lengths, red, blue, alpha, distances.
+/// The numbers of symbols of a group's codes: green with lengths, red, blue, alpha, distances.
 const ALPHABETS: [usize; 5] = [256 + 24, 256, 256, 256, 40];
 /// From here on a symbol of the first code is a length, from there on a place in the cache.
 const LENGTHS_FROM: u16 = 256;
@@ -125,7 +125,7 @@ impl Stream<'_> {
         Some(offset + u64::from(self.bits.number(more)?) + 1)
     }
 
-    /// How many symbols the cache adds.
+    /// The number of symbols that the cache adds.
     fn cache(&mut self) -> Option<usize> {
         if self.bits.bit()? == 0 {
             return Some(0);
@@ -198,7 +198,7 @@ impl Stream<'_> {
     }
 }
 
-/// How many blocks of two to that power a side has.
+/// The number of blocks of two to that power along a side.
 fn parts(side: u32, power: u32) -> u32 {
     side.div_ceil(1 << power)
 }

@@ -10,16 +10,16 @@ use lossless::{Implicit, table_bytes};
 
 /// A chunk's name and length.
 const CHUNK_HEAD: usize = 8;
-/// What comes before the first chunk: `RIFF`, a length, `WEBP`.
+/// The bytes before the first chunk: `RIFF`, a length, `WEBP`.
 const FILE_HEAD: usize = 12;
-/// What comes in an animation's frame before its chunks.
+/// The bytes of an animation's frame before its chunks.
 const FRAME_HEAD: usize = 16;
-/// How many chunks a frame has that matter.
+/// The number of relevant chunks in a frame.
 const FRAME_CHUNKS: usize = 2;
 
-/// How a key frame of VP8 begins, after three bytes.
+/// The start code of a VP8 key frame, after three bytes.
 const START_CODE: [u8; 3] = [0x9d, 0x01, 0x2a];
-/// The bits of a side in such a frame; above them is a scale that nobody applies.
+/// The bits of a side in such a frame. The scale above them is never applied.
 const SIDE_BITS: u16 = 0x3fff;
 
 /// The frames of a WebP.
@@ -36,7 +36,7 @@ pub(super) struct Frames {
 }
 
 impl Frames {
-    /// What is in a file whose canvas has that size.
+    /// Reads the frames of a file whose canvas has this size.
     pub(super) fn find(bytes: &[u8], canvas: (u32, u32)) -> Self {
         let mut frames = Self::default();
         // Wherever it could be, so that no way of nesting hides one.
@@ -61,7 +61,7 @@ impl Frames {
         }
     }
 
-    /// Those that the decoder takes: the first of each name, and those of the first frame of an animation.
+    /// The chunks that the decoder uses: the first of each name, and those of an animation's first frame.
     fn note_lossless(&mut self, file: &[u8], canvas: (u32, u32)) {
         let (mut has_image, mut has_alpha, mut has_frame) = (false, false, false);
         for (name, body) in chunks(file) {

@@ -10,16 +10,16 @@ use super::Fault;
 use crate::board::json;
 use crate::board::{COMMIT_BYTES_MAX, Digest, IMAGE_BYTES_MAX, Revision};
 
-/// The longest line, without its end: a commit of the greatest length with what is around it.
+/// The longest line without its end: the longest commit with its wrapping.
 pub const LINE_BYTES_MAX: usize = COMMIT_BYTES_MAX + 64;
 
-/// What every archive names first.
+/// The format's name, on the first line of every archive.
 const FORMAT: &str = "blackboard-archive";
 
 /// The version of an archive of all that was kept.
 const VERSION: u32 = 1;
 
-/// That of one that ends before its session did, since what came then is damaged.
+/// The version of a truncated archive, from a damaged session.
 const VERSION_CUT: u32 = 2;
 
 const PART: &str = "{\"part\":";
@@ -27,10 +27,10 @@ const COMMIT: &str = "{\"commit\":";
 const CRC: &str = ",\"crc\":\"";
 const CLOSE: &str = "\"}";
 
-/// How many digits a checksum has.
+/// The number of digits of a checksum.
 const CRC_DIGITS: usize = 8;
 
-/// What an archive holds: the history from one revision to another.
+/// The extent of an archive: from one revision to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// The revision with which it begins.
@@ -39,7 +39,7 @@ pub struct Header {
     pub revision: Revision,
 }
 
-/// How much of what there is.
+/// The counts on the last line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names of the lines")]
 pub struct Counts {
@@ -71,7 +71,7 @@ struct StoredEnd {
     images: u64,
     parts: u64,
     commits: u64,
-    /// Up to where the session went, of which this is a part.
+    /// The session's last revision, in a partial archive.
     head: Option<Revision>,
 }
 
@@ -158,7 +158,7 @@ pub fn end_line(counts: Counts) -> String {
     format!("{{\"end\":{{\"images\":{images},\"parts\":{parts},\"commits\":{commits}}}}}\n")
 }
 
-/// The last line of an archive that ends before its session did, which came to `head`.
+/// Writes the last line of a partial archive, whose session reached `head`.
 #[must_use]
 pub fn cut_end_line(counts: Counts, head: Revision) -> String {
     let Counts { images, parts, commits } = counts;
@@ -242,7 +242,7 @@ fn unseal<'a>(line: &'a [u8], open: &str) -> Option<Sealed<'a>> {
     Some(Sealed { bytes, crc: u32::from_str_radix(digits, 16).ok()? })
 }
 
-/// Of a line that is none: whether it is JSON at all.
+/// Returns the fault of an unknown line: malformed JSON, or the given one.
 fn no_line(line: &[u8], otherwise: Fault) -> Fault {
     json::syntax(line).err().map_or(otherwise, Fault::Malformed)
 }

@@ -13,16 +13,16 @@ use crate::board::json::Malformed;
 use crate::board::stored::{BaseReader, Unreadable, decode_commit};
 use crate::board::{Board, Change, Code, Digest, Image, Revision, SessionId, Timestamp};
 
-/// Why a line of an archive is refused.
+/// The reason why a line of an archive is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
-    /// It is no JSON.
+    /// The line is not JSON.
     #[error("{}", .0.reason)]
     Malformed(Malformed),
     /// It is longer than a line may be.
     #[error("a line exceeds the limit of {max} bytes")]
     TooLong {
-        /// How long one may be.
+        /// The limit.
         max: usize,
     },
     /// The first line is not that of an archive.
@@ -36,21 +36,21 @@ pub enum Fault {
     Version {
         /// The version it names.
         found: u32,
-        /// The last one that is known.
+        /// The latest supported one.
         known: u32,
     },
-    /// It is no line of an archive.
+    /// The line does not belong in an archive.
     #[error("the line does not belong in an archive")]
     NoLine,
-    /// It stands where it may not.
+    /// The line is out of order.
     #[error("a line is missing or out of order")]
     Order,
     /// Its bytes are not those that were written.
     #[error("the checksum is {found:08x} instead of {written:08x}")]
     Checksum {
-        /// What the line says.
+        /// The checksum in the line.
         written: u32,
-        /// What its bytes give.
+        /// The checksum of its bytes.
         found: u32,
     },
     /// An image is not what its digest says, or larger than one may be.
@@ -68,7 +68,7 @@ pub enum Fault {
     /// A part of the base, or a commit, is not in the stored form, or not sound.
     #[error("the commit or base cannot be read: {}", crate::chain::Chain(.0))]
     Unreadable(#[from] Unreadable),
-    /// A commit or the base cannot be let in.
+    /// A commit or the base is refused.
     #[error(transparent)]
     Foreign(#[from] Foreign),
     /// The revisions are not those that the first line tells of.
@@ -76,15 +76,15 @@ pub enum Fault {
     Revision {
         /// The revision that the first line names.
         expected: Revision,
-        /// The one that is there.
+        /// The one found.
         found: Revision,
     },
     /// There are others than the last line counts.
     #[error("the archive has {found:?}, but its last line declares {declared:?}")]
     Counts {
-        /// What its last line says.
+        /// The counts on its last line.
         declared: Counts,
-        /// What is there.
+        /// The counts found.
         found: Counts,
     },
     /// It takes longer to read than an archive of its size ever does; so would every start of the server.
@@ -119,10 +119,10 @@ impl Fault {
     }
 }
 
-/// What a line of an archive was, once it is taken: that which is to be stored.
+/// A line of an archive, read: what is to be stored.
 #[derive(Debug)]
 pub enum Taken<'a> {
-    /// Nothing is to be stored for it.
+    /// Nothing to store.
     Nothing,
     /// An image.
     Image(Digest, Vec<u8>),
@@ -132,7 +132,7 @@ pub enum Taken<'a> {
     Commit(Revision, &'a [u8]),
 }
 
-/// Where the reader is.
+/// The reader's position.
 #[derive(Debug)]
 enum Step {
     Header,
@@ -144,7 +144,7 @@ enum Step {
     Broken,
 }
 
-/// Takes an archive line by line, and makes its board.
+/// Reads an archive line by line into its board.
 #[derive(Debug)]
 pub struct ArchiveReader {
     now: Timestamp,
@@ -153,7 +153,7 @@ pub struct ArchiveReader {
     /// Whether it ends before its session did.
     is_cut: bool,
     images: BTreeMap<Digest, u64>,
-    /// Those that the history may name though they are not here.
+    /// Images that the history may name although they are missing.
     lost: BTreeMap<Digest, u64>,
     board: Board,
     counts: Counts,
@@ -181,7 +181,7 @@ impl ArchiveReader {
         Self { lost, ..self }
     }
 
-    /// Takes the next line, without its end.
+    /// Reads the next line, without its end.
     ///
     /// # Errors
     ///
@@ -313,7 +313,7 @@ impl ArchiveReader {
         [&self.images, &self.lost].iter().any(|images| images.get(sha256) == Some(&bytes))
     }
 
-    /// That all images which the history names are there.
+    /// Checks that all images named by the history are present.
     fn check_images<'a>(&self, named: impl Iterator<Item = &'a Image>) -> Result<(), Fault> {
         let mut missing = named.filter(|image| !self.has(&image.sha256, image.bytes));
         missing.next().map_or(Ok(()), |image| Err(Fault::Images { sha256: image.sha256 }))

@@ -26,7 +26,7 @@ pub use write::base_parts;
 /// The version of this form.
 const VERSION: u32 = 1;
 
-/// One part. They come in this order; those with many elements may come several times, or not at all.
+/// A part of a base. Parts come in this order; those with many elements may repeat or be absent.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 enum Part<'a> {
@@ -38,7 +38,7 @@ enum Part<'a> {
     },
     State {
         document: Box<RawValue>,
-        /// Of the root and of each member of an object, in the order of the document.
+        /// The revisions of the root and of each member, in document order.
         changed: Vec<Revision>,
     },
     /// The lifetimes in the state.
@@ -49,7 +49,7 @@ enum Part<'a> {
     /// The oldest first.
     Keys(Vec<StoredKey<'a>>),
     Images(Vec<(Digest, u64)>),
-    /// How many parts there were before this one: without it, the base was cut off.
+    /// The number of parts before this one. Without it, the base is truncated.
     End {
         parts: u64,
     },

@@ -25,11 +25,11 @@ use crate::board::{
 /// near it, and there is room to count on from there.
 const COUNT_MAX: u64 = REVISION_MAX - (1 << 32);
 
-/// The same for what was not written here: what comes after it is far from [`COUNT_MAX`], so that a board that
-/// was let in once is read again.
+/// The highest counter in an imported base, far below [`COUNT_MAX`], so that an imported board can always be read
+/// again.
 const FOREIGN_COUNT_MAX: u64 = REVISION_MAX / 2;
 
-/// Where the reader is. The order is that of the parts.
+/// The reader's position, in the order of the parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Step {
     Begin,
@@ -48,7 +48,7 @@ enum Step {
     Broken,
 }
 
-/// Makes a board of the parts of its base. It takes them one by one, and keeps none.
+/// Reads the parts of a base, one by one, into a board.
 #[derive(Debug)]
 pub struct BaseReader {
     board: Board,
@@ -69,13 +69,13 @@ impl BaseReader {
         }
     }
 
-    /// Reads what came from elsewhere, where counters may not stand as high.
+    /// Reads an imported base, with lower limits for counters.
     #[must_use]
     pub fn of_foreign(id: SessionId) -> Self {
         Self { count_max: FOREIGN_COUNT_MAX, ..Self::new(id) }
     }
 
-    /// Takes the next part.
+    /// Reads the next part.
     ///
     /// # Errors
     ///
@@ -184,7 +184,7 @@ impl BaseReader {
         [head.updated_at, head.written_at, made].into_iter().try_for_each(moment)
     }
 
-    /// That the board was at this revision once.
+    /// Checks that the board was at this revision once.
     fn past(&self, revision: Revision) -> Result<(), Unsound> {
         count(revision.0, self.board.revision.0)
     }

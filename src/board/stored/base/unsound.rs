@@ -4,7 +4,7 @@ use super::VERSION;
 use crate::board::state::StatePath;
 use crate::board::{AgentName, Digest, LogName, Seq};
 
-/// Why parts that are of the stored form make no board.
+/// The reason why well-formed parts make no board.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unsound {
     /// A later server wrote it.
@@ -16,13 +16,13 @@ pub enum Unsound {
     /// A part is longer than its line.
     #[error("a part contains a line break")]
     LineBreak,
-    /// A part stands where it may not, or another one is missing before it.
+    /// A part is out of order, or one before it is missing.
     #[error("a part is missing or out of order")]
     Order,
-    /// It has another number of parts than its end says.
+    /// The number of parts differs from the one in the end part.
     #[error("{found} parts are present, {declared} were written")]
     Parts {
-        /// How many its end says.
+        /// The number in the end part.
         declared: u64,
         /// How many there are.
         found: u64,
@@ -30,9 +30,9 @@ pub enum Unsound {
     /// A revision is after the board's own, or a counter is beyond its bound.
     #[error("a counter is {found}, the limit is {max}")]
     Count {
-        /// Where it stands.
+        /// The position found.
         found: u64,
-        /// How far it may.
+        /// The limit.
         max: u64,
     },
     /// Something happened before 1970.
@@ -44,7 +44,7 @@ pub enum Unsound {
     /// An agent's memory comes twice, or has entries and is not named before.
     #[error("the memory of '{agent}' is repeated or was not declared")]
     Memory {
-        /// Whose.
+        /// The session.
         agent: AgentName,
     },
     /// The seqs of a log do not ascend to the last that it gave.
@@ -55,7 +55,7 @@ pub enum Unsound {
         /// The seq of the entry.
         found: Seq,
     },
-    /// An entry holds no item, or what belongs to requests and is none.
+    /// An entry has no valid item, or work although it is not a request.
     #[error("{log}: entry {seq} does not belong to this log")]
     Entry {
         /// Which log.
@@ -75,7 +75,7 @@ pub enum Unsound {
         /// Which path.
         path: StatePath,
     },
-    /// What waits for an answer is no open question, or comes twice.
+    /// A deadline belongs to no open question, or is repeated.
     #[error("question {question} cannot have a deadline")]
     Awaited {
         /// Which one.
@@ -84,7 +84,7 @@ pub enum Unsound {
     /// Agents, checkpoints, keys or images that come twice, or more of them than there may be.
     #[error("too many {of}, or a repeated one")]
     Repeated {
-        /// What they are.
+        /// The kind of thing.
         of: &'static str,
     },
 }

@@ -12,7 +12,7 @@ use crate::board::stored::parts::{
 };
 use crate::board::{Board, Log, LogName, State};
 
-/// How long a part of many elements is at most; one with a single element may be longer.
+/// The longest part with several elements. One with a single element may be longer.
 const PART_BYTES: usize = 1 << 20;
 
 type Written = Result<Vec<u8>, Unreadable>;
@@ -79,7 +79,7 @@ fn chunks<T: Serialize>(
     pieces(format!("{{\"{name}\":["), "]}", elements)
 }
 
-/// As many elements between the two texts as a part may have, again and again; nothing where there are none.
+/// Splits the elements into parts of bounded size, each between the two texts. No elements give no part.
 fn pieces<T: Serialize>(
     open: String,
     close: &'static str,
