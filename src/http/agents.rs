@@ -1,5 +1,7 @@
 //! Agents: list them, register one, change what it says of itself, remove it.
 
+use crate::api::refusal::Refusal;
+use crate::api::view::agent::{Seen, write_agent};
 use axum::body::Body;
 use axum::response::Response;
 use utoipa::ToSchema;
@@ -8,17 +10,17 @@ use super::openapi;
 use super::read::shared_looks::PAGE_BYTES;
 use super::read::{Early, Reading};
 use super::request::body::{BODY_BYTES_MAX, from_json, media_type, only_json, unpatchable};
-use super::request::conditions::{Rendering, Resource};
-use super::request::path::{AgentPath, SessionPath, agent_url};
-use super::request::query::Params;
-use super::response::error::{Place, invalid_item, object_required, refused};
+use super::request::path::{AgentPath, SessionPath};
 use super::response::problem::Problem;
-use super::view::entry::push;
 use super::write::Writing;
 use super::write::response::WrittenBody;
+use crate::api::address::agent_url;
+use crate::api::refusal::{Place, invalid_item, object_required, refused};
+use crate::api::view::entry::push;
 use crate::board::json;
 use crate::board::json::Kind;
 use crate::board::{Agent, AgentName, Board, Command, Item, Rejected};
+use crate::http::response::tag::{Rendering, Resource};
 
 /// How many agents a list has, unless it is asked for more or fewer.
 const LIST_DEFAULT: usize = 100;
@@ -96,40 +98,6 @@ pub(super) struct ProfileBody {
     status: Option<String>,
 }
 
-/// Whether it is shown when an agent wrote last. That changes no tag.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Seen {
-    Shown,
-    Hidden,
-}
-
-impl Seen {
-    fn param(params: &mut Params) -> Result<Self, Problem> {
-        Ok(if params.flag("seen")? { Self::Shown } else { Self::Hidden })
-    }
-}
-
-/// Writes an agent as it is shown.
-pub(super) fn write_agent(name: &AgentName, agent: &Agent, seen: Seen, out: &mut String) {
-    out.push_str("{\"agent\":");
-    json::quote(name.as_str(), out);
-    for member in json::members(agent.profile.item().text()) {
-        out.push(',');
-        out.push_str(member.name);
-        out.push(':');
-        out.push_str(member.value);
-    }
-    let Agent { changed, registered_at, updated_at, last_seen, .. } = agent;
-    push(out, format_args!(",\"revision\":{changed},\"registered_at\":\"{registered_at}\""));
-    push(out, format_args!(",\"updated_at\":\"{updated_at}\""));
-    match (seen, last_seen) {
-        (Seen::Hidden, _) => {}
-        (Seen::Shown, Some(at)) => push(out, format_args!(",\"last_seen\":\"{at}\"")),
-        (Seen::Shown, None) => out.push_str(",\"last_seen\":null"),
-    }
-    out.push('}');
-}
-
 /// List agents
 ///
 /// In the order of their names, a page at a time.
@@ -205,7 +173,7 @@ pub(super) async fn get(
     Ok(answer.text(text))
 }
 
-fn agent_of<'a>(board: &'a Board, name: &AgentName) -> Result<&'a Agent, Problem> {
+fn agent_of<'a>(board: &'a Board, name: &AgentName) -> Result<&'a Agent, Refusal> {
     board
         .agents()
         .get(name)
@@ -266,7 +234,7 @@ pub(super) async fn patch(
     change(writing, agent.clone(), Command::PatchAgent { agent, patch }).await
 }
 
-fn profile(text: &str) -> Result<Item, Problem> {
+fn profile(text: &str) -> Result<Item, Refusal> {
     if json::kind(text) != Kind::Object {
         return Err(object_required(String::new(), json::kind(text)));
     }

@@ -10,7 +10,6 @@ mod connection;
 mod edge;
 mod events;
 mod history;
-mod intake;
 mod logs;
 mod openapi;
 mod ops;
@@ -25,19 +24,17 @@ mod screenshots;
 mod sessions;
 mod state;
 mod transactions;
-mod view;
 mod write;
 
 pub use connection::{ConnectionLimits, serve};
 pub use edge::{
-    ANSWERED, AllowedHosts, CorsOrigins, InvalidHost, InvalidOrigin, RequestId, edge, is_corrupt,
-    is_late,
+    ANSWERED, AllowedHosts, CorsOrigins, InvalidHost, InvalidOrigin, edge, is_corrupt, is_late,
 };
 pub use events::sse::Streams;
 pub use ops::metrics::observation;
 pub use request::public_url::{InvalidPublicUrl, PUBLIC_URL_BYTES_MAX, PublicUrl};
-pub use response::problem::{Fault, Problem, ProblemBody};
-use routes::no_route;
+pub use response::problem::{Problem, ProblemBody};
+pub use response::request_id::RequestId;
 pub use routes::{openapi_yaml, router};
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 //!
 //! Questions are a log like the others; what is here is only what no other log has.
 
+use crate::api::intake::fields::{answer_member, is_blank};
+use crate::api::refusal::Refusal;
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -9,25 +11,24 @@ use axum::response::Response;
 use tokio::sync::watch;
 use utoipa::ToSchema;
 
-use super::logs::EntryBody;
 use super::openapi;
 use super::read::shared_looks::{ListText, Listed, PAGE_BYTES};
 use super::read::{Early, Reading};
-use super::request::body::{BODY_BYTES_MAX, from_json, members, only_json};
-use super::request::conditions::Resource;
+use super::request::body::{BODY_BYTES_MAX, from_json, only_json};
 use super::request::path::EntryPath;
-use super::request::query::{Params, invalid};
-use super::response::error::{invalid_field, unknown_field};
 use super::response::problem::Problem;
 use super::sessions::{labels_param, listing};
-use super::state::value_of;
-use super::view::entry::{push, write_asked};
 use super::write::Writing;
 use super::write::response::WrittenBody;
+use crate::api::intake::fields::members;
+use crate::api::params::{Params, invalid};
+use crate::api::refusal::{invalid_field, unknown_field};
+use crate::api::schema::entry::EntryBody;
+use crate::api::view::entry::{push, write_asked};
 use crate::auth::Caller;
 use crate::board::json;
-use crate::board::json::{DEPTH_MAX, Kind};
 use crate::board::{Command, LogName, Seq, SessionName, Ttl};
+use crate::http::response::tag::Resource;
 use crate::service::{Asking, Service};
 
 /// How many questions a page of the inbox has, unless it is asked for more or fewer.
@@ -81,7 +82,7 @@ pub(super) struct Waiting {
 
 impl Waiting {
     /// The parameters of a POST; they mean something to questions only.
-    pub(super) fn params(log: &LogName, params: &mut Params) -> Result<Option<Self>, Problem> {
+    pub(super) fn params(log: &LogName, params: &mut Params) -> Result<Option<Self>, Refusal> {
         let ttl: Option<Ttl> = params.parsed("expires")?;
         let default = params.text("default")?;
         if *log != LogName::Questions {
@@ -96,23 +97,6 @@ impl Waiting {
             (None, Some(_)) => Err(invalid("default", "goes with expires")),
         }
     }
-}
-
-fn is_blank(answer: &str) -> bool {
-    answer.trim().is_empty()
-}
-
-/// An answer, as a body says it.
-pub(super) fn answer_member(at: &str, value: &str) -> Result<String, Problem> {
-    if json::kind(value) != Kind::String {
-        return Err(invalid_field(at.to_owned(), "a text is needed here"));
-    }
-    value_of(value, DEPTH_MAX, at)?;
-    let answer = json::decode(value).into_owned();
-    if is_blank(&answer) {
-        return Err(invalid_field(at.to_owned(), "an answer is not blank"));
-    }
-    Ok(answer)
 }
 
 /// Answer a question
@@ -145,7 +129,7 @@ pub(super) async fn answer(
 }
 
 /// Reads `{"answer": …}` or `{"skip": true}`.
-fn answering(question: Seq, text: &str) -> Result<Command, Problem> {
+fn answering(question: Seq, text: &str) -> Result<Command, Refusal> {
     let mut read = None;
     for (pointer, value) in members("", text)? {
         let command = match (pointer.as_str(), value) {

@@ -1,5 +1,8 @@
 //! Work on requests: claim one, give it back, finish it.
 
+use crate::api::intake::fields::{fence_member, result_member, ttl_member};
+use crate::api::refusal::Refusal;
+use crate::api::schema::entry::ClaimBody;
 use axum::body::Body;
 use axum::response::Response;
 use serde::Serialize;
@@ -7,57 +10,17 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use super::openapi;
-use super::request::body::{BODY_BYTES_MAX, json_or_nothing, members, work};
-use super::request::conditions::Resource;
-use super::request::path::{EntryPath, entry_url};
-use super::response::error::{Place, invalid_field, invalid_item, unknown_field};
+use super::request::body::{BODY_BYTES_MAX, from_json, json_or_nothing};
+use super::request::path::EntryPath;
 use super::response::problem::Problem;
 use super::write::Writing;
 use super::write::response::{ShapeResult, Written, WrittenBody};
+use crate::api::address::entry_url;
+use crate::api::intake::fields::members;
+use crate::api::refusal::unknown_field;
 use crate::board;
-use crate::board::json;
-use crate::board::json::{DEPTH_MAX, Kind};
-use crate::board::{Command, ITEM_BYTES_MAX, InvalidItem, Json, LogName, Revision, Seq, Ttl};
-
-/// An agent's claim on a request.
-#[derive(Debug, Serialize, ToSchema)]
-pub(super) struct ClaimBody {
-    /// Whose it is.
-    agent: String,
-    /// The revision at which it was won.
-    fence: u64,
-    /// When it runs out, RFC 3339 in UTC.
-    #[schema(format = DateTime)]
-    expires_at: String,
-}
-
-impl From<&board::Claim> for ClaimBody {
-    fn from(claim: &board::Claim) -> Self {
-        Self {
-            agent: claim.agent.to_string(),
-            fence: claim.fence.0,
-            expires_at: claim.expires_at.to_string(),
-        }
-    }
-}
-
-/// The end of a request.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "the document's form of what a view writes")]
-pub(super) struct DoneBody {
-    /// Who finished it, where somebody was named.
-    #[schema(required = false, nullable = false)]
-    agent: Option<String>,
-    /// When, RFC 3339 in UTC.
-    #[schema(format = DateTime)]
-    at: String,
-    /// The fence of the claim under which it was finished.
-    #[schema(required = false, nullable = false)]
-    fence: Option<u64>,
-    /// What came of it.
-    #[schema(required = false, value_type = Value)]
-    result: Box<RawValue>,
-}
+use crate::board::{Command, LogName, Seq, Ttl};
+use crate::http::response::tag::Resource;
 
 /// What claiming came to.
 #[derive(Debug, Serialize, ToSchema)]
@@ -113,8 +76,7 @@ pub(super) async fn claim(
 ) -> Result<Response, Problem> {
     let bytes = writing.body(body, BODY_BYTES_MAX).await?;
     writing.by_an_agent()?;
-    let (length, headers) = (bytes.len(), writing.headers.clone());
-    let ttl = work(length, move || new_claim(json_or_nothing(&headers, &bytes)?)).await?;
+    let ttl = from_json(json_or_nothing(&writing.headers, bytes)?, new_claim).await?;
     let command = Command::Claim { request: seq, ttl };
     let shape = move |written: &Written<'_>| {
         let board::Answer::Claimed { claim, won } = &written.receipt.answer else {
@@ -169,14 +131,13 @@ pub(super) async fn finish(
     body: Body,
 ) -> Result<Response, Problem> {
     let bytes = writing.body(body, BODY_BYTES_MAX).await?;
-    let (length, headers) = (bytes.len(), writing.headers.clone());
-    let end = work(length, move || new_end(seq, json_or_nothing(&headers, &bytes)?));
-    let command = end.await?;
+    let bytes = json_or_nothing(&writing.headers, bytes)?;
+    let command = from_json(bytes, move |text| new_end(seq, text)).await?;
     writing.write(resource(seq), command, Vec::new(), move |written| finished(written, seq)).await
 }
 
 /// Reads `{"ttl": …}`, which may be left out.
-fn new_claim(text: &str) -> Result<Ttl, Problem> {
+fn new_claim(text: &str) -> Result<Ttl, Refusal> {
     let mut ttl = Ttl::MINUTE;
     for (pointer, value) in members("", text)? {
         match pointer.as_str() {
@@ -188,7 +149,7 @@ fn new_claim(text: &str) -> Result<Ttl, Problem> {
 }
 
 /// Reads `{"fence": …, "result": …}`, which may be left out.
-fn new_end(request: Seq, text: &str) -> Result<Command, Problem> {
+fn new_end(request: Seq, text: &str) -> Result<Command, Refusal> {
     let (mut fence, mut result) = (None, None);
     for (pointer, value) in members("", text)? {
         match pointer.as_str() {
@@ -206,30 +167,4 @@ fn resource(seq: Seq) -> Resource {
 
 fn finished(written: &Written<'_>, seq: Seq) -> ShapeResult {
     written.changed(written.entry_tag(&LogName::Requests, seq), None)
-}
-
-/// A time to live, as a body says it.
-pub(super) fn ttl_member(pointer: &str, value: &str) -> Result<Ttl, Problem> {
-    let text = (json::kind(value) == Kind::String).then(|| json::decode(value));
-    let ttl = text.as_deref().unwrap_or_default().parse::<Ttl>();
-    ttl.map_err(|why| invalid_field(pointer.to_owned(), why.to_string()))
-}
-
-/// A fence, as a body says it.
-pub(super) fn fence_member(pointer: &str, value: &str) -> Result<Revision, Problem> {
-    let fence = json::whole(value).filter(|fence| *fence > 0);
-    let why = "the revision of a claim is needed here, a whole number";
-    fence.map(Revision).ok_or_else(|| invalid_field(pointer.to_owned(), why))
-}
-
-/// What came of a request, as a body says it.
-pub(super) fn result_member(pointer: &str, value: &str) -> Result<Json, Problem> {
-    if value.len() > ITEM_BYTES_MAX {
-        let invalid = InvalidItem::TooLarge { bytes: value.len() };
-        return Err(invalid_item(&invalid, Place::default()));
-    }
-    Json::from_json(value, DEPTH_MAX).map_err(|unsupported| {
-        let invalid = InvalidItem::Unsupported(unsupported.below(pointer));
-        invalid_item(&invalid, Place::default())
-    })
 }

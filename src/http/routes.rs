@@ -1,5 +1,6 @@
 //! The routes, and the document that describes them.
 
+use super::ops::docs;
 use std::sync::Arc;
 
 use axum::Router;
@@ -23,19 +24,18 @@ use super::history::{archive, audit, checkpoints, diff};
 use super::logs::memory;
 use super::logs::{blackboard, entries};
 use super::openapi;
-use super::openapi::pages;
 use super::openapi::{MEMORY, MEMORY_ENTRY, STATE, STATE_SLASH, with_all_kinds};
 use super::ops::health;
 use super::ops::metrics;
 use super::read::shared_looks::Lists;
 use super::request::body::BodyRoom;
 use super::request::public_url::PublicUrl;
-use super::response::problem::{Problem, ProblemBody};
+use super::response::problem::ProblemBody;
 use super::transactions;
 use super::{agents, events, logs, requests};
 use super::{history, prompt, questions, screenshots, sessions, state};
+use crate::api::schema::ImagesName;
 use crate::auth::Tokens;
-use crate::board::Code;
 use crate::service::Service;
 
 /// What the document says of all routes together.
@@ -73,7 +73,7 @@ use crate::service::Service;
         (name = "screenshots", description = "A log like the others, whose items may have images"),
         (name = "server", description = "The server itself"),
     ),
-    components(schemas(ProblemBody, openapi::BoardLog, openapi::OrderName, openapi::ImagesName))
+    components(schemas(ProblemBody, openapi::BoardLog, openapi::OrderName, ImagesName))
 )]
 struct Api;
 
@@ -84,7 +84,7 @@ struct Handles(Arc<Held>);
 struct Held {
     service: Service,
     bodies: BodyRoom,
-    document: pages::Document,
+    document: docs::Document,
     public_url: Option<PublicUrl>,
     streams: Streams,
     lists: Lists,
@@ -102,7 +102,7 @@ impl FromRef<Handles> for BodyRoom {
     }
 }
 
-impl FromRef<Handles> for pages::Document {
+impl FromRef<Handles> for docs::Document {
     fn from_ref(handles: &Handles) -> Self {
         handles.0.document.clone()
     }
@@ -157,10 +157,10 @@ fn described() -> OpenApiRouter<Handles> {
         .routes(routes!(health::healthz))
         .routes(routes!(health::readyz))
         .routes(routes!(metrics::metrics))
-        .routes(routes!(pages::openapi_yaml))
-        .routes(routes!(pages::openapi_json))
-        .routes(routes!(pages::find_docs))
-        .routes(routes!(pages::docs))
+        .routes(routes!(docs::openapi_yaml))
+        .routes(routes!(docs::openapi_json))
+        .routes(routes!(docs::find_docs))
+        .routes(routes!(docs::docs))
 }
 
 /// All routes, with the service behind them, who may use them, where others than clients reach them, and the streams
@@ -173,7 +173,7 @@ pub fn router(
 ) -> Router {
     metrics::begin();
     let (described, document) = whole();
-    let document = pages::Document::new(&document);
+    let document = docs::Document::new(&document);
     let guard = Guard { tokens, service: service.clone() };
     let guarded = move |route: Route| {
         let guard = guard.clone();
@@ -192,7 +192,7 @@ pub fn router(
             get(entries::get).put(entries::put).patch(entries::patch).delete(entries::delete),
         )
         .route_layer(layer_fn(guarded))
-        .route("/docs/{*file}", get(pages::docs_file))
+        .route("/docs/{*file}", get(docs::docs_file))
         .with_state(handles)
 }
 
@@ -207,14 +207,7 @@ fn whole_state() -> MethodRouter<Handles> {
 ///
 /// Where it cannot be written, which is a fault of its parts.
 pub fn openapi_yaml() -> Result<String, impl std::error::Error + Send + Sync + 'static> {
-    yaml(&whole().1)
-}
-
-/// The document as YAML that readers of YAML 1.1 read too: they take a bare `on` for true.
-pub(super) fn yaml(
-    document: &Document,
-) -> Result<String, impl std::error::Error + Send + Sync + use<>> {
-    document.to_yaml().map(|yaml| yaml.replace("name: on\n", "name: 'on'\n"))
+    docs::yaml(&whole().1)
 }
 
 /// The routes that are described one by one, and the document of all routes.
@@ -283,9 +276,4 @@ fn always_have_their_headers(operation: &mut Operation) {
             }
         }
     }
-}
-
-/// The refusal of a path that is no route.
-pub(super) fn no_route() -> Problem {
-    Problem::new(Code::RouteNotFound, "there is no such route; /openapi.json lists them all")
 }

@@ -1,5 +1,6 @@
 //! Sessions: list them, make one or change its settings, describe it, delete it.
 
+use crate::api::refusal::Refusal;
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, Hash as _, Hasher as _, RandomState};
 use std::sync::{Arc, LazyLock};
@@ -12,25 +13,26 @@ use tokio::sync::watch;
 use utoipa::ToSchema;
 
 use super::access::sight::Sight;
-use super::intake::session::session_patch;
-use super::intake::settings::{SettingsBody, SettingsPatchBody};
 use super::openapi;
 use super::read::shared_looks::{ListText, Listed, PAGE_BYTES};
 use super::read::until::{SoughtSession, Until};
 use super::read::{Early, Reading};
-use super::request::body::{BODY_BYTES_MAX, json_or_nothing, work};
-use super::request::conditions::Resource;
-use super::request::path::{SessionPath, session_url};
-use super::request::query::{Params, invalid};
-use super::response::blocking::offload;
-use super::response::error::no_session;
+use super::request::body::{BODY_BYTES_MAX, from_json, json_or_nothing};
+use super::request::path::SessionPath;
 use super::response::problem::Problem;
 use super::response::unwritten;
-use super::view::entry::push;
 use super::write::Writing;
 use super::write::response::{Written, WrittenBody};
+use crate::api::address::session_url;
+use crate::api::intake::session::session_patch;
+use crate::api::intake::settings::{SettingsBody, SettingsPatchBody};
+use crate::api::offload::offload;
+use crate::api::params::{Params, invalid};
+use crate::api::refusal::no_session;
+use crate::api::view::entry::push;
 use crate::auth::Caller;
 use crate::board::{Command, Extent, SessionName, Summary, json};
+use crate::http::response::tag::Resource;
 use crate::service::{Listed as ListedSession, Listing, Published, Service};
 
 /// How many sessions a list has, unless it is asked for more or fewer.
@@ -209,7 +211,7 @@ struct SessionsQuery {
 }
 
 impl SessionsQuery {
-    fn params(params: &mut Params) -> Result<Self, Problem> {
+    fn params(params: &mut Params) -> Result<Self, Refusal> {
         Ok(Self {
             limit: params.count("limit", 1, LIST_MAX)?.unwrap_or(LIST_DEFAULT),
             after: params.parsed("after")?,
@@ -275,7 +277,8 @@ impl Listed for SessionsQuery {
     ) -> Result<ListText, Problem> {
         let (query, service) = (self.clone(), service.clone());
         let (caller, last) = (caller.clone(), last.cloned());
-        offload(move || query.page(&service, &caller, last.as_ref())).await
+        let page = offload(move || Ok(query.page(&service, &caller, last.as_ref())));
+        page.await?
     }
 }
 
@@ -292,7 +295,7 @@ fn version(found: &[ListedSession]) -> u64 {
     hasher.finish()
 }
 
-pub(super) fn labels_param(params: &mut Params) -> Result<Vec<(String, String)>, Problem> {
+pub(super) fn labels_param(params: &mut Params) -> Result<Vec<(String, String)>, Refusal> {
     let labels = params.list("label")?.unwrap_or_default();
     let pair = |label: &String| {
         let (name, value) = label.split_once(':')?;
@@ -356,9 +359,8 @@ pub(super) async fn describe(
 )]
 pub(super) async fn put(mut writing: Writing, body: Body) -> Result<Response, Problem> {
     let bytes = writing.body(body, BODY_BYTES_MAX).await?;
-    let (length, headers) = (bytes.len(), writing.headers.clone());
-    let read = move || session_patch(json_or_nothing(&headers, &bytes)?);
-    let command = work(length, read).await?;
+    let bytes = json_or_nothing(&writing.headers, bytes)?;
+    let command = from_json(bytes, session_patch).await?;
     writing
         .write(Resource::Session, command, Vec::new(), move |written| {
             let Written { receipt, session, caller, .. } = written;

@@ -1,5 +1,8 @@
 //! The state: one JSON document a session, read and written path by path.
 
+use crate::api::intake::fields::{number, value_of};
+use crate::api::refusal::Refusal;
+use crate::api::refusal::no_value;
 use axum::body::Body;
 use axum::response::Response;
 use serde::Serialize;
@@ -8,22 +11,21 @@ use utoipa::ToSchema;
 use super::openapi;
 use super::read::until::{SoughtValue, Until};
 use super::read::{Early, Reading};
-use super::request::body::{
-    BODY_BYTES_MAX, json_text, media_type, members, only_json, unpatchable, work,
-};
-use super::request::conditions::{Resource, Tag};
-use super::request::path::{StateAt, state_url};
-use super::response::error::{
-    Place, array_required, invalid_field, invalid_item, refused, unknown_field,
-};
+use super::request::body::{BODY_BYTES_MAX, media_type, only_json, unpatchable};
+use super::request::path::StateAt;
 use super::response::problem::Problem;
-use super::view::entry::push;
 use super::write::Writing;
 use super::write::response::{ShapeResult, Written, WrittenBody};
+use crate::api::address::state_url;
+use crate::api::intake::fields::{json_text, members};
+use crate::api::offload::work;
+use crate::api::refusal::{array_required, invalid_field, unknown_field};
+use crate::api::view::entry::push;
 use crate::board;
 use crate::board::json;
 use crate::board::json::{DEPTH_MAX, Kind};
-use crate::board::{Command, Edit, InvalidItem, Json, Rejected, Revision, StatePath, StateValue};
+use crate::board::{Command, Edit, Json, StatePath, StateValue};
+use crate::http::response::tag::{Resource, Tag};
 
 /// Up to this size a keyed answer has the value: it is stored with each write, and must not cost more as
 /// an array grows.
@@ -96,11 +98,6 @@ pub(super) async fn get(
     let value = board.state().value(&path).ok_or_else(|| no_value(&path, board.revision()))?;
     let bytes = usize::try_from(value.bytes()).unwrap_or(usize::MAX);
     Ok(answer.text(work(bytes, move || Ok(text_of(&value))).await?))
-}
-
-/// There is no value at a path.
-pub(super) fn no_value(path: &StatePath, revision: Revision) -> Problem {
-    refused(&Rejected::NoPath { path: path.clone() }, Some(revision))
 }
 
 /// Set a value
@@ -196,7 +193,7 @@ pub(super) async fn delete(
 }
 
 /// Reads `{"add": …}` or `{"append": […]}`.
-fn operation(text: &str, levels_max: usize) -> Result<Edit, Problem> {
+fn operation(text: &str, levels_max: usize) -> Result<Edit, Refusal> {
     let mut read = None;
     for (pointer, value) in members("", text)? {
         let edit = match pointer.as_str() {
@@ -212,29 +209,13 @@ fn operation(text: &str, levels_max: usize) -> Result<Edit, Problem> {
     read.ok_or_else(none)
 }
 
-/// A number to be added, as a body says it.
-pub(super) fn number(pointer: &str, value: &str) -> Result<Json, Problem> {
-    if json::kind(value) != Kind::Number {
-        return Err(invalid_field(pointer.to_owned(), "a number is needed here"));
-    }
-    value_of(value, DEPTH_MAX, pointer)
-}
-
-fn elements(pointer: &str, value: &str, levels_max: usize) -> Result<Vec<Json>, Problem> {
+fn elements(pointer: &str, value: &str, levels_max: usize) -> Result<Vec<Json>, Refusal> {
     if json::kind(value) != Kind::Array {
         return Err(array_required(pointer.to_owned(), json::kind(value)));
     }
     let levels_max = levels_max.saturating_sub(1);
     let indexed = json::elements(value).enumerate();
     indexed.map(|(i, element)| value_of(element, levels_max, &format!("{pointer}/{i}"))).collect()
-}
-
-/// A value, as a body says it.
-pub(super) fn value_of(text: &str, levels_max: usize, pointer: &str) -> Result<Json, Problem> {
-    Json::from_json(text, levels_max).map_err(|unsupported| {
-        let invalid = InvalidItem::Unsupported(unsupported.below(pointer));
-        invalid_item(&invalid, Place::default())
-    })
 }
 
 async fn edit(writing: Writing, path: StatePath, edit: Edit) -> Result<Response, Problem> {

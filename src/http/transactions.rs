@@ -4,16 +4,18 @@ use axum::body::Body;
 use axum::response::Response;
 use utoipa::ToSchema;
 
-use super::intake::transaction::{Operation, Read, read};
 use super::openapi;
-use super::request::body::{BODY_BYTES_MAX, json_text, only_json, work};
-use super::request::conditions::Resource;
+use super::request::body::{BODY_BYTES_MAX, only_json};
 use super::response::problem::Problem;
-use super::view::entry::push;
 use super::write::Writing;
 use super::write::response::{ShapeResult, Written};
+use crate::api::intake::fields::json_text;
+use crate::api::intake::transaction::{Operation, Read, read};
+use crate::api::offload::work;
+use crate::api::view::entry::push;
 use crate::board;
-use crate::board::{Command, json};
+use crate::board::{Command, StatePath, json};
+use crate::http::response::tag::Resource;
 
 /// Tests, what to do if all of them hold, and what if not.
 #[derive(ToSchema)]
@@ -60,7 +62,12 @@ pub(super) async fn post(mut writing: Writing, body: Body) -> Result<Response, P
     let bytes = writing.body(body, BODY_BYTES_MAX).await?;
     let length = bytes.len();
     only_json(&writing.headers)?;
-    let read = move || Ok((read(json_text(&bytes)?, &writing)?, writing));
+    let read = move || {
+        let versions =
+            |tag: &str, path: &StatePath| writing.version(tag, &Resource::State(path.clone()));
+        let read = read(json_text(&bytes)?, &versions)?;
+        Ok((read, writing))
+    };
     let (Read { transaction, then, otherwise, images }, writing) = work(length, read).await?;
     let command = Command::Transact(Box::new(transaction));
     writing

@@ -14,7 +14,7 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use crate::auth::{Caller, Unauthorized};
 use crate::board::{Code, Timestamp};
-use crate::http::events::sse::EVENT_STREAM;
+use crate::http::response::EVENT_STREAM;
 use crate::http::response::problem::Problem;
 
 /// Lets a streamed answer end with its caller's rights: events between two of them, anything else by breaking off,

@@ -6,6 +6,7 @@
 mod expiry;
 pub(crate) mod sight;
 
+use crate::http::response::LoggedAgent;
 use std::convert::Infallible;
 
 use axum::extract::{FromRequestParts, MatchedPath, Request};
@@ -16,13 +17,12 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::Route;
 use tower::Service as _;
 
-use super::request::path::session_of;
-use super::response::error::{REVISION_HEADER, revision_value};
 use super::response::problem::Problem;
-use super::screenshots::signed_url::not_signed;
+use crate::api::address::session_of;
 use crate::auth::{Caller, Forbidden, Scope, Tokens, Unauthorized};
-use crate::board::{AgentName, Code, Timestamp};
+use crate::board::{Code, Timestamp};
 use crate::fairness::{Client, in_slices};
+use crate::http::response::{REVISION_HEADER, revision_value};
 use crate::service::Service;
 use expiry::{end_body_with, end_with, rights_end, why_over};
 
@@ -43,10 +43,6 @@ const ADMIN: [(Method, &str); 2] = [
 
 /// What an image's address leads to.
 const IMAGE: &str = "/v1/sessions/{session}/screenshots/{seq}/image";
-
-/// The agent whose token a request came with, for its line in the log.
-#[derive(Clone, Debug)]
-pub(super) struct Who(pub(super) AgentName);
 
 /// What the guard goes by.
 #[derive(Clone)]
@@ -102,7 +98,7 @@ impl Guard {
             response.extensions_mut().insert(client);
         }
         if let Some(agent) = caller.agent() {
-            response.extensions_mut().insert(Who(agent.clone()));
+            response.extensions_mut().insert(LoggedAgent(agent.clone()));
         }
         Ok(end_with(&caller, self.tokens.now(), response))
     }
@@ -215,6 +211,12 @@ fn scope_of(method: &Method, matched: &str) -> Scope {
 /// Refuses what comes so late that its caller's rights have ended.
 pub(super) fn still_may(caller: &Caller, now: Timestamp) -> Result<(), Problem> {
     if caller.is_over(now) { Err(unauthorized(why_over(caller))) } else { Ok(()) }
+}
+
+/// The refusal of a signed address. The same for each reason: it is for those who were given the address, not for
+/// who makes one.
+pub(crate) fn not_signed() -> Problem {
+    Problem::new(Code::Forbidden, "this address of an image is not valid, or no more")
 }
 
 /// The refusal of a request without a token that is valid here (RFC 6750).

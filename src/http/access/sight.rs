@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::auth::{Caller, Scope};
 use crate::board::Extent;
-use crate::http::request::conditions::{Rendering, Resource};
+use crate::http::response::tag::{Rendering, Resource};
 
 /// To whom sizes are told in such steps, who may not see all that they are of.
 const SIZE_STEP: u64 = 1 << 20;

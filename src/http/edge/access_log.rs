@@ -1,21 +1,18 @@
 //! What every exchange has: an id, and one line in the log.
 
 use std::borrow::Cow;
-use std::fmt;
-use std::hash::{BuildHasher as _, RandomState};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use axum::extract::{MatchedPath, Request};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri};
+use axum::http::{HeaderName, HeaderValue, Uri};
 use axum::response::Response;
 use tracing::Level;
-use uuid::Uuid;
 
 use super::trace_context::{TRACEPARENT, Trace};
+use crate::api::address::segment;
 use crate::board::{Code, NAME_BYTES_MAX};
-use crate::http::access::Who;
-use crate::http::request::path::segment;
+use crate::http::response::LoggedAgent;
+use crate::http::response::request_id::{ID_BYTES, RequestId};
 use crate::metrics;
 use crate::metrics::{Counted, known_method};
 use crate::plain::cut;
@@ -23,65 +20,10 @@ use crate::plain::cut;
 /// The target of the line that tells of an exchange.
 pub const ANSWERED: &str = "blackboard::answered";
 
-const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const X_AGENT_ID: HeaderName = HeaderName::from_static("x-agent-id");
-
-/// How long the text of an id is.
-const ID_BYTES: usize = uuid::fmt::Hyphenated::LENGTH;
 
 /// A longer name is cut in the log: every valid one has room, percent-encoded.
 const LOGGED_BYTES_MAX: usize = 3 * NAME_BYTES_MAX;
-
-/// How many ids one millisecond has room for; those beyond are of the next one.
-const COUNT_BITS: u32 = 12;
-
-/// The name of one exchange, in its answer, its problem and its log line; a client's own `X-Request-Id`
-/// is not taken over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RequestId(Uuid);
-
-impl RequestId {
-    #[expect(
-        clippy::new_without_default,
-        reason = "every one is new; a default would pretend otherwise"
-    )]
-    /// An id that nothing else has; later ones sort behind earlier ones.
-    #[must_use]
-    pub fn new() -> Self {
-        static LAST: AtomicU64 = AtomicU64::new(0);
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-        let now = u64::try_from(now).unwrap_or_default() << COUNT_BITS;
-        // At least one more than the last, so that later ones sort behind it within a millisecond, and
-        // where the clock was set back.
-        let next = |last: u64| now.max(last.saturating_add(1));
-        let last = LAST.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(next(last)));
-        let place = next(last.unwrap_or_else(|last| last));
-        // A UUID of version 7 (RFC 9562). Its random bits come from keys that are drawn once a thread:
-        // asking the system for each costs more than all else here.
-        let (ms, count) = (place >> COUNT_BITS, place & ((1 << COUNT_BITS) - 1));
-        let random = RandomState::new().hash_one(place) >> 2;
-        Self(Uuid::from_u64_pair(ms << 16 | 0x7000 | count, 1 << 63 | random))
-    }
-
-    /// Puts it on an answer.
-    pub(super) fn put_on(self, headers: &mut HeaderMap) {
-        let mut text = [0; ID_BYTES];
-        if let Ok(value) = HeaderValue::from_str(self.write(&mut text)) {
-            headers.insert(X_REQUEST_ID, value);
-        }
-    }
-
-    /// Its text, written into a buffer: neither a header nor a log line needs a string of its own.
-    fn write(self, text: &mut [u8; ID_BYTES]) -> &str {
-        self.0.hyphenated().encode_lower(text)
-    }
-}
-
-impl fmt::Display for RequestId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
 
 /// One exchange, from its request to the head of its answer: a stream may last for days.
 pub(super) struct Exchange {
@@ -135,7 +77,10 @@ impl Exchange {
         let took = self.begun.elapsed();
         let status = response.status().as_u16();
         let code = response.extensions().get::<Code>().map(|code| code.as_str());
-        let who = response.extensions().get::<Who>().map(|Who(agent)| segment(agent.as_str()));
+        let who = response
+            .extensions()
+            .get::<LoggedAgent>()
+            .map(|LoggedAgent(agent)| segment(agent.as_str()));
         metrics::REQUESTS.note(self.method, self.route(), status, took);
         if let Some(code) = code {
             metrics::REFUSALS.add_one(code);

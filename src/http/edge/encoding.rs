@@ -2,18 +2,8 @@
 
 use axum::http::{HeaderMap, HeaderValue, header};
 
+use crate::api::address::percent_decode;
 use crate::{board::Code, http::Problem};
-
-/// Decodes percent-encoded UTF-8; `None` where a `%` has no two hex digits behind it, or what comes out
-/// is not UTF-8.
-pub(in crate::http) fn percent_decode(raw: &[u8]) -> Option<String> {
-    let is_escaped = raw.split(|byte| *byte == b'%').skip(1).all(|rest| {
-        let digits = rest.iter().take(2).filter(|byte| byte.is_ascii_hexdigit());
-        digits.count() == 2
-    });
-    let decoded = percent_encoding::percent_decode(raw).decode_utf8().ok()?;
-    is_escaped.then(|| decoded.into_owned())
-}
 
 /// Refuses a path that is no percent-encoded UTF-8.
 pub(super) fn check_path(path: &str) -> Result<(), Problem> {

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use super::RequestId;
 use crate::board::Code;
 use crate::chain::Chain;
 use crate::http::response::problem::Problem;
+use crate::http::response::request_id::RequestId;
 
 /// How long the same state is not told again.
 const TOLD_EVERY: Duration = Duration::from_secs(60);

@@ -32,13 +32,13 @@ use tower::layer::layer_fn;
 use tower::{Service as _, service_fn};
 
 use super::response::problem::Problem;
+use super::response::request_id::RequestId;
+pub use access_log::ANSWERED;
 use access_log::Exchange;
-pub use access_log::{ANSWERED, RequestId};
 pub(super) use body_timeout::is_inflated;
 pub use body_timeout::{is_corrupt, is_late};
 pub use cors::{CorsOrigins, InvalidOrigin};
 pub(super) use decompress::RATIO_MAX;
-pub(super) use encoding::percent_decode;
 use fault_log::Faults;
 pub use hosts::{AllowedHosts, InvalidHost};
 use response_headers::Dress;

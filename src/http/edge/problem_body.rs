@@ -9,10 +9,10 @@ use axum::{
 };
 use http_body::Body as _;
 
-use super::RequestId;
 use super::fault_log::Faults;
 use crate::board::Code;
 use crate::http::response::problem::{MEDIA_TYPE, Problem};
+use crate::http::response::request_id::RequestId;
 
 /// How much of a layer's plain text may become a problem's detail.
 const DETAIL_BYTES_MAX: u64 = 4096;
@@ -83,7 +83,7 @@ async fn bare(response: &mut Response) -> Problem {
 
 /// What the router says where nothing matches.
 pub(super) async fn route_not_found() -> Problem {
-    crate::http::no_route()
+    crate::http::response::problem::no_route()
 }
 
 /// A handler's panic: its message goes to the log if it is a text of ours. One that was made may quote what a

@@ -6,8 +6,8 @@ use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 
 use super::Gate;
-use super::access_log::RequestId;
 use super::cors;
+use crate::http::response::request_id::RequestId;
 
 const CROSS_ORIGIN_RESOURCE_POLICY: HeaderName =
     HeaderName::from_static("cross-origin-resource-policy");

@@ -3,10 +3,10 @@
 //! Every commit after the cursor comes exactly once and in order. Who cannot be served from his cursor on gets
 //! one `resync`, and goes on from the head. A slow reader is read for when he has taken what he got.
 
-mod filter;
 pub(crate) mod notices;
 pub(crate) mod sse;
 
+use super::response::EVENT_STREAM;
 use std::time::Duration;
 
 use axum::extract::State;
@@ -18,43 +18,26 @@ use utoipa::ToSchema;
 use super::openapi;
 use super::read::Early;
 use super::read::wait::wait_param;
-use super::request::conditions::{Tag, is_known};
+use super::request::conditions::is_known;
 use super::request::path::SessionPath;
-use super::request::query::{Params, invalid};
 use super::response::problem::Problem;
 use super::response::{Answer, JSON, prefers};
-use super::view::change::write_event;
-use super::view::entry::push;
+use crate::api::intake::filter::Wanted;
+use crate::api::params::{Params, invalid};
+use crate::api::view::change::write_event;
+use crate::api::view::entry::push;
+use crate::api::view::event::EventBody;
 use crate::auth::Caller;
 use crate::board::{Code, Commit, Extent, Revision, SessionName};
+use crate::http::response::tag::Tag;
 use crate::service::{Commits, Service, ServiceError, Watch};
-use filter::Wanted;
-use sse::{EVENT_STREAM, Frames, Streams, respond};
+use sse::{Frames, Streams, respond};
 
 /// The header in which a reader of events says where it was cut off.
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 /// How many commits one poll examines at most, wanted or not, before it answers.
 const EXAMINED_MAX: usize = 10_000;
-
-/// A commit as it is shown: the data of an event.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "the document's form of what is written here")]
-pub(super) struct EventBody {
-    /// The revision that it made.
-    revision: u64,
-    /// When, RFC 3339 in UTC.
-    #[schema(format = DateTime)]
-    at: String,
-    /// Who, where somebody was named.
-    #[schema(required = false, nullable = false)]
-    agent: Option<String>,
-    /// The kind of its changes, or `transaction` where they differ; in an event's data it is the event's name.
-    #[schema(required = false, nullable = false)]
-    kind: Option<String>,
-    /// What changed, in order.
-    changes: Vec<openapi::EventChangeBody>,
-}
 
 /// The commits after a cursor.
 #[derive(ToSchema)]

@@ -10,13 +10,13 @@ use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use utoipa::ToSchema;
 
 use super::sse::{Frames, Streams, respond};
+use crate::api::params::Params;
+use crate::api::view::entry::push;
 use crate::auth::Caller;
 use crate::board::{AgentName, json};
 use crate::http::openapi;
-use crate::http::request::query::Params;
 use crate::http::response::Answer;
 use crate::http::response::problem::Problem;
-use crate::http::view::entry::push;
 use crate::service::{Heard, Notice, Service};
 
 /// How many notices are sent at once.

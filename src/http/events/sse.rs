@@ -2,6 +2,7 @@
 //!
 //! A stream holds no board, no commit and no frame while it waits, so that ten thousand idle ones are cheap.
 
+use crate::http::response::EVENT_STREAM;
 use std::convert::Infallible;
 use std::time::Duration;
 
@@ -16,9 +17,6 @@ use crate::fairness::{Limiter, Place, Share};
 use crate::http::response::Answer;
 use crate::http::response::problem::Problem;
 use crate::metrics;
-
-/// The media type of server-sent events.
-pub(crate) const EVENT_STREAM: &str = "text/event-stream";
 
 /// After so long without a frame one is sent that says only that the stream goes on.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);

@@ -3,15 +3,16 @@
 use axum::body::Body;
 use axum::response::Response;
 
+use crate::api::address::session_url;
+use crate::api::pieces::Pieces;
 use crate::board::SessionName;
 use crate::http::openapi;
 use crate::http::read::{Early, Reading};
 use crate::http::request::body::{linger, media_type, unsupported};
-use crate::http::request::conditions::{Rendering, Resource, Tag};
-use crate::http::request::path::{SessionPath, session_url};
+use crate::http::request::path::SessionPath;
 use crate::http::response::chunked;
-use crate::http::response::chunked::Pieces;
 use crate::http::response::problem::Problem;
+use crate::http::response::tag::{Rendering, Resource, Tag};
 use crate::http::response::{Answer, NDJSON};
 use crate::http::write::Writing;
 use crate::http::write::response::WrittenBody;

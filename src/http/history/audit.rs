@@ -2,21 +2,21 @@
 //!
 //! It is read from the store look by look, so that a long history takes no more memory than a short one.
 
+use crate::api::refusal::Refusal;
 use axum::response::Response;
 use utoipa::ToSchema;
 
-use super::audit_walk::{AuditPieces, Chosen, Span};
+use crate::api::history::audit::{AuditPieces, Chosen, Span};
+use crate::api::params::{Params, invalid};
+use crate::api::view::change::KINDS;
+use crate::api::view::event::EventBody;
 use crate::board::{Order, Revision};
-use crate::http::events::EventBody;
 use crate::http::openapi;
 use crate::http::read::{Early, Reading};
-use crate::http::request::conditions::{Rendering, Resource};
 use crate::http::request::path::SessionPath;
-use crate::http::request::query::{Params, invalid};
 use crate::http::response::chunked;
-use crate::http::response::problem::Problem;
+use crate::http::response::tag::{Rendering, Resource};
 use crate::http::response::{JSON, NDJSON, prefers};
-use crate::http::view::change::KINDS;
 use crate::service::{Published, ServiceError};
 
 /// How many commits a page has, unless it is asked for more or fewer.
@@ -74,13 +74,14 @@ pub(crate) async fn get(
         Ok(rendering.in_format(format!("{lines} from {oldest}")))
     };
     let (answer, Published { board, .. }) = reading.published(&session, rendering).await?;
+    let Reading { service, caller, .. } = reading;
     let span = Span::new(&board, after, before, order);
-    let pieces = AuditPieces::new(reading, board, session, chosen, span, limit, lines);
+    let pieces = AuditPieces::new((service, caller), board, session, chosen, span, limit, lines);
     let media_type = if lines { NDJSON } else { JSON };
     Ok(answer.body(media_type, chunked::body(pieces).await?))
 }
 
-fn chosen(params: &mut Params) -> Result<Chosen, Problem> {
+fn chosen(params: &mut Params) -> Result<Chosen, Refusal> {
     let kind = params.text("kind")?;
     let kind = kind.map(|kind| KINDS.into_iter().find(|known| *known == kind));
     Ok(Chosen {

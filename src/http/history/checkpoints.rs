@@ -1,5 +1,6 @@
 //! Checkpoints: let a name stand for the session as it is, list them, let one go.
 
+use crate::api::refusal::Refusal;
 use std::ops::Bound;
 
 use axum::body::Body;
@@ -8,14 +9,16 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{name_member, needed};
+use crate::api::address::checkpoint_url;
+use crate::api::intake::fields::members;
+use crate::api::refusal::{invalid_field, unknown_field};
 use crate::board::{Checkpoint, CheckpointName, Command};
 use crate::http::openapi;
 use crate::http::read::{Early, Reading};
-use crate::http::request::body::{BODY_BYTES_MAX, from_json, members, only_json};
-use crate::http::request::conditions::{Rendering, Resource, Tag};
-use crate::http::request::path::{CheckpointPath, SessionPath, checkpoint_url};
-use crate::http::response::error::{invalid_field, unknown_field};
+use crate::http::request::body::{BODY_BYTES_MAX, from_json, only_json};
+use crate::http::request::path::{CheckpointPath, SessionPath};
 use crate::http::response::problem::Problem;
+use crate::http::response::tag::{Rendering, Resource, Tag};
 use crate::http::write::Writing;
 use crate::http::write::response::{Written, WrittenBody};
 use crate::service::Published;
@@ -110,7 +113,7 @@ pub(crate) async fn post(mut writing: Writing, body: Body) -> Result<Response, P
 }
 
 /// Reads `{"name": …}`.
-fn new_checkpoint(text: &str) -> Result<CheckpointName, Problem> {
+fn new_checkpoint(text: &str) -> Result<CheckpointName, Refusal> {
     let mut name = None;
     for (pointer, value) in members("", text)? {
         match pointer.as_str() {

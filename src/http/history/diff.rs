@@ -1,5 +1,6 @@
 //! The diff: what was added, changed and removed between two revisions of a session.
 
+use crate::api::refusal::Refusal;
 use std::sync::Arc;
 use std::vec::IntoIter;
 
@@ -7,24 +8,24 @@ use axum::response::Response;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::difference::{Difference, Differences, How, Sides};
+use crate::api::address::{agent_path, image_url, log_path, segment};
+use crate::api::history::diff::{Difference, Differences, How, Sides};
+use crate::api::offload::work;
+use crate::api::params::invalid;
+use crate::api::pieces::{PIECE_BYTES, Pieces};
+use crate::api::schema::entry::ImageBody;
+use crate::api::schema::entry::{ClaimBody, DoneBody};
+use crate::api::view::change::{labels_text, settings_text};
+use crate::api::view::entry::{push, write_claim, write_done, write_image, write_imageless};
 use crate::auth::Caller;
 use crate::board::{Board, Entry, LogName, Revision, SessionName, StateValue, Work, json};
-use crate::http::logs::ImageBody;
 use crate::http::openapi;
 use crate::http::read::{Early, Reading};
-use crate::http::request::body::work;
-use crate::http::request::conditions::{Rendering, Resource};
-use crate::http::request::path::{SessionPath, agent_path, image_url, log_path, segment};
-use crate::http::request::query::invalid;
-use crate::http::requests::{ClaimBody, DoneBody};
+use crate::http::request::path::SessionPath;
 use crate::http::response::JSON;
 use crate::http::response::chunked;
-use crate::http::response::chunked::{PIECE_BYTES, Pieces};
-use crate::http::response::error::{REVISION_HEADER, revision_value};
-use crate::http::response::problem::Problem;
-use crate::http::view::change::{labels_text, settings_text};
-use crate::http::view::entry::{push, write_claim, write_done, write_image, write_imageless};
+use crate::http::response::tag::{Rendering, Resource};
+use crate::http::response::{REVISION_HEADER, revision_value};
 use crate::service::{At, Published, ServiceError};
 
 /// How many differences a page has, unless it is asked for more or fewer.
@@ -132,7 +133,7 @@ async fn compared(
     after: Arc<Board>,
     skip: usize,
     limit: usize,
-) -> Result<Differences, Problem> {
+) -> Result<Differences, Refusal> {
     let bytes = usize::try_from(before.bytes().saturating_add(after.bytes()));
     let compare = move || Ok(Differences::between(&caller, &before, &after, skip, limit));
     work(bytes.unwrap_or(usize::MAX), compare).await

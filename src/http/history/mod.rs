@@ -2,11 +2,10 @@
 
 pub(crate) mod archive;
 pub(crate) mod audit;
-mod audit_walk;
 pub(crate) mod checkpoints;
 pub(crate) mod diff;
-mod difference;
 
+use crate::api::refusal::Refusal;
 use std::fmt::Display;
 use std::str::FromStr;
 
@@ -15,18 +14,19 @@ use axum::response::Response;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::intake::settings::text_of;
 use super::openapi;
-use super::request::body::{BODY_BYTES_MAX, from_json, members, only_json};
-use super::request::conditions::Resource;
-use super::request::path::session_url;
-use super::response::error::{invalid_field, unknown_field};
+use super::request::body::{BODY_BYTES_MAX, from_json, only_json};
 use super::response::problem::Problem;
 use super::write::Writing;
 use super::write::response::WrittenBody;
+use crate::api::address::session_url;
+use crate::api::intake::fields::members;
+use crate::api::intake::fields::text_of;
+use crate::api::refusal::{invalid_field, unknown_field};
 use crate::board::json;
 use crate::board::json::Kind;
 use crate::board::{Revision, SessionName};
+use crate::http::response::tag::Resource;
 use crate::service::At;
 
 /// Where a fork goes, and where it begins.
@@ -99,7 +99,7 @@ pub(super) async fn fork(mut writing: Writing, body: Body) -> Result<Response, P
 }
 
 /// Reads `{"to": …, "at": …}`.
-fn new_fork(text: &str) -> Result<(SessionName, Option<At>), Problem> {
+fn new_fork(text: &str) -> Result<(SessionName, Option<At>), Refusal> {
     let (mut to, mut at) = (None, None);
     for (pointer, value) in members("", text)? {
         match pointer.as_str() {
@@ -139,7 +139,7 @@ pub(super) async fn restore(mut writing: Writing, body: Body) -> Result<Response
 }
 
 /// Reads `{"at": …}`.
-fn new_restore(text: &str) -> Result<At, Problem> {
+fn new_restore(text: &str) -> Result<At, Refusal> {
     let mut at = None;
     for (pointer, value) in members("", text)? {
         match pointer.as_str() {
@@ -168,7 +168,7 @@ pub(super) async fn purge(mut writing: Writing) -> Result<Response, Problem> {
 }
 
 /// A name, as a body says it.
-pub(super) fn name_member<T>(pointer: &str, value: &str) -> Result<T, Problem>
+pub(super) fn name_member<T>(pointer: &str, value: &str) -> Result<T, Refusal>
 where
     T: FromStr<Err: Display>,
 {
@@ -180,7 +180,7 @@ where
 }
 
 /// A point in a session's history, as a body says it.
-fn at_member(pointer: &str, value: &str) -> Result<At, Problem> {
+fn at_member(pointer: &str, value: &str) -> Result<At, Refusal> {
     let why = "a revision is needed here, or a checkpoint's name";
     match json::kind(value) {
         Kind::String => name_member(pointer, value),

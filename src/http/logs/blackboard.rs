@@ -1,34 +1,38 @@
 //! The board as the original's dictionary: read it, replace it, clear it; with the state where that is
 //! asked for.
 
+use crate::api::refusal::Refusal;
 use std::sync::Arc;
 
 use axum::body::Body;
 use axum::response::Response;
 use utoipa::ToSchema;
 
+use crate::api::address::{image_url, session_url};
+use crate::api::intake::fields::value_of;
+use crate::api::intake::fields::{json_text, members};
+use crate::api::intake::items::Intake;
+use crate::api::offload::work;
+use crate::api::params::{Params, invalid};
+use crate::api::pieces::{PIECE_BYTES, Pieces};
+use crate::api::refusal::{array_required, object_required, refused, unknown_field};
+use crate::api::view::entry::{View, images_param};
+use crate::api::view::inline_image::Inline;
+use crate::api::view::state::StateText;
 use crate::board::json;
 use crate::board::json::{DEPTH_MAX, Kind};
 use crate::board::{
     Board, Command, Entry, ImagesShown, Item, Json, LogName, Rejected, STATE_BYTES_MAX, Selection,
     SessionName, Version, Walk,
 };
-use crate::http::intake::items::Intake;
 use crate::http::openapi;
 use crate::http::read::{Early, Reading};
-use crate::http::request::body::{BLACKBOARD_BODY_BYTES_MAX, json_text, members, only_json, work};
-use crate::http::request::conditions::{Rendering, Resource, Tag};
-use crate::http::request::path::{SessionPath, image_url, session_url};
-use crate::http::request::query::{Params, invalid};
+use crate::http::request::body::{BLACKBOARD_BODY_BYTES_MAX, only_json};
+use crate::http::request::path::SessionPath;
 use crate::http::response::JSON;
 use crate::http::response::chunked;
-use crate::http::response::chunked::{PIECE_BYTES, Pieces};
-use crate::http::response::error::{array_required, object_required, refused, unknown_field};
-use crate::http::response::inline_image::Inline;
 use crate::http::response::problem::Problem;
-use crate::http::state::value_of;
-use crate::http::view::entry::{View, images_param};
-use crate::http::view::state::StateText;
+use crate::http::response::tag::{Rendering, Resource, Tag};
 use crate::http::write::Writing;
 use crate::http::write::response::{Written, WrittenBody};
 use crate::service::{ImageBytes, Service, ServiceError};
@@ -106,7 +110,7 @@ pub(crate) async fn get(
 }
 
 /// The parameter `include`, which knows only the state here.
-fn include_state(params: &mut Params) -> Result<bool, Problem> {
+fn include_state(params: &mut Params) -> Result<bool, Refusal> {
     let names = params.list("include")?.unwrap_or_default();
     match names.iter().find(|name| *name != "state") {
         Some(name) => Err(invalid("include", format!("knows state here, and no '{name}'"))),
@@ -269,7 +273,7 @@ struct Dictionary {
 }
 
 /// Reads a dictionary: the four logs, and the state.
-fn dictionary(text: &str) -> Result<Dictionary, Problem> {
+fn dictionary(text: &str) -> Result<Dictionary, Refusal> {
     let mut read = Dictionary::default();
     for (pointer, value) in members("", text)? {
         if pointer == "/state" {
@@ -294,7 +298,7 @@ fn dictionary(text: &str) -> Result<Dictionary, Problem> {
     Ok(read)
 }
 
-fn whole_state(pointer: String, value: &str) -> Result<Json, Problem> {
+fn whole_state(pointer: String, value: &str) -> Result<Json, Refusal> {
     if json::kind(value) != Kind::Object {
         return Err(object_required(pointer, json::kind(value)));
     }

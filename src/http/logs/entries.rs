@@ -1,24 +1,28 @@
 //! One entry: read it, replace its item, patch it, remove it.
 
+use crate::api::refusal::Refusal;
 use std::sync::Arc;
 
 use axum::body::Body;
 use axum::response::Response;
 
-use super::EntryBody;
+use crate::api::intake::fields::json_text;
+use crate::api::intake::items::Intake;
+use crate::api::offload::work;
+use crate::api::refusal::{Place, invalid_item, no_entry};
+use crate::api::schema::entry::EntryBody;
+use crate::api::view::entry::{View, images_param, keys_param};
 use crate::board::json;
 use crate::board::{
     Board, Code, Command, Entry, ITEM_DEPTH_MAX, ImagesShown, InvalidItem, LogName, Seq,
 };
-use crate::http::intake::items::{Intake, one_item};
 use crate::http::openapi;
 use crate::http::read::{Early, Reading};
-use crate::http::request::body::{items_bytes_max, json_text, media_type, unpatchable, work};
-use crate::http::request::conditions::{Rendering, Resource};
+use crate::http::request::body::{items_bytes_max, media_type, unpatchable};
+use crate::http::request::items::one_item;
 use crate::http::request::path::EntryPath;
-use crate::http::response::error::{Place, invalid_item, no_entry};
 use crate::http::response::problem::Problem;
-use crate::http::view::entry::{View, images_param, keys_param};
+use crate::http::response::tag::{Rendering, Resource};
 use crate::http::write::Writing;
 use crate::http::write::response::WrittenBody;
 use crate::service::Patch;
@@ -62,7 +66,7 @@ pub(crate) fn entry_of<'a>(
     board: &'a Board,
     log: &LogName,
     seq: Seq,
-) -> Result<&'a Arc<Entry>, Problem> {
+) -> Result<&'a Arc<Entry>, Refusal> {
     let entry = board.log(log).and_then(|found| found.get(seq));
     entry.ok_or_else(|| no_entry(board, log, seq))
 }

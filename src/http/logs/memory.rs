@@ -7,8 +7,8 @@ use utoipa::ToSchema;
 use crate::board::{Board, Log, json};
 use crate::http::openapi;
 use crate::http::read::{Early, Reading};
-use crate::http::request::conditions::{Rendering, Resource};
 use crate::http::request::path::LogPath;
+use crate::http::response::tag::{Rendering, Resource};
 
 /// What an agent's steps cost.
 #[derive(Debug, Serialize, ToSchema)]

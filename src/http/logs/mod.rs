@@ -7,90 +7,32 @@ pub(crate) mod blackboard;
 pub(crate) mod entries;
 pub(crate) mod memory;
 pub(crate) mod page;
+mod page_wait;
 
+use crate::api::schema::entry::EntryBody;
 use axum::body::Body;
 use axum::response::Response;
-use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use super::intake::items::{BodyReading, Intake, posted, replaced};
 use super::openapi;
 use super::questions::Waiting;
-use super::read::page_wait::SoughtPage;
 use super::read::{Early, Reading};
 use super::request::body::items_bytes_max;
-use super::request::conditions::Resource;
-use super::request::path::{LogPath, entry_url, log_url};
-use super::request::query::invalid;
-use super::requests::{ClaimBody, DoneBody};
+use super::request::path::LogPath;
 use super::response::chunked;
 use super::response::problem::Problem;
 use super::response::{JSON, NDJSON};
 use super::write::Writing;
 use super::write::response::WrittenBody;
+use crate::api::address::{entry_url, log_url};
+use crate::api::intake::items::{BodyReading, Intake};
+use crate::api::params::invalid;
 use crate::board::{Command, Which};
+use crate::http::logs::page_wait::SoughtPage;
+use crate::http::request::items::{posted, replaced};
+use crate::http::response::tag::Resource;
 use crate::service::Published;
 use page::{LogQuery, steps_param};
-
-/// An item in its envelope.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "the document's form of what a view writes")]
-pub(super) struct EntryBody {
-    /// Its place in its log, from 1, never used again.
-    #[schema(example = 17)]
-    seq: u64,
-    /// The revision of its last change.
-    #[schema(example = 1042)]
-    revision: u64,
-    /// When it was appended, RFC 3339 in UTC.
-    #[schema(format = DateTime)]
-    at: String,
-    /// Who appended it, where somebody was named.
-    #[schema(required = false, nullable = false)]
-    agent: Option<String>,
-    /// When it was last changed, if it ever was.
-    #[schema(required = false, nullable = false, format = DateTime)]
-    updated_at: Option<String>,
-    /// By whom it was last changed.
-    #[schema(required = false, nullable = false)]
-    updated_by: Option<String>,
-    /// Until when a question waits for its answer, where it does not wait for ever.
-    #[schema(required = false, nullable = false, format = DateTime)]
-    expires_at: Option<String>,
-    /// Who works on a request.
-    #[schema(required = false, nullable = false)]
-    claim: Option<ClaimBody>,
-    /// That a request is done, and what came of it.
-    #[schema(required = false, nullable = false)]
-    done: Option<DoneBody>,
-    /// What was sent.
-    #[schema(value_type = Object)]
-    item: Box<RawValue>,
-    /// The stored image, with `images=url`.
-    #[schema(required = false, nullable = false)]
-    image: Option<ImageBody>,
-}
-
-/// A stored image.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "the document's form of what a view writes")]
-pub(super) struct ImageBody {
-    /// Where its bytes are.
-    url: String,
-    /// Its media type.
-    #[schema(example = "image/png")]
-    media_type: String,
-    /// How many bytes it has.
-    bytes: u64,
-    /// Their SHA-256, in hexadecimal.
-    sha256: String,
-    /// Its width in pixels, where it can be told.
-    #[schema(required = false, nullable = false)]
-    width: Option<u32>,
-    /// Its height in pixels, where it can be told.
-    #[schema(required = false, nullable = false)]
-    height: Option<u32>,
-}
 
 /// A page of a log.
 #[derive(ToSchema)]
@@ -226,7 +168,7 @@ pub(super) async fn delete(
 ) -> Result<Response, Problem> {
     let params = &mut writing.params;
     let which = match (steps_param(params)?, params.count("keep", 0, u64::MAX)?) {
-        (Some(_), Some(_)) => return Err(invalid("keep", "does not go with steps")),
+        (Some(_), Some(_)) => return Err(invalid("keep", "does not go with steps").into()),
         (Some(steps), None) => Which::Steps(steps),
         (None, Some(keep)) => Which::AllButNewest(keep),
         (None, None) => Which::All,

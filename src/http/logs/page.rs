@@ -1,23 +1,24 @@
 //! A log as a page of entries, or as lines of items: which ones, and written piece by piece.
 
+use crate::api::refusal::Refusal;
 use std::iter::Peekable;
 use std::sync::Arc;
 
 use axum::http::HeaderMap;
 
+use crate::api::cooperate::{TURN_BYTES_MAX, Turns};
+use crate::api::params::{Params, invalid};
+use crate::api::pieces::{PIECE_BYTES, Pieces};
+use crate::api::view::entry::{View, images_param, keys_param, push};
+use crate::api::view::inline_image::Inline;
 use crate::board::json::Exact;
 use crate::board::{
     Board, Contains, Entry, Filter, ImagesShown, Log, LogName, Order, Revision, Selection, Seq,
     SessionName,
 };
 use crate::fairness::compute;
-use crate::http::request::query::{Params, invalid};
-use crate::http::response::chunked::{PIECE_BYTES, Pieces};
-use crate::http::response::cooperate::{TURN_BYTES_MAX, Turns};
-use crate::http::response::inline_image::Inline;
 use crate::http::response::problem::Problem;
 use crate::http::response::{NDJSON, prefers};
-use crate::http::view::entry::{View, images_param, keys_param, push};
 use crate::service::{Service, ServiceError};
 
 /// How many entries a page has, unless it is asked for more or fewer.
@@ -61,7 +62,7 @@ impl LogQuery {
         if latest.is_some()
             && (after.is_some() || before.is_some() || limit.is_some() || order.is_some())
         {
-            return Err(invalid("latest", "does not go with after, before, limit or order"));
+            return Err(invalid("latest", "does not go with after, before, limit or order").into());
         }
         let selection = Selection {
             after: seq(after),
@@ -170,7 +171,7 @@ impl LogQuery {
     }
 }
 
-fn filter(params: &mut Params) -> Result<Filter, Problem> {
+fn filter(params: &mut Params) -> Result<Filter, Refusal> {
     Ok(Filter {
         steps: steps_param(params)?,
         status: params.text("status")?,
@@ -182,12 +183,12 @@ fn filter(params: &mut Params) -> Result<Filter, Problem> {
 }
 
 /// The parameter `steps`: JSON numbers.
-pub(crate) fn steps_param(params: &mut Params) -> Result<Option<Vec<Exact>>, Problem> {
+pub(crate) fn steps_param(params: &mut Params) -> Result<Option<Vec<Exact>>, Refusal> {
     steps_texts(params)?.as_deref().map(exact_steps).transpose()
 }
 
 /// The same as the texts that they are in.
-pub(crate) fn steps_texts(params: &mut Params) -> Result<Option<Vec<String>>, Problem> {
+pub(crate) fn steps_texts(params: &mut Params) -> Result<Option<Vec<String>>, Refusal> {
     let steps = params.list("steps")?;
     if steps.as_ref().is_some_and(|steps| steps.len() > STEPS_MAX) {
         return Err(invalid("steps", format!("names at most {STEPS_MAX} steps")));
@@ -196,7 +197,7 @@ pub(crate) fn steps_texts(params: &mut Params) -> Result<Option<Vec<String>>, Pr
 }
 
 /// Steps as the numbers that they are.
-pub(crate) fn exact_steps(steps: &[String]) -> Result<Vec<Exact>, Problem> {
+pub(crate) fn exact_steps(steps: &[String]) -> Result<Vec<Exact>, Refusal> {
     let numbers = steps.iter().map(|step| Exact::parse(step)).collect::<Option<Vec<_>>>();
     numbers.ok_or_else(|| invalid("steps", "is a JSON number, or several separated by commas"))
 }

@@ -1,18 +1,12 @@
 //! What the OpenAPI document says besides the routes: the parameters, the refusals, the kinds of logs,
 //! and the form of bodies that are never built as values.
 
-mod changes;
 mod headers;
 mod log_kinds;
-pub(crate) mod pages;
 mod params;
 mod problems;
-mod profiles;
 mod schemas;
-mod settings;
 mod transactions;
-
-use std::borrow::Cow;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -20,9 +14,8 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, SchemaType, Type};
 use utoipa::{PartialSchema, ToSchema};
 
-use crate::board::{Code, LABEL_BYTES_MAX, LABELS_MAX};
+use crate::board::{LABEL_BYTES_MAX, LABELS_MAX};
 
-pub(super) use changes::EventChangeBody;
 pub(super) use headers::required;
 pub(super) use log_kinds::{MEMORY, MEMORY_ENTRY, STATE, STATE_SLASH, with_all_kinds};
 pub(super) use params::{
@@ -43,12 +36,7 @@ pub(super) use problems::{
     RemoveEntryRefusals, RemoveRefusals, RemoveStateRefusals, ReplaceRefusals, RestoreRefusals,
     ServerRefusals, TransactRefusals, components, guarded,
 };
-pub(super) use profiles::{
-    profiles_patch, prompt_agent, prompt_format, prompt_headings, prompt_latest, prompt_parts,
-    prompt_px, prompt_screenshots, prompt_tokens,
-};
 pub(super) use schemas::{checkpoint_name, image_url, new_session_name, point, skip};
-pub(super) use settings::{agent_states_patch, history, history_patch, max_items, max_items_patch};
 pub(super) use transactions::{OperationBody, ResultBody, TestBody, TtlText};
 
 /// A log of the board; the screenshots have paths of their own in this document.
@@ -68,16 +56,6 @@ pub(super) enum BoardLog {
 pub(super) enum OrderName {
     Asc,
     Desc,
-}
-
-/// What stands for a stored image: its data URL, its address, or nothing.
-#[derive(ToSchema)]
-#[schema(rename_all = "snake_case")]
-#[expect(dead_code, reason = "the document's form of a parameter")]
-pub(super) enum ImagesName {
-    Inline,
-    Url,
-    None,
 }
 
 /// An item: any JSON object, kept as it was sent. A string stands for the object `{"text": …}`.
@@ -173,24 +151,6 @@ impl ToSchema for AnyJson {}
 impl PartialSchema for AnyJson {
     fn schema() -> RefOr<Schema> {
         ObjectBuilder::new().schema_type(SchemaType::AnyValue).into()
-    }
-}
-
-/// The word of a problem.
-pub(super) struct CodeWord;
-
-impl ToSchema for CodeWord {
-    fn name() -> Cow<'static, str> {
-        "Code".into()
-    }
-}
-
-impl PartialSchema for CodeWord {
-    fn schema() -> RefOr<Schema> {
-        let told = "Why something was refused or failed, in one stable word";
-        let words = Code::ALL.iter().map(|code| code.as_str());
-        let schema = ObjectBuilder::new().schema_type(Type::String).description(Some(told));
-        schema.enum_values(Some(words)).into()
     }
 }
 

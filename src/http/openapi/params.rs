@@ -1,4 +1,4 @@
-//! The parameters of the document. What they say is what [`Params`](crate::http::request::query::Params), the
+//! The parameters of the document. What they say is what [`Params`](crate::api::params::Params), the
 //! path's extractors and the conditions take; the fuzzing in `tests/run` holds the two together.
 
 use blackboard_thumbnail::MAX_PX_MAX;
@@ -8,12 +8,13 @@ use utoipa::openapi::schema::{ArrayBuilder, Object, ObjectBuilder, Schema, Type}
 use utoipa::openapi::{RefOr, Required};
 
 use super::schemas::{
-    ENCODED_NAME, INBOX_PLACE, LIST_MAX, NUMBER, PART, PROMPT_PART, TTL, UNTIL_WAIT, WAIT, boolean,
-    checkpoint_name, json_text, last_k, member, moment, name, one_of, pattern,
-    revision_or_checkpoint, schema_ref, tags, text, unsigned,
+    ENCODED_NAME, INBOX_PLACE, LIST_MAX, NUMBER, PART, TTL, UNTIL_WAIT, WAIT, boolean,
+    checkpoint_name, json_text, last_k, member, moment, one_of, revision_or_checkpoint, schema_ref,
+    tags, text,
 };
+use crate::api::schema::{PROMPT_PART, name, pattern, unsigned};
+use crate::api::view::change::KINDS;
 use crate::board::PROMPT_PARTS_MAX;
-use crate::http::view::change::KINDS;
 
 macro_rules! params {
     ($($(#[$doc:meta])* $group:ident = [$($parameter:expr),* $(,)?];)+) => {$(

@@ -5,10 +5,8 @@ use utoipa::openapi::schema::{
     KnownFormat, Object, ObjectBuilder, Schema, SchemaFormat, SchemaType, Type,
 };
 
+use crate::api::schema::{NAME, name, unsigned};
 use crate::board::NAME_BYTES_MAX;
-
-/// What a name of a session or an agent has: no control character, no slash, and more than dots.
-pub(crate) const NAME: &str = r"^(?!\.{1,2}$)[^/\u0000-\u001f\u007f-\u009f]+$";
 
 /// A JSON number.
 pub(crate) const NUMBER: &str = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$";
@@ -38,23 +36,11 @@ pub(crate) const UNTIL_WAIT: &str = "With `until`, `If-None-Match` or `min_revis
 pub(crate) const PART: &str =
     "^(questions|requests|trajectories|screenshots|agents(/[^/,]+(/memory)?)?|state(/[^/,]+)*)$";
 
-/// A part of a prompt.
-pub(crate) const PROMPT_PART: &str = r"^(questions|requests|trajectories|screenshots|state|memory:(?!\.{1,2}$)[^/\u0000-\u001f\u007f-\u009f]+)$";
-
 /// A percent-encoded name.
 pub(crate) const ENCODED_NAME: &str = r"^([!-$&-.0-~]|%[0-9A-Fa-f]{2})+$";
 
 /// How many names or numbers a list in a query may have.
 pub(crate) const LIST_MAX: usize = 1000;
-
-pub(crate) fn name() -> Object {
-    ObjectBuilder::new()
-        .schema_type(Type::String)
-        .min_length(Some(1))
-        .max_length(Some(NAME_BYTES_MAX))
-        .pattern(Some(NAME))
-        .build()
-}
 
 /// The name of a session that is to be made.
 pub(in crate::http) fn new_session_name() -> Object {
@@ -127,10 +113,6 @@ pub(crate) fn boolean() -> Object {
     ObjectBuilder::new().schema_type(Type::Boolean).build()
 }
 
-pub(crate) fn pattern(pattern: &str) -> Object {
-    ObjectBuilder::new().schema_type(Type::String).pattern(Some(pattern)).build()
-}
-
 pub(crate) fn tags() -> Object {
     let tags = ObjectBuilder::new().schema_type(Type::String).pattern(Some(TAGS));
     tags.examples([r#""41a.5f2d0c9b7e13a846""#]).build()
@@ -138,15 +120,6 @@ pub(crate) fn tags() -> Object {
 
 pub(crate) fn one_of<const N: usize>(words: [&str; N]) -> Object {
     ObjectBuilder::new().schema_type(Type::String).enum_values(Some(words)).build()
-}
-
-pub(crate) fn unsigned(min: usize, max: usize) -> Object {
-    ObjectBuilder::new()
-        .schema_type(Type::Integer)
-        .format(Some(SchemaFormat::KnownFormat(KnownFormat::Int64)))
-        .minimum(Some(min))
-        .maximum(Some(max))
-        .build()
 }
 
 pub(crate) fn last_k() -> Schema {

@@ -5,9 +5,9 @@ use axum::response::Response;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::api::params::Params;
 use crate::board::Code;
 use crate::http::openapi;
-use crate::http::request::query::Params;
 use crate::http::response::Answer;
 use crate::http::response::problem::Problem;
 use crate::service::Service;

@@ -20,10 +20,10 @@ use prometheus_client::registry::{Registry, Unit};
 use tokio::sync::Semaphore;
 
 use super::health;
+use crate::api::params::Params;
 use crate::board::Code;
 use crate::fairness::compute;
 use crate::http::openapi;
-use crate::http::request::query::Params;
 use crate::http::response::Answer;
 use crate::http::response::problem::Problem;
 use crate::metrics;

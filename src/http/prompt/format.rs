@@ -1,7 +1,7 @@
 //! The texts that a prompt is made of, in the form of its format.
 
+use crate::api::address::image_url;
 use crate::board::{Board, Entry, Image, LogName, PromptFormat, PromptPart, SessionName};
-use crate::http::request::path::image_url;
 use crate::prompt::{
     Cost, Estimator, LIST_COMMA, LIST_END, LeftOut, Syntax, heading, instead_of_image, list_begin,
     literal, markdown, opening, state_text,

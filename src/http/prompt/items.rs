@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use exact_json::python::Literal;
 
+use crate::api::cooperate::Turns;
 use crate::board::{Entry, Run, RunText, TextForm, TextKeys, TextKind};
-use crate::http::response::cooperate::Turns;
 use crate::prompt;
 use crate::prompt::{Cost, Estimator, Syntax, list_items, markdown, markdown_items, metadata};
 use crate::service::ServiceError;

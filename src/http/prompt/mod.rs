@@ -23,13 +23,13 @@ use utoipa::ToSchema;
 
 use super::openapi;
 use super::read::{Early, Reading};
-use super::request::conditions::{Rendering, Resource};
 use super::request::path::SessionPath;
 use super::request::public_url::PublicUrl;
 use super::response::JSON;
 use super::response::problem::Problem;
 use super::screenshots::signed_url::ImageAddresses;
 use crate::board::{Board, Log, PromptFormat, PromptPart, Revision};
+use crate::http::response::tag::{Rendering, Resource};
 use crate::service::Service;
 use format::Texts;
 use plan::Plan;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::format::Texts;
 use super::selection::Picked;
+use crate::api::cooperate::Turns;
 use crate::board::{Board, Log, LogName, Run, TextKeys, Timestamp};
-use crate::http::response::cooperate::Turns;
 use crate::prompt::Cost;
 use crate::service::ServiceError;
 

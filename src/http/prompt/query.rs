@@ -1,21 +1,22 @@
 //! What a prompt is asked for: the query, before the profile that it names, before the session's settings, before
 //! what holds by default.
 
+use crate::api::refusal::Refusal;
 use std::collections::BTreeSet;
 use std::num::{NonZeroU32, NonZeroU64};
 
 use axum::http::HeaderMap;
 
+use crate::api::params::{Params, invalid};
+use crate::api::view::entry::{images_param, keys_param};
 use crate::board::{
     AgentName, Board, Filter, Headings, ImagesShown, LogName, PROMPT_LATEST_MAX,
     PROMPT_MEMORIES_MAX, PROMPT_PX_MAX, PROMPT_SCREENSHOTS_MAX, PROMPT_TOKENS_MAX, PromptFormat,
     PromptPart, PromptProfile, TextKeys,
 };
 use crate::http::logs::page::{exact_steps, steps_texts};
-use crate::http::request::query::{Params, invalid};
 use crate::http::response::prefers;
 use crate::http::response::problem::Problem;
-use crate::http::view::entry::{images_param, keys_param};
 
 /// What the request says.
 pub(super) struct Asked {
@@ -161,10 +162,10 @@ fn count(number: u64) -> usize {
 }
 
 /// The parameter `include`.
-fn include_param(params: &mut Params) -> Result<Option<Vec<PromptPart>>, Problem> {
+fn include_param(params: &mut Params) -> Result<Option<Vec<PromptPart>>, Refusal> {
     let Some(names) = params.list("include")? else { return Ok(None) };
     let parts = names.iter().map(|name| name.parse().map_err(|why| invalid("include", why)));
-    let parts = parts.collect::<Result<BTreeSet<PromptPart>, Problem>>()?;
+    let parts = parts.collect::<Result<BTreeSet<PromptPart>, Refusal>>()?;
     if parts.iter().filter(|part| part.is_memory()).count() > PROMPT_MEMORIES_MAX {
         return Err(invalid("include", format!("names at most {PROMPT_MEMORIES_MAX} memories")));
     }

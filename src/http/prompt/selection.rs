@@ -3,8 +3,8 @@
 
 use std::ops::Range;
 
+use crate::api::cooperate::Turns;
 use crate::board::{Filter, Log, LogName, Run};
-use crate::http::response::cooperate::Turns;
 
 /// Some entries of a log: ascending ranges of indexes, none of them empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -3,11 +3,11 @@
 //!
 //! A handler takes its own parameters, then makes one call, which waits as the query asks.
 
-pub(crate) mod page_wait;
 pub(crate) mod shared_looks;
 pub(crate) mod until;
 pub(crate) mod wait;
 
+use crate::api::refusal::Refusal;
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -17,15 +17,16 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use tokio::time::{Instant, timeout_at};
 
-use super::response::error::no_session;
 use super::response::{Answer, JSON};
+use crate::api::refusal::no_session;
 
 use super::access::caller_of;
-use super::request::conditions::{Rendering, Tag, is_known};
-use super::request::query::{Params, invalid};
+use super::request::conditions::is_known;
 use super::response::problem::Problem;
+use crate::api::params::{Params, invalid};
 use crate::auth::{Caller, Forbidden};
 use crate::board::{Board, SessionName};
+use crate::http::response::tag::{Rendering, Tag};
 use crate::service::{At, Published, Service, ServiceError};
 use shared_looks::{Listed, Lists, Look};
 use wait::{Patience, Sought, wait_param};
@@ -52,6 +53,12 @@ impl IntoResponse for Early {
             Self::Refused(problem) => problem.into_response(),
             Self::Bare(response) => *response,
         }
+    }
+}
+
+impl From<Refusal> for Early {
+    fn from(refusal: Refusal) -> Self {
+        Problem::from(refusal).into()
     }
 }
 

@@ -3,21 +3,23 @@
 //!
 //! What holds is answered as any read; that something is gone is 204; what does not hold in time is 412.
 
+use crate::api::refusal::Refusal;
 use axum::http::StatusCode;
 use serde_json::value::RawValue;
 
 use super::Early;
 use super::wait::Sought;
+use crate::api::params::{Params, invalid};
+use crate::api::refusal::no_session;
+use crate::api::refusal::no_value;
 use crate::board::json;
 use crate::board::json::DEPTH_MAX;
 use crate::board::{Code, Json, Revision, SessionName, StatePath, StateValue};
 use crate::http::access::sight::Sight;
-use crate::http::request::conditions::{Rendering, Resource};
-use crate::http::request::query::{Params, invalid};
 use crate::http::response::Answer;
-use crate::http::response::error::{REVISION_HEADER, no_session, revision_value};
 use crate::http::response::problem::Problem;
-use crate::http::state::no_value;
+use crate::http::response::tag::{Rendering, Resource};
+use crate::http::response::{REVISION_HEADER, revision_value};
 use crate::service::{Published, Service};
 
 /// Up to this size a condition that is not met shows the value as it is.
@@ -36,7 +38,7 @@ pub(crate) enum Until {
 
 impl Until {
     /// The parameter `until` of a place in the state.
-    pub(crate) fn of_state(params: &mut Params) -> Result<Option<Self>, Problem> {
+    pub(crate) fn of_state(params: &mut Params) -> Result<Option<Self>, Refusal> {
         let Some(text) = params.text("until")? else { return Ok(None) };
         if params.has("at") {
             return Err(invalid("until", "does not go with at: what was stays so"));
@@ -50,7 +52,7 @@ impl Until {
     }
 
     /// The parameter `until` of a session.
-    pub(crate) fn of_session(params: &mut Params) -> Result<Option<Self>, Problem> {
+    pub(crate) fn of_session(params: &mut Params) -> Result<Option<Self>, Refusal> {
         match params.text("until")?.as_deref() {
             None => Ok(None),
             Some("exists") => Ok(Some(Self::Exists)),
@@ -60,7 +62,7 @@ impl Until {
     }
 }
 
-fn equals(text: &str) -> Result<Until, Problem> {
+fn equals(text: &str) -> Result<Until, Refusal> {
     let text = json::syntax(text.as_bytes())
         .map_err(|malformed| invalid("until", format!("equals no JSON: {malformed}")))?;
     Json::from_json(text, DEPTH_MAX)

@@ -10,10 +10,10 @@ use axum::http::{HeaderMap, header};
 use tokio::time::Instant;
 
 use super::Early;
+use crate::api::params::{Params, invalid};
 use crate::board::Revision;
-use crate::http::request::conditions::Rendering;
-use crate::http::request::query::{Params, invalid};
 use crate::http::response::problem::Problem;
+use crate::http::response::tag::Rendering;
 use crate::service::{Published, ServiceError};
 
 /// How long a read may wait.
@@ -92,7 +92,7 @@ pub(crate) fn wait_param(
     if wait.is_some() && !waits_for_something && !headers.contains_key(header::IF_NONE_MATCH) {
         let goes_with = "goes with the header If-None-Match, with 'after' on a log, with 'until' on the \
             state or a session, or with 'min_revision'";
-        return Err(invalid("wait", goes_with));
+        return Err(invalid("wait", goes_with).into());
     }
     Ok(wait.map(|Wait(wait)| wait))
 }

@@ -1,23 +1,20 @@
 //! Reading bodies: within a limit, within what all bodies together may take, and not for ever.
 
+use crate::api::intake::fields::json_text;
+use crate::api::offload::work;
+use crate::api::refusal::Refusal;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use http_body::Frame;
 use http_body_util::BodyExt as _;
-use serde_json::value::RawValue;
 use tokio::time::Instant;
 
-use crate::board::json;
-use crate::board::json::{Kind, Malformed, Member};
 use crate::board::{Code, LogName};
 use crate::fairness::{Limiter, Place, Share};
 use crate::http::edge::{LINGER_BYTES_MAX, RATIO_MAX, is_corrupt, is_inflated, is_late};
-use crate::http::response::blocking::offload;
-use crate::http::response::cooperate::TURN_BYTES_MAX;
-use crate::http::response::error::{child, invalid_field, object_required};
-use crate::http::response::problem::{Fault, Problem};
+use crate::http::response::problem::Problem;
 
 /// The largest body, decompressed, unless a route takes more.
 pub(crate) const BODY_BYTES_MAX: usize = 8 << 20;
@@ -251,58 +248,12 @@ fn too_large(max: usize) -> Problem {
     Problem::new(Code::BodyTooLarge, detail).header(header::CONNECTION, close)
 }
 
-/// Does work that grows with a body's size: at once where it is small, else where it may block.
-pub(crate) async fn work<T: Send + 'static>(
-    bytes: usize,
-    work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
-) -> Result<T, Problem> {
-    if bytes <= TURN_BYTES_MAX {
-        return work();
-    }
-    offload(work).await
-}
-
 /// Makes something of a body that is one JSON document.
 pub(crate) async fn from_json<T: Send + 'static>(
     bytes: BodyBytes,
-    read: impl FnOnce(&str) -> Result<T, Problem> + Send + 'static,
-) -> Result<T, Problem> {
+    read: impl FnOnce(&str) -> Result<T, Refusal> + Send + 'static,
+) -> Result<T, Refusal> {
     work(bytes.len(), move || read(json_text(&bytes)?)).await
-}
-
-/// A body as one JSON document.
-pub(crate) fn json_text(bytes: &[u8]) -> Result<&str, Problem> {
-    json_document(bytes).map(RawValue::get)
-}
-
-/// The same as a value that is known to be JSON.
-pub(crate) fn json_document(bytes: &[u8]) -> Result<&RawValue, Problem> {
-    json::document(bytes).map_err(|malformed| malformed_json(&malformed))
-}
-
-fn malformed_json(malformed: &Malformed) -> Problem {
-    let Malformed { line, column, reason } = malformed;
-    let detail = format!("line {line}, column {column}: {reason}");
-    let fault = Fault { pointer: None, line: Some(*line), detail: reason.to_string() };
-    Problem::new(Code::InvalidJson, detail).fault(fault)
-}
-
-/// The members of an object that stands at this pointer of a body, each with its own pointer.
-pub(crate) fn members<'a>(pointer: &str, text: &'a str) -> Result<Vec<(String, &'a str)>, Problem> {
-    if json::kind(text) != Kind::Object {
-        return Err(object_required(pointer.to_owned(), json::kind(text)));
-    }
-    let pointed = |member: Member<'a>| (child(pointer, member.name), member.value);
-    Ok(json::members(text).map(pointed).collect())
-}
-
-/// A member that is `true` or `false`.
-pub(crate) fn flag(at: &str, value: &str) -> Result<bool, Problem> {
-    match value {
-        "true" => Ok(true),
-        "false" => Ok(false),
-        _ => Err(invalid_field(at.to_owned(), "true or false is needed here")),
-    }
 }
 
 /// The refusal of a media type that a patch does not have (RFC 5789 has those that it may in
@@ -327,16 +278,13 @@ pub(crate) fn only_json(headers: &HeaderMap) -> Result<(), Problem> {
     }
 }
 
-/// The same of a body that may be left out: then it is an empty object.
-pub(crate) fn json_or_nothing<'a>(
-    headers: &HeaderMap,
-    bytes: &'a [u8],
-) -> Result<&'a str, Problem> {
-    if bytes.is_empty() && matches!(media_type(headers).as_str(), "" | "application/json") {
-        return Ok("{}");
+/// The JSON document of a body that may be left out: an absent one is an empty object.
+pub(crate) fn json_or_nothing(headers: &HeaderMap, body: BodyBytes) -> Result<BodyBytes, Problem> {
+    if body.is_empty() && matches!(media_type(headers).as_str(), "" | "application/json") {
+        return Ok(BodyBytes { bytes: b"{}".to_vec(), _room: None });
     }
     only_json(headers)?;
-    json_text(bytes)
+    Ok(body)
 }
 
 /// The refusal of a media type: it says what to send instead.

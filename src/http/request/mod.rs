@@ -3,6 +3,7 @@
 pub(crate) mod body;
 pub(crate) mod conditions;
 pub(crate) mod idempotency;
+pub(crate) mod items;
 pub(crate) mod multipart;
 pub(crate) mod path;
 pub(crate) mod public_url;

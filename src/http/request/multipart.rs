@@ -5,10 +5,11 @@ use axum::extract::{DefaultBodyLimit, FromRequest as _, Multipart, Request};
 use axum::http::{HeaderMap, header};
 use blackboard_thumbnail::{IMAGE_TYPES, recognise};
 
-use super::body::{BodyBytes, work};
+use super::body::BodyBytes;
+use crate::api::intake::items::Intake;
+use crate::api::offload::work;
+use crate::api::refusal::{invalid_field, unknown_field};
 use crate::board::Code;
-use crate::http::intake::items::Intake;
-use crate::http::response::error::{invalid_field, unknown_field};
 use crate::http::response::problem::Problem;
 
 /// The parts of a form that brings one screenshot.
@@ -36,15 +37,15 @@ pub(crate) async fn multipart(headers: &HeaderMap, bytes: BodyBytes) -> Result<I
         form.take(part).await?;
     }
     let Some((media_type, bytes)) = form.image else {
-        return Err(invalid_field("/image".to_owned(), "the form has no part 'image'"));
+        return Err(invalid_field("/image".to_owned(), "the form has no part 'image'").into());
     };
     let image_path = form.image_path.or(form.file_name).unwrap_or_default();
-    work(bytes.len(), move || {
+    let taken = work(bytes.len(), move || {
         let mut intake = Intake::default();
         intake.take_image(&media_type, bytes, form.metadata.as_deref(), &image_path)?;
         Ok(intake)
-    })
-    .await
+    });
+    Ok(taken.await?)
 }
 
 impl Form {
@@ -66,10 +67,10 @@ impl Form {
             }
             "metadata" => self.metadata.replace(text(&bytes)?).is_some(),
             "image_path" => self.image_path.replace(text(&bytes)?).is_some(),
-            _ => return Err(unknown_field(format!("/{name}"))),
+            _ => return Err(unknown_field(format!("/{name}")).into()),
         };
         if taken_before {
-            return Err(invalid_field(format!("/{name}"), "the part came twice"));
+            return Err(invalid_field(format!("/{name}"), "the part came twice").into());
         }
         Ok(())
     }

@@ -1,17 +1,17 @@
 //! What a request's path and headers name: the session, the log, the entry, and who writes.
 
+use crate::api::address::{InvalidStatePath, state_path};
 use axum::extract::{FromRequestParts, RawPathParams};
 use axum::http::request::Parts;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
+use crate::api::address::percent_decode;
+use crate::api::refusal::no_session;
 use crate::board::{
     AgentName, CheckpointName, Code, InvalidName, InvalidPath, LogName, Seq, SessionName, StatePath,
 };
 use crate::http::access::{caller_of, is_read};
-use crate::http::edge::percent_decode;
-use crate::http::no_route;
-use crate::http::response::error::no_session;
 use crate::http::response::problem::Problem;
+use crate::http::response::problem::no_route;
 
 /// The header in which a client without a token names its agent.
 pub(crate) const AGENT_HEADER: &str = "x-agent-id";
@@ -69,7 +69,7 @@ impl Named {
         // A session that is not for this caller is none.
         let caller = caller_of(parts)?;
         if !caller.reaches(&session) {
-            return Err(no_session(&session));
+            return Err(no_session(&session).into());
         }
         let log = match (param("log"), param("agent")) {
             (_, Some(agent)) => {
@@ -96,12 +96,6 @@ impl Named {
         }
         Ok(log)
     }
-}
-
-/// The session that a path names, if it names one.
-pub(crate) fn session_of(path: &str) -> Option<SessionName> {
-    let name = path.strip_prefix("/v1/sessions/")?.split('/').next()?;
-    percent_decode(name.as_bytes())?.parse().ok()
 }
 
 fn board_log(name: &str) -> Result<LogName, Problem> {
@@ -194,24 +188,6 @@ impl<S: Send + Sync> FromRequestParts<S> for StateAt {
 /// `/v1/sessions/{session}/state/` has five slashes, and the path follows the last.
 const STATE_PARTS: usize = 6;
 
-/// Why a text names no place in the state.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum InvalidStatePath {
-    /// Its percent-encoding is none, or does not give UTF-8.
-    #[error("the path is not percent-encoded UTF-8")]
-    Encoding,
-    /// Its segments make no path.
-    #[error("the path in the state is invalid: {0}")]
-    Path(#[from] InvalidPath),
-}
-
-/// A path as addresses have it: split at slashes, then percent-decoded.
-pub(crate) fn state_path(raw: &str) -> Result<StatePath, InvalidStatePath> {
-    let segments = raw.split('/').map(|segment| percent_decode(segment.as_bytes()));
-    let segments = segments.collect::<Option<Vec<_>>>().ok_or(InvalidStatePath::Encoding)?;
-    Ok(StatePath::from_segments(segments)?)
-}
-
 impl<S: Sync> FromRequestParts<S> for Author {
     type Rejection = Problem;
 
@@ -230,84 +206,4 @@ impl<S: Sync> FromRequestParts<S> for Author {
         let name = name.parse().map_err(|why| invalid_name("agent", why))?;
         Ok(Self(Some(name)))
     }
-}
-
-/// Everything but the unreserved characters of RFC 3986.
-const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-
-/// How long most addresses are at most.
-const URL_BYTES: usize = 96;
-
-/// The address of a session, as a path.
-pub(crate) fn session_url(session: &SessionName) -> String {
-    // Room for what follows in most cases: every append answers with such an address.
-    let mut url = String::with_capacity(URL_BYTES);
-    url.push_str("/v1/sessions/");
-    url.extend(utf8_percent_encode(session.as_str(), SEGMENT));
-    url
-}
-
-/// The address of a log, as a path.
-pub(crate) fn log_url(session: &SessionName, log: &LogName) -> String {
-    let (mut url, path) = (session_url(session), log_path(log));
-    url.push('/');
-    url.push_str(&path);
-    url
-}
-
-/// The address of a log within its session.
-pub(crate) fn log_path(log: &LogName) -> String {
-    match log {
-        LogName::Memory(agent) => format!("{}/memory", agent_path(agent)),
-        LogName::Questions | LogName::Requests | LogName::Trajectories | LogName::Screenshots => {
-            log.to_string()
-        }
-    }
-}
-
-/// The address of an agent, as a path.
-pub(crate) fn agent_url(session: &SessionName, agent: &AgentName) -> String {
-    format!("{}/{}", session_url(session), agent_path(agent))
-}
-
-/// The address of an agent within its session.
-pub(crate) fn agent_path(agent: &AgentName) -> String {
-    format!("agents/{}", utf8_percent_encode(agent.as_str(), SEGMENT))
-}
-
-/// The address of a checkpoint, as a path.
-pub(crate) fn checkpoint_url(session: &SessionName, checkpoint: &CheckpointName) -> String {
-    let checkpoint = utf8_percent_encode(checkpoint.as_str(), SEGMENT);
-    format!("{}/checkpoints/{checkpoint}", session_url(session))
-}
-
-/// The address of a place in the state, as a path.
-pub(crate) fn state_url(session: &SessionName, path: &StatePath) -> String {
-    let below = place_path(path);
-    let slash = if below.is_empty() { "" } else { "/" };
-    format!("{}/state{slash}{below}", session_url(session))
-}
-
-/// The address of a place within the state; of the whole it is empty.
-pub(crate) fn place_path(path: &StatePath) -> String {
-    let segments = path.segments().iter().map(|name| segment(name));
-    segments.collect::<Vec<_>>().join("/")
-}
-
-/// A name as a segment of an address.
-pub(crate) fn segment(name: &str) -> String {
-    utf8_percent_encode(name, SEGMENT).to_string()
-}
-
-/// The address of an entry, as a path.
-pub(crate) fn entry_url(session: &SessionName, log: &LogName, seq: Seq) -> String {
-    let mut url = log_url(session, log);
-    url.push('/');
-    url.push_str(&seq.to_string());
-    url
-}
-
-/// The address of a screenshot's image, as a path.
-pub(crate) fn image_url(session: &SessionName, seq: Seq) -> String {
-    format!("{}/image", entry_url(session, &LogName::Screenshots, seq))
 }

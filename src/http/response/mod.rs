@@ -1,12 +1,10 @@
 //! The form of answers: JSON with a newline, the revision that is shown, and the entity tag.
 
-pub(crate) mod blocking;
 pub(crate) mod chunked;
-pub(crate) mod cooperate;
-pub(crate) mod error;
-pub(crate) mod inline_image;
 pub(crate) mod problem;
+pub(crate) mod request_id;
 pub(crate) mod segments;
+pub(crate) mod tag;
 
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
@@ -14,13 +12,18 @@ use axum::response::Response;
 use serde::Serialize;
 use serde_json::error::Category;
 
-use super::request::conditions::Tag;
-use crate::board::{Code, Revision};
-use error::{REVISION_HEADER, revision_value};
+use crate::board::{AgentName, Code, Revision};
 use problem::Problem;
+use tag::Tag;
+
+/// The header that tells which revision of a session an answer shows.
+pub(crate) const REVISION_HEADER: HeaderName = HeaderName::from_static("blackboard-revision");
 
 /// The media type of JSON.
 pub(super) const JSON: &str = "application/json";
+
+/// The media type of server-sent events.
+pub(crate) const EVENT_STREAM: &str = "text/event-stream";
 
 /// The media type of JSON lines.
 pub(super) const NDJSON: &str = "application/x-ndjson";
@@ -103,6 +106,15 @@ impl Answer {
         *response.headers_mut() = self.headers;
         response
     }
+}
+
+/// The agent of a caller's token, for the access log.
+#[derive(Clone)]
+pub(crate) struct LoggedAgent(pub(crate) AgentName);
+
+/// A session's revision as a header's value.
+pub(crate) fn revision_value(revision: Revision) -> HeaderValue {
+    HeaderValue::from(revision.0)
 }
 
 /// The failure of an answer that has no JSON form: a fault of ours.

@@ -5,6 +5,7 @@
 
 use std::{collections::BTreeMap, error::Error, fmt, sync::Arc};
 
+use super::{REVISION_HEADER, revision_value};
 use axum::{
     http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
@@ -13,9 +14,10 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use utoipa::ToSchema;
 
+use crate::api::refusal::{Cause, CodeWord, Fault, Refusal};
 use crate::board::Code;
-use crate::http::edge::RequestId;
-use crate::http::openapi::CodeWord;
+use crate::http::response::request_id::RequestId;
+use crate::service::ServiceError;
 
 /// The media type of a problem.
 pub(crate) const MEDIA_TYPE: &str = "application/problem+json";
@@ -34,22 +36,6 @@ struct Inner {
     headers: HeaderMap,
     members: BTreeMap<&'static str, Box<RawValue>>,
     cause: Option<Cause>,
-}
-
-/// Why the server failed: for the log only.
-pub(crate) type Cause = Arc<dyn Error + Send + Sync>;
-
-/// A part of a request's body that is at fault.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
-pub struct Fault {
-    /// Where it stands: a JSON pointer (RFC 6901) into the body, or into the line.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub pointer: Option<String>,
-    /// The line of an NDJSON body, counted from 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub line: Option<usize>,
-    /// What is wrong with it.
-    pub detail: String,
 }
 
 /// A problem (RFC 9457). Some codes add members of their own, such as `current` or `outcome`.
@@ -123,16 +109,6 @@ impl Problem {
         self
     }
 
-    /// Says of the part that is at fault that it is itself a part of another one, at this pointer.
-    pub(crate) fn below(mut self, pointer: &str) -> Self {
-        for fault in &mut self.0.faults {
-            let inner = fault.pointer.take().unwrap_or_default();
-            fault.pointer = Some(format!("{pointer}{inner}"));
-        }
-        self.0.detail = format!("{pointer}: {}", self.0.detail);
-        self
-    }
-
     /// Says that a retry can help, after so many seconds.
     #[must_use]
     pub fn retry_after(mut self, seconds: u64) -> Self {
@@ -176,11 +152,6 @@ impl Problem {
         self.0.status
     }
 
-    /// What happened, in a sentence.
-    pub(crate) fn detail(&self) -> &str {
-        &self.0.detail
-    }
-
     pub(crate) fn take_headers(&mut self) -> HeaderMap {
         std::mem::take(&mut self.0.headers)
     }
@@ -205,6 +176,26 @@ impl Problem {
         let mut json = serde_json::to_string(&body).unwrap_or_default();
         json.push('\n');
         json
+    }
+}
+
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Self {
+        let facts = refusal.into_facts();
+        let mut problem = Self::new(facts.code, facts.detail);
+        problem.0.faults = facts.faults;
+        problem.0.members = facts.members;
+        problem.0.cause = facts.cause;
+        match facts.revision {
+            Some(revision) => problem.header(REVISION_HEADER, revision_value(revision)),
+            None => problem,
+        }
+    }
+}
+
+impl From<ServiceError> for Problem {
+    fn from(error: ServiceError) -> Self {
+        Refusal::from(error).into()
     }
 }
 
@@ -334,6 +325,11 @@ fn title(code: Code) -> &'static str {
         Code::SessionFull => "Session full",
         Code::StoreFull => "Store full",
     }
+}
+
+/// The refusal of a path that is no route.
+pub(crate) fn no_route() -> Problem {
+    Problem::new(Code::RouteNotFound, "there is no such route; /openapi.json lists them all")
 }
 
 /// When a client should come back, where the contract promises a `Retry-After`.

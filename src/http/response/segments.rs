@@ -14,8 +14,9 @@ use base64::engine::general_purpose::STANDARD;
 use futures_util::stream::{self, BoxStream, StreamExt as _};
 use http_body::{Frame, SizeHint};
 
-use super::chunked::{PIECE_BYTES, WHOLE_BYTES_MAX};
-use super::cooperate::Turns;
+use super::chunked::WHOLE_BYTES_MAX;
+use crate::api::cooperate::Turns;
+use crate::api::pieces::PIECE_BYTES;
 use crate::board::{Board, Image};
 use crate::service::{ImagePieces, Service, ServiceError};
 

@@ -3,6 +3,7 @@
 mod range;
 pub(crate) mod signed_url;
 
+use crate::api::refusal::Refusal;
 use std::num::NonZeroU32;
 use std::ops::Range;
 
@@ -12,18 +13,19 @@ use axum::response::{IntoResponse, Response};
 use blackboard_thumbnail::{IMAGE_TYPES, MAX_PX_MAX};
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 
+use super::access::not_signed;
 use super::logs::entries::entry_of;
 use super::openapi;
 use super::read::{Early, Reading};
-use super::request::conditions::{Rendering, Resource};
 use super::request::path::EntryPath;
-use super::request::query::{Params, invalid};
 use super::response::chunked::WHOLE_BYTES_MAX;
 use super::response::problem::Problem;
+use crate::api::params::{Params, invalid};
 use crate::board::{Board, Code, Digest, Entry, Image};
+use crate::http::response::tag::{Rendering, Resource};
 use crate::service::{Service, ServiceError, ShownImage};
 use range::{Asked, beyond, content_range};
-use signed_url::{SignedQuery, not_signed};
+use signed_url::SignedQuery;
 
 /// What a browser may do with bytes that a client sent: show them, and nothing else.
 const SANDBOX: HeaderValue = HeaderValue::from_static("sandbox; default-src 'none'");
@@ -197,12 +199,12 @@ fn cached(early: Early, caching: &HeaderValue) -> Early {
     }
 }
 
-fn max_px_param(params: &mut Params) -> Result<Option<NonZeroU32>, Problem> {
+fn max_px_param(params: &mut Params) -> Result<Option<NonZeroU32>, Refusal> {
     let max_px = params.number("max_px", 1..=u64::from(MAX_PX_MAX))?;
     Ok(max_px.and_then(|max_px| u32::try_from(max_px).ok()).and_then(NonZeroU32::new))
 }
 
-fn sha256_param(params: &mut Params) -> Result<Option<Digest>, Problem> {
+fn sha256_param(params: &mut Params) -> Result<Option<Digest>, Refusal> {
     let Some(text) = params.text("sha256")? else { return Ok(None) };
     let digest = Digest::from_hex(&text);
     digest.map(Some).ok_or_else(|| invalid("sha256", "is 64 lower-case hexadecimal digits"))

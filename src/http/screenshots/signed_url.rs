@@ -3,16 +3,17 @@
 //! Without `--public-url` an address is a path for whoever asked. With it, it is whole and signed, and opens one
 //! image of one entry in one size until its end, also where the server asks for tokens: who was given it has none.
 
+use crate::http::access::not_signed;
 use std::num::NonZeroU32;
 
 use axum::http::HeaderValue;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use crate::board::{Board, Code, Digest, Epoch, Image, Seq, SessionId, SessionName, Timestamp};
-use crate::http::request::path::image_url;
+use crate::api::address::image_url;
+use crate::api::params::{Params, invalid};
+use crate::board::{Board, Digest, Epoch, Image, Seq, SessionId, SessionName, Timestamp};
 use crate::http::request::public_url::PublicUrl;
-use crate::http::request::query::{Params, invalid};
 use crate::http::response::problem::Problem;
 use crate::service::Service;
 
@@ -125,12 +126,6 @@ impl Grant {
     }
 }
 
-/// The refusal of a signed address. The same for each reason: it is for those who were given the address, not for
-/// who makes one.
-pub(crate) fn not_signed() -> Problem {
-    Problem::new(Code::Forbidden, "this address of an image is not valid, or no more")
-}
-
 /// The end and the signature of an address that was opened.
 pub(crate) struct SignedQuery {
     expires: u64,
@@ -148,10 +143,10 @@ impl SignedQuery {
         let expires = params.number("expires", 0..=u64::MAX)?;
         match (expires, params.text("signature")?) {
             (None, None) => Ok(None),
-            (Some(_), None) => Err(invalid("expires", "goes with 'signature'")),
-            (None, Some(_)) => Err(invalid("signature", "goes with 'expires'")),
+            (Some(_), None) => Err(invalid("expires", "goes with 'signature'").into()),
+            (None, Some(_)) => Err(invalid("signature", "goes with 'expires'").into()),
             (Some(expires), Some(signature)) => match APART.iter().find(|name| params.has(name)) {
-                Some(name) => Err(invalid(name, "does not go with 'signature'")),
+                Some(name) => Err(invalid(name, "does not go with 'signature'").into()),
                 None => Ok(Some(Self { expires, signature })),
             },
         }

@@ -16,14 +16,14 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::api::cooperate::{TURN_BYTES_MAX, Turns};
+use crate::api::params::Params;
+use crate::api::pieces::Pieces;
 use crate::board::{
     Board, Command, Condition, Image, Item, LogName, Policy, Screenshot, SessionName, Terms, Write,
 };
 use crate::http::logs::page::LogQuery;
-use crate::http::request::query::Params;
 use crate::http::response::chunked;
-use crate::http::response::chunked::Pieces;
-use crate::http::response::cooperate::{TURN_BYTES_MAX, Turns};
 use crate::http::response::segments::Segments;
 use crate::service::{Clock, ImageBytes, Reply, Service};
 use crate::store::{SqliteOptions, SqliteStore, SyncLevel};

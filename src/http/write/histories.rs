@@ -8,11 +8,11 @@ use sha2::{Digest as _, Sha256};
 
 use super::Writing;
 use super::response::{ShapeResult, Written};
+use crate::api::refusal::{no_session, refused};
 use crate::board::{Board, Command, Condition, Rejected, SessionName, Terms, Write, permits};
 use crate::http::request::body::{ARCHIVE_BODY_BYTES_MAX, Arriving};
-use crate::http::request::conditions::Resource;
-use crate::http::response::error::{no_session, refused};
 use crate::http::response::problem::Problem;
+use crate::http::response::tag::Resource;
 use crate::http::response::unwritten;
 use crate::service::{At, Import, Imported, ServiceError};
 
@@ -28,7 +28,7 @@ impl Writing {
         session: SessionName,
     ) -> Result<SessionName, Problem> {
         if !self.caller.reaches(&session) {
-            return Err(no_session(&session));
+            return Err(no_session(&session).into());
         }
         Ok(std::mem::replace(&mut self.session, session))
     }
@@ -58,7 +58,7 @@ impl Writing {
         if board.life().is_none() {
             // Before its first commit there is nothing to begin with, or to go back to.
             let revision = board.revision();
-            return Err(refused(&Rejected::NoRevision { revision }, None));
+            return Err(refused(&Rejected::NoRevision { revision }, None).into());
         }
         Ok(board)
     }

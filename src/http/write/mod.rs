@@ -17,22 +17,24 @@ use serde_json::value::RawValue;
 
 use super::access::sight::Sight;
 use super::access::{caller_of, still_may};
-use super::agents::{Seen, write_agent};
-use super::request::body::{BodyBytes, BodyRoom, read, work};
-use super::request::conditions::{Resource, Tag, condition, version};
+use super::request::body::{BodyBytes, BodyRoom, read};
+use super::request::conditions::condition;
 use super::request::idempotency::Repeat;
 use super::request::path::{Author, SessionPath};
-use super::request::query::{Params, invalid};
-use super::response::error::refused;
 use super::response::problem::Problem;
 use super::response::unwritten;
-use super::view::entry::View;
+use crate::api::offload::work;
+use crate::api::params::{Params, invalid};
+use crate::api::refusal::refused;
+use crate::api::view::agent::{Seen, write_agent};
+use crate::api::view::entry::View;
 use crate::auth::{Caller, Scope};
 use crate::board;
 use crate::board::{
     AgentName, Command, Current, Extent, Fence, ImagesShown, Json, Rejected, Revision, Seq,
     SessionName, Terms, Version, Write,
 };
+use crate::http::response::tag::{Resource, Tag, version};
 use crate::service::{ImageBytes, Keep, Patch, Receipt, Reply, Service, ServiceError};
 use response::{ShapeResult, Shaped, Written};
 
@@ -114,17 +116,19 @@ impl Writing {
         self.fence = match (request, fence) {
             (Some(request), Some(fence)) => Some(Fence { request, fence }),
             (None, None) => None,
-            (Some(_), None) => return Err(invalid("claim", "goes with its fence")),
-            (None, Some(_)) => return Err(invalid("fence", "goes with the claim that it is of")),
+            (Some(_), None) => return Err(invalid("claim", "goes with its fence").into()),
+            (None, Some(_)) => {
+                return Err(invalid("fence", "goes with the claim that it is of").into());
+            }
         };
-        params.finish()
+        Ok(params.finish()?)
     }
 
     /// Refuses the write where nobody is named who writes.
     pub(super) fn by_an_agent(&self) -> Result<(), Problem> {
         match &self.author {
             Some(_) => Ok(()),
-            None => Err(refused(&Rejected::AgentRequired, None)),
+            None => Err(refused(&Rejected::AgentRequired, None).into()),
         }
     }
 
@@ -188,7 +192,7 @@ impl Writing {
         &self,
         tag: &str,
         resource: &Resource,
-    ) -> Result<Option<Version>, Problem> {
+    ) -> Result<Option<Version>, ServiceError> {
         let version =
             |now: Extent| version(tag, false, self.service.epoch(), now.session, resource);
         Ok(self.service.extent(&self.session)?.and_then(version))

@@ -12,13 +12,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use utoipa::ToSchema;
 
+use crate::api::intake::items::{Skipped, SkippedLines};
 use crate::auth::Caller;
 use crate::board;
 use crate::board::{Epoch, Json, LogName, Revision, Seq, SessionName, Version};
 use crate::http::access::sight::Sight;
-use crate::http::intake::items::{Skipped, SkippedLines};
-use crate::http::request::conditions::{Resource, Tag};
 use crate::http::response::Answer;
+use crate::http::response::tag::{Resource, Tag};
 use crate::service::Receipt;
 
 /// The header of an answer that was given before.

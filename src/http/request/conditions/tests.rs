@@ -2,7 +2,10 @@
 
 use uuid::Uuid;
 
+use axum::http::HeaderValue;
+
 use super::*;
+use crate::board::{LogName, Revision, Seq, Version};
 
 const EPOCH: Epoch = Epoch(1);
 const SESSION: SessionId = SessionId(Uuid::from_u128(7));
@@ -73,7 +76,7 @@ fn tags_differ_by_epoch_session_revision_and_resource() {
         tags.push(Tag::new(EPOCH, version(3), &resource));
         assert_eq!(tags.last(), Some(&Tag::new(EPOCH, version(3), &resource)));
     }
-    let mut values: Vec<_> = tags.iter().map(|tag| tag.0.as_str()).collect();
+    let mut values: Vec<_> = tags.iter().map(Tag::as_str).collect();
     values.sort_unstable();
     values.dedup();
     assert_eq!(values.len(), tags.len());
@@ -91,7 +94,7 @@ fn a_tag_is_a_quoted_header_value() {
 
 #[test]
 fn renderings_differ_by_query_and_format_and_not_by_waiting() {
-    let shown = |query, format| tag(3).rendering(query, format).0;
+    let shown = |query, format| tag(3).rendering(query, format).to_string();
     let all = [
         ("", ""),
         ("keys=a", ""),
@@ -105,16 +108,16 @@ fn renderings_differ_by_query_and_format_and_not_by_waiting() {
             assert_ne!(shown(query, format), shown(other_query, other_format));
         }
     }
-    assert_eq!(shown("", ""), tag(3).0);
-    assert_eq!(shown("min_revision=7", ""), tag(3).0);
+    assert_eq!(shown("", ""), tag(3).to_string());
+    assert_eq!(shown("min_revision=7", ""), tag(3).to_string());
     assert_eq!(shown("min_revision=7&keys=a", ""), shown("keys=a", ""));
 }
 
 #[test]
 fn a_tag_is_the_condition_of_its_version() {
-    assert_eq!(if_match(&tag(3).0), Ok(of(&[3])));
-    assert_eq!(if_match(&tag(u64::MAX).0), Ok(of(&[u64::MAX])));
-    let filtered = tag(3).rendering("steps=1", "application/x-ndjson").0;
+    assert_eq!(if_match(&tag(3).to_string()), Ok(of(&[3])));
+    assert_eq!(if_match(&tag(u64::MAX).to_string()), Ok(of(&[u64::MAX])));
+    let filtered = tag(3).rendering("steps=1", "application/x-ndjson").to_string();
     assert_eq!(if_match(&filtered), Ok(of(&[3])), "a condition is about the whole resource");
     let headers = headers(&[]);
     let none = condition(&headers, EPOCH, Some(SESSION), &log()).unwrap();
@@ -123,7 +126,7 @@ fn a_tag_is_the_condition_of_its_version() {
 
 #[test]
 fn a_list_names_each_of_its_versions() {
-    let (a, b) = (tag(3).0, tag(10).rendering("keys=a", "").0);
+    let (a, b) = (tag(3).to_string(), tag(10).rendering("keys=a", "").to_string());
     for list in
         [format!("{a},{b}"), format!("{a} ,\t {b}"), format!("  {a}, {b}  "), format!("{a},,{b},")]
     {
@@ -136,12 +139,13 @@ fn a_list_names_each_of_its_versions() {
 
 #[test]
 fn a_foreign_tag_is_no_version() {
-    let mine = tag(3).0;
-    let entry = Tag::new(EPOCH, version(3), &Resource::Entry(LogName::Requests, Seq(1))).0;
+    let mine = tag(3).to_string();
+    let entry =
+        Tag::new(EPOCH, version(3), &Resource::Entry(LogName::Requests, Seq(1))).to_string();
     for foreign in [
-        Tag::new(Epoch(2), version(3), &log()).0,
+        Tag::new(Epoch(2), version(3), &log()).to_string(),
         entry,
-        Tag::of_bytes(EPOCH, b"{}").0,
+        Tag::of_bytes(EPOCH, b"{}").to_string(),
         format!("W/{mine}"),
         mine.replacen("\"3.", "\"03.", 1),
         mine.replacen("\"3.", "\"+3.", 1),
@@ -203,7 +207,7 @@ fn what_is_no_list_of_tags_is_refused() {
 
 #[test]
 fn a_write_takes_no_tags_to_be_absent() {
-    let headers = headers(&[(header::IF_NONE_MATCH, tag(3).0.as_str())]);
+    let headers = headers(&[(header::IF_NONE_MATCH, tag(3).as_str())]);
     let refused = condition(&headers, EPOCH, Some(SESSION), &log()).unwrap_err();
     assert_eq!(refused.code(), Code::InvalidParameter);
 }
@@ -212,10 +216,10 @@ fn a_write_takes_no_tags_to_be_absent() {
 fn a_read_knows_its_own_rendering_alone_weakly() {
     let plain = tag(3);
     let filtered = tag(3).rendering("keys=a", "");
-    assert_eq!(known(&plain.0, &plain), Ok(true));
-    assert_eq!(known(&format!("\"x\", W/{}", plain.0), &plain), Ok(true));
-    assert_eq!(known(&filtered.0, &plain), Ok(false));
-    assert_eq!(known(&plain.0, &filtered), Ok(false));
-    assert_eq!(known(&tag(4).0, &plain), Ok(false));
+    assert_eq!(known(&plain.to_string(), &plain), Ok(true));
+    assert_eq!(known(&format!("\"x\", W/{plain}"), &plain), Ok(true));
+    assert_eq!(known(&filtered.to_string(), &plain), Ok(false));
+    assert_eq!(known(&plain.to_string(), &filtered), Ok(false));
+    assert_eq!(known(&tag(4).to_string(), &plain), Ok(false));
     assert!(!is_known(&HeaderMap::new(), &plain).unwrap());
 }

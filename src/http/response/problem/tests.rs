@@ -31,11 +31,11 @@ fn a_problem_has_the_members_of_the_contract() {
 #[test]
 fn faults_and_members_stand_in_the_document() {
     let current = RawValue::from_string("{\"b\":1E5, \"a\":1.0}".into()).expect("JSON");
-    let text = Problem::new(Code::UnsupportedItem, "No.")
+    let refusal = Refusal::new(Code::UnsupportedItem, "No.")
         .fault(Fault { pointer: Some("/1".into()), line: None, detail: "A number.".into() })
         .member("current", &current)
-        .member("outcome", "unknown")
-        .into_json(RequestId::new());
+        .member("outcome", "unknown");
+    let text = Problem::from(refusal).into_json(RequestId::new());
     assert!(text.contains(r#""current":{"b":1E5, "a":1.0}"#), "{text}");
     assert!(text.contains(r#""outcome":"unknown""#), "{text}");
     assert!(text.contains(r#""errors":[{"pointer":"/1","detail":"A number."}]"#));

@@ -1,0 +1,269 @@
+//! The walk of the audit through a session's commits, in either direction, and its answer piece by piece.
+
+use std::sync::Arc;
+
+use crate::api::pieces::Pieces;
+use crate::api::view::change::{Form, write_commit};
+use crate::api::view::entry::push;
+use crate::auth::Caller;
+use crate::board::{AgentName, Board, Commit, Order, Revision, SessionName, Timestamp};
+use crate::service::{Service, ServiceError};
+
+/// How many looks at the history one page takes at most, whether what they find matches or not; each has at most
+/// [`COMMITS_AT_ONCE_MAX`](crate::service::COMMITS_AT_ONCE_MAX) commits.
+const LOOKS_MAX: usize = 16;
+
+/// How many revisions are read together where the newest come first.
+const WINDOW: u64 = 64;
+
+/// Which commits are shown.
+pub(crate) struct Chosen {
+    /// Those of this author.
+    pub(crate) agent: Option<AgentName>,
+    /// Those of this kind, or with a change of it.
+    pub(crate) kind: Option<&'static str>,
+    /// Those made then or later.
+    pub(crate) since: Option<Timestamp>,
+    /// Those made then or earlier.
+    pub(crate) till: Option<Timestamp>,
+}
+
+impl Chosen {
+    fn has(&self, commit: &Commit) -> bool {
+        let of_kind = |kind: &str| {
+            commit.kind() == kind || commit.changes.iter().any(|change| change.kind() == kind)
+        };
+        (self.agent.is_none() || self.agent == commit.agent)
+            && self.kind.is_none_or(of_kind)
+            && self.since.is_none_or(|since| commit.at >= since)
+            && self.till.is_none_or(|till| commit.at <= till)
+    }
+
+    /// Whether no commit that comes after this one in that order is among them: their times never go back.
+    fn ends_with(&self, commit: &Commit, order: Order) -> bool {
+        match order {
+            Order::Ascending => self.till.is_some_and(|till| commit.at > till),
+            Order::Descending => self.since.is_some_and(|since| commit.at < since),
+        }
+    }
+}
+
+/// The part of a history that is walked: what comes after the one revision and before the other.
+pub(crate) struct Span {
+    after: Revision,
+    before: Revision,
+    order: Order,
+    /// What the answer names as the place to go on, where nothing is examined.
+    begin: Revision,
+}
+
+impl Span {
+    /// The part of a board's history between these.
+    pub(crate) fn new(
+        board: &Board,
+        after: Option<Revision>,
+        before: Option<Revision>,
+        order: Order,
+    ) -> Self {
+        let end = board.revision().next();
+        let bounded = before.unwrap_or(end).min(end);
+        let begin = match order {
+            Order::Ascending => after.unwrap_or(board.oldest()),
+            Order::Descending => bounded,
+        };
+        Self { after: after.unwrap_or(board.oldest()), before: bounded, order, begin }
+    }
+
+    fn is_over(&self) -> bool {
+        self.after.next() >= self.before
+    }
+}
+
+/// The audit's answer while it is being written.
+pub(crate) struct AuditPieces {
+    service: Service,
+    caller: Caller,
+    board: Arc<Board>,
+    session: SessionName,
+    chosen: Chosen,
+    span: Span,
+    /// How many commits may still be shown.
+    left: usize,
+    /// How many looks may still be taken.
+    looks: usize,
+    next: Revision,
+    lines: bool,
+    written: usize,
+    begun: bool,
+}
+
+/// A commit as the audit shows it, made at once so that it need not be kept.
+struct Line {
+    revision: Revision,
+    text: Option<String>,
+    ends: bool,
+}
+
+impl AuditPieces {
+    /// The answer about this span: a page, or lines.
+    pub(crate) fn new(
+        (service, caller): (Service, Caller),
+        board: Arc<Board>,
+        session: SessionName,
+        chosen: Chosen,
+        span: Span,
+        limit: Option<usize>,
+        lines: bool,
+    ) -> Self {
+        Self {
+            service,
+            caller,
+            board,
+            session,
+            chosen,
+            next: span.begin,
+            span,
+            left: limit.unwrap_or(usize::MAX),
+            looks: if lines { usize::MAX } else { LOOKS_MAX },
+            lines,
+            written: 0,
+            begun: false,
+        }
+    }
+
+    /// The commits that come next in the span, in its order; none at its end.
+    async fn look(&mut self) -> Result<Vec<Line>, ServiceError> {
+        match self.span.order {
+            Order::Ascending => {
+                let before = self.span.before;
+                let mut lines = self.read(self.span.after).await?;
+                lines.retain(|line| line.revision < before);
+                Ok(lines)
+            }
+            Order::Descending => self.window().await,
+        }
+    }
+
+    /// One look at the history.
+    async fn read(&mut self, after: Revision) -> Result<Vec<Line>, ServiceError> {
+        self.looks = self.looks.saturating_sub(1);
+        let commits = self.service.history(self.board.extent(), after).await?;
+        Ok(commits.iter().map(|commit| self.line(commit)).collect())
+    }
+
+    /// The last commits of the span, the newest first.
+    async fn window(&mut self) -> Result<Vec<Line>, ServiceError> {
+        let Span { after: bottom, before, .. } = self.span;
+        let mut from = Revision(before.0.saturating_sub(1 + WINDOW)).max(bottom);
+        let mut found = self.through(from, before).await?;
+        if found.is_empty() && from > bottom {
+            let last = self.last_before(bottom, from.next()).await?;
+            from = Revision(last.0.saturating_sub(WINDOW)).max(bottom);
+            found = self.through(from, last.next()).await?;
+        }
+        found.reverse();
+        Ok(found)
+    }
+
+    /// All commits between two revisions.
+    async fn through(
+        &mut self,
+        after: Revision,
+        before: Revision,
+    ) -> Result<Vec<Line>, ServiceError> {
+        let (mut found, mut after) = (Vec::new(), after);
+        while after.next() < before {
+            let lines = self.read(after).await?;
+            let Some(last) = lines.last() else { break };
+            after = last.revision;
+            found.extend(lines.into_iter().filter(|line| line.revision < before));
+        }
+        Ok(found)
+    }
+
+    /// The last commit before a revision, or `bottom` where there is none after that. A history that came to a name
+    /// of its own leaves revisions out, perhaps very many.
+    async fn last_before(
+        &mut self,
+        bottom: Revision,
+        before: Revision,
+    ) -> Result<Revision, ServiceError> {
+        // The commit that is looked for is at `low` or after it, and before `high`.
+        let (mut low, mut high) = (bottom.0, before.0);
+        while low + 1 < high {
+            let middle = low + (high - low) / 2;
+            let found = self.read(Revision(middle - 1)).await?;
+            match found.first().map(|line| line.revision.0) {
+                Some(first) if first < high => low = first,
+                Some(_) | None => high = middle,
+            }
+        }
+        Ok(Revision(low))
+    }
+
+    fn line(&self, commit: &Commit) -> Line {
+        let commit = &*self.caller.visible(commit);
+        let text = self.chosen.has(commit).then(|| {
+            let changes: Vec<_> = commit.changes.iter().collect();
+            let mut text = String::new();
+            write_commit(&self.session, commit, &changes, true, Form::Brief, &mut text);
+            text
+        });
+        let ends = self.chosen.ends_with(commit, self.span.order);
+        Line { revision: commit.revision, text, ends }
+    }
+
+    /// Takes one commit as examined, and writes it where it is shown.
+    fn take(&mut self, line: Line, out: &mut String) {
+        self.next = line.revision;
+        match self.span.order {
+            Order::Ascending => self.span.after = line.revision,
+            Order::Descending => self.span.before = line.revision,
+        }
+        if line.ends {
+            self.span.after = self.span.before;
+        }
+        let Some(text) = line.text else { return };
+        self.left -= 1;
+        if self.written > 0 && !self.lines {
+            out.push(',');
+        }
+        self.written += 1;
+        out.push_str(&text);
+        if self.lines {
+            out.push('\n');
+        }
+    }
+}
+
+impl Pieces for AuditPieces {
+    async fn write(&mut self, out: &mut String) -> Result<bool, ServiceError> {
+        if !self.begun && !self.lines {
+            out.push_str("{\"commits\":[");
+        }
+        self.begun = true;
+        if !self.span.is_over() {
+            let lines = self.look().await?;
+            if lines.is_empty() {
+                self.span.after = self.span.before;
+            }
+            for line in lines {
+                if self.left == 0 || self.span.is_over() {
+                    break;
+                }
+                self.take(line, out);
+            }
+        }
+        if !self.span.is_over() && self.left > 0 && self.looks > 0 {
+            return Ok(true);
+        }
+        if !self.lines {
+            let (more, next, revision) = (!self.span.is_over(), self.next, self.board.revision());
+            push(
+                out,
+                format_args!("],\"next\":{next},\"more\":{more},\"revision\":{revision}}}\n"),
+            );
+        }
+        Ok(false)
+    }
+}

@@ -1,0 +1,135 @@
+//! Members of a body: read by name, each refusal with its pointer.
+
+use serde_json::value::RawValue;
+
+use crate::api::refusal::{
+    Fault, Place, Refusal, child, invalid_field, invalid_item, object_required,
+};
+use crate::board::json;
+use crate::board::json::{DEPTH_MAX, Kind, Malformed, Member};
+use crate::board::{Code, ITEM_BYTES_MAX, InvalidItem, Json, LABEL_BYTES_MAX, Revision, Ttl};
+
+/// A body as one JSON document.
+pub(crate) fn json_text(bytes: &[u8]) -> Result<&str, Refusal> {
+    json_document(bytes).map(RawValue::get)
+}
+
+/// The same as a value that is known to be JSON.
+pub(crate) fn json_document(bytes: &[u8]) -> Result<&RawValue, Refusal> {
+    json::document(bytes).map_err(|malformed| malformed_json(&malformed))
+}
+
+fn malformed_json(malformed: &Malformed) -> Refusal {
+    let Malformed { line, column, reason } = malformed;
+    let detail = format!("line {line}, column {column}: {reason}");
+    let fault = Fault { pointer: None, line: Some(*line), detail: reason.to_string() };
+    Refusal::new(Code::InvalidJson, detail).fault(fault)
+}
+
+/// The members of an object that stands at this pointer of a body, each with its own pointer.
+pub(crate) fn members<'a>(pointer: &str, text: &'a str) -> Result<Vec<(String, &'a str)>, Refusal> {
+    if json::kind(text) != Kind::Object {
+        return Err(object_required(pointer.to_owned(), json::kind(text)));
+    }
+    let pointed = |member: Member<'a>| (child(pointer, member.name), member.value);
+    Ok(json::members(text).map(pointed).collect())
+}
+
+/// A member that is `true` or `false`.
+pub(crate) fn flag(at: &str, value: &str) -> Result<bool, Refusal> {
+    match value {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        _ => Err(invalid_field(at.to_owned(), "true or false is needed here")),
+    }
+}
+
+/// A string of a bounded length, without half characters.
+pub(crate) fn text_of(literal: &str, pointer: &str) -> Result<String, Refusal> {
+    json::check(literal, 1)
+        .map_err(|unsupported| invalid_field(pointer.to_owned(), unsupported.reason.to_string()))?;
+    let text = json::decode(literal).into_owned();
+    if text.len() > LABEL_BYTES_MAX {
+        let why = format!("at most {LABEL_BYTES_MAX} bytes of UTF-8, these are {}", text.len());
+        return Err(invalid_field(pointer.to_owned(), why));
+    }
+    Ok(text)
+}
+
+/// An array of names, each with its place.
+pub(crate) fn names(at: &str, value: &str, max: usize) -> Result<Vec<String>, Refusal> {
+    if json::kind(value) != Kind::Array {
+        return Err(invalid_field(at.to_owned(), "an array of names is needed here"));
+    }
+    let mut names = Vec::new();
+    for (index, element) in json::elements(value).enumerate() {
+        let at = format!("{at}/{index}");
+        if json::kind(element) != Kind::String {
+            return Err(invalid_field(at, "a name is a string"));
+        }
+        if index == max {
+            return Err(invalid_field(at, format!("at most {max} names")));
+        }
+        names.push(text_of(element, &at)?);
+    }
+    Ok(names)
+}
+
+/// A number to be added, as a body says it.
+pub(crate) fn number(pointer: &str, value: &str) -> Result<Json, Refusal> {
+    if json::kind(value) != Kind::Number {
+        return Err(invalid_field(pointer.to_owned(), "a number is needed here"));
+    }
+    value_of(value, DEPTH_MAX, pointer)
+}
+
+/// A value, as a body says it.
+pub(crate) fn value_of(text: &str, levels_max: usize, pointer: &str) -> Result<Json, Refusal> {
+    Json::from_json(text, levels_max).map_err(|unsupported| {
+        let invalid = InvalidItem::Unsupported(unsupported.below(pointer));
+        invalid_item(&invalid, Place::default())
+    })
+}
+
+/// A time to live, as a body says it.
+pub(crate) fn ttl_member(pointer: &str, value: &str) -> Result<Ttl, Refusal> {
+    let text = (json::kind(value) == Kind::String).then(|| json::decode(value));
+    let ttl = text.as_deref().unwrap_or_default().parse::<Ttl>();
+    ttl.map_err(|why| invalid_field(pointer.to_owned(), why.to_string()))
+}
+
+/// A fence, as a body says it.
+pub(crate) fn fence_member(pointer: &str, value: &str) -> Result<Revision, Refusal> {
+    let fence = json::whole(value).filter(|fence| *fence > 0);
+    let why = "the revision of a claim is needed here, a whole number";
+    fence.map(Revision).ok_or_else(|| invalid_field(pointer.to_owned(), why))
+}
+
+/// What came of a request, as a body says it.
+pub(crate) fn result_member(pointer: &str, value: &str) -> Result<Json, Refusal> {
+    if value.len() > ITEM_BYTES_MAX {
+        let invalid = InvalidItem::TooLarge { bytes: value.len() };
+        return Err(invalid_item(&invalid, Place::default()));
+    }
+    Json::from_json(value, DEPTH_MAX).map_err(|unsupported| {
+        let invalid = InvalidItem::Unsupported(unsupported.below(pointer));
+        invalid_item(&invalid, Place::default())
+    })
+}
+
+/// An answer, as a body says it.
+pub(crate) fn answer_member(at: &str, value: &str) -> Result<String, Refusal> {
+    if json::kind(value) != Kind::String {
+        return Err(invalid_field(at.to_owned(), "a text is needed here"));
+    }
+    value_of(value, DEPTH_MAX, at)?;
+    let answer = json::decode(value).into_owned();
+    if is_blank(&answer) {
+        return Err(invalid_field(at.to_owned(), "an answer is not blank"));
+    }
+    Ok(answer)
+}
+
+pub(crate) fn is_blank(answer: &str) -> bool {
+    answer.trim().is_empty()
+}

@@ -1,0 +1,185 @@
+//! What a reader of a session's commits wants to see of them: the parameters `on` and `agent`.
+
+use crate::api::address::percent_decode;
+use crate::api::address::{InvalidStatePath, state_path};
+use crate::api::params::{Params, invalid};
+use crate::api::refusal::Refusal;
+use crate::board::{AgentName, Change, Code, Commit, Due, Json, LogName, StatePath, json};
+
+/// How many parts of a session one reader may name.
+const ON_MAX: usize = 100;
+
+/// Which commits a reader sees, and what of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    /// Only changes of these, where some are named.
+    on: Option<Box<[On]>>,
+    /// Only commits of this author.
+    agent: Option<AgentName>,
+}
+
+/// A part of a session that commits change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum On {
+    Log(LogName),
+    Agents,
+    Agent(AgentName),
+    State(StatePath),
+}
+
+impl Wanted {
+    /// Takes the parameters.
+    pub(crate) fn params(params: &mut Params) -> Result<Self, Refusal> {
+        let agent = params.parsed("agent")?;
+        let Some(names) = params.raw_list("on")? else { return Ok(Self { on: None, agent }) };
+        if names.len() > ON_MAX {
+            return Err(invalid("on", format!("names at most {ON_MAX} parts of a session")));
+        }
+        let on = names.iter().map(|name| On::parse(name)).collect::<Result<_, _>>()?;
+        Ok(Self { on: Some(on), agent })
+    }
+
+    /// The changes of a commit that are wanted, `None` where the commit is not.
+    pub(crate) fn of<'a>(&self, commit: &'a Commit) -> Option<Vec<&'a Change>> {
+        if self.agent.is_some() && self.agent != commit.agent {
+            return None;
+        }
+        let Some(on) = &self.on else { return Some(commit.changes.iter().collect()) };
+        let wanted = |change: &&Change| changes_all(change) || on.iter().any(|on| on.is_in(change));
+        let changes: Vec<_> = commit.changes.iter().filter(wanted).collect();
+        (!changes.is_empty()).then_some(changes)
+    }
+}
+
+/// Whether nothing of the session need be as it was after this change.
+fn changes_all(change: &Change) -> bool {
+    matches!(
+        change,
+        Change::Deleted
+            | Change::Expired(Due::Session)
+            | Change::Restored(_)
+            | Change::Adopted { .. }
+    )
+}
+
+impl On {
+    /// Reads a name whose segments are percent-encoded each.
+    fn parse(raw: &str) -> Result<Self, Refusal> {
+        let (first, rest) = match raw.split_once('/') {
+            Some((first, rest)) => (first, Some(rest)),
+            None => (raw, None),
+        };
+        match (&*decoded(first)?, rest) {
+            ("agents", None) => Ok(Self::Agents),
+            ("agents", Some(rest)) => Self::of_agent(raw, rest),
+            ("state", None) => Ok(Self::State(StatePath::root())),
+            ("state", Some(rest)) => state_path(rest).map(Self::State).map_err(|why| match why {
+                InvalidStatePath::Encoding => not_encoded(),
+                InvalidStatePath::Path(why) => invalid("on", format!("names no place: {why}")),
+            }),
+            (name, None) => LogName::of_board(name).map(Self::Log).ok_or_else(|| unknown(raw)),
+            (_, Some(_)) => Err(unknown(raw)),
+        }
+    }
+
+    fn of_agent(raw: &str, rest: &str) -> Result<Self, Refusal> {
+        let (agent, memory) = match rest.split_once('/') {
+            Some((agent, memory)) => (agent, Some(decoded(memory)?)),
+            None => (rest, None),
+        };
+        let agent = decoded(agent)?;
+        let agent = agent.parse().map_err(|why| invalid("on", format!("names no agent: {why}")))?;
+        match memory.as_deref() {
+            None => Ok(Self::Agent(agent)),
+            Some("memory") => Ok(Self::Log(LogName::Memory(agent))),
+            Some(_) => Err(unknown(raw)),
+        }
+    }
+
+    /// Whether the change is one of this part.
+    fn is_in(&self, change: &Change) -> bool {
+        match change {
+            Change::Appended { log, .. }
+            | Change::Cleared { log }
+            | Change::Removed { log, .. }
+            | Change::Updated { log, .. } => self.is_log(log),
+            Change::StatePut { path, .. }
+            | Change::StateSet { path, .. }
+            | Change::StateAppended { path, .. }
+            | Change::StateRemoved { path }
+            | Change::Expired(Due::State(path)) => self.meets(path),
+            Change::StateMerged { path, patch } => self.is_merged(path, patch),
+            Change::AgentPut { agent, .. } => self.is_agent(agent),
+            Change::AgentRemoved { agent } => {
+                self.is_agent(agent) || self.is_log(&LogName::Memory(agent.clone()))
+            }
+            Change::Claimed { .. }
+            | Change::Released { .. }
+            | Change::Finished { .. }
+            | Change::Expired(Due::Claim(_)) => self.is_log(&LogName::Requests),
+            Change::Awaited { .. } | Change::Expired(Due::Question(_)) => {
+                self.is_log(&LogName::Questions)
+            }
+            Change::Created { .. }
+            | Change::Configured { .. }
+            | Change::Deleted
+            | Change::Expired(Due::Session)
+            | Change::CheckpointPut { .. }
+            | Change::CheckpointRemoved { .. }
+            | Change::Restored(_)
+            | Change::Adopted { .. }
+            | Change::ImagesForgotten { .. } => false,
+        }
+    }
+
+    fn is_log(&self, log: &LogName) -> bool {
+        matches!(self, Self::Log(own) if own == log)
+    }
+
+    fn is_agent(&self, agent: &AgentName) -> bool {
+        match self {
+            Self::Agents => true,
+            Self::Agent(own) => own == agent,
+            Self::Log(_) | Self::State(_) => false,
+        }
+    }
+
+    /// Whether a change at this path changes what is at, above or below the own one.
+    fn meets(&self, path: &StatePath) -> bool {
+        matches!(self, Self::State(own) if own.contains(path) || path.contains(own))
+    }
+
+    /// Whether a merge patch at this path does: it leaves alone what it does not name.
+    fn is_merged(&self, path: &StatePath, patch: &Json) -> bool {
+        let Self::State(own) = self else { return false };
+        let Some(names) = own.segments().get(path.len()..).filter(|_| path.contains(own)) else {
+            return own.contains(path);
+        };
+        let mut patch = patch.text();
+        for name in names {
+            if json::kind(patch) != json::Kind::Object {
+                return true;
+            }
+            let Some(member) = json::get(patch, name) else { return false };
+            patch = member;
+        }
+        true
+    }
+}
+
+fn decoded(segment: &str) -> Result<String, Refusal> {
+    percent_decode(segment.as_bytes()).ok_or_else(not_encoded)
+}
+
+fn not_encoded() -> Refusal {
+    Refusal::new(Code::InvalidEncoding, "'on' is not percent-encoded UTF-8")
+}
+
+fn unknown(raw: &str) -> Refusal {
+    let known = "questions, requests, trajectories, screenshots, agents, agents/{agent}, \
+        agents/{agent}/memory, state or state/{path}, with slashes and commas as they are";
+    invalid("on", format!("'{raw}' is none of {known}"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,249 @@
+//! What a log takes in: items as JSON, as JSON lines, and screenshots as images.
+
+use std::str::Utf8Error;
+use std::sync::Arc;
+
+use blackboard_thumbnail::{IMAGE_TYPES, recognise};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+
+use crate::api::intake::fields::json_document;
+use crate::api::intake::trajectory_key::keyed;
+use crate::api::params::{Params, invalid};
+use crate::api::refusal::Fault;
+use crate::api::refusal::Refusal;
+use crate::api::refusal::{Place, invalid_item, refused as refused_by_rule};
+use crate::board::json;
+use crate::board::json::Kind;
+use crate::board::{COMMIT_ITEMS_MAX, Code, InvalidItem, Item, LogName, Rejected, Screenshot};
+use crate::service::ImageBytes;
+
+/// How many skipped lines an answer names; the rest are only counted.
+const SKIPPED_LISTED_MAX: usize = 1000;
+
+/// What came in: items, and the images to be stored before them.
+#[derive(Debug, Default)]
+pub(crate) struct Intake {
+    pub(crate) items: Vec<Item>,
+    pub(crate) images: Vec<ImageBytes>,
+    /// The lines that were passed over, where that was asked for.
+    pub(crate) skipped: Option<SkippedLines>,
+    /// The key under which steps are stored, where one was named.
+    key: Option<String>,
+}
+
+/// The lines that were passed over.
+#[derive(Debug)]
+pub(crate) struct SkippedLines {
+    pub(crate) listed: Arc<[Skipped]>,
+    pub(crate) count: usize,
+}
+
+/// A line that was passed over.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Skipped {
+    /// Its number, from 1.
+    line: usize,
+    /// Why it is no item.
+    detail: String,
+}
+
+/// How a body of a POST is to be read.
+#[derive(Debug, Default)]
+pub(crate) struct BodyReading {
+    lenient: bool,
+    last_k: Option<usize>,
+    pub(crate) metadata: Option<String>,
+    pub(crate) image_path: Option<String>,
+    pub(crate) trajectory_key: Option<String>,
+}
+
+impl BodyReading {
+    /// The parameters of a POST.
+    pub(crate) fn params(params: &mut Params) -> Result<Self, Refusal> {
+        let last_k = match params.text("last_k")?.as_deref() {
+            None | Some("-1") => None,
+            Some(text) => {
+                let k = text.parse().ok().filter(|k| *k >= 1 && !text.starts_with('+'));
+                Some(k.ok_or_else(|| {
+                    invalid("last_k", "is a whole number, at least 1, or -1 for all")
+                })?)
+            }
+        };
+        Ok(Self {
+            lenient: params.flag("lenient")?,
+            last_k,
+            metadata: params.text("metadata")?,
+            image_path: params.text("image_path")?,
+            trajectory_key: params.text("trajectory_key")?,
+        })
+    }
+}
+
+impl Intake {
+    /// An empty intake that stores steps under this key.
+    pub(crate) fn keyed(key: Option<String>) -> Self {
+        Self { key, ..Self::default() }
+    }
+
+    pub(crate) fn take(&mut self, log: &LogName, text: &str) -> Result<(), InvalidItem> {
+        match log {
+            LogName::Screenshots => self.add(Screenshot::from_json(text)?),
+            LogName::Questions | LogName::Requests => self.items.push(Item::from_json(text)?),
+            LogName::Trajectories | LogName::Memory(_) => self.items.push(match &self.key {
+                Some(key) => keyed(key, text)?,
+                None => Item::from_json(text)?,
+            }),
+        }
+        Ok(())
+    }
+
+    /// The same of a whole document.
+    fn take_document(&mut self, log: &LogName, document: &RawValue) -> Result<(), InvalidItem> {
+        if *log == LogName::Screenshots || self.key.is_some() {
+            return self.take(log, document.get());
+        }
+        self.items.push(Item::from_document(document)?);
+        Ok(())
+    }
+
+    fn add(&mut self, screenshot: Screenshot) {
+        let (item, images) = ImageBytes::split(screenshot);
+        self.items.push(item);
+        self.images.extend(images);
+    }
+
+    /// Takes every element of an array.
+    pub(crate) fn take_array(
+        &mut self,
+        log: &LogName,
+        array: &str,
+        member: Option<&'static str>,
+    ) -> Result<(), Refusal> {
+        for (index, text) in json::elements(array).enumerate() {
+            if index == COMMIT_ITEMS_MAX {
+                return Err(too_many(json::elements(array).count()));
+            }
+            let place = Place { index: Some(index), line: None, member };
+            self.take(log, text).map_err(|invalid| invalid_item(&invalid, place))?;
+        }
+        Ok(())
+    }
+
+    /// Takes one JSON document: an item, or an array of items.
+    pub(crate) fn take_json(&mut self, log: &LogName, bytes: &[u8]) -> Result<(), Refusal> {
+        let document = json_document(bytes)?;
+        if json::kind(document.get()) == Kind::Array {
+            return self.take_array(log, document.get(), None);
+        }
+        self.take_document(log, document)
+            .map_err(|invalid| invalid_item(&invalid, Place::default()))
+    }
+
+    /// Takes JSON lines. Where a line ends is as in a Python text file: `\n`, `\r\n` or `\r`.
+    pub(crate) fn take_lines(
+        &mut self,
+        log: &LogName,
+        bytes: &[u8],
+        reading: &BodyReading,
+    ) -> Result<(), Refusal> {
+        let text = std::str::from_utf8(bytes).map_err(|error| not_utf8(bytes, error))?;
+        let lines = lines(text);
+        let first = lines.len().saturating_sub(reading.last_k.unwrap_or(usize::MAX));
+        let (mut listed, mut count) = (Vec::new(), 0);
+        if lines.len() - first > COMMIT_ITEMS_MAX {
+            return Err(too_many(lines.len() - first));
+        }
+        for (index, line) in lines.iter().enumerate().skip(first) {
+            let number = index + 1;
+            let Err(problem) = self.take_line(log, line, number, reading.lenient) else { continue };
+            if !reading.lenient {
+                return Err(problem);
+            }
+            count += 1;
+            if listed.len() < SKIPPED_LISTED_MAX {
+                listed.push(Skipped { line: number, detail: problem.detail().to_owned() });
+            }
+        }
+        self.skipped = reading.lenient.then(|| SkippedLines { listed: listed.into(), count });
+        Ok(())
+    }
+
+    fn take_line(
+        &mut self,
+        log: &LogName,
+        line: &str,
+        number: usize,
+        lenient: bool,
+    ) -> Result<(), Refusal> {
+        let line = if lenient { strip(line) } else { line };
+        let document = json::document(line.as_bytes()).map_err(|malformed| {
+            let why = malformed.reason.to_string();
+            let detail = format!("line {number}, column {}: {why}", malformed.column);
+            let fault = Fault { pointer: None, line: Some(number), detail: why };
+            Refusal::new(Code::InvalidJson, detail).fault(fault)
+        })?;
+        let place = Place { index: None, line: Some(number), member: None };
+        self.take_document(log, document).map_err(|invalid| invalid_item(&invalid, place))
+    }
+
+    /// Takes an image that came as bytes.
+    pub(crate) fn take_image(
+        &mut self,
+        media_type: &str,
+        bytes: Vec<u8>,
+        metadata: Option<&str>,
+        image_path: &str,
+    ) -> Result<(), Refusal> {
+        let wanted =
+            IMAGE_TYPES.iter().find(|(name, _)| *name == media_type).map(|(_, kind)| *kind);
+        if wanted.is_none() || recognise(&bytes).map(|(kind, _)| kind) != wanted {
+            let detail = format!("the bytes are no image of the type '{media_type}'");
+            return Err(Refusal::new(Code::NotAnImage, detail));
+        }
+        let metadata = metadata.map(|text| json::syntax(text.as_bytes())).transpose();
+        let metadata = metadata.map_err(|malformed| {
+            invalid("metadata", format!("is a JSON text: {}", malformed.reason))
+        })?;
+        let screenshot = Screenshot::from_bytes(media_type, bytes, metadata, image_path);
+        self.add(screenshot.map_err(|invalid| invalid_item(&invalid, Place::default()))?);
+        Ok(())
+    }
+}
+
+/// The refusal of more items than one write may bring, before they take room in the queue.
+fn too_many(items: usize) -> Refusal {
+    refused_by_rule(&Rejected::TooManyItems { items, max: COMMIT_ITEMS_MAX }, None)
+}
+
+/// The refusal of a body that is no text, with the line of the first byte that is none.
+fn not_utf8(bytes: &[u8], error: Utf8Error) -> Refusal {
+    let before = bytes.get(..error.valid_up_to()).unwrap_or_default();
+    let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+    let column = 1 + before.iter().rev().take_while(|byte| **byte != b'\n').count();
+    let why = "the bytes are not UTF-8";
+    let fault = Fault { pointer: None, line: Some(line), detail: why.to_owned() };
+    let detail = format!("line {line}, column {column}: {why}");
+    Refusal::new(Code::InvalidJson, detail).fault(fault)
+}
+
+/// The lines of a text; what follows the last line's end is a line only if there is something.
+fn lines(text: &str) -> Vec<&str> {
+    let mut lines = Vec::new();
+    let mut rest = text;
+    while let Some(end) = rest.find(['\n', '\r']) {
+        let (line, after) = rest.split_at_checked(end).unwrap_or((rest, ""));
+        lines.push(line);
+        rest = after.strip_prefix("\r\n").or_else(|| after.get(1..)).unwrap_or_default();
+    }
+    if !rest.is_empty() {
+        lines.push(rest);
+    }
+    lines
+}
+
+/// A line without the white space around it, as Python's `str.strip` sees white space.
+fn strip(line: &str) -> &str {
+    line.trim_matches(|c: char| c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c))
+}

@@ -1,0 +1,10 @@
+//! Bodies and parameters, read into commands.
+
+pub(crate) mod fields;
+pub(crate) mod filter;
+pub(crate) mod items;
+pub(crate) mod profile;
+pub(crate) mod session;
+pub(crate) mod settings;
+mod trajectory_key;
+pub(crate) mod transaction;

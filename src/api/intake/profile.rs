@@ -1,0 +1,271 @@
+//! The profiles of a session's prompts: shown as they were set, and read member by member, each refusal with its
+//! place.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU64;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+
+use crate::api::intake::fields::{flag, members};
+use crate::api::intake::fields::{names, text_of};
+use crate::api::refusal::Refusal;
+use crate::api::refusal::{child, invalid_field, object_required, unknown_field};
+use crate::api::schema;
+use crate::board::json;
+use crate::board::json::Kind;
+use crate::board::{
+    HEADING_BYTES_MAX, Headings, ImagesShown, PROFILES_BYTES_MAX, PROFILES_MAX, PROMPT_KEYS_MAX,
+    PROMPT_LATEST_MAX, PROMPT_MEMORIES_MAX, PROMPT_PARTS_MAX, PROMPT_PX_MAX,
+    PROMPT_SCREENSHOTS_MAX, PROMPT_STEPS_MAX, PROMPT_TOKENS_MAX, ProfileName, PromptFormat,
+    PromptPart, PromptProfile, PromptProfiles, are_parts, is_heading, is_step, profiles_bytes,
+};
+
+/// Profiles by name.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(transparent)]
+#[schema(value_type = BTreeMap<String, PromptProfileBody>)]
+pub(crate) struct PromptProfilesBody(BTreeMap<String, PromptProfileBody>);
+
+/// What a prompt is asked for: each member as the parameter of the same name, which goes before it.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PromptProfileBody {
+    /// For which models it is written; `parts` where it is absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, schema_with = schema::profiles::prompt_format)]
+    format: Option<PromptFormat>,
+    /// Only these parts; their order in the prompt is fixed, and at most 100 are memories.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, schema_with = schema::profiles::prompt_parts)]
+    include: Option<Vec<String>>,
+    /// Only these members of trajectories and memories, each of at most 256 bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, min_items = 1, max_items = 1000)]
+    keys: Option<Vec<String>>,
+    /// Only the last so many items of each text log.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, schema_with = schema::profiles::prompt_latest)]
+    latest: Option<u64>,
+    /// Only what this agent did, remembers and saw.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, schema_with = schema::profiles::prompt_agent)]
+    agent: Option<String>,
+    /// Only steps with this status, of at most 256 bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, max_length = 256)]
+    status: Option<String>,
+    /// Only these steps, by value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, value_type = Option<Vec<f64>>, min_items = 1, max_items = 1000)]
+    steps: Option<Vec<Box<RawValue>>>,
+    /// The last so many screenshots with their images.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, schema_with = schema::profiles::prompt_screenshots)]
+    screenshots: Option<u64>,
+    /// What stands for an image.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, value_type = Option<schema::ImagesName>)]
+    images: Option<ImagesShown>,
+    /// The longest side of an image, in pixels.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, schema_with = schema::profiles::prompt_px)]
+    max_px: Option<u64>,
+    /// Whether to mark what a provider may cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    cache_marks: Option<bool>,
+    /// How many tokens it may have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, schema_with = schema::profiles::prompt_tokens)]
+    max_tokens: Option<u64>,
+    /// Headings in place of the original's, each one line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, schema_with = schema::profiles::prompt_headings)]
+    headings: Option<Headings>,
+}
+
+impl From<&PromptProfiles> for PromptProfilesBody {
+    fn from(profiles: &PromptProfiles) -> Self {
+        Self(profiles.iter().map(|(name, profile)| (name.to_string(), profile.into())).collect())
+    }
+}
+
+impl From<&PromptProfile> for PromptProfileBody {
+    fn from(profile: &PromptProfile) -> Self {
+        // What is stored are numbers, each as it was sent.
+        let number = |step: &String| RawValue::from_string(step.clone()).unwrap_or_default();
+        Self {
+            format: profile.format,
+            include: profile.include.as_ref().map(|parts| strings(parts)),
+            keys: profile.keys.clone(),
+            latest: profile.latest.map(NonZeroU64::get),
+            agent: profile.agent.as_ref().map(ToString::to_string),
+            status: profile.status.clone(),
+            steps: profile.steps.as_ref().map(|steps| steps.iter().map(number).collect()),
+            screenshots: profile.screenshots,
+            images: profile.images,
+            max_px: profile.max_px.map(NonZeroU64::get),
+            cache_marks: profile.cache_marks,
+            max_tokens: profile.max_tokens.map(NonZeroU64::get),
+            headings: profile.headings.clone(),
+        }
+    }
+}
+
+fn strings(parts: &[PromptPart]) -> Vec<String> {
+    parts.iter().map(ToString::to_string).collect()
+}
+
+/// Reads the setting `profiles`: all of them together, and no null in them.
+pub(crate) fn profiles(at: &str, value: &str) -> Result<PromptProfiles, Refusal> {
+    if json::kind(value) != Kind::Object {
+        return Err(object_required(at.to_owned(), json::kind(value)));
+    }
+    let mut profiles = PromptProfiles::new();
+    for member in json::members(value) {
+        let pointer = child(at, member.name);
+        let name: ProfileName = text_of(member.name, &pointer)?.parse().map_err(|why| {
+            invalid_field(pointer.clone(), format!("no name of a profile: {why}"))
+        })?;
+        profiles.insert(name, profile(&pointer, member.value)?);
+        if profiles.len() > PROFILES_MAX {
+            return Err(invalid_field(at.to_owned(), format!("at most {PROFILES_MAX} profiles")));
+        }
+    }
+    let bytes = profiles_bytes(&profiles);
+    if bytes > PROFILES_BYTES_MAX {
+        let why = format!("at most {PROFILES_BYTES_MAX} bytes in all, these are {bytes}");
+        return Err(invalid_field(at.to_owned(), why));
+    }
+    Ok(profiles)
+}
+
+fn profile(parent: &str, value: &str) -> Result<PromptProfile, Refusal> {
+    let mut profile = PromptProfile::default();
+    for (at, value) in members(parent, value)? {
+        match at.strip_prefix(parent).unwrap_or_default() {
+            "/format" => profile.format = Some(word(&at, value, &PromptFormat::NAMED)?),
+            "/include" => profile.include = Some(include(&at, value)?),
+            "/keys" => profile.keys = Some(some_names(&at, value, PROMPT_KEYS_MAX)?),
+            "/latest" => profile.latest = Some(positive(&at, value, PROMPT_LATEST_MAX)?),
+            "/agent" => {
+                let agent = string(&at, value)?.parse();
+                let agent = agent.map_err(|why| invalid_field(at, format!("no agent: {why}")))?;
+                profile.agent = Some(agent);
+            }
+            "/status" => profile.status = Some(string(&at, value)?),
+            "/steps" => profile.steps = Some(steps(&at, value)?),
+            "/screenshots" => {
+                profile.screenshots = Some(number(&at, value, 0, PROMPT_SCREENSHOTS_MAX)?);
+            }
+            "/images" => profile.images = Some(word(&at, value, &ImagesShown::NAMED)?),
+            "/max_px" => profile.max_px = Some(positive(&at, value, PROMPT_PX_MAX)?),
+            "/cache_marks" => profile.cache_marks = Some(flag(&at, value)?),
+            "/max_tokens" => profile.max_tokens = Some(positive(&at, value, PROMPT_TOKENS_MAX)?),
+            "/headings" => profile.headings = Some(headings(&at, value)?),
+            _ => return Err(unknown_field(at)),
+        }
+    }
+    Ok(profile)
+}
+
+fn headings(parent: &str, value: &str) -> Result<Headings, Refusal> {
+    let mut headings = Headings::default();
+    for (at, value) in members(parent, value)? {
+        let heading = match at.strip_prefix(parent).unwrap_or_default() {
+            "/blackboard" => &mut headings.blackboard,
+            "/questions" => &mut headings.questions,
+            "/requests" => &mut headings.requests,
+            "/trajectories" => &mut headings.trajectories,
+            "/state" => &mut headings.state,
+            "/memory" => &mut headings.memory,
+            _ => return Err(unknown_field(at)),
+        };
+        let text = string(&at, value)?;
+        if !is_heading(&text) {
+            let why = format!(
+                "a heading is one line of 1 to {HEADING_BYTES_MAX} bytes, without control characters"
+            );
+            return Err(invalid_field(at, why));
+        }
+        *heading = Some(text);
+    }
+    Ok(headings)
+}
+
+/// The parts that are named, each once.
+fn include(at: &str, value: &str) -> Result<Vec<PromptPart>, Refusal> {
+    let (mut parts, mut seen) = (Vec::new(), BTreeSet::new());
+    for (index, name) in some_names(at, value, PROMPT_PARTS_MAX)?.iter().enumerate() {
+        let part: PromptPart =
+            name.parse().map_err(|why| invalid_field(format!("{at}/{index}"), format!("{why}")))?;
+        if seen.insert(part.clone()) {
+            parts.push(part);
+        }
+    }
+    if are_parts(&parts) {
+        Ok(parts)
+    } else {
+        Err(invalid_field(at.to_owned(), format!("at most {PROMPT_MEMORIES_MAX} memories")))
+    }
+}
+
+fn some_names(at: &str, value: &str, max: usize) -> Result<Vec<String>, Refusal> {
+    let names = names(at, value, max)?;
+    if names.is_empty() {
+        return Err(invalid_field(at.to_owned(), "at least one name is needed here"));
+    }
+    Ok(names)
+}
+
+/// JSON numbers, each as it was sent.
+fn steps(at: &str, value: &str) -> Result<Vec<String>, Refusal> {
+    let why = format!("1 to {PROMPT_STEPS_MAX} numbers are needed here, as an array");
+    if json::kind(value) != Kind::Array {
+        return Err(invalid_field(at.to_owned(), why));
+    }
+    let mut steps = Vec::new();
+    for (index, step) in json::elements(value).enumerate() {
+        if index == PROMPT_STEPS_MAX {
+            return Err(invalid_field(at.to_owned(), why));
+        }
+        if !is_step(step) {
+            return Err(invalid_field(format!("{at}/{index}"), "a step is a number"));
+        }
+        steps.push(step.to_owned());
+    }
+    if steps.is_empty() { Err(invalid_field(at.to_owned(), why)) } else { Ok(steps) }
+}
+
+fn string(at: &str, value: &str) -> Result<String, Refusal> {
+    if json::kind(value) != Kind::String {
+        return Err(invalid_field(at.to_owned(), "a string is needed here"));
+    }
+    text_of(value, at)
+}
+
+fn word<T: Copy>(at: &str, value: &str, named: &[(&str, T)]) -> Result<T, Refusal> {
+    let text = string(at, value)?;
+    let found = named.iter().find(|(name, _)| *name == text).map(|(_, word)| *word);
+    let words = || named.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+    found.ok_or_else(|| invalid_field(at.to_owned(), format!("one of {} is needed here", words())))
+}
+
+fn positive(at: &str, value: &str, max: u64) -> Result<NonZeroU64, Refusal> {
+    // At least 1 by then.
+    number(at, value, 1, max).map(|number| NonZeroU64::new(number).unwrap_or(NonZeroU64::MIN))
+}
+
+fn number(at: &str, value: &str, min: u64, max: u64) -> Result<u64, Refusal> {
+    let is_number = json::kind(value) == Kind::Number;
+    let number = is_number.then(|| json::whole(value)).flatten();
+    number.filter(|number| (min..=max).contains(number)).ok_or_else(|| {
+        let why = format!("a whole number from {min} to {max} is needed here");
+        invalid_field(at.to_owned(), why)
+    })
+}
+
+#[cfg(test)]
+mod tests;

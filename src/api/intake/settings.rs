@@ -1,0 +1,284 @@
+//! What a session is set to: shown, and changed member by member, each refusal with its place.
+
+use super::fields::{names, text_of};
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroUsize;
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::api::intake::fields::ttl_member;
+use crate::api::intake::fields::{flag, members};
+use crate::api::intake::profile::{PromptProfilesBody, profiles};
+use crate::api::refusal::Refusal;
+use crate::api::refusal::{child, invalid_field, object_required, unknown_field};
+use crate::api::schema;
+use crate::board::json;
+use crate::board::json::Kind;
+use crate::board::{
+    AGENT_STATES_MAX, AgentStates, ByteSize, HISTORY_KEYS_MAX, History, MaxItems, MaxItemsEach,
+    Moves, Set, Settings, SettingsPatch, Status, is_known,
+};
+
+/// How many statuses a status may follow, or be followed by: all that a session can know.
+const MOVES_MAX: usize = AGENT_STATES_MAX + Status::BUILT_IN.len();
+
+/// A history that is kept whole, which is the default.
+const HISTORY_ALL: &str = "all";
+
+/// What is set; an absent member has its default.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct SettingsBody {
+    /// The members of trajectories and memories that a prompt shows; all where it is absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    history_keys: Option<Vec<String>>,
+    /// Whether posted screenshots are kept; they are where it is absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    screenshot_to_memory: Option<bool>,
+    /// How many items its logs keep; all where it is absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, schema_with = schema::settings::max_items)]
+    max_items: Option<MaxItems>,
+    /// How long it lives after its last write; for ever where it is absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, example = "30d")]
+    ttl: Option<String>,
+    /// How much of its history is kept; all of it where it is absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, schema_with = schema::settings::history)]
+    history: Option<HistoryBody>,
+    /// The statuses that its agents may have besides the built-in ones.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, value_type = Option<BTreeMap<String, MovesBody>>)]
+    agent_states: Option<AgentStates>,
+    /// What its prompts may be asked for by name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    profiles: Option<PromptProfilesBody>,
+}
+
+/// How much of a history is kept: a number of revisions, or an age or a size with its unit.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(crate) enum HistoryBody {
+    Revisions(u64),
+    WithUnit(String),
+}
+
+impl From<History> for HistoryBody {
+    fn from(history: History) -> Self {
+        match history {
+            History::Revisions(count) => Self::Revisions(count),
+            History::Bytes(bytes) => Self::WithUnit(ByteSize(bytes).to_string()),
+            History::Age(age) => Self::WithUnit(age.to_string()),
+        }
+    }
+}
+
+/// How a status of the session's own is reached and left.
+#[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "the document's form of what is read and shown here")]
+pub(crate) struct MovesBody {
+    /// The statuses that it follows, built in or of this session; none where it is absent.
+    #[schema(required = false, max_items = 71)]
+    from: Vec<String>,
+    /// The statuses that follow it; none where it is absent.
+    #[schema(required = false, max_items = 71)]
+    to: Vec<String>,
+}
+
+/// Settings to change.
+#[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "the document's form of what `settings_patch` reads")]
+pub(crate) struct SettingsPatchBody {
+    /// The members of trajectories and memories that a prompt shows, each of at most 256 bytes; null is
+    /// all of them.
+    #[schema(required = false, max_items = 256)]
+    history_keys: Option<Vec<String>>,
+    /// Whether posted screenshots are kept; null is that they are.
+    #[schema(required = false)]
+    screenshot_to_memory: Option<bool>,
+    #[schema(required = false, schema_with = schema::settings::max_items_patch)]
+    max_items: Option<MaxItems>,
+    /// How long the session lives after its last write: a whole number with `ms`, `s`, `m`, `h` or `d`,
+    /// at most `36500d`; null is for ever.
+    #[schema(required = false, example = "30d", pattern = "^0*[1-9][0-9]*(ms|s|m|h|d)$")]
+    ttl: Option<String>,
+    #[schema(required = false, schema_with = schema::settings::history_patch)]
+    history: Option<String>,
+    #[schema(required = false, schema_with = schema::settings::agent_states_patch)]
+    agent_states: Option<BTreeMap<String, MovesBody>>,
+    #[schema(required = false, schema_with = schema::profiles::profiles_patch)]
+    profiles: Option<PromptProfilesBody>,
+}
+
+impl From<&Settings> for SettingsBody {
+    fn from(settings: &Settings) -> Self {
+        Self {
+            history_keys: settings.history_keys.clone(),
+            screenshot_to_memory: settings.screenshot_to_memory,
+            max_items: settings.max_items,
+            ttl: settings.ttl.map(String::from),
+            history: settings.history.map(HistoryBody::from),
+            agent_states: settings.agent_states.clone(),
+            profiles: settings.profiles.as_ref().map(PromptProfilesBody::from),
+        }
+    }
+}
+
+/// Reads the member `settings` of a `PUT` of a session.
+pub(crate) fn settings_patch(object: &str) -> Result<SettingsPatch, Refusal> {
+    let mut patch = SettingsPatch::default();
+    for (at, value) in members("/settings", object)? {
+        match at.as_str() {
+            "/settings/history_keys" => patch.history_keys = set(&at, value, history_keys)?,
+            "/settings/screenshot_to_memory" => patch.screenshot_to_memory = set(&at, value, flag)?,
+            "/settings/max_items" => patch.max_items = set(&at, value, max_items)?,
+            "/settings/ttl" => patch.ttl = set(&at, value, ttl_member)?,
+            "/settings/history" => patch.history = history(&at, value)?,
+            "/settings/agent_states" => patch.agent_states = set(&at, value, agent_states)?,
+            "/settings/profiles" => patch.profiles = set(&at, value, profiles)?,
+            _ => return Err(unknown_field(at)),
+        }
+    }
+    Ok(patch)
+}
+
+fn set<T>(
+    at: &str,
+    value: &str,
+    read: impl Fn(&str, &str) -> Result<T, Refusal>,
+) -> Result<Set<T>, Refusal> {
+    if json::kind(value) == Kind::Null { Ok(Set::Reset) } else { read(at, value).map(Set::To) }
+}
+
+/// `"all"`, an age, a number of revisions, or a size.
+fn history(at: &str, value: &str) -> Result<Set<History>, Refusal> {
+    let text = match json::kind(value) {
+        Kind::Null => return Ok(Set::Reset),
+        Kind::Number => {
+            let count = json::whole(value).filter(|count| *count > 0);
+            let why = "a number of revisions is a whole number, at least 1";
+            let count = count.ok_or_else(|| invalid_field(at.to_owned(), why))?;
+            return Ok(Set::To(History::Revisions(count)));
+        }
+        Kind::String => json::decode(value),
+        Kind::Object | Kind::Array | Kind::Bool => "".into(),
+    };
+    if text == HISTORY_ALL {
+        return Ok(Set::Reset);
+    }
+    // Digits alone could be bytes as well as revisions.
+    let has_unit = !text.ends_with(|last: char| last.is_ascii_digit());
+    let size = text.parse().ok().filter(|ByteSize(bytes)| has_unit && *bytes > 0);
+    let age = text.parse().ok().map(History::Age);
+    let kept = age.or_else(|| size.map(|ByteSize(bytes)| History::Bytes(bytes)));
+    let why = "needed here is \"all\", an age such as \"30d\", a number of revisions, or a size such as \"64MiB\"";
+    kept.map(Set::To).ok_or_else(|| invalid_field(at.to_owned(), why))
+}
+
+fn history_keys(at: &str, value: &str) -> Result<Vec<String>, Refusal> {
+    names(at, value, HISTORY_KEYS_MAX)
+}
+
+fn max_items(at: &str, value: &str) -> Result<MaxItems, Refusal> {
+    match json::kind(value) {
+        Kind::Number => count(at, value).map(MaxItems::All),
+        Kind::Object => max_items_each(at, value).map(MaxItems::Each),
+        Kind::Array | Kind::String | Kind::Bool | Kind::Null => {
+            Err(invalid_field(at.to_owned(), "a number is needed here, or one for each log"))
+        }
+    }
+}
+
+fn max_items_each(parent: &str, object: &str) -> Result<MaxItemsEach, Refusal> {
+    let mut each = MaxItemsEach::default();
+    for (at, value) in members(parent, object)? {
+        let max = match at.strip_prefix(parent).unwrap_or_default() {
+            "/questions" => &mut each.questions,
+            "/requests" => &mut each.requests,
+            "/trajectories" => &mut each.trajectories,
+            "/screenshots" => &mut each.screenshots,
+            "/memory" => &mut each.memory,
+            _ => return Err(unknown_field(at)),
+        };
+        *max = match json::kind(value) {
+            Kind::Null => None,
+            Kind::Number | Kind::Object | Kind::Array | Kind::String | Kind::Bool => {
+                Some(count(&at, value)?)
+            }
+        };
+    }
+    Ok(each)
+}
+
+fn count(at: &str, value: &str) -> Result<NonZeroUsize, Refusal> {
+    let why = "a whole number is needed here, at least 1";
+    value.parse().map_err(|_| invalid_field(at.to_owned(), why))
+}
+
+fn agent_states(at: &str, value: &str) -> Result<AgentStates, Refusal> {
+    if json::kind(value) != Kind::Object {
+        return Err(object_required(at.to_owned(), json::kind(value)));
+    }
+    // A status may lead to one that comes after it here.
+    let mut known = AgentStates::new();
+    for member in json::members(value) {
+        known.insert(status(at, member.name)?, Moves::default());
+        if known.len() > AGENT_STATES_MAX {
+            let why = format!("at most {AGENT_STATES_MAX} statuses");
+            return Err(invalid_field(at.to_owned(), why));
+        }
+    }
+    let mut states = AgentStates::new();
+    for member in json::members(value) {
+        let moves = moves(&child(at, member.name), member.value, &known)?;
+        states.insert(json::decode(member.name).into_owned(), moves);
+    }
+    Ok(states)
+}
+
+/// The name of a status that a session adds.
+fn status(parent: &str, literal: &str) -> Result<String, Refusal> {
+    let at = child(parent, literal);
+    let name = text_of(literal, &at)?;
+    if name.is_empty() || name.contains(char::is_control) {
+        return Err(invalid_field(at, "a status is not empty, without control characters"));
+    }
+    if Status::BUILT_IN.contains(&name.as_str()) {
+        return Err(invalid_field(at, "this status is built in, with its own moves"));
+    }
+    Ok(name)
+}
+
+fn moves(parent: &str, value: &str, known: &AgentStates) -> Result<Moves, Refusal> {
+    let mut moves = Moves::default();
+    for (at, value) in members(parent, value)? {
+        let listed = match at.strip_prefix(parent).unwrap_or_default() {
+            "/from" => &mut moves.from,
+            "/to" => &mut moves.to,
+            _ => return Err(unknown_field(at)),
+        };
+        *listed = statuses(&at, value, known)?;
+    }
+    Ok(moves)
+}
+
+/// Statuses that are known, each once.
+fn statuses(at: &str, value: &str, known: &AgentStates) -> Result<Vec<String>, Refusal> {
+    let mut names = names(at, value, MOVES_MAX)?;
+    if let Some(index) = names.iter().position(|name| !is_known(known, name)) {
+        let why = "this status is neither built in nor one of 'agent_states'";
+        return Err(invalid_field(format!("{at}/{index}"), why));
+    }
+    let mut seen = BTreeSet::new();
+    names.retain(|name| seen.insert(name.clone()));
+    Ok(names)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,306 @@
+//! What the body of a transaction asks for, each refusal with its place.
+
+use crate::api::address::{InvalidStatePath, state_path};
+use crate::api::intake::fields::answer_member;
+use crate::api::intake::fields::{fence_member, result_member, ttl_member};
+use crate::api::intake::fields::{flag, members};
+use crate::api::intake::fields::{number, value_of};
+use crate::api::intake::items::Intake;
+use crate::api::refusal::Fault;
+use crate::api::refusal::Refusal;
+use crate::api::refusal::{Place, invalid_field, invalid_item, unknown_field};
+use crate::board::json;
+use crate::board::json::{DEPTH_MAX, Kind};
+use crate::board::{
+    Code, Command, Edit, InvalidPath, Item, Json, LogName, Revision, Seq, StatePath, Test,
+    Transaction, Ttl, Version,
+};
+use crate::service::{ImageBytes, ServiceError};
+
+/// How many tests a transaction may have, and how many operations each of its branches.
+pub(crate) const PARTS_MAX: usize = 1000;
+
+/// A transaction that was read.
+pub(crate) struct Read {
+    pub(crate) transaction: Transaction,
+    /// What the operations of each branch are called in the answer.
+    pub(crate) then: Vec<Operation>,
+    pub(crate) otherwise: Vec<Operation>,
+    pub(crate) images: Vec<ImageBytes>,
+}
+
+/// What an operation is called: its verb, and the text of what it is done to.
+#[derive(Clone, Debug)]
+pub(crate) struct Operation {
+    pub(crate) verb: &'static str,
+    pub(crate) target: Box<str>,
+}
+
+/// Finds the version of a place in the state that a tag stands for.
+type Versions<'a> = dyn Fn(&str, &StatePath) -> Result<Option<Version>, ServiceError> + 'a;
+
+/// Reads `{"if": […], "then": […], "else": […]}`.
+pub(crate) fn read(text: &str, versions: &Versions<'_>) -> Result<Read, Refusal> {
+    let mut read = Read {
+        transaction: Transaction::default(),
+        then: Vec::new(),
+        otherwise: Vec::new(),
+        images: Vec::new(),
+    };
+    for (pointer, value) in last_of_each(members("", text)?) {
+        match pointer.as_str() {
+            "/if" => {
+                for (pointer, test) in parts(&pointer, value)? {
+                    read.transaction.tests.push(one_test(&pointer, test, versions)?);
+                }
+            }
+            "/then" => {
+                (read.transaction.then, read.then) = branch(&pointer, value, &mut read.images)?;
+            }
+            "/else" => {
+                (read.transaction.otherwise, read.otherwise) =
+                    branch(&pointer, value, &mut read.images)?;
+            }
+            _ => return Err(unknown_field(pointer)),
+        }
+    }
+    Ok(read)
+}
+
+/// The operations of a branch, and what each is called in the answer.
+fn branch(
+    pointer: &str,
+    text: &str,
+    images: &mut Vec<ImageBytes>,
+) -> Result<(Vec<Command>, Vec<Operation>), Refusal> {
+    let operations = parts(pointer, text)?.into_iter();
+    operations.map(|(pointer, operation)| one_operation(&pointer, operation, images)).collect()
+}
+
+/// Of a repeated name the last one stands.
+fn last_of_each<'a>(members: Vec<(String, &'a str)>) -> Vec<(String, &'a str)> {
+    let mut last: Vec<(String, &'a str)> = Vec::new();
+    for (pointer, value) in members {
+        last.retain(|(known, _)| *known != pointer);
+        last.push((pointer, value));
+    }
+    last
+}
+
+/// The elements of an array, each with its pointer.
+fn parts<'a>(pointer: &str, text: &'a str) -> Result<Vec<(String, &'a str)>, Refusal> {
+    if json::kind(text) != Kind::Array {
+        return Err(invalid_field(pointer.to_owned(), "an array is needed here"));
+    }
+    let pointed = |(index, element)| (format!("{pointer}/{index}"), element);
+    let parts: Vec<_> = json::elements(text).take(PARTS_MAX + 1).enumerate().map(pointed).collect();
+    if parts.len() > PARTS_MAX {
+        let why = format!("at most {PARTS_MAX} of them");
+        return Err(invalid_field(pointer.to_owned(), why));
+    }
+    Ok(parts)
+}
+
+/// The members of one test or operation, to be taken by name; one that nobody took is refused.
+struct Fields<'a> {
+    pointer: &'a str,
+    left: Vec<(String, &'a str)>,
+}
+
+impl<'a> Fields<'a> {
+    fn of(pointer: &'a str, text: &'a str) -> Result<Self, Refusal> {
+        Ok(Self { pointer, left: members(pointer, text)? })
+    }
+
+    /// A member, with its pointer; of a repeated one the last.
+    fn take(&mut self, name: &str) -> Option<(String, &'a str)> {
+        let pointer = format!("{}/{name}", self.pointer);
+        let found = self.left.iter().rfind(|(known, _)| *known == pointer).map(|(_, value)| *value);
+        self.left.retain(|(known, _)| *known != pointer);
+        found.map(|value| (pointer, value))
+    }
+
+    fn need(&mut self, name: &str) -> Result<(String, &'a str), Refusal> {
+        let missing = || invalid_field(self.pointer.to_owned(), format!("'{name}' is needed here"));
+        match self.take(name) {
+            Some(found) => Ok(found),
+            None => Err(missing()),
+        }
+    }
+
+    /// The refusal of what has none of the members by which it is known.
+    fn missing(self, needed: &str) -> Refusal {
+        match self.left.into_iter().next() {
+            Some((unknown, _)) => unknown_field(unknown),
+            None => invalid_field(self.pointer.to_owned(), format!("{needed} is needed here")),
+        }
+    }
+
+    fn finish<T>(self, read: T) -> Result<T, Refusal> {
+        match self.left.into_iter().next() {
+            Some((pointer, _)) => Err(unknown_field(pointer)),
+            None => Ok(read),
+        }
+    }
+}
+
+fn one_test(pointer: &str, text: &str, versions: &Versions<'_>) -> Result<Test, Refusal> {
+    let mut fields = Fields::of(pointer, text)?;
+    let test = if let Some((at, path)) = fields.take("path") {
+        let path = path_member(&at, path)?;
+        if let Some((at, value)) = fields.take("equals") {
+            Test::Equals(path, value_of(value, DEPTH_MAX, &at)?)
+        } else if let Some((at, value)) = fields.take("absent") {
+            Test::Absent(path, flag(&at, value)?)
+        } else {
+            let (at, tag) = fields.need("etag")?;
+            let version = versions(&string(&at, tag)?, &path)?;
+            Test::InVersion(path, version)
+        }
+    } else if let Some((at, log)) = fields.take("log") {
+        let log = log_member(&at, log)?;
+        let (at, count) = fields.need("count")?;
+        Test::Count(log, usize::try_from(whole(&at, count)?).unwrap_or(usize::MAX))
+    } else if let Some((at, request)) = fields.take("request") {
+        let request = Seq(whole(&at, request)?);
+        let (at, claimable) = fields.need("claimable")?;
+        Test::Claimable(request, flag(&at, claimable)?)
+    } else if let Some((at, revision)) = fields.take("revision") {
+        Test::AtRevision(Revision(whole(&at, revision)?))
+    } else {
+        return Err(fields.missing("'path', 'log', 'request' or 'revision'"));
+    };
+    fields.finish(test)
+}
+
+fn one_operation(
+    pointer: &str,
+    text: &str,
+    images: &mut Vec<ImageBytes>,
+) -> Result<(Command, Operation), Refusal> {
+    const VERBS: [&str; 9] =
+        ["put", "patch", "add", "delete", "append", "claim", "done", "answer", "status"];
+    let mut fields = Fields::of(pointer, text)?;
+    let found = VERBS.into_iter().find_map(|verb| Some((verb, fields.take(verb)?)));
+    let Some((verb, (at, target))) = found else {
+        return Err(fields.missing(&format!("one of {}", VERBS.join(", "))));
+    };
+    let command = match verb {
+        "put" | "patch" | "add" | "delete" => state_command(verb, &at, target, &mut fields)?,
+        "append" => {
+            let log = log_member(&at, target)?;
+            let (at, item) = fields.need("item")?;
+            let items = vec![item_member(&log, &at, item, images)?];
+            Command::Append { log, items }
+        }
+        "claim" => {
+            let request = Seq(whole(&at, target)?);
+            let ttl = fields.take("ttl").map(|(at, ttl)| ttl_member(&at, ttl)).transpose()?;
+            Command::Claim { request, ttl: ttl.unwrap_or(Ttl::MINUTE) }
+        }
+        "done" => {
+            let request = Seq(whole(&at, target)?);
+            let fence = fields.take("fence").map(|(at, fence)| fence_member(&at, fence));
+            let result = fields.take("result").map(|(at, result)| result_member(&at, result));
+            Command::Finish { request, fence: fence.transpose()?, result: result.transpose()? }
+        }
+        "answer" => {
+            let question = Seq(whole(&at, target)?);
+            let (at, value) = fields.need("value")?;
+            Command::AnswerQuestion { question, answer: answer_member(&at, value)? }
+        }
+        _ => {
+            let agent = string(&at, target)?;
+            let agent = agent.parse().map_err(|why| invalid_field(at, format!("{why}")))?;
+            let (at, value) = fields.need("value")?;
+            string(&at, value)?;
+            let patch = format!("{{\"status\":{value}}}");
+            let patch = Item::from_json(&patch);
+            let patch = patch.map_err(|invalid| invalid_item(&invalid, Place::default()))?;
+            Command::PatchAgent { agent, patch }
+        }
+    };
+    fields.finish((command, Operation { verb, target: target.into() }))
+}
+
+fn state_command(
+    verb: &str,
+    at: &str,
+    target: &str,
+    fields: &mut Fields<'_>,
+) -> Result<Command, Refusal> {
+    let path = path_member(at, target)?;
+    let levels_max = DEPTH_MAX.saturating_sub(path.len());
+    let value = |fields: &mut Fields<'_>| -> Result<Json, Refusal> {
+        let (at, value) = fields.need("value")?;
+        value_of(value, levels_max, &at)
+    };
+    let edit = match verb {
+        "put" => {
+            let ttl = fields.take("ttl").map(|(at, ttl)| ttl_member(&at, ttl)).transpose()?;
+            Edit::Put { value: value(fields)?, ttl }
+        }
+        "patch" => Edit::Merge(value(fields)?),
+        "add" => {
+            let (at, value) = fields.need("value")?;
+            Edit::Add(number(&at, value)?)
+        }
+        _ => Edit::Remove,
+    };
+    Ok(Command::EditState { path, edit })
+}
+
+fn item_member(
+    log: &LogName,
+    at: &str,
+    item: &str,
+    images: &mut Vec<ImageBytes>,
+) -> Result<Item, Refusal> {
+    let mut intake = Intake::default();
+    let refused = |invalid| invalid_item(&invalid, Place::default()).below(at);
+    intake.take(log, item).map_err(refused)?;
+    images.extend(intake.images);
+    intake.items.pop().ok_or_else(|| invalid_field(at.to_owned(), "an item is needed here"))
+}
+
+fn path_member(at: &str, value: &str) -> Result<StatePath, Refusal> {
+    let path = string(at, value)?;
+    if path.is_empty() {
+        return Ok(StatePath::root());
+    }
+    state_path(&path).map_err(|why| match why {
+        InvalidStatePath::Path(InvalidPath::TooDeep { .. }) => {
+            let fault = Fault { pointer: Some(at.to_owned()), line: None, detail: why.to_string() };
+            Refusal::new(Code::TooDeep, format!("{at}: {why}")).fault(fault)
+        }
+        InvalidStatePath::Path(_) | InvalidStatePath::Encoding => {
+            invalid_field(at.to_owned(), why.to_string())
+        }
+    })
+}
+
+fn log_member(at: &str, value: &str) -> Result<LogName, Refusal> {
+    let name = string(at, value)?;
+    let board = LogName::of_board(&name);
+    let memory = || {
+        let agent = name.strip_prefix("agents/")?.strip_suffix("/memory")?;
+        let agent = crate::api::address::percent_decode(agent.as_bytes())?;
+        Some(LogName::Memory(agent.parse().ok()?))
+    };
+    board.or_else(memory).ok_or_else(|| {
+        let known = "questions, requests, trajectories, screenshots or agents/{agent}/memory";
+        invalid_field(at.to_owned(), format!("a log is needed here: {known}"))
+    })
+}
+
+fn string(at: &str, value: &str) -> Result<String, Refusal> {
+    if json::kind(value) != Kind::String {
+        return Err(invalid_field(at.to_owned(), "a text is needed here"));
+    }
+    value_of(value, DEPTH_MAX, at)?;
+    Ok(json::decode(value).into_owned())
+}
+
+fn whole(at: &str, value: &str) -> Result<u64, Refusal> {
+    json::whole(value).ok_or_else(|| invalid_field(at.to_owned(), "a whole number is needed here"))
+}

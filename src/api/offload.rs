@@ -1,0 +1,25 @@
+//! Work that grows with data, on a thread that may block: the runtime's own threads serve everybody.
+
+use crate::api::cooperate::TURN_BYTES_MAX;
+use crate::api::refusal::Refusal;
+use crate::board::Code;
+use crate::fairness::compute;
+
+/// Does work where it holds up nobody else.
+pub(crate) async fn offload<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
+) -> Result<T, Refusal> {
+    let fault = |_| Refusal::new(Code::Internal, "a fault inside the server");
+    compute(work).await.map_err(fault)?
+}
+
+/// Does work that grows with a body's size: at once where it is small, else where it may block.
+pub(crate) async fn work<T: Send + 'static>(
+    bytes: usize,
+    work: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
+) -> Result<T, Refusal> {
+    if bytes <= TURN_BYTES_MAX {
+        return work();
+    }
+    offload(work).await
+}

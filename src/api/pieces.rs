@@ -1,0 +1,15 @@
+//! Long answers, written piece by piece from a snapshot.
+
+use crate::service::ServiceError;
+
+/// How large a piece is made before it is sent.
+pub(crate) const PIECE_BYTES: usize = 64 << 10;
+
+/// Something that writes itself piece by piece.
+pub(crate) trait Pieces: Send + 'static {
+    /// Writes the next piece, of about [`PIECE_BYTES`]; `false` when it was the last one.
+    fn write(
+        &mut self,
+        out: &mut String,
+    ) -> impl Future<Output = Result<bool, ServiceError>> + Send;
+}

@@ -1,0 +1,333 @@
+//! Refusals and failures: a code, its facts, and pointers into the body.
+//!
+//! A door gives a refusal the form of its protocol; a cause is logged and never leaves.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
+use utoipa::{PartialSchema, ToSchema};
+
+use crate::board::json;
+use crate::board::json::Kind;
+use crate::board::{
+    Board, Branch, Code, InvalidItem, LogName, Rejected, Revision, Seq, SessionName, StatePath,
+};
+use crate::service::ServiceError;
+use crate::store::StoreError;
+
+/// The error behind a failure, for the log only.
+pub(crate) type Cause = Arc<dyn Error + Send + Sync>;
+
+/// A part of a request's body that is at fault.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Fault {
+    /// Where it stands: a JSON pointer (RFC 6901) into the body, or into the line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pointer: Option<String>,
+    /// The line of an NDJSON body, counted from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<usize>,
+    /// What is wrong with it.
+    pub detail: String,
+}
+
+/// A refusal or a failure, as every door tells it.
+#[derive(Clone, Debug)]
+pub struct Refusal(Box<Facts>);
+
+/// The facts of a refusal.
+#[derive(Clone, Debug)]
+pub(crate) struct Facts {
+    pub(crate) code: Code,
+    pub(crate) detail: String,
+    pub(crate) faults: Vec<Fault>,
+    pub(crate) members: BTreeMap<&'static str, Box<RawValue>>,
+    /// The session's revision at which it was decided, where there is one.
+    pub(crate) revision: Option<Revision>,
+    pub(crate) cause: Option<Cause>,
+}
+
+impl Refusal {
+    /// A refusal with this code and a sentence that tells the fact and the remedy.
+    pub(crate) fn new(code: Code, detail: impl Into<String>) -> Self {
+        Self(Box::new(Facts {
+            code,
+            detail: detail.into(),
+            faults: Vec::new(),
+            members: BTreeMap::new(),
+            revision: None,
+            cause: None,
+        }))
+    }
+
+    /// Names a part of the body that is at fault.
+    pub(crate) fn fault(mut self, fault: Fault) -> Self {
+        self.0.faults.push(fault);
+        self
+    }
+
+    /// Puts each pointer below another one: the faulty value is a part of a larger one.
+    pub(crate) fn below(mut self, pointer: &str) -> Self {
+        for fault in &mut self.0.faults {
+            let inner = fault.pointer.take().unwrap_or_default();
+            fault.pointer = Some(format!("{pointer}{inner}"));
+        }
+        self.0.detail = format!("{pointer}: {}", self.0.detail);
+        self
+    }
+
+    /// Adds a member; its text stays as it is where `value` is raw JSON.
+    pub(crate) fn member(mut self, name: &'static str, value: &(impl Serialize + ?Sized)) -> Self {
+        // A map whose keys are no strings has no JSON form, and is not worth failing a refusal.
+        if let Ok(json) = to_raw_value(value) {
+            self.0.members.insert(name, json);
+        }
+        self
+    }
+
+    /// Keeps the error behind a failure for the log.
+    pub(crate) fn cause(mut self, error: impl Error + Send + Sync + 'static) -> Self {
+        self.0.cause = Some(Arc::new(error));
+        self
+    }
+
+    /// Tells the revision of the session that was decided against.
+    fn at(mut self, revision: Revision) -> Self {
+        self.0.revision = Some(revision);
+        self
+    }
+
+    /// The sentence.
+    pub(crate) fn detail(&self) -> &str {
+        &self.0.detail
+    }
+
+    /// The stable code.
+    #[cfg(test)]
+    pub(crate) fn code(&self) -> Code {
+        self.0.code
+    }
+
+    /// All facts, for the form that a door gives them.
+    pub(crate) fn into_facts(self) -> Facts {
+        *self.0
+    }
+}
+
+/// The word of a problem.
+pub(crate) struct CodeWord;
+
+impl ToSchema for CodeWord {
+    fn name() -> Cow<'static, str> {
+        "Code".into()
+    }
+}
+
+impl PartialSchema for CodeWord {
+    fn schema() -> RefOr<Schema> {
+        let told = "Why something was refused or failed, in one stable word";
+        let words = Code::ALL.iter().map(|code| code.as_str());
+        let schema = ObjectBuilder::new().schema_type(Type::String).description(Some(told));
+        schema.enum_values(Some(words)).into()
+    }
+}
+
+/// Where in a body something stands.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Place {
+    /// The index of an item in an array.
+    pub(crate) index: Option<usize>,
+    /// The line of an NDJSON body, from 1.
+    pub(crate) line: Option<usize>,
+    /// The member of the body's object that holds the array.
+    pub(crate) member: Option<&'static str>,
+}
+
+impl Place {
+    fn pointer(self, inner: &str) -> String {
+        let member = self.member.map(|member| format!("/{member}")).unwrap_or_default();
+        let index = self.index.map(|index| format!("/{index}")).unwrap_or_default();
+        format!("{member}{index}{inner}")
+    }
+}
+
+/// The JSON pointer (RFC 6901) of a member, given its name's literal.
+pub(crate) fn child(parent: &str, name: &str) -> String {
+    let name = json::decode(name).replace('~', "~0").replace('/', "~1");
+    format!("{parent}/{name}")
+}
+
+/// An item that is none.
+pub(crate) fn invalid_item(invalid: &InvalidItem, place: Place) -> Refusal {
+    let (inner, why) = match invalid {
+        InvalidItem::Unsupported(unsupported) => {
+            (unsupported.pointer.as_str(), unsupported.reason.to_string())
+        }
+        InvalidItem::NotAnItem { .. }
+        | InvalidItem::TooLarge { .. }
+        | InvalidItem::ImageTooLarge { .. } => ("", invalid.to_string()),
+    };
+    let pointer = place.pointer(inner);
+    let at = [
+        place.line.map(|line| format!("line {line}")),
+        (!pointer.is_empty()).then(|| pointer.clone()),
+    ];
+    let at: Vec<String> = at.into_iter().flatten().collect();
+    let detail = if at.is_empty() { why.clone() } else { format!("{}: {why}", at.join(", ")) };
+    let fault = Fault { pointer: Some(pointer), line: place.line, detail: why };
+    Refusal::new(invalid.code(), detail).fault(fault)
+}
+
+/// A member of a body's object that is not known.
+pub(crate) fn unknown_field(pointer: String) -> Refusal {
+    let detail = format!("{pointer}: there is no such member here");
+    let fault =
+        Fault { pointer: Some(pointer), line: None, detail: "there is no such member".to_owned() };
+    Refusal::new(Code::UnknownField, detail).fault(fault)
+}
+
+/// A member of a body's object that is not as it should be.
+pub(crate) fn invalid_field(pointer: String, why: impl Into<String>) -> Refusal {
+    at_fault(Code::InvalidField, pointer, why.into())
+}
+
+/// A part of a body that must be an array of items.
+pub(crate) fn array_required(pointer: String, found: Kind) -> Refusal {
+    let why = format!("an array of items is needed here, this is {}", found.with_article());
+    at_fault(Code::ArrayRequired, pointer, why)
+}
+
+/// A part of a body that must be an object.
+pub(crate) fn object_required(pointer: String, found: Kind) -> Refusal {
+    let why = format!("an object is needed here, this is {}", found.with_article());
+    invalid_field(pointer, why)
+}
+
+fn at_fault(code: Code, pointer: String, why: String) -> Refusal {
+    let detail = if pointer.is_empty() { why.clone() } else { format!("{pointer}: {why}") };
+    Refusal::new(code, detail).fault(Fault { pointer: Some(pointer), line: None, detail: why })
+}
+
+/// There is no session of the name that was asked for.
+pub(crate) fn no_session(session: &SessionName) -> Refusal {
+    refused(&Rejected::NoSession { session: session.clone() }, None)
+}
+
+impl From<ServiceError> for Refusal {
+    fn from(error: ServiceError) -> Self {
+        let (code, detail) = (error.code(), error.to_string());
+        match error {
+            ServiceError::Rejected { rejected, revision } => refused(&rejected, revision),
+            ServiceError::Item(invalid) => invalid_item(&invalid, Place::default()),
+            ServiceError::Patch { error, revision } => patch_refused(code, &error).at(revision),
+            ServiceError::RevisionNotReached { head, .. } => Self::new(code, detail).at(head),
+            ServiceError::Archive { line, fault } => Self::new(code, detail).fault(Fault {
+                pointer: None,
+                line: Some(line),
+                detail: fault.to_string(),
+            }),
+            ServiceError::Compacted { oldest } => {
+                Self::new(code, detail).member("oldest_revision", &oldest)
+            }
+            ServiceError::Poisoned { outcome_unknown: true } => {
+                Self::new(code, detail).member("outcome", "unknown")
+            }
+            ServiceError::Store(StoreError::Full) => Self::new(code, detail),
+            ServiceError::Store(cause) => {
+                Self::new(code, "the store could not read or write").cause(cause)
+            }
+            ServiceError::CommitTooLarge { .. }
+            | ServiceError::Overloaded
+            | ServiceError::Poisoned { .. }
+            | ServiceError::StoreFull
+            | ServiceError::Busy
+            | ServiceError::Malformed
+            | ServiceError::Damaged
+            | ServiceError::Undecodable(_)
+            | ServiceError::Stopping
+            | ServiceError::Fault => Self::new(code, detail),
+        }
+    }
+}
+
+/// A refusal by a rule of the board, with the revision that it was decided against.
+pub(crate) fn refused(rejected: &Rejected, revision: Option<Revision>) -> Refusal {
+    let why = rejected.to_string();
+    let refusal = match part_at_fault(rejected) {
+        Some(pointer) => at_fault(rejected.code(), pointer, why),
+        None => Refusal::new(rejected.code(), why),
+    };
+    match revision {
+        Some(revision) => refusal.at(revision),
+        None => refusal,
+    }
+}
+
+/// The pointer of the part of the body that a rule refuses, where it is one.
+fn part_at_fault(rejected: &Rejected) -> Option<String> {
+    Some(match rejected {
+        Rejected::NotAtCreation => "/qa_pairs".to_owned(),
+        Rejected::TooManyLabels { .. } => "/labels".to_owned(),
+        Rejected::UnknownStatus { .. } | Rejected::NoStatus => "/status".to_owned(),
+        Rejected::AgentField { name, .. } => format!("/{name}"),
+        Rejected::SumTooLarge => "/add".to_owned(),
+        Rejected::RootNotAnObject | Rejected::Item(_) => String::new(),
+        Rejected::InOperation { branch: Branch::Then, index, .. } => format!("/then/{index}"),
+        Rejected::InOperation { branch: Branch::Else, index, .. } => format!("/else/{index}"),
+        Rejected::NoSession { .. }
+        | Rejected::NoEntry { .. }
+        | Rejected::Precondition { .. }
+        | Rejected::Stale
+        | Rejected::TooManyItems { .. }
+        | Rejected::SessionFull { .. }
+        | Rejected::ImagesFull { .. }
+        | Rejected::TooManyEntries { .. }
+        | Rejected::TooManySessions { .. }
+        | Rejected::NoPath { .. }
+        | Rejected::NotAnObject { .. }
+        | Rejected::NotANumber { .. }
+        | Rejected::NotAnArray { .. }
+        | Rejected::StateFull { .. }
+        | Rejected::NoAgent { .. }
+        | Rejected::ProfileTooLarge { .. }
+        | Rejected::IllegalTransition { .. }
+        | Rejected::TooManyAgents
+        | Rejected::AgentRequired
+        | Rejected::AlreadyClaimed { .. }
+        | Rejected::AlreadyDone { .. }
+        | Rejected::StaleFence { .. }
+        | Rejected::AlreadyAnswered { .. }
+        | Rejected::SessionExists { .. }
+        | Rejected::NoCheckpoint { .. }
+        | Rejected::TooManyCheckpoints
+        | Rejected::NoRevision { .. }
+        | Rejected::KeyReused => return None,
+    })
+}
+
+/// There is no value at a path.
+pub(crate) fn no_value(path: &StatePath, revision: Revision) -> Refusal {
+    refused(&Rejected::NoPath { path: path.clone() }, Some(revision))
+}
+
+/// An entry that is not there.
+pub(crate) fn no_entry(board: &Board, log: &LogName, seq: Seq) -> Refusal {
+    refused(&Rejected::NoEntry { log: log.clone(), seq }, Some(board.revision()))
+}
+
+fn patch_refused(code: Code, error: &json::PatchError) -> Refusal {
+    let pointer = match error {
+        json::PatchError::Refused { index, .. } => format!("/{index}"),
+        json::PatchError::NotAnArray
+        | json::PatchError::TargetTooDeep
+        | json::PatchError::TooLarge { .. } => String::new(),
+    };
+    let fault = Fault { pointer: Some(pointer), line: None, detail: error.to_string() };
+    Refusal::new(code, error.to_string()).fault(fault)
+}

@@ -1,0 +1,48 @@
+//! Schemas of the JSON that is read and shown here.
+
+pub(crate) mod entry;
+pub(crate) mod profiles;
+pub(crate) mod settings;
+
+use utoipa::ToSchema;
+use utoipa::openapi::schema::{KnownFormat, Object, ObjectBuilder, SchemaFormat, Type};
+
+use crate::board::NAME_BYTES_MAX;
+
+/// What stands for a stored image: its data URL, its address, or nothing.
+#[derive(ToSchema)]
+#[schema(rename_all = "snake_case")]
+#[expect(dead_code, reason = "the document's form of a parameter")]
+pub(crate) enum ImagesName {
+    Inline,
+    Url,
+    None,
+}
+
+/// What a name of a session or an agent has: no control character, no slash, and more than dots.
+pub(crate) const NAME: &str = r"^(?!\.{1,2}$)[^/\u0000-\u001f\u007f-\u009f]+$";
+
+/// A part of a prompt.
+pub(crate) const PROMPT_PART: &str = r"^(questions|requests|trajectories|screenshots|state|memory:(?!\.{1,2}$)[^/\u0000-\u001f\u007f-\u009f]+)$";
+
+pub(crate) fn name() -> Object {
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .min_length(Some(1))
+        .max_length(Some(NAME_BYTES_MAX))
+        .pattern(Some(NAME))
+        .build()
+}
+
+pub(crate) fn pattern(pattern: &str) -> Object {
+    ObjectBuilder::new().schema_type(Type::String).pattern(Some(pattern)).build()
+}
+
+pub(crate) fn unsigned(min: usize, max: usize) -> Object {
+    ObjectBuilder::new()
+        .schema_type(Type::Integer)
+        .format(Some(SchemaFormat::KnownFormat(KnownFormat::Int64)))
+        .minimum(Some(min))
+        .maximum(Some(max))
+        .build()
+}

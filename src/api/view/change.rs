@@ -1,0 +1,382 @@
+//! A commit's changes as they are shown: in full, or in brief with addresses in place of contents.
+//!
+//! Events and the audit show them alike; how they are stored is another matter.
+
+use crate::api::address::{
+    agent_url, entry_url, image_url, log_path, log_url, place_path, state_url,
+};
+use crate::api::intake::settings::SettingsBody;
+use crate::api::view::entry::{push, write_image, write_imageless};
+use crate::board::{
+    AgentName, Change, Commit, Digest, Due, Item, Json, Labels, LogName, Restored, Seq, SeqRange,
+    SessionName, Settings, StatePath, Timestamp, json,
+};
+
+/// From this size on an event shows its changes in brief.
+pub(crate) const EVENT_BYTES_MAX: usize = 256 << 10;
+
+/// What a forgotten image takes of it: 64 digits, quotes, and what is between two.
+const FORGOTTEN_BYTES: usize = 67;
+
+/// What a commit can be, in one word: the kinds of changes, and two that no change has.
+pub(crate) const KINDS: [&str; 29] = [
+    "created",
+    "configured",
+    "deleted",
+    "appended",
+    "cleared",
+    "removed",
+    "updated",
+    "state_put",
+    "state_set",
+    "state_merged",
+    "state_appended",
+    "state_removed",
+    "agent_put",
+    "agent_removed",
+    "claimed",
+    "released",
+    "finished",
+    "state_expired",
+    "claim_expired",
+    "question_expired",
+    "session_expired",
+    "awaited",
+    "checkpoint_put",
+    "checkpoint_removed",
+    "restored",
+    "adopted",
+    "images_forgotten",
+    "transaction",
+    "unchanged",
+];
+
+/// How much of a change is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// All of it, images by their address.
+    Full,
+    /// What changed where, with the address of what is there.
+    Brief,
+}
+
+/// Writes a commit as an object with these of its changes: in full, unless it would be too large for an event.
+pub(crate) fn write_event(
+    session: &SessionName,
+    commit: &Commit,
+    changes: &[&Change],
+    kind: bool,
+    out: &mut String,
+) {
+    let start = out.len();
+    if changes.iter().map(|change| contents(change)).sum::<usize>() <= EVENT_BYTES_MAX {
+        write_commit(session, commit, changes, kind, Form::Full, out);
+        if out.len() - start <= EVENT_BYTES_MAX {
+            return;
+        }
+        out.truncate(start);
+    }
+    write_commit(session, commit, changes, kind, Form::Brief, out);
+}
+
+/// Writes a commit as an object with these of its changes.
+pub(crate) fn write_commit(
+    session: &SessionName,
+    commit: &Commit,
+    changes: &[&Change],
+    kind: bool,
+    form: Form,
+    out: &mut String,
+) {
+    push(out, format_args!("{{\"revision\":{},\"at\":\"{}\"", commit.revision, commit.at));
+    if let Some(agent) = &commit.agent {
+        out.push_str(",\"agent\":");
+        json::quote(agent.as_str(), out);
+    }
+    if kind {
+        push(out, format_args!(",\"kind\":\"{}\"", commit.kind()));
+    }
+    out.push_str(",\"changes\":");
+    write_list(changes, out, |change, out| Writer { session, form, out }.change(change));
+    out.push('}');
+}
+
+/// The bytes of what a change brings, without what is around it.
+fn contents(change: &Change) -> usize {
+    let of = |items: &[Item]| items.iter().map(|item| item.text().len()).sum::<usize>();
+    let text = |json: &Json| json.text().len();
+    match change {
+        Change::Appended { .. } | Change::Updated { .. } => of(change.items()),
+        Change::StatePut { value, .. } | Change::StateSet { value, .. } => text(value),
+        Change::StateMerged { patch, .. } => text(patch),
+        Change::StateAppended { elements, .. } => elements.iter().map(text).sum(),
+        Change::AgentPut { profile, .. } => profile.item().text().len(),
+        Change::Finished { result, .. } => result.as_ref().map_or(0, text),
+        Change::ImagesForgotten { images } => images.len() * FORGOTTEN_BYTES,
+        Change::Created { .. }
+        | Change::Configured { .. }
+        | Change::Deleted
+        | Change::Cleared { .. }
+        | Change::Removed { .. }
+        | Change::StateRemoved { .. }
+        | Change::AgentRemoved { .. }
+        | Change::Claimed { .. }
+        | Change::Released { .. }
+        | Change::Expired(_)
+        | Change::Awaited { .. }
+        | Change::CheckpointPut { .. }
+        | Change::CheckpointRemoved { .. }
+        | Change::Restored(_)
+        | Change::Adopted { .. } => 0,
+    }
+}
+
+/// Writes an array.
+pub(crate) fn write_list<T>(
+    all: impl IntoIterator<Item = T>,
+    out: &mut String,
+    mut write: impl FnMut(T, &mut String),
+) {
+    out.push('[');
+    for (index, one) in all.into_iter().enumerate() {
+        if index > 0 {
+            out.push(',');
+        }
+        write(one, out);
+    }
+    out.push(']');
+}
+
+/// One change on its way into a text.
+struct Writer<'a> {
+    session: &'a SessionName,
+    form: Form,
+    out: &'a mut String,
+}
+
+impl Writer<'_> {
+    fn change(&mut self, change: &Change) {
+        push(self.out, format_args!("{{\"kind\":\"{}\"", change.kind()));
+        match change {
+            Change::Created { settings, labels, .. } | Change::Configured { settings, labels } => {
+                self.settings(settings, labels);
+            }
+            Change::Appended { log, first, items } => self.appended(log, *first, items),
+            Change::Cleared { log } => self.text("log", &log_path(log)),
+            Change::Removed { log, ranges } => {
+                self.text("log", &log_path(log));
+                self.ranges("ranges", ranges);
+            }
+            Change::Updated { log, seq, item } => self.updated(log, *seq, item),
+            Change::StatePut { path, value, expires_at } => {
+                self.place(path, "value", value.text());
+                self.time("expires_at", *expires_at);
+            }
+            Change::StateSet { path, value } => self.place(path, "value", value.text()),
+            Change::StateMerged { path, patch } => self.place(path, "patch", patch.text()),
+            Change::StateAppended { path, elements } => self.elements(path, elements),
+            Change::StateRemoved { path } | Change::Expired(Due::State(path)) => {
+                self.text("path", &place_path(path));
+            }
+            Change::AgentPut { agent, profile } => self.agent(agent, profile.item().text()),
+            Change::AgentRemoved { agent } => self.text("agent", agent.as_str()),
+            Change::Claimed { seq, agent, fence, expires_at } => {
+                self.number("request", seq.0);
+                self.text("agent", agent.as_str());
+                self.number("fence", fence.0);
+                self.time("expires_at", Some(*expires_at));
+            }
+            Change::Released { seq } | Change::Expired(Due::Claim(seq)) => {
+                self.number("request", seq.0);
+            }
+            Change::Finished { seq, fence, result } => {
+                self.number("request", seq.0);
+                if let Some(fence) = fence {
+                    self.number("fence", fence.0);
+                }
+                self.finished(*seq, result.as_ref());
+            }
+            Change::Expired(Due::Question(seq)) => self.number("question", seq.0),
+            Change::Awaited { first, last, until } => {
+                self.number("first", first.0);
+                self.number("last", last.0);
+                self.time("expires_at", Some(until.expires_at));
+                if let (Form::Full, Some(default)) = (self.form, &until.default) {
+                    self.text("default", default);
+                }
+            }
+            Change::CheckpointPut { name } | Change::CheckpointRemoved { name } => {
+                self.text("name", name.as_str());
+            }
+            Change::Restored(restored) => self.restored(restored),
+            Change::Adopted { after, fork_of, .. } => {
+                self.number("after", after.0);
+                if let Some(origin) = fork_of {
+                    self.text("fork_of", origin.as_str());
+                }
+            }
+            Change::ImagesForgotten { images } => self.forgotten(images),
+            Change::Deleted | Change::Expired(Due::Session) => {}
+        }
+        self.out.push('}');
+    }
+
+    fn settings(&mut self, settings: &Settings, labels: &Labels) {
+        if self.form == Form::Full {
+            self.json("settings", &settings_text(settings));
+            self.json("labels", &labels_text(labels));
+        }
+    }
+
+    fn appended(&mut self, log: &LogName, first: Seq, items: &[Item]) {
+        self.text("log", &log_path(log));
+        if self.form == Form::Brief {
+            self.number("first", first.0);
+            self.number("count", items.len() as u64);
+            let (after, before) =
+                (first.0.saturating_sub(1), first.0.saturating_add(items.len() as u64));
+            let url = log_url(self.session, log);
+            return self.text("url", &format!("{url}?after={after}&before={before}"));
+        }
+        self.name("entries");
+        let session = self.session;
+        write_list((first.0..).map(Seq).zip(items), self.out, |(seq, item), out| {
+            push(out, format_args!("{{\"seq\":{seq},\"item\":"));
+            write_shown(session, seq, item, out);
+            out.push('}');
+        });
+    }
+
+    fn updated(&mut self, log: &LogName, seq: Seq, item: &Item) {
+        self.text("log", &log_path(log));
+        self.number("seq", seq.0);
+        if self.form == Form::Brief {
+            return self.text("url", &entry_url(self.session, log, seq));
+        }
+        self.name("item");
+        write_shown(self.session, seq, item, self.out);
+    }
+
+    /// A place in the state, with what is new there.
+    fn place(&mut self, path: &StatePath, name: &str, value: &str) {
+        self.text("path", &place_path(path));
+        match self.form {
+            Form::Full => self.json(name, value),
+            Form::Brief => self.text("url", &state_url(self.session, path)),
+        }
+    }
+
+    fn elements(&mut self, path: &StatePath, elements: &[Json]) {
+        self.text("path", &place_path(path));
+        if self.form == Form::Brief {
+            return self.text("url", &state_url(self.session, path));
+        }
+        self.name("elements");
+        write_list(elements, self.out, |element, out| out.push_str(element.text()));
+    }
+
+    fn agent(&mut self, agent: &AgentName, profile: &str) {
+        self.text("agent", agent.as_str());
+        match self.form {
+            Form::Full => self.json("value", profile),
+            Form::Brief => self.text("url", &agent_url(self.session, agent)),
+        }
+    }
+
+    fn finished(&mut self, seq: Seq, result: Option<&Json>) {
+        match (self.form, result) {
+            (Form::Full, Some(result)) => self.json("result", result.text()),
+            (Form::Full, None) => {}
+            (Form::Brief, _) => {
+                self.text("url", &entry_url(self.session, &LogName::Requests, seq));
+            }
+        }
+    }
+
+    fn restored(&mut self, restored: &Restored) {
+        self.number("to", restored.to.0);
+        self.name("logs");
+        write_list(&restored.logs, self.out, |(name, log), out| {
+            out.push_str("{\"log\":");
+            json::quote(&log_path(name), out);
+            out.push_str(",\"removed\":");
+            write_ranges(&log.removed, out);
+            push(out, format_args!(",\"restored\":{}}}", log.entries.len()));
+        });
+        self.name("state");
+        write_list(&restored.state, self.out, |(path, _), out| json::quote(&place_path(path), out));
+        self.name("agents");
+        write_list(&restored.agents, self.out, |(agent, _), out| json::quote(agent.as_str(), out));
+    }
+
+    fn forgotten(&mut self, images: &[Digest]) {
+        if self.form == Form::Brief {
+            return self.number("count", images.len() as u64);
+        }
+        self.name("images");
+        write_list(images, self.out, |sha256, out| push(out, format_args!("\"{sha256}\"")));
+    }
+
+    fn name(&mut self, name: &str) {
+        push(self.out, format_args!(",\"{name}\":"));
+    }
+
+    fn text(&mut self, name: &str, text: &str) {
+        self.name(name);
+        json::quote(text, self.out);
+    }
+
+    fn number(&mut self, name: &str, number: u64) {
+        push(self.out, format_args!(",\"{name}\":{number}"));
+    }
+
+    fn time(&mut self, name: &str, at: Option<Timestamp>) {
+        if let Some(at) = at {
+            push(self.out, format_args!(",\"{name}\":\"{at}\""));
+        }
+    }
+
+    fn json(&mut self, name: &str, text: &str) {
+        self.name(name);
+        self.out.push_str(text);
+    }
+
+    fn ranges(&mut self, name: &str, ranges: &[SeqRange]) {
+        self.name(name);
+        write_ranges(ranges, self.out);
+    }
+}
+
+fn write_ranges(ranges: &[SeqRange], out: &mut String) {
+    write_list(ranges, out, |SeqRange { first, last }, out| {
+        push(out, format_args!("[{first},{last}]"));
+    });
+}
+
+/// An item, and its stored image by its address.
+fn write_shown(session: &SessionName, seq: Seq, item: &Item, out: &mut String) {
+    write_imageless(item, out);
+    if let Some(image) = item.image() {
+        write_image(&image_url(session, seq), image, out);
+    }
+}
+
+/// A session's settings as they are shown.
+pub(crate) fn settings_text(settings: &Settings) -> String {
+    shown(serde_json::to_string(&SettingsBody::from(settings)))
+}
+
+/// A session's labels as they are shown.
+pub(crate) fn labels_text(labels: &Labels) -> String {
+    shown(serde_json::to_string(labels))
+}
+
+fn shown(text: serde_json::Result<String>) -> String {
+    text.unwrap_or_else(|error| {
+        tracing::error!(%error, "settings or labels have no text");
+        "{}".to_owned()
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,56 @@
+//! The state's text where it is shown with other things: a document of several MiB must not keep a
+//! worker, neither while its text is made nor while it is written.
+
+use std::sync::Arc;
+
+use crate::api::offload::work;
+use crate::api::pieces::PIECE_BYTES;
+use crate::board::Board;
+use crate::service::ServiceError;
+
+/// A text while it is being written, piece by piece.
+pub(crate) struct StateText {
+    text: String,
+    at: usize,
+}
+
+impl StateText {
+    /// The text that `make` makes of a board's state; where it may block, if the state is large.
+    pub(crate) async fn of(
+        board: &Arc<Board>,
+        make: fn(&Board) -> String,
+    ) -> Result<Self, ServiceError> {
+        let board = Arc::clone(board);
+        let bytes = usize::try_from(board.state().bytes()).unwrap_or(usize::MAX);
+        let text = work(bytes, move || Ok(make(&board))).await;
+        Ok(Self { text: text.map_err(|_| ServiceError::Fault)?, at: 0 })
+    }
+
+    /// Writes the next piece; `false` when it was the last one.
+    pub(crate) fn write(&mut self, out: &mut String) -> bool {
+        let end = self.text.floor_char_boundary(self.at.saturating_add(PIECE_BYTES));
+        out.push_str(self.text.get(self.at..end).unwrap_or_default());
+        self.at = end;
+        end < self.text.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pieces_are_the_text() {
+        for text in ["", "x", &"é".repeat(PIECE_BYTES), &format!("x{}", "中文".repeat(PIECE_BYTES))]
+        {
+            let mut pieces = StateText { text: text.to_owned(), at: 0 };
+            let (mut out, mut more) = (String::new(), true);
+            while more {
+                let start = out.len();
+                more = pieces.write(&mut out);
+                assert!(out.len() - start <= PIECE_BYTES);
+            }
+            assert_eq!(out, text);
+        }
+    }
+}

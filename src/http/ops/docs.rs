@@ -1,0 +1,126 @@
+//! The document as YAML and JSON, and the page that shows it, which needs no network.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse, Redirect, Response};
+use utoipa::openapi::OpenApi;
+use utoipa_swagger_ui::Config;
+
+use crate::api::params::Params;
+use crate::board::Code;
+use crate::http::openapi;
+use crate::http::read::{Early, Reading};
+use crate::http::response::problem::Problem;
+use crate::http::response::problem::no_route;
+
+/// What the page may load: its own files, and answers of this server. Swagger UI styles as it goes, and has its
+/// icons as `data:` in its style.
+const PAGE: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; \
+     connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+);
+
+/// The texts of the document, written once.
+#[derive(Clone)]
+pub(crate) struct Document(Arc<Texts>);
+
+struct Texts {
+    yaml: String,
+    json: String,
+    page: Arc<Config<'static>>,
+}
+
+impl Document {
+    /// The document in both forms. That it can be written is held by the test of the command.
+    pub(crate) fn new(document: &OpenApi) -> Self {
+        let page = Config::new(["/openapi.json"])
+            .use_base_layout()
+            .validator_url("none")
+            .doc_expansion("list")
+            .default_models_expand_depth(0)
+            .display_operation_id(true)
+            .display_request_duration(true)
+            .filter(true);
+        Self(Arc::new(Texts {
+            yaml: yaml(document).unwrap_or_default(),
+            json: document.to_pretty_json().unwrap_or_default() + "\n",
+            page: Arc::new(page),
+        }))
+    }
+}
+
+/// Read this document as YAML
+#[utoipa::path(get, path = "/openapi.yaml", operation_id = "get_openapi_yaml", tag = "server",
+    responses((status = 200, description = "The OpenAPI document", body = openapi::DocumentBody, content_type = "application/yaml"), openapi::ListRefusals))]
+pub(crate) async fn openapi_yaml(
+    State(document): State<Document>,
+    reading: Reading,
+) -> Result<Response, Early> {
+    reading.text("application/yaml", &document.0.yaml)
+}
+
+/// Read this document as JSON
+#[utoipa::path(get, path = "/openapi.json", operation_id = "get_openapi_json", tag = "server",
+    responses((status = 200, description = "The OpenAPI document", body = openapi::DocumentBody), openapi::ListRefusals))]
+pub(crate) async fn openapi_json(
+    State(document): State<Document>,
+    reading: Reading,
+) -> Result<Response, Early> {
+    reading.text("application/json", &document.0.json)
+}
+
+/// Find the page of this document
+#[utoipa::path(get, path = "/docs", operation_id = "find_docs", tag = "server",
+    responses((status = 308, description = "It is at `/docs/`", headers(("Location" = String, description = "`/docs/`"))), openapi::ServerRefusals))]
+pub(crate) async fn find_docs(params: Params) -> Result<Redirect, Problem> {
+    params.finish()?;
+    Ok(Redirect::permanent("/docs/"))
+}
+
+/// Read this document as a page
+///
+/// Its scripts and styles are below `/docs/` too; it loads nothing from elsewhere.
+#[utoipa::path(get, path = "/docs/", operation_id = "get_docs", tag = "server",
+    responses((status = 200, description = "The page", body = String, content_type = "text/html"), openapi::ServerRefusals))]
+pub(crate) async fn docs(
+    State(document): State<Document>,
+    params: Params,
+) -> Result<Response, Problem> {
+    params.finish()?;
+    page_file(&document, "index.html")
+}
+
+/// A file that the page loads.
+pub(crate) async fn docs_file(
+    State(document): State<Document>,
+    Path(name): Path<String>,
+) -> Result<Response, Problem> {
+    page_file(&document, &name)
+}
+
+fn page_file(document: &Document, name: &str) -> Result<Response, Problem> {
+    let config = Arc::clone(&document.0.page);
+    let found = utoipa_swagger_ui::serve(name, config)
+        .map_err(|_| Problem::new(Code::Internal, "the page cannot be written"))?;
+    let file = found.ok_or_else(no_route)?;
+    let bytes = match name {
+        "index.html" => {
+            let page = String::from_utf8_lossy(&file.bytes);
+            page.replace("<title>Swagger UI</title>", "<title>Blackboard API</title>").into_bytes()
+        }
+        _ => file.bytes.into_owned(),
+    };
+    let media_type = HeaderValue::from_str(&file.content_type)
+        .map_err(|error| Problem::new(Code::Internal, "the file has no type").cause(error))?;
+    let headers = [(header::CONTENT_TYPE, media_type), (header::CONTENT_SECURITY_POLICY, PAGE)];
+    Ok((headers, bytes).into_response())
+}
+
+/// The document as YAML that readers of YAML 1.1 read too: they take a bare `on` for true.
+pub(crate) fn yaml(
+    document: &OpenApi,
+) -> Result<String, impl std::error::Error + Send + Sync + use<>> {
+    document.to_yaml().map(|yaml| yaml.replace("name: on\n", "name: 'on'\n"))
+}

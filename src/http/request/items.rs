@@ -1,0 +1,110 @@
+//! Items in bodies: JSON, JSON lines, images and forms.
+
+use axum::http::HeaderMap;
+use blackboard_thumbnail::IMAGE_TYPES;
+
+use super::body::{BodyBytes, media_type, only_json, unsupported};
+use super::multipart::multipart;
+use crate::api::intake::fields::json_text;
+use crate::api::intake::items::{BodyReading, Intake};
+use crate::api::offload::work;
+use crate::api::refusal::{Place, array_required, invalid_item};
+use crate::board::LogName;
+use crate::board::json;
+use crate::board::json::Kind;
+use crate::http::response::problem::Problem;
+
+const LINES: [&str; 2] = ["application/x-ndjson", "application/jsonl"];
+
+/// The media types of a POST to a log.
+pub(crate) const ACCEPTED: &str = "application/json, application/x-ndjson, application/jsonl";
+
+/// The media types of a POST of screenshots.
+pub(crate) const ACCEPTED_SCREENSHOTS: &str = "application/json, application/x-ndjson, \
+    application/jsonl, image/png, image/jpeg, image/webp, image/gif, image/bmp, multipart/form-data";
+
+/// Reads the body of a POST to a log.
+pub(crate) async fn posted(
+    log: LogName,
+    headers: &HeaderMap,
+    bytes: BodyBytes,
+    reading: BodyReading,
+) -> Result<Intake, Problem> {
+    let sent = media_type(headers);
+    if log == LogName::Screenshots && sent == "multipart/form-data" {
+        return multipart(headers, bytes).await;
+    }
+    let is_image = log == LogName::Screenshots && IMAGE_TYPES.iter().any(|(name, _)| *name == sent);
+    let is_text = sent == "application/json" || LINES.contains(&sent.as_str());
+    if !is_text && !is_image {
+        return Err(refused(&log, &sent));
+    }
+    let taken = work(bytes.len(), move || {
+        let mut intake = Intake::keyed(reading.trajectory_key.clone());
+        if is_image {
+            let image_path = reading.image_path.as_deref().unwrap_or_default();
+            intake.take_image(&sent, bytes.into_vec(), reading.metadata.as_deref(), image_path)?;
+        } else if sent == "application/json" {
+            intake.take_json(&log, &bytes)?;
+        } else {
+            intake.take_lines(&log, &bytes, &reading)?;
+        }
+        Ok(intake)
+    });
+    Ok(taken.await?)
+}
+
+/// The refusal of a media type that a log does not take.
+pub(crate) fn refused(log: &LogName, sent: &str) -> Problem {
+    let accepted = match log {
+        LogName::Screenshots => ACCEPTED_SCREENSHOTS,
+        LogName::Questions | LogName::Requests | LogName::Trajectories | LogName::Memory(_) => {
+            ACCEPTED
+        }
+    };
+    unsupported(sent, accepted, "for example with curl --json")
+}
+
+/// Reads the body of a PUT of a log: all its items, as an array or as lines.
+pub(crate) async fn replaced(
+    log: LogName,
+    headers: &HeaderMap,
+    bytes: BodyBytes,
+) -> Result<Intake, Problem> {
+    let sent = media_type(headers);
+    let has_lines = LINES.contains(&sent.as_str());
+    if !has_lines && sent != "application/json" {
+        return Err(unsupported(&sent, ACCEPTED, "for example with curl --json"));
+    }
+    let taken = work(bytes.len(), move || {
+        let mut intake = Intake::default();
+        if has_lines {
+            intake.take_lines(&log, &bytes, &BodyReading::default())?;
+            return Ok(intake);
+        }
+        let text = json_text(&bytes)?;
+        if json::kind(text) != Kind::Array {
+            return Err(array_required(String::new(), json::kind(text)));
+        }
+        intake.take_array(&log, text, None)?;
+        Ok(intake)
+    });
+    Ok(taken.await?)
+}
+
+/// Reads the body of a PUT of an entry: one item, as an object.
+pub(crate) async fn one_item(
+    log: LogName,
+    headers: &HeaderMap,
+    bytes: BodyBytes,
+) -> Result<Intake, Problem> {
+    only_json(headers)?;
+    let taken = work(bytes.len(), move || {
+        let text = json_text(&bytes)?;
+        let mut intake = Intake::default();
+        let taken = intake.take(&log, text);
+        taken.map_err(|invalid| invalid_item(&invalid, Place::default()))?;
+        Ok(intake)
+    });
+    Ok(taken.await?)
+}
