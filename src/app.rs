@@ -1,4 +1,4 @@
-//! The only wiring: from a configuration to a running server, and from a signal to its end.
+//! Wiring: from a configuration to a running server, and from a signal to its end.
 
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What the server is told by flags and environment, parsed and valid by construction.
+//! The configuration, parsed from flags and environment.
 
 use std::{net::SocketAddr, num::NonZeroU64, path::PathBuf};
 

@@ -1,5 +1,4 @@
-//! File descriptors: connections must not take those that the store needs, for a commit that cannot
-//! open a file may poison it.
+//! File descriptors: a share is reserved for the store. A commit that cannot open a file may poison the store.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 

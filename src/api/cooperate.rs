@@ -1,4 +1,4 @@
-//! Turns: long work stops now and then, so that a worker is not kept from all others.
+//! Cooperation: long work yields after a bounded number of bytes.
 
 use tokio::task::yield_now;
 

@@ -1,4 +1,4 @@
-//! Work that grows with data, on a thread that may block: the runtime's own threads serve everybody.
+//! Blocking threads for work that grows with data.
 
 use crate::api::cooperate::TURN_BYTES_MAX;
 use crate::api::refusal::Refusal;
@@ -9,7 +9,7 @@ use crate::fairness::compute;
 pub(crate) async fn offload<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
 ) -> Result<T, Refusal> {
-    let fault = |_| Refusal::new(Code::Internal, "a fault inside the server");
+    let fault = |_| Refusal::new(Code::Internal, "the server failed; its log has the cause");
     compute(work).await.map_err(fault)?
 }
 

@@ -1,4 +1,4 @@
-//! The query of a request: each parameter is taken by name, and one that nobody took is refused.
+//! Query parameters, taken by name. A parameter that no handler takes is rejected.
 //!
 //! Lists are split at commas before they are percent-decoded, so that `%2C` is part of a name.
 
@@ -27,10 +27,10 @@ impl Params {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             let name = decode(name).ok_or_else(|| not_utf8(name))?;
             if raw.iter().any(|(taken, _)| *taken == name) {
-                return Err(invalid(&name, "is given twice"));
+                return Err(invalid(&name, "is given twice; send it once"));
             }
             if raw.len() == PARAMS_MAX {
-                let detail = format!("a query has at most {PARAMS_MAX} parameters");
+                let detail = format!("the query exceeds {PARAMS_MAX} parameters");
                 return Err(Refusal::new(Code::InvalidParameter, detail));
             }
             raw.push((name, value.to_owned()));
@@ -80,8 +80,8 @@ impl Params {
         let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         let number = text.parse().ok().filter(|number| digits && bounds.contains(number));
         let expected = match *max {
-            u64::MAX => format!("is a whole number, at least {min}"),
-            max => format!("is a whole number from {min} to {max}"),
+            u64::MAX => format!("must be a whole number of at least {min}"),
+            max => format!("must be a whole number from {min} to {max}"),
         };
         number.map(Some).ok_or_else(|| invalid(name, expected))
     }
@@ -112,14 +112,14 @@ impl Params {
         let Some(text) = self.text(name)? else { return Ok(None) };
         let chosen = choices.iter().find(|(word, _)| *word == text).map(|(_, choice)| *choice);
         let words = || choices.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", ");
-        chosen.map(Some).ok_or_else(|| invalid(name, format!("is one of {}", words())))
+        chosen.map(Some).ok_or_else(|| invalid(name, format!("must be one of {}", words())))
     }
 
     /// The parameter as a list.
     pub(crate) fn list(&mut self, name: &str) -> Result<Option<Vec<String>>, Refusal> {
         let Some(raw) = self.take(name) else { return Ok(None) };
         if raw.is_empty() {
-            return Err(invalid(name, "names at least one thing"));
+            return Err(invalid(name, "must name at least one value"));
         }
         let items = raw.split(',').map(decode).collect::<Option<Vec<_>>>();
         items.map(Some).ok_or_else(|| not_utf8(name))
@@ -129,7 +129,7 @@ impl Params {
     pub(crate) fn raw_list(&mut self, name: &str) -> Result<Option<Vec<String>>, Refusal> {
         let Some(raw) = self.take(name) else { return Ok(None) };
         if raw.is_empty() {
-            return Err(invalid(name, "names at least one thing"));
+            return Err(invalid(name, "must name at least one value"));
         }
         Ok(Some(raw.replace('+', " ").split(',').map(str::to_owned).collect()))
     }
@@ -137,7 +137,7 @@ impl Params {
     /// Ends the taking: a parameter that is left is unknown.
     pub(crate) fn finish(self) -> Result<(), Refusal> {
         let Some((name, _)) = self.raw.first() else { return Ok(()) };
-        let detail = format!("there is no parameter '{name}' here");
+        let detail = format!("unknown parameter '{name}'; remove it or check its spelling");
         Err(Refusal::new(Code::UnknownParameter, detail))
     }
 }

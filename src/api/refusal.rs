@@ -186,7 +186,7 @@ pub(crate) fn invalid_item(invalid: &InvalidItem, place: Place) -> Refusal {
 
 /// A member of a body's object that is not known.
 pub(crate) fn unknown_field(pointer: String) -> Refusal {
-    let detail = format!("{pointer}: there is no such member here");
+    let detail = format!("{pointer}: unknown member; remove it or check its spelling");
     let fault =
         Fault { pointer: Some(pointer), line: None, detail: "there is no such member".to_owned() };
     Refusal::new(Code::UnknownField, detail).fault(fault)
@@ -199,13 +199,13 @@ pub(crate) fn invalid_field(pointer: String, why: impl Into<String>) -> Refusal 
 
 /// A part of a body that must be an array of items.
 pub(crate) fn array_required(pointer: String, found: Kind) -> Refusal {
-    let why = format!("an array of items is needed here, this is {}", found.with_article());
+    let why = format!("expected an array of items, found {}", found.with_article());
     at_fault(Code::ArrayRequired, pointer, why)
 }
 
 /// A part of a body that must be an object.
 pub(crate) fn object_required(pointer: String, found: Kind) -> Refusal {
-    let why = format!("an object is needed here, this is {}", found.with_article());
+    let why = format!("expected an object, found {}", found.with_article());
     invalid_field(pointer, why)
 }
 

@@ -1,4 +1,4 @@
-//! Who sends a request, and what that lets be seen and done. Every view of a board and every write passes here.
+//! The caller of a request, and the rights checked on every view and write.
 //!
 //! An agent's memory is its own. The token of another agent sees it only with `memory:read` and writes it never;
 //! a token of no agent is a person's or a program's, and the memories are a part of the boards it reads.

@@ -1,4 +1,4 @@
-//! The first token: made by a server that is to ask for one, or given to it in a file.
+//! The first token: generated at start, or read from a file.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};

@@ -1,4 +1,4 @@
-//! A token that is in use: what it may do, how often, and until when.
+//! A token in use: its rights, rate limits and expiry.
 
 use std::fmt;
 use std::num::NonZeroU32;

@@ -1,4 +1,4 @@
-//! Who may do what: tokens, and the rights that a request has by one.
+//! Authentication: tokens and the rights that they grant.
 //!
 //! A server without any token asks nobody for one. From the first token on every request needs one, also after
 //! the last was revoked. A token is shown once, when it is made; what is kept is its hash.

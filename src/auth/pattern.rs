@@ -1,4 +1,4 @@
-//! Which sessions a token reaches: names in which `*` stands for any characters.
+//! Session patterns of a token: names in which `*` matches any characters.
 
 use std::fmt;
 use std::str::FromStr;

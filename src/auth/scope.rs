@@ -1,4 +1,4 @@
-//! What kinds of things a token may do.
+//! Scopes: the kinds of actions that a token allows.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! The token itself: 256 random bits as `bb_` and 43 characters. It is shown once and kept nowhere.
+//! The secret of a token: 256 random bits as `bb_` and 43 characters. It is shown once and never stored.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! A token as the store keeps it: JSON of a form of its own, which has a number.
+//! The stored form of a token: versioned JSON. A token in an unknown form grants nothing.
 //!
 //! Who meets a form that it does not know, or a member, does not guess: such a token opens nothing.
 

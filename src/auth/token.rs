@@ -1,4 +1,4 @@
-//! What is known of a token: all but the token itself.
+//! A token without its secret: name, rights, dates.
 
 use std::fmt;
 use std::str::FromStr;

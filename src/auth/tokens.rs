@@ -1,4 +1,4 @@
-//! All tokens of a store: made, found again, revoked. What is durable takes effect at once, and nothing before.
+//! All tokens of a store: created, looked up, revoked. A change takes effect once it is durable.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What of a commit a caller may see. Every view of commits passes here.
+//! The visible part of a commit, for a caller. All views of commits use it.
 
 use std::borrow::Cow;
 

@@ -1,5 +1,5 @@
-//! The data directory that a command works on, and who answers for it: the server that has it, or this process
-//! where nobody has it. Either way the request and the answer are the same.
+//! The data directory of a command, opened here or reached through its running server. Requests and answers are the
+//! same either way.
 
 use std::io;
 use std::os::unix::net::UnixStream;

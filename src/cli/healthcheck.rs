@@ -1,4 +1,4 @@
-//! `blackboard healthcheck`: one GET over a plain socket, so that a container needs no other program.
+//! `blackboard healthcheck`: one GET over a plain socket. A container needs no other program.
 
 use std::{
     io::{self, BufRead, BufReader, Read, Write},

@@ -1,4 +1,4 @@
-//! The command line: one file a command, all alike.
+//! The command line: one file for each command.
 
 mod backup;
 mod check;

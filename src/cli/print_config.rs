@@ -1,4 +1,4 @@
-//! `blackboard serve --print-config`: every setting as it is in force, and where it comes from.
+//! `blackboard serve --print-config`: the settings in force and their sources.
 //!
 //! The lines without a comment are an environment that gives the same settings, but for secrets, which are starred.
 

@@ -1,4 +1,4 @@
-//! An answer on its way out: lines, and a last one that says that it is whole, or why there is no more.
+//! Answers of the control socket: lines, then a last line that tells success or failure.
 
 use std::io;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Sessions out as archives, and in again.
+//! Export and import of archives.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! The other end: a request is asked, and its answer read line by line, whoever gives it.
+//! The client of the control socket: sends a request, reads the answer by lines.
 
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::Shutdown;

@@ -1,4 +1,4 @@
-//! One connection: a request is read, carried out, and answered.
+//! One control connection: reads a request, runs it, answers.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! Copies of the running store: a backup, and a check.
+//! Backups and checks of the running store.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! The door for whoever owns the data directory: a socket in it, by which commands speak to the running server.
+//! The control door: commands reach the running server by a socket in its data directory.
 //!
 //! ```text
 //! {"export":{"session":"demo"}}       one request a connection: a line of JSON, and for an import the archive

@@ -1,4 +1,4 @@
-//! What can be asked for by the control socket; each request has its own answer.
+//! Requests of the control socket, each with its own answer.
 
 use std::fmt;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! The accept loop of the control socket: few at once, and all of them ended with the server.
+//! The accept loop of the control socket, with few connections at a time.
 
 use std::sync::Arc;
 use std::time::Duration;

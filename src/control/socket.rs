@@ -1,4 +1,4 @@
-//! Where the control socket is, and how it comes there: at no moment can another user reach it.
+//! The control socket file, never reachable by another user.
 //!
 //! It is made in a directory of its own that only its owner may enter, and then moved to its place, where it takes
 //! that of one which a crash left. The directory's lock is ours meanwhile, so nobody answers there.

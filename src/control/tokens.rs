@@ -1,4 +1,4 @@
-//! Tokens made, listed and revoked.
+//! Tokens: create, list, revoke.
 
 use serde::{Deserialize, Serialize};
 

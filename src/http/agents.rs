@@ -1,4 +1,4 @@
-//! Agents: list them, register one, change what it says of itself, remove it.
+//! Agents: list, register, update, remove.
 
 use crate::api::refusal::Refusal;
 use crate::api::view::agent::{Seen, write_agent};

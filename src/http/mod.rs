@@ -1,4 +1,4 @@
-//! The HTTP door: what stands between a socket and the service.
+//! The HTTP door, from a socket to the service.
 //!
 //! [`serve`] keeps the connections, [`edge()`] treats every request and answer alike, and a refusal of
 //! any layer leaves as a [`Problem`]. A handler takes what it needs from the request, makes one call,

@@ -1,4 +1,4 @@
-//! Questions and answers: answer one or say that there is no answer, and the inbox of all that wait.
+//! Questions: answer or skip one, and the inbox of open questions.
 //!
 //! Questions are a log like the others; what is here is only what no other log has.
 
@@ -89,12 +89,12 @@ impl Waiting {
             return Ok(None);
         }
         if default.as_deref().is_some_and(is_blank) {
-            return Err(invalid("default", "is an answer, which is not blank"));
+            return Err(invalid("default", "must be an answer that is not blank"));
         }
         match (ttl, default) {
             (Some(ttl), default) => Ok(Some(Self { ttl, default })),
             (None, None) => Ok(None),
-            (None, Some(_)) => Err(invalid("default", "goes with expires")),
+            (None, Some(_)) => Err(invalid("default", "needs 'expires'")),
         }
     }
 }
@@ -137,14 +137,14 @@ fn answering(question: Seq, text: &str) -> Result<Command, Refusal> {
                 Command::AnswerQuestion { question, answer: answer_member(&pointer, value)? }
             }
             ("/skip", "true") => Command::SkipQuestion { question },
-            ("/skip", _) => return Err(invalid_field(pointer, "true is needed here")),
+            ("/skip", _) => return Err(invalid_field(pointer, "expected true")),
             _ => return Err(unknown_field(pointer)),
         };
         if read.replace(command).is_some() {
-            return Err(invalid_field(pointer, "one answer, or that there is none"));
+            return Err(invalid_field(pointer, "send either 'answer' or 'skip', not both"));
         }
     }
-    let none = || invalid_field(String::new(), "'answer' or 'skip' is needed here");
+    let none = || invalid_field(String::new(), "expected 'answer' or 'skip'");
     read.ok_or_else(none)
 }
 
@@ -160,8 +160,9 @@ struct InboxQuery {
 impl InboxQuery {
     fn params(params: &mut Params) -> Result<Self, Problem> {
         let after = params.text("after")?;
-        let place =
-            |text: &str| place(text).ok_or_else(|| invalid("after", "is a 'next' of this list"));
+        let place = |text: &str| {
+            place(text).ok_or_else(|| invalid("after", "must be a 'next' of this list"))
+        };
         Ok(Self {
             limit: params.count("limit", 1, INBOX_MAX)?.unwrap_or(INBOX_DEFAULT),
             after: after.as_deref().map(place).transpose()?,

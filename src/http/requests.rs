@@ -1,4 +1,4 @@
-//! Work on requests: claim one, give it back, finish it.
+//! Requests as work: claim, release, finish.
 
 use crate::api::intake::fields::{fence_member, result_member, ttl_member};
 use crate::api::refusal::Refusal;

@@ -1,4 +1,4 @@
-//! Sessions: list them, make one or change its settings, describe it, delete it.
+//! Sessions: list, create or configure, describe, delete.
 
 use crate::api::refusal::Refusal;
 use std::collections::BTreeMap;
@@ -302,7 +302,7 @@ pub(super) fn labels_param(params: &mut Params) -> Result<Vec<(String, String)>,
         Some((name.to_owned(), value.to_owned()))
     };
     let pairs = labels.iter().map(pair).collect::<Option<_>>();
-    pairs.ok_or_else(|| invalid("label", "is name:value, or several of them separated by commas"))
+    pairs.ok_or_else(|| invalid("label", "must be name:value; separate several by commas"))
 }
 
 /// The sessions with this prefix and all these labels, of those that the caller reaches.

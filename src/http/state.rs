@@ -1,4 +1,4 @@
-//! The state: one JSON document a session, read and written path by path.
+//! The state: one JSON document for each session, read and written by path.
 
 use crate::api::intake::fields::{number, value_of};
 use crate::api::refusal::Refusal;
@@ -202,10 +202,10 @@ fn operation(text: &str, levels_max: usize) -> Result<Edit, Refusal> {
             _ => return Err(unknown_field(pointer)),
         };
         if read.replace(edit).is_some() {
-            return Err(invalid_field(pointer, "one operation at a time"));
+            return Err(invalid_field(pointer, "send either 'add' or 'append', not both"));
         }
     }
-    let none = || invalid_field(String::new(), "'add' or 'append' is needed here");
+    let none = || invalid_field(String::new(), "expected 'add' or 'append'");
     read.ok_or_else(none)
 }
 

@@ -1,4 +1,4 @@
-//! Transactions: tests, then the one branch or the other, in one commit.
+//! Transactions: tests, then one of two branches, in one commit.
 
 use axum::body::Body;
 use axum::response::Response;

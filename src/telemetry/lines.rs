@@ -1,4 +1,4 @@
-//! Lines on their way out: whoever has one leaves it here and goes on, and a thread of its own writes them.
+//! Log lines on their way out, written by a thread of their own.
 //!
 //! A reader that is slow, or has gone, holds up nobody: what finds no room is dropped, and told of.
 

@@ -1,4 +1,4 @@
-//! The log: for a person on a terminal, JSON lines for everything else, always on standard output.
+//! The log: text on a terminal, JSON lines elsewhere, always on standard output.
 
 mod lines;
 #[cfg(feature = "otlp")]

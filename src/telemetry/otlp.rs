@@ -1,4 +1,4 @@
-//! A span for each exchange, sent to an OpenTelemetry collector by a thread of its own.
+//! OpenTelemetry spans, one for each exchange, sent by a thread.
 //!
 //! It is made of the line that tells of the exchange, so it tells no more, and its id is the one that was passed on.
 //! What waits is bounded: where the collector is slow or gone, spans are dropped and nobody waits.

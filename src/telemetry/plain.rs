@@ -1,4 +1,4 @@
-//! Lines of the log in plain characters. They are made so as a whole: no place that logs has to think of it.
+//! Log lines without control characters. Escaping happens once, for the whole line.
 
 use std::borrow::Cow;
 use std::io::{self, Write};

@@ -1,4 +1,4 @@
-//! The walk of the audit through a session's commits, in either direction, and its answer piece by piece.
+//! The audit's walk through commits in either direction, and its pages.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What is different between two boards of one session: walked in a fixed order, a page of it at a time.
+//! Differences of two boards of a session, in a fixed order, by page.
 //!
 //! Both are of one history, so what has the same revision at the same place is the same, and is not looked into.
 

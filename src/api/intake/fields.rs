@@ -40,7 +40,7 @@ pub(crate) fn flag(at: &str, value: &str) -> Result<bool, Refusal> {
     match value {
         "true" => Ok(true),
         "false" => Ok(false),
-        _ => Err(invalid_field(at.to_owned(), "true or false is needed here")),
+        _ => Err(invalid_field(at.to_owned(), "expected true or false")),
     }
 }
 
@@ -59,13 +59,13 @@ pub(crate) fn text_of(literal: &str, pointer: &str) -> Result<String, Refusal> {
 /// An array of names, each with its place.
 pub(crate) fn names(at: &str, value: &str, max: usize) -> Result<Vec<String>, Refusal> {
     if json::kind(value) != Kind::Array {
-        return Err(invalid_field(at.to_owned(), "an array of names is needed here"));
+        return Err(invalid_field(at.to_owned(), "expected an array of names"));
     }
     let mut names = Vec::new();
     for (index, element) in json::elements(value).enumerate() {
         let at = format!("{at}/{index}");
         if json::kind(element) != Kind::String {
-            return Err(invalid_field(at, "a name is a string"));
+            return Err(invalid_field(at, "expected a name, as a string"));
         }
         if index == max {
             return Err(invalid_field(at, format!("at most {max} names")));
@@ -78,7 +78,7 @@ pub(crate) fn names(at: &str, value: &str, max: usize) -> Result<Vec<String>, Re
 /// A number to be added, as a body says it.
 pub(crate) fn number(pointer: &str, value: &str) -> Result<Json, Refusal> {
     if json::kind(value) != Kind::Number {
-        return Err(invalid_field(pointer.to_owned(), "a number is needed here"));
+        return Err(invalid_field(pointer.to_owned(), "expected a number"));
     }
     value_of(value, DEPTH_MAX, pointer)
 }
@@ -101,7 +101,7 @@ pub(crate) fn ttl_member(pointer: &str, value: &str) -> Result<Ttl, Refusal> {
 /// A fence, as a body says it.
 pub(crate) fn fence_member(pointer: &str, value: &str) -> Result<Revision, Refusal> {
     let fence = json::whole(value).filter(|fence| *fence > 0);
-    let why = "the revision of a claim is needed here, a whole number";
+    let why = "expected the fence of a claim, as a whole number";
     fence.map(Revision).ok_or_else(|| invalid_field(pointer.to_owned(), why))
 }
 
@@ -120,7 +120,7 @@ pub(crate) fn result_member(pointer: &str, value: &str) -> Result<Json, Refusal>
 /// An answer, as a body says it.
 pub(crate) fn answer_member(at: &str, value: &str) -> Result<String, Refusal> {
     if json::kind(value) != Kind::String {
-        return Err(invalid_field(at.to_owned(), "a text is needed here"));
+        return Err(invalid_field(at.to_owned(), "expected a string"));
     }
     value_of(value, DEPTH_MAX, at)?;
     let answer = json::decode(value).into_owned();

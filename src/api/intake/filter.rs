@@ -1,4 +1,4 @@
-//! What a reader of a session's commits wants to see of them: the parameters `on` and `agent`.
+//! Filters of commits: the parameters `on` and `agent`.
 
 use crate::api::address::percent_decode;
 use crate::api::address::{InvalidStatePath, state_path};

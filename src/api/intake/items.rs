@@ -1,4 +1,4 @@
-//! What a log takes in: items as JSON, as JSON lines, and screenshots as images.
+//! Items of a log: from JSON, JSON lines and images.
 
 use std::str::Utf8Error;
 use std::sync::Arc;
@@ -67,7 +67,7 @@ impl BodyReading {
             Some(text) => {
                 let k = text.parse().ok().filter(|k| *k >= 1 && !text.starts_with('+'));
                 Some(k.ok_or_else(|| {
-                    invalid("last_k", "is a whole number, at least 1, or -1 for all")
+                    invalid("last_k", "must be a whole number from 1, or -1 for all")
                 })?)
             }
         };
@@ -199,7 +199,7 @@ impl Intake {
         let wanted =
             IMAGE_TYPES.iter().find(|(name, _)| *name == media_type).map(|(_, kind)| *kind);
         if wanted.is_none() || recognise(&bytes).map(|(kind, _)| kind) != wanted {
-            let detail = format!("the bytes are no image of the type '{media_type}'");
+            let detail = format!("the bytes are not an image of type '{media_type}'");
             return Err(Refusal::new(Code::NotAnImage, detail));
         }
         let metadata = metadata.map(|text| json::syntax(text.as_bytes())).transpose();

@@ -1,5 +1,4 @@
-//! The profiles of a session's prompts: shown as they were set, and read member by member, each refusal with its
-//! place.
+//! Prompt profiles: read from settings member by member, and shown.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU64;
@@ -215,14 +214,14 @@ fn include(at: &str, value: &str) -> Result<Vec<PromptPart>, Refusal> {
 fn some_names(at: &str, value: &str, max: usize) -> Result<Vec<String>, Refusal> {
     let names = names(at, value, max)?;
     if names.is_empty() {
-        return Err(invalid_field(at.to_owned(), "at least one name is needed here"));
+        return Err(invalid_field(at.to_owned(), "expected at least one name"));
     }
     Ok(names)
 }
 
 /// JSON numbers, each as it was sent.
 fn steps(at: &str, value: &str) -> Result<Vec<String>, Refusal> {
-    let why = format!("1 to {PROMPT_STEPS_MAX} numbers are needed here, as an array");
+    let why = format!("expected an array of 1 to {PROMPT_STEPS_MAX} numbers");
     if json::kind(value) != Kind::Array {
         return Err(invalid_field(at.to_owned(), why));
     }
@@ -241,7 +240,7 @@ fn steps(at: &str, value: &str) -> Result<Vec<String>, Refusal> {
 
 fn string(at: &str, value: &str) -> Result<String, Refusal> {
     if json::kind(value) != Kind::String {
-        return Err(invalid_field(at.to_owned(), "a string is needed here"));
+        return Err(invalid_field(at.to_owned(), "expected a string"));
     }
     text_of(value, at)
 }
@@ -250,7 +249,7 @@ fn word<T: Copy>(at: &str, value: &str, named: &[(&str, T)]) -> Result<T, Refusa
     let text = string(at, value)?;
     let found = named.iter().find(|(name, _)| *name == text).map(|(_, word)| *word);
     let words = || named.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
-    found.ok_or_else(|| invalid_field(at.to_owned(), format!("one of {} is needed here", words())))
+    found.ok_or_else(|| invalid_field(at.to_owned(), format!("expected one of {}", words())))
 }
 
 fn positive(at: &str, value: &str, max: u64) -> Result<NonZeroU64, Refusal> {
@@ -262,7 +261,7 @@ fn number(at: &str, value: &str, min: u64, max: u64) -> Result<u64, Refusal> {
     let is_number = json::kind(value) == Kind::Number;
     let number = is_number.then(|| json::whole(value)).flatten();
     number.filter(|number| (min..=max).contains(number)).ok_or_else(|| {
-        let why = format!("a whole number from {min} to {max} is needed here");
+        let why = format!("expected a whole number from {min} to {max}");
         invalid_field(at.to_owned(), why)
     })
 }

@@ -1,4 +1,4 @@
-//! What a `PUT` of a session asks for, member by member, each refusal with its place.
+//! The body of `PUT` of a session: settings, labels and questions.
 
 use crate::api::intake::fields::members;
 use crate::api::intake::fields::text_of;

@@ -1,4 +1,4 @@
-//! What a session is set to: shown, and changed member by member, each refusal with its place.
+//! Settings of a session: read member by member, and shown.
 
 use super::fields::{names, text_of};
 use std::collections::{BTreeMap, BTreeSet};
@@ -162,7 +162,7 @@ fn history(at: &str, value: &str) -> Result<Set<History>, Refusal> {
         Kind::Null => return Ok(Set::Reset),
         Kind::Number => {
             let count = json::whole(value).filter(|count| *count > 0);
-            let why = "a number of revisions is a whole number, at least 1";
+            let why = "expected a number of revisions, at least 1";
             let count = count.ok_or_else(|| invalid_field(at.to_owned(), why))?;
             return Ok(Set::To(History::Revisions(count)));
         }
@@ -177,7 +177,7 @@ fn history(at: &str, value: &str) -> Result<Set<History>, Refusal> {
     let size = text.parse().ok().filter(|ByteSize(bytes)| has_unit && *bytes > 0);
     let age = text.parse().ok().map(History::Age);
     let kept = age.or_else(|| size.map(|ByteSize(bytes)| History::Bytes(bytes)));
-    let why = "needed here is \"all\", an age such as \"30d\", a number of revisions, or a size such as \"64MiB\"";
+    let why = "expected \"all\", an age such as \"30d\", a number of revisions, or a size such as \"64MiB\"";
     kept.map(Set::To).ok_or_else(|| invalid_field(at.to_owned(), why))
 }
 
@@ -190,7 +190,7 @@ fn max_items(at: &str, value: &str) -> Result<MaxItems, Refusal> {
         Kind::Number => count(at, value).map(MaxItems::All),
         Kind::Object => max_items_each(at, value).map(MaxItems::Each),
         Kind::Array | Kind::String | Kind::Bool | Kind::Null => {
-            Err(invalid_field(at.to_owned(), "a number is needed here, or one for each log"))
+            Err(invalid_field(at.to_owned(), "expected a number, or one for each log"))
         }
     }
 }
@@ -217,7 +217,7 @@ fn max_items_each(parent: &str, object: &str) -> Result<MaxItemsEach, Refusal> {
 }
 
 fn count(at: &str, value: &str) -> Result<NonZeroUsize, Refusal> {
-    let why = "a whole number is needed here, at least 1";
+    let why = "expected a whole number from 1";
     value.parse().map_err(|_| invalid_field(at.to_owned(), why))
 }
 

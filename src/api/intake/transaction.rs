@@ -1,4 +1,4 @@
-//! What the body of a transaction asks for, each refusal with its place.
+//! Transactions: tests and operations, read with pointers to faults.
 
 use crate::api::address::{InvalidStatePath, state_path};
 use crate::api::intake::fields::answer_member;
@@ -90,12 +90,12 @@ fn last_of_each<'a>(members: Vec<(String, &'a str)>) -> Vec<(String, &'a str)> {
 /// The elements of an array, each with its pointer.
 fn parts<'a>(pointer: &str, text: &'a str) -> Result<Vec<(String, &'a str)>, Refusal> {
     if json::kind(text) != Kind::Array {
-        return Err(invalid_field(pointer.to_owned(), "an array is needed here"));
+        return Err(invalid_field(pointer.to_owned(), "expected an array"));
     }
     let pointed = |(index, element)| (format!("{pointer}/{index}"), element);
     let parts: Vec<_> = json::elements(text).take(PARTS_MAX + 1).enumerate().map(pointed).collect();
     if parts.len() > PARTS_MAX {
-        let why = format!("at most {PARTS_MAX} of them");
+        let why = format!("at most {PARTS_MAX} elements are allowed");
         return Err(invalid_field(pointer.to_owned(), why));
     }
     Ok(parts)
@@ -121,7 +121,8 @@ impl<'a> Fields<'a> {
     }
 
     fn need(&mut self, name: &str) -> Result<(String, &'a str), Refusal> {
-        let missing = || invalid_field(self.pointer.to_owned(), format!("'{name}' is needed here"));
+        let missing =
+            || invalid_field(self.pointer.to_owned(), format!("expected the member '{name}'"));
         match self.take(name) {
             Some(found) => Ok(found),
             None => Err(missing()),
@@ -132,7 +133,7 @@ impl<'a> Fields<'a> {
     fn missing(self, needed: &str) -> Refusal {
         match self.left.into_iter().next() {
             Some((unknown, _)) => unknown_field(unknown),
-            None => invalid_field(self.pointer.to_owned(), format!("{needed} is needed here")),
+            None => invalid_field(self.pointer.to_owned(), format!("expected {needed}")),
         }
     }
 
@@ -260,7 +261,7 @@ fn item_member(
     let refused = |invalid| invalid_item(&invalid, Place::default()).below(at);
     intake.take(log, item).map_err(refused)?;
     images.extend(intake.images);
-    intake.items.pop().ok_or_else(|| invalid_field(at.to_owned(), "an item is needed here"))
+    intake.items.pop().ok_or_else(|| invalid_field(at.to_owned(), "expected an item"))
 }
 
 fn path_member(at: &str, value: &str) -> Result<StatePath, Refusal> {
@@ -289,18 +290,18 @@ fn log_member(at: &str, value: &str) -> Result<LogName, Refusal> {
     };
     board.or_else(memory).ok_or_else(|| {
         let known = "questions, requests, trajectories, screenshots or agents/{agent}/memory";
-        invalid_field(at.to_owned(), format!("a log is needed here: {known}"))
+        invalid_field(at.to_owned(), format!("expected a log: {known}"))
     })
 }
 
 fn string(at: &str, value: &str) -> Result<String, Refusal> {
     if json::kind(value) != Kind::String {
-        return Err(invalid_field(at.to_owned(), "a text is needed here"));
+        return Err(invalid_field(at.to_owned(), "expected a string"));
     }
     value_of(value, DEPTH_MAX, at)?;
     Ok(json::decode(value).into_owned())
 }
 
 fn whole(at: &str, value: &str) -> Result<u64, Refusal> {
-    json::whole(value).ok_or_else(|| invalid_field(at.to_owned(), "a whole number is needed here"))
+    json::whole(value).ok_or_else(|| invalid_field(at.to_owned(), "expected a whole number"))
 }

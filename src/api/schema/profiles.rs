@@ -1,4 +1,4 @@
-//! The form of a session's prompt profiles, with the bounds that the reader of them keeps.
+//! Schemas of prompt profiles, with the bounds of their reader.
 
 use utoipa::openapi::schema::{
     AdditionalProperties, ArrayBuilder, Object, ObjectBuilder, Schema, SchemaType, Type,

@@ -1,4 +1,4 @@
-//! The forms of settings that no derived schema says in full.
+//! Schemas of settings that cannot be derived.
 
 use utoipa::openapi::schema::{
     AdditionalProperties, KnownFormat, ObjectBuilder, OneOfBuilder, Schema, SchemaFormat,

@@ -1,4 +1,4 @@
-//! A commit's changes as they are shown: in full, or in brief with addresses in place of contents.
+//! Changes of a commit, in full or in brief. The brief form has addresses instead of contents.
 //!
 //! Events and the audit show them alike; how they are stored is another matter.
 

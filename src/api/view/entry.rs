@@ -1,4 +1,4 @@
-//! How entries and items are shown: which members, and what stands for a stored image.
+//! Entries and items as JSON, with selected members and the form of stored images.
 
 use std::fmt::Write as _;
 use std::sync::Arc;

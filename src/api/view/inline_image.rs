@@ -1,4 +1,4 @@
-//! An item with its stored image in its place, from the image on: piece by piece, since an image may have 20 MiB.
+//! An item with its image inline, written piece by piece. An image may have 20 MiB.
 
 use crate::service::{ImagePieces, ServiceError};
 

@@ -1,5 +1,4 @@
-//! The state's text where it is shown with other things: a document of several MiB must not keep a
-//! worker, neither while its text is made nor while it is written.
+//! The state's text inside larger answers, rendered and written piece by piece.
 
 use std::sync::Arc;
 

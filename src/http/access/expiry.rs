@@ -1,4 +1,4 @@
-//! Answers that go on for long: they end with the rights of whoever reads them.
+//! Expiry of long answers: a stream ends with its caller's rights.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -60,7 +60,7 @@ pub(crate) async fn rights_end(caller: &Caller, now: Timestamp) -> Unauthorized 
 }
 
 fn too_many_streams() -> Problem {
-    let detail = "this token has as many event streams open as --token-streams-max allows";
+    let detail = "the token reached --token-streams-max; close an event stream first";
     Problem::new(Code::RateLimited, detail).retry_after(1)
 }
 

@@ -1,4 +1,4 @@
-//! Who may pass: each request gets its caller here, once its route is known, and loses it when its rights end.
+//! The guard: authenticates each request and checks its scope once the route is known.
 //!
 //! What a route needs follows from its method, but for those that are listed. Which session a path names is looked
 //! at where the name is read ([`SessionPath`](super::request::path::SessionPath) and its like), which log where that is.
@@ -117,13 +117,13 @@ impl Guard {
         if let Some(grant) = caller.grant() {
             grant.count_request().map_err(|wait| {
                 let seconds = wait.as_secs() + 1;
-                let detail = "this token sends more requests than --token-rate allows";
+                let detail = "the token exceeded --token-rate; retry after Retry-After";
                 Box::new(Problem::new(Code::RateLimited, detail).retry_after(seconds))
             })?;
         }
         caller.needs(scope_of(request.method(), matched)).map_err(Problem::from)?;
         if matched == METRICS && !caller.reaches_all() {
-            let detail = "what is measured is of all sessions, and the token reaches only some";
+            let detail = "metrics cover all sessions; use a token without session patterns";
             return Err(Box::new(Problem::new(Code::Forbidden, detail)));
         }
         Ok(caller)
@@ -155,7 +155,9 @@ impl<S: Sync> FromRequestParts<S> for Caller {
 /// Who sends this request. A route that stands outside the guard has nobody.
 pub(super) fn caller_of(parts: &Parts) -> Result<Caller, Problem> {
     let caller = parts.extensions.get::<Caller>().cloned();
-    caller.ok_or_else(|| Problem::new(Code::Internal, "nobody looked who may do this"))
+    caller.ok_or_else(|| {
+        Problem::new(Code::Internal, "the request reached a handler without authentication")
+    })
 }
 
 /// The token that a request came with.
@@ -216,7 +218,10 @@ pub(super) fn still_may(caller: &Caller, now: Timestamp) -> Result<(), Problem> 
 /// The refusal of a signed address. The same for each reason: it is for those who were given the address, not for
 /// who makes one.
 pub(crate) fn not_signed() -> Problem {
-    Problem::new(Code::Forbidden, "this address of an image is not valid, or no more")
+    Problem::new(
+        Code::Forbidden,
+        "the image URL is invalid or expired; read a new one from the prompt",
+    )
 }
 
 /// The refusal of a request without a token that is valid here (RFC 6750).

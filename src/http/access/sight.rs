@@ -1,4 +1,4 @@
-//! Sight of a session: how much of it an answer tells its caller, in its description and in its tag.
+//! Sight of a session: the detail that a caller's token may see.
 //!
 //! Sizes count memories that a caller may not see, and would tell how long each step in them is. A tag tells what it
 //! is made of to anyone who tries all values, so it is made of what its caller is shown.

@@ -1,4 +1,4 @@
-//! The timer of a connection's heads: one for all of them.
+//! One timer for all heads of a connection.
 //!
 //! For each head the connection asks for a timer, and drops it when the head is there. To put each into
 //! the runtime's wheel and to take it out again costs a lock that all connections share. This one stays in

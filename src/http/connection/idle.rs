@@ -1,4 +1,4 @@
-//! Connections that keep a place and ask for nothing: where a newcomer waits, one of them is closed.
+//! Idle connections: when places run out, one is closed for a newcomer.
 //!
 //! It is one of the client with the most of them, and of those the one that has kept its place the longest so. Each
 //! connection notes its own state, without a lock. The queues are put right only while a newcomer waits: each look

@@ -1,4 +1,4 @@
-//! The connections that may be asking for nothing, by client and by time.
+//! Queues of idle connections, by client and by time.
 //!
 //! An entry may be out of date, since a connection notes its state without the queues. It is put right when it comes
 //! to the front, and one that is busy leaves until it is idle again: so all choices together cost no more than all

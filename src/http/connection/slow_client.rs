@@ -1,4 +1,4 @@
-//! How long a client is waited for, while it sends or takes bytes.
+//! Deadlines for slow clients, by a debt of waiting time.
 //!
 //! Waiting runs up a debt, and bytes that move pay it off at the slowest rate that is borne. So silence has an
 //! end, dawdling has one too, and who paused once and went on is not held to it for ever. Time in which nobody

@@ -1,5 +1,4 @@
-//! The bytes of one connection: whoever takes nothing of an answer is cut off, and a head is timed from its
-//! first byte.
+//! The byte stream of a connection: cuts off slow clients, times each head from its first byte.
 
 use std::io;
 use std::pin::Pin;

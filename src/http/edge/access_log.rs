@@ -1,4 +1,4 @@
-//! What every exchange has: an id, and one line in the log.
+//! The access log: one line for each exchange.
 
 use std::borrow::Cow;
 use std::time::{Duration, Instant};

@@ -1,5 +1,4 @@
-//! Bodies that must neither keep silent nor dawdle, and why the reading of one failed, which the handlers turn
-//! into different codes.
+//! Timeouts of request bodies, and the reasons why reading a body failed.
 
 use std::error::Error;
 use std::iter::successors;

@@ -1,4 +1,4 @@
-//! Answers as gzip or zstd, where a client takes one of them.
+//! Compression of answers by gzip or zstd, as the client accepts.
 
 use std::convert::Infallible;
 

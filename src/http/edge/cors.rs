@@ -1,4 +1,4 @@
-//! Which sites' pages may use this server from a browser: those that are listed, and none unless some are.
+//! CORS: the sites whose pages may call this server from a browser. None are allowed by default.
 //!
 //! A browser asks before it sends what a plain form could not (a preflight); that is answered before anything
 //! else, and for any path, since the browser asks without the credentials that a handler would want to see.

@@ -1,4 +1,4 @@
-//! Bodies that came as gzip or zstd, decompressed as they are read.
+//! Decompression of gzip and zstd request bodies while they are read.
 //!
 //! A body may be several streams on end, as `cat a.gz b.gz` makes it: all of them count, and what
 //! follows the last one is damage. A layer that stops after the first would lose the rest in silence.

@@ -1,4 +1,4 @@
-//! Encodings of paths and bodies, put in the one form that the layers behind understand.
+//! Path and body encodings, normalized for the layers behind.
 
 use axum::http::{HeaderMap, HeaderValue, header};
 
@@ -25,7 +25,7 @@ pub(super) fn check_transfer_coding(headers: &HeaderMap) -> Result<(), Problem> 
     if is_chunked && codings.next().is_none() {
         return Ok(());
     }
-    let detail = "a body's Transfer-Encoding is chunked, once, or none";
+    let detail = "Transfer-Encoding must be absent, or chunked once";
     Err(Problem::new(Code::InvalidEncoding, detail)
         .header(header::CONNECTION, HeaderValue::from_static("close")))
 }

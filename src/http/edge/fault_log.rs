@@ -1,5 +1,4 @@
-//! Failures in the log: each with its cause. What only says in which state the store is, is told once and then from
-//! time to time, with how many there were: a full disk refuses every write alike.
+//! The fault log: server failures with their causes. Repeated store failures are logged at intervals, with a count.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

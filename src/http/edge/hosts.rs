@@ -1,5 +1,4 @@
-//! Which names this server answers to, so that a page cannot reach it through a name of its own
-//! (DNS rebinding) or post to it from another site.
+//! Allowed host names, against DNS rebinding and cross-site posts.
 
 use std::{
     collections::BTreeSet,

@@ -1,4 +1,4 @@
-//! What every request and every answer passes, whichever route it is for.
+//! The edge: processing shared by all requests and answers.
 //!
 //! It lives behind the router's matching, so that it knows the matched route, and around its fallback,
 //! so that an unknown route is treated like any other. It is one service and not a layer for each step:

@@ -1,4 +1,4 @@
-//! Problems become bodies here, whoever made them: a handler, the router, a layer, or a panic.
+//! Rendering of problems, from handlers, the router, layers and panics.
 
 use std::any::Any;
 
@@ -90,7 +90,7 @@ pub(super) async fn route_not_found() -> Problem {
 /// client sent.
 pub(super) fn panicked(payload: Box<dyn Any + Send + 'static>) -> Response {
     let message = payload.downcast::<&'static str>().map_or("no text of ours", |text| *text);
-    Problem::new(Code::Internal, "the server failed to handle the request")
+    Problem::new(Code::Internal, "the request failed inside the server; its log has the cause")
         .cause(Panicked(message))
         .into_response()
 }

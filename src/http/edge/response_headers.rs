@@ -1,4 +1,4 @@
-//! What stands on every answer: its id, what it varies by, and what a browser may do with it.
+//! Headers set on every answer: request id, `Vary`, and security headers for browsers.
 //!
 //! What a handler said itself is left as it is.
 

@@ -1,4 +1,4 @@
-//! The trace that a request belongs to, as its client says by `traceparent` (W3C Trace Context).
+//! Trace context of a request, from `traceparent` (W3C Trace Context).
 //!
 //! What is not well-formed to the letter is no trace: a header that is sent by many programs and read by few
 //! goes no further than it can be trusted.

@@ -1,4 +1,4 @@
-//! The unread rest of a request's body: read before the answer, or the connection is closed by it.
+//! The unread rest of a request's body: drained before the answer, or the connection is closed.
 //!
 //! A route that answers early drops its body. hyper then closes the connection without saying so, and the next
 //! request of a client that pools its connections meets a broken pipe.

@@ -1,4 +1,4 @@
-//! A session's commits as they come: as server-sent events, or by long poll.
+//! Events of a session: its commits, by server-sent events or long poll.
 //!
 //! Every commit after the cursor comes exactly once and in order. Who cannot be served from his cursor on gets
 //! one `resync`, and goes on from the head. A slow reader is read for when he has taken what he got.
@@ -96,7 +96,7 @@ pub(super) async fn get(
     let wait = wait_param(&mut params, &headers, true)?;
     params.finish()?;
     if wait.is_some() && !polls {
-        return Err(invalid("wait", "goes with Accept: application/json").into());
+        return Err(invalid("wait", "needs Accept: application/json").into());
     }
     let watch = service.watch(&session)?;
     let cursor = after.unwrap_or_else(|| watch.extent().revision);
@@ -118,7 +118,7 @@ fn last_event(headers: &HeaderMap) -> Result<Option<Revision>, Problem> {
         .ok()
         .filter(|text| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()));
     let digits = digits.ok_or_else(|| {
-        Problem::new(Code::InvalidParameter, "Last-Event-ID is a revision, a whole number")
+        Problem::new(Code::InvalidParameter, "Last-Event-ID must be a revision, as a whole number")
     })?;
     // One that no revision can be is beyond the head.
     Ok(Some(Revision(digits.parse().unwrap_or(u64::MAX))))

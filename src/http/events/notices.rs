@@ -1,4 +1,4 @@
-//! Notices of all sessions: which one changed, for those who list or follow many.
+//! Notices of all sessions, for clients that list or follow many.
 
 use std::collections::BTreeSet;
 

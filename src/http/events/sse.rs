@@ -1,4 +1,4 @@
-//! Server-sent events: frames that are made when the client has taken those before.
+//! Server-sent events: a frame is made once the client took the previous frames.
 //!
 //! A stream holds no board, no commit and no frame while it waits, so that ten thousand idle ones are cheap.
 

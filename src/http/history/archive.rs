@@ -1,4 +1,4 @@
-//! A session's archive: all that is kept of it, out as lines, and in again under a name that has none.
+//! Archives: export of a session as lines, and import under an unused name.
 
 use axum::body::Body;
 use axum::response::Response;

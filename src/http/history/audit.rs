@@ -1,4 +1,4 @@
-//! The audit: who wrote what and when, a page of commits at a time or all of them as lines.
+//! The audit: authors, times and kinds of commits, as pages or lines.
 //!
 //! It is read from the store look by look, so that a long history takes no more memory than a short one.
 
@@ -87,7 +87,11 @@ fn chosen(params: &mut Params) -> Result<Chosen, Refusal> {
     Ok(Chosen {
         agent: params.parsed("agent")?,
         kind: kind
-            .map(|kind| kind.ok_or_else(|| invalid("kind", "is no kind of commit or change")))
+            .map(|kind| {
+                kind.ok_or_else(|| {
+                    invalid("kind", "must be a kind of commit or change, such as appended")
+                })
+            })
             .transpose()?,
         since: params.parsed("since")?,
         till: params.parsed("till")?,

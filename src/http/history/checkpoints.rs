@@ -1,4 +1,4 @@
-//! Checkpoints: let a name stand for the session as it is, list them, let one go.
+//! Checkpoints: name a revision, list the names, remove one.
 
 use crate::api::refusal::Refusal;
 use std::ops::Bound;

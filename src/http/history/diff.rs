@@ -1,4 +1,4 @@
-//! The diff: what was added, changed and removed between two revisions of a session.
+//! The diff: additions, changes and removals between two revisions of a session.
 
 use crate::api::refusal::Refusal;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The board's past put to use: fork a session, let one be as it was, forget what was before now.
+//! Handlers of history: fork, restore and purge.
 
 pub(crate) mod archive;
 pub(crate) mod audit;
@@ -173,7 +173,7 @@ where
     T: FromStr<Err: Display>,
 {
     if json::kind(value) != Kind::String {
-        return Err(invalid_field(pointer.to_owned(), "a name is a string"));
+        return Err(invalid_field(pointer.to_owned(), "expected a name, as a string"));
     }
     let name = text_of(value, pointer)?.parse();
     name.map_err(|why: T::Err| invalid_field(pointer.to_owned(), why.to_string()))
@@ -181,7 +181,7 @@ where
 
 /// A point in a session's history, as a body says it.
 fn at_member(pointer: &str, value: &str) -> Result<At, Refusal> {
-    let why = "a revision is needed here, or a checkpoint's name";
+    let why = "expected a revision, or a checkpoint's name";
     match json::kind(value) {
         Kind::String => name_member(pointer, value),
         // However large it is: then it is a revision that there is not.
@@ -200,5 +200,5 @@ fn at_member(pointer: &str, value: &str) -> Result<At, Refusal> {
 
 /// What is said of a body without a member that it must have.
 pub(super) fn needed(member: &str) -> String {
-    format!("'{member}' is needed here")
+    format!("expected the member '{member}'")
 }

@@ -1,5 +1,4 @@
-//! The board as the original's dictionary: read it, replace it, clear it; with the state where that is
-//! asked for.
+//! The board as the original's dictionary: read, replace, clear.
 
 use crate::api::refusal::Refusal;
 use std::sync::Arc;

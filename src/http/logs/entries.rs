@@ -1,4 +1,4 @@
-//! One entry: read it, replace its item, patch it, remove it.
+//! Single entries: read, replace, patch, remove.
 
 use crate::api::refusal::Refusal;
 use std::sync::Arc;
@@ -92,7 +92,7 @@ pub(crate) async fn put(
     let bytes = writing.body(body, items_bytes_max(&log)).await?;
     let Intake { items, images, .. } = one_item(log.clone(), &writing.headers, bytes).await?;
     let Some(item) = items.into_iter().next() else {
-        return Err(Problem::new(Code::Internal, "a fault inside the server"));
+        return Err(Problem::new(Code::Internal, "the server failed; its log has the cause"));
     };
     let command = Command::PutEntry { log: log.clone(), seq, item, basis: None };
     let resource = Resource::Entry(log.clone(), seq);

@@ -1,4 +1,4 @@
-//! What is special to an agent's memory among the logs: its cost.
+//! Cost of an agent's memory.
 
 use axum::response::Response;
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! The logs: a page of entries, appending, replacing, and removing entries.
+//! Logs: read a page, append, replace, remove entries.
 //!
 //! All five kinds have these handlers. The document shows them for the board's four logs; what is said
 //! of those is copied to the agents' memories when it is made.
@@ -168,7 +168,7 @@ pub(super) async fn delete(
 ) -> Result<Response, Problem> {
     let params = &mut writing.params;
     let which = match (steps_param(params)?, params.count("keep", 0, u64::MAX)?) {
-        (Some(_), Some(_)) => return Err(invalid("keep", "does not go with steps").into()),
+        (Some(_), Some(_)) => return Err(invalid("keep", "cannot be combined with steps").into()),
         (Some(steps), None) => Which::Steps(steps),
         (None, Some(keep)) => Which::AllButNewest(keep),
         (None, None) => Which::All,

@@ -1,4 +1,4 @@
-//! A log as a page of entries, or as lines of items: which ones, and written piece by piece.
+//! Pages of a log: filtered entries, or lines of items.
 
 use crate::api::refusal::Refusal;
 use std::iter::Peekable;
@@ -62,7 +62,9 @@ impl LogQuery {
         if latest.is_some()
             && (after.is_some() || before.is_some() || limit.is_some() || order.is_some())
         {
-            return Err(invalid("latest", "does not go with after, before, limit or order").into());
+            return Err(
+                invalid("latest", "cannot be combined with after, before, limit or order").into()
+            );
         }
         let selection = Selection {
             after: seq(after),
@@ -199,7 +201,7 @@ pub(crate) fn steps_texts(params: &mut Params) -> Result<Option<Vec<String>>, Re
 /// Steps as the numbers that they are.
 pub(crate) fn exact_steps(steps: &[String]) -> Result<Vec<Exact>, Refusal> {
     let numbers = steps.iter().map(|step| Exact::parse(step)).collect::<Option<Vec<_>>>();
-    numbers.ok_or_else(|| invalid("steps", "is a JSON number, or several separated by commas"))
+    numbers.ok_or_else(|| invalid("steps", "must be JSON numbers separated by commas"))
 }
 
 /// The last entries that match, oldest first, and the last one examined, where more were left.

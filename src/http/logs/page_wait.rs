@@ -1,4 +1,4 @@
-//! Waiting for a page of a log: with `after`, until it has an entry.
+//! Waiting for a page of a log that has an entry after `after`.
 
 use crate::api::refusal::no_session;
 use crate::board::{Board, LogName, Revision, SessionName};

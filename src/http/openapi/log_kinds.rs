@@ -1,6 +1,4 @@
-//! All kinds of logs have the same handlers, so what the document says of one is true of all. The routes
-//! describe `{log}` with everything that any kind takes; here the screenshots and the agents' memories
-//! get paths of their own, and each kind keeps what means something to it.
+//! Paths of screenshots and memories, copied from the paths of `{log}`.
 
 use utoipa::openapi::path::{Operation, PathItem};
 use utoipa::openapi::{OpenApi, RefOr};

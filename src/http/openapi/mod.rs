@@ -1,5 +1,4 @@
-//! What the OpenAPI document says besides the routes: the parameters, the refusals, the kinds of logs,
-//! and the form of bodies that are never built as values.
+//! The OpenAPI document beside the routes: parameters, problems, schemas.
 
 mod headers;
 mod log_kinds;

@@ -1,4 +1,4 @@
-//! The refusals of the document: which codes each kind of route may answer with, by status.
+//! Problems in the OpenAPI document: the codes of each kind of route, by status.
 //!
 //! A problem's schema names the codes of its status, so that an answer with another one is outside the
 //! document.

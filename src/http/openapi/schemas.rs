@@ -1,4 +1,4 @@
-//! What the values of parameters look like: the patterns and bounds that several of them share.
+//! Schemas of parameters: shared patterns and bounds.
 
 use utoipa::openapi::Ref;
 use utoipa::openapi::schema::{

@@ -1,4 +1,4 @@
-//! The form of a transaction's tests, operations and results, which are read and written as text.
+//! Schemas of a transaction's tests, operations and results.
 
 use serde::Serialize;
 use serde_json::Value;

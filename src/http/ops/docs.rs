@@ -1,4 +1,4 @@
-//! The document as YAML and JSON, and the page that shows it, which needs no network.
+//! The OpenAPI document as YAML, as JSON and as a page. The page needs no network.
 
 use std::sync::Arc;
 

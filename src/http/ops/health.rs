@@ -1,4 +1,4 @@
-//! Whether the server lives, and whether it takes writes.
+//! Health: liveness and readiness for writes.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -59,7 +59,7 @@ pub(crate) async fn readyz(
         Health::Ready => "ok",
         Health::Full => "full",
         Health::Poisoned => {
-            let detail = "the store failed and takes no writes until the server is started again";
+            let detail = "the store failed; restart the server to write again";
             return Err(Problem::new(Code::StorePoisoned, detail));
         }
     };

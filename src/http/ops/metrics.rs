@@ -1,4 +1,4 @@
-//! What is counted, as Prometheus reads it: what the server counts while it runs, and what it looks up now.
+//! Metrics in the format of `OpenMetrics`: counters of the running server, and gauges read on request.
 //!
 //! Nothing in it names a session, an agent or a token.
 

@@ -1,4 +1,4 @@
-//! Operations: health and metrics.
+//! Operations: health, metrics and the OpenAPI document.
 
 pub(crate) mod docs;
 pub(crate) mod health;

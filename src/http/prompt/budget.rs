@@ -1,4 +1,4 @@
-//! What each part of a prompt costs, and what of it stays within a budget.
+//! The token budget of a prompt: the cost of each part, and the order of removal.
 //!
 //! First screenshots lose their images, then the oldest steps of the trajectories go, those of the memories, requests
 //! and answered questions; at last whole screenshots. The state and open questions never go. Weighing goes the other

@@ -1,4 +1,4 @@
-//! The texts that a prompt is made of, in the form of its format.
+//! Prompt formats: the text and JSON around items.
 
 use crate::api::address::image_url;
 use crate::board::{Board, Entry, Image, LogName, PromptFormat, PromptPart, SessionName};

@@ -1,5 +1,4 @@
-//! The texts of items in one format, and what each costs: made once where they are kept, and where it may block if
-//! they are long.
+//! Rendered items in one format, with their costs. Long texts are rendered on a blocking thread.
 
 use std::sync::Arc;
 

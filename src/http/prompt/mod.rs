@@ -1,4 +1,4 @@
-//! The prompt: the board as a model reads it. One walk over the board for all formats.
+//! The prompt: the board as a model reads it. All formats share one walk over the board.
 //!
 //! What is asked for (`wishes`) and the board make a plan: which entries (`picked`), each in which form. A budget takes
 //! from the plan what it must (`weighing`), from the newest on (`newest`). Then the plan is written (`writing`) with the texts of its format

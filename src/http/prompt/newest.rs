@@ -1,4 +1,4 @@
-//! The items of a list from the newest on, each with what it costs: what a budget has no room for is not looked at.
+//! Items of a list with their costs, newest first. Items beyond the budget are not examined.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

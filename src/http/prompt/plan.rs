@@ -1,4 +1,4 @@
-//! What a prompt shows of a board: which entries of each log and in which form, within its budget.
+//! The plan of a prompt: the entries of each log, their form, within the budget.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;

@@ -1,5 +1,4 @@
-//! What a prompt is asked for: the query, before the profile that it names, before the session's settings, before
-//! what holds by default.
+//! The query of a prompt, over its profile, the session's settings and the defaults.
 
 use crate::api::refusal::Refusal;
 use std::collections::BTreeSet;

@@ -1,4 +1,4 @@
-//! A plan as a body: texts that are there already are sent as they are, others are made now.
+//! Rendering of a plan as a body: cached texts are sent, the rest is rendered.
 
 use std::sync::Arc;
 

@@ -1,5 +1,4 @@
-//! Which entries of a log a prompt shows: neighbours stay together, since what was made of them before is kept
-//! together.
+//! Selection of entries for a prompt. Neighbours stay together, so that rendered chunks are reused.
 
 use std::ops::Range;
 

@@ -1,5 +1,4 @@
-//! One way for a read: what it takes of its request, the published board or a past one, its tag, and 304
-//! where the client has it.
+//! Reads: the published or past board, its tag, and 304.
 //!
 //! A handler takes its own parameters, then makes one call, which waits as the query asks.
 
@@ -143,7 +142,11 @@ impl Reading {
     ) -> Result<(Answer, Published), Early> {
         let at = self.params.parsed("at")?;
         if at.is_some() && self.params.has("wait") {
-            return Err(invalid("wait", "does not go with at: what was stays so").into());
+            return Err(invalid(
+                "wait",
+                "cannot be combined with 'at': a past revision never changes",
+            )
+            .into());
         }
         self.seek(session, at, sought).await
     }

@@ -1,4 +1,4 @@
-//! Lists that are waited for: one look for all who wait for the same.
+//! Shared scans of lists, for all who wait with the same query and rights.
 //!
 //! A look may pass over many sessions, and any commit may have changed what it finds. Those whose query and rights are
 //! the same share each look, and none is made sooner than a while after the one before.

@@ -1,5 +1,4 @@
-//! The parameter `until`: a reader who waits for a value or a session to be there, to be gone, or to be
-//! equal to something.
+//! The parameter `until`: waiting for a condition on a value or a session.
 //!
 //! What holds is answered as any read; that something is gone is 204; what does not hold in time is 412.
 
@@ -41,7 +40,10 @@ impl Until {
     pub(crate) fn of_state(params: &mut Params) -> Result<Option<Self>, Refusal> {
         let Some(text) = params.text("until")? else { return Ok(None) };
         if params.has("at") {
-            return Err(invalid("until", "does not go with at: what was stays so"));
+            return Err(invalid(
+                "until",
+                "cannot be combined with 'at': a past revision never changes",
+            ));
         }
         match (text.as_str(), text.strip_prefix("equals:")) {
             ("exists", _) => Ok(Some(Self::Exists)),
@@ -57,7 +59,7 @@ impl Until {
             None => Ok(None),
             Some("exists") => Ok(Some(Self::Exists)),
             Some("absent") => Ok(Some(Self::Absent)),
-            Some(_) => Err(invalid("until", "is one of exists, absent")),
+            Some(_) => Err(invalid("until", "must be exists or absent")),
         }
     }
 }
@@ -189,7 +191,7 @@ fn gone(revision: Revision) -> Early {
 
 /// What was waited for did not come in time; the value as it is, where there is one.
 fn not_met(revision: Revision, current: Option<&StateValue>) -> Early {
-    let detail = "it did not become in time what 'until' asks for";
+    let detail = "condition 'until' was not met within 'wait'";
     let problem = Problem::new(Code::ConditionNotMet, detail)
         .header(REVISION_HEADER, revision_value(revision));
     let shown = current.filter(|value| value.bytes() <= CURRENT_BYTES_MAX).and_then(|value| {

@@ -1,4 +1,4 @@
-//! How long a read waits, and for what: for the revision that it names, and for something to show.
+//! Wait deadlines of reads: `min_revision`, `wait` and their loop.
 //!
 //! A reader looks at what is published, waits for a change, and looks again. What wakes it carries
 //! nothing, and no board is held meanwhile: boards are big.
@@ -90,7 +90,7 @@ pub(crate) fn wait_param(
 ) -> Result<Option<Duration>, Problem> {
     let wait: Option<Wait> = params.parsed("wait")?;
     if wait.is_some() && !waits_for_something && !headers.contains_key(header::IF_NONE_MATCH) {
-        let goes_with = "goes with the header If-None-Match, with 'after' on a log, with 'until' on the \
+        let goes_with = "needs the header If-None-Match, with 'after' on a log, with 'until' on the \
             state or a session, or with 'min_revision'";
         return Err(invalid("wait", goes_with).into());
     }
@@ -103,7 +103,7 @@ struct Wait(Duration);
 
 /// Why a text is no time to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("is a whole number with ms, s, m, h or d, such as 30s, of at most 60s")]
+#[error("must be a whole number with ms, s, m, h or d, such as 30s, and at most 60s")]
 struct InvalidWait;
 
 /// The units in milliseconds; the longer name first where another one ends it.

@@ -1,4 +1,4 @@
-//! Reading bodies: within a limit, within what all bodies together may take, and not for ever.
+//! Request bodies: read within limits of size, shared memory and time.
 
 use crate::api::intake::fields::json_text;
 use crate::api::offload::work;
@@ -141,7 +141,7 @@ async fn unless_too_large(headers: &HeaderMap, body: Body, max: usize) -> Result
 
 fn too_slow() -> Problem {
     let minutes = BODY_TIME_MAX.as_secs() / 60;
-    let detail = format!("the body was not there after {minutes} minutes");
+    let detail = format!("the body took longer than {minutes} minutes; send it faster or in parts");
     Problem::new(Code::RequestTimeout, detail)
 }
 
@@ -192,13 +192,16 @@ async fn next_frame(body: &mut Body, until: Instant) -> Result<Option<Frame<Byte
     }
     frame.map_err(|error| {
         if is_late(&error) {
-            return Problem::new(Code::RequestTimeout, "the rest of the body did not come in time");
+            return Problem::new(
+                Code::RequestTimeout,
+                "the body stalled; send it again without pauses",
+            );
         }
         if is_inflated(&error) {
             return inflated();
         }
         let detail = if is_corrupt(&error) {
-            "the body is not what its Content-Encoding says"
+            "the body does not match its Content-Encoding"
         } else {
             "the body broke off"
         };
@@ -222,7 +225,7 @@ fn hold(room: &BodyRoom, bytes: usize, held: &mut Option<Place>) -> Result<(), P
         return Ok(());
     }
     let more = room.0.now(bytes as u64).ok_or_else(|| {
-        Problem::new(Code::Overloaded, "too much is being sent to this server at once")
+        Problem::new(Code::Overloaded, "request bodies fill the server's memory limit; retry later")
     })?;
     match held {
         Some(held) => held.merge(more),
@@ -233,7 +236,7 @@ fn hold(room: &BodyRoom, bytes: usize, held: &mut Option<Place>) -> Result<(), P
 
 fn inflated() -> Problem {
     let detail = format!(
-        "the compressed body becomes more than {RATIO_MAX} times its size; send it as it is, or compressed less"
+        "the body expands to more than {RATIO_MAX} times its compressed size; send it uncompressed"
     );
     // The rest is not read.
     let close = HeaderValue::from_static("close");
@@ -242,7 +245,8 @@ fn inflated() -> Problem {
 
 fn too_large(max: usize) -> Problem {
     let mib = max >> 20;
-    let detail = format!("a body here has at most {mib} MiB ({max} bytes), decompressed");
+    let detail =
+        format!("the body exceeds {mib} MiB ({max} bytes) after decompression; send less at once");
     // What the client still sends is not read.
     let close = HeaderValue::from_static("close");
     Problem::new(Code::BodyTooLarge, detail).header(header::CONNECTION, close)

@@ -35,7 +35,7 @@ pub(crate) fn condition(
         None => false,
         Some(Tags::Any) => true,
         Some(Tags::These(_)) => {
-            let detail = "on a write, If-None-Match takes only *";
+            let detail = "If-None-Match on a write must be *";
             return Err(Problem::new(Code::InvalidParameter, detail));
         }
     };
@@ -64,7 +64,7 @@ enum Tags<'a> {
 /// The tags of a condition (RFC 9110, section 13.1).
 fn tags<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<Tags<'a>>, Problem> {
     let malformed = || {
-        let detail = format!("{name} is * or a list of entity tags in double quotes");
+        let detail = format!("{name} must be * or a list of entity tags in double quotes");
         Problem::new(Code::InvalidParameter, detail)
     };
     let mut tags = Vec::new();

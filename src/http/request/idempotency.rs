@@ -1,4 +1,4 @@
-//! `Idempotency-Key`: how a repeat of a request is known.
+//! `Idempotency-Key`: the fingerprint by which a retry is recognized.
 //!
 //! A repeat has all in common with its first that could make it another write: method, path, query,
 //! conditions, media type, body, and who sent it.

@@ -83,5 +83,5 @@ fn sniff(bytes: &[u8]) -> String {
 }
 
 fn malformed_form(why: &str) -> Problem {
-    Problem::new(Code::InvalidEncoding, format!("the form cannot be read: {why}"))
+    Problem::new(Code::InvalidEncoding, format!("the form is malformed: {why}"))
 }

@@ -1,4 +1,4 @@
-//! What a request's path and headers name: the session, the log, the entry, and who writes.
+//! Extractors for a path and its author: session, log, entry, agent.
 
 use crate::api::address::{InvalidStatePath, state_path};
 use axum::extract::{FromRequestParts, RawPathParams};
@@ -108,10 +108,7 @@ fn parse_seq(text: &str) -> Result<Seq, Problem> {
     let plain = text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0');
     let seq = text.parse().ok().filter(|_| plain).map(Seq);
     seq.ok_or_else(|| {
-        Problem::new(
-            Code::EntryNotFound,
-            format!("'{text}' is no entry's seq: it is a whole number"),
-        )
+        Problem::new(Code::EntryNotFound, format!("'{text}' is not a seq: expected a whole number"))
     })
 }
 
@@ -198,7 +195,10 @@ impl<S: Sync> FromRequestParts<S> for Author {
         let mut values = parts.headers.get_all(AGENT_HEADER).into_iter();
         let Some(value) = values.next() else { return Ok(Self(None)) };
         if values.next().is_some() {
-            return Err(Problem::new(Code::InvalidName, "X-Agent-ID names one agent, not several"));
+            return Err(Problem::new(
+                Code::InvalidName,
+                "X-Agent-ID was sent more than once; send one agent's name",
+            ));
         }
         let name = percent_decode(value.as_bytes()).ok_or_else(|| {
             Problem::new(Code::InvalidEncoding, "X-Agent-ID is not percent-encoded UTF-8")

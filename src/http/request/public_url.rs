@@ -1,4 +1,4 @@
-//! Where this server is reached from outside, for addresses that others than its clients open.
+//! The public URL of this server, for addresses that third parties open.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,5 +1,4 @@
-//! Bodies made piece by piece from a snapshot, so that a long answer takes no more memory than a
-//! short one. A short one still gets its length.
+//! Chunked bodies, rendered from a snapshot in bounded memory. A short body still has a length.
 
 use axum::body::{Body, Bytes};
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};

@@ -1,4 +1,4 @@
-//! The form of answers: JSON with a newline, the revision that is shown, and the entity tag.
+//! Answers: JSON with a newline, the shown revision, and the entity tag.
 
 pub(crate) mod chunked;
 pub(crate) mod problem;

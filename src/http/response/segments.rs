@@ -1,6 +1,4 @@
-//! A body of segments: texts that others hold too, sent without a copy; texts that are made when their turn
-//! comes; and images, read piece by piece. Where all lengths are known before, so is the body's; that of a short one
-//! always is, since it is made whole.
+//! Bodies of segments: shared text, text rendered on demand, and images read piece by piece.
 
 use std::collections::VecDeque;
 use std::num::NonZeroU32;

@@ -1,4 +1,4 @@
-//! The bytes of a screenshot's image: as they are stored, or scaled down; whole, or a part of them.
+//! Bytes of a screenshot's image: stored or scaled, whole or a range.
 
 mod range;
 pub(crate) mod signed_url;
@@ -207,7 +207,7 @@ fn max_px_param(params: &mut Params) -> Result<Option<NonZeroU32>, Refusal> {
 fn sha256_param(params: &mut Params) -> Result<Option<Digest>, Refusal> {
     let Some(text) = params.text("sha256")? else { return Ok(None) };
     let digest = Digest::from_hex(&text);
-    digest.map(Some).ok_or_else(|| invalid("sha256", "is 64 lower-case hexadecimal digits"))
+    digest.map(Some).ok_or_else(|| invalid("sha256", "must be 64 lower-case hexadecimal digits"))
 }
 
 fn image_of(entry: &Entry, wanted: Option<Digest>) -> Result<&Image, Problem> {

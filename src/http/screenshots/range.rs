@@ -1,4 +1,4 @@
-//! Parts of an answer: `Range` and `If-Range` (RFC 9110, section 14).
+//! Byte ranges: `Range` and `If-Range` (RFC 9110, section 14).
 //!
 //! One range of bytes is answered by its bytes. Several, another unit, or a form that is none are as if nothing
 //! had been asked, which the RFC leaves to us. So is whatever comes under a condition that does not hold.
@@ -84,7 +84,7 @@ pub(crate) fn content_range(part: &Range<u64>, length: u64) -> Result<HeaderValu
 
 /// The refusal of a range that the body has not.
 pub(crate) fn beyond(length: u64) -> Problem {
-    let detail = format!("it has {length} bytes, and none of those that are asked for");
+    let detail = format!("the range is outside the image's {length} bytes");
     let problem = Problem::new(Code::RangeNotSatisfiable, detail);
     match value(&format!("bytes */{length}")) {
         Ok(value) => problem.header(header::CONTENT_RANGE, value),

@@ -1,4 +1,4 @@
-//! Addresses of images for those who are not our clients: a model's provider fetches what a prompt names.
+//! Signed image URLs, for a model provider that fetches a prompt's images.
 //!
 //! Without `--public-url` an address is a path for whoever asked. With it, it is whole and signed, and opens one
 //! image of one entry in one size until its end, also where the server asks for tokens: who was given it has none.
@@ -143,10 +143,10 @@ impl SignedQuery {
         let expires = params.number("expires", 0..=u64::MAX)?;
         match (expires, params.text("signature")?) {
             (None, None) => Ok(None),
-            (Some(_), None) => Err(invalid("expires", "goes with 'signature'").into()),
-            (None, Some(_)) => Err(invalid("signature", "goes with 'expires'").into()),
+            (Some(_), None) => Err(invalid("expires", "needs 'signature'").into()),
+            (None, Some(_)) => Err(invalid("signature", "needs 'expires'").into()),
             (Some(expires), Some(signature)) => match APART.iter().find(|name| params.has(name)) {
-                Some(name) => Err(invalid(name, "does not go with 'signature'").into()),
+                Some(name) => Err(invalid(name, "cannot be combined with 'signature'").into()),
                 None => Ok(Some(Self { expires, signature })),
             },
         }

@@ -1,4 +1,4 @@
-//! Writes of histories: a fork, a restore, a purge, and an archive that is taken in.
+//! Writes of histories: fork, restore, purge and import of an archive.
 
 use std::sync::Arc;
 

@@ -1,5 +1,4 @@
-//! One way for a write: what it takes of its request, its condition read, the command carried out, and
-//! its answer shaped.
+//! Writes: parameters and condition of a request, the call, and the answer.
 //!
 //! A handler takes its own parameters, then its body, then makes one call.
 
@@ -116,9 +115,9 @@ impl Writing {
         self.fence = match (request, fence) {
             (Some(request), Some(fence)) => Some(Fence { request, fence }),
             (None, None) => None,
-            (Some(_), None) => return Err(invalid("claim", "goes with its fence").into()),
+            (Some(_), None) => return Err(invalid("claim", "needs 'fence'").into()),
             (None, Some(_)) => {
-                return Err(invalid("fence", "goes with the claim that it is of").into());
+                return Err(invalid("fence", "needs 'claim'").into());
             }
         };
         Ok(params.finish()?)

@@ -1,4 +1,4 @@
-//! What a write answers, made from its receipt alone.
+//! Answers to writes, made from the receipt alone.
 //!
 //! A handler gives its write a shape: a closure that makes the whole answer of a [`Written`], as a plain
 //! value. It owns what it needs besides, waits for nothing, and asks nobody, so that any thread may run

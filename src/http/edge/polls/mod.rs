@@ -1,4 +1,4 @@
-//! Polls of bodies: wrapped, paced, in slices, and timed.
+//! Wrappers of body polling: pacing, slicing and timing.
 
 pub(crate) mod paced;
 pub(crate) mod slices;

@@ -1,5 +1,4 @@
-//! Bodies in frames of a bounded size, after each of which others have their turn: for what works on them byte by
-//! byte.
+//! Paced bodies: frames of bounded size, yielding after each frame.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};

@@ -1,4 +1,4 @@
-//! Bodies of answers whose making and compressing takes turns with that of other clients' answers.
+//! Sliced answer bodies: rendering and compression take turns among clients.
 
 use axum::response::Response;
 use http_body::Body as _;

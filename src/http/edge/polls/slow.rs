@@ -1,4 +1,4 @@
-//! Slow polls, told in builds with debug assertions: each poll of a request or of its answer's body is timed.
+//! Slow polls, logged in builds with debug assertions.
 //!
 //! A longer poll holds up everybody whom that thread of the runtime serves. Such work belongs on a
 //! thread that may block, or has to let others have their turn.

@@ -1,4 +1,4 @@
-//! Bodies around another one: each poll goes through a function, and all else is the body's own.
+//! A body wrapper: each poll passes through a function.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
