@@ -99,10 +99,10 @@ async fn what_cannot_be_shown_is_refused_with_the_reason() {
     let mut cut = noise(300, 300);
     cut.truncate(50_000);
     let parts: [(&str, &[u8], &str); 4] = [
-        ("text/plain", b"no image at all", "no PNG"),
+        ("text/plain", b"no image at all", "not a PNG"),
         ("image/png", b"\x89PNG\r\n\x1a\n and then nothing", "damaged"),
         ("image/png", &cut, "damaged"),
-        ("image/svg+xml", b"<svg/>", "no PNG"),
+        ("image/svg+xml", b"<svg/>", "not a PNG"),
     ];
     for (seq, (media_type, bytes, why)) in (1..).zip(parts) {
         post(&board, media_type, bytes).await;
