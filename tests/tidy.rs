@@ -48,7 +48,7 @@ const FUNCTION_LINES_MAX: usize = 70;
 const FOLDER_FILES_MAX: usize = 15;
 
 /// Functions that are longer. The list may only shrink.
-const LONG_FUNCTIONS: [&str; 1] = ["src/service/start.rs: start_with"];
+const LONG_FUNCTIONS: [&str; 0] = [];
 
 /// Folders of a layer, and files beside these, that use each other in a circle. The list may only shrink.
 const IN_CIRCLES: [&str; 0] = [];

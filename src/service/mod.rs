@@ -6,6 +6,7 @@
 mod archive;
 mod clock;
 mod deadlines;
+mod deps;
 mod error;
 mod history;
 mod image_pins;
@@ -28,8 +29,6 @@ mod writer;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use std::sync::atomic::AtomicUsize;
-use tokio_util::sync::CancellationToken;
 
 pub use archive::{Cut, Export, Import, Imported};
 pub use clock::{Clock, Reading};
@@ -54,23 +53,19 @@ pub use writer::patch::Patch;
 pub use writer::queue::{QUEUE_BYTES_MAX, QUEUE_WRITES_MAX};
 
 use crate::board::{Answer, Board, Epoch, Extent, Json, SessionName, Summary, Terms, Write};
-use crate::fairness::{Limiter, Queue};
-use crate::store::Store;
 use archive::Archives;
-use history::Past;
-use image_pins::Holds;
+use deps::Deps;
+use history::History;
 pub use images::ImageBytes;
+use images::Images;
 pub use images::chunks::ImagePieces;
-use images::gc_schedule::Looks;
-use images::reaper::Orphans;
-use job::{Job, Order, WriterError};
-use sessions::directory::Directory;
-use sessions::loader::{Loading, Loads};
-use sessions::memory_budget::Memory;
+use job::{Order, WriterError};
+use sessions::Sessions;
+use sessions::loader::Loaders;
 use sessions::session::{Session, new_session_id};
-use threads::{Supervised, Supervisor};
-use thumbnails::Thumbnails;
-use watch::waker::Bells;
+use threads::Supervised;
+use watch::Watches;
+use writer::queue::WriterQueue;
 use writer::staging::recall;
 
 /// How often a write whose session was deleted and made again meanwhile is tried.
@@ -83,47 +78,26 @@ pub struct Service {
 }
 
 struct Inner {
-    directory: Arc<Directory>,
-    store: Arc<dyn Store>,
-    jobs: Arc<Queue<Job>>,
-    clock: Clock,
-    room: Limiter,
-    /// Bytes of values that are prepared for the writer.
-    preparing: Limiter,
-    /// One at a time prepares its values again.
-    preparing_again: Limiter,
-    supervisor: Supervisor,
+    deps: Deps,
     damage: Vec<Damage>,
-    stopping: CancellationToken,
-    bells: Arc<Bells>,
-    /// The bytes of recent commits at hand, of all sessions.
-    recent_bytes: Arc<AtomicUsize>,
-    past: Past,
-    /// A base is made one at a time.
-    bases: Arc<limiter::Turns>,
-    /// Who links the images of a fork.
-    links: limiter::Turns,
+    sessions: Sessions,
+    writer: WriterQueue,
+    history: History,
+    images: Images,
+    watches: Watches,
     archives: Archives,
-    holds: Arc<Holds>,
-    looks: Arc<Looks>,
-    orphans: Arc<Orphans>,
-    memory: Arc<Memory>,
-    loads: Loads,
-    thumbnails: Arc<Thumbnails>,
-    /// Where answered questions are gathered, if anywhere.
-    qa_session: Option<SessionName>,
-    tending: Mutex<Option<Tending>>,
+    threads: Mutex<Option<Threads>>,
 }
 
-/// The running threads.
-struct Tending {
-    keeper: Supervised,
-    collector: Supervised,
+/// The running threads, in the order in which they end.
+struct Threads {
+    retention: Supervised,
+    gc: Supervised,
     writer: Supervised,
     waker: Supervised,
+    loaders: Loaders,
     evictor: Supervised,
-    loading: Loading,
-    settler: Supervised,
+    compaction: Supervised,
     reaper: Supervised,
 }
 
@@ -159,7 +133,7 @@ pub type Keep = Arc<dyn Fn(&Receipt) -> Option<Json> + Send + Sync>;
 impl Drop for Inner {
     fn drop(&mut self) {
         // The writer ends, also where nobody stopped the service.
-        self.jobs.close();
+        self.writer.close();
     }
 }
 
@@ -167,13 +141,13 @@ impl Service {
     /// What the store's entity tags contain.
     #[must_use]
     pub fn epoch(&self) -> Epoch {
-        self.inner.store.epoch()
+        self.inner.deps.store.epoch()
     }
 
     /// How many sessions there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.inner.directory.len()
+        self.inner.sessions.directory.len()
     }
 
     /// Whether there is no session.
@@ -190,7 +164,7 @@ impl Service {
     /// [`ServiceError::Damaged`], or where the board cannot be read now.
     pub async fn published(&self, name: &SessionName) -> Result<Option<Published>, ServiceError> {
         let Some(session) = self.existing(name)? else { return Ok(None) };
-        let published = self.inner.loads.published(&session).await?;
+        let published = self.inner.sessions.loads.published(&session).await?;
         Ok(Some(published).filter(|published| published.board.life().is_some()))
     }
 
@@ -201,7 +175,7 @@ impl Service {
     /// As for [`published`](Self::published).
     pub fn published_here(&self, name: &SessionName) -> Result<Option<Published>, ServiceError> {
         let Some(session) = self.existing(name)? else { return Ok(None) };
-        let published = self.inner.loads.published_here(&session)?;
+        let published = self.inner.sessions.loads.published_here(&session)?;
         Ok(Some(published).filter(|published| published.board.life().is_some()))
     }
 
@@ -225,7 +199,7 @@ impl Service {
     }
 
     fn existing(&self, name: &SessionName) -> Result<Option<Arc<Session>>, ServiceError> {
-        let Some(session) = self.inner.directory.get(name) else { return Ok(None) };
+        let Some(session) = self.inner.sessions.directory.get(name) else { return Ok(None) };
         if session.is_damaged() {
             return Err(ServiceError::Damaged);
         }
@@ -286,37 +260,37 @@ impl Service {
     /// [`ServiceError`] where its key was that of another one.
     pub async fn recall(&self, terms: &Terms) -> Result<Option<Json>, ServiceError> {
         let Some(key) = &terms.key else { return Ok(None) };
-        let Some(session) = self.inner.directory.get(&terms.session) else { return Ok(None) };
-        let published = match self.inner.loads.published(&session).await {
+        let Some(session) = self.inner.sessions.directory.get(&terms.session) else {
+            return Ok(None);
+        };
+        let published = match self.inner.sessions.loads.published(&session).await {
             // Which keys it knew is lost; the writer refuses all but what ends or replaces it.
             Err(ServiceError::Damaged) => return Ok(None),
             published => published?,
         };
-        recall(&published.board, key, self.inner.clock.read().due())
+        recall(&published.board, key, self.inner.deps.clock.read().due())
     }
 
     /// Takes no more writes, finishes those that wait, and closes the store. To be called from a
     /// thread that may block.
     pub fn stop(&self) {
-        self.inner.stopping.cancel();
-        let Some(tending) = self.inner.tending.lock().take() else { return };
-        let Tending { keeper, collector, writer, waker, evictor, loading, settler, reaper } =
-            tending;
+        self.inner.deps.stopping.cancel();
+        let Some(threads) = self.inner.threads.lock().take() else { return };
         // Both send to the writer, which ends once nothing more can come.
-        keeper.stop();
-        collector.stop();
-        self.inner.jobs.close();
-        writer.stop();
-        waker.stop();
-        loading.stop();
-        evictor.stop();
-        settler.stop();
-        reaper.stop();
-        if self.inner.supervisor.failed().is_cancelled() {
+        threads.retention.stop();
+        threads.gc.stop();
+        self.inner.writer.close();
+        threads.writer.stop();
+        threads.waker.stop();
+        threads.loaders.stop();
+        threads.evictor.stop();
+        threads.compaction.stop();
+        threads.reaper.stop();
+        if self.inner.deps.supervisor.failed().is_cancelled() {
             // The panic may have left a transaction half done: the next start is as after a crash.
             return;
         }
-        if let Err(error) = self.inner.store.close() {
+        if let Err(error) = self.inner.deps.store.close() {
             tracing::error!(%error, "the store did not close cleanly");
         }
     }

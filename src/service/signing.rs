@@ -8,18 +8,18 @@ impl Service {
     /// What time it is by the server's clock.
     #[must_use]
     pub fn now(&self) -> Timestamp {
-        self.inner.clock.now()
+        self.inner.deps.clock.now()
     }
 
     /// This store's signature of a message.
     #[must_use]
     pub fn sign(&self, message: &[u8]) -> [u8; SIGNATURE_BYTES] {
-        self.inner.store.signing_key().sign(message)
+        self.inner.deps.store.signing_key().sign(message)
     }
 
     /// Whether this is this store's signature of the message; how long that takes tells nothing of it.
     #[must_use]
     pub fn has_signed(&self, message: &[u8], signature: &[u8]) -> bool {
-        self.inner.store.signing_key().has_signed(message, signature)
+        self.inner.deps.store.signing_key().has_signed(message, signature)
     }
 }

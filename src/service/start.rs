@@ -4,48 +4,27 @@
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 
 use parking_lot::Mutex;
-use tokio_util::sync::CancellationToken;
 
 use super::archive::Archives;
 use super::deadlines::Deadlines;
-use super::history::Past;
+use super::deps::Deps;
+use super::history::History;
 use super::history::deletion::{Endings, is_over};
-use super::history::retention::Keeper;
 use super::history::retention_schedule::Retentions;
-use super::image_pins::Holds;
-use super::images::gc::Collector;
-use super::images::gc_schedule::Looks;
-use super::images::reaper::{Orphans, Reaper};
-use super::limiter::Turns;
+use super::images::Images;
 use super::maintenance::compaction::{Activity, Settler};
+use super::sessions::Sessions;
 use super::sessions::directory::Directory;
-use super::sessions::loader::Loads;
-use super::sessions::memory_budget::{Evictor, Memory};
-use super::sessions::past_boards::PastBoards;
+use super::sessions::memory_budget::Memory;
 use super::sessions::session::Session;
-use super::sessions::tombstones::Tombstones;
 use super::startup::scan::{Found, Strays, find_all};
-use super::threads::Supervisor;
-use super::thumbnails::Thumbnails;
-use super::watch::waker::{Bells, WakeUps, Waker};
-use super::writer::Writer;
-use super::writer::queue;
-use super::writer::receiver::Jobs;
-use super::writer::retry::Postponed;
-use super::{Clock, Damage, Inner, LoadError, Options, QUEUE_WRITES_MAX, Service, Tending};
+use super::watch::Watches;
+use super::writer::{Parts, Writer};
+use super::{Clock, Damage, Inner, LoadError, Options, Service, Threads};
 use crate::board::{Extent, Policy, Revision, SessionId, SessionName, Timestamp};
-use crate::fairness::Queue;
 use crate::store::Store;
-
-/// How many forks and purges may wait for those before them.
-const BASES_WAITING_MAX: usize = 64;
-
-/// How many forks are given their images at once, and how many may wait for that.
-const LINKS_MAX: u64 = 4;
-const LINKS_WAITING_MAX: usize = 64;
 
 /// What is known of the sessions besides what each of them is.
 #[derive(Default)]
@@ -84,132 +63,49 @@ impl Service {
     ) -> Result<Self, LoadError> {
         let Options { qa_session, memory_budget, thumbnails, collection, reads_only, salvages } =
             options;
-        let directory = Arc::new(Directory::new());
-        let memory = Arc::new(Memory::new(memory_budget));
-        let past_boards = Arc::new(PastBoards::new(Arc::clone(&memory)));
-        let supervisor = Supervisor::default();
+        let deps = Deps::new(store, clock);
+        let sessions = Sessions::new(&deps, memory_budget);
         // Later readings are compared with this one, so that no jump is missed.
-        let now = clock.read().now;
-        let mut known = find(&*store, &directory, &memory, now, salvages)?;
+        let now = deps.clock.read().now;
+        let mut known = find(&*deps.store, &sessions, now, salvages)?;
         if reads_only {
             known.deadlines = Deadlines::default();
             known.deleted = Vec::new();
         }
-        let thumbnails = Arc::new(Thumbnails::new(thumbnails));
-        let orphans = Arc::new(Orphans::default());
-        let retentions = Arc::new(known.retentions);
-        let tombstones = Arc::new(Tombstones::new(Arc::clone(&retentions.signal)));
-        known.deleted.iter().for_each(|(name, at)| tombstones.add(name, *at));
-        let jobs = Arc::new(Queue::new(QUEUE_WRITES_MAX));
-        let bells = Arc::new(Bells::new());
-        let recent_bytes = Arc::new(AtomicUsize::new(0));
-        let bases = Arc::new(Turns::new(1, BASES_WAITING_MAX));
+        let boards = Arc::clone(&sessions.past_boards);
+        let history = History::new(boards, known.retentions, &known.deleted);
+        let images = Images::new(collection, thumbnails);
+        let (watches, waker) = Watches::start(&deps)?;
         let activity = Arc::new(Activity::default());
-        let wake_ups = Arc::new(WakeUps::default());
-        let waker = Waker { wake_ups: Arc::clone(&wake_ups), bells: Arc::clone(&bells) };
-        let waker = waker.start(&supervisor)?;
-        let loads = Loads::new(Arc::clone(&store), Arc::clone(&memory), Arc::clone(&directory));
-        let gathers = qa_session.as_ref().map(|qa| qa.name.clone());
-        let mut writer = Writer {
-            jobs: Jobs(Arc::clone(&jobs)),
-            directory: Arc::clone(&directory),
-            store: Arc::clone(&store),
-            policy,
-            clock: clock.clone(),
-            deadlines: known.deadlines,
-            bells: Arc::clone(&bells),
-            wake_ups,
-            recent_bytes: Arc::clone(&recent_bytes),
-            retentions: Arc::clone(&retentions),
-            tombstones: Arc::clone(&tombstones),
-            qa_session,
-            sweep_after: None,
-            postponed: Postponed::default(),
-            memory: Arc::clone(&memory),
-            loads: loads.clone(),
-            orphans: Arc::clone(&orphans),
-            activity: Arc::clone(&activity),
-            made: 0,
-            warming: HashMap::new(),
+        let parts = Parts {
+            sessions: &sessions,
+            history: &history,
+            watches: &watches,
+            orphans: &images.orphans,
+            activity: &activity,
         };
-        // What came to its end while the server was down: before anybody can ask.
-        writer.sweep_all();
-        let writer = supervisor.start_vital("writer", || writer.run())?;
-        let (holds, looks) = (Arc::new(Holds::default()), Arc::new(Looks::new(collection)));
-        let keeper = Keeper {
-            retentions,
-            directory: Arc::clone(&directory),
-            store: Arc::clone(&store),
-            clock: clock.clone(),
-            jobs: Arc::clone(&jobs),
-            bases: Arc::clone(&bases),
-            looks: Arc::clone(&looks),
-            endings: Mutex::new(known.endings),
-            tombstones,
-            memory: Arc::clone(&memory),
-        };
-        let (room, stopping) = (queue::room(), CancellationToken::new());
-        let collector = Collector {
-            looks: Arc::clone(&looks),
-            clock: clock.clone(),
-            holds: Arc::clone(&holds),
-            directory: Arc::clone(&directory),
-            store: Arc::clone(&store),
-            loads: loads.clone(),
-            jobs: Arc::clone(&jobs),
-            room: room.clone(),
-            stopping: stopping.clone(),
-        };
-        let evictor = Evictor {
-            memory: Arc::clone(&memory),
-            past_boards: Arc::clone(&past_boards),
-            directory: Arc::clone(&directory),
-            store: Arc::clone(&store),
-        };
-        let reaper = Reaper {
-            orphans: Arc::clone(&orphans),
-            store: Arc::clone(&store),
-            thumbnails: Arc::clone(&thumbnails),
-            live: (!reads_only).then_some(known.live),
-        };
-        let settler =
-            Settler { directory: Arc::clone(&directory), store: Arc::clone(&store), activity };
-        let tending = Tending {
-            keeper: keeper.start(&supervisor)?,
-            collector: collector.start(&supervisor)?,
-            writer,
+        let (writer, writer_thread) =
+            Writer::start(&deps, &parts, policy, qa_session, known.deadlines)?;
+        let (jobs, schedule) = (&writer.jobs, &images.schedule);
+        let retention = history.start(&deps, &sessions, jobs, schedule, known.endings)?;
+        let gc = images.start_gc(&deps, &sessions, jobs, &writer.room)?;
+        let (evictor, loaders) = sessions.start(&deps)?;
+        let compaction = Settler::start(&deps, &sessions.directory, activity)?;
+        let reaper = images.start_reaper(&deps, (!reads_only).then_some(known.live))?;
+        let threads = Threads {
+            retention,
+            gc,
+            writer: writer_thread,
             waker,
-            evictor: evictor.start(&supervisor)?,
-            loading: loads.start(&supervisor)?,
-            settler: settler.start(&supervisor)?,
-            reaper: reaper.start(&supervisor)?,
+            loaders,
+            evictor,
+            compaction,
+            reaper,
         };
-        let inner = Inner {
-            directory,
-            store,
-            jobs,
-            clock,
-            room,
-            preparing: queue::preparing(),
-            preparing_again: queue::preparing_again(),
-            supervisor,
-            damage: known.damage,
-            stopping,
-            bells,
-            recent_bytes,
-            past: Past::new(past_boards),
-            bases,
-            links: Turns::new(LINKS_MAX, LINKS_WAITING_MAX),
-            archives: Archives::new(),
-            holds,
-            looks,
-            orphans,
-            memory,
-            loads,
-            thumbnails,
-            qa_session: gathers,
-            tending: Mutex::new(Some(tending)),
-        };
+        let (damage, archives) = (known.damage, Archives::new());
+        let threads = Mutex::new(Some(threads));
+        let inner =
+            Inner { deps, damage, sessions, writer, history, images, watches, archives, threads };
         Ok(Self { inner: Arc::new(inner) })
     }
 }
@@ -217,11 +113,11 @@ impl Service {
 /// Puts every session into the directory, and tells what else there is to know.
 fn find(
     store: &dyn Store,
-    directory: &Directory,
-    memory: &Memory,
+    sessions: &Sessions,
     now: Timestamp,
     salvages: bool,
 ) -> Result<Known, LoadError> {
+    let Sessions { directory, memory, .. } = sessions;
     let (mut found, damage, mut strays) = find_all(store, memory.budget())?;
     let (mut damage, mut nameless): (Vec<_>, Vec<_>) =
         damage.into_iter().partition(|damage| damage.name.is_some());

@@ -43,19 +43,19 @@ impl Service {
     /// Whether the store takes writes.
     #[must_use]
     pub fn health(&self) -> Health {
-        if self.failed().is_cancelled() { Health::Poisoned } else { self.inner.store.health() }
+        if self.failed().is_cancelled() { Health::Poisoned } else { self.inner.deps.store.health() }
     }
 
     /// Cancelled once a thread panicked without which nothing is written. The process is to end then.
     #[must_use]
     pub fn failed(&self) -> &CancellationToken {
-        self.inner.supervisor.failed()
+        self.inner.deps.supervisor.failed()
     }
 
     /// Every thread by its name, with whether it works. One that panicked does not until its pause is over.
     #[must_use]
     pub fn threads(&self) -> Vec<(&'static str, bool)> {
-        self.inner.supervisor.threads()
+        self.inner.deps.supervisor.threads()
     }
 
     /// The damage that the start found.
@@ -67,7 +67,7 @@ impl Service {
     /// How many sessions are not served because their stored history is damaged, whenever that was found.
     #[must_use]
     pub fn damaged(&self) -> usize {
-        self.inner.directory.damaged()
+        self.inner.sessions.directory.damaged()
     }
 
     /// Looks how much there is of everything. It visits each session, and asks for the files' length: for a
@@ -75,7 +75,7 @@ impl Service {
     #[must_use]
     pub fn figures(&self) -> Figures {
         let (mut hot, mut cold, mut image_bytes) = (0, 0, 0);
-        self.inner.directory.visit(|session| {
+        self.inner.sessions.directory.visit(|session| {
             if session.exists() && !session.is_damaged() {
                 match session.shown() {
                     Shown::Hot(published) => {
@@ -93,16 +93,16 @@ impl Service {
             hot,
             cold,
             damaged: self.damaged(),
-            resident_bytes: self.inner.memory.held(),
+            resident_bytes: self.inner.sessions.memory.held(),
             past_bytes: self.past_bytes(),
-            recent_bytes: self.inner.recent_bytes.load(Ordering::Relaxed),
-            budget_bytes: self.inner.memory.budget(),
+            recent_bytes: self.inner.sessions.recent_bytes.load(Ordering::Relaxed),
+            budget_bytes: self.inner.sessions.memory.budget(),
             image_bytes,
-            waiting_bytes: usize::try_from(self.inner.room.used()).unwrap_or(usize::MAX),
-            unsettled_bytes: self.inner.store.unsettled_bytes(),
-            files: self.inner.store.file_bytes(),
+            waiting_bytes: usize::try_from(self.inner.writer.room.used()).unwrap_or(usize::MAX),
+            unsettled_bytes: self.inner.deps.store.unsettled_bytes(),
+            files: self.inner.deps.store.file_bytes(),
             health: self.health(),
-            is_clock_held: self.inner.clock.read().is_held,
+            is_clock_held: self.inner.deps.clock.read().is_held,
         }
     }
 }

@@ -52,11 +52,12 @@ impl Service {
         name: &SessionName,
         lacks: Lacks,
     ) -> Result<(Export, Cut, BTreeMap<Digest, u64>), ServiceError> {
-        let session = self.inner.directory.get(name).filter(|session| session.is_damaged());
+        let session =
+            self.inner.sessions.directory.get(name).filter(|session| session.is_damaged());
         let extent = session.ok_or(ServiceError::Damaged)?.extent();
-        let hold = self.inner.holds.session(extent.session);
+        let hold = self.inner.images.pins.session(extent.session);
         let turn = self.inner.archives.exports.wait().await?;
-        let store = Arc::clone(&self.inner.store);
+        let store = Arc::clone(&self.inner.deps.store);
         let (board, lost) = blocking(move || {
             let board = sound_part(&*store, extent.session)?;
             let is_lost =

@@ -85,7 +85,7 @@ impl Service {
     /// [`ServiceError::Overloaded`], or [`ServiceError::Compacted`] where less is kept since: the board that is
     /// published by then has an archive. All else comes with the lines.
     pub async fn export(&self, now: Arc<Board>) -> Result<Export, ServiceError> {
-        let hold = self.inner.holds.session(now.id());
+        let hold = self.inner.images.pins.session(now.id());
         let pin = self.pin(&now).await?;
         self.has_its_images(&now).await?;
         let turn = self.inner.archives.exports.wait().await?;
@@ -101,7 +101,7 @@ impl Service {
         held: (Turn, Hold),
     ) -> Export {
         let (pieces, received) = mpsc::channel(1);
-        let (store, runtime) = (Arc::clone(&self.inner.store), Handle::current());
+        let (store, runtime) = (Arc::clone(&self.inner.deps.store), Handle::current());
         tokio::task::spawn_blocking(move || {
             let mut out = Out { runtime, pieces, lines: String::new() };
             let (head, lost) = ends.map(|ends| (ends.head, ends.lost)).unzip();
@@ -122,7 +122,7 @@ impl Service {
 
     /// Pins the history of a board.
     pub(super) async fn pin(&self, now: &Board) -> Result<Pin, ServiceError> {
-        let pin = self.inner.store.pin(now.id())?;
+        let pin = self.inner.deps.store.pin(now.id())?;
         let base = pin.base().unwrap_or(now.oldest());
         if base == now.oldest() {
             return Ok(pin);

@@ -90,14 +90,15 @@ impl Service {
         self.has_none(name)?;
         let turn = tokio::select! {
             turn = self.inner.archives.imports.wait() => turn?,
-            () = self.inner.stopping.cancelled() => return Err(ServiceError::Stopping),
+            () = self.inner.deps.stopping.cancelled() => return Err(ServiceError::Stopping),
         };
         // It may have come while this one waited.
         self.has_none(name)?;
-        let (store, orphans) = (Arc::clone(&self.inner.store), Arc::clone(&self.inner.orphans));
-        let now = self.inner.clock.now();
+        let (store, orphans) =
+            (Arc::clone(&self.inner.deps.store), Arc::clone(&self.inner.images.orphans));
+        let now = self.inner.deps.clock.now();
         let (pieces, received) = mpsc::channel(WAITING_MAX);
-        let stopping = self.inner.stopping.clone();
+        let stopping = self.inner.deps.stopping.clone();
         let reader = move || {
             let staged = Staged::begin(store, orphans, new_session_id()).map_err(told)?;
             let reader = ArchiveReader::new(staged.id(), now).lacking(lost);

@@ -42,7 +42,7 @@ impl Service {
             return Err(ServiceError::Rejected { rejected, revision: None });
         }
         // From here on none of its images goes. One from before what is kept may have lost some.
-        let hold = self.inner.holds.session(board.id());
+        let hold = self.inner.images.pins.session(board.id());
         if let Some(Extent { session, oldest, .. }) = self.extent(&fork_of)?
             && session == board.id()
             && oldest > board.revision()
@@ -63,9 +63,10 @@ impl Service {
         hold: Hold,
     ) -> Result<(Staged, Board), ServiceError> {
         let has_images = board.images().next().is_some();
-        let turn = if has_images { Some(self.inner.links.wait().await?) } else { None };
-        let (store, orphans) = (Arc::clone(&self.inner.store), Arc::clone(&self.inner.orphans));
-        let stopping = self.inner.stopping.clone();
+        let turn = if has_images { Some(self.inner.history.links.wait().await?) } else { None };
+        let (store, orphans) =
+            (Arc::clone(&self.inner.deps.store), Arc::clone(&self.inner.images.orphans));
+        let stopping = self.inner.deps.stopping.clone();
         let linked = blocking(move || {
             let _held = (hold, turn);
             let staged = Staged::begin(store, orphans, new_session_id())?;
@@ -76,7 +77,7 @@ impl Service {
             Ok((staged, forked))
         });
         let (staged, forked) = linked.await?;
-        let turn = self.inner.bases.wait().await?;
+        let turn = self.inner.history.bases.wait().await?;
         let put = blocking(move || {
             let _turn = turn;
             put_base(&**staged.store(), &forked, 0)?;
@@ -110,7 +111,7 @@ impl Service {
         if is_refused {
             let inner = Arc::clone(&self.inner);
             let discarded = blocking(move || {
-                discard(&*inner.store, &inner.orphans, id);
+                discard(&*inner.deps.store, &inner.images.orphans, id);
                 Ok(())
             });
             discarded.await?;

@@ -9,22 +9,34 @@ pub(crate) mod retention_schedule;
 pub(crate) mod staged;
 pub(crate) mod truncate;
 
+use std::io;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
+
+use super::deps::Deps;
 use super::error::ServiceError;
+use super::images::gc_schedule::Looks;
+use super::job::Job;
 use super::limiter::Turns;
+use super::sessions::Sessions;
 use super::sessions::past_boards::PastBoards;
 use super::sessions::recent_commits::{COMMIT_BYTES_AT_ONCE_MAX, COMMITS_AT_ONCE_MAX};
 use super::sessions::replay::{framed, replay};
 use super::sessions::session::Published;
+use super::sessions::tombstones::Tombstones;
+use super::threads::Supervised;
 use super::{Keep, Reply, Service};
 use crate::board::{
     Board, CheckpointName, Command, Commit, Extent, InvalidName, Rejected, Revision, SessionId,
-    Terms, Write,
+    SessionName, Terms, Timestamp, Write,
 };
-use crate::fairness::{Limiter, Share, with_files};
+use crate::fairness::{Limiter, Queue, Share, with_files};
 use crate::store::PageMax;
+use deletion::Endings;
+use retention::Keeper;
+use retention_schedule::Retentions;
 
 /// How many boards are replayed at once.
 const REPLAYS_MAX: u64 = 2;
@@ -62,21 +74,68 @@ impl FromStr for At {
     }
 }
 
-/// What reading the past takes.
-#[derive(Debug)]
-pub(super) struct Past {
+/// How many forks and purges may wait for those before them.
+const BASES_WAITING_MAX: usize = 64;
+
+/// How many forks are given their images at once, and how many may wait for that.
+const LINKS_MAX: u64 = 4;
+const LINKS_WAITING_MAX: usize = 64;
+
+/// Reading the past, forking and cutting it.
+pub(super) struct History {
     replays: Turns,
     reads: Limiter,
     boards: Arc<PastBoards>,
+    /// A base is made one at a time.
+    bases: Arc<Turns>,
+    /// Who links the images of a fork.
+    links: Turns,
+    pub(super) retentions: Arc<Retentions>,
+    pub(super) tombstones: Arc<Tombstones>,
 }
 
-impl Past {
-    pub(super) fn new(boards: Arc<PastBoards>) -> Self {
+impl History {
+    /// With what the start knows of retention and of deleted names.
+    pub(super) fn new(
+        boards: Arc<PastBoards>,
+        retentions: Retentions,
+        deleted: &[(SessionName, Timestamp)],
+    ) -> Self {
+        let tombstones = Arc::new(Tombstones::new(Arc::clone(&retentions.signal)));
+        deleted.iter().for_each(|(name, at)| tombstones.add(name, *at));
         Self {
             replays: Turns::new(REPLAYS_MAX, REPLAYS_WAITING_MAX),
             reads: Limiter::new(READS_MAX, usize::MAX, Share::All),
             boards,
+            bases: Arc::new(Turns::new(1, BASES_WAITING_MAX)),
+            links: Turns::new(LINKS_MAX, LINKS_WAITING_MAX),
+            retentions: Arc::new(retentions),
+            tombstones,
         }
+    }
+
+    /// Starts the thread that cuts histories, and forgets what was deleted.
+    pub(super) fn start(
+        &self,
+        deps: &Deps,
+        sessions: &Sessions,
+        jobs: &Arc<Queue<Job>>,
+        looks: &Arc<Looks>,
+        endings: Endings,
+    ) -> io::Result<Supervised> {
+        let keeper = Keeper {
+            retentions: Arc::clone(&self.retentions),
+            directory: Arc::clone(&sessions.directory),
+            store: Arc::clone(&deps.store),
+            clock: deps.clock.clone(),
+            jobs: Arc::clone(jobs),
+            bases: Arc::clone(&self.bases),
+            looks: Arc::clone(looks),
+            endings: Mutex::new(endings),
+            tombstones: Arc::clone(&self.tombstones),
+            memory: Arc::clone(&sessions.memory),
+        };
+        keeper.start(&deps.supervisor)
     }
 }
 
@@ -114,9 +173,9 @@ impl Service {
         if revision == now.board.revision() {
             return Ok(Arc::clone(&now.board));
         }
-        let Past { replays, boards, .. } = &self.inner.past;
+        let History { replays, boards, .. } = &self.inner.history;
         let turn = replays.wait().await?;
-        let (store, session) = (Arc::clone(&self.inner.store), now.board.id());
+        let (store, session) = (Arc::clone(&self.inner.deps.store), now.board.id());
         let oldest = now.board.oldest();
         let start = boards.nearest(session, oldest, revision);
         // The turn goes with the work: whoever asked may leave.
@@ -147,9 +206,9 @@ impl Service {
             return Ok(Vec::new());
         }
         // No more wait than there are streams and connections.
-        let turn = self.inner.past.reads.turn(1).map_err(|_| ServiceError::Overloaded)?;
+        let turn = self.inner.history.reads.turn(1).map_err(|_| ServiceError::Overloaded)?;
         let turn = turn.await.map_err(|_| ServiceError::Overloaded)?;
-        let store = Arc::clone(&self.inner.store);
+        let store = Arc::clone(&self.inner.deps.store);
         let read = move || {
             let _held = turn;
             framed(&*store, session, after, HISTORY_PAGE)
@@ -176,12 +235,12 @@ impl Service {
 
     /// How many bytes of memory past boards take.
     pub(super) fn past_bytes(&self) -> usize {
-        self.inner.past.boards.bytes()
+        self.inner.history.boards.bytes()
     }
 
     /// Nothing of a session's past is to be at hand any more.
     pub(super) fn forget_past(&self, session: SessionId) {
-        self.inner.past.boards.forget(session);
+        self.inner.history.boards.forget(session);
     }
 }
 

@@ -27,26 +27,27 @@ impl Service {
         author: Option<&AgentName>,
     ) -> Result<Revision, ServiceError> {
         // Its board is in memory first, and stays there: who waits for this turn does not wait for that.
-        let _pinned = self.inner.directory.get(name).map(|session| Pin::new(&session));
+        let _pinned = self.inner.sessions.directory.get(name).map(|session| Pin::new(&session));
         let none = || {
             let rejected = Rejected::NoSession { session: name.clone() };
             ServiceError::Rejected { rejected, revision: None }
         };
         self.published(name).await?.ok_or_else(none)?;
-        let mut turn = self.inner.bases.wait().await?;
+        let mut turn = self.inner.history.bases.wait().await?;
         let published = self.published(name).await?.ok_or_else(none)?;
         let (board, base) = (Arc::clone(&published.board), published.board.revision());
         if published.board.oldest() < base {
-            let (store, dropped_bytes) = (Arc::clone(&self.inner.store), published.history_bytes);
+            let (store, dropped_bytes) =
+                (Arc::clone(&self.inner.deps.store), published.history_bytes);
             drop(published);
             let stored = Arc::clone(&board);
             // The turn goes with the work: whoever asked may leave.
             let put = move || put_base(&*store, &stored, dropped_bytes).map(|()| turn);
             turn = blocking(put).await?;
             let (rebase, answer) = rebase(name, &board, dropped_bytes);
-            send(&self.inner.jobs, Job::Rebase(rebase))?;
+            send(&self.inner.writer.jobs, Job::Rebase(rebase))?;
             answer.await.map_err(|_| ServiceError::Stopping)??;
-            self.inner.looks.after_cut(name);
+            self.inner.images.schedule.after_cut(name);
             // It leaves no commit that would tell of it.
             let agent = author.map(AgentName::as_str);
             tracing::info!(session = %name, agent, oldest = %base, "purged the history");

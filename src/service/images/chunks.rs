@@ -80,7 +80,7 @@ impl Service {
         form: Form,
     ) -> Result<ImagePieces, ServiceError> {
         let (session, sha256) = (board.id(), image.sha256);
-        let store = Arc::clone(&self.inner.store);
+        let store = Arc::clone(&self.inner.deps.store);
         let opened = with_files(move || store.open_blob(session, sha256));
         let opened = opened.await.map_err(|_| ServiceError::Fault)?;
         let source = opened.map_err(|error| self.image_error(board, error))?;

@@ -6,14 +6,25 @@ pub(crate) mod gc_schedule;
 pub(crate) mod reaper;
 mod rejected;
 
+use std::collections::HashSet;
+use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::image_pins::Hold;
-use super::job::{ImagesIn, WriterError};
+use super::deps::Deps;
+use super::image_pins::{Hold, Holds};
+use super::job::{ImagesIn, Job, WriterError};
+use super::options::Collection;
+use super::sessions::Sessions;
+use super::threads::Supervised;
+use super::thumbnails::Thumbnails;
 use super::{Service, ServiceError, new_session_id};
 use crate::board::{Board, Digest, Image, Item, Rejected, Screenshot, SessionId, SessionName};
-use crate::fairness::with_files;
+use crate::fairness::{Limiter, Queue, with_files};
 use crate::store::StoreError;
+use gc::Collector;
+use gc_schedule::Looks;
+use reaper::{Orphans, Reaper};
 
 /// An image to be stored before the write that names it.
 #[derive(Clone, Debug)]
@@ -22,6 +33,64 @@ pub struct ImageBytes {
     pub sha256: Digest,
     /// Its bytes.
     pub bytes: Arc<[u8]>,
+}
+
+/// The images of all sessions: what holds them, and what removes them.
+pub(super) struct Images {
+    pub(super) pins: Arc<Holds>,
+    pub(super) schedule: Arc<Looks>,
+    pub(super) orphans: Arc<Orphans>,
+    pub(super) thumbnails: Arc<Thumbnails>,
+}
+
+impl Images {
+    /// With a cache of thumbnails in this directory, or with none.
+    pub(super) fn new(collection: Collection, thumbnails: Option<PathBuf>) -> Self {
+        Self {
+            pins: Arc::default(),
+            schedule: Arc::new(Looks::new(collection)),
+            orphans: Arc::default(),
+            thumbnails: Arc::new(Thumbnails::new(thumbnails)),
+        }
+    }
+
+    /// Starts the thread that removes images which no history names.
+    pub(super) fn start_gc(
+        &self,
+        deps: &Deps,
+        sessions: &Sessions,
+        jobs: &Arc<Queue<Job>>,
+        room: &Limiter,
+    ) -> io::Result<Supervised> {
+        let collector = Collector {
+            looks: Arc::clone(&self.schedule),
+            clock: deps.clock.clone(),
+            holds: Arc::clone(&self.pins),
+            directory: Arc::clone(&sessions.directory),
+            store: Arc::clone(&deps.store),
+            loads: sessions.loads.clone(),
+            jobs: Arc::clone(jobs),
+            room: room.clone(),
+            stopping: deps.stopping.clone(),
+        };
+        collector.start(&deps.supervisor)
+    }
+
+    /// Starts the thread that removes the images of deleted sessions; `live` are those that the start found, `None`
+    /// where the store is only read.
+    pub(super) fn start_reaper(
+        &self,
+        deps: &Deps,
+        live: Option<HashSet<SessionId>>,
+    ) -> io::Result<Supervised> {
+        let reaper = Reaper {
+            orphans: Arc::clone(&self.orphans),
+            store: Arc::clone(&deps.store),
+            thumbnails: Arc::clone(&self.thumbnails),
+            live,
+        };
+        reaper.start(&deps.supervisor)
+    }
 }
 
 impl Service {
@@ -40,9 +109,9 @@ impl Service {
             None => ImagesIn::New(new_session_id()),
         };
         let session = images_in.session();
-        let hold = self.inner.holds.images(session, images.iter().map(|image| image.sha256));
+        let hold = self.inner.images.pins.images(session, images.iter().map(|image| image.sha256));
         let images = Arc::clone(images);
-        let store = Arc::clone(&self.inner.store);
+        let store = Arc::clone(&self.inner.deps.store);
         let put = move || {
             images.iter().try_for_each(|image| store.put_blob(session, image.sha256, &image.bytes))
         };
@@ -96,7 +165,7 @@ impl Service {
         make: impl FnOnce(Vec<u8>) -> T + Send + 'static,
     ) -> Result<T, ServiceError> {
         let (session, sha256) = (board.id(), image.sha256);
-        let store = Arc::clone(&self.inner.store);
+        let store = Arc::clone(&self.inner.deps.store);
         let read = with_files(move || store.blob(session, sha256).map(make));
         let read = read.await.map_err(|_| ServiceError::Fault)?;
         read.map_err(|error| self.image_error(board, error))

@@ -43,14 +43,14 @@ impl Service {
         match images_in {
             // A put may have made its directory again after its images were removed.
             Some(ImagesIn::Present(session)) if self.is_deleted(name, session) => {
-                self.inner.orphans.add(session);
+                self.inner.images.orphans.add(session);
             }
             Some(ImagesIn::Present(session)) if is_refused => {
                 self.remove_unkept(name, session, images);
             }
-            Some(ImagesIn::Present(_)) => self.inner.looks.after_refusal(name),
+            Some(ImagesIn::Present(_)) => self.inner.images.schedule.after_refusal(name),
             // Nobody else will make this session. After a fault it may be there; the next start knows.
-            Some(ImagesIn::New(session)) if is_refused => self.inner.orphans.add(session),
+            Some(ImagesIn::New(session)) if is_refused => self.inner.images.orphans.add(session),
             Some(ImagesIn::New(_)) | None => {}
         }
     }
@@ -58,28 +58,28 @@ impl Service {
     /// Lets images go that were stored before the one that could not be.
     pub(crate) fn note_unstored(&self, name: &SessionName, images_in: ImagesIn) {
         match images_in {
-            ImagesIn::Present(_) => self.inner.looks.after_refusal(name),
-            ImagesIn::New(session) => self.inner.orphans.add(session),
+            ImagesIn::Present(_) => self.inner.images.schedule.after_refusal(name),
+            ImagesIn::New(session) => self.inner.images.orphans.add(session),
         }
     }
 
     /// Whether the name does not belong to this session any more. A damaged one is not deleted.
     fn is_deleted(&self, name: &SessionName, id: SessionId) -> bool {
-        let Some(session) = self.inner.directory.get(name) else { return true };
+        let Some(session) = self.inner.sessions.directory.get(name) else { return true };
         !session.is_damaged() && (session.extent().session != id || !session.exists())
     }
 
     /// Removes images of a refused write at once, but those that the session has, or that another write brings too:
     /// else refusals could fill the disk.
     fn remove_unkept(&self, name: &SessionName, id: SessionId, images: &Arc<[ImageBytes]>) {
-        let Some(session) = self.inner.directory.get(name) else { return };
-        self.inner.looks.after_refusal(name);
+        let Some(session) = self.inner.sessions.directory.get(name) else { return };
+        self.inner.images.schedule.after_refusal(name);
         let (inner, images, name) = (Arc::clone(&self.inner), Arc::clone(images), name.clone());
         tokio::task::spawn_blocking(move || {
             for sha256 in images.iter().map(|image| image.sha256) {
                 let is_free =
-                    || !inner.holds.are_on(id, sha256) && !is_known(&session, id, &sha256);
-                if let Err(error) = inner.store.remove_blob(id, sha256, &is_free) {
+                    || !inner.images.pins.are_on(id, sha256) && !is_known(&session, id, &sha256);
+                if let Err(error) = inner.deps.store.remove_blob(id, sha256, &is_free) {
                     tracing::warn!(session = %name, %error, "an image of a refused write was left behind");
                 }
             }

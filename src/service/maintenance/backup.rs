@@ -42,7 +42,8 @@ impl Service {
         &self,
         copy: impl FnOnce(&dyn Store, &IsOver) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, ServiceError> {
-        let (store, end) = (Arc::clone(&self.inner.store), self.inner.stopping.child_token());
+        let (store, end) =
+            (Arc::clone(&self.inner.deps.store), self.inner.deps.stopping.child_token());
         let wanted = end.clone();
         let copying = tokio::task::spawn_blocking(move || {
             let is_over: IsOver = Arc::new(move || wanted.is_cancelled());

@@ -10,11 +10,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::board::SessionId;
+use crate::service::deps::Deps;
 use crate::service::sessions::directory::Directory;
 use crate::service::sessions::session::Shown;
 use crate::service::sessions::snapshots::put_snapshot_if_due;
+use crate::service::threads::Supervised;
 use crate::service::threads::signal::Signal;
-use crate::service::threads::{Supervised, Supervisor};
 use crate::store::{Store, StoreError};
 
 /// How long nothing was written where the store is taken to have time.
@@ -116,15 +117,21 @@ impl Pace {
 
 /// What the thread works on.
 pub(crate) struct Settler {
-    pub(crate) directory: Arc<Directory>,
-    pub(crate) store: Arc<dyn Store>,
-    pub(crate) activity: Arc<Activity>,
+    directory: Arc<Directory>,
+    store: Arc<dyn Store>,
+    activity: Arc<Activity>,
 }
 
 impl Settler {
     /// Starts the thread. Once it is stopped it settles what it can in a bounded time.
-    pub(crate) fn start(self, supervisor: &Supervisor) -> io::Result<Supervised> {
-        supervisor.start("settler", Arc::default(), move |signal| self.run(signal))
+    pub(crate) fn start(
+        deps: &Deps,
+        directory: &Arc<Directory>,
+        activity: Arc<Activity>,
+    ) -> io::Result<Supervised> {
+        let (directory, store) = (Arc::clone(directory), Arc::clone(&deps.store));
+        let settler = Self { directory, store, activity };
+        deps.supervisor.start("settler", Arc::default(), move |signal| settler.run(signal))
     }
 
     fn run(&self, signal: &Signal) {

@@ -27,8 +27,10 @@ impl Service {
     /// [`ServiceError`] where the store takes no writes.
     pub async fn salvage(&self, damage: &[Damage]) -> Result<Vec<Lost>, ServiceError> {
         for damage in damage.iter().filter(|damage| damage.is_of_history()) {
-            if let Some(session) = self.inner.directory.identities().running(damage.session) {
-                self.inner.directory.set_aside(&session);
+            if let Some(session) =
+                self.inner.sessions.directory.identities().running(damage.session)
+            {
+                self.inner.sessions.directory.set_aside(&session);
             }
         }
         let listed = self.list(&Listing::all(""), None, usize::MAX);

@@ -143,7 +143,7 @@ impl Service {
         range: &str,
         among: Among,
     ) -> Vec<SessionName> {
-        let (directory, labels) = (&self.inner.directory, &listing.labels);
+        let (directory, labels) = (&self.inner.sessions.directory, &listing.labels);
         let from = from.map(SessionName::as_str);
         if !labels.is_empty() && directory.labels().count(labels) <= directory.count(among) {
             directory.labels().names(labels, from, range, NAMES_AT_ONCE)
@@ -156,7 +156,7 @@ impl Service {
         if !(listing.reaches)(name) {
             return None;
         }
-        let session = self.inner.directory.get(name)?;
+        let session = self.inner.sessions.directory.get(name)?;
         let (shown, is_damaged) = (session.shown(), session.is_damaged());
         let belongs = match among {
             Among::All => shown.life().is_some() || is_damaged,

@@ -108,12 +108,12 @@ impl AtHand {
 }
 
 /// The running threads.
-pub(crate) struct Loading {
+pub(crate) struct Loaders {
     loads: Loads,
     threads: Vec<Supervised>,
 }
 
-impl Loading {
+impl Loaders {
     /// Ends the threads; who waits is told so.
     pub(crate) fn stop(self) {
         // Told first, or their end would be a failure.
@@ -147,13 +147,13 @@ impl Loads {
     }
 
     /// Starts the threads.
-    pub(crate) fn start(&self, supervisor: &Supervisor) -> io::Result<Loading> {
+    pub(crate) fn start(&self, supervisor: &Supervisor) -> io::Result<Loaders> {
         let start = |_| {
             let loads = self.clone();
             supervisor.start("loader", Arc::default(), move |_| loads.run())
         };
         let threads = (0..LOADS_MAX).map(start).collect::<io::Result<_>>()?;
-        Ok(Loading { loads: self.clone(), threads })
+        Ok(Loaders { loads: self.clone(), threads })
     }
 
     /// What is published of a session, once its board is in memory.

@@ -13,3 +13,47 @@ pub(crate) mod session;
 pub(crate) mod snapshots;
 mod subscribers;
 pub(crate) mod tombstones;
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
+use super::deps::Deps;
+use super::threads::Supervised;
+use directory::Directory;
+use loader::{Loaders, Loads};
+use memory_budget::{Evictor, Memory};
+use past_boards::PastBoards;
+
+/// All sessions, and what of them is in memory.
+pub(super) struct Sessions {
+    pub(super) directory: Arc<Directory>,
+    pub(super) memory: Arc<Memory>,
+    pub(super) loads: Loads,
+    pub(super) past_boards: Arc<PastBoards>,
+    /// The bytes of recent commits at hand, of all sessions.
+    pub(super) recent_bytes: Arc<AtomicUsize>,
+}
+
+impl Sessions {
+    /// No sessions yet, with so many bytes of memory for those to come.
+    pub(super) fn new(deps: &Deps, memory_budget: u64) -> Self {
+        let directory = Arc::new(Directory::new());
+        let memory = Arc::new(Memory::new(memory_budget));
+        let loads =
+            Loads::new(Arc::clone(&deps.store), Arc::clone(&memory), Arc::clone(&directory));
+        let past_boards = Arc::new(PastBoards::new(Arc::clone(&memory)));
+        Self { directory, memory, loads, past_boards, recent_bytes: Arc::default() }
+    }
+
+    /// Starts the threads that take boards out of the memory, and those that read them.
+    pub(super) fn start(&self, deps: &Deps) -> io::Result<(Supervised, Loaders)> {
+        let evictor = Evictor {
+            memory: Arc::clone(&self.memory),
+            past_boards: Arc::clone(&self.past_boards),
+            directory: Arc::clone(&self.directory),
+            store: Arc::clone(&deps.store),
+        };
+        Ok((evictor.start(&deps.supervisor)?, self.loads.start(&deps.supervisor)?))
+    }
+}

@@ -14,13 +14,13 @@ use crate::service::*;
 
 /// Takes a session's board out of memory.
 pub(crate) fn evict(service: &Service, session: &str) {
-    let session = service.inner.directory.get(&name(session)).unwrap();
-    service.inner.memory.evict(&session);
+    let session = service.inner.sessions.directory.get(&name(session)).unwrap();
+    service.inner.sessions.memory.evict(&session);
     assert!(!session.is_hot());
 }
 
 fn is_hot(service: &Service, session: &str) -> bool {
-    service.inner.directory.get(&name(session)).unwrap().is_hot()
+    service.inner.sessions.directory.get(&name(session)).unwrap().is_hot()
 }
 
 async fn fill(service: &Service, session: &str, count: usize) {
@@ -145,7 +145,11 @@ async fn writes_that_meet_evictions_lose_nothing() {
     };
     let writers: Vec<_> = (0..4).map(writer).collect();
     while !writers.iter().all(tokio::task::JoinHandle::is_finished) {
-        service.inner.directory.visit(|session| drop(service.inner.memory.evict(session)));
+        service
+            .inner
+            .sessions
+            .directory
+            .visit(|session| drop(service.inner.sessions.memory.evict(session)));
         tokio::task::yield_now().await;
     }
     for writer in writers {
@@ -238,7 +242,7 @@ async fn a_session_that_ended_before_a_kill_leaves_nothing_to_the_next_of_its_na
     stop(service).await;
     for revision in [5, 6] {
         let service = start_at(dir.path(), &hand);
-        let summary = service.inner.directory.get(&name("s")).unwrap().summary();
+        let summary = service.inner.sessions.directory.get(&name("s")).unwrap().summary();
         assert_eq!(summary.history_bytes == 0, summary.life.is_none());
         let written = service.receipt(request("s", "{}"), vec![]).await.unwrap();
         assert_eq!(written.board.revision(), Revision(revision));
@@ -332,8 +336,8 @@ proptest! {
             let (dir, hand, mut service) = started();
             service.receipt(request("s", "{}"), vec![]).await.unwrap();
             for step in steps {
-                let session = service.inner.directory.get(&name("s")).unwrap();
-                let before = service.inner.loads.published(&session).await.unwrap();
+                let session = service.inner.sessions.directory.get(&name("s")).unwrap();
+                let before = service.inner.sessions.loads.published(&session).await.unwrap();
                 match step {
                     Step::Write(command) => {
                         evict(&service, "s");
@@ -346,8 +350,8 @@ proptest! {
                         service = start_at(dir.path(), &hand);
                     }
                 }
-                let session = service.inner.directory.get(&name("s")).unwrap();
-                let after = service.inner.loads.published(&session).await.unwrap();
+                let session = service.inner.sessions.directory.get(&name("s")).unwrap();
+                let after = service.inner.sessions.loads.published(&session).await.unwrap();
                 if after.board.revision() == before.board.revision() {
                     let oldest = after.board.oldest();
                     assert_eq!(*after.board, before.board.beginning_at(oldest));

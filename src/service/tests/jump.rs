@@ -186,7 +186,7 @@ async fn no_image_and_no_history_goes_while_the_clock_is_held() {
     let oldest = |session: &str| board(&service, session).oldest();
     let (write, images) = screenshot("shown", b"image".to_vec());
     let shown = service.receipt(write, images).await.unwrap().board.id();
-    let is_there = || service.inner.store.blob(shown, Digest::of(b"image")).is_ok();
+    let is_there = || service.inner.deps.store.blob(shown, Digest::of(b"image")).is_ok();
     keeps("aged", History::Age(ttl("1h"))).await;
 
     clocks.set(SECOND, DAY).await;

@@ -162,7 +162,7 @@ async fn a_value_prepared_for_what_changed_meanwhile_is_prepared_again() {
     let held = Held::at(&service, put_large("s", "x", 1)).await;
     let other = service.clone();
     let other = tokio::spawn(async move { other.receipt(put_large("s", "x", 2), vec![]).await });
-    while service.inner.preparing.used() == 0 {
+    while service.inner.writer.preparing.used() == 0 {
         tokio::task::yield_now().await;
     }
     held.release().await;
@@ -171,7 +171,7 @@ async fn a_value_prepared_for_what_changed_meanwhile_is_prepared_again() {
     assert_eq!(receipt.board.state().text(), format!("{{\"x\":{}}}", document(2)));
     let member = receipt.board.state().value(&path("x/k2000")).unwrap();
     assert_eq!(member.changed(), Revision(3));
-    assert_eq!(service.inner.preparing.used(), 0);
+    assert_eq!(service.inner.writer.preparing.used(), 0);
     stop(service).await;
 }
 

@@ -57,7 +57,7 @@ impl Service {
         wanted: Revision,
         wait_max: Duration,
     ) -> Result<(), ServiceError> {
-        if self.inner.directory.get(name).is_none() {
+        if self.inner.sessions.directory.get(name).is_none() {
             return Ok(());
         }
         let mut watch = self.watch(name)?;

@@ -46,7 +46,7 @@ async fn a_long_history_is_read_from_its_snapshot() {
     assert!(check(&open(dir.path())).unwrap().is_sound());
     let service = start_at(dir.path(), &hand);
     // The one there is may be of an earlier commit.
-    let store = &service.inner.store;
+    let store = &service.inner.deps.store;
     let (session, revision) = (before.id(), before.revision());
     put_parts(&before, |parts| store.put_snapshot(session, revision, parts)).unwrap();
     // Whoever needed the commits before it would meet this.

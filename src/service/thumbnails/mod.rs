@@ -164,7 +164,7 @@ impl Service {
         if fits && is_accepted(media_type) {
             return Ok(ShownImage::Stored { media_type: media_type.to_owned() });
         }
-        let known = self.inner.thumbnails.known.lock().outlines.get(&(image.sha256, max_px));
+        let known = self.inner.images.thumbnails.known.lock().outlines.get(&(image.sha256, max_px));
         let Outline { media_type, bytes, size } = match known {
             Some(outline) => outline,
             None => {
@@ -190,7 +190,7 @@ impl Service {
         image: &Image,
         max_px: Option<NonZeroU32>,
     ) -> Result<Thumbnail, ServiceError> {
-        let thumbnails = &self.inner.thumbnails;
+        let thumbnails = &self.inner.images.thumbnails;
         let undecodable = thumbnails.known.lock().undecodable.get(&image.sha256);
         if let Some(undecodable) = undecodable {
             return Err(undecodable.into());
@@ -209,24 +209,24 @@ impl Service {
     ) -> Result<Result<Thumbnail, Undecodable>, ServiceError> {
         let (session, digest, max_px) = key;
         let service = self.clone();
-        let cached = with_files(move || service.inner.thumbnails.cached(key));
+        let cached = with_files(move || service.inner.images.thumbnails.cached(key));
         if let Some(cached) = cached.await.map_err(|_| ServiceError::Fault)? {
-            self.inner.thumbnails.note(digest, max_px, &Ok(cached.clone()));
+            self.inner.images.thumbnails.note(digest, max_px, &Ok(cached.clone()));
             return Ok(Ok(cached));
         }
-        let store = Arc::clone(&self.inner.store);
+        let store = Arc::clone(&self.inner.deps.store);
         let read = move || store.blob(session, digest);
         let max = max_px.map(NonZeroU32::get);
-        let made = self.inner.thumbnails.pool.make(read, max).await?;
+        let made = self.inner.images.thumbnails.pool.make(read, max).await?;
         let made = made.map_err(|error| self.image_error(board, error))?;
-        self.inner.thumbnails.note(digest, max_px, &made);
+        self.inner.images.thumbnails.note(digest, max_px, &made);
         if let (Ok(made), Some(life)) = (&made, board.life()) {
             let (service, name, made) = (self.clone(), life.name.clone(), made.clone());
             let keep = with_files(move || {
-                service.inner.thumbnails.keep(key, &made);
+                service.inner.images.thumbnails.keep(key, &made);
                 // It may have been deleted meanwhile, and its files before this one came.
                 if !service.has(&name, session) {
-                    service.inner.thumbnails.forget(session);
+                    service.inner.images.thumbnails.forget(session);
                 }
             });
             keep.await.map_err(|_| ServiceError::Fault)?;
@@ -241,12 +241,12 @@ impl Service {
         image: &Image,
     ) -> Result<Option<&'static str>, ServiceError> {
         let (session, sha256) = (board.id(), image.sha256);
-        let thumbnails = &self.inner.thumbnails;
+        let thumbnails = &self.inner.images.thumbnails;
         let known = thumbnails.known.lock().media_types.get(&sha256);
         if let Some(known) = known {
             return Ok(known);
         }
-        let store = Arc::clone(&self.inner.store);
+        let store = Arc::clone(&self.inner.deps.store);
         let sniffed = with_files(move || sniff(&*store, session, sha256));
         let sniffed = sniffed.await.map_err(|_| ServiceError::Fault)?;
         let media_type = sniffed.map_err(|error| self.image_error(board, error))?;

@@ -4,19 +4,39 @@
 
 pub(crate) mod waker;
 
+use std::io;
 use std::sync::Arc;
 
 use tokio::sync::{broadcast, watch};
 use tokio_util::sync::CancellationToken;
 
+use super::Service;
+use super::deps::Deps;
 use super::error::ServiceError;
+use super::sessions::Sessions;
 use super::sessions::recent_commits::COMMIT_BYTES_AT_ONCE_MAX;
 use super::sessions::session::Session;
-use super::{Inner, Service};
+use super::threads::Supervised;
 use crate::board::{Commit, Extent, Revision, SessionName};
 use crate::metrics;
 use crate::metrics::Counted;
-use waker::Heard;
+use waker::{Bells, Heard, WakeUps, Waker};
+
+/// Those who follow all sessions, and the way to the thread that wakes.
+pub(super) struct Watches {
+    pub(super) bells: Arc<Bells>,
+    pub(super) wake_ups: Arc<WakeUps>,
+}
+
+impl Watches {
+    /// Starts the thread that wakes those who wait.
+    pub(super) fn start(deps: &Deps) -> io::Result<(Self, Supervised)> {
+        let watches = Self { bells: Arc::new(Bells::new()), wake_ups: Arc::default() };
+        let (wake_ups, bells) = (Arc::clone(&watches.wake_ups), Arc::clone(&watches.bells));
+        let waker = Waker { wake_ups, bells }.start(&deps.supervisor)?;
+        Ok((watches, waker))
+    }
+}
 
 /// A session under watch, by its name.
 pub struct Watch {
@@ -45,7 +65,7 @@ impl Service {
     ///
     /// [`ServiceError::Damaged`].
     pub fn watch(&self, name: &SessionName) -> Result<Watch, ServiceError> {
-        let (session, ticks) = self.inner.directory.watch(name);
+        let (session, ticks) = self.inner.sessions.directory.watch(name);
         if session.is_damaged() {
             return Err(ServiceError::Damaged);
         }
@@ -62,25 +82,25 @@ impl Service {
     /// Cancelled when the server is about to end: whoever waits answers then.
     #[must_use]
     pub fn stopping(&self) -> &CancellationToken {
-        &self.inner.stopping
+        &self.inner.deps.stopping
     }
 
     /// What happens in all sessions, from now on.
     #[must_use]
     pub fn notices(&self) -> broadcast::Receiver<Heard> {
-        self.inner.bells.notices()
+        self.inner.watches.bells.notices()
     }
 
     /// Ticks when any session changed.
     #[must_use]
     pub fn lists(&self) -> watch::Receiver<u64> {
-        self.inner.bells.lists()
+        self.inner.watches.bells.lists()
     }
 
     /// Ticks when a question was asked or answered.
     #[must_use]
     pub fn inbox_ticks(&self) -> watch::Receiver<u64> {
-        self.inner.bells.inbox()
+        self.inner.watches.bells.inbox()
     }
 }
 
@@ -95,7 +115,7 @@ impl Watch {
     /// server is about to end.
     pub async fn changed(&mut self) -> bool {
         let Some(ticks) = &mut self.ticks else { return false };
-        let stopping = self.service.inner.stopping.cancelled();
+        let stopping = self.service.inner.deps.stopping.cancelled();
         tokio::select! {
             biased;
             () = stopping => false,
@@ -133,7 +153,7 @@ impl Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         drop(self.ticks.take());
-        let Inner { recent_bytes, directory, memory, .. } = &*self.service.inner;
+        let Sessions { recent_bytes, directory, memory, .. } = &self.service.inner.sessions;
         self.session.forget_recent(recent_bytes);
         if directory.forget_placeholder(&self.name, &self.session) {
             // After its removal, so that the thread that weighs all sessions counts it no more.

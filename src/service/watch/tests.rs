@@ -68,7 +68,7 @@ async fn a_watch_goes_on_over_a_deletion() {
 async fn a_name_that_nobody_watches_is_forgotten() {
     let dir = TempDir::new().unwrap();
     let service = start(dir.path());
-    let known = |service: &Service| service.inner.directory.get(&name("s")).is_some();
+    let known = |service: &Service| service.inner.sessions.directory.get(&name("s")).is_some();
     let watches = [(); 3].map(|()| service.watch(&name("s")).unwrap());
     assert!(known(&service) && service.is_empty());
     drop(watches);
@@ -82,7 +82,7 @@ async fn a_name_that_nobody_watches_is_forgotten() {
 
 /// What the memory counts once all that it counts was weighed.
 fn held(service: &Service) -> usize {
-    let Inner { directory, memory, .. } = &*service.inner;
+    let Sessions { directory, memory, .. } = &service.inner.sessions;
     directory.visit(|session| memory.weigh(session));
     memory.held()
 }
@@ -98,7 +98,7 @@ async fn a_name_that_nobody_watches_any_more_counts_for_no_memory() {
         let session = Arc::clone(&watch.session);
         drop(watch);
         // The thread that weighs what was used may come late.
-        service.inner.memory.weigh(&session);
+        service.inner.sessions.memory.weigh(&session);
     }
     assert_eq!(held(&service), before);
     stop(service).await;

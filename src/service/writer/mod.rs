@@ -19,6 +19,7 @@ mod verdict;
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{BuildHasher as _, RandomState};
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -26,18 +27,23 @@ use std::time::{Duration, Instant};
 
 use super::clock::{Clock, Reading, worked};
 use super::deadlines::Deadlines;
+use super::deps::Deps;
 use super::error::ServiceError;
+use super::history::History;
 use super::history::retention_schedule::Retentions;
 use super::images::reaper::Orphans;
 use super::job::{Job, Order, Rebase, WriteJob, WriterError};
 use super::maintenance::compaction::Activity;
 use super::options::QaSession;
+use super::sessions::Sessions;
 use super::sessions::directory::Directory;
 use super::sessions::loader::Loads;
 use super::sessions::memory_budget::Memory;
 use super::sessions::recent_commits::Weighed;
 use super::sessions::session::{Pin, Published, Session};
 use super::sessions::tombstones::Tombstones;
+use super::threads::Supervised;
+use super::watch::Watches;
 use super::watch::waker::{Bells, Notice, WakeUp, WakeUps, memory_of};
 use crate::board::{
     Item, Moment, Nonce, Policy, Rejected, Revision, SessionId, SessionName, Timestamp,
@@ -47,6 +53,7 @@ use crate::metrics;
 use crate::store::{Outcome, Run, Store};
 use answers::{Answers, answer};
 use expire::Cold;
+use queue::WriterQueue;
 use receiver::Jobs;
 use retry::Postponed;
 use staging::Staging;
@@ -71,33 +78,33 @@ const IDLE_AFTER: Duration = Duration::from_millis(20);
 
 /// The writer's own: what the thread works on.
 pub(super) struct Writer {
-    pub(super) jobs: Jobs,
-    pub(super) directory: Arc<Directory>,
-    pub(super) store: Arc<dyn Store>,
-    pub(super) policy: Policy,
-    pub(super) clock: Clock,
-    pub(super) deadlines: Deadlines<Timestamp>,
-    pub(super) bells: Arc<Bells>,
-    pub(super) wake_ups: Arc<WakeUps>,
+    jobs: Jobs,
+    directory: Arc<Directory>,
+    store: Arc<dyn Store>,
+    policy: Policy,
+    clock: Clock,
+    deadlines: Deadlines<Timestamp>,
+    bells: Arc<Bells>,
+    wake_ups: Arc<WakeUps>,
     /// The bytes of recent commits at hand, of all sessions.
-    pub(super) recent_bytes: Arc<AtomicUsize>,
-    pub(super) retentions: Arc<Retentions>,
-    pub(super) tombstones: Arc<Tombstones>,
+    recent_bytes: Arc<AtomicUsize>,
+    retentions: Arc<Retentions>,
+    tombstones: Arc<Tombstones>,
     /// Where answered questions are gathered, if anywhere.
-    pub(super) qa_session: Option<QaSession>,
+    qa_session: Option<QaSession>,
     /// Until when nothing is swept, because nothing could be stored.
-    pub(super) sweep_after: Option<Instant>,
+    sweep_after: Option<Instant>,
     /// The sessions whose deadlines have come, and could not be stored.
-    pub(super) postponed: Postponed,
-    pub(super) memory: Arc<Memory>,
-    pub(super) loads: Loads,
-    pub(super) orphans: Arc<Orphans>,
+    postponed: Postponed,
+    memory: Arc<Memory>,
+    loads: Loads,
+    orphans: Arc<Orphans>,
     /// What the settler sees of it.
-    pub(super) activity: Arc<Activity>,
+    activity: Arc<Activity>,
     /// How many sessions the batch that is being staged makes.
-    pub(super) made: usize,
+    made: usize,
     /// The sessions whose boards are being read, since something in them is due.
-    pub(super) warming: HashMap<SessionName, Pin>,
+    warming: HashMap<SessionName, Pin>,
 }
 
 /// What the writer waits for.
@@ -109,9 +116,55 @@ enum Next {
     End,
 }
 
+/// The parts of the service that the writer works with.
+pub(super) struct Parts<'a> {
+    pub(super) sessions: &'a Sessions,
+    pub(super) history: &'a History,
+    pub(super) watches: &'a Watches,
+    pub(super) orphans: &'a Arc<Orphans>,
+    pub(super) activity: &'a Arc<Activity>,
+}
+
 impl Writer {
+    /// Stores what expired while the server was down, before anybody can ask; then starts the thread.
+    pub(super) fn start(
+        deps: &Deps,
+        parts: &Parts<'_>,
+        policy: Policy,
+        qa_session: Option<QaSession>,
+        deadlines: Deadlines<Timestamp>,
+    ) -> io::Result<(WriterQueue, Supervised)> {
+        let queue = WriterQueue::new(qa_session.as_ref().map(|qa| qa.name.clone()));
+        let Parts { sessions, history, watches, orphans, activity } = *parts;
+        let mut writer = Self {
+            jobs: Jobs(Arc::clone(&queue.jobs)),
+            directory: Arc::clone(&sessions.directory),
+            store: Arc::clone(&deps.store),
+            policy,
+            clock: deps.clock.clone(),
+            deadlines,
+            bells: Arc::clone(&watches.bells),
+            wake_ups: Arc::clone(&watches.wake_ups),
+            recent_bytes: Arc::clone(&sessions.recent_bytes),
+            retentions: Arc::clone(&history.retentions),
+            tombstones: Arc::clone(&history.tombstones),
+            qa_session,
+            sweep_after: None,
+            postponed: Postponed::default(),
+            memory: Arc::clone(&sessions.memory),
+            loads: sessions.loads.clone(),
+            orphans: Arc::clone(orphans),
+            activity: Arc::clone(activity),
+            made: 0,
+            warming: HashMap::new(),
+        };
+        writer.sweep_all();
+        let thread = deps.supervisor.start_vital("writer", || writer.run())?;
+        Ok((queue, thread))
+    }
+
     /// Works until the queue is closed and empty.
-    pub(super) fn run(mut self) {
+    fn run(mut self) {
         loop {
             self.sweep(Cold::Ask);
             match self.next() {

@@ -1,9 +1,11 @@
 //! The way to the writer: a queue that is bounded by number and by bytes.
 
+use std::sync::Arc;
+
 use tokio::sync::oneshot;
 
-use crate::board::{Command, Digest, Edit, Item, Json, Prepared, Transaction};
-use crate::fairness::{Limiter, Place, Share, compute};
+use crate::board::{Command, Digest, Edit, Item, Json, Prepared, SessionName, Transaction};
+use crate::fairness::{Limiter, Place, Queue, Share, compute};
 use crate::metrics;
 use crate::service::job::{Answered, Job, Order, Pins, WriteJob, WriterError, send};
 use crate::service::sessions::session::{Pin, Published};
@@ -26,6 +28,36 @@ const PREPARED_TIMES_MAX: usize = 3;
 /// How often a write is queued whose session was made, and left memory again, while it waited.
 const COLD_TRIES_MAX: usize = 8;
 
+/// The queue of the writer, and what may wait in it or on the way there.
+pub(crate) struct WriterQueue {
+    pub(crate) jobs: Arc<Queue<Job>>,
+    /// The bytes that wait.
+    pub(crate) room: Limiter,
+    /// Bytes of values that are prepared for the writer. The room of the queue bounds how many wait for that.
+    preparing: Limiter,
+    /// One at a time prepares its values again.
+    preparing_again: Limiter,
+    /// Where answered questions are gathered, if anywhere.
+    qa_session: Option<SessionName>,
+}
+
+impl WriterQueue {
+    pub(crate) fn new(qa_session: Option<SessionName>) -> Self {
+        Self {
+            jobs: Arc::new(Queue::new(QUEUE_WRITES_MAX)),
+            room: Limiter::new(QUEUE_BYTES_MAX as u64, 0, Share::LeavesRest),
+            preparing: Limiter::new(PREPARING_BYTES_MAX, usize::MAX, Share::LeavesRest),
+            preparing_again: Limiter::new(1, usize::MAX, Share::All),
+            qa_session,
+        }
+    }
+
+    /// Takes no more writes: the writer ends once it is empty.
+    pub(crate) fn close(&self) {
+        self.jobs.close();
+    }
+}
+
 impl Service {
     /// Hands a write to the writer, and waits for its answer.
     pub(crate) async fn enqueue(
@@ -33,7 +65,7 @@ impl Service {
         mut order: Order,
     ) -> Result<Result<Reply, WriterError>, ServiceError> {
         let weight = weight(&order.write.command);
-        let room = self.inner.room.now(weight).ok_or(ServiceError::Overloaded)?;
+        let room = self.inner.writer.room.now(weight).ok_or(ServiceError::Overloaded)?;
         let mut room = (room, metrics::WRITES_WAITING.count());
         for tries in 0..COLD_TRIES_MAX {
             let prepares = tries < PREPARED_TIMES_MAX && Prepared::bytes(&order.write.command) > 0;
@@ -47,7 +79,7 @@ impl Service {
             }
             let (reply, answer) = oneshot::channel();
             let job = Job::Write(Box::new(WriteJob { order, weight, reply, room, pins }));
-            send(&self.inner.jobs, job)?;
+            send(&self.inner.writer.jobs, job)?;
             // The writer ended by a panic with this write in its hands.
             let answer = answer.await;
             let answer = answer.map_err(|_| ServiceError::Poisoned { outcome_unknown: true })?;
@@ -70,21 +102,21 @@ impl Service {
         let again = match tries {
             0 => None,
             _ => {
-                let turn = self.inner.preparing_again.turn(1).map_err(overloaded)?;
+                let turn = self.inner.writer.preparing_again.turn(1).map_err(overloaded)?;
                 Some(turn.await.map_err(overloaded)?)
             }
         };
         let bytes = (Prepared::bytes(&order.write.command) as u64).min(PREPARING_BYTES_MAX);
-        let turn = self.inner.preparing.turn(bytes).map_err(overloaded)?;
+        let turn = self.inner.writer.preparing.turn(bytes).map_err(overloaded)?;
         Ok((turn.await.map_err(overloaded)?, again))
     }
 
     /// The large values of a write, made for the board that is published.
     async fn prepared(&self, order: &Order) -> Result<Prepared, ServiceError> {
         let command = order.write.command.clone();
-        let session = self.inner.directory.get(&order.write.terms.session);
+        let session = self.inner.sessions.directory.get(&order.write.terms.session);
         let board = match session.filter(|session| !session.is_damaged()) {
-            Some(session) => self.inner.loads.published(&session).await?.board,
+            Some(session) => self.inner.sessions.loads.published(&session).await?.board,
             None => Published::nothing().board,
         };
         let make = move || Prepared::of(&board, &command);
@@ -95,15 +127,16 @@ impl Service {
     async fn pins(&self, order: &Order) -> Result<Pins, ServiceError> {
         let mut pins = Pins::default();
         let kept_in = order.keeps_in.as_ref().map(|(name, _)| name);
-        let names = [Some(&order.write.terms.session), kept_in, self.inner.qa_session.as_ref()];
+        let names =
+            [Some(&order.write.terms.session), kept_in, self.inner.writer.qa_session.as_ref()];
         for (pin, name) in pins.iter_mut().zip(names) {
-            let session = name.and_then(|name| self.inner.directory.get(name));
+            let session = name.and_then(|name| self.inner.sessions.directory.get(name));
             // The writer says so to whom it concerns, where one is damaged.
             let Some(session) = session.filter(|session| !session.is_damaged()) else { continue };
             let session = pin.insert(Pin::new(&session)).session();
-            self.inner.memory.touch(session);
+            self.inner.sessions.memory.touch(session);
             if !session.is_hot() {
-                match self.inner.loads.published(session).await {
+                match self.inner.sessions.loads.published(session).await {
                     Ok(_) | Err(ServiceError::Damaged) => {}
                     Err(error) => return Err(error),
                 }
@@ -111,21 +144,6 @@ impl Service {
         }
         Ok(pins)
     }
-}
-
-/// The room of the queue in bytes.
-pub(crate) fn room() -> Limiter {
-    Limiter::new(QUEUE_BYTES_MAX as u64, 0, Share::LeavesRest)
-}
-
-/// The bytes of values that are prepared. The room of the queue bounds how many wait.
-pub(crate) fn preparing() -> Limiter {
-    Limiter::new(PREPARING_BYTES_MAX, usize::MAX, Share::LeavesRest)
-}
-
-/// The turn of what is prepared again.
-pub(crate) fn preparing_again() -> Limiter {
-    Limiter::new(1, usize::MAX, Share::All)
 }
 
 /// What a command takes of the queue's room: the text that it brings, and something for itself.

@@ -319,7 +319,7 @@ async fn an_archive_is_whole_though_its_base_is_replaced_between_any_two_pieces(
         // Each takes the base, and what was deleted of the one before goes at once.
         service.receipt(request("s", "{\"late\":1}"), vec![]).await.unwrap();
         service.purge(&name("s"), None).await.unwrap();
-        let store = Arc::clone(&service.inner.store);
+        let store = Arc::clone(&service.inner.deps.store);
         tokio::task::spawn_blocking(move || while store.idle() {}).await.unwrap();
     }
     assert!(archive == whole, "an archive is not what it was when it began");
@@ -328,7 +328,7 @@ async fn an_archive_is_whole_though_its_base_is_replaced_between_any_two_pieces(
     drop(export);
     // Besides its base, an archive of it has a first and a last line.
     let parts = out(&service, "s").await.lines().count() - 2;
-    let store = Arc::clone(&service.inner.store);
+    let store = Arc::clone(&service.inner.deps.store);
     let (rows, left, ..) =
         tokio::task::spawn_blocking(move || left(&*store, dir.path())).await.unwrap();
     assert_eq!((rows, left), (0, i64::try_from(parts).unwrap()), "what no archive holds is left");

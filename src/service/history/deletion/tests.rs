@@ -118,16 +118,16 @@ async fn a_server_that_runs_forgets_deletions_that_are_over_and_those_whose_name
     reach(dir.path(), ["ending", "history"], [9, 3]).await;
 
     hand.set(TOMBSTONE_MS + 1);
-    let held = service.inner.memory.held();
+    let held = service.inner.sessions.memory.held();
     // It looks at the clock as it looks after a history.
     let patch = SettingsPatch { history: Set::To(History::Revisions(1)), ..Default::default() };
     let (settings, labels) = (Set::To(patch), Set::Keep);
     let command = Command::PutSession { settings, labels, qa_pairs: vec![] };
     service.receipt(write_to("again", command), vec![]).await.unwrap();
     reach(dir.path(), ["ending", "history"], [3, 2]).await;
-    let known = |session| service.inner.directory.get(&name(session)).is_some();
+    let known = |session| service.inner.sessions.directory.get(&name(session)).is_some();
     assert!(!known("old") && known("again") && known("watched"));
-    assert!(service.inner.memory.held() < held);
+    assert!(service.inner.sessions.memory.held() < held);
     let anew = service.receipt(request("old", "{}"), vec![]).await.unwrap();
     assert_eq!(anew.board.revision(), Revision(1));
     let anew = service.receipt(request("watched", "{}"), vec![]).await.unwrap();

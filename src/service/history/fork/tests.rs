@@ -116,7 +116,8 @@ async fn a_name_takes_the_next_write_of_the_batch_after_an_adoption_that_failed(
     for _ in 0..5 {
         service.receipt(request("s", "{}"), Vec::new()).await.unwrap();
     }
-    let (source, hold) = (board(&service, "s"), service.inner.holds.session(new_session_id()));
+    let (source, hold) =
+        (board(&service, "s"), service.inner.images.pins.session(new_session_id()));
     let (staged, forked) = service.stage_fork(source, name("s"), hold).await.unwrap();
     let (id, forked) = (staged.hand_over(), Arc::new(forked));
     let command = Command::Adopt { board: forked, fork_of: Some(name("s")) };
@@ -207,7 +208,7 @@ async fn a_purge_takes_no_turn_while_its_board_is_read() {
         tokio::spawn(async move { service.purge(&name("s"), None).await })
     };
     tokio::time::timeout(LONG, came.changed()).await.expect("it reads no board").unwrap();
-    let is_free = service.inner.bases.now().is_some();
+    let is_free = service.inner.history.bases.now().is_some();
     // Before anything fails here, or its thread would wait for ever.
     store.read_gate.set_closed(false);
     assert!(is_free, "others may have their bases made");

@@ -134,7 +134,7 @@ async fn what_no_commit_named_goes_after_a_start_and_what_was_refused_goes_too()
     let now = board(&service, "s");
     let id = now.id();
     // A server that died between storing it and its commit left this one.
-    service.inner.store.put_blob(id, Digest::of(b"left"), b"left").unwrap();
+    service.inner.deps.store.put_blob(id, Digest::of(b"left"), b"left").unwrap();
     stop(service).await;
     let service = start_collecting(dir.path(), AT_ONCE);
     until("what nothing names stays", || !file(dir.path(), &now, b"left").exists()).await;
@@ -171,7 +171,7 @@ async fn an_archive_has_its_images_though_they_are_forgotten_while_it_goes_out()
         post(&service, bytes).await;
     }
     let all = Command::RemoveEntries { log: LogName::Screenshots, which: Which::All };
-    let hold = service.inner.holds.session(board(&service, "s").id());
+    let hold = service.inner.images.pins.session(board(&service, "s").id());
     service.carry_out("s", all).await.unwrap();
     purge(&service).await;
     let base = board(&service, "s");
@@ -202,8 +202,8 @@ async fn an_image_whose_commit_still_waits_is_left_alone() {
         tokio::spawn(async move { post(&service, b"uploaded").await })
     };
     until("it is not stored", || file(dir.path(), &now, b"uploaded").exists()).await;
-    service.inner.store.put_blob(now.id(), Digest::of(&later), &later).unwrap();
-    service.inner.looks.ask(&name("s"), Duration::ZERO);
+    service.inner.deps.store.put_blob(now.id(), Digest::of(&later), &later).unwrap();
+    service.inner.images.schedule.ask(&name("s"), Duration::ZERO);
     until("nobody looks", || !file(dir.path(), &now, &later).exists()).await;
     held.release().await;
     let seq = posting.await.unwrap();

@@ -12,13 +12,10 @@ async fn a_large_board_that_was_deleted_is_freed_beside_the_writer() {
     let service = start(dir.path());
     let inner = &service.inner;
     // Nobody frees anything before this test does.
-    let idle = inner.supervisor.start(
-        "idle",
-        Arc::default(),
-        |signal| {
-            while signal.rest(Duration::MAX) {}
-        },
-    );
+    let idle = inner
+        .deps
+        .supervisor
+        .start("idle", Arc::default(), |signal| while signal.rest(Duration::MAX) {});
     let idle = idle.unwrap();
     std::mem::replace(&mut inner.tending.lock().as_mut().unwrap().evictor, idle).stop();
 
@@ -27,10 +24,10 @@ async fn a_large_board_that_was_deleted_is_freed_beside_the_writer() {
     service.receipt(request("s", &large), vec![]).await.unwrap();
     let former = Arc::downgrade(&board(&service, "s"));
     service.receipt(write_to("s", Command::DeleteSession), vec![]).await.unwrap();
-    let left = inner.memory.held();
+    let left = inner.sessions.memory.held();
     assert!(former.upgrade().is_some(), "it was freed at once");
-    inner.memory.free_leaving();
+    inner.sessions.memory.free_leaving();
     assert!(former.upgrade().is_none());
-    assert!(left - inner.memory.held() >= large.len(), "it counts until it is freed");
+    assert!(left - inner.sessions.memory.held() >= large.len(), "it counts until it is freed");
     stop(service).await;
 }

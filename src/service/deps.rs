@@ -1,0 +1,26 @@
+//! Dependencies that the parts of the service share: the store, the clock, the spawner and the end.
+
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use super::clock::Clock;
+use super::threads::Supervisor;
+use crate::store::Store;
+
+/// What a part takes to run. Each is a handle: a simulator gives a store, a clock and an end of its own.
+pub(super) struct Deps {
+    pub(super) store: Arc<dyn Store>,
+    pub(super) clock: Clock,
+    /// Starts the threads, and starts them again after a panic.
+    pub(super) supervisor: Supervisor,
+    /// Cancelled when the server is about to end.
+    pub(super) stopping: CancellationToken,
+}
+
+impl Deps {
+    pub(super) fn new(store: Arc<dyn Store>, clock: Clock) -> Self {
+        let (supervisor, stopping) = (Supervisor::default(), CancellationToken::new());
+        Self { store, clock, supervisor, stopping }
+    }
+}
