@@ -392,12 +392,11 @@ fn no_folders_of_a_layer_use_each_other_in_a_circle() {
 }
 
 /// What makes a pool or a queue.
-const POOLS: [&str; 9] = [
+const POOLS: [&str; 8] = [
     "RateLimiter::direct(",
     "Semaphore::new(",
     "Limiter::new(",
-    "Turns::new(",
-    "Turns::held(",
+    "Limiter::held(",
     "Queue::new(",
     "broadcast::channel(",
     "mpsc::channel(",

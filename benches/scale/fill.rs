@@ -151,10 +151,10 @@ pub fn settle(store: SqliteStore) -> Result<Duration, Failure> {
 
 /// Waits until the service that has this store has settled all.
 pub fn wait_settled(store: &SqliteStore) -> Result<(), Failure> {
-    let (mut left, mut since) = (store.unsettled_bytes(), Instant::now());
+    let (mut left, mut since) = (store.uncompacted_bytes(), Instant::now());
     while left > 0 {
         sleep(LOOK);
-        let now = store.unsettled_bytes();
+        let now = store.uncompacted_bytes();
         if now < left {
             since = Instant::now();
         } else if since.elapsed() > SETTLE_STEP_MAX {

@@ -1,7 +1,6 @@
-//! The clock by which the server writes, watched against one that does not jump.
+//! The server's clock: wall time, checked against a monotonic clock.
 //!
-//! A wall clock that jumped is held: nothing is over by it until it has stayed where it is. So a jump that is taken back
-//! deletes nothing.
+//! After a jump of the wall clock nothing expires until the new time has lasted. A jump that is undone deletes nothing.
 
 use std::fmt;
 use std::sync::Arc;
@@ -51,7 +50,7 @@ struct Jump {
     seen: i64,
 }
 
-/// What a reading says of a jump that the one before it did not.
+/// Change of a jump's state since the last reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum News {
     /// The clock is so far away from where it was believed to be.
@@ -65,7 +64,7 @@ enum News {
 /// A look at the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
-    /// What the wall clock says.
+    /// The wall clock's time.
     pub now: Timestamp,
     /// Whether it jumped not long ago.
     pub is_held: bool,
@@ -107,13 +106,13 @@ impl Clock {
         Self(Arc::new(Watched { wall, steady: Some(steady), trust }))
     }
 
-    /// What the wall clock says.
+    /// The wall clock's time.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         (self.0.wall)()
     }
 
-    /// What the wall clock says, and whether deadlines may be compared with it.
+    /// The wall clock's time, and whether deadlines may be compared with it.
     #[must_use]
     pub fn read(&self) -> Reading {
         let Some(steady) = &self.0.steady else {

@@ -1,4 +1,4 @@
-//! Names by the next time at which something is to be done about each, the earliest first.
+//! Deadlines by session name, the earliest first.
 
 use std::collections::{BTreeSet, HashMap};
 

@@ -1,4 +1,4 @@
-//! Dependencies that the parts of the service share: the store, the clock, the spawner and the end.
+//! Dependencies shared by the service's parts: store, clock, supervisor, stop token.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::clock::Clock;
 use super::threads::Supervisor;
 use crate::store::Store;
 
-/// What a part takes to run. Each is a handle: a simulator gives a store, a clock and an end of its own.
+/// Dependencies of a part, each a handle: a simulator supplies its own.
 pub(super) struct Deps {
     pub(super) store: Arc<dyn Store>,
     pub(super) clock: Clock,

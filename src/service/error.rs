@@ -1,4 +1,4 @@
-//! Why the service could not do what was asked, besides the board's own refusals.
+//! Errors of the service, besides the board's own rejections.
 
 use blackboard_thumbnail::Undecodable;
 
@@ -6,18 +6,18 @@ use crate::board::stored::archive::Fault;
 use crate::board::{Code, InvalidItem, Rejected, Revision, json};
 use crate::store::{Outcome, StoreError};
 
-/// What went wrong.
+/// An error of the service.
 #[derive(Debug, thiserror::Error)]
 pub enum ServiceError {
     /// A rule of the board refuses it.
     #[error("{rejected}")]
     Rejected {
-        /// Which rule.
+        /// The rule.
         rejected: Rejected,
         /// The revision of the session that it was decided against, if there is one.
         revision: Option<Revision>,
     },
-    /// What a patch makes is no item.
+    /// A patch's result is not a valid item.
     #[error(transparent)]
     Item(#[from] InvalidItem),
     /// A patch cannot be applied.
@@ -29,23 +29,25 @@ pub enum ServiceError {
         revision: Revision,
     },
     /// The commit would be larger than a commit may be.
-    #[error("one write may change {max} bytes, this one changes {bytes}")]
+    #[error("the write commits {bytes} bytes, more than {max}: split it")]
     CommitTooLarge {
-        /// How large it would be.
+        /// Its size.
         bytes: usize,
-        /// How large it may be.
+        /// The limit.
         max: usize,
     },
     /// The session does not reach this revision in time.
-    #[error("the session is at revision {head}, and did not reach {wanted} in time")]
+    #[error("the session is at revision {head} and did not reach {wanted} in time")]
     RevisionNotReached {
-        /// Where it is.
+        /// Its head.
         head: Revision,
-        /// Where it should be.
+        /// The requested revision.
         wanted: Revision,
     },
-    /// What is asked for is older than what is kept.
-    #[error("the history of this session is kept from revision {oldest} on")]
+    /// The requested revision is older than the kept history.
+    #[error(
+        "the history of this session begins at revision {oldest}; earlier revisions are deleted"
+    )]
     Compacted {
         /// The oldest revision that is kept.
         oldest: Revision,
@@ -59,11 +61,11 @@ pub enum ServiceError {
         fault: Box<Fault>,
     },
     /// More is waiting to be written, or to be made, than may wait.
-    #[error("too much is waiting to be done")]
+    #[error("the server is overloaded; try again later")]
     Overloaded,
     /// The store takes no writes until the server is started again. Where the outcome is unknown,
     /// this write may be there after that.
-    #[error("the store failed and takes no writes until the server is started again")]
+    #[error("the store failed and takes no writes until the server restarts")]
     Poisoned {
         /// Whether this write may have been stored.
         outcome_unknown: bool,
@@ -75,12 +77,12 @@ pub enum ServiceError {
     #[error("{}", StoreError::Malformed)]
     Malformed,
     /// There is no room on the disk.
-    #[error("the disk has no room left but what is kept for deletions")]
+    #[error("the disk is full; only deletions are possible until there is room")]
     StoreFull,
     /// The session's stored history cannot be read.
     #[error(
-        "the stored history of this session is damaged, and the server's log says where: delete the session, or \
-         put an archive in its place"
+        "the stored history of this session is damaged (see the server's log): delete the session, or import an \
+         archive in its place"
     )]
     Damaged,
     /// The server is about to end.
@@ -89,8 +91,8 @@ pub enum ServiceError {
     /// Nothing can be shown of an image.
     #[error(transparent)]
     Undecodable(#[from] Undecodable),
-    /// A fault of our own.
-    #[error("a fault inside the server")]
+    /// An internal error.
+    #[error("internal error; see the server's log")]
     Fault,
     /// The store could not read or write something.
     #[error(transparent)]
@@ -138,7 +140,7 @@ impl From<StoreError> for ServiceError {
 }
 
 impl ServiceError {
-    /// What became of a run; `outcome_unknown` is whether who is told of it must know that it may be stored.
+    /// Result of a run; `outcome_unknown` is whether the caller must know that it may be stored.
     pub(super) fn stored(outcome: Outcome, outcome_unknown: bool) -> Result<(), Self> {
         Err(match outcome {
             Outcome::Appended => return Ok(()),

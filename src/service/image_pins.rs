@@ -1,7 +1,7 @@
-//! Images that somebody counts on although no published board need name them: those of a write until it is
-//! decided, and all of a session while an archive or a fork is made of it. The collector leaves them alone.
+//! Pins on images: a pinned image is not collected.
 //!
-//! Who holds an image does so before it is stored, or before looking whether the board still knows it.
+//! A write pins its images until it is decided; an export or a fork pins all images of a session. An image is pinned before
+//! it is stored, or before the board is checked for it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,50 +13,50 @@ use crate::board::{Digest, SessionId};
 /// An image of a session, or all of them.
 type Held = (SessionId, Option<Digest>);
 
-/// What is held, and by how many.
+/// Pinned images, with the number of pins of each.
 #[derive(Debug, Default)]
-pub(crate) struct Holds(Mutex<HashMap<Held, usize>>);
+pub(crate) struct ImagePins(Mutex<HashMap<Held, usize>>);
 
-/// While it is there, what it holds is left alone.
+/// A pin: until it is dropped, its images are not collected.
 #[derive(Debug)]
-pub(crate) struct Hold {
-    holds: Arc<Holds>,
+pub(crate) struct ImagePin {
+    pins: Arc<ImagePins>,
     held: Vec<Held>,
 }
 
-impl Holds {
-    /// Holds some images of a session.
+impl ImagePins {
+    /// Pins some images of a session.
     pub(crate) fn images(
         self: &Arc<Self>,
         session: SessionId,
         images: impl Iterator<Item = Digest>,
-    ) -> Hold {
+    ) -> ImagePin {
         self.hold(images.map(|sha256| (session, Some(sha256))).collect())
     }
 
-    /// Holds all images that a session has or will have.
-    pub(crate) fn session(self: &Arc<Self>, session: SessionId) -> Hold {
+    /// Pins all images that a session has or will have.
+    pub(crate) fn session(self: &Arc<Self>, session: SessionId) -> ImagePin {
         self.hold(vec![(session, None)])
     }
 
-    fn hold(self: &Arc<Self>, held: Vec<Held>) -> Hold {
+    fn hold(self: &Arc<Self>, held: Vec<Held>) -> ImagePin {
         let mut counts = self.0.lock();
         for each in &held {
             *counts.entry(*each).or_default() += 1;
         }
-        Hold { holds: Arc::clone(self), held }
+        ImagePin { pins: Arc::clone(self), held }
     }
 
-    /// Whether somebody holds this image.
-    pub(crate) fn are_on(&self, session: SessionId, sha256: Digest) -> bool {
+    /// Whether this image is pinned.
+    pub(crate) fn contains(&self, session: SessionId, sha256: Digest) -> bool {
         let counts = self.0.lock();
         [(session, Some(sha256)), (session, None)].iter().any(|held| counts.contains_key(held))
     }
 }
 
-impl Drop for Hold {
+impl Drop for ImagePin {
     fn drop(&mut self) {
-        let mut counts = self.holds.0.lock();
+        let mut counts = self.pins.0.lock();
         for each in &self.held {
             if let Some(count) = counts.get_mut(each) {
                 *count -= 1;

@@ -1,6 +1,6 @@
-//! The inbox: the questions of all sessions that have no answer yet.
+//! The inbox: unanswered questions of all sessions.
 //!
-//! Only sessions that have such questions are looked at: the writer notes them whenever it publishes.
+//! Only sessions with unanswered questions are visited: the writer notes them whenever it publishes.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -78,7 +78,7 @@ impl Service {
                 Questions::TooLarge => match self.inner.sessions.loads.published(session).await {
                     Ok(published) => of_board(&published.board),
                     Err(error) => {
-                        tracing::warn!(session = %session.name(), %error, "questions are left out");
+                        tracing::warn!(session = %session.name(), %error, "a session's questions are missing from the inbox");
                         Vec::new()
                     }
                 },

@@ -1,20 +1,20 @@
-//! What the writer is asked to do, and what it may answer besides a receipt.
+//! Jobs of the writer: their contents, their answers and the queue's entrance.
 
 use tokio::sync::oneshot;
 
 use super::error::ServiceError;
-use super::image_pins::Hold;
+use super::image_pins::ImagePin;
 use super::sessions::session::Pin;
 use super::{Keep, Reply};
 use crate::board::{Key, Prepared, Revision, SessionId, SessionName, Write};
 use crate::fairness::{Client, Place, Queue, Refused};
 use crate::metrics::Counted;
 
-/// What the writer is asked to do.
+/// A job for the writer.
 pub(crate) enum Job {
-    /// To carry out a write.
+    /// Carries out a write.
     Write(Box<WriteJob>),
-    /// To let a session's history begin later.
+    /// Truncates a session's history.
     Rebase(Rebase),
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct WriteJob {
     pub(crate) pins: Pins,
 }
 
-/// What the writer makes of a write.
+/// The writer's answer to a write.
 pub(crate) enum Answered {
     /// It was decided.
     Decided(Result<Reply, WriterError>),
@@ -52,8 +52,8 @@ pub(crate) struct Order {
     pub(crate) prepared: Prepared,
     /// The session under which its images were stored, where it has some.
     pub(crate) images_in: Option<ImagesIn>,
-    /// Holds them there until it is decided, and what it made of them is to be seen.
-    pub(crate) hold: Option<Hold>,
+    /// Pins them there until the write is decided and published.
+    pub(crate) hold: Option<ImagePin>,
     /// Makes of its receipt what is kept with its key.
     pub(crate) keep: Option<Keep>,
     /// The bytes of the commits of the staged history that it adopts.
@@ -67,7 +67,7 @@ pub(crate) struct Order {
 pub(crate) enum ImagesIn {
     /// The one that the name belonged to then. Once it is deleted they are gone.
     Present(SessionId),
-    /// One that no write has made yet, and only this one may make.
+    /// A new session that only this write may create.
     New(SessionId),
 }
 
@@ -79,7 +79,7 @@ impl ImagesIn {
     }
 }
 
-/// That a session's history is to begin with a base that is stored already.
+/// Puts a stored base in force as the beginning of a session's history.
 pub(crate) struct Rebase {
     pub(crate) name: SessionName,
     pub(crate) session: SessionId,
@@ -89,7 +89,7 @@ pub(crate) struct Rebase {
     pub(crate) reply: oneshot::Sender<Result<(), ServiceError>>,
 }
 
-/// What the writer may answer instead of a receipt.
+/// Errors of the writer.
 #[derive(Debug)]
 pub(crate) enum WriterError {
     /// The write's images do not lie under the session that this name belongs to now: that one is
@@ -100,7 +100,7 @@ pub(crate) enum WriterError {
 }
 
 impl WriterError {
-    /// What the log is told of it: its words may quote what a client sent.
+    /// Its code for the log: its text may quote a client's data.
     pub(crate) fn code(&self) -> &'static str {
         match self {
             Self::Moved => "moved",

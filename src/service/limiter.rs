@@ -1,5 +1,6 @@
-//! Turns at work of which only so much is done at once. Whoever would have to wait behind too many others, or too
-//! long, is told so.
+//! Limits on concurrent work, with a bounded wait for a permit.
+//!
+//! A caller behind too many others, or waiting too long, gets an error.
 
 use std::time::Duration;
 
@@ -9,31 +10,31 @@ use crate::fairness::{Limiter, Place, Share};
 /// How long a turn is waited for at most.
 pub(super) const TURN_WAIT_MAX: Duration = Duration::from_secs(30);
 
-/// Turns at one kind of work.
+/// Limiter of one kind of work.
 #[derive(Debug)]
-pub(super) struct Turns(Limiter);
+pub(super) struct WaitLimiter(Limiter);
 
 /// A turn; the next one has it when it is dropped.
-pub(super) type Turn = Place;
+pub(super) type Permit = Place;
 
-impl Turns {
-    /// Turns that are short: so many at once, and so many who wait.
+impl WaitLimiter {
+    /// Short work: the maximum at once, and the maximum waiting.
     pub(super) fn new(at_once_max: u64, waiting_max: usize) -> Self {
         Self(Limiter::new(at_once_max, waiting_max, Share::All))
     }
 
-    /// Turns that last for as long as a client pleases: each has so many at once, and leaves a rest.
+    /// Work that lasts as long as a client pleases: the maximum at once is per client, and leaves a rest.
     pub(super) fn held(at_once_max: u64, waiting_max: usize) -> Self {
         Self(Limiter::new(at_once_max, waiting_max, Share::LeavesRest))
     }
 
     /// A turn, once it comes.
-    pub(super) async fn wait(&self) -> Result<Turn, ServiceError> {
+    pub(super) async fn wait(&self) -> Result<Permit, ServiceError> {
         self.0.wait(1, TURN_WAIT_MAX).await.map_err(|_| ServiceError::Overloaded)
     }
 
     /// A turn, if it is there now.
-    pub(super) fn now(&self) -> Option<Turn> {
+    pub(super) fn now(&self) -> Option<Permit> {
         self.0.now(1)
     }
 }
@@ -44,7 +45,7 @@ mod tests {
 
     #[tokio::test]
     async fn whoever_finds_too_many_waiting_is_told_at_once() {
-        let turns = Turns::new(1, 1);
+        let turns = WaitLimiter::new(1, 1);
         let first = turns.wait().await.unwrap();
         let mut second = Box::pin(turns.wait());
         assert!(futures_util::poll!(&mut second).is_pending());

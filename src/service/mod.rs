@@ -1,7 +1,7 @@
-//! The running boards: one writer, and published snapshots that anybody may read.
+//! The running boards: one writer, published snapshots for readers.
 //!
-//! Nothing here knows HTTP. A write goes through the writer's queue and is answered when it is
-//! durable; a read takes the published board and holds no lock while it renders.
+//! Nothing here knows HTTP. A write goes through the writer's queue and is answered when it is durable. A read takes the
+//! published board and holds no lock while it renders.
 
 mod archive;
 mod clock;
@@ -42,7 +42,7 @@ pub use sessions::list::{Listed, Listing};
 pub use sessions::recent_commits::COMMITS_AT_ONCE_MAX;
 pub use sessions::session::Published;
 pub use startup::damage::{Damage, LoadError};
-pub use stats::Figures;
+pub use stats::Stats;
 pub use thumbnails::{
     ShownImage, THUMBNAIL_CACHE_BYTES_MAX, THUMBNAIL_MEMORY_MAX, THUMBNAILS_AT_ONCE_MAX,
     THUMBNAILS_WAITING_MAX,
@@ -101,12 +101,12 @@ struct Threads {
     reaper: Supervised,
 }
 
-/// What a write came to. It is durable, and visible to every later read.
+/// Result of a write: durable, and visible to every later read.
 #[derive(Clone, Debug)]
 pub struct Receipt {
     /// The board as this write left it.
     pub board: Arc<Board>,
-    /// What it did.
+    /// The board's answer.
     pub answer: Answer,
     /// Whether the thing written existed before.
     pub existed: bool,
@@ -117,12 +117,12 @@ pub struct Receipt {
     pub history_bytes: u64,
 }
 
-/// What a keyed write comes to.
+/// Result of a write that may have an idempotency key.
 #[derive(Debug)]
 pub enum Reply {
     /// It was carried out.
     Now(Receipt),
-    /// It was carried out before, and answered so.
+    /// It was carried out before, with this answer.
     Before(Json),
 }
 
@@ -138,13 +138,13 @@ impl Drop for Inner {
 }
 
 impl Service {
-    /// What the store's entity tags contain.
+    /// The store's epoch, a part of every entity tag.
     #[must_use]
     pub fn epoch(&self) -> Epoch {
         self.inner.deps.store.epoch()
     }
 
-    /// How many sessions there are.
+    /// Number of sessions.
     #[must_use]
     pub fn len(&self) -> usize {
         self.inner.sessions.directory.len()
@@ -156,8 +156,7 @@ impl Service {
         self.len() == 0
     }
 
-    /// What is published of a session; `None` where there is none of this name. A board that is not in memory
-    /// is read first.
+    /// The published board of a session; `None` if there is no such session. An evicted board is loaded first.
     ///
     /// # Errors
     ///
@@ -168,7 +167,7 @@ impl Service {
         Ok(Some(published).filter(|published| published.board.life().is_some()))
     }
 
-    /// The same for a thread that may block: it reads the board itself.
+    /// The published board, for a blocking thread: an evicted board is loaded by the caller.
     ///
     /// # Errors
     ///
@@ -179,8 +178,7 @@ impl Service {
         Ok(Some(published).filter(|published| published.board.life().is_some()))
     }
 
-    /// From where to where a session's history goes; `None` where there is none of this name. No board is
-    /// needed for that.
+    /// Extent of a session's history; `None` if there is no such session. No board is loaded.
     ///
     /// # Errors
     ///
@@ -189,7 +187,7 @@ impl Service {
         Ok(self.existing(name)?.map(|session| session.extent()))
     }
 
-    /// What is known of a session without its board; `None` where there is none of this name.
+    /// Summary of a session; `None` if there is no such session. No board is loaded.
     ///
     /// # Errors
     ///
@@ -239,7 +237,7 @@ impl Service {
                     let name = write.terms.session.clone();
                     let order = Order { images_in, hold, keep, ..Order::of(write) };
                     let written = self.enqueue(order).await.map_err(WriterError::Service).flatten();
-                    self.note_unkept(&name, images_in, &images, &written);
+                    self.discard_rejected(&name, images_in, &images, &written);
                     written
                 }
                 Err(error) => Err(error),
@@ -253,7 +251,7 @@ impl Service {
         Err(ServiceError::Overloaded)
     }
 
-    /// What this write was answered, if it was carried out before. The writer looks again.
+    /// The first answer to this write, if it is a repeat. The writer checks again.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! How the running boards are kept, besides what each write may do.
+//! Options of the running service: memory, thumbnails, garbage collection, read-only use.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,16 +9,16 @@ use crate::board::SessionName;
 /// default fits, and a small machine has it.
 pub const MEMORY_BUDGET_DEFAULT: u64 = 1 << 30;
 
-/// How a [`Service`](super::Service) runs.
+/// Options of a [`Service`](super::Service).
 #[derive(Clone, Debug)]
 pub struct Options {
     /// A session that gathers the questions which people answered in all others.
     pub qa_session: Option<QaSession>,
     /// How many bytes of memory the sessions may take; beyond, the boards that were used longest ago leave it.
     pub memory_budget: u64,
-    /// Where thumbnails are kept, if anywhere. It is the service's own, and may be thrown away.
+    /// Directory of the thumbnail cache, if any; it may be deleted.
     pub thumbnails: Option<PathBuf>,
-    /// When images go that nothing of what is kept names.
+    /// Times of image garbage collection.
     pub collection: Collection,
     /// Whether the store takes no writes: then nothing ends by time, and no image goes.
     pub reads_only: bool,
@@ -26,23 +26,23 @@ pub struct Options {
     pub salvages: bool,
 }
 
-/// Where answered questions are gathered.
+/// The session that collects answered questions.
 #[derive(Clone, Debug)]
 pub struct QaSession {
     /// The session's name.
     pub name: SessionName,
-    /// How many of its last ones a new session begins with; all of them where it is absent.
+    /// Number of its last questions that a new session begins with; all if absent.
     pub last: Option<usize>,
 }
 
-/// When images go that nothing of what is kept names.
+/// Times of image garbage collection.
 #[derive(Clone, Copy, Debug)]
 pub struct Collection {
-    /// How old an image is at least.
+    /// Minimum age of a collected image.
     pub age: Duration,
-    /// How long after its history was cut a session is looked at.
+    /// Pause between a truncation and the collection.
     pub rest: Duration,
-    /// How long a session is left alone after that.
+    /// Minimum time between two collections of a session.
     pub every: Duration,
 }
 

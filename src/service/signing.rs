@@ -1,11 +1,11 @@
-//! What this server signs, and what time it is for what it signs. The key stays in the store.
+//! Signatures and the server's time; the signing key stays in the store.
 
 use super::Service;
 use crate::board::Timestamp;
 use crate::store::SIGNATURE_BYTES;
 
 impl Service {
-    /// What time it is by the server's clock.
+    /// The time of the server's clock.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         self.inner.deps.clock.now()

@@ -1,5 +1,4 @@
-//! Starting: every session found in the store, what came to its end by time since taken note of, and the
-//! threads set to work.
+//! Start of the service: sessions found, expired values stored, threads started.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -12,9 +11,9 @@ use super::deadlines::Deadlines;
 use super::deps::Deps;
 use super::history::History;
 use super::history::deletion::{Endings, is_over};
-use super::history::retention_schedule::Retentions;
+use super::history::retention_schedule::RetentionSchedule;
 use super::images::Images;
-use super::maintenance::compaction::{Activity, Settler};
+use super::maintenance::compaction::{Activity, Compactor};
 use super::sessions::Sessions;
 use super::sessions::directory::Directory;
 use super::sessions::memory_budget::Memory;
@@ -26,13 +25,13 @@ use super::{Clock, Damage, Inner, LoadError, Options, Service, Threads};
 use crate::board::{Extent, Policy, Revision, SessionId, SessionName, Timestamp};
 use crate::store::Store;
 
-/// What is known of the sessions besides what each of them is.
+/// Results of the startup scan besides the sessions.
 #[derive(Default)]
 struct Known {
     damage: Vec<Damage>,
-    /// When something in which session comes to its end by time.
+    /// The next expiry in each session.
     deadlines: Deadlines<Timestamp>,
-    retentions: Retentions,
+    retentions: RetentionSchedule,
     live: HashSet<SessionId>,
     endings: Endings,
     /// Names whose sessions were deleted, and when.
@@ -40,8 +39,7 @@ struct Known {
 }
 
 impl Service {
-    /// Finds every session in the store, takes note of what came to its end by time since, and starts
-    /// the writer.
+    /// Scans the store for sessions, stores expiries of the downtime and starts the threads.
     ///
     /// # Errors
     ///
@@ -50,7 +48,7 @@ impl Service {
         Self::start_with(store, policy, clock, Options::default())
     }
 
-    /// The same in another way than the default.
+    /// Starts the service with other options than the default.
     ///
     /// # Errors
     ///
@@ -90,7 +88,7 @@ impl Service {
         let retention = history.start(&deps, &sessions, jobs, schedule, known.endings)?;
         let gc = images.start_gc(&deps, &sessions, jobs, &writer.room)?;
         let (evictor, loaders) = sessions.start(&deps)?;
-        let compaction = Settler::start(&deps, &sessions.directory, activity)?;
+        let compaction = Compactor::start(&deps, &sessions.directory, activity)?;
         let reaper = images.start_reaper(&deps, (!reads_only).then_some(known.live))?;
         let threads = Threads {
             retention,
@@ -110,7 +108,7 @@ impl Service {
     }
 }
 
-/// Puts every session into the directory, and tells what else there is to know.
+/// Scans the store and adds every session to the directory.
 fn find(
     store: &dyn Store,
     sessions: &Sessions,
@@ -183,7 +181,7 @@ fn forget_replaced(
         identities.push(session);
         damage.retain(|damage| !identities.contains(&damage.session));
         if let Err(error) = store.forget(&identities) {
-            tracing::warn!(%session, %error, "a damaged session was left behind");
+            tracing::warn!(%session, %error, "a damaged session could not be deleted");
         }
         false
     });

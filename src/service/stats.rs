@@ -1,4 +1,4 @@
-//! How the service fares, and how much there is of everything.
+//! Statistics and health of the running service.
 
 use std::sync::atomic::Ordering;
 
@@ -8,30 +8,30 @@ use super::sessions::session::Shown;
 use super::{Damage, Service};
 use crate::store::{FileBytes, Health};
 
-/// How much there is of everything, at one look.
+/// Statistics at one moment.
 #[derive(Clone, Copy, Debug)]
-pub struct Figures {
-    /// How many sessions have their board in memory.
+pub struct Stats {
+    /// Number of sessions with their board in memory.
     pub hot: usize,
-    /// How many have not.
+    /// Number of sessions without.
     pub cold: usize,
-    /// How many are not served, because their stored history is damaged.
+    /// Number of sessions not served, since their stored history is damaged.
     pub damaged: usize,
     /// About how many bytes of memory the sessions and their past boards take.
     pub resident_bytes: usize,
-    /// How many of these the past boards take.
+    /// The part of these that past boards take.
     pub past_bytes: usize,
     /// The bytes of the last commits that are kept for watchers.
     pub recent_bytes: usize,
-    /// How many they may take.
+    /// The memory budget.
     pub budget_bytes: usize,
     /// The bytes of the images that the sessions' histories name, each counted in every session that has it.
     pub image_bytes: u64,
     /// The bytes of the writes that wait for the writer.
     pub waiting_bytes: usize,
-    /// The bytes of commits that are not settled.
-    pub unsettled_bytes: u64,
-    /// How long the store's files are.
+    /// The bytes of commits that are not compacted.
+    pub uncompacted_bytes: u64,
+    /// Length of the store's files.
     pub files: FileBytes,
     /// Whether the store takes writes.
     pub health: Health,
@@ -64,16 +64,16 @@ impl Service {
         &self.inner.damage
     }
 
-    /// How many sessions are not served because their stored history is damaged, whenever that was found.
+    /// Number of sessions not served because their stored history is damaged.
     #[must_use]
     pub fn damaged(&self) -> usize {
         self.inner.sessions.directory.damaged()
     }
 
-    /// Looks how much there is of everything. It visits each session, and asks for the files' length: for a
-    /// thread that may block.
+    /// Collects the statistics. It visits each session and asks for the files' length, so it belongs on a
+    /// blocking thread.
     #[must_use]
-    pub fn figures(&self) -> Figures {
+    pub fn stats(&self) -> Stats {
         let (mut hot, mut cold, mut image_bytes) = (0, 0, 0);
         self.inner.sessions.directory.visit(|session| {
             if session.exists() && !session.is_damaged() {
@@ -89,7 +89,7 @@ impl Service {
                 }
             }
         });
-        Figures {
+        Stats {
             hot,
             cold,
             damaged: self.damaged(),
@@ -99,7 +99,7 @@ impl Service {
             budget_bytes: self.inner.sessions.memory.budget(),
             image_bytes,
             waiting_bytes: usize::try_from(self.inner.writer.room.used()).unwrap_or(usize::MAX),
-            unsettled_bytes: self.inner.deps.store.unsettled_bytes(),
+            uncompacted_bytes: self.inner.deps.store.uncompacted_bytes(),
             files: self.inner.deps.store.file_bytes(),
             health: self.health(),
             is_clock_held: self.inner.deps.clock.read().is_held,

@@ -1,4 +1,4 @@
-//! One at a time for each key: whoever comes second waits, then looks again.
+//! Lock by key: one holder for each key, others wait.
 
 use std::collections::HashSet;
 use std::hash::Hash;
@@ -7,18 +7,18 @@ use parking_lot::{Condvar, Mutex};
 
 /// The keys that somebody works on.
 #[derive(Debug)]
-pub(super) struct Turns<K> {
+pub(super) struct KeyedLock<K> {
     taken: Mutex<HashSet<K>>,
     ended: Condvar,
 }
 
-impl<K> Default for Turns<K> {
+impl<K> Default for KeyedLock<K> {
     fn default() -> Self {
         Self { taken: Mutex::default(), ended: Condvar::new() }
     }
 }
 
-impl<K: Copy + Eq + Hash> Turns<K> {
+impl<K: Copy + Eq + Hash> KeyedLock<K> {
     /// Waits until nobody has the key.
     pub(super) fn take(&self, key: K) -> Turn<'_, K> {
         let mut taken = self.taken.lock();
@@ -32,7 +32,7 @@ impl<K: Copy + Eq + Hash> Turns<K> {
 /// A turn that ends when it is dropped, after a panic too.
 #[derive(Debug)]
 pub(super) struct Turn<'a, K: Copy + Eq + Hash> {
-    turns: &'a Turns<K>,
+    turns: &'a KeyedLock<K>,
     key: K,
 }
 

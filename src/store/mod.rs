@@ -1,7 +1,7 @@
-//! Durable commits and blobs: what was acknowledged is here after any crash, or the store says that it is not.
+//! The store: durable commits and blobs behind one trait.
 //!
-//! The trait is what every engine promises; nothing above it knows which engine runs. No engine knows what a commit
-//! or a base means: frames go in and come out as bytes. Calls block; they belong on threads that may.
+//! Acknowledged data survives any crash, or the store reports its loss. Frames go in and come out as bytes: an engine knows
+//! no commit and no base. Calls block, so they belong on blocking threads.
 
 mod blobs;
 mod files;
@@ -45,9 +45,9 @@ pub trait Store: BlobStore {
     fn append(&self, batch: &[Run]) -> Vec<Outcome>;
 
     /// Visits all bases first, in the order of the sessions' ids and each one's parts in order, then every commit that
-    /// follows a base or has none, until `visit` breaks: those that are settled by session, then the others in journal
+    /// follows a base or has none, until `visit` breaks: those that are compacted by session, then the others in journal
     /// order. It is all of one moment. Nothing of a staged history is visited, nor what is forgotten. Where a row of
-    /// settled commits is damaged, it is visited as one commit of its first revision without bytes, which no frame is.
+    /// compacted commits is damaged, it is visited as one commit of its first revision without bytes, which no frame is.
     ///
     /// # Errors
     /// [`StoreError::DamagedRow`] or [`StoreError::DamagedSegment`] at commits that hide whose they are.
@@ -67,11 +67,11 @@ pub trait Store: BlobStore {
         visit: &mut dyn FnMut(&SummaryRow) -> ControlFlow<()>,
     ) -> Result<(), StoreError>;
 
-    /// As [`replay`](Self::replay) visits, but only the commits that are not settled, in journal order.
+    /// As [`replay`](Self::replay) visits, but only the commits that are not compacted, in journal order.
     ///
     /// # Errors
     /// As for [`replay`](Self::replay).
-    fn replay_unsettled(
+    fn replay_journal(
         &self,
         visit: &mut dyn FnMut(Record<'_>) -> ControlFlow<()>,
     ) -> Result<(), StoreError>;
@@ -82,32 +82,32 @@ pub trait Store: BlobStore {
     /// [`StoreError::Closed`] once it `is_over`, or why nothing can be looked at.
     fn misfits(&self, is_over: &IsOver) -> Result<Vec<String>, StoreError>;
 
-    /// How many bytes of frames are not settled.
-    fn unsettled_bytes(&self) -> u64;
+    /// How many bytes of frames are not compacted.
+    fn uncompacted_bytes(&self) -> u64;
 
     /// How long its files are, blobs aside.
     fn file_bytes(&self) -> FileBytes;
 
-    /// Settles a piece of the journal, its oldest commits: packs them by session, in one durable step with the sessions'
+    /// Compacts a piece of the journal, its oldest commits: packs them by session, in one durable step with the sessions'
     /// summaries, for which `summarize` is asked while nobody who reads or appends waits. A summary may tell of any later
     /// revision that is durable; one of before the stored one or the base, or of no known session, is left out.
     ///
-    /// Where all is settled already it keeps house as [`idle`](Self::idle) does. Whether more is left to be done. A
-    /// history that changed otherwise meanwhile is settled the next time; damaged rows stay where they are. Who
-    /// appends meanwhile waits for one short transaction at most. Who settles second waits for the first.
+    /// Where all is compacted already it keeps house as [`idle`](Self::idle) does. Whether more is left to be done. A
+    /// history that changed otherwise meanwhile is compacted the next time; damaged rows stay where they are. Who
+    /// appends meanwhile waits for one short transaction at most. Who compacts second waits for the first.
     ///
     /// # Errors
     /// [`StoreError::Full`] if there is no room besides the reserve: nothing changed then.
     /// [`StoreError::Poisoned`], [`StoreError::Closed`], or why the journal cannot be read.
-    fn settle(
+    fn compact(
         &self,
         summarize: &mut dyn FnMut(&[SessionId]) -> Vec<SummaryRow>,
     ) -> Result<bool, StoreError>;
 
-    /// Stores summaries, as [`settle`](Self::settle) does.
+    /// Stores summaries, as [`compact`](Self::compact) does.
     ///
     /// # Errors
-    /// As for [`settle`](Self::settle).
+    /// As for [`compact`](Self::compact).
     fn put_summaries(&self, summaries: &[SummaryRow]) -> Result<(), StoreError>;
 
     /// Stores the parts of a snapshot, each a frame of the session and the revision, in place of the one before
@@ -172,7 +172,7 @@ pub trait Store: BlobStore {
     /// [`StoreError::NoHistory`] if the store has none of the session's own.
     fn pin(&self, session: SessionId) -> Result<Pin, StoreError>;
 
-    /// Whether history is left that was forgotten while it was pinned: [`settle`](Self::settle) deletes it.
+    /// Whether history is left that was forgotten while it was pinned: [`compact`](Self::compact) deletes it.
     fn has_unpinned(&self) -> bool;
 
     /// Begins to bring in a history under an id that the store does not know: a base, or commits by ordinary runs,

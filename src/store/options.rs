@@ -1,4 +1,4 @@
-//! How the embedded store runs.
+//! Options of the embedded store: sync level and free disk space.
 
 /// What is left free on the disk, so that deletions, expiries and checkpoints still go through.
 pub const FREE_BYTES_MIN: u64 = 64 << 20;

@@ -193,7 +193,7 @@ async fn a_backup_has_no_more_than_database_and_images() {
     // Once more would write over it.
     let again = back_up(&server.data(), &to);
     assert_eq!(again.status.code(), Some(1));
-    let line = format!("error: {} is there already, and is no empty directory\n", to.display());
+    let line = format!("error: {} already exists and is not an empty directory\n", to.display());
     assert_eq!(said(&again), line);
     let within = back_up(&server.data(), &server.data().join("backup"));
     assert!(said(&within).contains("is inside the data directory"), "{}", said(&within));

@@ -28,7 +28,7 @@ use crate::http::response::Answer;
 use crate::http::response::problem::Problem;
 use crate::metrics;
 use crate::metrics::MEDIA_TYPE;
-use crate::service::{Figures, Service};
+use crate::service::{Service, Stats};
 use crate::store::Health;
 
 /// Looking how much there is of everything visits each session: one looks at a time, the others wait.
@@ -50,7 +50,7 @@ pub(crate) async fn metrics(
 ) -> Result<Response, Problem> {
     params.finish()?;
     let look = LOOK.acquire().await;
-    let text = compute(move || text(&service.figures(), &service.threads())).await;
+    let text = compute(move || text(&service.stats(), &service.threads())).await;
     drop(look);
     let Ok(Ok(text)) = text else {
         return Err(Problem::new(Code::Internal, "the metrics were not gathered"));
@@ -73,22 +73,22 @@ pub(crate) fn begin() {
     LazyLock::force(&STARTED);
 }
 
-fn text(figures: &Figures, threads: &[(&'static str, bool)]) -> Result<String, fmt::Error> {
+fn text(stats: &Stats, threads: &[(&'static str, bool)]) -> Result<String, fmt::Error> {
     let mut looked_up = metrics::registry();
     add_server(&mut looked_up);
     looked_up.register(
         "clock_held",
         "1 while nothing expires because the wall clock jumped, 0 otherwise",
-        ConstGauge::new(u64::from(figures.is_clock_held)),
+        ConstGauge::new(u64::from(stats.is_clock_held)),
     );
     looked_up.register(
         "thread_up",
         "1 for each of the server's threads that works, 0 while it pauses after a panic",
         by_word("thread", threads.iter().map(|(name, is_up)| (*name, u64::from(*is_up)))),
     );
-    add_store(&mut looked_up, figures);
-    add_sessions(&mut looked_up, figures);
-    add_bytes(&mut looked_up, figures);
+    add_store(&mut looked_up, stats);
+    add_sessions(&mut looked_up, stats);
+    add_bytes(&mut looked_up, stats);
     metrics::written(&looked_up)
 }
 
@@ -130,8 +130,8 @@ fn resident_memory() -> Option<u64> {
     kib.checked_mul(1024)
 }
 
-fn add_store(looked_up: &mut Registry, figures: &Figures) {
-    let is = |health| u64::from(figures.health == health);
+fn add_store(looked_up: &mut Registry, stats: &Stats) {
+    let is = |health| u64::from(stats.health == health);
     let states = [
         ("ready", is(Health::Ready)),
         ("full", is(Health::Full)),
@@ -146,54 +146,54 @@ fn add_store(looked_up: &mut Registry, figures: &Figures) {
         "store_file",
         "The length of the store's files",
         Unit::Bytes,
-        by_word("file", [("database", figures.files.database), ("log", figures.files.log)]),
+        by_word("file", [("database", stats.files.database), ("log", stats.files.log)]),
     );
 }
 
-fn add_sessions(looked_up: &mut Registry, figures: &Figures) {
-    let sessions = ConstGauge::new(figures.hot + figures.cold);
+fn add_sessions(looked_up: &mut Registry, stats: &Stats) {
+    let sessions = ConstGauge::new(stats.hot + stats.cold);
     looked_up.register("sessions", "Sessions that exist", sessions);
     looked_up.register(
         "boards",
         "Boards in memory (hot), and those that are read when they are asked for (cold)",
-        by_word("place", [("hot", figures.hot as u64), ("cold", figures.cold as u64)]),
+        by_word("place", [("hot", stats.hot as u64), ("cold", stats.cold as u64)]),
     );
     looked_up.register(
         "sessions_damaged",
         "Sessions that are not served, because their stored history is damaged",
-        ConstGauge::new(figures.damaged),
+        ConstGauge::new(stats.damaged),
     );
 }
 
-fn add_bytes(looked_up: &mut Registry, figures: &Figures) {
+fn add_bytes(looked_up: &mut Registry, stats: &Stats) {
     for (name, help, bytes) in [
         (
             "resident",
             "About what the sessions and past boards take of the memory",
-            figures.resident_bytes as u64,
+            stats.resident_bytes as u64,
         ),
-        ("memory_budget", "What they may take (--memory-budget)", figures.budget_bytes as u64),
+        ("memory_budget", "What they may take (--memory-budget)", stats.budget_bytes as u64),
         (
             "past_boards",
             "About what past boards take of the resident bytes",
-            figures.past_bytes as u64,
+            stats.past_bytes as u64,
         ),
         (
             "recent_commits",
             "The last commits of watched sessions, in memory besides",
-            figures.recent_bytes as u64,
+            stats.recent_bytes as u64,
         ),
         (
             "writer_queue",
             "Bytes of the writes that wait for the writer, or that it has in its hands",
-            figures.waiting_bytes as u64,
+            stats.waiting_bytes as u64,
         ),
         (
             "journal_unsettled",
             "Bytes of commits in the journal that are not packed by session yet",
-            figures.unsettled_bytes,
+            stats.uncompacted_bytes,
         ),
-        ("image", "Bytes of the images that the sessions' histories name", figures.image_bytes),
+        ("image", "Bytes of the images that the sessions' histories name", stats.image_bytes),
     ] {
         looked_up.register_with_unit(name, help, Unit::Bytes, ConstGauge::new(bytes));
     }

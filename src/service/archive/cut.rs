@@ -1,4 +1,4 @@
-//! The archive of a damaged session: what can be read of it, from its beginning up to the damage.
+//! Archive of a damaged session: its readable part, up to the damage.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub struct Cut {
     pub head: Revision,
 }
 
-/// What an archive of a damaged session may lack.
+/// Parts that an archive of a damaged session may lack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::service) enum Lacks {
     Nothing,
@@ -36,7 +36,7 @@ pub(super) struct Ends {
 }
 
 impl Service {
-    /// What can be read of a damaged session, as an archive that another server takes in.
+    /// Exports the readable part of a damaged session.
     ///
     /// # Errors
     ///

@@ -1,8 +1,7 @@
-//! An archive on its way out: all that is kept of a session at one moment, whatever is written or forgotten
-//! meanwhile.
+//! Export of an archive: all history kept at one moment.
 //!
-//! One thread that may block reads the store and hands on piece by piece; it waits for its reader. The history is
-//! pinned before the first line, so a later base takes nothing from it.
+//! A blocking thread reads the store, hands over one piece at a time and waits for its reader. The history is pinned before
+//! the first line, so a later base deletes nothing of it.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -19,8 +18,8 @@ use crate::board::stored::archive::{
 };
 use crate::board::stored::decode_commit;
 use crate::board::{Board, Change, Commit, Digest, Frame, Revision, SessionId};
-use crate::service::image_pins::Hold;
-use crate::service::limiter::Turn;
+use crate::service::image_pins::ImagePin;
+use crate::service::limiter::Permit;
 use crate::service::{Published, Service, ServiceError};
 use crate::store::{PageMax, Pin, Store, StoreError};
 
@@ -98,7 +97,7 @@ impl Service {
         now: Arc<Board>,
         ends: Option<Ends>,
         pin: Pin,
-        held: (Turn, Hold),
+        held: (Permit, ImagePin),
     ) -> Export {
         let (pieces, received) = mpsc::channel(1);
         let (store, runtime) = (Arc::clone(&self.inner.deps.store), Handle::current());
@@ -174,7 +173,7 @@ impl From<StoreError> for Stop {
     }
 }
 
-/// Where the lines go.
+/// The receiver of the lines.
 struct Out {
     runtime: Handle,
     pieces: Sender<Piece>,
@@ -211,7 +210,7 @@ impl Out {
     }
 }
 
-/// What an archive is made of.
+/// The source of an archive.
 struct Source<'a> {
     store: &'a dyn Store,
     pin: &'a Pin,

@@ -1,7 +1,7 @@
-//! An archive on its way in: lines are taken as they come, and stored as a history that is nobody's until the
-//! last of them is there and the writer gives it its name. Whatever stops that leaves nothing.
+//! Import of an archive: lines stored as a staged history, then named by the writer.
 //!
-//! One thread that may block reads what is pushed to it, one line at a time; one archive comes in at once.
+//! A blocking thread reads the pushed bytes line by line; one archive is imported at a time. A failed import leaves
+//! nothing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::board::{
 use crate::service::history::staged::Staged;
 use crate::service::history::truncate::put_base;
 use crate::service::job::Order;
-use crate::service::limiter::Turn;
+use crate::service::limiter::Permit;
 use crate::service::{Keep, Reply, Service, ServiceError, new_session_id};
 use crate::store::{Run, Store, StoreError};
 
@@ -49,7 +49,7 @@ pub struct Imported {
     staged: Staged,
     board: Board,
     bytes: u64,
-    turn: Turn,
+    turn: Permit,
 }
 
 impl Import {
@@ -167,7 +167,7 @@ fn read(
     reader: ArchiveReader,
     mut pieces: Receiver<Vec<u8>>,
     stopping: &CancellationToken,
-    turn: Turn,
+    turn: Permit,
 ) -> Result<Imported, ServiceError> {
     let mut lines = Lines { reader, stopping, line: Vec::new(), count: 0, worked: Duration::ZERO };
     let mut runs = Runs::of(Arc::clone(staged.store()), staged.id());

@@ -1,6 +1,6 @@
-//! Archives: a session's whole history on its way out as lines, and in again under a name that has none.
+//! Archives: a session's whole history exported as lines, and imported under a free name.
 //!
-//! Neither way holds more of it than the board and a few lines.
+//! Neither direction holds more than the board and a few lines in memory.
 
 mod cut;
 mod export;
@@ -11,7 +11,7 @@ pub(super) use cut::Lacks;
 pub use export::Export;
 pub use import::{Import, Imported};
 
-use super::limiter::Turns;
+use super::limiter::WaitLimiter;
 
 /// How many archives go out at once to one client; others wait. Each has a thread.
 const EXPORTS_MAX: u64 = 4;
@@ -26,13 +26,13 @@ const WAITING_MAX: usize = 64;
 /// make a base.
 #[derive(Debug)]
 pub(super) struct Archives {
-    imports: Turns,
-    exports: Turns,
+    imports: WaitLimiter,
+    exports: WaitLimiter,
 }
 
 impl Archives {
     pub(super) fn new() -> Self {
-        let turns = |count| Turns::held(count, WAITING_MAX);
+        let turns = |count| WaitLimiter::held(count, WAITING_MAX);
         Self { imports: turns(IMPORTS_MAX), exports: turns(EXPORTS_MAX) }
     }
 }

@@ -1,7 +1,7 @@
-//! The end of a session: the base with which the history of a deleted one begins, and its own end.
+//! Deletion of a session: the base that remains of it, and its own end after 30 days.
 //!
-//! A deletion leaves the session's name and last revision for 30 days, and nothing else. Ends are made by the run
-//! that deletes; a start finds sessions that were deleted before there were ends. Ends that are over are forgotten.
+//! A deletion keeps the session's name and last revision for 30 days. The base is stored with the deletion; a start adds it
+//! to sessions that were deleted without one.
 
 use std::sync::Arc;
 
@@ -16,13 +16,13 @@ use crate::store::{End, PageMax, Run, Store, StoreError};
 /// How many sessions are worked on at once; then others have their turn.
 pub(crate) const AT_ONCE_MAX: usize = 64;
 
-/// Whether nobody needs to be told of a deletion any more.
+/// Whether a deletion's tombstone has expired.
 pub(crate) fn is_over(deleted_at: Timestamp, now: Timestamp) -> bool {
     deleted_at.0 < now.0.saturating_sub(TOMBSTONE_MS)
 }
 
-/// With what the history of a session begins that this commit deletes. None where the commit does not follow that:
-/// its history stays whole then.
+/// The base that remains of a session deleted by this commit. `None` if the commit does not follow it: the history then
+/// stays complete.
 pub(crate) fn end_before(
     session: SessionId,
     name: &SessionName,
@@ -37,12 +37,12 @@ pub(crate) fn end_before(
     Some(End { revision, parts: framed.collect::<Option<_>>()? })
 }
 
-/// What is to be done for deleted sessions beside all else.
+/// Pending work for deleted sessions.
 #[derive(Debug, Default)]
 pub(crate) struct Endings {
-    /// Those of which nothing is needed any more.
+    /// Sessions whose remains are deleted.
     pub(crate) over: Vec<SessionId>,
-    /// Those whose history is still whole.
+    /// Sessions whose history is still complete.
     pub(crate) whole: Vec<Arc<Summary>>,
     /// Whether there may be something to delete.
     pub(crate) is_sweeping: bool,

@@ -1,6 +1,6 @@
-//! Forks: a board at one revision as the beginning of another session.
+//! Forks: a board at one revision becomes the start of another session.
 //!
-//! What the fork begins with is stored under its own identity first; then the writer gives it its name.
+//! The fork's base is stored under its own id first; then the writer gives it its name.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::staged::{Staged, discard};
 use super::truncate::put_base;
 use crate::board::{Board, Command, Extent, Rejected, SessionId, SessionName, Terms, Write};
 use crate::service::error::ServiceError;
-use crate::service::image_pins::Hold;
+use crate::service::image_pins::ImagePin;
 use crate::service::job::{Order, WriterError};
 use crate::service::{Keep, Reply, Service, new_session_id};
 use crate::store::StoreError;
@@ -60,7 +60,7 @@ impl Service {
         &self,
         board: Arc<Board>,
         source: SessionName,
-        hold: Hold,
+        hold: ImagePin,
     ) -> Result<(Staged, Board), ServiceError> {
         let has_images = board.images().next().is_some();
         let turn = if has_images { Some(self.inner.history.links.wait().await?) } else { None };

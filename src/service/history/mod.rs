@@ -1,6 +1,6 @@
-//! The past of a session: its board at an earlier revision, and its commits.
+//! History of a session: boards at earlier revisions, and commits.
 //!
-//! An earlier board is replayed from the nearest one that is at hand, two at a time.
+//! A past board is replayed from the nearest cached one, at most two at a time.
 
 pub(crate) mod deletion;
 mod fork;
@@ -17,9 +17,9 @@ use parking_lot::Mutex;
 
 use super::deps::Deps;
 use super::error::ServiceError;
-use super::images::gc_schedule::Looks;
+use super::images::gc_schedule::GcSchedule;
 use super::job::Job;
-use super::limiter::Turns;
+use super::limiter::WaitLimiter;
 use super::sessions::Sessions;
 use super::sessions::past_boards::PastBoards;
 use super::sessions::recent_commits::{COMMIT_BYTES_AT_ONCE_MAX, COMMITS_AT_ONCE_MAX};
@@ -35,8 +35,8 @@ use crate::board::{
 use crate::fairness::{Limiter, Queue, Share, with_files};
 use crate::store::PageMax;
 use deletion::Endings;
-use retention::Keeper;
-use retention_schedule::Retentions;
+use retention::Retention;
+use retention_schedule::RetentionSchedule;
 
 /// How many boards are replayed at once.
 const REPLAYS_MAX: u64 = 2;
@@ -83,32 +83,32 @@ const LINKS_WAITING_MAX: usize = 64;
 
 /// Reading the past, forking and cutting it.
 pub(super) struct History {
-    replays: Turns,
+    replays: WaitLimiter,
     reads: Limiter,
     boards: Arc<PastBoards>,
     /// A base is made one at a time.
-    bases: Arc<Turns>,
-    /// Who links the images of a fork.
-    links: Turns,
-    pub(super) retentions: Arc<Retentions>,
+    bases: Arc<WaitLimiter>,
+    /// Limits forks that link their images.
+    links: WaitLimiter,
+    pub(super) retentions: Arc<RetentionSchedule>,
     pub(super) tombstones: Arc<Tombstones>,
 }
 
 impl History {
-    /// With what the start knows of retention and of deleted names.
+    /// Begins with the retention schedule and the deleted names of the startup scan.
     pub(super) fn new(
         boards: Arc<PastBoards>,
-        retentions: Retentions,
+        retentions: RetentionSchedule,
         deleted: &[(SessionName, Timestamp)],
     ) -> Self {
         let tombstones = Arc::new(Tombstones::new(Arc::clone(&retentions.signal)));
         deleted.iter().for_each(|(name, at)| tombstones.add(name, *at));
         Self {
-            replays: Turns::new(REPLAYS_MAX, REPLAYS_WAITING_MAX),
+            replays: WaitLimiter::new(REPLAYS_MAX, REPLAYS_WAITING_MAX),
             reads: Limiter::new(READS_MAX, usize::MAX, Share::All),
             boards,
-            bases: Arc::new(Turns::new(1, BASES_WAITING_MAX)),
-            links: Turns::new(LINKS_MAX, LINKS_WAITING_MAX),
+            bases: Arc::new(WaitLimiter::new(1, BASES_WAITING_MAX)),
+            links: WaitLimiter::new(LINKS_MAX, LINKS_WAITING_MAX),
             retentions: Arc::new(retentions),
             tombstones,
         }
@@ -120,17 +120,17 @@ impl History {
         deps: &Deps,
         sessions: &Sessions,
         jobs: &Arc<Queue<Job>>,
-        looks: &Arc<Looks>,
+        schedule: &Arc<GcSchedule>,
         endings: Endings,
     ) -> io::Result<Supervised> {
-        let keeper = Keeper {
+        let keeper = Retention {
             retentions: Arc::clone(&self.retentions),
             directory: Arc::clone(&sessions.directory),
             store: Arc::clone(&deps.store),
             clock: deps.clock.clone(),
             jobs: Arc::clone(jobs),
             bases: Arc::clone(&self.bases),
-            looks: Arc::clone(looks),
+            schedule: Arc::clone(schedule),
             endings: Mutex::new(endings),
             tombstones: Arc::clone(&self.tombstones),
             memory: Arc::clone(&sessions.memory),
@@ -219,7 +219,7 @@ impl Service {
         Ok(commits.take_while(|commit| commit.revision <= revision).collect())
     }
 
-    /// Lets a session be as it was; `then` is one of its boards.
+    /// Restores a session to `then`, one of its past boards.
     ///
     /// # Errors
     ///
@@ -238,7 +238,7 @@ impl Service {
         self.inner.history.boards.bytes()
     }
 
-    /// Nothing of a session's past is to be at hand any more.
+    /// Drops a session's past boards from memory.
     pub(super) fn forget_past(&self, session: SessionId) {
         self.inner.history.boards.forget(session);
     }

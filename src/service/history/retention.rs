@@ -1,8 +1,7 @@
-//! Keeping only a part of a session's history, where its settings say so: a thread looks after those
-//! sessions, and lets go what is older by storing a base in its place.
+//! Retention: a thread that truncates histories as their settings demand.
 //!
-//! A base costs as much as the board, so it is made when enough can go, and not too often; what is
-//! kept meanwhile is more than was asked for, never less.
+//! A base costs as much as the board, so a history is truncated only when enough can go, and not too often. More than the
+//! setting is kept meanwhile, never less.
 
 use std::io;
 use std::sync::Arc;
@@ -11,7 +10,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use super::deletion::{AT_ONCE_MAX, Endings};
-use super::retention_schedule::{LOOK_AFTER, REST, Retentions};
+use super::retention_schedule::{LOOK_AFTER, REST, RetentionSchedule};
 use super::truncate::{put_base, rebase};
 use crate::board::{
     Board, Commit, Extent, History, Revision, SessionName, Summary, Timestamp, Ttl,
@@ -19,9 +18,9 @@ use crate::board::{
 use crate::fairness::Queue;
 use crate::service::clock::Clock;
 use crate::service::error::ServiceError;
-use crate::service::images::gc_schedule::Looks;
+use crate::service::images::gc_schedule::GcSchedule;
 use crate::service::job::{Job, send};
-use crate::service::limiter::Turns;
+use crate::service::limiter::WaitLimiter;
 use crate::service::sessions::directory::{Directory, InUse};
 use crate::service::sessions::memory_budget::Memory;
 use crate::service::sessions::replay::{REPLAY_PAGE, beginning, framed, go_on};
@@ -39,23 +38,23 @@ const AGING_MAX: Duration = Duration::from_secs(60 * 60);
 /// How long a session waits for its turn to have a base made.
 const TURN_REST: Duration = Duration::from_millis(500);
 
-/// What the thread works on.
-pub(crate) struct Keeper {
-    pub(crate) retentions: Arc<Retentions>,
+/// The retention thread.
+pub(crate) struct Retention {
+    pub(crate) retentions: Arc<RetentionSchedule>,
     pub(crate) directory: Arc<Directory>,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Clock,
     pub(crate) jobs: Arc<Queue<Job>>,
-    /// Whose turn it is to make a base.
-    pub(crate) bases: Arc<Turns>,
-    pub(crate) looks: Arc<Looks>,
-    /// What is to be done for sessions that are deleted.
+    /// Limits bases to one at a time.
+    pub(crate) bases: Arc<WaitLimiter>,
+    pub(crate) schedule: Arc<GcSchedule>,
+    /// Pending work for deleted sessions.
     pub(crate) endings: Mutex<Endings>,
     pub(crate) tombstones: Arc<Tombstones>,
     pub(crate) memory: Arc<Memory>,
 }
 
-impl Keeper {
+impl Retention {
     pub(crate) fn start(self, supervisor: &Supervisor) -> io::Result<Supervised> {
         let signal = Arc::clone(&self.retentions.signal);
         supervisor.start("keeper", signal, move |signal| self.run(signal))
@@ -73,7 +72,7 @@ impl Keeper {
         }
     }
 
-    /// How long there is nothing to do.
+    /// Time until the next work.
     fn until_next(&self) -> Duration {
         let over = self.tombstones.until_next(self.clock.read().now).max(LOOK_AFTER);
         let left = self.retentions.until_next().min(over);
@@ -99,14 +98,14 @@ impl Keeper {
         }
     }
 
-    /// Looks after a session whose time has come.
+    /// Truncates the history of a session that is due.
     fn look(&self, name: &SessionName) {
         let Some(summary) = self.summary(name) else {
             self.retentions.forget(name);
             return;
         };
         let again = self.cut(name, &summary).unwrap_or_else(|error| {
-            tracing::warn!(session = %name, %error, "the history could not be cut");
+            tracing::warn!(session = %name, %error, "the history could not be truncated");
             Some(REST)
         });
         if let Some(again) = again {
@@ -114,7 +113,7 @@ impl Keeper {
         }
     }
 
-    /// What is known of a session that keeps a part of its history; its board is not needed.
+    /// Summary of a session with a retention setting; its board is not needed.
     fn summary(&self, name: &SessionName) -> Option<Arc<Summary>> {
         let session = self.directory.get(name).filter(|session| !session.is_damaged())?;
         let summary = session.summary();
@@ -150,8 +149,8 @@ impl Keeper {
         let (rebase, answer) = rebase(name, &board, dropped_bytes);
         send(&self.jobs, Job::Rebase(rebase))?;
         answer.blocking_recv().map_err(|_| ServiceError::Stopping)??;
-        self.looks.after_cut(name);
-        tracing::debug!(session = %name, oldest = %board.revision(), "cut the history");
+        self.schedule.after_cut(name);
+        tracing::debug!(session = %name, oldest = %board.revision(), "truncated the history");
         Ok(Some(REST))
     }
 
@@ -176,13 +175,13 @@ impl Keeper {
     }
 }
 
-/// Up to where history may go.
+/// The part of a history that may be deleted.
 enum Limit {
     /// Up to this revision.
     Revision(Revision),
     /// So many bytes of commits.
     Bytes(u64),
-    /// What is older than this; the age that it comes from.
+    /// Commits before this time; the setting's age.
     Before(Timestamp, Ttl),
 }
 

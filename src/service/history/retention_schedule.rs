@@ -1,7 +1,6 @@
-//! When the keeper is to look at each session that keeps a part of its history.
+//! Schedule of the retention thread: the next time for each session.
 //!
-//! A session is here only while something of it may become too much: after a commit, or as its commits grow old. So
-//! sessions in which nothing happens cost nothing.
+//! A session is scheduled after a commit, or as its commits age; an idle session costs nothing.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,7 +20,7 @@ pub(crate) const REST: Duration = Duration::from_secs(10);
 
 /// The sessions that are to be looked at.
 #[derive(Debug, Default)]
-pub(crate) struct Retentions {
+pub(crate) struct RetentionSchedule {
     times: Mutex<Times>,
     /// Wakes the keeper.
     pub(crate) signal: Arc<Signal>,
@@ -34,7 +33,7 @@ struct Times {
     chosen_by: HashMap<SessionName, History>,
 }
 
-impl Retentions {
+impl RetentionSchedule {
     /// Notes that a session with this setting has another commit.
     pub(crate) fn note_commit(&self, name: &SessionName, history: History) {
         let now = Instant::now();
@@ -90,8 +89,8 @@ impl Retentions {
 mod tests {
     use super::*;
 
-    fn revisions() -> (Retentions, SessionName) {
-        (Retentions::default(), "s".parse().unwrap())
+    fn revisions() -> (RetentionSchedule, SessionName) {
+        (RetentionSchedule::default(), "s".parse().unwrap())
     }
 
     #[test]

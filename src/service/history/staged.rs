@@ -1,5 +1,4 @@
-//! A staged history: stored under an identity that no name has yet. Dropped before it is handed over, it leaves
-//! nothing.
+//! Staged histories: stored under an id without a name, deleted when dropped.
 
 use std::fmt;
 use std::sync::Arc;
@@ -74,7 +73,7 @@ pub(crate) fn discard(store: &dyn Store, orphans: &Orphans, id: SessionId) {
     // Its images are out of sight before anybody is told; the reaper deletes them.
     for gone in [store.discard(id), store.remove_blobs(&[id])] {
         if let Err(error) = gone {
-            tracing::warn!(session = %id, %error, "a history that was not adopted was left behind");
+            tracing::warn!(session = %id, %error, "a staged history could not be deleted");
         }
     }
     orphans.add(id);

@@ -1,6 +1,6 @@
-//! Forgetting history: a base is stored in place of the commits up to it.
+//! Truncating history: a base replaces the commits up to it.
 //!
-//! Storing it is done off the writer; that it holds from now on is one small transaction of the writer.
+//! The base is stored outside the writer; putting it in force is one small transaction of the writer.
 
 use std::sync::Arc;
 
@@ -58,7 +58,7 @@ impl Service {
     }
 }
 
-/// What the writer is told, and where it answers.
+/// A rebase job for the writer, and the receiver of its answer.
 pub(crate) fn rebase(
     name: &SessionName,
     board: &Board,

@@ -1,4 +1,4 @@
-//! An image read piece by piece, as its data URL or as its bytes: it may be large, and its reader slow.
+//! Chunks of an image, as its data URL or its bytes: images are large, readers slow.
 
 use std::io::{self, Read};
 use std::ops::Range;
@@ -34,11 +34,11 @@ struct Reading {
     form: Form,
 }
 
-/// What is made of the bytes.
+/// Encoding of the bytes.
 enum Form {
     /// Base64, after the URL's beginning until that is written.
     DataUrl { head: String },
-    /// They stay as they are.
+    /// Unchanged.
     Plain,
 }
 

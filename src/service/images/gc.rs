@@ -1,8 +1,7 @@
-//! Collecting images: a thread looks after sessions whose history was cut, and lets go what nothing of it names
-//! any more. That is a commit; only when it is durable are the files removed.
+//! Garbage collection of images that no kept history names.
 //!
-//! What is kept of a session is its base and the commits after it. An image that neither an entry of the base nor
-//! a commit names is in no board that can be read, and none can bring it back.
+//! Images are forgotten by a commit; the files are removed once it is durable. A session's kept history is its base and the
+//! commits after it. An image named by neither is in no readable board, and nothing can restore it.
 
 use std::collections::{BTreeSet, HashMap};
 use std::io;
@@ -13,7 +12,7 @@ use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use super::gc_schedule::Looks;
+use super::gc_schedule::GcSchedule;
 use crate::board::{
     Board, Change, Command, Condition, Digest, IMAGES_FORGOTTEN_MAX, Rejected, Revision, SessionId,
     Terms, Version, Write,
@@ -22,7 +21,7 @@ use crate::fairness::{Limiter, Queue};
 use crate::metrics;
 use crate::service::clock::Clock;
 use crate::service::error::ServiceError;
-use crate::service::image_pins::Holds;
+use crate::service::image_pins::ImagePins;
 use crate::service::job::{Answered, Job, Order, Pins, WriteJob, WriterError, send};
 use crate::service::sessions::directory::Directory;
 use crate::service::sessions::loader::Loads;
@@ -41,11 +40,11 @@ const REST_TIMES: u32 = 2;
 /// How often it tries to commit before others who commit all the time; then it looks again later.
 const TRIES_MAX: usize = 16;
 
-/// What the thread works on.
-pub(crate) struct Collector {
-    pub(crate) looks: Arc<Looks>,
+/// The garbage collection's thread.
+pub(crate) struct ImageGc {
+    pub(crate) schedule: Arc<GcSchedule>,
     pub(crate) clock: Clock,
-    pub(crate) holds: Arc<Holds>,
+    pub(crate) pins: Arc<ImagePins>,
     pub(crate) directory: Arc<Directory>,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) loads: Loads,
@@ -59,11 +58,11 @@ pub(crate) struct Collector {
 #[derive(Default)]
 struct Files {
     old: BTreeSet<Digest>,
-    /// Those that are left alone, with how long each will be.
+    /// Young files, with the time until each is old.
     young: HashMap<Digest, Duration>,
 }
 
-impl Collector {
+impl ImageGc {
     pub(crate) fn start(self, supervisor: &Supervisor) -> io::Result<Supervised> {
         supervisor.start("collector", Arc::default(), move |signal| self.run(signal))
     }
@@ -94,23 +93,23 @@ impl Collector {
         for (id, bytes) in bytes {
             let Some(session) = self.directory.identities().running(id) else { continue };
             if self.store.base(id).is_some() || session.summary().image_bytes < bytes {
-                self.looks.ask(session.name(), Duration::ZERO);
+                self.schedule.ask(session.name(), Duration::ZERO);
             }
         }
         Ok(())
     }
 
-    /// Looks at one session, if one is to be looked at.
+    /// Collects the images of one session, if one is due.
     fn look(&self) -> bool {
-        let Some(name) = self.looks.next() else { return false };
+        let Some(name) = self.schedule.next() else { return false };
         let Some(session) = self.directory.get(&name) else { return true };
         match self.collect(&session) {
             Ok(None) => {}
-            Ok(Some(again)) => self.looks.ask(&name, again),
+            Ok(Some(again)) => self.schedule.ask(&name, again),
             Err(ServiceError::Stopping) => {}
             Err(error) => {
                 tracing::warn!(session = %name, %error, "images could not be collected");
-                self.looks.ask(&name, self.looks.collection().every);
+                self.schedule.ask(&name, self.schedule.collection().every);
             }
         }
         true
@@ -123,7 +122,7 @@ impl Collector {
         }
         // By a clock that jumped all files may look old.
         if self.clock.read().is_held {
-            return Ok(Some(self.looks.collection().every));
+            return Ok(Some(self.schedule.collection().every));
         }
         let id = session.extent().session;
         let files = self.files(id)?;
@@ -143,13 +142,13 @@ impl Collector {
         let left = self.remove_files(session, id, &files)?;
         drop(pin);
         if !is_done {
-            return Ok(Some(self.looks.collection().every));
+            return Ok(Some(self.schedule.collection().every));
         }
         Ok(if is_left || left { files.next() } else { None })
     }
 
     fn files(&self, session: SessionId) -> Result<Files, StoreError> {
-        let (now, age) = (SystemTime::now(), self.looks.collection().age);
+        let (now, age) = (SystemTime::now(), self.schedule.collection().age);
         let mut files = Files::default();
         self.store.blobs_of(session, &mut |blob: StoredBlob| {
             // One from after now is as young as can be.
@@ -286,7 +285,7 @@ impl Collector {
 
     /// Whether nobody needs the file of an image. Who held it before is published, if it came to anything.
     fn is_free(&self, session: &Session, id: SessionId, sha256: Digest) -> bool {
-        !self.holds.are_on(id, sha256) && !is_known(session, id, &sha256)
+        !self.pins.contains(id, sha256) && !is_known(session, id, &sha256)
     }
 }
 

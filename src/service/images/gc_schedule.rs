@@ -1,4 +1,4 @@
-//! When which session's images are to be looked at, since some of them may be needed no more.
+//! Schedule of image garbage collection: the next time for each session.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
@@ -11,9 +11,9 @@ use crate::service::options::Collection;
 /// How many rests come between two looks at a session whose history is cut again and again.
 const RESTS_BETWEEN_CUTS: u32 = 4;
 
-/// The sessions that are to be looked at.
+/// Sessions due for garbage collection.
 #[derive(Debug)]
-pub(crate) struct Looks {
+pub(crate) struct GcSchedule {
     collection: Collection,
     times: Mutex<Times>,
 }
@@ -21,7 +21,7 @@ pub(crate) struct Looks {
 #[derive(Debug, Default)]
 struct Times {
     due: ByTime,
-    /// When those were looked at that were so not long ago.
+    /// Times of recent collections.
     looked: ByTime,
 }
 
@@ -60,7 +60,7 @@ impl ByTime {
     }
 }
 
-impl Looks {
+impl GcSchedule {
     pub(crate) fn new(collection: Collection) -> Self {
         Self { collection, times: Mutex::default() }
     }
@@ -90,7 +90,7 @@ impl Looks {
         times.due.set(name, due);
     }
 
-    /// One whose time has come. It is not due any more.
+    /// Takes out a session that is due.
     pub(crate) fn next(&self) -> Option<SessionName> {
         let now = Instant::now();
         let mut times = self.times.lock();
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn a_session_that_is_cut_again_does_not_wait_for_its_next_turn() {
         let (rest, every) = (Duration::ZERO, Duration::from_secs(600));
-        let looks = Looks::new(Collection { age: Duration::ZERO, rest, every });
+        let looks = GcSchedule::new(Collection { age: Duration::ZERO, rest, every });
         let name: SessionName = "s".parse().unwrap();
         for _ in 0..2 {
             looks.after_cut(&name);
@@ -125,7 +125,7 @@ mod tests {
     fn each_of_very_many_sessions_comes_once_and_in_the_order_in_which_it_was_asked_for() {
         const SESSIONS: usize = 100_000;
         let (rest, every) = (Duration::ZERO, Duration::from_secs(600));
-        let looks = Looks::new(Collection { age: Duration::ZERO, rest, every });
+        let looks = GcSchedule::new(Collection { age: Duration::ZERO, rest, every });
         let names: Vec<SessionName> =
             (0..SESSIONS).map(|n| format!("s{n}").parse().unwrap()).collect();
         for _ in 0..2 {

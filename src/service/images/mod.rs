@@ -1,4 +1,4 @@
-//! Images on their way to the store and back. They are durable before the commit that names them.
+//! Images on their way to and from the store; durable before the commit that names them.
 
 pub(crate) mod chunks;
 pub(crate) mod gc;
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::deps::Deps;
-use super::image_pins::{Hold, Holds};
+use super::image_pins::{ImagePin, ImagePins};
 use super::job::{ImagesIn, Job, WriterError};
 use super::options::Collection;
 use super::sessions::Sessions;
@@ -22,8 +22,8 @@ use super::{Service, ServiceError, new_session_id};
 use crate::board::{Board, Digest, Image, Item, Rejected, Screenshot, SessionId, SessionName};
 use crate::fairness::{Limiter, Queue, with_files};
 use crate::store::StoreError;
-use gc::Collector;
-use gc_schedule::Looks;
+use gc::ImageGc;
+use gc_schedule::GcSchedule;
 use reaper::{Orphans, Reaper};
 
 /// An image to be stored before the write that names it.
@@ -37,8 +37,8 @@ pub struct ImageBytes {
 
 /// The images of all sessions: what holds them, and what removes them.
 pub(super) struct Images {
-    pub(super) pins: Arc<Holds>,
-    pub(super) schedule: Arc<Looks>,
+    pub(super) pins: Arc<ImagePins>,
+    pub(super) schedule: Arc<GcSchedule>,
     pub(super) orphans: Arc<Orphans>,
     pub(super) thumbnails: Arc<Thumbnails>,
 }
@@ -48,7 +48,7 @@ impl Images {
     pub(super) fn new(collection: Collection, thumbnails: Option<PathBuf>) -> Self {
         Self {
             pins: Arc::default(),
-            schedule: Arc::new(Looks::new(collection)),
+            schedule: Arc::new(GcSchedule::new(collection)),
             orphans: Arc::default(),
             thumbnails: Arc::new(Thumbnails::new(thumbnails)),
         }
@@ -62,10 +62,10 @@ impl Images {
         jobs: &Arc<Queue<Job>>,
         room: &Limiter,
     ) -> io::Result<Supervised> {
-        let collector = Collector {
-            looks: Arc::clone(&self.schedule),
+        let collector = ImageGc {
+            schedule: Arc::clone(&self.schedule),
             clock: deps.clock.clone(),
-            holds: Arc::clone(&self.pins),
+            pins: Arc::clone(&self.pins),
             directory: Arc::clone(&sessions.directory),
             store: Arc::clone(&deps.store),
             loads: sessions.loads.clone(),
@@ -100,7 +100,7 @@ impl Service {
         &self,
         name: &SessionName,
         images: &Arc<[ImageBytes]>,
-    ) -> Result<Option<(ImagesIn, Hold)>, WriterError> {
+    ) -> Result<Option<(ImagesIn, ImagePin)>, WriterError> {
         if images.is_empty() {
             return Ok(None);
         }

@@ -1,7 +1,7 @@
-//! The reaper: a thread that removes the images and thumbnails of sessions that were deleted or never came to be.
+//! The reaper: removes images and thumbnails of deleted sessions and abandoned writes.
 //!
-//! A deletion only hands over the identity, in constant time and without file work. The store removes nothing
-//! before the deletion is on disk. What is left by a crash is removed after the next start, beside all else.
+//! A deletion hands over the session's id in constant time. The store removes nothing before the deletion is on disk. Files
+//! left by a crash are removed after the next start.
 
 use std::collections::HashSet;
 use std::io;
@@ -44,7 +44,7 @@ impl Orphans {
     }
 }
 
-/// What the thread works on.
+/// The reaper's thread.
 pub(crate) struct Reaper {
     pub(crate) orphans: Arc<Orphans>,
     pub(crate) store: Arc<dyn Store>,

@@ -1,5 +1,4 @@
-//! Images that a write brings and that are not kept: those that its session drops, and those of a write that
-//! was refused.
+//! Images of rejected writes, and of sessions that drop screenshots: removed again.
 
 use std::sync::Arc;
 
@@ -21,7 +20,7 @@ impl Service {
     }
 
     /// Lets images go that were stored for a write which came to nothing.
-    pub(crate) fn note_unkept(
+    pub(crate) fn discard_rejected(
         &self,
         name: &SessionName,
         images_in: Option<ImagesIn>,
@@ -46,7 +45,7 @@ impl Service {
                 self.inner.images.orphans.add(session);
             }
             Some(ImagesIn::Present(session)) if is_refused => {
-                self.remove_unkept(name, session, images);
+                self.remove_rejected(name, session, images);
             }
             Some(ImagesIn::Present(_)) => self.inner.images.schedule.after_refusal(name),
             // Nobody else will make this session. After a fault it may be there; the next start knows.
@@ -71,16 +70,16 @@ impl Service {
 
     /// Removes images of a refused write at once, but those that the session has, or that another write brings too:
     /// else refusals could fill the disk.
-    fn remove_unkept(&self, name: &SessionName, id: SessionId, images: &Arc<[ImageBytes]>) {
+    fn remove_rejected(&self, name: &SessionName, id: SessionId, images: &Arc<[ImageBytes]>) {
         let Some(session) = self.inner.sessions.directory.get(name) else { return };
         self.inner.images.schedule.after_refusal(name);
         let (inner, images, name) = (Arc::clone(&self.inner), Arc::clone(images), name.clone());
         tokio::task::spawn_blocking(move || {
             for sha256 in images.iter().map(|image| image.sha256) {
                 let is_free =
-                    || !inner.images.pins.are_on(id, sha256) && !is_known(&session, id, &sha256);
+                    || !inner.images.pins.contains(id, sha256) && !is_known(&session, id, &sha256);
                 if let Err(error) = inner.deps.store.remove_blob(id, sha256, &is_free) {
-                    tracing::warn!(session = %name, %error, "an image of a refused write was left behind");
+                    tracing::warn!(session = %name, %error, "an image of a rejected write could not be deleted");
                 }
             }
         });

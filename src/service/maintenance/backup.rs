@@ -1,6 +1,6 @@
-//! The whole store read while it runs: a backup, and a check.
+//! Backup and check of the running store.
 //!
-//! Each is made by a thread that may block, and given up when nobody waits for it any more.
+//! Each runs on a blocking thread and is cancelled when its caller goes away.
 
 use std::path::PathBuf;
 use std::sync::Arc;

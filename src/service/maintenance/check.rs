@@ -1,5 +1,4 @@
-//! Checking a store: all of it is read, every checksum, every commit, every image, and what is a cache of the
-//! history is compared with it.
+//! Check of a store: every checksum, commit, image and cache is read and compared.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
@@ -15,14 +14,14 @@ use crate::store::{IsOver, NameRow, Record, Store, StoreError, Stored, StoredSes
 /// How many times more a store is checked that changes meanwhile.
 const CHECKS_AGAIN_MAX: usize = 4;
 
-/// What a check of a store found.
+/// Result of a check.
 #[derive(Debug)]
 pub struct Soundness {
-    /// How many commits there are.
+    /// Number of commits.
     pub commits: u64,
-    /// How many sessions exist.
+    /// Number of sessions.
     pub sessions: usize,
-    /// How many images they have.
+    /// Number of their images.
     pub images: usize,
     /// The rows that cannot be used.
     pub damage: Vec<Damage>,
@@ -30,25 +29,25 @@ pub struct Soundness {
     pub misfits: Vec<String>,
     /// The images that are missing or damaged.
     pub images_damaged: Vec<DamagedImage>,
-    /// How many tokens are damaged; they open nothing.
+    /// Number of damaged tokens, which grant nothing.
     pub tokens_damaged: usize,
 }
 
 /// An image that is missing or damaged.
 #[derive(Debug)]
 pub struct DamagedImage {
-    /// Whose it is.
+    /// Its session.
     pub session: SessionId,
     /// The session's name, where its history tells it.
     pub name: Option<SessionName>,
-    /// What it should hash to.
+    /// Its expected digest.
     pub digest: Digest,
-    /// What is wrong with it.
+    /// The fault.
     pub error: StoreError,
 }
 
 impl DamagedImage {
-    /// Whose it is, by name where that is known.
+    /// Its session's name, or id if the name is unknown.
     #[must_use]
     pub fn whose(&self) -> String {
         self.name.as_ref().map_or_else(|| self.session.to_string(), SessionName::to_string)
@@ -65,7 +64,7 @@ impl Soundness {
             && self.tokens_damaged == 0
     }
 
-    /// What is wrong, a sentence each.
+    /// The faults, a sentence each.
     pub fn faults(&self) -> impl Iterator<Item = String> {
         let damage = self.damage.iter().map(|damage| match &damage.name {
             Some(name) => format!("{damage} ({name})"),

@@ -1,8 +1,7 @@
-//! Settling: a thread lets the store pack the journal by session, with a summary of each, so that the next start reads
-//! little, and lets it delete and give back what is not needed any more.
+//! Compaction: a thread that packs the journal by session and deletes forgotten rows.
 //!
-//! In a quiet moment one piece follows another. While others write each piece is followed by a rest that is a multiple
-//! of its time: a store that is never quiet gets its share too, and no write waits for more than one piece.
+//! Each compacted session gets a summary, so that the next start reads little. While the store is idle, one piece follows
+//! another. While others write, the thread rests after each piece for a multiple of the time that it took.
 
 use std::io;
 use std::sync::Arc;
@@ -21,17 +20,17 @@ use crate::store::{Store, StoreError};
 /// How long nothing was written where the store is taken to have time.
 const QUIET: Duration = Duration::from_millis(200);
 
-/// From so many bytes on it settles at once although others write: a whole piece of the store's.
+/// From so many bytes on it compacts at once although others write: a whole piece of the store's.
 const WORTHWHILE_BYTES: u64 = 4 << 20;
 
-/// Fewer are settled after so long while others write: a session's last segment is written anew each time.
-const SETTLE_AFTER: Duration = Duration::from_secs(10);
+/// Fewer are compacted after so long while others write: a session's last segment is written anew each time.
+const COMPACT_AFTER: Duration = Duration::from_secs(10);
 
 /// How many times as long as a piece took it rests while others write.
 const REST_TIMES: u32 = 4;
 
 /// From so many bytes on it rests less.
-const UNSETTLED_BYTES_MAX: u64 = 512 << 20;
+const UNCOMPACTED_BYTES_MAX: u64 = 512 << 20;
 
 /// How many times as long as a piece took it rests then.
 const SHORT_REST_TIMES: u32 = 2;
@@ -39,8 +38,8 @@ const SHORT_REST_TIMES: u32 = 2;
 /// How long it waits after a failure, such as where there is no room.
 const FAILED_REST: Duration = Duration::from_secs(10);
 
-/// How long it may settle at the end.
-const SETTLING_AT_END_MAX: Duration = Duration::from_millis(1500);
+/// How long it may compact at the end.
+const COMPACTION_AT_END_MAX: Duration = Duration::from_millis(1500);
 
 /// How long it may store summaries after that.
 const SUMMARIES_AT_END_MAX: Duration = Duration::from_millis(500);
@@ -48,7 +47,7 @@ const SUMMARIES_AT_END_MAX: Duration = Duration::from_millis(500);
 /// How many summaries are stored at once.
 const SUMMARIES_AT_ONCE: usize = 1024;
 
-/// What the writer does, as the settler sees it.
+/// Counter of the writer's appends, read by the compaction.
 #[derive(Debug, Default)]
 pub(crate) struct Activity(AtomicU64);
 
@@ -68,7 +67,7 @@ impl Activity {
 struct Pace {
     seen: u64,
     written_at: Instant,
-    settled_at: Instant,
+    compacted_at: Instant,
     /// When it failed last.
     failed_at: Option<Instant>,
     /// Whether something is left to be done, as far as is known.
@@ -78,7 +77,7 @@ struct Pace {
 impl Pace {
     fn begin(seen: u64) -> Self {
         let now = Instant::now();
-        Self { seen, written_at: now, settled_at: now, failed_at: None, more: true }
+        Self { seen, written_at: now, compacted_at: now, failed_at: None, more: true }
     }
 
     fn look(&mut self, seen: u64) {
@@ -93,94 +92,95 @@ impl Pace {
     }
 
     /// After the last piece the files are still to shrink, and the writer may be asleep by then.
-    fn has_work(&self, unsettled: u64) -> bool {
-        self.more || unsettled > 0
+    fn has_work(&self, uncompacted: u64) -> bool {
+        self.more || uncompacted > 0
     }
 
-    fn settles(&self, unsettled: u64) -> bool {
+    fn compacts(&self, uncompacted: u64) -> bool {
         if self.failed_at.is_some_and(|failed| failed.elapsed() < FAILED_REST) {
             return false;
         }
-        let is_due = unsettled >= WORTHWHILE_BYTES || self.settled_at.elapsed() >= SETTLE_AFTER;
-        self.is_quiet() || (unsettled > 0 && is_due)
+        let is_due =
+            uncompacted >= WORTHWHILE_BYTES || self.compacted_at.elapsed() >= COMPACT_AFTER;
+        self.is_quiet() || (uncompacted > 0 && is_due)
     }
 
-    fn rest(&self, took: Duration, unsettled: u64) -> Duration {
+    fn rest(&self, took: Duration, uncompacted: u64) -> Duration {
         match (self.more, self.is_quiet()) {
             (false, _) => QUIET,
             (true, true) => Duration::ZERO,
-            (true, false) if unsettled > UNSETTLED_BYTES_MAX => took * SHORT_REST_TIMES,
+            (true, false) if uncompacted > UNCOMPACTED_BYTES_MAX => took * SHORT_REST_TIMES,
             (true, false) => took * REST_TIMES,
         }
     }
 }
 
-/// What the thread works on.
-pub(crate) struct Settler {
+/// The compaction's thread.
+pub(crate) struct Compactor {
     directory: Arc<Directory>,
     store: Arc<dyn Store>,
     activity: Arc<Activity>,
 }
 
-impl Settler {
-    /// Starts the thread. Once it is stopped it settles what it can in a bounded time.
+impl Compactor {
+    /// Starts the thread. Once it is stopped it compacts what it can in a bounded time.
     pub(crate) fn start(
         deps: &Deps,
         directory: &Arc<Directory>,
         activity: Arc<Activity>,
     ) -> io::Result<Supervised> {
         let (directory, store) = (Arc::clone(directory), Arc::clone(&deps.store));
-        let settler = Self { directory, store, activity };
-        deps.supervisor.start("settler", Arc::default(), move |signal| settler.run(signal))
+        let compactor = Self { directory, store, activity };
+        deps.supervisor.start("settler", Arc::default(), move |signal| compactor.run(signal))
     }
 
     fn run(&self, signal: &Signal) {
         let (mut pace, mut rest) = (Pace::begin(self.activity.seen()), QUIET);
         while signal.rest(rest) {
             pace.look(self.activity.seen());
-            let unsettled = self.store.unsettled_bytes();
-            if !pace.has_work(unsettled) && !self.store.has_unpinned() {
+            let uncompacted = self.store.uncompacted_bytes();
+            if !pace.has_work(uncompacted) && !self.store.has_unpinned() {
                 rest = QUIET;
                 continue;
             }
             let begun = Instant::now();
-            self.turn(&mut pace, unsettled);
-            rest = pace.rest(begun.elapsed(), unsettled);
+            self.turn(&mut pace, uncompacted);
+            rest = pace.rest(begun.elapsed(), uncompacted);
         }
         self.end();
     }
 
-    /// Keeps house a little, which needs no room, and settles a piece where that is due.
-    fn turn(&self, pace: &mut Pace, unsettled: u64) {
+    /// Keeps house a little, which needs no room, and compacts a piece where that is due.
+    fn turn(&self, pace: &mut Pace, uncompacted: u64) {
         pace.more = self.store.tend();
-        if !pace.settles(unsettled) {
+        if !pace.compacts(uncompacted) {
             return;
         }
-        match self.settle() {
+        match self.compact() {
             Ok(more) => {
                 pace.more |= more;
-                pace.settled_at = Instant::now();
+                pace.compacted_at = Instant::now();
             }
             Err(error) => {
                 pace.failed_at = Some(Instant::now());
                 if !matches!(error, StoreError::Full | StoreError::Busy) {
-                    tracing::warn!(%error, "a piece of the journal could not be settled");
+                    tracing::warn!(%error, "a piece of the journal could not be compacted");
                 }
             }
         }
     }
 
-    /// Settles a piece; whether there is more.
-    fn settle(&self) -> Result<bool, StoreError> {
+    /// Compacts a piece; whether there is more.
+    fn compact(&self) -> Result<bool, StoreError> {
         let identities = self.directory.identities();
-        let (mut given, mut settled) = (Vec::new(), Vec::new());
-        let more = self.store.settle(&mut |sessions| {
+        let (mut given, mut compacted) = (Vec::new(), Vec::new());
+        let more = self.store.compact(&mut |sessions| {
             given = identities.rows(sessions);
-            settled = sessions.to_vec();
+            compacted = sessions.to_vec();
             given.clone()
         })?;
         identities.note_stored(&given);
-        settled.into_iter().for_each(|session| self.tend(session));
+        compacted.into_iter().for_each(|session| self.tend(session));
         Ok(more)
     }
 
@@ -196,11 +196,11 @@ impl Settler {
     fn end(&self) {
         let begun = Instant::now();
         loop {
-            match self.settle() {
-                Ok(true) if begun.elapsed() < SETTLING_AT_END_MAX => {}
+            match self.compact() {
+                Ok(true) if begun.elapsed() < COMPACTION_AT_END_MAX => {}
                 Ok(_) => break,
                 Err(error) => {
-                    tracing::debug!(%error, "what is not settled is read by the next start");
+                    tracing::debug!(%error, "the next start reads the rest of the journal");
                     return;
                 }
             }

@@ -1,5 +1,4 @@
-//! Making a sound store of one that was taken out of a damaged one: a session that is not whole keeps what is sound
-//! of it, as its archive has it, and each is told of.
+//! Salvage of damaged sessions: each keeps its readable part and is reported.
 
 use crate::board::{Command, Condition, Digest, Revision, SessionName, Terms, Write};
 use crate::service::archive::Lacks;
@@ -41,7 +40,7 @@ impl Service {
             let (kept, head, images) = match self.keep_sound_part(&name).await {
                 Ok((Cut { revision, head, .. }, images)) => (Some(revision), head, images),
                 Err(error) => {
-                    tracing::debug!(session = %name, %error, "nothing of a session can be kept");
+                    tracing::debug!(session = %name, %error, "no part of a session can be salvaged");
                     let (terms, command) = (terms(&name), Command::DeleteSession);
                     self.write(Write { terms, command }, Vec::new(), None).await?;
                     (None, last, Vec::new())

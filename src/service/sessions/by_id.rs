@@ -1,6 +1,6 @@
-//! The sessions by identity, as the store knows them, and up to which revision it has their summaries.
+//! Sessions by id, with the revision of each stored summary.
 //!
-//! A name's former sessions stay here until the store knows that they are no more.
+//! Former sessions of a name stay until the store has recorded their deletion.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::store::SummaryRow;
 #[derive(Debug, Default)]
 pub(crate) struct Identities {
     known: Mutex<HashMap<SessionId, Known>>,
-    /// Those that no session has, since they are others' that were damaged.
+    /// Damaged ids without a session, by the session that they belong to.
     strays: Mutex<HashMap<SessionId, Vec<SessionId>>>,
 }
 
@@ -35,7 +35,7 @@ enum Whose {
 }
 
 impl Whose {
-    /// What is known of this session, unless it cannot be read.
+    /// Summary of this session, unless it is damaged.
     fn summary(&self, id: SessionId) -> Option<Arc<Summary>> {
         let summary = match self {
             Self::Running(session) if session.is_damaged() => return None,

@@ -1,4 +1,4 @@
-//! All running sessions by name: sharded, so that looking one up meets no other's lock.
+//! Directory of running sessions by name, sharded to keep lookups off each other's locks.
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{BuildHasher, RandomState};
@@ -36,7 +36,7 @@ pub(crate) struct Directory {
     identities: Identities,
 }
 
-/// That a name cannot be forgotten now.
+/// Error: the name cannot be removed now.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InUse;
 
@@ -198,7 +198,7 @@ impl Directory {
         session.spoil();
     }
 
-    /// How many sessions are set aside.
+    /// Number of damaged sessions.
     pub(crate) fn damaged(&self) -> usize {
         self.damaged.read().len()
     }
@@ -248,7 +248,7 @@ impl Directory {
     }
 }
 
-/// Whoever only finds it noted already takes no lock that others would wait for.
+/// Adds or removes a name; takes the write lock only for a change.
 fn note(names: &RwLock<BTreeSet<SessionName>>, name: &SessionName, belongs: bool) {
     let noted = names.read().contains(name);
     if belongs && !noted {

@@ -1,4 +1,4 @@
-//! Sessions by label: a list by labels looks only at those that have the rarest of them.
+//! Index of sessions by label; a filtered list reads only the rarest label's sessions.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Bound;

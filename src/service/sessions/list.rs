@@ -1,7 +1,7 @@
-//! Lists of sessions: by prefix, by label, and by what their reader reaches. A damaged session is listed as such.
+//! Lists of sessions by prefix, label and reader's access; damaged sessions are marked.
 //!
-//! A look passes over as few names as the indexes allow. It may still pass over many, where a reader's patterns begin
-//! with a star, so it is no work for a thread that serves others.
+//! The indexes narrow each step. A reader's pattern that begins with a star may still skip many names, so listing belongs on
+//! a blocking thread.
 
 use std::fmt;
 use std::ops::Bound;

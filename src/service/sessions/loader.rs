@@ -1,6 +1,6 @@
-//! Boards on their way back into memory: a few threads read them from the store, each once however many ask.
+//! Loader of evicted boards: a few threads, one read for all who ask.
 //!
-//! A session that cannot be read is set aside as damaged; the others go on.
+//! A session that cannot be read is marked as damaged; the others continue.
 
 use std::collections::HashMap;
 use std::io;
@@ -51,13 +51,13 @@ struct Shared {
 #[derive(Default)]
 struct UnderWay(HashMap<usize, Vec<Asked>>);
 
-/// Who waits for a board.
+/// Sender to a caller that waits for a board.
 type Asked = oneshot::Sender<Result<Published, Unloaded>>;
 
 /// Why a board could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unloaded {
-    /// What is stored of it is damaged.
+    /// Its stored history is damaged.
     Damaged,
     /// It changed again and again, or too many wait.
     Overloaded,
@@ -78,7 +78,7 @@ impl From<Unloaded> for ServiceError {
     }
 }
 
-/// What is at hand of a session without reading.
+/// State of a session without a read of the store.
 pub(crate) enum AtHand {
     /// Its board.
     Board(Published),
@@ -156,7 +156,7 @@ impl Loads {
         Ok(Loaders { loads: self.clone(), threads })
     }
 
-    /// What is published of a session, once its board is in memory.
+    /// Returns the published board, after loading it if it was evicted.
     pub(crate) async fn published(
         &self,
         session: &Arc<Session>,
@@ -187,7 +187,7 @@ impl Loads {
         Err(ServiceError::Overloaded)
     }
 
-    /// The same for threads of ours, which do not wait for the others.
+    /// Returns the published board on a blocking thread, which loads it itself.
     pub(crate) fn published_here(&self, session: &Arc<Session>) -> Result<Published, ServiceError> {
         self.shared.memory.touch(session);
         Ok(self.shared.load(session)?)
@@ -271,7 +271,7 @@ impl Shared {
     }
 }
 
-/// Where it lies, which tells it from all others while somebody has it.
+/// Its address: unique while the session is alive.
 fn place(session: &Arc<Session>) -> usize {
     Arc::as_ptr(session).addr()
 }

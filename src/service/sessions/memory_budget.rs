@@ -1,7 +1,6 @@
-//! How much memory the sessions take, and how much they may: a budget, kept by a thread that takes out of it
-//! what was used longest ago.
+//! Memory budget of the sessions, kept by a thread that evicts the least recently used boards.
 //!
-//! All counts are estimates of resident bytes. What readers hold of a board that left is theirs.
+//! All counts are estimates of resident bytes. Copies held by readers of an evicted board are not counted.
 
 use std::any::Any;
 use std::io;
@@ -27,7 +26,7 @@ const TICK: Duration = Duration::from_millis(250);
 /// How long after its use a session is weighed again: what readers made is counted then.
 const WEIGHED_AFTER: Duration = Duration::from_secs(2);
 
-/// What was not used for so many ticks is idle.
+/// A session unused for so many ticks is idle.
 const IDLE_TICKS: u32 = 8;
 
 /// By how many bytes of text a board has changed when it is weighed again, at the latest some time after its use.
@@ -43,7 +42,7 @@ const CLEARED_TO: usize = 90;
 /// knows of it.
 const SESSION_ITSELF: usize = 512;
 
-/// What the sessions take of the memory.
+/// Memory taken by the sessions, and its budget.
 #[derive(Debug)]
 pub(crate) struct Memory {
     budget: usize,
@@ -70,12 +69,12 @@ impl Memory {
         }
     }
 
-    /// How much may be held.
+    /// The budget in bytes.
     pub(crate) fn budget(&self) -> usize {
         self.budget
     }
 
-    /// How much is held.
+    /// The bytes counted now.
     pub(crate) fn held(&self) -> usize {
         self.held.load(Ordering::Relaxed)
     }
@@ -226,7 +225,7 @@ impl Memory {
     }
 }
 
-/// What keeps the budget.
+/// The evictor's thread.
 pub(crate) struct Evictor {
     pub(crate) memory: Arc<Memory>,
     pub(crate) past_boards: Arc<PastBoards>,

@@ -1,4 +1,4 @@
-//! The sessions: their directory, their boards in memory, and how these are loaded and evicted.
+//! Sessions: the directory, boards in memory, loading and eviction.
 
 mod by_id;
 pub(crate) mod directory;

@@ -1,5 +1,6 @@
-//! Past boards that were replayed last, so that a reader of one point in time replays it once. They count in the memory
-//! budget, are dropped first when it is passed, and expire when they are not read.
+//! Cache of replayed past boards, so that repeated reads of one revision replay it once.
+//!
+//! The cache counts in the memory budget, is evicted first, and its boards expire when they are not read.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

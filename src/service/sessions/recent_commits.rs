@@ -1,6 +1,6 @@
-//! The last commits of a session that somebody watches, so that watchers need not ask the store.
+//! Recent commits of watched sessions, kept in memory for their watchers.
 //!
-//! Bounded for each session and for all together; what is not here is read from the store.
+//! Bounded per session and in total; older commits are read from the store.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

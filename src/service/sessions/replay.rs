@@ -1,6 +1,6 @@
-//! Boards made of what is stored: from a base, a snapshot or an earlier board, and the commits after it.
+//! Replay of stored history: a base, a snapshot or an earlier board, then commits.
 //!
-//! Every frame is decoded and every commit admitted, whoever asks: nothing that does not fit is applied.
+//! Every frame is decoded and every commit admitted before it is applied.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;

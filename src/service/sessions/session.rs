@@ -1,7 +1,6 @@
-//! One running session: its published board or, where that has left the memory, its summary, behind a lock
-//! that is held only to clone or swap it; and those who watch it.
+//! One running session: its published board or its summary, and its watchers.
 //!
-//! A board comes back only as it left: of the revision that the summary tells of.
+//! The lock is held only to clone or swap the board. An evicted board is reloaded at exactly the revision of its summary.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -16,7 +15,7 @@ use crate::board::{
     Board, Commit, Extent, Life, Revision, SessionId, SessionName, Summary, Timestamp,
 };
 
-/// What readers of a session see: durable, and never changed once published.
+/// Published state of a session: durable and immutable.
 #[derive(Clone, Debug)]
 pub struct Published {
     /// The board; one without life where the session was deleted.
@@ -26,24 +25,24 @@ pub struct Published {
 }
 
 impl Published {
-    /// What is published of a name that never had a session.
+    /// State of a name that never had a session.
     pub(crate) fn nothing() -> Self {
         let board = Board::absent(SessionId(Uuid::nil()), Revision::default());
         Self { board: Arc::new(board), history_bytes: 0 }
     }
 }
 
-/// What there is to see of a session.
+/// Visible state of a session.
 #[derive(Clone, Debug)]
 pub(crate) enum Shown {
     /// Its board is in memory.
     Hot(Published),
-    /// It is not; this is what is known of it.
+    /// Its board is evicted; its summary remains.
     Cold(Arc<Summary>),
 }
 
 impl Shown {
-    /// From where to where its history goes.
+    /// Extent of its history.
     pub(crate) fn extent(&self) -> Extent {
         match self {
             Self::Hot(published) => published.board.extent(),
@@ -51,7 +50,7 @@ impl Shown {
         }
     }
 
-    /// When its last commit was.
+    /// Time of its last commit.
     pub(crate) fn updated_at(&self) -> Timestamp {
         match self {
             Self::Hot(published) => published.board.updated_at(),
@@ -59,7 +58,7 @@ impl Shown {
         }
     }
 
-    /// When the next thing in it comes to its end by time.
+    /// Its next expiry.
     pub(crate) fn next_due(&self) -> Option<Timestamp> {
         match self {
             Self::Hot(published) => published.board.next_due(),
@@ -75,7 +74,7 @@ impl Shown {
         }
     }
 
-    /// What it has only if it exists, and is not only a name.
+    /// Its settings and labels; `None` if it does not exist.
     pub(crate) fn life(&self) -> Option<&Life> {
         match self {
             Self::Hot(published) => published.board.life(),
@@ -100,9 +99,9 @@ pub(crate) struct Session {
     used: AtomicU32,
     /// Whether it was used since it was weighed.
     is_used: AtomicBool,
-    /// How many need its board to stay.
+    /// Number of pins that keep its board in memory.
     pins: AtomicU32,
-    /// What it counts for in the memory.
+    /// Bytes counted for it in the memory budget.
     weight: AtomicUsize,
     /// What the texts that readers made of its board take of that.
     rendered: AtomicUsize,
@@ -146,7 +145,7 @@ impl Session {
         self.damaged.load(Ordering::Acquire)
     }
 
-    /// What there is to see now.
+    /// Its visible state now.
     pub(crate) fn shown(&self) -> Shown {
         self.shown.read().clone()
     }
@@ -161,12 +160,12 @@ impl Session {
         self.shown.read().life().is_some()
     }
 
-    /// From where to where its history goes now.
+    /// Current extent of its history.
     pub(crate) fn extent(&self) -> Extent {
         self.shown.read().extent()
     }
 
-    /// What is known of it now.
+    /// Its summary now.
     pub(crate) fn summary(&self) -> Arc<Summary> {
         match self.shown() {
             Shown::Hot(published) => Arc::new(self.summary_of(&published)),
@@ -347,7 +346,7 @@ impl Session {
         self.watching.recent(after, bytes_max)
     }
 
-    /// Nobody watches any more.
+    /// Drops its recent commits if nobody watches.
     pub(crate) fn forget_recent(&self, held: &AtomicUsize) {
         self.watching.forget(held);
     }

@@ -1,4 +1,4 @@
-//! Snapshots: a board stored as it is, so that a long history is not read from its beginning. They are a cache.
+//! Snapshots: stored boards that shorten the replay of a long history. A cache.
 
 use super::session::{Published, Session};
 use crate::board::{Board, Frame, stored};

@@ -1,5 +1,4 @@
-//! Those who watch one session, and its last commits, which they are likely to ask for next. Most sessions are
-//! watched by nobody: then there is nothing of it.
+//! Subscribers of one session and its recent commits; empty while nobody watches.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -10,7 +9,7 @@ use tokio::sync::watch;
 use super::recent_commits::{Recent, Weighed};
 use crate::board::{Commit, Revision};
 
-/// Those who watch a session.
+/// Subscribers of a session.
 #[derive(Debug, Default)]
 pub(crate) struct Watching(Mutex<Option<Box<Watched>>>);
 
@@ -74,7 +73,7 @@ impl Watching {
         self.0.lock().as_ref()?.recent.after(after, bytes_max)
     }
 
-    /// Nobody may be watching any more.
+    /// Drops the subscribers' state if nobody watches.
     pub(crate) fn forget(&self, held: &AtomicUsize) {
         let mut watched = self.0.lock();
         if watched.as_ref().is_some_and(|watched| watched.ticks.receiver_count() == 0)

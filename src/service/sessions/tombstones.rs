@@ -1,6 +1,6 @@
-//! Tombstones: the names of deleted sessions, which keep their last revision for 30 days.
+//! Tombstones: names of deleted sessions with their last revision, kept for 30 days.
 //!
-//! The writer notes them, in constant time; the keeper forgets those that are over, a few at a time.
+//! The writer adds them in constant time; the retention thread removes expired ones, a few at a time.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -32,9 +32,9 @@ pub(crate) struct Tombstones {
 
 #[derive(Debug, Default)]
 struct Kept {
-    /// When each is over.
+    /// Expiry of each.
     names: Deadlines<Timestamp>,
-    /// When each is looked at, the earliest first.
+    /// Time of each check, the earliest first.
     replaced: VecDeque<(Timestamp, SessionId)>,
 }
 
@@ -76,7 +76,7 @@ impl Tombstones {
         replaced.map(|(_, session)| session)
     }
 
-    /// Takes out a name that is over.
+    /// Takes out an expired name.
     pub(crate) fn take_over(&self, now: Timestamp) -> Option<SessionName> {
         self.kept.lock().names.take_due(now)
     }

@@ -1,8 +1,7 @@
-//! Reading a session's history as it comes from the store: every frame decoded, every commit admitted, then
-//! applied.
+//! Damage found while a session's history is read, and the reading itself.
 //!
-//! The server's start and `blackboard check` share it. A session whose history does not read is set
-//! aside whole; it is never guessed at.
+//! Startup and `blackboard check` share it: every frame is decoded, every commit admitted, then applied. A session with an
+//! unreadable history is marked as damaged as a whole.
 
 use std::io;
 use std::sync::Arc;
@@ -19,15 +18,15 @@ use crate::store::{JournalId, Record, StoreError};
 #[derive(Debug, thiserror::Error)]
 #[error("{}, session {session}, revision {revision}: {cause}", place(*journal_id, cause))]
 pub struct Damage {
-    /// Which row of the journal; what is settled, a base, a summary and a snapshot are in none.
+    /// Which row of the journal; what is compacted, a base, a summary and a snapshot are in none.
     pub journal_id: Option<JournalId>,
-    /// Whose it is.
+    /// The row's session.
     pub session: SessionId,
     /// The session's name, where an earlier row told it.
     pub name: Option<SessionName>,
     /// The revision that it should make.
     pub revision: Revision,
-    /// What is wrong with it.
+    /// The fault.
     pub cause: DamageCause,
 }
 
@@ -52,13 +51,13 @@ fn place(journal_id: Option<JournalId>, cause: &DamageCause) -> String {
             | DamageCause::Lost { .. }
             | DamageCause::Stray { .. }
             | DamageCause::Before,
-        ) => "settled commits or a base".to_owned(),
+        ) => "compacted commits or a base".to_owned(),
         (None, DamageCause::Name) => "a name".to_owned(),
         (None, DamageCause::Beginning) => "the row of a history".to_owned(),
     }
 }
 
-/// What is wrong with a row.
+/// The fault of a damaged row.
 #[derive(Debug, thiserror::Error)]
 pub enum DamageCause {
     /// Its frame does not hold.
@@ -70,32 +69,32 @@ pub enum DamageCause {
     /// It does not follow the commit before it.
     #[error(transparent)]
     Misfit(#[from] Misfit),
-    /// What comes before it cannot be read; the log says where.
-    #[error("the history up to it cannot be read; the log says where")]
+    /// The earlier history cannot be read; the log has the place.
+    #[error("the earlier history cannot be read; see the log")]
     Before,
     /// Its last commits are lost: a summary tells of a later revision.
-    #[error("the history ends at revision {found}, and a summary tells of a later one")]
+    #[error("the history ends at revision {found}, but a summary has a later one")]
     Lost {
-        /// Where it ends.
+        /// Its last readable revision.
         found: Revision,
     },
     /// Some of it bears another identity, which no session has.
-    #[error("what makes it bears the identity {identity}")]
+    #[error("its rows have the damaged session id {identity}")]
     Stray {
         /// Which one.
         identity: SessionId,
     },
     /// The row that tells where its history begins is damaged.
-    #[error("nothing tells where the history begins")]
+    #[error("the beginning of the history is unknown")]
     Beginning,
     /// A summary says something else than the history.
-    #[error("the stored summary is not what the history gives")]
+    #[error("the stored summary differs from the history")]
     Summary,
     /// The name that is kept beside the history cannot be read; the next start deletes it.
-    #[error("the name that is kept a second time is damaged, and the next start deletes it")]
+    #[error("the second copy of the name is damaged; the next start deletes it")]
     Name,
     /// A snapshot is not the board that it was made of.
-    #[error("the stored snapshot is not the board of its revision")]
+    #[error("the stored snapshot differs from the board of its revision")]
     Snapshot,
 }
 
@@ -190,7 +189,7 @@ impl Loading {
         }
     }
 
-    /// What is known of it, once it has a name.
+    /// Its summary, once it has a name.
     pub(crate) fn summary(&self) -> Option<Summary> {
         let name = self.name.as_ref()?;
         Some(Summary::of(&self.board, name, self.history_bytes(), self.snapshot_bytes).detached())

@@ -1,4 +1,4 @@
-//! What a start finds in the store, and what it makes of damage.
+//! Startup scan, recovery of sessions and damage.
 
 pub(crate) mod damage;
 mod recover;

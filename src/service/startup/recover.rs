@@ -1,5 +1,4 @@
-//! Working on the sessions found in the store: each from what is known of it to what its commits make of it, on
-//! several threads, since sessions have nothing in common.
+//! Recovery of scanned sessions: commits applied on several threads, session by session.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -16,20 +15,20 @@ use crate::service::sessions::replay::{
 };
 use crate::store::{JournalId, Record, Store, StoreError};
 
-/// How many threads work at most.
+/// Maximum number of threads.
 const THREADS_MAX: usize = 8;
 
-/// What is known of a session so far.
+/// State of a session during the scan.
 pub(crate) enum Slot {
-    /// Nothing was read of it, or only its name; its history is settled up to there.
-    Unread { name: Option<SessionName>, settled: Revision },
+    /// Nothing was read of it, or only its name; its history is compacted up to there.
+    Unread { name: Option<SessionName>, compacted: Revision },
     /// It was read up to what its summary tells of, by itself or before the last stop.
     Cold { summary: Arc<Summary>, stored: Revision },
     /// Its board is here.
     Open { loading: Box<Loading>, stored: Revision },
 }
 
-/// Commits of many sessions, a part of what is not settled.
+/// Commits of many sessions, a part of what is not compacted.
 #[derive(Default)]
 pub(crate) struct Piece {
     pub(crate) frames: Vec<u8>,
@@ -40,7 +39,7 @@ pub(crate) struct Piece {
 pub(crate) struct Held {
     journal_id: Option<JournalId>,
     revision: Revision,
-    /// Where its frame is.
+    /// Range of its frame.
     place: Range<usize>,
 }
 
@@ -65,7 +64,7 @@ impl Slot {
         true
     }
 
-    /// Up to where a session was read that is not damaged.
+    /// Head of a session that is not damaged, as far as it was read.
     pub(crate) fn sound_head(&self) -> Option<Revision> {
         match self {
             Self::Cold { summary, .. } => Some(summary.extent.revision),
@@ -121,7 +120,7 @@ pub(crate) struct Task {
 type Done = Result<(SessionId, Slot, Option<Damage>), StoreError>;
 
 impl Task {
-    /// Reads what is settled of the session, if it was not, and applies its commits.
+    /// Reads what is compacted of the session, if it was not, and applies its commits.
     pub(crate) fn work(self, store: &dyn Store, frames: &[u8]) -> Done {
         let Self { session, mut slot, records } = self;
         let first = records.first().map(|held| held.revision);
@@ -149,13 +148,13 @@ impl Task {
     }
 }
 
-/// What the store said; what else there is was told in the log.
+/// The store's error; other errors are in the log already.
 fn store_error(error: ServiceError) -> StoreError {
     if let ServiceError::Store(error) = error { error } else { StoreError::Closed }
 }
 
 impl Slot {
-    /// Makes the board of what is settled, or of what was read once.
+    /// Makes the board of what is compacted, or of what was read once.
     fn open(
         &mut self,
         store: &dyn Store,
@@ -171,12 +170,12 @@ impl Slot {
                 loading.snapshot_bytes = summary.snapshot_bytes;
                 (loading, *stored)
             }
-            Self::Unread { settled: Revision(0), .. } => {
+            Self::Unread { compacted: Revision(0), .. } => {
                 let before = first.map_or(0, |first| first.0.saturating_sub(1));
                 (Loading::new(session, Revision(before)), Revision::default())
             }
-            Self::Unread { settled, .. } => {
-                (read_settled(store, session, *settled)?, Revision::default())
+            Self::Unread { compacted, .. } => {
+                (read_compacted(store, session, *compacted)?, Revision::default())
             }
         };
         *self = Self::Open { loading: Box::new(loading), stored };
@@ -184,21 +183,21 @@ impl Slot {
     }
 }
 
-/// A session as it is settled, read from its beginning.
-fn read_settled(
+/// A session as it is compacted, read from its beginning.
+fn read_compacted(
     store: &dyn Store,
     session: SessionId,
-    settled: Revision,
+    compacted: Revision,
 ) -> Result<Loading, ServiceError> {
     let board = beginning(store, session, oldest_stored(store, session)?)?;
     let name = board.life().map(|life| life.name.clone());
     let mut loading = Loading::of(board, name, 0);
-    while loading.board.revision() < settled {
+    while loading.board.revision() < compacted {
         let page = store.commits(session, loading.board.revision(), REPLAY_PAGE)?;
         if page.is_empty() {
             return Err(ServiceError::Damaged);
         }
-        for (revision, frame) in page.iter().take_while(|(revision, _)| *revision <= settled) {
+        for (revision, frame) in page.iter().take_while(|(revision, _)| *revision <= compacted) {
             let record = Record { journal_id: None, session, revision: *revision, frame };
             loading.follow(&record).map_err(|error| {
                 tracing::error!(%session, %revision, %error, "a stored commit cannot be used");

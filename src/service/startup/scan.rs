@@ -1,7 +1,7 @@
-//! What the store has of all sessions, found with as little reading as it takes.
+//! Startup scan: all stored sessions, with as little reading as possible.
 //!
-//! A session whose stored summary is of its head costs no board. What is not settled is read in one pass, piece
-//! by piece. Boards beyond the budget are given up for their summaries as soon as a piece is done.
+//! A session with a summary of its head needs no board. The journal is read once, piece by piece. Boards beyond the
+//! budget are reduced to summaries after each piece.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -13,10 +13,10 @@ use crate::board::{Extent, Frame, Misfit, Revision, SessionId, SessionName, Summ
 use crate::service::sessions::session::{Published, Shown};
 use crate::store::{Record, Store, StoreError, StoredSession, SummaryRow};
 
-/// How many bytes of commits are worked on at once.
+/// Bytes of commits in one piece of work.
 const PIECE_BYTES: usize = 16 << 20;
 
-/// How many sessions without such commits are read at once.
+/// Number of sessions without such commits in one piece of work.
 const PIECE_SESSIONS: usize = 64;
 
 /// The boards that were read may take this part of the budget. What is given up leaves holes that the allocator
@@ -81,7 +81,7 @@ pub(crate) fn find_all(store: &dyn Store, budget: usize) -> Result<FoundAll, Sto
         strays: HashMap::new(),
     };
     finding.begin()?;
-    finding.read_unsettled()?;
+    finding.read_uncompacted()?;
     finding.read_the_others()?;
     finding.compare_heads();
     finding.find_names()?;
@@ -97,9 +97,9 @@ impl Finding<'_> {
         let sessions = self.store.sessions();
         let known: HashMap<_, _> =
             sessions.iter().map(|stored| (stored.session, *stored)).collect();
-        for StoredSession { session, head, settled, .. } in sessions {
+        for StoredSession { session, head, compacted, .. } in sessions {
             self.heads.insert(session, head);
-            self.slots.insert(session, Slot::Unread { name: None, settled });
+            self.slots.insert(session, Slot::Unread { name: None, compacted });
         }
         let (store, mut nobodys) = (self.store, Vec::new());
         store.summaries(&mut |row| {
@@ -111,10 +111,7 @@ impl Finding<'_> {
             ControlFlow::Continue(())
         })?;
         if !nobodys.is_empty() && store.forget(&nobodys).is_err() {
-            tracing::debug!(
-                summaries = nobodys.len(),
-                "what belongs to no session was left behind"
-            );
+            tracing::debug!(summaries = nobodys.len(), "orphaned summaries could not be deleted");
         }
         for StoredSession { session, head, .. } in known.values().filter(|one| one.is_damaged) {
             if let Some(slot) = self.slots.get_mut(session).filter(|slot| !slot.is_damaged()) {
@@ -171,7 +168,7 @@ impl Finding<'_> {
             self.strays.entry(owner).or_default().push(identity);
             let head = self.heads.entry(owner).or_default();
             *head = revision.max(*head);
-            let unread = || Slot::Unread { name: Some(name.clone()), settled: Revision(0) };
+            let unread = || Slot::Unread { name: Some(name.clone()), compacted: Revision(0) };
             let slot = self.slots.entry(owner).or_insert_with(unread);
             if !slot.is_damaged() {
                 let damage = slot.spoil(owner, revision, DamageCause::Stray { identity });
@@ -198,10 +195,10 @@ impl Finding<'_> {
         })
     }
 
-    /// Reads what is not settled; what a summary tells of already is passed over.
-    fn read_unsettled(&mut self) -> Result<(), StoreError> {
+    /// Reads what is not compacted; what a summary tells of already is passed over.
+    fn read_uncompacted(&mut self) -> Result<(), StoreError> {
         let (store, mut failed) = (self.store, None);
-        store.replay_unsettled(&mut |record| match self.take(&record) {
+        store.replay_journal(&mut |record| match self.take(&record) {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {
                 failed = Some(error);
@@ -242,7 +239,7 @@ impl Finding<'_> {
         frames: &[u8],
     ) -> Result<(), StoreError> {
         let tasks = records.into_iter().map(|(session, records)| {
-            let unread = || Slot::Unread { name: None, settled: Revision::default() };
+            let unread = || Slot::Unread { name: None, compacted: Revision::default() };
             let slot = self.slots.remove(&session).unwrap_or_else(unread);
             self.held -= held(&slot).min(self.held);
             Task { session, slot, records }
@@ -275,7 +272,7 @@ impl Finding<'_> {
         }
     }
 
-    /// Reads the sessions of which all is settled and nothing is known.
+    /// Reads the sessions of which all is compacted and nothing is known.
     fn read_the_others(&mut self) -> Result<(), StoreError> {
         let unread = self.slots.iter().filter(|(_, slot)| matches!(slot, Slot::Unread { .. }));
         let unread: Vec<SessionId> = unread.map(|(session, _)| *session).collect();
@@ -300,14 +297,15 @@ impl Finding<'_> {
     }
 }
 
-/// What is known of a session by its stored summary; one of before its base, or of before what is settled, tells
+/// What is known of a session by its stored summary; one of before its base, or of before what is compacted, tells
 /// its name only.
 fn slot_of(summary: Summary, stored: &StoredSession, base: Option<Revision>) -> Slot {
     let extent = summary.extent;
-    if is_of_history(&summary, base) && (stored.settled..=stored.head).contains(&extent.revision) {
+    if is_of_history(&summary, base) && (stored.compacted..=stored.head).contains(&extent.revision)
+    {
         Slot::Cold { stored: extent.revision, summary: Arc::new(summary) }
     } else {
-        Slot::Unread { name: Some(summary.name), settled: stored.settled }
+        Slot::Unread { name: Some(summary.name), compacted: stored.compacted }
     }
 }
 
@@ -330,7 +328,7 @@ pub(crate) fn name_of(
     std::str::from_utf8(names.get(&session)?).ok()?.parse().ok()
 }
 
-/// What a stored summary says, if it can be read.
+/// Decodes a stored summary, if it can be read.
 pub(crate) fn summary(row: &SummaryRow) -> Option<Summary> {
     let body = Frame::decode(row.session, row.revision, &row.frame).map_err(|e| e.to_string());
     let read = body.and_then(|body| {
@@ -338,12 +336,12 @@ pub(crate) fn summary(row: &SummaryRow) -> Option<Summary> {
     });
     let summary = read.inspect_err(|error| {
         let SummaryRow { session, revision, .. } = row;
-        tracing::warn!(%session, %revision, error, "a summary cannot be read; the history is");
+        tracing::warn!(%session, %revision, error, "a summary cannot be read; its history is used");
     });
     summary.ok().filter(|summary| summary.extent.revision == row.revision)
 }
 
-/// What a session's board takes of the memory, where it has been read.
+/// Returns the memory of a session's board, if it was read.
 fn held(slot: &Slot) -> usize {
     match slot {
         Slot::Open { loading, .. } if !loading.damaged => loading.board.resident_bytes(),

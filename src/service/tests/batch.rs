@@ -1,4 +1,4 @@
-//! Bounds of one batch and one sweep, so that some keep no others waiting.
+//! Tests of the bounds of a batch and of an expiry sweep.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -14,11 +14,12 @@ use super::service::*;
 use crate::board::Revision;
 use crate::service::clock::worked;
 use crate::service::*;
+use crate::store::Store;
 
 #[tokio::test]
 async fn a_batch_of_expensive_commands_is_answered_in_parts() {
     let dir = TempDir::new().unwrap();
-    let store = Arc::new(Cramped::unsettled(dir.path()));
+    let store = Arc::new(Cramped::uncompacted(dir.path()));
     let running: Arc<dyn Store> = Arc::<Cramped>::clone(&store);
     let service = Service::start(running, POLICY, Clock::system()).unwrap();
     // Each takes some milliseconds of the writer's time.
@@ -74,7 +75,7 @@ async fn sessions_whose_expiry_fails_keep_no_other_from_it() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_writer_reads_no_board_that_left_while_its_write_waited() {
     let dir = TempDir::new().unwrap();
-    let store = Arc::new(Cramped::unsettled(dir.path()));
+    let store = Arc::new(Cramped::uncompacted(dir.path()));
     let running: Arc<dyn Store> = Arc::<Cramped>::clone(&store);
     let service = Service::start(running, POLICY, Clock::system()).unwrap();
     // The first fills its batch; the second is of the next one, as is the third.

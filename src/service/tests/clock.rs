@@ -1,4 +1,4 @@
-//! A clock that a test moves, and a writer that a test holds: what tests of time and of batches share.
+//! Test clock that is moved by hand, and a writer that is held.
 
 use std::time::{Duration, Instant};
 
@@ -10,14 +10,14 @@ use tempfile::TempDir;
 use tokio::task::JoinHandle;
 use uuid::Uuid;
 
-use super::cramped::start_unsettled_at;
+use super::cramped::start_uncompacted_at;
 use super::service::*;
 use crate::board::{
     AgentName, Commit, Condition, Digest, Edit, Frame, Key, Revision, Seq, StatePath, Timestamp,
     Ttl, stored,
 };
 use crate::service::*;
-use crate::store::{SqliteOptions, SqliteStore, SyncLevel};
+use crate::store::{SqliteOptions, SqliteStore, Store as _, SyncLevel};
 
 /// When tests begin.
 pub(crate) const BEGIN: i64 = 1_795_244_591_123;
@@ -74,9 +74,9 @@ pub(crate) fn started() -> (TempDir, Hand, Service) {
 }
 
 /// The same, whose commits stay in the order in which they were made.
-pub(crate) fn started_unsettled() -> (TempDir, Hand, Service) {
+pub(crate) fn started_uncompacted() -> (TempDir, Hand, Service) {
     let (dir, hand) = (TempDir::new().unwrap(), Hand::new());
-    let service = start_unsettled_at(dir.path(), hand.clock());
+    let service = start_uncompacted_at(dir.path(), hand.clock());
     (dir, hand, service)
 }
 

@@ -1,4 +1,4 @@
-//! Boards that leave memory and come back: what is seen of them is the same, and what needs none reads none.
+//! Tests of evicted boards: reloaded unchanged, and only when needed.
 
 use futures_util::future::join_all;
 use proptest::collection::vec;
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use super::clock::{LONG, open, put, start_at, started, started_unsettled};
+use super::clock::{LONG, open, put, start_at, started, started_uncompacted};
 use super::cramped::Cramped;
 use super::service::*;
 use crate::board::{LogName, Revision, Which};
@@ -192,7 +192,7 @@ async fn a_budget_is_kept_by_what_was_used_longest_ago() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_files_shrink_once_all_is_settled_though_nobody_writes_any_more() {
+async fn the_files_shrink_once_all_is_compacted_though_nobody_writes_any_more() {
     let dir = TempDir::new().unwrap();
     let service = Service::start(Arc::new(open(dir.path())), POLICY, Clock::system()).unwrap();
     let text = "open the window ".repeat(30_000);
@@ -236,7 +236,7 @@ async fn a_start_after_a_clean_stop_reads_no_board() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_that_ended_before_a_kill_leaves_nothing_to_the_next_of_its_name() {
-    let (dir, hand, service) = started_unsettled();
+    let (dir, hand, service) = started_uncompacted();
     fill(&service, "s", 3).await;
     service.carry_out("s", Command::DeleteSession).await.unwrap();
     stop(service).await;
@@ -275,7 +275,7 @@ async fn a_damaged_summary_is_found_and_the_history_read_instead() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_whose_settled_commits_are_damaged_is_set_aside_when_it_is_read() {
+async fn a_session_whose_compacted_commits_are_damaged_is_set_aside_when_it_is_read() {
     let (dir, hand, service) = started();
     fill(&service, "hurt", 3).await;
     stop(service).await;

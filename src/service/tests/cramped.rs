@@ -1,5 +1,4 @@
-//! A store whose disk has no room for some sessions, which panics where it is told to, which counts what is read of it, and which may leave its
-//! commits where they were appended.
+//! Test store with injected faults: full disk, panics, counted reads, no compaction.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -17,7 +16,8 @@ use crate::board::{Digest, Revision, SessionId};
 use crate::service::*;
 use crate::store::{
     BlobStore, Copied, FileBytes, Health, IsOver, NameRow, Outcome, PageMax, Pin, Record, Run,
-    SigningKey, SqliteStore, StoreError, Stored, StoredBlob, StoredSession, SummaryRow, TokenRow,
+    SigningKey, SqliteStore, Store, StoreError, Stored, StoredBlob, StoredSession, SummaryRow,
+    TokenRow,
 };
 
 /// A store whose disk has no room for some sessions, until there is some.
@@ -28,11 +28,11 @@ pub(crate) struct Cramped {
     pages_read: AtomicUsize,
     /// The threads that read them.
     pub(crate) readers: Mutex<HashSet<String>>,
-    settles: bool,
+    compacts: bool,
     pub(crate) appends: AtomicUsize,
-    /// How many of the next appends panic, and how many pieces of settling.
+    /// How many of the next appends panic, and how many pieces of compaction.
     pub(crate) append_panics: AtomicUsize,
-    pub(crate) settle_panics: AtomicUsize,
+    pub(crate) compact_panics: AtomicUsize,
     /// What the images of whole sessions pass through.
     pub(crate) gate: Gate,
     /// What the readers of commits pass through.
@@ -75,7 +75,7 @@ impl Cramped {
     /// A store with room for all.
     pub(crate) fn in_dir(dir: &Path) -> Self {
         let (refused, pages_read) = (watch::Sender::new(0), AtomicUsize::new(0));
-        let (append_panics, settle_panics) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let (append_panics, compact_panics) = (AtomicUsize::new(0), AtomicUsize::new(0));
         Self {
             appends: AtomicUsize::new(0),
             store: open(dir),
@@ -83,17 +83,17 @@ impl Cramped {
             refused,
             pages_read,
             readers: Mutex::default(),
-            settles: true,
+            compacts: true,
             append_panics,
-            settle_panics,
+            compact_panics,
             gate: Gate::default(),
             read_gate: Gate::default(),
         }
     }
 
     /// One whose commits stay where they were appended.
-    pub(crate) fn unsettled(dir: &Path) -> Self {
-        Self { settles: false, ..Self::in_dir(dir) }
+    pub(crate) fn uncompacted(dir: &Path) -> Self {
+        Self { compacts: false, ..Self::in_dir(dir) }
     }
 
     /// How many pages of commits were read.
@@ -103,12 +103,12 @@ impl Cramped {
 }
 
 /// A service on such a store.
-pub(crate) fn start_unsettled(dir: &Path) -> Service {
-    start_unsettled_at(dir, Clock::system())
+pub(crate) fn start_uncompacted(dir: &Path) -> Service {
+    start_uncompacted_at(dir, Clock::system())
 }
 
-pub(crate) fn start_unsettled_at(dir: &Path, clock: Clock) -> Service {
-    Service::start(Arc::new(Cramped::unsettled(dir)), POLICY, clock).unwrap()
+pub(crate) fn start_uncompacted_at(dir: &Path, clock: Clock) -> Service {
+    Service::start(Arc::new(Cramped::uncompacted(dir)), POLICY, clock).unwrap()
 }
 
 impl Store for Cramped {
@@ -148,38 +148,38 @@ impl Store for Cramped {
         self.store.summaries(visit)
     }
 
-    fn replay_unsettled(
+    fn replay_journal(
         &self,
         visit: &mut dyn FnMut(Record<'_>) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
-        self.store.replay_unsettled(visit)
+        self.store.replay_journal(visit)
     }
 
     fn misfits(&self, is_over: &IsOver) -> Result<Vec<String>, StoreError> {
         self.store.misfits(is_over)
     }
 
-    fn unsettled_bytes(&self) -> u64 {
-        if self.settles { self.store.unsettled_bytes() } else { 0 }
+    fn uncompacted_bytes(&self) -> u64 {
+        if self.compacts { self.store.uncompacted_bytes() } else { 0 }
     }
 
     fn file_bytes(&self) -> FileBytes {
         self.store.file_bytes()
     }
 
-    fn settle(
+    fn compact(
         &self,
         summarize: &mut dyn FnMut(&[SessionId]) -> Vec<SummaryRow>,
     ) -> Result<bool, StoreError> {
-        panic_if_told(&self.settle_panics);
-        if !self.settles {
+        panic_if_told(&self.compact_panics);
+        if !self.compacts {
             return Ok(false);
         }
-        self.store.settle(summarize)
+        self.store.compact(summarize)
     }
 
     fn put_summaries(&self, summaries: &[SummaryRow]) -> Result<(), StoreError> {
-        if self.settles { self.store.put_summaries(summaries) } else { Ok(()) }
+        if self.compacts { self.store.put_summaries(summaries) } else { Ok(()) }
     }
 
     fn put_snapshot(

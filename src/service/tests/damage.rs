@@ -1,17 +1,17 @@
-//! What the service makes of a store that fails or is damaged: the others are served.
+//! Tests of a failing or damaged store: the other sessions are served.
 
 use std::path::Path;
 
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use super::cramped::start_unsettled;
+use super::cramped::start_uncompacted;
 use super::service::*;
 use crate::board::{LogName, Misfit, Revision};
 use crate::service::startup::damage::DamageCause;
 use crate::service::*;
 use crate::store::tests::fault::{SHORT_FILES, child_dir, run_child};
-use crate::store::{BlobStore as _, Health, SqliteStore};
+use crate::store::{BlobStore as _, Health, SqliteStore, Store as _};
 
 fn database(dir: &Path) -> Connection {
     Connection::open(dir.join("blackboard.db")).unwrap()
@@ -29,7 +29,7 @@ fn flip_a_bit(dir: &Path, row: i64) {
 
 /// Three sessions; the rows 2 and 5 of the journal are of `hurt`.
 async fn three_sessions(dir: &Path) {
-    let service = start_unsettled(dir);
+    let service = start_uncompacted(dir);
     for session in ["well", "hurt", "fine", "well", "hurt", "fine"] {
         let (write, images) = screenshot(session, session.as_bytes().to_vec());
         service.receipt(write, images).await.unwrap();
@@ -46,7 +46,7 @@ async fn a_damaged_session_is_set_aside_and_the_others_are_served() {
     let dir = TempDir::new().unwrap();
     three_sessions(dir.path()).await;
     flip_a_bit(dir.path(), 5);
-    let service = start_unsettled(dir.path());
+    let service = start_uncompacted(dir.path());
     let [damage] = service.damage() else { panic!("{:?}", service.damage()) };
     assert_eq!((damage.journal_id.map(|id| id.0), damage.revision), (Some(5), Revision(2)));
     assert_eq!(damage.name, Some(name("hurt")));
@@ -86,13 +86,13 @@ async fn a_session_that_the_start_found_damaged_is_deleted_for_good() {
     let dir = TempDir::new().unwrap();
     three_sessions(dir.path()).await;
     flip_a_bit(dir.path(), 5);
-    let service = start_unsettled(dir.path());
+    let service = start_uncompacted(dir.path());
     assert_eq!(service.damaged(), 1);
     let deleted = service.receipt(write_to("hurt", Command::DeleteSession), vec![]).await.unwrap();
     assert_eq!((deleted.board.revision(), service.damaged()), (Revision(3), 0));
     stop(service).await;
     for _ in 0..2 {
-        let service = start_unsettled(dir.path());
+        let service = start_uncompacted(dir.path());
         assert!(service.damage().is_empty() && service.damaged() == 0);
         assert!(service.published_here(&name("hurt")).unwrap().is_none());
         stop(service).await;
@@ -116,15 +116,15 @@ async fn a_deletion_that_was_stopped_half_way_is_completed_by_the_next_start() {
         let rows = select.query_map([], |row| row.try_into()).unwrap();
         rows.map(Result::unwrap).collect()
     };
-    let service = start_unsettled(dir.path());
+    let service = start_uncompacted(dir.path());
     service.receipt(write_to("hurt", Command::DeleteSession), vec![]).await.unwrap();
     stop(service).await;
-    stop(start_unsettled(dir.path())).await;
+    stop(start_uncompacted(dir.path())).await;
     for row in journal {
         let insert = "INSERT OR REPLACE INTO journal VALUES (?1, ?2, ?3, ?4)";
         assert_eq!(database(dir.path()).execute(insert, row).unwrap(), 1);
     }
-    let service = start_unsettled(dir.path());
+    let service = start_uncompacted(dir.path());
     assert_eq!((service.damage().len(), service.damaged()), (0, 0));
     assert!(service.published_here(&name("hurt")).unwrap().is_none());
     stop(service).await;
@@ -134,11 +134,11 @@ async fn a_deletion_that_was_stopped_half_way_is_completed_by_the_next_start() {
 async fn a_lost_commit_is_damage_too() {
     let dir = TempDir::new().unwrap();
     three_sessions(dir.path()).await;
-    let service = start_unsettled(dir.path());
+    let service = start_uncompacted(dir.path());
     service.receipt(request("hurt", "{}"), vec![]).await.unwrap();
     stop(service).await;
     database(dir.path()).execute("DELETE FROM journal WHERE id = 5", []).unwrap();
-    let service = start_unsettled(dir.path());
+    let service = start_uncompacted(dir.path());
     let [damage] = service.damage() else { panic!("{:?}", service.damage()) };
     let (head, found) = (Revision(1), Revision(3));
     assert!(matches!(
@@ -153,7 +153,7 @@ async fn damage_that_hides_a_name_stops_the_start() {
     let dir = TempDir::new().unwrap();
     three_sessions(dir.path()).await;
     flip_a_bit(dir.path(), 2);
-    let service = start_unsettled(dir.path());
+    let service = start_uncompacted(dir.path());
     let [damage] = service.damage() else { panic!("{:?}", service.damage()) };
     assert_eq!(damage.name, Some(name("hurt")), "it is kept a second time");
     stop(service).await;
@@ -167,7 +167,7 @@ async fn damage_that_hides_a_name_stops_the_start() {
 async fn a_lost_or_damaged_image_is_found_and_spoils_only_itself() {
     let dir = TempDir::new().unwrap();
     three_sessions(dir.path()).await;
-    let service = start_unsettled(dir.path());
+    let service = start_uncompacted(dir.path());
     let hurt = board(&service, "hurt");
     let entry = hurt.log(&LogName::Screenshots).unwrap().at(0).cloned().unwrap();
     let image = entry.item.image().unwrap();
@@ -192,7 +192,7 @@ fn a_poisoned_store_takes_no_writes_and_reads_go_on() {
     }
     let dir = TempDir::new().unwrap();
     run_child(&SHORT_FILES, dir.path());
-    let service = start_unsettled(dir.path());
+    let service = start_uncompacted(dir.path());
     assert_eq!(service.health(), Health::Ready);
     let board = board(&service, "s");
     assert_eq!((board.revision(), board.logs().len()), (Revision(1), 4));

@@ -1,4 +1,4 @@
-//! Deadlines that come while the server is down, or cannot write.
+//! Tests of deadlines that pass while the server is down or cannot write.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -8,16 +8,16 @@ use tempfile::TempDir;
 use tokio::sync::watch;
 
 use super::clock::*;
-use super::cramped::{Cramped, start_unsettled_at};
+use super::cramped::{Cramped, start_uncompacted_at};
 use super::service::*;
 use crate::board::{Change, Due, LogName, Revision, Seq, Set, SettingsPatch, Work};
 use crate::service::*;
 use crate::store::tests::fault::{SHORT_FILES, child_dir, run_child};
-use crate::store::{SqliteOptions, SqliteStore, Stored};
+use crate::store::{SqliteOptions, SqliteStore, Store, Stored};
 
 #[tokio::test]
 async fn what_ended_while_the_server_was_down_is_a_commit_before_anything_is_served() {
-    let (dir, hand, service) = started_unsettled();
+    let (dir, hand, service) = started_uncompacted();
     service.carry_out("path", put("a", "1", Some("10s"))).await.unwrap();
     service.carry_out("path", put("b", "1", Some("20s"))).await.unwrap();
     service.receipt(request("claim", "{}"), vec![]).await.unwrap();
@@ -32,7 +32,7 @@ async fn what_ended_while_the_server_was_down_is_a_commit_before_anything_is_ser
     stop(service).await;
 
     hand.set(10_000);
-    let service = start_unsettled_at(dir.path(), hand.clock());
+    let service = start_uncompacted_at(dir.path(), hand.clock());
     let path = board(&service, "path");
     assert_eq!((path.revision(), path.state().text()), (Revision(3), r#"{"b":1}"#.to_owned()));
     let claim = board(&service, "claim");
@@ -50,7 +50,7 @@ async fn what_ended_while_the_server_was_down_is_a_commit_before_anything_is_ser
     let stored = commits(dir.path());
     assert_eq!(stored.len(), 5 + 3, "two went with the session that ended");
     assert!(stored[5..].iter().all(|commit| commit.is_nobodys() && commit.at == hand.now()));
-    let service = start_unsettled_at(dir.path(), hand.clock());
+    let service = start_uncompacted_at(dir.path(), hand.clock());
     for ((_, before), (name, after)) in before.iter().zip(&all_published(&service)) {
         assert_eq!(before.board, after.board, "{name}");
     }
@@ -80,7 +80,7 @@ async fn two_thousand_sessions_are_swept_before_the_start_is_over() {
 
 #[tokio::test]
 async fn a_damaged_session_is_left_alone_and_the_others_go_on() {
-    let (dir, hand, service) = started_unsettled();
+    let (dir, hand, service) = started_uncompacted();
     for session in ["well", "hurt"] {
         service.carry_out(session, put("a", "1", Some("10s"))).await.unwrap();
         service.carry_out(session, put("b", "1", Some("20s"))).await.unwrap();

@@ -1,4 +1,4 @@
-//! What comes to its end by time does so by a commit of its own, before anything that comes later.
+//! Tests of expiry: a commit of its own, before any later command.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -21,7 +21,7 @@ fn lives(text: &str) -> Command {
 
 #[tokio::test]
 async fn a_path_goes_by_itself_and_is_seen_until_then() {
-    let (dir, hand, service) = started_unsettled();
+    let (dir, hand, service) = started_uncompacted();
     service.carry_out("s", put("a/b", "1", Some("10s"))).await.unwrap();
     service.carry_out("s", put("a/c", "2", None)).await.unwrap();
     hand.set(9_999);

@@ -1,4 +1,4 @@
-//! A changed bit anywhere in the database: a start serves what was acknowledged, or names what it does not, or refuses.
+//! Tests of flipped bits in the database: a start serves, reports or refuses.
 
 use std::fs;
 use std::os::unix::fs::FileExt as _;
@@ -7,7 +7,7 @@ use std::path::Path;
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use super::cramped::start_unsettled;
+use super::cramped::start_uncompacted;
 use super::service::*;
 use crate::board::LogName;
 use crate::service::*;
@@ -15,24 +15,24 @@ use crate::store::SqliteStore;
 
 const SESSIONS: [&str; 4] = ["a", "b", "c", "d"];
 
-/// Sessions that are settled, then more of them that are not.
+/// Sessions that are compacted, then more of them that are not.
 async fn filled(dir: &Path) -> Vec<(SessionName, Board)> {
     let text = "x".repeat(300);
-    for is_settled in [true, false] {
-        let service = if is_settled { start(dir) } else { start_unsettled(dir) };
+    for is_compacted in [true, false] {
+        let service = if is_compacted { start(dir) } else { start_uncompacted(dir) };
         for n in 0..6 {
-            for session in &SESSIONS[usize::from(!is_settled)..] {
+            for session in &SESSIONS[usize::from(!is_compacted)..] {
                 let text = item(&format!("{{\"n\":{n},\"text\":\"{text}\"}}"));
                 let write = append(session, LogName::Requests, vec![text]);
                 service.receipt(write, vec![]).await.unwrap();
             }
         }
-        if !is_settled {
+        if !is_compacted {
             service.receipt(request("new", "{}"), vec![]).await.unwrap();
         }
         stop(service).await;
     }
-    let service = start_unsettled(dir);
+    let service = start_uncompacted(dir);
     let boards = all_published(&service);
     stop(service).await;
     boards.into_iter().map(|(name, published)| (name, Board::clone(&published.board))).collect()
@@ -97,7 +97,7 @@ async fn a_lost_end_of_a_session_is_told_by_its_summary() {
     database.execute("DELETE FROM journal", []).unwrap();
     drop(database);
     assert_eq!(served(dir.path(), &boards[..0], "").await, Some(true));
-    let service = start_unsettled(dir.path());
+    let service = start_uncompacted(dir.path());
     assert!(service.damaged() > 0, "nothing tells that commits are lost");
     stop(service).await;
 }

@@ -1,4 +1,4 @@
-//! A wall clock that jumps: nothing is over until it has stayed, and deadlines count from the moment.
+//! Tests of a jumping wall clock: nothing expires until the new time has lasted.
 
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -88,9 +88,9 @@ async fn a_jump_that_is_taken_back_ends_nothing() {
         };
         let met = service.carry_out("s", put("b", "1", None)).await.unwrap();
         assert_eq!(met.board.state().text(), r#"{"a":1,"b":1}"#);
-        assert!(service.figures().is_clock_held);
+        assert!(service.stats().is_clock_held);
         clocks.set(2200, 0).await;
-        assert!(!service.figures().is_clock_held);
+        assert!(!service.stats().is_clock_held);
         assert_eq!(board(&service, "s").revision(), Revision(5), "it is all still there");
         clocks.set(10 * SECOND, 0).await;
         service.reaches("s", 6).await;
@@ -162,9 +162,9 @@ async fn a_jump_is_seen_though_nothing_was_written_before_it() {
     let clock = clocks.clock();
     let service = Service::start(Arc::new(open(dir.path())), POLICY, clock).unwrap();
     clocks.wall.set(DAY);
-    assert!(service.figures().is_clock_held);
+    assert!(service.stats().is_clock_held);
     clocks.wall.set(0);
-    assert!(!service.figures().is_clock_held);
+    assert!(!service.stats().is_clock_held);
     stop(service).await;
 }
 
@@ -200,7 +200,7 @@ async fn no_image_and_no_history_goes_while_the_clock_is_held() {
     until("nothing is cut", || oldest("cut") > Revision(0)).await;
     clocks.set(2 * SECOND, DAY).await;
     clocks.set(3 * SECOND, DAY).await;
-    assert!(service.figures().is_clock_held);
+    assert!(service.stats().is_clock_held);
     assert!(is_there() && oldest("aged") == Revision(0));
 
     clocks.set(11 * MINUTE, DAY).await;

@@ -1,4 +1,4 @@
-//! Panics of the service's threads: one ends the service, the others go on.
+//! Tests of panicking threads: one ends the service, the others restart.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use super::cramped::Cramped;
 use super::service::*;
 use crate::service::clock::worked;
 use crate::service::*;
-use crate::store::Health;
+use crate::store::{Health, Store};
 
 fn started(store: &Arc<Cramped>) -> Service {
     Service::start(Arc::clone(store) as Arc<dyn Store>, POLICY, Clock::system()).unwrap()
@@ -19,7 +19,7 @@ fn started(store: &Arc<Cramped>) -> Service {
 #[tokio::test]
 async fn a_panic_of_the_writer_outside_a_decision_fails_the_service() {
     let dir = TempDir::new().unwrap();
-    let store = Arc::new(Cramped::unsettled(dir.path()));
+    let store = Arc::new(Cramped::uncompacted(dir.path()));
     let service = started(&store);
     service.receipt(request("s", "{}"), vec![]).await.unwrap();
     assert!(!service.failed().is_cancelled());
@@ -39,7 +39,7 @@ async fn a_panic_of_the_writer_outside_a_decision_fails_the_service() {
 #[tokio::test]
 async fn whoever_waits_in_the_queue_when_the_writer_panics_is_told() {
     let dir = TempDir::new().unwrap();
-    let store = Arc::new(Cramped::unsettled(dir.path()));
+    let store = Arc::new(Cramped::uncompacted(dir.path()));
     let service = started(&store);
     store.append_panics.store(1, Ordering::SeqCst);
     // It fills its batch, so that the second one waits in the queue.
@@ -61,12 +61,12 @@ async fn a_thread_that_panicked_works_again() {
     let dir = TempDir::new().unwrap();
     let store = Arc::new(Cramped::in_dir(dir.path()));
     let service = started(&store);
-    store.settle_panics.store(2, Ordering::SeqCst);
+    store.compact_panics.store(2, Ordering::SeqCst);
     service.receipt(request("s", "{}"), vec![]).await.unwrap();
-    while store.unsettled_bytes() > 0 || !service.threads().contains(&("settler", true)) {
+    while store.uncompacted_bytes() > 0 || !service.threads().contains(&("settler", true)) {
         tokio::task::yield_now().await;
     }
-    assert_eq!(store.settle_panics.load(Ordering::SeqCst), 0);
+    assert_eq!(store.compact_panics.load(Ordering::SeqCst), 0);
     assert!(!service.failed().is_cancelled());
     let names: Vec<_> = service.threads().iter().map(|(name, _)| *name).collect();
     let tenders = ["keeper", "collector", "evictor", "loader", "settler", "reaper"];

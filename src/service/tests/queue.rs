@@ -1,5 +1,4 @@
-//! The writer's queue among clients: whose write is next, how much of the queue one may have, and values that are
-//! prepared for it.
+//! Tests of the writer's queue: order and shares of clients, prepared values.
 
 use std::sync::atomic::Ordering;
 
@@ -14,6 +13,7 @@ use super::service::*;
 use crate::board::{Edit, Item, LogName, Revision};
 use crate::fairness::Client;
 use crate::service::*;
+use crate::store::Store;
 
 const GREEDY: Client = Client::Token([1; 16]);
 const VICTIM: Client = Client::Token([2; 16]);
@@ -44,7 +44,7 @@ fn noted<'a>(
 #[tokio::test]
 async fn a_small_write_waits_for_one_large_write_of_another_client_at_most() {
     let dir = TempDir::new().unwrap();
-    let store = Arc::new(Cramped::unsettled(dir.path()));
+    let store = Arc::new(Cramped::uncompacted(dir.path()));
     let running: Arc<dyn Store> = Arc::<Cramped>::clone(&store);
     let service = Service::start(running, POLICY, Clock::system()).unwrap();
     let decided = Arc::default();

@@ -1,4 +1,4 @@
-//! Writers that meet on one session or one entry: what was acknowledged is there.
+//! Tests of concurrent writers: acknowledged writes are never lost.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -1,4 +1,4 @@
-//! Keyed writes: one that was carried out is answered again and adds nothing.
+//! Tests of idempotency: a repeated write gets the first answer and adds nothing.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -302,7 +302,7 @@ async fn what_keeps_no_answer_fails_that_write_only() {
 
 #[tokio::test]
 async fn a_damaged_session_repeats_nothing() {
-    let (dir, hand, service) = started_unsettled();
+    let (dir, hand, service) = started_uncompacted();
     let write = request("s", "{}");
     assert_eq!(came(service.keyed(&write, "k").await), Came::Now(1));
     service.receipt(request("s", "{}"), vec![]).await.unwrap();

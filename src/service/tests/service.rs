@@ -1,4 +1,4 @@
-//! Boards that run: many writers, a restart, and what is told to those who cannot be served.
+//! Tests of the service: many writers, a restart, error answers.
 
 use std::time::Duration;
 

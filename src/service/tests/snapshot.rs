@@ -1,4 +1,4 @@
-//! Snapshots: a long history is read from one, and without one it reads the same.
+//! Tests of snapshots: a long history reads the same with and without one.
 
 use std::path::Path;
 

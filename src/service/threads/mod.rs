@@ -1,4 +1,4 @@
-//! The service's threads: each starts again after a panic, or ends the server if nothing goes on without it.
+//! Threads of the service: restarted after a panic, or fatal to the server.
 
 pub(crate) mod signal;
 
@@ -83,7 +83,7 @@ impl Supervisor {
                     thread = name,
                     panicked,
                     ?pause,
-                    "a thread failed; it starts again after a pause"
+                    "a thread failed; it restarts after a pause"
                 );
                 if !own.pause(pause) {
                     return;
@@ -108,7 +108,7 @@ impl Supervisor {
             if catch_unwind(AssertUnwindSafe(work)).is_err() {
                 down.fetch_add(1, Ordering::Relaxed);
                 metrics::THREAD_FAILURES.add_one(name);
-                tracing::error!(thread = name, "a thread panicked that the server needs; it ends");
+                tracing::error!(thread = name, "a vital thread panicked; the server stops");
                 failed.cancel();
             }
         };

@@ -1,4 +1,4 @@
-//! A signal that wakes one thread from its rest, or tells it to end.
+//! Signal that wakes one thread, or tells it to stop.
 
 use std::time::{Duration, Instant};
 

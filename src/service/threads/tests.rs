@@ -1,4 +1,4 @@
-//! Threads that panic, end or are told to end, and what wakes them.
+//! Tests of supervised threads: panics, ends and signals.
 
 use std::sync::mpsc;
 

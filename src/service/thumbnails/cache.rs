@@ -1,10 +1,9 @@
-//! Thumbnails on disk, `<root>/<session>/<sha256>-<max_px>`: bounded, the least recently used go, and nobody
-//! minds if all of it goes. It may be deleted while the server is down.
+//! Thumbnail cache on disk, `<root>/<session>/<sha256>-<max_px>`: bounded, least recently used first.
 //!
-//! A file is `bbthumb2`, the kind (0 is PNG, 1 is JPEG), width, height and a CRC-32 (little-endian) over the
-//! file's name, these three and the image; then the image. It is moved into place when it is whole and never
-//! synced: one that a crash damaged is found so when it is read, and made anew. So is `bbthumb1`, which an encoder
-//! of other bytes made.
+//! It may be deleted while the server is down. A file is `bbthumb2`, the kind (0 is PNG, 1 is JPEG), width, height and a
+//! CRC-32 (little-endian) over the file's name, these three and the image; then the image. A file is moved into place when
+//! it is complete and never synced: a damaged one is detected when read, and made again. So is `bbthumb1`, which another
+//! encoder made.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, DirBuilder, OpenOptions};
@@ -98,7 +97,7 @@ impl Cache {
         self.index.get_or_init(|| {
             let index = found(&self.root).unwrap_or_else(|error| {
                 if error.kind() != io::ErrorKind::NotFound {
-                    tracing::warn!(cache = %self.root.display(), %error, "the thumbnails are thrown away");
+                    tracing::warn!(cache = %self.root.display(), %error, "the thumbnail cache is deleted");
                     remove_all(&self.root);
                 }
                 Index::default()
@@ -282,7 +281,7 @@ fn remove_all(dir: &Path) {
     if let Err(error) = fs::remove_dir_all(dir)
         && error.kind() != io::ErrorKind::NotFound
     {
-        tracing::warn!(dir = %dir.display(), %error, "thumbnails were left behind");
+        tracing::warn!(dir = %dir.display(), %error, "thumbnails could not be deleted");
     }
 }
 
@@ -290,7 +289,7 @@ fn remove_file(path: &Path) {
     if let Err(error) = fs::remove_file(path)
         && error.kind() != io::ErrorKind::NotFound
     {
-        tracing::warn!(file = %path.display(), %error, "a thumbnail was left behind");
+        tracing::warn!(file = %path.display(), %error, "a thumbnail could not be deleted");
     }
 }
 

@@ -1,5 +1,4 @@
-//! What is being made: those who ask for the same share one cell, which one of them fills. If that one goes
-//! away, the next one goes on in its place.
+//! Work in progress, shared: callers who ask for the same wait for one of them.
 
 use std::collections::HashMap;
 use std::hash::Hash;

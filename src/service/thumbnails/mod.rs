@@ -1,7 +1,7 @@
-//! What is shown of images: as they are stored, or thumbnails of them, each made once for all who ask.
+//! Thumbnails of images, each made once for all who ask.
 //!
-//! Making one is bounded in number and memory (`pool`), what was made is kept on disk (`cache`), and what
-//! was found out about an image is remembered, so that one that cannot be decoded is not tried again.
+//! `pool` bounds their number and memory, `cache` keeps them on disk. Facts about an image are remembered, so that an
+//! undecodable image is not tried again.
 
 mod cache;
 mod making;
@@ -32,10 +32,10 @@ pub use pool::{THUMBNAIL_MEMORY_MAX, THUMBNAILS_AT_ONCE_MAX, THUMBNAILS_WAITING_
 /// About how many images something is remembered.
 const REMEMBERED_MAX: usize = 16 << 10;
 
-/// What is sent of an image.
+/// Representation of an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ShownImage {
-    /// It is sent as it is stored.
+    /// As stored.
     Stored {
         /// The media type of its bytes, whatever it was declared to be.
         media_type: String,
@@ -44,7 +44,7 @@ pub enum ShownImage {
     Made {
         /// `image/png` or `image/jpeg`.
         media_type: &'static str,
-        /// How long it is.
+        /// Its length.
         bytes: u64,
         /// Its width and height.
         size: (u32, u32),
@@ -54,7 +54,7 @@ pub enum ShownImage {
 /// Which thumbnail: of which image, and how large at most.
 type Key = (SessionId, Digest, Option<NonZeroU32>);
 
-/// What was made, without its bytes.
+/// A thumbnail without its bytes.
 #[derive(Clone, Copy)]
 struct Outline {
     media_type: &'static str,
@@ -70,7 +70,7 @@ pub(super) struct Thumbnails {
     known: Mutex<Known>,
 }
 
-/// What was found out about images, by their digests.
+/// Known facts about images, by digest.
 struct Known {
     media_types: Remembered<Digest, Option<&'static str>>,
     outlines: Remembered<(Digest, Option<NonZeroU32>), Outline>,

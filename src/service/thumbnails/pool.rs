@@ -1,5 +1,4 @@
-//! How many thumbnails are made at once, and how much memory that takes. Permits go where the work goes: who
-//! asked may leave, what is under way ends, and only then makes room.
+//! Pool of thumbnail work: bounds its concurrency and memory. Permits go with the work, not the caller.
 
 use std::sync::Arc;
 

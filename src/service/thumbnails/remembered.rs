@@ -1,4 +1,4 @@
-//! A bounded memory: the newest so many are known, the oldest go.
+//! Bounded map that drops its oldest entries.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;

@@ -1,6 +1,6 @@
-//! Watching a session: wait past a revision, then read what came after it.
+//! Watching a session: wait past a revision, then read the newer commits.
 //!
-//! A wake-up carries no data, so none can be lost. A watched session need not exist: its name may get one.
+//! A wake-up carries no data, so none can be lost. A watched name may have no session yet.
 
 pub(crate) mod waker;
 
@@ -22,7 +22,7 @@ use crate::metrics;
 use crate::metrics::Counted;
 use waker::{Bells, Heard, WakeUps, Waker};
 
-/// Those who follow all sessions, and the way to the thread that wakes.
+/// Subscribers of all sessions, and the waker's queue.
 pub(super) struct Watches {
     pub(super) bells: Arc<Bells>,
     pub(super) wake_ups: Arc<WakeUps>,
@@ -44,7 +44,7 @@ pub struct Watch {
     name: SessionName,
     session: Arc<Session>,
     ticks: Option<watch::Receiver<()>>,
-    /// Up to where its commits were given.
+    /// Revision of the last delivered commit.
     followed: Option<Revision>,
     _counted: Counted,
 }
@@ -54,7 +54,7 @@ pub struct Watch {
 pub enum Commits {
     /// These come next; none where there are no more yet.
     These(Vec<Arc<Commit>>),
-    /// What came next is not kept, or was of another history, or the revision is not reached yet.
+    /// The next commit is not kept, belongs to another history, or does not exist yet.
     Gap,
 }
 
@@ -85,7 +85,7 @@ impl Service {
         &self.inner.deps.stopping
     }
 
-    /// What happens in all sessions, from now on.
+    /// Subscribes to the notices of all sessions.
     #[must_use]
     pub fn notices(&self) -> broadcast::Receiver<Heard> {
         self.inner.watches.bells.notices()
@@ -105,7 +105,7 @@ impl Service {
 }
 
 impl Watch {
-    /// From where to where the session's history goes now; to 0 where its name never had one.
+    /// Extent of the session's history; revision 0 where its name never had a session.
     #[must_use]
     pub fn extent(&self) -> Extent {
         self.session.extent()

@@ -1,4 +1,4 @@
-//! Watching: nothing is missed, nothing is kept of names that nobody watches any more.
+//! Tests of watching: no commit is missed, no unwatched name is kept.
 
 use std::time::Duration;
 

@@ -1,5 +1,6 @@
-//! Waking those who wait, on a thread of its own: waking ten thousand takes milliseconds, which no
-//! writer is to wait for.
+//! Waker of watchers, on a thread of its own.
+//!
+//! Waking ten thousand watchers takes milliseconds, which would delay the writer.
 
 use std::collections::HashMap;
 use std::io;
@@ -17,14 +18,14 @@ use crate::service::threads::{Supervised, Supervisor};
 /// How many notices a slow reader of them may be behind, and the waker with all of them.
 pub const NOTICES_MAX: usize = 1024;
 
-/// That a session went on.
+/// Notice of a session's new commits.
 #[derive(Clone, Debug)]
 pub struct Notice {
     /// Its name.
     pub session: SessionName,
     /// The revision that it came to.
     pub revision: Revision,
-    /// What happened, each kind once, and once more for each memory where it happened.
+    /// Kinds of changes, each once, and once more for each memory.
     pub kinds: Arc<[(&'static str, Option<AgentName>)]>,
 }
 
@@ -41,20 +42,20 @@ pub(crate) fn memory_of(change: &Change) -> Option<&AgentName> {
     }
 }
 
-/// What those who follow all sessions hear.
+/// Event for subscribers of all sessions.
 #[derive(Clone, Debug)]
 pub enum Heard {
-    /// That a session went on.
+    /// New commits of a session.
     Notice(Notice),
-    /// That some did of which no notice was kept.
+    /// Some notices were dropped.
     Gap,
 }
 
-/// What the writer asks of the waker.
+/// Request of the writer to the waker.
 pub(crate) struct WakeUp {
     /// A session whose watchers are to look again, where it has any.
     pub(crate) session: Option<Arc<Session>>,
-    /// What to tell those who follow all sessions.
+    /// Notice for subscribers of all sessions.
     pub(crate) notice: Option<Notice>,
     /// Whether questions were asked or answered.
     pub(crate) asked: bool,
@@ -102,7 +103,7 @@ impl WakeUps {
     }
 }
 
-/// What tells of all sessions together.
+/// Channels about all sessions together.
 #[derive(Debug)]
 pub(crate) struct Bells {
     notices: broadcast::Sender<Heard>,

@@ -1,4 +1,4 @@
-//! Answers: who waits for what of a batch. Nobody is answered before it is durable.
+//! Answers to the writes of a batch, sent once it is durable.
 
 use super::verdict::Verdict;
 use crate::service::Reply;
@@ -26,7 +26,7 @@ pub(crate) fn answer(answers: Option<Answers>, outcome: Option<Outcome>) {
         };
         drop(pins);
         if reply.send(answered).is_err() {
-            tracing::trace!("a caller went away before its answer; the write stands all the same");
+            tracing::trace!("a caller went away before its answer; the write is stored");
         }
     }
 }

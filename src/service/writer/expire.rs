@@ -1,4 +1,4 @@
-//! Sweeping: the writer commits what has come to its end by time in sessions that nobody writes to.
+//! Expiry: commits that remove expired values of sessions without writes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ const WARMING_REST: Duration = Duration::from_millis(10);
 /// How many sweeps may fail before anything is served; what is left is swept later.
 const FAILED_AT_START_MAX: usize = 16;
 
-/// What becomes of a session whose board is not in memory.
+/// Handling of a session whose board is evicted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cold {
     /// It is read at once: nobody is served yet.
@@ -63,7 +63,7 @@ impl Writer {
         }
     }
 
-    /// Takes note of what has come to its end by time, in one batch; whether there may be more.
+    /// Stores due expiries in one batch; returns whether there may be more.
     pub(crate) fn sweep(&mut self, cold: Cold) -> bool {
         if self.sweep_after.is_some_and(|after| after > Instant::now()) {
             return false;

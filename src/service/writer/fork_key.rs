@@ -1,6 +1,6 @@
-//! Keys of writes that make another session than the one in their path: a fork's key is its source's too.
+//! Idempotency keys of forks: the source keeps the key and the answer too.
 //!
-//! The answer is kept there by a commit of the same durable batch: either both are there or none.
+//! The source's commit is part of the same durable batch, so both are stored or neither.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use crate::service::clock::Reading;
 use crate::service::job::{Order, WriterError};
 
 impl Writer {
-    /// What became of a write whose key the session in its path knows, or why it cannot be it.
-    pub(crate) fn recalled_elsewhere(
+    /// The first answer to a write whose key the source session has, or the key's conflict.
+    pub(crate) fn recall_by_fork_key(
         &self,
         staged: &mut HashMap<SessionName, Staging>,
         order: &Order,
@@ -28,7 +28,7 @@ impl Writer {
     }
 
     /// Keeps the answer to a write in the session in its path. One that is no more keeps nothing.
-    pub(crate) fn keep_elsewhere(
+    pub(crate) fn keep_fork_key(
         &mut self,
         staged: &mut HashMap<SessionName, Staging>,
         order: &Order,
@@ -56,7 +56,7 @@ impl Writer {
         let kept = self.stage(staging, &Order { keep, ..Order::of(write) }, reading, &[]);
         if let Verdict::Failed(error) = kept {
             let code = error.code();
-            tracing::warn!(%session, code, "the answer to a keyed write was not kept");
+            tracing::warn!(%session, code, "the answer to a keyed fork was not stored");
         }
     }
 }

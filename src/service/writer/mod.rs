@@ -1,9 +1,8 @@
-//! The one thread that decides and writes: drain the queue, decide each command against staged
-//! boards, one durable append for the whole batch, publish, answer.
+//! The writer: one thread that decides, stores, publishes and answers, batch by batch.
 //!
-//! Nothing is published, and nothing answered, before its batch is durable; refusals wait too, since
-//! a refusal may speak of a revision that is only staged. No batch waits for a timer: while one is being
-//! synced, the next one gathers. Between batches it sweeps what has come to its end by time.
+//! Commands are decided against staged boards, then one durable append stores the whole batch. Nothing is published or
+//! answered before that; rejections wait too, since a rejection may name a staged revision. A batch waits for no timer:
+//! the next one gathers during a sync. Between batches the writer expires values.
 
 mod answers;
 mod expire;
@@ -30,7 +29,7 @@ use super::deadlines::Deadlines;
 use super::deps::Deps;
 use super::error::ServiceError;
 use super::history::History;
-use super::history::retention_schedule::Retentions;
+use super::history::retention_schedule::RetentionSchedule;
 use super::images::reaper::Orphans;
 use super::job::{Job, Order, Rebase, WriteJob, WriterError};
 use super::maintenance::compaction::Activity;
@@ -88,7 +87,7 @@ pub(super) struct Writer {
     wake_ups: Arc<WakeUps>,
     /// The bytes of recent commits at hand, of all sessions.
     recent_bytes: Arc<AtomicUsize>,
-    retentions: Arc<Retentions>,
+    retentions: Arc<RetentionSchedule>,
     tombstones: Arc<Tombstones>,
     /// Where answered questions are gathered, if anywhere.
     qa_session: Option<QaSession>,
@@ -99,7 +98,7 @@ pub(super) struct Writer {
     memory: Arc<Memory>,
     loads: Loads,
     orphans: Arc<Orphans>,
-    /// What the settler sees of it.
+    /// Counter of appends, for the compaction.
     activity: Arc<Activity>,
     /// How many sessions the batch that is being staged makes.
     made: usize,
@@ -107,12 +106,12 @@ pub(super) struct Writer {
     warming: HashMap<SessionName, Pin>,
 }
 
-/// What the writer waits for.
+/// The writer's next step.
 enum Next {
     Job(Client, Job),
-    /// Something may have come to its end.
+    /// Something may have expired.
     Sweep,
-    /// Nobody can send any more.
+    /// The queue is closed and empty.
     End,
 }
 
@@ -134,7 +133,7 @@ impl Writer {
         qa_session: Option<QaSession>,
         deadlines: Deadlines<Timestamp>,
     ) -> io::Result<(WriterQueue, Supervised)> {
-        let queue = WriterQueue::new(qa_session.as_ref().map(|qa| qa.name.clone()));
+        let queue = WriterQueue::empty(qa_session.as_ref().map(|qa| qa.name.clone()));
         let Parts { sessions, history, watches, orphans, activity } = *parts;
         let mut writer = Self {
             jobs: Jobs(Arc::clone(&queue.jobs)),
@@ -246,11 +245,11 @@ impl Writer {
             return Verdict::Cold;
         }
         let qa_pairs = self.qa_pairs(staged, name, reading);
-        let verdict = self.recalled_elsewhere(staged, order, reading).unwrap_or_else(|| {
+        let verdict = self.recall_by_fork_key(staged, order, reading).unwrap_or_else(|| {
             let staging = self.staging(staged, name, reading);
             self.stage(staging, order, reading, &qa_pairs)
         });
-        self.keep_elsewhere(staged, order, &verdict, reading);
+        self.keep_fork_key(staged, order, &verdict, reading);
         self.echo(staged, &order.write, &verdict, reading);
         verdict
     }
@@ -314,7 +313,7 @@ impl Writer {
             Some(found) => self.set_base(&found, base, dropped_bytes),
         };
         if reply.send(answer).is_err() {
-            tracing::trace!("who asked for a new base went away");
+            tracing::trace!("the caller of a truncation went away");
         }
     }
 
@@ -435,7 +434,7 @@ impl Writer {
     fn forget(&self, damaged: SessionId) {
         let identities = self.directory.identities().remove(damaged);
         if let Err(error) = self.store.forget(&identities) {
-            tracing::warn!(session = %damaged, %error, "a damaged session was left behind");
+            tracing::warn!(session = %damaged, %error, "a damaged session could not be deleted");
         }
         self.orphans.add(damaged);
     }
@@ -453,7 +452,7 @@ fn nonce() -> Nonce {
     Nonce(RandomState::new().hash_one(()))
 }
 
-/// What those who follow all sessions are told of these commits.
+/// Notice of these commits for subscribers of all sessions.
 fn notice(session: &SessionName, commits: &[Weighed]) -> Option<Notice> {
     let (last, _) = commits.last()?;
     let changes = commits.iter().flat_map(|(commit, _)| &commit.changes);

@@ -1,5 +1,4 @@
-//! Patching an entry: read it, patch its whole text off the writer, write it back only if nobody
-//! changed it meanwhile, else begin again.
+//! Patching an entry: read, patch outside the writer, write if unchanged, else retry.
 
 use std::sync::Arc;
 

@@ -1,7 +1,6 @@
-//! One session that gathers the questions which people answered in all others, as the original appends
-//! them to its file; new sessions begin with its last ones.
+//! The Q&A session: a copy of every answered question, as in the original's file.
 //!
-//! The answer and its echo are one durable batch: either both are there or none.
+//! A new session begins with the last of these. The answer and its copy are one durable batch.
 
 use std::collections::HashMap;
 

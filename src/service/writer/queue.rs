@@ -1,4 +1,4 @@
-//! The way to the writer: a queue that is bounded by number and by bytes.
+//! Queue of the writer, bounded by number and bytes.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ pub(crate) struct WriterQueue {
     /// The bytes that wait.
     pub(crate) room: Limiter,
     /// Bytes of values that are prepared for the writer. The room of the queue bounds how many wait for that.
-    preparing: Limiter,
+    pub(crate) preparing: Limiter,
     /// One at a time prepares its values again.
     preparing_again: Limiter,
     /// Where answered questions are gathered, if anywhere.
@@ -42,7 +42,7 @@ pub(crate) struct WriterQueue {
 }
 
 impl WriterQueue {
-    pub(crate) fn new(qa_session: Option<SessionName>) -> Self {
+    pub(crate) fn empty(qa_session: Option<SessionName>) -> Self {
         Self {
             jobs: Arc::new(Queue::new(QUEUE_WRITES_MAX)),
             room: Limiter::new(QUEUE_BYTES_MAX as u64, 0, Share::LeavesRest),
@@ -123,7 +123,7 @@ impl Service {
         compute(make).await.map_err(|_| ServiceError::Fault)
     }
 
-    /// Lets the boards that a write touches be in memory, and stay there.
+    /// Loads and pins the boards that a write touches.
     async fn pins(&self, order: &Order) -> Result<Pins, ServiceError> {
         let mut pins = Pins::default();
         let kept_in = order.keeps_in.as_ref().map(|(name, _)| name);
@@ -146,13 +146,13 @@ impl Service {
     }
 }
 
-/// What a command takes of the queue's room: the text that it brings, and something for itself.
+/// Weight of a command in the queue: its text, and a constant.
 fn weight(command: &Command) -> u64 {
     // A single write may always wait alone, however large it is within its own bounds.
-    brings(command).min(QUEUE_BYTES_MAX) as u64
+    text_bytes(command).min(QUEUE_BYTES_MAX) as u64
 }
 
-fn brings(command: &Command) -> usize {
+fn text_bytes(command: &Command) -> usize {
     const ITSELF: usize = 512;
     const ITEM_ITSELF: usize = 64;
     let of =
@@ -178,7 +178,7 @@ fn brings(command: &Command) -> usize {
         Command::Ask { items, default, .. } => of(items) + default.as_ref().map_or(0, String::len),
         Command::Transact(transaction) => {
             let Transaction { tests, then, otherwise } = &**transaction;
-            tests.len() * ITSELF + then.iter().chain(otherwise).map(brings).sum::<usize>()
+            tests.len() * ITSELF + then.iter().chain(otherwise).map(text_bytes).sum::<usize>()
         }
         Command::ForgetImages { images, .. } => images.len() * size_of::<Digest>(),
         Command::DeleteSession

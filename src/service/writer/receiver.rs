@@ -1,4 +1,4 @@
-//! The writer's end of its queue. When it is dropped, by a panic too, all who still wait are told so.
+//! Receiver of the writer's queue; when dropped, by a panic too, it fails all waiting writes.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

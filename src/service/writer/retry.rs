@@ -1,6 +1,6 @@
-//! Sessions in which something is due that could not be stored: each is tried again after a pause of its own.
+//! Retries of expiries that could not be stored, each session after a pause of its own.
 //!
-//! So sessions whose expiry fails again and again keep no other's from its time.
+//! A session that fails repeatedly does not delay the others.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! Writes for which there was no room: what a session removes is decided apart from what it adds.
+//! Writes without disk room: deletions are decided apart from additions.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! One session within a batch: its board as the commands so far leave it, and their frames.
+//! Staging of one session within a batch: its board and frames after the commands so far.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub(crate) struct Staging {
     former: Arc<Board>,
     history_bytes: u64,
     frames: Vec<Vec<u8>>,
-    /// What the frames hold.
+    /// The commits of the frames.
     commits: Vec<Weighed>,
     grows: bool,
     /// Whether a staged history becomes the session's.
@@ -129,12 +129,12 @@ impl Staging {
         self.history_bytes
     }
 
-    /// What was committed.
+    /// The staged commits.
     pub(crate) fn take_commits(&mut self) -> Vec<Weighed> {
         std::mem::take(&mut self.commits)
     }
 
-    /// What is to be appended, if there are any.
+    /// The run to append, if there is one.
     pub(crate) fn take_run(&mut self) -> Option<Run> {
         let (mut frames, ends) = (std::mem::take(&mut self.frames), self.end.take());
         if ends.is_some() {
@@ -231,7 +231,7 @@ impl Staging {
         Ok(verdict)
     }
 
-    /// Stages what was decided.
+    /// Stages a decision.
     fn take(
         &mut self,
         order: &Order,
@@ -341,7 +341,7 @@ fn keep_answer(
     Ok(())
 }
 
-/// What a keyed write was answered when it was made before.
+/// The first answer to a repeated write.
 pub(crate) fn recall(
     board: &Board,
     key: &Key,

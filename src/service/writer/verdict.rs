@@ -1,20 +1,20 @@
-//! Verdicts: each command of a batch comes to one.
+//! Verdicts: the outcome of each command in a batch.
 
 use crate::board::Json;
 use crate::service::job::WriterError;
 use crate::service::{Receipt, Reply};
 
-/// What a command comes to, once its batch is durable.
+/// The outcome of a command, once its batch is durable.
 pub(crate) enum Verdict {
-    /// It stands.
+    /// It was carried out.
     Done {
         receipt: Receipt,
         /// The bytes of its commit; none where it changed nothing.
         bytes: usize,
     },
-    /// It was done before, and answered so.
+    /// It is a repeat with this first answer.
     Recalled(Json),
-    /// It does not.
+    /// It failed.
     Failed(WriterError),
     /// It is undecided: a board that it touches is not in memory, or its values were made for another one.
     Cold,

@@ -1,7 +1,7 @@
-//! Blobs as files, `blobs/<session>/<sha256>`: immutable, verified at every read, gone with their session.
+//! Blobs as files, `blobs/<session>/<sha256>`: immutable, verified at every read.
 //!
-//! A put returns once file and names are synced. What stands under its final name is whole, but only a put
-//! that returned vouches for its durability; puts of one blob therefore take turns.
+//! A put returns once file and names are synced. A file under its final name is complete, but only a returned put
+//! guarantees its durability; puts of one blob therefore exclude each other.
 
 mod quarantine;
 mod trash;
@@ -20,12 +20,12 @@ use uuid::Uuid;
 
 use super::files::disk::{FILE_MODE, Room, create_dir, sync_dir};
 use super::files::sync_point::SyncPoint;
-use super::keyed_lock::Turns;
+use super::keyed_lock::KeyedLock;
 use super::types::health::Condition;
 use super::{StoreError, StoredBlob};
 use crate::board::{Digest, SessionId};
 use crate::metrics;
-use quarantine::Aside;
+use quarantine::Quarantine;
 use trash::Trash;
 
 const TEMPORARY: &str = "tmp";
@@ -34,7 +34,7 @@ const TEMPORARY: &str = "tmp";
 #[derive(Debug)]
 pub(super) struct Blobs {
     pub(super) root: PathBuf,
-    pub(super) aside: Aside,
+    pub(super) aside: Quarantine,
     room: Arc<Room>,
     condition: Arc<Condition>,
     /// What must be on disk before a blob is removed.
@@ -43,8 +43,8 @@ pub(super) struct Blobs {
     /// The directories that were made or found durable in this run.
     homes: Mutex<HashMap<SessionId, Home>>,
     /// Who makes one.
-    pub(super) making: Turns<SessionId>,
-    turns: Turns<(SessionId, Digest)>,
+    pub(super) making: KeyedLock<SessionId>,
+    turns: KeyedLock<(SessionId, Digest)>,
 }
 
 /// A session's directory.
@@ -82,8 +82,8 @@ impl Blobs {
         sync_point: Arc<SyncPoint>,
     ) -> Self {
         let root = dir.join("blobs");
-        let (aside, trash) = (Aside::in_root(&root), Trash::in_root(&root));
-        let (homes, making, turns) = (Mutex::default(), Turns::default(), Turns::default());
+        let (aside, trash) = (Quarantine::in_root(&root), Trash::in_root(&root));
+        let (homes, making, turns) = (Mutex::default(), KeyedLock::default(), KeyedLock::default());
         Self { root, aside, room, condition, sync_point, trash, homes, making, turns }
     }
 

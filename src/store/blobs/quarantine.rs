@@ -1,8 +1,7 @@
-//! While blobs are copied none goes: whoever removes one moves it out of sight, and nobody waits.
+//! Quarantine: blobs removed during a backup, moved aside instead of deleted.
 //!
-//! The copy looks where a blob belongs, and afterwards at what was put aside, so it misses none that was there
-//! when it began. It may get blobs that came or went since; nothing in the copy names those, and they are
-//! collected as any others.
+//! The backup looks in a blob's place first and in the quarantine afterwards, so it misses no blob that existed when it
+//! began. It may copy blobs that no commit of the copy names; garbage collection removes those.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -23,12 +22,12 @@ const BETWEEN: char = '.';
 
 /// The place for what is removed.
 #[derive(Debug)]
-pub(crate) struct Aside {
+pub(crate) struct Quarantine {
     dir: PathBuf,
     is_used: AtomicBool,
 }
 
-impl Aside {
+impl Quarantine {
     pub(crate) fn in_root(root: &Path) -> Self {
         Self { dir: root.join(ASIDE), is_used: AtomicBool::new(false) }
     }

@@ -1,4 +1,4 @@
-//! Directories that survive a power cut, and the free space that is kept for deletions.
+//! Directories that survive a power cut, and free space for deletions.
 
 use std::fs::{DirBuilder, File};
 use std::io;

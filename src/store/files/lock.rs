@@ -1,4 +1,4 @@
-//! The lock that keeps a data directory to one store at a time. It goes with the process, however that ends.
+//! Lock of a data directory: one process at a time, released when it ends.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;

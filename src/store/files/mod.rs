@@ -1,4 +1,4 @@
-//! Files and directories that survive a power cut, their lock and their reserve.
+//! Files and directories that survive a power cut, their lock and reserve.
 
 pub(crate) mod disk;
 pub(crate) mod lock;

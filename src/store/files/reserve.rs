@@ -1,6 +1,6 @@
-//! The reserve: a file that holds room on the disk, so that no other program takes what deletions need.
+//! The reserve: a file that keeps room on the disk for deletions.
 //!
-//! It is given up when something that frees room needs some, and held again when there is room.
+//! It is released when a deletion needs room, and made again when there is room.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -43,7 +43,7 @@ impl Reserve {
         let left = held.saturating_sub(bytes);
         let shortened = self.open().and_then(|file| file.set_len(left));
         if let Err(error) = shortened {
-            tracing::warn!(%error, "the room that is kept for deletions cannot be given up");
+            tracing::warn!(%error, "the reserve cannot be released");
             return false;
         }
         *held = left;
@@ -55,7 +55,7 @@ impl Reserve {
         let mut held = self.held.lock();
         match self.lengthen(*held, more) {
             Ok(()) => *held += more,
-            Err(error) => tracing::debug!(%error, "no room could be kept for deletions"),
+            Err(error) => tracing::debug!(%error, "the reserve cannot be made"),
         }
     }
 

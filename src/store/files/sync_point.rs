@@ -1,8 +1,7 @@
-//! The sync point: up to which transaction the database survives a power cut.
+//! The sync point: the last transaction that survives a power cut.
 //!
-//! With `synchronous=FULL` each commit is synced, and nothing is left to do after the first call. With `NORMAL` the log
-//! ends with commits that no sync has reached; whatever must not happen before them asks for a sync here. It syncs
-//! the log's file beside the writer: a checkpoint or a synced transaction would hold up every write.
+//! With `synchronous=FULL` each commit is synced. With `NORMAL` the log ends with unsynced commits, and work that must
+//! follow them syncs the log's file here, beside the writer. A checkpoint or a synced transaction would delay every write.
 
 use std::fs::File;
 use std::io;

@@ -1,4 +1,4 @@
-//! The blobs' part of an engine: immutable bytes by session and digest.
+//! Blobs of an engine: immutable bytes by session and digest.
 
 use std::collections::HashSet;
 use std::io::{Cursor, Read};

@@ -1,4 +1,4 @@
-//! The connection that writes: durable transactions, what a failed one leaves, and the write-ahead log.
+//! The writing connection: durable transactions, failed ones, and the write-ahead log.
 
 use std::fs;
 use std::path::Path;
@@ -23,8 +23,8 @@ const CHECKPOINT_WAL_BYTES: u64 = 4 << 20;
 /// What part of the file may be free: less would grow and shrink all the time.
 const FREE_PART: u64 = 16;
 
-/// How much may be free while commits wait to be settled: settling frees the pages that the next appends use.
-const FREE_PAGES_UNSETTLED: u64 = (16 << 20) / PAGE_BYTES;
+/// How much may be free while commits wait to be compacted: compaction frees the pages that the next appends use.
+const FREE_PAGES_UNCOMPACTED: u64 = (16 << 20) / PAGE_BYTES;
 
 /// How many pages one transaction gives back to the file system.
 const SHRINK_PAGES_MAX: u32 = 256;
@@ -104,7 +104,7 @@ impl Database {
             log_remembers: false,
             is_unshrinkable: false,
         };
-        database.settle_what_was_left()?;
+        database.compact_what_was_left()?;
         Ok(database)
     }
 
@@ -131,7 +131,7 @@ impl Database {
 
     /// A killed writer may have left commits in the log that no sync has reached, and that are read from
     /// now on: a power cut must not take them back. A checkpoint syncs the log before it needs any room.
-    fn settle_what_was_left(&mut self) -> Result<(), StoreError> {
+    fn compact_what_was_left(&mut self) -> Result<(), StoreError> {
         match self.checkpoint_from(1) {
             Ok(()) | Err(Failure::Full | Failure::Busy) => Ok(()),
             Err(Failure::Broken(error) | Failure::Malformed(error)) => Err(error.into()),
@@ -236,10 +236,10 @@ impl Database {
     }
 
     /// Gives some free pages back to the file system if much of the file is free; whether much still is. While
-    /// commits wait to be settled, more may be free.
-    pub(crate) fn shrink(&mut self, all_settled: bool) -> Result<bool, Failure> {
+    /// commits wait to be compacted, more may be free.
+    pub(crate) fn shrink(&mut self, all_compacted: bool) -> Result<bool, Failure> {
         let before = self.pages("PRAGMA freelist_count")?;
-        let least = if all_settled { 0 } else { FREE_PAGES_UNSETTLED };
+        let least = if all_compacted { 0 } else { FREE_PAGES_UNCOMPACTED };
         if self.is_unshrinkable || before <= least.max(self.pages("PRAGMA page_count")? / FREE_PART)
         {
             return Ok(false);

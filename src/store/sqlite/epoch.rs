@@ -1,4 +1,4 @@
-//! Which store this is. Its epoch changes when the last stop may have lost what was acknowledged, and in a copy.
+//! Epoch of a store: changes after a stop that may have lost acknowledged commits, and in a copy.
 
 use rusqlite::{Connection, OptionalExtension as _};
 use uuid::Uuid;

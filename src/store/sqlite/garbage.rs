@@ -1,7 +1,7 @@
-//! What is forgotten is deleted a little at a time, so that no append waits long; SQLite overwrites it.
+//! Garbage: forgotten rows, deleted in small pieces so that no append waits long.
 //!
-//! What is left to delete is known in memory and found again when the store is opened. Nothing here
-//! decides what is forgotten: a row comes here when nothing gives it any more.
+//! SQLite overwrites deleted rows. The garbage is known in memory and found again on opening. Rows come here only when
+//! nothing reads them any more.
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -42,8 +42,8 @@ pub(crate) struct Garbage {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Past {
     session: SessionId,
-    /// Settled commits up to this one.
-    settled: Revision,
+    /// Compacted commits up to this one.
+    compacted: Revision,
     /// Snapshots before this revision.
     snapshots: Revision,
 }
@@ -65,12 +65,12 @@ pub(crate) struct Swept {
 
 impl Garbage {
     /// What a store that is opened has left: rows that are in no history, bases that are not in force, and what
-    /// is before those that are. `settled` is where each session's settled commits begin.
+    /// is before those that are. `compacted` is where each session's compacted commits begin.
     pub(crate) fn find(
         connection: &Connection,
         histories: &Histories,
         rows: Vec<JournalId>,
-        settled: &[(SessionId, Revision)],
+        compacted: &[(SessionId, Revision)],
         discarded: Vec<SessionId>,
     ) -> Result<Self, StoreError> {
         let in_force = |session| histories.base(session).map(|base| base.revision);
@@ -81,7 +81,7 @@ impl Garbage {
             !is_in_force && !histories.is_damaged(*session)
         });
         let mut garbage = Self { rows: rows.into(), bases: bases.into(), ..Self::default() };
-        for (session, first) in settled {
+        for (session, first) in compacted {
             let base = in_force(*session).filter(|base| first <= base);
             garbage.pasts.extend(base.map(|base| Past::before(*session, base)));
         }
@@ -127,14 +127,14 @@ impl Garbage {
         }
     }
 
-    /// What is settled of the session up to a base is forgotten, and so are its snapshots before that.
+    /// What is compacted of the session up to a base is forgotten, and so are its snapshots before that.
     pub(crate) fn add_past(&mut self, session: SessionId, base: Revision) {
         self.pasts.push_back(Past::before(session, base));
     }
 
     /// The session's snapshots before a revision are of no use any more.
     pub(crate) fn add_snapshots(&mut self, session: SessionId, before: Revision) {
-        self.pasts.push_back(Past { session, settled: Revision(0), snapshots: before });
+        self.pasts.push_back(Past { session, compacted: Revision(0), snapshots: before });
     }
 
     /// A session whose history is nobody's any more, after what it had was added.
@@ -189,7 +189,7 @@ impl Garbage {
         // A row of the journal does not tell here whose it is.
         self.discarded.retain(|session| whose.is_some_and(|left| left != *session));
         let session = whose.map(|session| session.to_string());
-        tracing::error!(session, %error, "what was deleted lies on a damaged page, and stays there");
+        tracing::error!(session, %error, "deleted rows on a damaged page are kept");
     }
 
     /// The mark moves in the same transaction, or the ids of the newest rows would be free again.
@@ -264,14 +264,14 @@ pub(crate) fn delete_parts(
 
 impl Past {
     fn before(session: SessionId, base: Revision) -> Self {
-        Self { session, settled: base, snapshots: base }
+        Self { session, compacted: base, snapshots: base }
     }
 
     /// Deletes some of it; whether none is left.
     fn delete(self, connection: &Connection, swept: &mut Swept) -> rusqlite::Result<bool> {
-        let Self { session, settled, snapshots } = self;
+        let Self { session, compacted, snapshots } = self;
         while !swept.is_enough() {
-            let Some(bytes) = segments::forget_first(connection, session, settled)? else {
+            let Some(bytes) = segments::forget_first(connection, session, compacted)? else {
                 let (table, from) = (parts::SNAPSHOT, Revision(0));
                 return delete_parts(table, connection, session, from, snapshots, swept);
             };

@@ -1,8 +1,7 @@
-//! Where each session's history is: its base, its head, up to where it is settled, and the rows in the journal
-//! of the commits after that.
+//! Index of histories: base, head, compacted part and journal rows of each session.
 //!
-//! In memory only, since an index in the database costs more than the rows: built when the store is opened,
-//! kept by the writer, read by all. A commit that is not settled costs eight bytes here, one that is nothing.
+//! It is in memory only, since an index in the database costs more than the rows. Built on opening, kept by the writer,
+//! read by all. A commit in the journal costs eight bytes here, a compacted one nothing.
 
 use std::collections::HashMap;
 use std::time::Instant;
@@ -69,9 +68,9 @@ struct History {
     beginning: Beginning,
     /// A base that was put and is not in force.
     put: Option<Box<Base>>,
-    /// The last commit that is settled, 0 if none is.
-    settled: Revision,
-    /// What is in the journal, after all that is settled.
+    /// The last commit that is compacted, 0 if none is.
+    compacted: Revision,
+    /// What is in the journal, after all that is compacted.
     rows: Option<Box<Rows>>,
 }
 
@@ -116,7 +115,7 @@ impl Histories {
         let stored = |(session, history): (&SessionId, &History)| StoredSession {
             session: *session,
             head: history.standing.head.unwrap_or_default(),
-            settled: history.settled.max(history.base_revision()),
+            compacted: history.compacted.max(history.base_revision()),
             ended: history.beginning.base.is_some_and(|base| base.ends),
             is_damaged: history.standing.owner == Owner::Damaged,
         };
@@ -155,7 +154,7 @@ impl Histories {
         own.map(|history| history.beginning.base).ok_or(StoreError::NoHistory { session })
     }
 
-    /// The places of at most `max` commits after a revision that are in the journal. Commits that are settled may
+    /// The places of at most `max` commits after a revision that are in the journal. Commits that are compacted may
     /// lie before the first of them.
     pub(crate) fn page(
         &self,
@@ -177,9 +176,9 @@ impl Histories {
         Ok(history.rows_after(after).take(max).collect())
     }
 
-    /// Whether the commit that follows a revision is settled.
-    pub(crate) fn is_settled_after(&self, session: SessionId, after: Revision) -> bool {
-        self.standing_history(session).is_some_and(|history| history.settled > after)
+    /// Whether the commit that follows a revision is compacted.
+    pub(crate) fn is_compacted_after(&self, session: SessionId, after: Revision) -> bool {
+        self.standing_history(session).is_some_and(|history| history.compacted > after)
     }
 
     /// How many bytes of frames the journal has.
@@ -227,10 +226,10 @@ impl Histories {
         self.damaged_rows.get(&session).copied()
     }
 
-    /// The session has settled commits up to this one.
-    pub(crate) fn find_settled(&mut self, session: SessionId, last: Revision) {
+    /// The session has compacted commits up to this one.
+    pub(crate) fn find_compacted(&mut self, session: SessionId, last: Revision) {
         let history = self.of.entry(session).or_default();
-        history.settled = last;
+        history.compacted = last;
         history.standing.head = history.standing.head.max(Some(last));
     }
 
@@ -250,18 +249,18 @@ impl Histories {
         if history.base_revision() != base {
             return Front::Advanced;
         }
-        if history.rows_after(history.settled).take(rows.len()).eq(rows.iter().copied()) {
+        if history.rows_after(history.compacted).take(rows.len()).eq(rows.iter().copied()) {
             return Front::Same;
         }
-        let first = history.rows_after(history.settled).next().map(|(_, id)| id);
+        let first = history.rows_after(history.compacted).next().map(|(_, id)| id);
         let read = rows.first().map(|(_, id)| *id);
         if first > read { Front::Advanced } else { Front::Other }
     }
 
-    /// The history's rows in the journal up to this commit are settled.
-    pub(crate) fn settle(&mut self, session: SessionId, last: Revision) {
+    /// The history's rows in the journal up to this commit are compacted.
+    pub(crate) fn compact(&mut self, session: SessionId, last: Revision) {
         let Some(history) = self.of.get_mut(&session) else { return };
-        history.settled = last;
+        history.compacted = last;
         drop(history.forget_rows(last));
     }
 
@@ -353,7 +352,7 @@ impl History {
     /// A row that does not ascend is damaged, and has no place; who replays finds it. Whether it has one.
     fn append(&mut self, revision: Revision, id: JournalId) -> bool {
         let has_place =
-            revision > self.settled && self.rows.get_or_insert_default().push(revision, id);
+            revision > self.compacted && self.rows.get_or_insert_default().push(revision, id);
         if has_place {
             self.standing.head = Some(revision);
         }

@@ -1,4 +1,4 @@
-//! What a database has of each session's history when it is opened, and what of it is nobody's.
+//! Inventory of a database on opening: each session's history, and orphaned rows.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -37,10 +37,10 @@ impl Inventory {
             histories.begin(session, owner, beginning);
             discarded.extend(staged.then_some(session));
         }
-        let mut settled = Vec::new();
+        let mut compacted = Vec::new();
         for (session, first, last) in segments::ranges(connection)? {
-            histories.find_settled(session, last);
-            settled.push((session, first));
+            histories.find_compacted(session, last);
+            compacted.push((session, first));
         }
         let mut select = connection
             .prepare("SELECT id, session, revision, length(frame) FROM journal ORDER BY id")?;
@@ -59,7 +59,7 @@ impl Inventory {
         for row in damaged {
             set_damaged(connection, &mut histories, &sound, row)?;
         }
-        let garbage = Garbage::find(connection, &histories, forgotten, &settled, discarded)?;
+        let garbage = Garbage::find(connection, &histories, forgotten, &compacted, discarded)?;
         Ok(Self { histories, garbage, last })
     }
 }
@@ -106,7 +106,7 @@ fn set_damaged(
 }
 
 /// A damaged page may hide rows without an error, the last of a session too, which nothing else tells of. What is
-/// settled need not be looked through: a summary tells how far that goes.
+/// compacted need not be looked through: a summary tells how far that goes.
 fn check_tree(connection: &Connection) -> Result<(), StoreError> {
     let found: String =
         connection.query_one("PRAGMA quick_check(journal)", [], |row| row.get(0))?;

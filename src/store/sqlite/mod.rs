@@ -1,7 +1,7 @@
-//! The embedded store: one SQLite database and a directory of blobs, in one data directory, for one process.
+//! The embedded store: one SQLite database and a directory of blobs, for one process.
 //!
-//! One connection writes, under one lock; others read beside it, and find their rows without that lock. After a failed write or sync there
-//! is no second try: the store is poisoned, and the next start reads from the disk what became of it.
+//! One connection writes, under one lock; others read beside it, and find their rows without that lock. A failed write or
+//! sync is not retried: the store is poisoned, and the next start reads the outcome from the disk.
 
 pub(crate) mod backup;
 pub(crate) mod blob_store;
@@ -31,7 +31,7 @@ use super::types::health::Condition;
 use index::Histories;
 
 use super::files::lock::Lock;
-use super::keyed_lock::Turns;
+use super::keyed_lock::KeyedLock;
 use super::{
     Copied, FileBytes, Health, IsOver, NameRow, Outcome, PageMax, Pin, Record, Run, SigningKey,
     Store, StoreError, Stored, StoredSession, SummaryRow, TokenRow,
@@ -66,9 +66,9 @@ pub struct SqliteStore {
     pub(super) histories: Arc<RwLock<Histories>>,
     pub(super) readers: Arc<Readers>,
     /// The sessions of which a base is being put.
-    pub(super) putting: Turns<SessionId>,
-    /// Taken by whoever settles.
-    pub(super) settling: Mutex<()>,
+    pub(super) putting: KeyedLock<SessionId>,
+    /// Taken by whoever compacts.
+    pub(super) compaction: Mutex<()>,
     /// Moves the log beside the writer; opened when that is needed first.
     pub(super) checkpointer: Mutex<Option<Connection>>,
     /// Taken by whoever copies the store.
@@ -103,18 +103,18 @@ impl Store for SqliteStore {
         summaries::visit(&self.source.connect()?, visit)
     }
 
-    fn replay_unsettled(
+    fn replay_journal(
         &self,
         visit: &mut dyn FnMut(Record<'_>) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
-        read::replay_unsettled(&self.source, visit)
+        read::replay_journal(&self.source, visit)
     }
 
     fn misfits(&self, is_over: &IsOver) -> Result<Vec<String>, StoreError> {
         inventory::misfits(&self.source, is_over)
     }
 
-    fn unsettled_bytes(&self) -> u64 {
+    fn uncompacted_bytes(&self) -> u64 {
         self.histories.read().journal_bytes()
     }
 
@@ -122,11 +122,11 @@ impl Store for SqliteStore {
         FileBytes::of(&self.path)
     }
 
-    fn settle(
+    fn compact(
         &self,
         summarize: &mut dyn FnMut(&[SessionId]) -> Vec<SummaryRow>,
     ) -> Result<bool, StoreError> {
-        self.settle_piece(summarize)
+        self.compact_piece(summarize)
     }
 
     fn put_summaries(&self, summaries: &[SummaryRow]) -> Result<(), StoreError> {

@@ -1,4 +1,4 @@
-//! The sessions' names beside their histories: what tells whose a damaged history is.
+//! Names of sessions beside their histories, to identify a damaged history.
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode};

@@ -1,5 +1,4 @@
-//! How the store in a data directory is opened, to serve it or to look at it: who has its lock, and what the last
-//! run left there.
+//! Opening a data directory, to serve it or to inspect it.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader};
@@ -24,7 +23,7 @@ use crate::board::Epoch;
 use crate::store::blobs::Blobs;
 use crate::store::files::disk::{Room, SPARE_BYTES, create_dir, sync_dir};
 use crate::store::files::lock::Lock;
-use crate::store::keyed_lock::Turns;
+use crate::store::keyed_lock::KeyedLock;
 use crate::store::types::health::Condition;
 use crate::store::{SigningKey, SqliteOptions, SqliteStore, StoreError, SyncLevel};
 
@@ -75,7 +74,7 @@ impl SqliteStore {
         let sync_point = Arc::new(database::sync_point(&connection, &path)?);
         let opened = Opened {
             epoch: epoch::stored(&connection)?,
-            signing_key: SigningKey::unkept()?,
+            signing_key: SigningKey::ephemeral()?,
             blobs: Blobs::at(dir, Arc::clone(&room), Arc::clone(&condition), sync_point),
             histories,
             journal: None,
@@ -169,8 +168,8 @@ impl Opened {
         SqliteStore {
             readers: Arc::new(Readers::new(source.clone(), Arc::clone(&histories))),
             journal: Mutex::new(journal),
-            putting: Turns::default(),
-            settling: Mutex::default(),
+            putting: KeyedLock::default(),
+            compaction: Mutex::default(),
             checkpointer: Mutex::default(),
             copying: Mutex::default(),
             epoch,

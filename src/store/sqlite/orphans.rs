@@ -1,4 +1,4 @@
-//! Histories that lose their owner: a staged one that is not adopted, and one that is forgotten.
+//! Orphaned histories: staged ones without adoption, and forgotten ones.
 
 use rusqlite::Connection;
 

@@ -1,7 +1,7 @@
-//! Pins: a reader's hold on a session's history from one base on, so that a later base deletes nothing under it.
+//! Pins: a reader's hold on a session's history from one base on.
 //!
-//! A base that comes in force while its session is pinned makes a cut, and the cut is kept out of the garbage until no
-//! pin needs it. A pin counts for a bounded time, so a reader that never ends keeps nothing for ever.
+//! A base set while its session is pinned makes a cut; the cut is no garbage until no pin needs it. A pin expires, so a
+//! stuck reader holds nothing for ever.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::ControlFlow;
@@ -160,7 +160,7 @@ impl Pins {
         pinned.is_some_and(|pinned| pinned.cuts.iter().any(|cut| cut.rows.has(id)))
     }
 
-    /// The rows after a revision of the first cut that has any. Between two cuts all is settled.
+    /// The rows after a revision of the first cut that has any. Between two cuts all is compacted.
     pub(crate) fn rows_after(
         &self,
         session: SessionId,

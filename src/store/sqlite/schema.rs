@@ -1,8 +1,8 @@
-//! The SQLite database: how it is made, recognised and connected to.
+//! Schema of the SQLite database: creation, recognition, migration and connections.
 //!
-//! `journal` is in the order of appends and has no other index: commits are written at one end and read from
-//! the other. `meta` has one row. Keyed by session the same writes cost five times as much.
-//! `history` has a row for each session that begins with a base or is staged, `base` their bases' parts.
+//! `journal` is in the order of appends and has no other index: commits are written at one end and read from the other.
+//! Keyed by session the same writes cost five times as much. `meta` has one row. `history` has a row for each session with
+//! a base or a staged history, `base` has the parts of bases.
 
 use std::fs::OpenOptions;
 use std::os::unix::ffi::OsStrExt as _;
@@ -76,7 +76,7 @@ const BASES: &str = "
     ) STRICT;
 ";
 
-/// `segment` has settled commits, many in a row: those of `session` from the revision `first` to `last`, how
+/// `segment` has compacted commits, many in a row: those of `session` from the revision `first` to `last`, how
 /// many they are, how many bytes unpacked, and a checksum over all that and the `body`. `session` has the
 /// sessions' summaries, `snapshot` the parts of boards; both are caches.
 ///

@@ -1,7 +1,7 @@
-//! Writes: whether there is room for them, and what became of those that failed.
+//! Writes: room on the disk, and the outcome of failed ones.
 //!
-//! Work that ends smaller than it began may use the reserve. A disk without room, a lock of another program's or a page
-//! that SQLite cannot read refuses one write: nothing of it is stored, and the next write is tried.
+//! A write that frees room may use the reserve. A full disk, another program's lock or an unreadable page fails one write:
+//! nothing of it is stored, and the next write is tried.
 
 use super::database::Failure;
 use super::rows::journal::{Journal, Unwritten};

@@ -1,4 +1,4 @@
-//! Copies of a store: whole, another store when opened, and nothing where they are broken off.
+//! Tests of backups: complete, a store of its own, nothing when interrupted.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tempfile::TempDir;
 
 use super::bases::put;
-use super::settling::settle_all;
+use super::compaction::compact_all;
 use super::sqlite::{ANNA, BERT, OPTIONS, open, replayed, run, stored};
 use crate::board::Digest;
 use crate::store::*;
@@ -172,7 +172,7 @@ fn the_log_stays_short_while_a_copy_is_made() {
 }
 
 #[test]
-fn a_copy_has_each_commit_once_whenever_they_are_settled_or_forgotten() {
+fn a_copy_has_each_commit_once_whenever_they_are_compacted_or_forgotten() {
     for moment in 0..6 {
         let (dir, store) = filled();
         for head in 2..5 {
@@ -183,7 +183,7 @@ fn a_copy_has_each_commit_once_whenever_they_are_settled_or_forgotten() {
         let changing = Arc::clone(&store);
         let copy = copy_while(&dir, &store, move |times| {
             if times == moment {
-                settle_all(&changing);
+                compact_all(&changing);
             }
             if times == moment + 1 {
                 assert_eq!(changing.set_base(ANNA, Revision(4)), Outcome::Appended);
@@ -209,7 +209,7 @@ fn a_copy_has_of_what_is_damaged_or_lost_something_that_is_damaged() {
         for sql in ["DELETE FROM $", "UPDATE $ SET session = x'00'"] {
             let (dir, store) = filled();
             if lost == "segment" {
-                settle_all(&store);
+                compact_all(&store);
             }
             let sql = format!("{} WHERE session = ?1", sql.replace('$', lost));
             let behind = rusqlite::Connection::open(&store.path).unwrap();
@@ -222,7 +222,7 @@ fn a_copy_has_of_what_is_damaged_or_lost_something_that_is_damaged() {
         }
         let (dir, store) = filled();
         if lost == "segment" {
-            settle_all(&store);
+            compact_all(&store);
         }
         let column = if lost == "journal" { "frame" } else { "body" };
         let behind = rusqlite::Connection::open(&store.path).unwrap();
@@ -242,7 +242,7 @@ fn what_begins_while_a_copy_is_made_is_not_in_it() {
     let copy = copy_while(&dir, &store, move |times| {
         if times == 0 {
             assert_eq!(writing.append(&[run(late, 0, &["late"])]), [Outcome::Appended]);
-            settle_all(&writing);
+            compact_all(&writing);
         }
     });
     assert_eq!((copy.sessions().len(), store.sessions().len()), (2, 3));

@@ -1,4 +1,4 @@
-//! Bases: nobody's until they are set, then the beginning of a history, whatever crashes in between.
+//! Tests of bases: without effect until set, across crashes.
 
 use std::fs;
 use std::path::Path;
@@ -273,7 +273,7 @@ fn a_changed_bit_in_a_historys_row_sets_only_that_aside() {
                 store.append(&[run(ANNA, 5, &["no"])])[0],
                 Outcome::Conflict { head: Revision(5) }
             );
-            while store.settle(&mut |_| Vec::new()).unwrap() {}
+            while store.compact(&mut |_| Vec::new()).unwrap() {}
         }
         let rows = "SELECT (SELECT count(*) FROM base) + (SELECT count(*) FROM journal)";
         let left = || database(&dir).query_one(rows, [], |row| row.get::<_, i64>(0)).unwrap();

@@ -1,4 +1,4 @@
-//! Blobs: durable when a put returns, verified when read, gone with their session.
+//! Tests of blobs: durable, verified, gone with their session.
 
 use std::collections::HashSet;
 use std::fs;

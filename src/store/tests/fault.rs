@@ -1,7 +1,7 @@
-//! What the store makes of disks that fail: each test runs again in a child process, on such a disk.
+//! Tests of failing disks: each runs again in a child process, on such a disk.
 //!
-//! The limits are the kernel's own, so nothing stands in for SQLite or the file system. They need a shell,
-//! and for the full disk `unshare` and the right to mount a tmpfs in a namespace of one's own.
+//! The limits are the kernel's own, so nothing stands in for SQLite or the file system. They need a shell, and for the full
+//! disk `unshare` and the right to mount a tmpfs in a namespace.
 
 use std::env;
 use std::fs;
@@ -207,10 +207,10 @@ const FAULTS: [(&str, Deed); 5] = [
         assert_eq!(store.append(&[adoption]), [Outcome::Unknown]);
         assert_eq!(store.base(staged), None);
     }),
-    ("settling", |store, dir| {
+    ("compaction", |store, dir| {
         lengthen_log(dir);
-        let settled = store.settle(&mut |_| Vec::new());
-        assert!(matches!(settled, Err(StoreError::Poisoned)), "{settled:?}");
+        let compacted = store.compact(&mut |_| Vec::new());
+        assert!(matches!(compacted, Err(StoreError::Poisoned)), "{compacted:?}");
     }),
     ("housekeeping", |store, dir| {
         put(store, ANNA, 5, &["x"]).unwrap();
@@ -255,7 +255,7 @@ fn a_fault_while_a_history_is_changed_poisons_and_leaves_it_whole() {
 }
 
 #[test]
-fn settling_that_finds_no_room_changes_nothing_and_goes_on_later() {
+fn compaction_without_room_changes_nothing_and_goes_on_later() {
     if let Some(dir) = child_dir() {
         let ballast = dir.join("ballast");
         fs::write(&ballast, vec![0; 12 << 20]).unwrap();
@@ -273,14 +273,14 @@ fn settling_that_finds_no_room_changes_nothing_and_goes_on_later() {
             head += 1;
         }
         let before = replayed(&store);
-        let settled = store.settle(&mut |_| Vec::new());
-        assert!(matches!(settled, Err(StoreError::Full)), "{settled:?}");
+        let compacted = store.compact(&mut |_| Vec::new());
+        assert!(matches!(compacted, Err(StoreError::Full)), "{compacted:?}");
         assert_eq!(store.health(), Health::Full);
         assert_eq!(replayed(&store), before);
-        assert!(store.unsettled_bytes() > 0);
+        assert!(store.uncompacted_bytes() > 0);
         fs::remove_file(&ballast).unwrap();
         assert!(append(head));
-        while store.settle(&mut |_| Vec::new()).unwrap() {}
+        while store.compact(&mut |_| Vec::new()).unwrap() {}
         // A checkpoint may have met the end of the disk since; what follows does not.
         assert_eq!(store.append(&[run(ANNA, head + 1, &["on"])]), [Outcome::Appended]);
         assert_eq!(store.health(), Health::Ready);
@@ -367,7 +367,7 @@ fn deletions_go_through_though_another_program_took_the_last_byte() {
 }
 
 #[test]
-fn a_purge_and_settling_go_through_on_a_full_disk_where_they_end_smaller() {
+fn a_purge_and_compaction_go_through_on_a_full_disk_where_they_end_smaller() {
     if let Some(dir) = child_dir() {
         let options = SqliteOptions { free_bytes_min: 4 << 20, ..OPTIONS };
         let store = SqliteStore::open(&dir, options).unwrap();
@@ -386,8 +386,8 @@ fn a_purge_and_settling_go_through_on_a_full_disk_where_they_end_smaller() {
         assert!(matches!(base(0), Err(StoreError::Full)), "it would end larger");
         base(1_600_000).unwrap();
         assert_eq!(store.set_base(ANNA, Revision(8)), Outcome::Appended);
-        while store.settle(&mut |_| Vec::new()).unwrap() {}
-        assert_eq!(store.unsettled_bytes(), 0);
+        while store.compact(&mut |_| Vec::new()).unwrap() {}
+        assert_eq!(store.uncompacted_bytes(), 0);
         assert_eq!((replayed(&store).0.len(), stored(&store).len()), (1, 8));
         return;
     }

@@ -3,8 +3,8 @@
 mod backup;
 pub(crate) mod bases;
 mod blobs;
+pub(crate) mod compaction;
+mod compaction_model;
 pub(crate) mod fault;
-pub(crate) mod settling;
-mod settling_model;
 pub(crate) mod sqlite;
 mod wal;

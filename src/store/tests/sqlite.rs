@@ -1,4 +1,4 @@
-//! What the embedded store keeps, refuses and notices, on a sound disk.
+//! Tests of the embedded store on a sound disk.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -50,7 +50,7 @@ fn decode(session: SessionId, revision: Revision, frame: &[u8]) -> Result<Vec<u8
     Frame::decode(session, revision, frame).map(<[u8]>::to_vec)
 }
 
-/// All that a replay gives, decoded; a commit that is settled has no place in the journal, here 0.
+/// All that a replay gives, decoded; a commit that is compacted has no place in the journal, here 0.
 pub(crate) fn replayed(store: &SqliteStore) -> (Vec<Part>, Vec<Row>) {
     let (mut parts, mut rows) = (Vec::new(), Vec::new());
     store
@@ -303,7 +303,7 @@ fn a_lock_of_another_program_is_no_damage() {
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     assert_eq!(store.append(&[run(ANNA, 1, &["a2"]), run(BERT, 0, &["b1"])]), [Outcome::Busy; 2]);
     assert!(matches!(store.stage(BERT), Err(StoreError::Busy)));
-    assert!(matches!(store.settle(&mut |_| Vec::new()), Err(StoreError::Busy)));
+    assert!(matches!(store.compact(&mut |_| Vec::new()), Err(StoreError::Busy)));
     assert_eq!(store.health(), Health::Ready);
     other.execute_batch("ROLLBACK").unwrap();
     assert_eq!(store.append(&[run(ANNA, 1, &["a2"])]), [Outcome::Appended]);

@@ -1,4 +1,4 @@
-//! Logs as SQLite writes them, then cut, torn or with a bit changed: what is made of them, and what a start does.
+//! Tests of cut, torn and changed write-ahead logs.
 
 use std::fs;
 use std::io::Cursor;

@@ -1,4 +1,4 @@
-//! Why a store could not be opened, read or written.
+//! Errors of opening, reading and writing a store.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -27,8 +27,8 @@ pub enum StoreError {
     },
     /// A later version of this program wrote the database.
     #[error(
-        "{} has format {found}, written by a newer blackboard, and this version knows formats up to {known}: \
-         upgrade this one, or go on from a backup made before",
+        "{} has format {found}, written by a newer blackboard; this version reads formats up to {known}: \
+         upgrade blackboard, or restore an older backup",
         path.display()
     )]
     NewerFormat {
@@ -41,8 +41,8 @@ pub enum StoreError {
     },
     /// The database is gone or empty, but not what belongs to it.
     #[error(
-        "{} is missing or empty, but {} is left of a store: nothing was changed. Is this the right directory? To go \
-         on, put the database back from a backup; to begin anew, move away what is left",
+        "{} is missing or empty, but {} of a store exists: nothing was changed. Check the directory. To go on, \
+         restore the database from a backup; to start over, move the remaining files away",
         path.display(),
         left.display()
     )]
@@ -73,13 +73,13 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// A copy of a store was not finished.
-    #[error("{} is a backup that was broken off, and is to be made again", path.display())]
+    #[error("{} is an interrupted backup; make it again", path.display())]
     Unfinished {
         /// The directory.
         path: PathBuf,
     },
     /// A copy is to be where something is already.
-    #[error("{} is there already, and is no empty directory", path.display())]
+    #[error("{} already exists and is not an empty directory", path.display())]
     Occupied {
         /// Where it is to be.
         path: PathBuf,
@@ -93,7 +93,7 @@ pub enum StoreError {
         dir: PathBuf,
     },
     /// Another copy is being made.
-    #[error("another backup or check is under way; try again when it has ended")]
+    #[error("another backup or check is running; try again when it has finished")]
     Copying,
     /// This SQLite may lose commits when it resets its write-ahead log.
     #[error("SQLite {found} is older than {required} and may lose commits")]
@@ -104,21 +104,19 @@ pub enum StoreError {
         required: i32,
     },
     /// The file system cannot hold a write-ahead log, or the database refused it.
-    #[error("{} cannot have a write-ahead log", path.display())]
+    #[error("{} does not support SQLite's write-ahead log; use a local file system", path.display())]
     NoWriteAheadLog {
         /// The database.
         path: PathBuf,
     },
     /// There is no room, or only the reserve that frees room is left.
-    #[error("the disk has no room left but what is kept for deletions")]
+    #[error("the disk is full; only deletions are possible until there is room")]
     Full,
     /// Another program has the database locked, and nothing was written.
-    #[error(
-        "another program has kept the database locked for 2 s, and nothing was written; a retry may go through"
-    )]
+    #[error("another program has locked the database for 2 s; nothing was written, try again")]
     Busy,
     /// A write failed in a way that leaves its outcome unknown; a restart tells.
-    #[error("an earlier write failed; nothing more is written until a restart")]
+    #[error("an earlier write failed; the store takes no writes until a restart")]
     Poisoned,
     /// The store was stopped.
     #[error("the store is closed")]
@@ -132,8 +130,8 @@ pub enum StoreError {
         /// Which row.
         journal_id: JournalId,
     },
-    /// A row of settled commits is missing or not as it was written.
-    #[error("settled commits{} after revision {after} are damaged", whose(*session))]
+    /// A row of compacted commits is missing or not as it was written.
+    #[error("compacted commits{} after revision {after} are damaged", whose(*session))]
     DamagedSegment {
         /// Whose they are, if the row says.
         session: Option<SessionId>,
@@ -142,7 +140,7 @@ pub enum StoreError {
     },
     /// The row that says where a session's history begins was changed.
     #[error(
-        "the row of a session's history is damaged; 'blackboard salvage --to DIR' makes a store of what is sound"
+        "a session's row in the history table is damaged; 'blackboard salvage --to DIR' makes a store of what is sound"
     )]
     DamagedHistory,
     /// A part of a base is missing.
@@ -164,13 +162,13 @@ pub enum StoreError {
         base: Revision,
     },
     /// The store knows no such session, and nobody staged it.
-    #[error("there is no history of session {session}")]
+    #[error("session {session} has no stored history")]
     NoHistory {
         /// Which one.
         session: SessionId,
     },
     /// A history is to be brought in under an id that the store knows already.
-    #[error("there is a history of session {session} already")]
+    #[error("session {session} already has a stored history")]
     HistoryExists {
         /// Which one.
         session: SessionId,
@@ -192,7 +190,7 @@ pub enum StoreError {
     },
     /// The database holds no epoch, or one that is none.
     #[error(
-        "the database's own row is damaged; 'blackboard salvage --to DIR' makes a store of what is sound"
+        "the database's meta row is damaged; 'blackboard salvage --to DIR' makes a store of what is sound"
     )]
     DamagedMeta,
     /// The session has no such blob.
@@ -234,7 +232,7 @@ pub enum StoreError {
     DamagedFile(#[source] rusqlite::Error),
     /// What was to be changed lies on a page that SQLite cannot read.
     #[error(
-        "what this changes lies on a damaged page of the database, and nothing was written; \
+        "the write needs a damaged page of the database; nothing was written; \
          'blackboard salvage --to DIR' makes a store of what is sound"
     )]
     Malformed,

@@ -1,4 +1,4 @@
-//! Whether a store still takes writes. Poison never leaves: only a restart reads what a failed write left.
+//! Health of a store: ready, full or poisoned. Only a restart ends the last.
 
 use std::fmt;
 

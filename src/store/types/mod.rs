@@ -1,4 +1,4 @@
-//! What goes into a store and comes out of it, whichever engine runs.
+//! Types that go into and come out of any engine.
 
 pub(crate) mod error;
 pub(crate) mod health;

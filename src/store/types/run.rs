@@ -1,4 +1,4 @@
-//! What is appended, and what becomes of it.
+//! Runs of commits to append, and their outcomes.
 
 use crate::board::{Revision, SessionId};
 

@@ -1,5 +1,4 @@
-//! The key with which this store signs: random, made once with the store and the same ever after. It is in no
-//! archive and no backup, and nothing shows it.
+//! Signing key of a store: random, made once, in no archive or backup.
 
 use std::fmt;
 
@@ -19,7 +18,7 @@ pub struct SigningKey(Hmac<Sha256>);
 
 impl SigningKey {
     /// A key that is kept nowhere, for who signs nothing.
-    pub(crate) fn unkept() -> Result<Self, StoreError> {
+    pub(crate) fn ephemeral() -> Result<Self, StoreError> {
         Self::of(&random())
     }
 

@@ -1,4 +1,4 @@
-//! What a store gives of what it has: commits, bases, sessions, summaries, blobs, and how it fares.
+//! Values read from a store: commits, bases, sessions, summaries, blobs, health.
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +16,7 @@ pub struct JournalId(pub u64);
 /// One stored commit, as it lies there: nothing has been checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record<'a> {
-    /// Its place in the journal; none once it is settled.
+    /// Its place in the journal; none once it is compacted.
     pub journal_id: Option<JournalId>,
     /// The session that its row names.
     pub session: SessionId,
@@ -50,8 +50,8 @@ pub struct StoredSession {
     pub session: SessionId,
     /// The revision of its last commit, or of its base where none follows.
     pub head: Revision,
-    /// Up to where its history is settled, its base included; 0 where all of it is in the journal.
-    pub settled: Revision,
+    /// Up to where its history is compacted, its base included; 0 where all of it is in the journal.
+    pub compacted: Revision,
     /// Whether its history begins with an [`End`](crate::store::End).
     pub ended: bool,
     /// Whether nothing tells where its history begins: then nothing of that is read.

@@ -1,4 +1,4 @@
-//! Archives out and in: the same history, under any name, as often as one likes.
+//! Tests of export and import: the same history under any name.
 
 use std::path::Path;
 
@@ -338,8 +338,8 @@ async fn an_archive_is_whole_though_its_base_is_replaced_between_any_two_pieces(
 #[tokio::test(flavor = "multi_thread")]
 async fn an_import_that_stops_leaves_nothing_and_lets_the_next_one_in() {
     let dir = TempDir::new().unwrap();
-    // Commits that are settled meanwhile would be missing where they are counted.
-    let store: Arc<dyn Store> = Arc::new(Cramped::unsettled(dir.path()));
+    // Commits that are compacted meanwhile would be missing where they are counted.
+    let store: Arc<dyn Store> = Arc::new(Cramped::uncompacted(dir.path()));
     let service = Service::start(Arc::clone(&store), POLICY, Clock::system()).unwrap();
     rich(&service, "s").await;
     let archive = out(&service, "s").await;

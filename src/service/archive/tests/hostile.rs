@@ -1,4 +1,4 @@
-//! Whatever comes as an archive is refused or is a session like any other, and the store stays as it was.
+//! Tests of hostile archives: rejected, or an ordinary session.
 
 use tempfile::TempDir;
 
@@ -40,7 +40,7 @@ fn harmed(archive: &str) -> Vec<Vec<u8>> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_harmed_archive_changes_nothing() {
     let dir = TempDir::new().unwrap();
-    let store: Arc<dyn Store> = Arc::new(Cramped::unsettled(dir.path()));
+    let store: Arc<dyn Store> = Arc::new(Cramped::uncompacted(dir.path()));
     let service = Service::start(Arc::clone(&store), POLICY, Clock::system()).unwrap();
     rich(&service, "s").await;
     let archive = out(&service, "s").await;

@@ -1,4 +1,4 @@
-//! Archives out and in.
+//! Tests of archives.
 
 mod archive;
 mod hostile;

@@ -1,4 +1,4 @@
-//! Remains of deleted sessions, in which files, for how long; and deletions where there is no room.
+//! Tests of deletion: remains in files, their time, and a full disk.
 
 use std::path::Path;
 
@@ -66,7 +66,7 @@ async fn a_deleted_session_leaves_its_name_and_last_revision_and_no_commits() {
         }
     }
     assert_eq!(service.receipt(delete("a"), vec![]).await.unwrap().board.revision(), Revision(21));
-    // The deletion and the other session's commits are settled by now, and the rest is gone.
+    // The deletion and the other session's commits are compacted by now, and the rest is gone.
     reach(dir.path(), HISTORY, [0, 2, 0, 3]).await;
     stop(service).await;
 

@@ -1,4 +1,4 @@
-//! Forks: a session of its own from there on, and nothing left of one that was refused.
+//! Tests of forks: independent sessions, and nothing left of a rejected one.
 
 use futures_util::FutureExt as _;
 use tempfile::TempDir;
@@ -196,7 +196,7 @@ async fn a_fork_goes_on_above_every_revision_that_its_name_ever_had() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_purge_takes_no_turn_while_its_board_is_read() {
     let dir = TempDir::new().unwrap();
-    let store = Arc::new(Cramped::unsettled(dir.path()));
+    let store = Arc::new(Cramped::uncompacted(dir.path()));
     let service = Service::start(Arc::clone(&store) as Arc<dyn Store>, POLICY, Clock::system());
     let service = service.unwrap();
     service.receipt(request("s", "{}"), vec![]).await.unwrap();

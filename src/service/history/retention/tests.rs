@@ -1,4 +1,4 @@
-//! Keeping a part of a history: what is kept is what was asked for, and the rest is gone.
+//! Tests of retention: the setting is kept, the rest is deleted.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! Images that nothing of what is kept names go; every other one stays, whatever happens meanwhile.
+//! Tests of image garbage collection: unnamed images go, all others stay.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Deleted sessions' images: nobody waits for their removal, and none is left for good.
+//! Tests of the reaper: deletions never wait, and no image stays for good.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Ranges of names: what a look may pass over.
+//! Tests of ranges of names in session lists.
 
 use super::*;
 

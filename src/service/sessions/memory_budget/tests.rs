@@ -1,4 +1,4 @@
-//! Boards that leave: who frees them, and what they count for.
+//! Tests of eviction: freeing and counting of boards.
 
 use tempfile::TempDir;
 
@@ -17,7 +17,7 @@ async fn a_large_board_that_was_deleted_is_freed_beside_the_writer() {
         .supervisor
         .start("idle", Arc::default(), |signal| while signal.rest(Duration::MAX) {});
     let idle = idle.unwrap();
-    std::mem::replace(&mut inner.tending.lock().as_mut().unwrap().evictor, idle).stop();
+    std::mem::replace(&mut inner.threads.lock().as_mut().unwrap().evictor, idle).stop();
 
     let bytes = usize::try_from(2 * FREED_AT_ONCE_MAX).unwrap();
     let large = format!("{{\"text\":\"{}\"}}", "x".repeat(bytes));

@@ -1,4 +1,4 @@
-//! Thumbnails on disk: what was put is there, unless there was no room, it was damaged, or it had to go.
+//! Tests of the thumbnail cache: hits, eviction, damage and a full disk.
 
 use tempfile::TempDir;
 

@@ -1,4 +1,4 @@
-//! Who shares what is being made, and how much is remembered.
+//! Tests of shared work and of the bounded map.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -1,4 +1,4 @@
-//! Thumbnails: what is shown, and who shares it.
+//! Tests of thumbnails.
 
 mod making;
 mod shown;

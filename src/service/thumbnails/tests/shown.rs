@@ -1,4 +1,4 @@
-//! What is shown of images of which kind and size, to whom takes which.
+//! Tests of the shown image by kind, size and accepted types.
 
 use std::io::Cursor;
 

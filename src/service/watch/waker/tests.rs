@@ -1,4 +1,4 @@
-//! Wake-ups that wait for the waker: they are bounded, and nobody waits for it.
+//! Tests of the waker: wake-ups are bounded, and adding one never waits.
 
 use tokio::sync::broadcast::error::TryRecvError;
 

@@ -1,4 +1,4 @@
-//! Gathering what people answered: once, with the answer or not at all, and given to new sessions.
+//! Tests of the Q&A session: answers gathered once, given to new sessions.
 
 use tempfile::TempDir;
 

@@ -1,12 +1,11 @@
-//! The database of a copy, filled session by session while others write.
+//! Backup of the database, session by session while others write.
 //!
-//! Each read transaction is a short one, so that the log can be emptied meanwhile. So the copy is of no single moment:
-//! of each session that was there when it began it has a history that ends then or later. Commits move from the journal
-//! into segments and from there into bases; they are read in that order, so none is missed on its way. Those that are
-//! met twice are deleted from the copy's journal in the end.
+//! Read transactions are short, so that the log can be emptied meanwhile. Each session that existed at the beginning has a
+//! history that ends then or later. Commits move from the journal into segments and from there into bases; they are read in
+//! that order, so none is missed. Duplicates are deleted from the copy's journal in the end.
 //!
-//! Rows are copied as they are: a damaged one is a damaged one in the copy. A commit that is not found at all has a row
-//! in the copy that no reader takes for sound.
+//! Rows are copied as they are, damaged ones too. A commit that is not found has a row in the copy that every reader
+//! reports as damaged.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -58,7 +57,7 @@ pub(crate) struct Copying<'a> {
     /// What was written since the last rest, when that was, and what the journal had then.
     unsynced: usize,
     rested: Instant,
-    unsettled: u64,
+    uncompacted: u64,
 }
 
 /// What became of a try to copy a session.
@@ -77,7 +76,7 @@ impl<'a> Copying<'a> {
     ) -> Result<Self, StoreError> {
         let to = schema::make(path)?;
         to.execute_batch(
-            "CREATE TEMP TABLE settled (session BLOB PRIMARY KEY, last INTEGER); BEGIN",
+            "CREATE TEMP TABLE compacted (session BLOB PRIMARY KEY, last INTEGER); BEGIN",
         )?;
         Ok(Self {
             store,
@@ -88,7 +87,7 @@ impl<'a> Copying<'a> {
             in_journal: HashMap::new(),
             unsynced: 0,
             rested: Instant::now(),
-            unsettled: 0,
+            uncompacted: 0,
         })
     }
 
@@ -104,9 +103,9 @@ impl<'a> Copying<'a> {
         }
         self.to.execute_batch(
             "DELETE FROM journal WHERE revision <=
-                 (SELECT last FROM settled WHERE settled.session = journal.session);
+                 (SELECT last FROM compacted WHERE compacted.session = journal.session);
              COMMIT;
-             DROP TABLE settled",
+             DROP TABLE compacted",
         )?;
         let Self { to, file, .. } = self;
         to.close().map_err(|(_, error)| error)?;
@@ -174,7 +173,7 @@ impl<'a> Copying<'a> {
         let id = session.0.as_bytes().as_slice();
         if !self.is_own(session) {
             // It has been forgotten since, with all that was copied of it.
-            self.note_settled(session, REVISION_END)?;
+            self.note_compacted(session, REVISION_END)?;
             return Ok(Tried::Done);
         }
         let base = self.base(session);
@@ -195,11 +194,11 @@ impl<'a> Copying<'a> {
             self.copy("ending", "SELECT * FROM ending WHERE session = ?1", [id])?;
         }
         let begins = base.map(|base| base.revision).unwrap_or_default();
-        let Some((settled, lacks)) = self.segments(session, begins)? else {
+        let Some((compacted, lacks)) = self.segments(session, begins)? else {
             return Ok(Tried::Moved);
         };
         let found = self.in_journal.get(&session).copied().unwrap_or_default();
-        let head = settled.max(found);
+        let head = compacted.max(found);
         if lacks || head < one.head {
             self.mark_missing(session, head.min(one.head), one.head)?;
         }
@@ -207,9 +206,9 @@ impl<'a> Copying<'a> {
         if self.base(session) != base || !self.is_own(session) {
             return Ok(Tried::Moved);
         }
-        // A damaged row may say that it reaches farther than anything is settled.
-        let is_settled = settled.0 > 0 && self.is_settled_after(session, settled.0 - 1);
-        self.note_settled(session, if is_settled { settled } else { begins })?;
+        // A damaged row may say that it reaches farther than anything is compacted.
+        let is_compacted = compacted.0 > 0 && self.is_compacted_after(session, compacted.0 - 1);
+        self.note_compacted(session, if is_compacted { compacted } else { begins })?;
         Ok(Tried::Done)
     }
 
@@ -222,8 +221,8 @@ impl<'a> Copying<'a> {
         self.store.histories.read().base(session)
     }
 
-    fn is_settled_after(&self, session: SessionId, after: u64) -> bool {
-        self.store.histories.read().is_settled_after(session, Revision(after))
+    fn is_compacted_after(&self, session: SessionId, after: u64) -> bool {
+        self.store.histories.read().is_compacted_after(session, Revision(after))
     }
 
     /// What the stored row says of the session's base, unless it is damaged. It may be newer than what is known.
@@ -264,8 +263,8 @@ impl<'a> Copying<'a> {
         let sql = "SELECT * FROM segment WHERE session = ?1 AND last > ?2 ORDER BY last";
         let (mut after, mut is_first) = (base.0, true);
         loop {
-            // Known before it is read: more may be settled since.
-            let expects = self.is_settled_after(session, after);
+            // Known before it is read: more may be compacted since.
+            let expects = self.is_compacted_after(session, after);
             let rows = self.read(sql, (session.0.as_bytes().as_slice(), after.cast_signed()))?;
             let (Some(first), Some(last)) = (rows.first(), rows.last()) else {
                 return Ok(Some((Revision(after), expects)));
@@ -330,10 +329,10 @@ impl<'a> Copying<'a> {
     }
 
     /// Rows of the journal up to this commit are no part of the copy.
-    fn note_settled(&self, session: SessionId, last: Revision) -> Result<(), StoreError> {
+    fn note_compacted(&self, session: SessionId, last: Revision) -> Result<(), StoreError> {
         let row = (session.0.as_bytes().as_slice(), last.0.cast_signed());
         let mut insert =
-            self.to.prepare_cached("INSERT OR REPLACE INTO settled VALUES (?1, ?2)")?;
+            self.to.prepare_cached("INSERT OR REPLACE INTO compacted VALUES (?1, ?2)")?;
         Ok(insert.execute(row).map(drop)?)
     }
 
@@ -388,8 +387,8 @@ impl<'a> Copying<'a> {
         if !self.room.is_for(u64::try_from(PAGE_BYTES).unwrap_or(u64::MAX)) {
             return Err(StoreError::Full);
         }
-        let unsettled = self.store.histories.read().journal_bytes();
-        if std::mem::replace(&mut self.unsettled, unsettled) != unsettled {
+        let uncompacted = self.store.histories.read().journal_bytes();
+        if std::mem::replace(&mut self.uncompacted, uncompacted) != uncompacted {
             thread::sleep(self.rested.elapsed() * REST_TIMES);
         }
         (self.unsynced, self.rested) = (0, Instant::now());

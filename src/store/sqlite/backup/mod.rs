@@ -1,8 +1,8 @@
-//! A copy of the whole store, made while others write: of the database session by session, of the blobs by links.
+//! Backup of the whole store while others write: sessions one by one, blobs as links.
 //!
-//! Blobs are durable before the commit that names them, so all that the database's copy names are there once
-//! that is made; what is removed meanwhile is put aside until the copy has them. The copy appears under its
-//! name when it is whole and synced. Until then its database has another name, which nobody opens.
+//! A blob is durable before the commit that names it, so all blobs of the copied database exist once it is complete. Blobs
+//! removed meanwhile are quarantined until the copy has them. The copy gets its final name when it is complete and synced;
+//! until then its database has another name.
 
 mod database;
 mod raw_rows;

@@ -1,4 +1,4 @@
-//! Rows as they are stored, damaged ones too, on their way from one database into another of the same schema.
+//! Raw rows, damaged ones too, copied between databases of one schema.
 
 use std::ops::ControlFlow;
 

@@ -1,8 +1,7 @@
-//! What can be read of a damaged store, row by row, put into a new one. The damaged one is not changed: its database
-//! and its log are copied first, and the copies are read.
+//! Salvage of a damaged store: its readable rows, copied into a new one.
 //!
-//! Where SQLite cannot read on in a table, the first key after that place is sought at which it can. Nothing here
-//! judges a commit: frames are taken as they are. Caches that only make a start faster are left out, summaries aside.
+//! The damaged store is not changed: copies of its database and log are read. Beyond an unreadable place in a table, the
+//! first readable key is sought. Frames are copied unchecked. Caches are left out, except summaries.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;

@@ -1,8 +1,8 @@
-//! Images of sessions that the database does not know, where its write-ahead log was lost: those sessions may have been
-//! in it. They are a reason not to start where nothing else is left, and else they are kept out of the collector's way.
+//! Stray blobs: images of sessions that the database does not know.
 //!
-//! A killed server leaves such images too, since an image is written before the commit that names it. Its log is
-//! there, however.
+//! If the write-ahead log was lost, those sessions may have been in it. The store then refuses to start if it has no other
+//! session; otherwise the images are kept from garbage collection. A killed server leaves stray images too, since an image
+//! is stored before its commit, but its log exists.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What is forgotten goes a little at a time, is overwritten, and its ids never come again.
+//! Tests of garbage: deleted in pieces, overwritten, ids never reused.
 
 use std::fs;
 use std::time::Instant;
@@ -73,13 +73,13 @@ fn long_rows_are_few_at_once() {
 }
 
 #[test]
-fn the_file_shrinks_though_commits_wait_to_be_settled() {
+fn the_file_shrinks_though_commits_wait_to_be_compacted() {
     let dir = TempDir::new().unwrap();
     let store = open(dir.path());
     store.append(&[run(ANNA, 0, &vec![vec![1; 1 << 20]; 40])]);
     put(&store, ANNA, 40, &["x"]).unwrap();
     store.set_base(ANNA, Revision(40));
-    store.append(&[run(BERT, 0, &["not settled"])]);
+    store.append(&[run(BERT, 0, &["not compacted"])]);
     while store.idle() {}
     let length = fs::metadata(dir.path().join("blackboard.db")).unwrap().len();
     assert!(length < 18 << 20, "{length}");

@@ -1,4 +1,4 @@
-//! The rows of a history, found by revision: as a plain list of them would give.
+//! Tests of the index against a plain list of rows.
 
 use proptest::prelude::*;
 

@@ -1,5 +1,4 @@
-//! Pinned histories are read as they were, whatever is forgotten, settled and deleted meanwhile, and nothing of
-//! them is left afterwards.
+//! Tests of pins: pinned histories stay readable, and nothing remains afterwards.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +8,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::board::Frame;
 use crate::store::tests::bases::{five, put};
-use crate::store::tests::settling::{count, settle, settle_all};
+use crate::store::tests::compaction::{compact, compact_all, count};
 use crate::store::tests::sqlite::{ANNA, BERT, open, run};
 use crate::store::{Outcome, SqliteStore, Store as _};
 
@@ -112,8 +111,8 @@ enum Step {
     Cut {
         back: u64,
     },
-    Settle,
-    SettleAll,
+    Compact,
+    CompactAll,
     /// Between reading and writing a piece, the history is cut.
     CutDuring {
         back: u64,
@@ -130,8 +129,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         6 => (bytes, 1..6_u64).prop_map(|(bytes, commits)| Step::Append { bytes, commits }),
         3 => (0..5_u64).prop_map(|back| Step::Cut { back }),
-        3 => Just(Step::Settle),
-        1 => Just(Step::SettleAll),
+        3 => Just(Step::Compact),
+        1 => Just(Step::CompactAll),
         2 => (0..5_u64).prop_map(|back| Step::CutDuring { back }),
         2 => Just(Step::Idle),
         3 => Just(Step::Pin),
@@ -166,11 +165,11 @@ impl Model<'_> {
                 }
             }
             Step::Cut { back } => self.cut(back),
-            Step::Settle => drop(settle(self.store)),
-            Step::SettleAll => while settle(self.store) {},
+            Step::Compact => drop(compact(self.store)),
+            Step::CompactAll => while compact(self.store) {},
             Step::CutDuring { back } => {
                 self.store
-                    .settle(&mut |_| {
+                    .compact(&mut |_| {
                         self.cut(back);
                         Vec::new()
                     })
@@ -224,6 +223,6 @@ proptest! {
         };
         prop_assert_eq!(forgotten("journal", "revision") + forgotten("segment", "first"), 0);
         prop_assert_eq!(count(&dir, &format!("base WHERE revision != {base}")), 0);
-        settle_all(&store);
+        compact_all(&store);
     }
 }

@@ -1,4 +1,4 @@
-//! Runs: which may follow what is there, and their rows.
+//! Appending runs: checks against the head, and the rows.
 
 use parking_lot::RwLock;
 use rusqlite::Connection;

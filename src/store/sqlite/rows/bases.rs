@@ -1,7 +1,7 @@
-//! Which session's history begins with which base.
+//! Bases: the board with which a session's history begins.
 //!
-//! A base is put in several transactions, and is part of a history only once its row in `history` says so.
-//! That row has a checksum: a changed bit in it must not move the beginning of a history.
+//! A base is put in several transactions and takes effect with its row in `history`. The row has a checksum: a changed bit
+//! must not move the beginning of a history.
 
 use std::ops::ControlFlow;
 

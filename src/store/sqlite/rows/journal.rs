@@ -1,4 +1,4 @@
-//! The one writer of the database: commits in the order in which they become durable, bases, and their end.
+//! The journal: the database's only writer of commits, bases and deletions.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -52,8 +52,8 @@ pub(crate) struct Journal {
     pub(crate) histories: Arc<RwLock<Histories>>,
     pub(crate) garbage: Garbage,
     pub(crate) last: JournalId,
-    /// All rows up to this one are settled, or cannot be.
-    pub(crate) settled: JournalId,
+    /// All rows up to this one are compacted, or cannot be.
+    pub(crate) compacted: JournalId,
     batches_since_sweep: u32,
 }
 
@@ -76,7 +76,7 @@ impl Journal {
             histories: Arc::new(RwLock::new(histories)),
             garbage,
             last: last.max(JournalId(mark.cast_unsigned())),
-            settled: JournalId(0),
+            compacted: JournalId(0),
             batches_since_sweep: 0,
         })
     }
@@ -275,8 +275,8 @@ impl Journal {
 
     /// What is worth doing in an idle moment; whether there is more of it.
     pub(crate) fn housekeep(&mut self) -> Result<bool, Failure> {
-        let all_settled = self.settled == self.last;
-        let more = self.sweep()? || self.database.shrink(all_settled)?;
+        let all_compacted = self.compacted == self.last;
+        let more = self.sweep()? || self.database.shrink(all_compacted)?;
         if !more {
             self.database.forget_deleted()?;
         }

@@ -1,4 +1,4 @@
-//! The parts of a whole board, a row each: of a base, or of a snapshot. Nothing here says which are in force.
+//! Parts of a whole board, a row each: of a base or a snapshot.
 
 use rusqlite::{Connection, OptionalExtension as _, Row};
 

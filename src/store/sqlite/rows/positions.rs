@@ -1,4 +1,4 @@
-//! A session's rows in the journal, found by revision.
+//! Positions of a session's rows in the journal, by revision.
 
 use crate::board::Revision;
 use crate::store::JournalId;

@@ -1,4 +1,4 @@
-//! Whole boards are put part by part, in several transactions: a base, and a snapshot.
+//! Putting a whole board part by part, in several transactions.
 
 use super::parts;
 use super::parts::Table;

@@ -1,7 +1,7 @@
-//! Reading beside the writer: a few connections that many share, and the replay, which has its own.
+//! Reads beside the writer: a small shared pool of connections, and the replay.
 //!
-//! A read transaction keeps checkpoints from emptying the log, so it lasts for one page and never while a
-//! visitor works; only a replay is one long transaction.
+//! A read transaction keeps checkpoints from emptying the log, so it lasts for one page, and never while a visitor works.
+//! Only the replay is one long transaction.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -84,17 +84,17 @@ impl Readers {
         pin: Option<PinId>,
     ) -> Result<Vec<(Revision, Vec<u8>)>, StoreError> {
         let max = PageMax { commits: max.commits.clamp(1, PAGE_COMMITS_MAX), ..max };
-        let (settled, places) = {
+        let (compacted, places) = {
             let histories = self.histories.read();
-            let settled = histories.is_settled_after(session, after);
-            (settled, histories.page(session, after, max.commits, pin)?)
+            let compacted = histories.is_compacted_after(session, after);
+            (compacted, histories.page(session, after, max.commits, pin)?)
         };
         let first = match places.first() {
-            None if !settled => return Ok(Vec::new()),
+            None if !compacted => return Ok(Vec::new()),
             first => first.map(|(revision, _)| *revision),
         };
         let page = self.read(|connection| {
-            if settled && first != Some(after.next()) {
+            if compacted && first != Some(after.next()) {
                 let mut page = segments::read_page(connection, session, after, max)?;
                 // Of what is pinned, some of the journal's rows lie between segments.
                 page.retain(|(revision, _)| first.is_none_or(|first| *revision < first));
@@ -103,7 +103,7 @@ impl Readers {
                 }
             }
             let found = read_commits(connection, session, &places, max.bytes);
-            // A commit that is not in the journal any more was settled meanwhile, or is damaged.
+            // A commit that is not in the journal any more was compacted meanwhile, or is damaged.
             found.or_else(|damaged| match segments::read_page(connection, session, after, max) {
                 Ok(page) if page.first().map(|(revision, _)| *revision) == first => Ok(page),
                 Ok(_) | Err(_) => Err(damaged),
@@ -214,8 +214,8 @@ pub(crate) fn replay(
     visit_journal(&snapshot, &histories, &mut |record| visit(Stored::Commit(record)))
 }
 
-/// Visits what of it is not settled.
-pub(crate) fn replay_unsettled(
+/// Visits what of it is not compacted.
+pub(crate) fn replay_journal(
     source: &Source,
     visit: &mut dyn FnMut(Record<'_>) -> ControlFlow<()>,
 ) -> Result<(), StoreError> {

@@ -1,4 +1,4 @@
-//! Whole boards kept beside a history, so that it is read faster. A cache: no history hangs on one.
+//! Snapshots: whole boards beside a history, to read it faster. A cache.
 
 use std::ops::ControlFlow;
 

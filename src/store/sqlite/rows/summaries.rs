@@ -1,4 +1,4 @@
-//! What is known of a session without its history: one row each, a cache. Never put over a later one.
+//! Summaries of sessions, one row each: a cache, never replaced by an older one.
 
 use std::ops::ControlFlow;
 

@@ -1,4 +1,4 @@
-//! The tokens of a store: rows that it keeps and verifies, and whose bodies it does not read.
+//! Tokens: rows that the store keeps and verifies without reading their bodies.
 
 use rusqlite::{Connection, Row};
 use uuid::Uuid;

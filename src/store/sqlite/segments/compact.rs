@@ -1,8 +1,7 @@
-//! Settling: a session's commits move from the journal, where they lie in the order of appends, into rows of their
-//! own. Packed beside the writer, then put in place of the journal's rows in one transaction, so that at any
-//! moment a commit is in one of the two.
+//! Compaction of the journal: commits move from it into segments, one session in a row.
 //!
-//! Nothing is locked while rows are read and packed. What changed meanwhile stays where it is for the next time.
+//! Segments are packed beside the writer and replace the journal's rows in one transaction, so a commit is always in one of
+//! the two. Nothing is locked while rows are read and packed. Histories that changed meanwhile wait for the next time.
 
 use std::collections::HashMap;
 
@@ -35,14 +34,14 @@ const SHORT_BYTES_MAX: u64 = 4 * PIECE_BYTES;
 /// What deleting a row and indexing a segment write besides their bytes.
 const GROUP_WAL_BYTES: usize = 2 * 4096;
 
-/// The journal's oldest rows that are not settled, packed.
+/// The journal's oldest rows that are not compacted, packed.
 #[derive(Debug)]
 pub(crate) struct Piece {
     /// It has rows after this one,
     after: JournalId,
     /// and up to this one.
     pub(crate) last: JournalId,
-    /// Rows among them that are not to be settled: they do not say whose they are, or are forgotten and pinned.
+    /// Rows among them that are not to be compacted: they do not say whose they are, or are forgotten and pinned.
     pub(crate) left: Vec<JournalId>,
     pub(crate) left_bytes: u64,
     /// How many bytes of frames it has in all.
@@ -69,13 +68,13 @@ pub(crate) struct Group {
 }
 
 impl SqliteStore {
-    /// Settles a piece of the journal, or keeps house where nothing is left to settle; whether there is more.
-    pub(crate) fn settle_piece(
+    /// Compacts a piece of the journal, or keeps house where nothing is left to compact; whether there is more.
+    pub(crate) fn compact_piece(
         &self,
         summarize: &mut dyn FnMut(&[SessionId]) -> Vec<SummaryRow>,
     ) -> Result<bool, StoreError> {
-        let _turn = self.settling.lock();
-        let (after, last) = self.write(|journal| Ok(journal.unsettled()))?;
+        let _turn = self.compaction.lock();
+        let (after, last) = self.write(|journal| Ok(journal.uncompacted()))?;
         if after == last {
             return Ok(self.idle());
         }
@@ -89,7 +88,7 @@ impl SqliteStore {
         // The log takes it first, and the file at the next checkpoint, before the log is free again.
         let bytes = piece.wal_bytes().saturating_add(summary_bytes).saturating_mul(2);
         self.claim_room_to_shrink(bytes, piece.shrinks())?;
-        self.write(|journal| journal.settle(&piece, &summaries))?;
+        self.write(|journal| journal.compact(&piece, &summaries))?;
         // Where this was the last, there is house to keep.
         Ok(true)
     }
@@ -122,14 +121,14 @@ impl SqliteStore {
 }
 
 impl Journal {
-    /// The last row that settling has come to, and the last there is.
-    pub(crate) fn unsettled(&self) -> (JournalId, JournalId) {
-        (self.settled, self.last)
+    /// The last row that compaction has come to, and the last there is.
+    pub(crate) fn uncompacted(&self) -> (JournalId, JournalId) {
+        (self.compacted, self.last)
     }
 
     /// Puts what was packed in place of its rows, and the summaries with it. What is not as it was when it was
     /// read stays where it is.
-    pub(crate) fn settle(
+    pub(crate) fn compact(
         &mut self,
         piece: &Piece,
         new_summaries: &[SummaryRow],
@@ -167,12 +166,12 @@ impl Journal {
         })?;
         let mut histories = self.histories.write();
         for group in &fits {
-            histories.settle(group.session, group.last());
+            histories.compact(group.session, group.last());
         }
         histories.take_journal_bytes(piece.frame_bytes.saturating_sub(left_bytes));
         let wal_bytes = u64::try_from(piece.wal_bytes()).unwrap_or(u64::MAX);
-        self.settled = up_to;
-        if self.settled < self.last {
+        self.compacted = up_to;
+        if self.compacted < self.last {
             self.database.note_written(wal_bytes);
         } else {
             // A quiet store is short on the disk, too.
@@ -245,8 +244,8 @@ impl Piece {
     fn group(&mut self, histories: &Histories, rows: &[Row]) {
         let mut places: HashMap<SessionId, usize> = HashMap::new();
         for (place, row) in rows.iter().enumerate() {
-            let settles = |id| histories.is_known(id) && !histories.is_damaged(id);
-            let Some((session, revision)) = row.whose.filter(|(id, _)| settles(*id)) else {
+            let compacts = |id| histories.is_known(id) && !histories.is_damaged(id);
+            let Some((session, revision)) = row.whose.filter(|(id, _)| compacts(*id)) else {
                 self.left.push(row.id);
                 self.left_bytes += row.bytes();
                 continue;

@@ -1,8 +1,8 @@
-//! Settled commits: many of one session in one row, packed, with a checksum over all that the row says.
+//! Segments: many commits of one session, packed into one row with a checksum.
 //!
-//! Packed, a segment is one commit after the other: its revision (u64), its frame's length (u32), both
-//! little-endian, its frame. A session's segments follow one another; of one that begins before the session's
-//! base only what is after it is given, until the sweep has written it anew.
+//! Unpacked, a segment is one commit after another: revision (u64), length of the frame (u32), both little-endian, then the
+//! frame. A session's segments are contiguous. Of a segment that begins before the session's base only the later part is
+//! read, until the sweep rewrites it.
 
 pub(crate) mod codec;
 mod compact;
@@ -182,7 +182,7 @@ fn select_after(connection: &Connection) -> rusqlite::Result<CachedStatement<'_>
     connection.prepare_cached(select!("WHERE session = ?1 AND last > ?2 ORDER BY last"))
 }
 
-/// A page of settled commits after a revision, one at least if there is any.
+/// A page of compacted commits after a revision, one at least if there is any.
 pub(crate) fn read_page(
     connection: &Connection,
     session: SessionId,
@@ -314,7 +314,7 @@ pub(crate) fn ranges(
     Ok(ranges)
 }
 
-/// Visits all settled commits after each session's beginning, by session. A damaged segment is visited as one
+/// Visits all compacted commits after each session's beginning, by session. A damaged segment is visited as one
 /// commit without bytes, which no frame is.
 pub(crate) fn visit(
     connection: &Connection,

@@ -1,14 +1,13 @@
-//! A changed bit in what is settled is found by whoever reads it, and spoils only its session; a cache is
-//! never trusted.
+//! Tests of changed bits in segments: detected, limited to one session, caches distrusted.
 
 use rusqlite::types::Value;
 use tempfile::TempDir;
 
 use crate::board::Frame;
 use crate::store::tests::bases::{five, frames};
-use crate::store::tests::settling::settle_all;
+use crate::store::tests::compaction::compact_all;
 use crate::store::tests::sqlite::{ANNA, BERT, database, open, replayed, run, stored};
-use crate::store::tests::{bases, settling};
+use crate::store::tests::{bases, compaction};
 use crate::store::*;
 
 const ALL: PageMax = PageMax { commits: 99, bytes: 1 << 20 };
@@ -31,10 +30,10 @@ fn flip(dir: &TempDir, table: &str, column: &str, byte: usize) {
     assert_eq!(database.execute(&update, (whose[0], value)).unwrap(), 1);
 }
 
-/// A store in which Anna's five commits and Bert's two are settled.
-fn settled(dir: &TempDir) -> SqliteStore {
+/// A store in which Anna's five commits and Bert's two are compacted.
+fn compacted(dir: &TempDir) -> SqliteStore {
     let store = five(dir);
-    settle_all(&store);
+    compact_all(&store);
     store
 }
 
@@ -53,7 +52,7 @@ fn a_flipped_bit_in_any_column_of_a_segment_is_found() {
         ("body", usize::MAX),
     ] {
         let dir = TempDir::new().unwrap();
-        drop(settled(&dir));
+        drop(compacted(&dir));
         flip(&dir, "segment", column, byte);
         let store = open(dir.path());
         let (_, rows) = replayed(&store);
@@ -81,7 +80,7 @@ fn a_flipped_bit_in_any_column_of_a_segment_is_found() {
 #[test]
 fn a_segment_that_does_not_say_whose_it_is_ends_a_replay() {
     let dir = TempDir::new().unwrap();
-    drop(settled(&dir));
+    drop(compacted(&dir));
     let change = "UPDATE segment SET session = x'0a' WHERE first = 1 AND last = 5";
     assert_eq!(database(&dir).execute(change, []).unwrap(), 1);
     let damage = open(dir.path()).replay(&mut |_| ControlFlow::Continue(())).unwrap_err();
@@ -91,7 +90,7 @@ fn a_segment_that_does_not_say_whose_it_is_ends_a_replay() {
 #[test]
 fn a_segment_that_is_gone_is_missed() {
     let dir = TempDir::new().unwrap();
-    let store = settled(&dir);
+    let store = compacted(&dir);
     database(&dir).execute("DELETE FROM segment WHERE last = 5", []).unwrap();
     let missing = store.commits(ANNA, Revision(0), ALL);
     assert!(matches!(missing, Err(StoreError::DamagedSegment { .. })), "{missing:?}");
@@ -100,10 +99,10 @@ fn a_segment_that_is_gone_is_missed() {
 #[test]
 fn a_damaged_segment_is_not_packed_with_what_follows() {
     let dir = TempDir::new().unwrap();
-    let store = settled(&dir);
+    let store = compacted(&dir);
     flip(&dir, "segment", "body", 9);
     store.append(&[run(ANNA, 5, &["a6"])]);
-    settle_all(&store);
+    compact_all(&store);
     let sound = store.commits(ANNA, Revision(5), ALL).unwrap();
     assert_eq!(sound[0].0, Revision(6));
     assert!(store.commits(ANNA, Revision(4), ALL).is_err());
@@ -116,15 +115,15 @@ fn a_damaged_segment_is_not_packed_with_what_follows() {
 }
 
 #[test]
-fn a_row_that_changed_before_it_was_settled_stays_for_who_looks_for_it() {
+fn a_row_that_changed_before_it_was_compacted_stays_for_who_looks_for_it() {
     for change in ["revision = 9", "session = x'0a'", "session = zeroblob(16)"] {
         let dir = TempDir::new().unwrap();
         let store = five(&dir);
         database(&dir).execute(&format!("UPDATE journal SET {change} WHERE id = 2"), []).unwrap();
-        while store.settle(&mut |_| Vec::new()).unwrap() {}
-        // Bert's are settled, and nothing of Anna's: what is before and after it belongs together.
-        assert_eq!(settling::count(&dir, "segment"), 1, "{change}");
-        assert_eq!(settling::count(&dir, "journal"), 5, "{change}");
+        while store.compact(&mut |_| Vec::new()).unwrap() {}
+        // Bert's are compacted, and nothing of Anna's: what is before and after it belongs together.
+        assert_eq!(compaction::count(&dir, "segment"), 1, "{change}");
+        assert_eq!(compaction::count(&dir, "journal"), 5, "{change}");
         let damaged = store.commits(ANNA, Revision(0), ALL).unwrap_err();
         let row = JournalId(2);
         assert!(matches!(damaged, StoreError::DamagedRow { journal_id } if journal_id == row));
@@ -160,7 +159,7 @@ fn a_summary_is_the_last_one_of_a_history_that_is_there() {
     let nobody = SessionId(uuid::Uuid::from_u128(0xc));
     store.stage(nobody).unwrap();
     let given = [summary(ANNA, 5, "five"), summary(BERT, 3, "to come"), summary(nobody, 0, "no")];
-    while store.settle(&mut |_| given.to_vec()).unwrap() {}
+    while store.compact(&mut |_| given.to_vec()).unwrap() {}
     assert_eq!(summaries(&store), given[..1]);
     store.put_summaries(&[summary(ANNA, 4, "older"), summary(BERT, 2, "two")]).unwrap();
     assert_eq!(summaries(&store), [given[0].clone(), summary(BERT, 2, "two")]);
@@ -223,7 +222,7 @@ fn a_snapshot_is_the_last_one_put_that_is_not_below_the_base() {
     let store = open(dir.path());
     assert_eq!(snapshot(&store, 4), (Some(4), vec!["four".to_owned()]));
     while store.idle() {}
-    assert_eq!(settling::count(&dir, "snapshot"), 1);
+    assert_eq!(compaction::count(&dir, "snapshot"), 1);
     put_snapshot(&store, 4, &["again"]).unwrap();
     assert_eq!(snapshot(&store, 4), (Some(4), vec!["again".to_owned()]));
     bases::put(&store, ANNA, 5, &["x"]).unwrap();
@@ -233,7 +232,7 @@ fn a_snapshot_is_the_last_one_put_that_is_not_below_the_base() {
     drop(store);
     let store = open(dir.path());
     while store.idle() {}
-    assert_eq!(settling::count(&dir, "snapshot"), 0);
+    assert_eq!(compaction::count(&dir, "snapshot"), 0);
     assert_eq!(stored(&store).len(), 2);
 }
 

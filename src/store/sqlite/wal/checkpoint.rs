@@ -1,9 +1,8 @@
-//! The log, moved into the database beside the writer where readers have kept it so long that one append would pay for
-//! all of it.
+//! Checkpoint of a long write-ahead log, beside the writer.
 //!
-//! A passive checkpoint waits for nobody, and neither who reads nor who writes waits for it. It ends where the writer was
-//! when it began; what came since is short, and the writer's own to move, so that the log begins anew. This connection
-//! writes no page that is not in the log. A failed sync poisons the store, as a writer's does.
+//! A passive checkpoint waits for nobody and blocks nobody. It ends at the writer's position when it began; the short rest
+//! is left to the writer, so that the log restarts. This connection writes no page that is not in the log. A failed sync
+//! poisons the store, as a writer's does.
 
 use crate::store::sqlite::database::{Moved, move_log};
 use crate::store::sqlite::schema;

@@ -1,7 +1,7 @@
-//! The length of the write-ahead log: when it is moved into the database, and by whom.
+//! Length of the write-ahead log: when it is checkpointed, and by whom.
 //!
-//! A short log is moved by who writes. A long one, which readers kept, is left to a connection beside the writer, so
-//! that no append pays for it.
+//! The writer checkpoints a short log. A long one, kept by readers, is left to a connection beside the writer, so that no
+//! append pays for it.
 
 /// A log that is not longer than this is moved by who writes, whatever it takes: 40 ms.
 const SHORT_BYTES_MAX: u64 = 16 << 20;

@@ -1,10 +1,8 @@
-//! A copy of SQLite's write-ahead log made readable again where a bit of it was changed, so that SQLite reads what
-//! follows too.
+//! Repair of a copied write-ahead log in which bits were changed.
 //!
-//! A frame's checksum goes on from that of the frame before it, so one changed bit ends the log for SQLite. Here a
-//! frame is taken if it follows from what the one before it stored, or should have stored. A frame that does not
-//! hold is taken only if a later one follows, which proves that it was synced; if one bit makes it hold, that is
-//! changed back, and otherwise its page stays as it is for the checksums of the rows to judge.
+//! A frame's checksum continues the one before it, so one changed bit ends the log for SQLite. A frame is taken if it
+//! follows from the stored checksum before it, or from the correct one. A bad frame is taken only if a later one follows,
+//! which proves that it was synced. If one bit repairs it, the bit is changed back; else the rows' checksums judge the page.
 
 use std::fs::{File, OpenOptions};
 use std::io;

@@ -1,4 +1,4 @@
-//! Pages of commits: read beside the writer, whole, in order, and never longer than asked for.
+//! Tests of pages of commits: complete, ordered, bounded.
 
 use std::thread;
 

@@ -1,4 +1,4 @@
-//! What settling costs and saves. Run in release, by name, with `--ignored --nocapture`.
+//! Benchmarks of compaction. Run in release, by name, with `--ignored --nocapture`.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use uuid::Uuid;
 use crate::board::Frame;
 use crate::store::sqlite::rows::journal;
 use crate::store::sqlite::schema;
-use crate::store::tests::settling::settle_all;
+use crate::store::tests::compaction::compact_all;
 use crate::store::tests::sqlite;
 use crate::store::tests::sqlite::open;
 use crate::store::*;
@@ -79,7 +79,7 @@ fn tell(what: &str, commits: u64, took: Duration) {
     println!("{what}: {commits} commits in {took:.2?}, {rate:.0}/s");
 }
 
-fn settle_and_tell(sessions: u64, rounds: u64) {
+fn compact_and_tell(sessions: u64, rounds: u64) {
     let dir = TempDir::new().unwrap();
     let store = open(dir.path());
     let took = append(&store, sessions, 0..rounds);
@@ -90,13 +90,13 @@ fn settle_and_tell(sessions: u64, rounds: u64) {
     drop(store);
     let begun = Instant::now();
     let store = open(dir.path());
-    tell("open unsettled", commits, begun.elapsed());
+    tell("open uncompacted", commits, begun.elapsed());
     let begun = Instant::now();
-    store.replay_unsettled(&mut |_| ControlFlow::Continue(())).unwrap();
-    tell("replay unsettled", commits, begun.elapsed());
+    store.replay_journal(&mut |_| ControlFlow::Continue(())).unwrap();
+    tell("replay uncompacted", commits, begun.elapsed());
     let begun = Instant::now();
-    settle_all(&store);
-    tell("settle", commits, begun.elapsed());
+    compact_all(&store);
+    tell("compact", commits, begun.elapsed());
     while store.idle() {}
     println!("file/payload {:.3}", file_bytes(dir.path()) as f64 / (commits * 1_000) as f64);
     let count = "SELECT count(*), avg(length(body)), avg(commits) FROM segment";
@@ -106,7 +106,7 @@ fn settle_and_tell(sessions: u64, rounds: u64) {
     drop(store);
     let begun = Instant::now();
     let store = open(dir.path());
-    tell("open settled", commits, begun.elapsed());
+    tell("open compacted", commits, begun.elapsed());
     let begun = Instant::now();
     let mut seen = 0;
     store
@@ -115,45 +115,45 @@ fn settle_and_tell(sessions: u64, rounds: u64) {
             ControlFlow::Continue(())
         })
         .unwrap();
-    tell("replay settled", seen, begun.elapsed());
+    tell("replay compacted", seen, begun.elapsed());
     let begun = Instant::now();
     let done = AtomicBool::new(false);
     let took = thread::scope(|threads| {
         threads.spawn(|| {
             while !done.load(Ordering::Relaxed) {
-                store.settle(&mut |_| Vec::new()).unwrap();
+                store.compact(&mut |_| Vec::new()).unwrap();
             }
         });
         let took = append(&store, sessions.min(256), rounds..rounds + 200);
         done.store(true, Ordering::Relaxed);
         took
     });
-    tell("append while settling", sessions.min(256) * 200, begun.elapsed());
+    tell("append while compaction", sessions.min(256) * 200, begun.elapsed());
     println!("p99 {:.2?}, longest {:.2?}", took[took.len() * 99 / 100], took.last().unwrap());
 }
 
 #[test]
 #[ignore = "it measures"]
-fn settling_many_sessions_in_turn() {
-    settle_and_tell(10_000, 20);
+fn compaction_of_many_sessions_in_turn() {
+    compact_and_tell(10_000, 20);
 }
 
 #[test]
 #[ignore = "it measures"]
-fn settling_few_sessions_in_turn() {
-    settle_and_tell(64, 3_000);
+fn compaction_of_few_sessions_in_turn() {
+    compact_and_tell(64, 3_000);
 }
 
 #[test]
 #[ignore = "it measures"]
-fn opening_many_settled_sessions() {
+fn opening_many_compacted_sessions() {
     for (sessions, commits) in [(10_000, 100), (100_000, 1)] {
         let dir = TempDir::new().unwrap();
         let store = open(dir.path());
         for from in (0..sessions).step_by(100) {
             store.append(&batch(from..from + 100, 0, commits));
         }
-        settle_all(&store);
+        compact_all(&store);
         drop(store);
         let begun = Instant::now();
         let store = open(dir.path());

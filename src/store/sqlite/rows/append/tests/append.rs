@@ -1,4 +1,4 @@
-//! The end of a session: its history is no more than that, whatever was there before.
+//! Tests of a session's end: nothing else remains of its history.
 
 use std::fs;
 
@@ -26,8 +26,8 @@ fn count(dir: &TempDir, table: &str) -> i64 {
     database.query_one(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap()
 }
 
-fn settle_all(store: &SqliteStore) {
-    while store.settle(&mut |_| Vec::new()).unwrap() {}
+fn compact_all(store: &SqliteStore) {
+    while store.compact(&mut |_| Vec::new()).unwrap() {}
 }
 
 /// A session of five commits, of which the files say "secret" wherever there may be something of it.
@@ -36,7 +36,7 @@ fn rich(dir: &TempDir) -> SqliteStore {
     store.append(&[run(ANNA, 0, &["secret 1", "secret 2", "secret 3"]), run(BERT, 0, &["b1"])]);
     put(&store, ANNA, 2, &["secret base"]).unwrap();
     assert_eq!(store.set_base(ANNA, Revision(2)), Outcome::Appended);
-    settle_all(&store);
+    compact_all(&store);
     let frame = |revision| Frame::encode(ANNA, Revision(revision), b"secret").unwrap();
     let summary = SummaryRow { session: ANNA, revision: Revision(3), frame: frame(3) };
     store.put_summaries(&[summary]).unwrap();
@@ -82,7 +82,7 @@ fn a_deleted_session_is_its_end_and_what_it_had_is_in_no_file() {
             store = open(dir.path());
             check(&store);
         }
-        settle_all(&store);
+        compact_all(&store);
         while store.idle() {}
         check(&store);
         let counts = ["journal", "segment", "base", "ending", "snapshot", "session", "history"]
@@ -107,7 +107,7 @@ fn a_history_that_is_forgotten_leaves_nothing() {
             store = open(dir.path());
         }
         assert!(store.sessions().iter().all(|found| found.session != ANNA));
-        settle_all(&store);
+        compact_all(&store);
         while store.idle() {}
         assert_eq!(stored(&store).len(), 1);
         let counts = ["journal", "segment", "base", "ending", "snapshot", "session", "history"]
@@ -122,7 +122,7 @@ fn an_end_can_come_after_the_deletion() {
     let dir = TempDir::new().unwrap();
     let store = open(dir.path());
     store.append(&[run(ANNA, 0, &["secret 1", "secret 2", "gone"])]);
-    settle_all(&store);
+    compact_all(&store);
     let late = Run { expected: Revision(3), frames: Vec::new(), ..ending(ANNA, 2, &[]) };
     assert_eq!(store.append(&[late]), [Outcome::Appended]);
     while store.idle() {}

@@ -1,4 +1,4 @@
-//! Runs appended, and histories staged.
+//! Tests of appended runs and staged histories.
 
 mod append;
 mod staged;

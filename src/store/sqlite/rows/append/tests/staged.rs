@@ -1,4 +1,4 @@
-//! Staged histories: nobody's until a run adopts them, and gone at the next start if none did.
+//! Tests of staged histories: adopted by a run, or gone at the next start.
 
 use tempfile::TempDir;
 

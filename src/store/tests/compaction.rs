@@ -1,4 +1,4 @@
-//! Settling moves commits and changes nothing: at any moment each is there once, whatever else is done.
+//! Tests of compaction: each commit is there exactly once at any moment.
 
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,15 +12,15 @@ use crate::board::Frame;
 use crate::store::sqlite::segments;
 use crate::store::*;
 
-/// Settles a piece, without summaries.
-pub(crate) fn settle(store: &SqliteStore) -> bool {
-    store.settle(&mut |_| Vec::new()).unwrap()
+/// Compacts a piece, without summaries.
+pub(crate) fn compact(store: &SqliteStore) -> bool {
+    store.compact(&mut |_| Vec::new()).unwrap()
 }
 
-/// Settles all that is there.
-pub(crate) fn settle_all(store: &SqliteStore) {
-    while settle(store) {}
-    assert_eq!(store.unsettled_bytes(), 0);
+/// Compacts all that is there.
+pub(crate) fn compact_all(store: &SqliteStore) {
+    while compact(store) {}
+    assert_eq!(store.uncompacted_bytes(), 0);
 }
 
 pub(crate) fn count(dir: &TempDir, table: &str) -> i64 {
@@ -49,13 +49,13 @@ pub(crate) fn read(
 pub(crate) const PAGE: PageMax = PageMax { commits: 7, bytes: 100_000 };
 
 #[test]
-fn what_is_settled_is_read_as_before() {
+fn what_is_compacted_is_read_as_before() {
     let dir = TempDir::new().unwrap();
     let store = five(&dir);
     let before = (read(&store, ANNA, 0, PAGE), read(&store, BERT, 0, PAGE));
-    assert!(store.unsettled_bytes() > 0);
+    assert!(store.uncompacted_bytes() > 0);
     let mut asked = Vec::new();
-    let more = store.settle(&mut |sessions| {
+    let more = store.compact(&mut |sessions| {
         // No lock is held.
         assert_eq!(store.append(&[run(BERT, 2, &["b3"])]), [Outcome::Appended]);
         asked.extend_from_slice(sessions);
@@ -65,7 +65,7 @@ fn what_is_settled_is_read_as_before() {
     asked.sort();
     assert_eq!(asked, [ANNA, BERT]);
     assert_eq!((count(&dir, "journal"), count(&dir, "segment")), (1, 2));
-    settle_all(&store);
+    compact_all(&store);
     assert_eq!((count(&dir, "journal"), count(&dir, "segment")), (0, 2));
     let after =
         |store: &SqliteStore| {
@@ -83,12 +83,12 @@ fn what_is_settled_is_read_as_before() {
             let session = |session, head| StoredSession {
                 session,
                 head,
-                settled: head,
+                compacted: head,
                 ended: false,
                 is_damaged: false,
             };
             assert_eq!(sessions, [session(ANNA, Revision(5)), session(BERT, Revision(3))]);
-            store.replay_unsettled(&mut |record| panic!("{record:?}")).unwrap();
+            store.replay_journal(&mut |record| panic!("{record:?}")).unwrap();
         };
     after(&store);
     drop(store);
@@ -99,12 +99,12 @@ fn what_is_settled_is_read_as_before() {
     assert_eq!(store.append(&[run(ANNA, 5, &["a6"])]), [Outcome::Appended]);
     assert_eq!(stored(&store).last().unwrap().0, 9, "ids are not used again");
     assert_eq!(read(&store, ANNA, 0, PAGE).len(), 6);
-    settle_all(&store);
+    compact_all(&store);
     assert_eq!(count(&dir, "segment"), 2, "short segments are written anew");
 }
 
 #[test]
-fn a_crash_at_any_step_of_settling_leaves_every_commit_once() {
+fn a_crash_at_any_step_of_compaction_leaves_every_commit_once() {
     let dir = TempDir::new().unwrap();
     let store = open(dir.path());
     let body = vec![7; 900_000];
@@ -115,7 +115,7 @@ fn a_crash_at_any_step_of_settling_leaves_every_commit_once() {
     }
     loop {
         images.push(image(&dir));
-        let more = store.settle(&mut |_| {
+        let more = store.compact(&mut |_| {
             images.push(image(&dir));
             Vec::new()
         });
@@ -126,7 +126,7 @@ fn a_crash_at_any_step_of_settling_leaves_every_commit_once() {
     images.push(image(&dir));
     assert!(images.len() > 6);
     for image in &images {
-        // Twice, since the first has settled something.
+        // Twice, since the first has compacted something.
         for _ in 0..2 {
             let store = open(image.path());
             let annas: Vec<_> = read(&store, ANNA, 0, PAGE).into_iter().map(|row| row.0).collect();
@@ -134,13 +134,13 @@ fn a_crash_at_any_step_of_settling_leaves_every_commit_once() {
             assert_eq!(read(&store, BERT, 0, PAGE).len(), 12);
             assert_eq!(stored(&store).len(), 24);
             assert_eq!(store.sessions().len(), 2);
-            settle(&store);
+            compact(&store);
         }
     }
 }
 
 #[test]
-fn whoever_reads_while_commits_are_settled_sees_each_once() {
+fn whoever_reads_while_commits_are_compacted_sees_each_once() {
     let dir = TempDir::new().unwrap();
     let store = open(dir.path());
     let done = AtomicBool::new(false);
@@ -153,8 +153,8 @@ fn whoever_reads_while_commits_are_settled_sees_each_once() {
             done.store(true, Ordering::Release);
         });
         threads.spawn(|| {
-            while !done.load(Ordering::Acquire) || settle(&store) {
-                settle(&store);
+            while !done.load(Ordering::Acquire) || compact(&store) {
+                compact(&store);
             }
         });
         for session in [ANNA, BERT] {
@@ -175,7 +175,7 @@ fn whoever_reads_while_commits_are_settled_sees_each_once() {
 }
 
 #[test]
-fn what_is_settled_and_forgotten_is_in_no_file_any_more() {
+fn what_is_compacted_and_forgotten_is_in_no_file_any_more() {
     let dir = TempDir::new().unwrap();
     let store = five(&dir);
     // Text that packing cannot hide.
@@ -184,7 +184,7 @@ fn what_is_settled_and_forgotten_is_in_no_file_any_more() {
     for (body, head) in bodies.iter().zip(5..) {
         store.append(&[run(ANNA, head, &[body])]);
     }
-    settle_all(&store);
+    compact_all(&store);
     put(&store, ANNA, 200, &["x"]).unwrap();
     assert_eq!(store.set_base(ANNA, Revision(200)), Outcome::Appended);
     drop(store);
@@ -216,7 +216,7 @@ fn the_file_is_as_long_as_what_is_in_it() {
     for head in 0..40 {
         store.append(&[run(ANNA, head, &[vec![7; 100_000]])]);
     }
-    settle_all(&store);
+    compact_all(&store);
     let length = |file: &str| fs::metadata(dir.path().join(file)).unwrap().len();
     assert!(length("blackboard.db") < 500_000, "{}", length("blackboard.db"));
     assert_eq!(length("blackboard.db-wal"), 0);
@@ -238,6 +238,6 @@ fn a_store_of_format_2_is_brought_to_the_present_one() {
     let mode = database(&dir).pragma_query_value(None, "auto_vacuum", |row| row.get(0));
     assert_eq!(mode, Ok(2));
     assert_eq!(stored(&store).len(), 7);
-    settle_all(&store);
+    compact_all(&store);
     assert_eq!(read(&store, ANNA, 0, PAGE).len(), 5);
 }

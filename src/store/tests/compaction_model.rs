@@ -1,4 +1,4 @@
-//! Whatever is done to a store in whatever order, its histories are those of a plain list of commits.
+//! Model test: histories equal a plain list of commits, whatever the operations.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use uuid::Uuid;
 
 use super::bases::put;
-use super::settling::{PAGE, count, read, settle, settle_all};
+use super::compaction::{PAGE, compact, compact_all, count, read};
 use super::sqlite::{ANNA, BERT, database, open, replayed, run};
 use crate::store::sqlite::segments;
 use crate::store::*;
@@ -34,10 +34,10 @@ enum Step {
         who: usize,
         back: u64,
     },
-    Settle,
-    SettleAll,
+    Compact,
+    CompactAll,
     /// Between reading and writing a piece, this happens.
-    SettleDuring(Box<Step>),
+    CompactDuring(Box<Step>),
     Idle,
     Reopen,
 }
@@ -60,9 +60,9 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         2 => adopt,
         1 => discard,
         3 => base,
-        6 => Just(Step::Settle),
-        1 => Just(Step::SettleAll),
-        3 => during.prop_map(|step| Step::SettleDuring(Box::new(step))),
+        6 => Just(Step::Compact),
+        1 => Just(Step::CompactAll),
+        3 => during.prop_map(|step| Step::CompactDuring(Box::new(step))),
         2 => Just(Step::Idle),
         2 => Just(Step::Reopen),
     ];
@@ -110,15 +110,15 @@ impl Model {
                 }
             }
             Step::Base { who, back } => self.set_base(store, who, back),
-            Step::Settle => drop(settle(store)),
-            Step::SettleAll => settle_all(store),
-            Step::SettleDuring(ref step) => {
+            Step::Compact => drop(compact(store)),
+            Step::CompactAll => compact_all(store),
+            Step::CompactDuring(ref step) => {
                 let during = &mut |_: &[SessionId]| {
                     self.take(store, step);
                     while store.idle() {}
                     Vec::new()
                 };
-                store.settle(during).unwrap();
+                store.compact(during).unwrap();
             }
             Step::Idle => drop(store.idle()),
             Step::Reopen => unreachable!(),
@@ -206,7 +206,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_history_is_the_same_however_it_is_settled(steps in steps()) {
+    fn any_history_is_the_same_however_it_is_compacted(steps in steps()) {
         let dir = TempDir::new().unwrap();
         let (mut store, mut model) = (open(dir.path()), Model::default());
         for step in &steps {
@@ -221,7 +221,7 @@ proptest! {
             }
         }
         model.check(&store);
-        settle_all(&store);
+        compact_all(&store);
         model.check(&store);
         drop(store);
         model.histories.retain(|_, history| !history.staged);
