@@ -47,6 +47,9 @@ const FUNCTION_LINES_MAX: usize = 70;
 /// Production files in one folder, `mod.rs` included.
 const FOLDER_FILES_MAX: usize = 15;
 
+/// Characters in the name of a test.
+const TEST_NAME_MAX: usize = 60;
+
 /// Functions that are longer. The list may only shrink.
 const LONG_FUNCTIONS: [&str; 0] = [];
 
@@ -275,6 +278,22 @@ fn functions_stay_short() {
         found.extend(long.map(|(name, _)| format!("{}: {name}", path.display())));
     }
     assert_eq!(found.into_iter().collect::<Vec<_>>(), LONG_FUNCTIONS);
+}
+
+#[test]
+fn names_of_tests_are_short() {
+    let mut wrong = Vec::new();
+    for (path, text) in [sources("src"), sources("crates"), sources("tests")].concat() {
+        for part in text.split("test]").skip(1) {
+            let name = part.split("fn ").nth(1).unwrap_or_default();
+            let name: String =
+                name.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+            if name.len() > TEST_NAME_MAX {
+                wrong.push(format!("{}: {name}", path.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "longer than {TEST_NAME_MAX}: {wrong:#?}");
 }
 
 #[test]

@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_jump_that_stays_is_held_for_ten_minutes_and_believed_from_then_on() {
+    fn a_lasting_jump_is_believed_after_ten_minutes() {
         let readings =
             [(0, 0), (HOUR, 1000), (HOUR + 50, HELD_MS + 999), (HOUR, HELD_MS + 1000), (0, HOUR)];
         let jumped = Some(News::Jumped(HOUR));

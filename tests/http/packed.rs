@@ -87,7 +87,10 @@ async fn a_body_that_inflates_too_far_is_refused_while_it_is_read() {
             request.header("content-encoding", coding)
         };
         let problem = ask(put(&unmoved.board, 60 << 20)).await.problem(413, "body-too-large");
-        assert!(problem["detail"].as_str().unwrap().contains("200 times its compressed size"), "{problem}");
+        assert!(
+            problem["detail"].as_str().unwrap().contains("200 times its compressed size"),
+            "{problem}"
+        );
         unmoved.check().await;
         // What is no larger than an ordinary body may be as even as it likes.
         let even = unmoved.server.board(coding);

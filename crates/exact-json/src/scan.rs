@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_member_of_a_name_is_found_however_the_name_is_written() {
+    fn the_last_member_of_a_name_is_found_in_any_spelling() {
         let text = r#"{"a":1,"\u0061":2,"b":{"a":3},"\\":4,"é":5}"#;
         assert_eq!(get(text, "a"), Some("2"));
         assert_eq!(get(text, "\\"), Some("4"));

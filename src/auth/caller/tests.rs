@@ -43,7 +43,7 @@ fn commit(changes: Vec<Change>) -> Commit {
 }
 
 #[test]
-fn an_agents_token_sees_its_own_memory_and_others_by_a_scope_only() {
+fn an_agents_token_sees_other_memories_by_scope_only() {
     let own = bearer(Some("A"), &[Scope::Read], "*");
     assert!(own.sees(&memory("A")) && own.sees(&LogName::Requests));
     assert!(!own.sees(&memory("B")) && own.sees_all_memories().is_err());
@@ -96,7 +96,7 @@ fn a_test_is_a_read() {
 }
 
 #[test]
-fn what_lets_go_of_memories_or_of_the_past_is_no_setting_for_all() {
+fn settings_that_delete_memories_or_history_need_more_rights() {
     let with = |settings| {
         let (labels, qa_pairs) = (Set::Keep, Vec::new());
         Command::PutSession { settings: Set::To(settings), labels, qa_pairs }

@@ -32,7 +32,7 @@ fn refused(tokens: &Tokens, presented: Option<&str>) -> Unauthorized {
 }
 
 #[test]
-fn from_the_first_token_on_one_is_needed_also_after_it_was_revoked() {
+fn after_the_first_token_one_is_always_needed() {
     let dir = TempDir::new().unwrap();
     let store = store(&dir);
     let tokens = at(&store, 5);

@@ -333,7 +333,7 @@ fn a_change_leaves_the_texts_of_the_other_chunks() {
 }
 
 #[test]
-fn logs_after_each_other_are_apart_only_where_they_are_different() {
+fn successive_logs_differ_only_where_they_changed() {
     let (mut model, mut log) = (Model::default(), Log::default());
     log.append(Seq(1), &model.append(&[800; 2_000], 1), stamp(1));
     let before = log.clone();

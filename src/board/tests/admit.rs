@@ -147,7 +147,7 @@ fn an_image_stands_between_two_quotes() {
 }
 
 #[test]
-fn an_image_has_the_bytes_that_it_had_before_and_not_more_than_can_be_counted() {
+fn an_image_keeps_its_bytes_within_the_counter() {
     let shot = |contents: &[u8], bytes| {
         let item = screenshot(contents);
         let image = Image { bytes, ..item.image().unwrap().clone() };

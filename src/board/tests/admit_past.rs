@@ -38,7 +38,7 @@ fn awaited(first: u64, last: u64, default: usize) -> Change {
 }
 
 #[test]
-fn only_questions_that_are_there_wait_and_only_those_that_wait_come_to_an_end() {
+fn only_existing_questions_wait_and_only_waiting_ones_expire() {
     let no = |seq| Err(Misfit::Question { seq: Seq(seq) });
     let over = |seq| Change::Expired(Due::Question(Seq(seq)));
     for (changes, expected) in [
@@ -66,7 +66,7 @@ fn only_questions_that_are_there_wait_and_only_those_that_wait_come_to_an_end() 
 }
 
 #[test]
-fn only_a_checkpoint_that_is_there_is_removed_and_no_more_are_made_than_there_may_be() {
+fn only_existing_checkpoints_go_and_their_number_is_bounded() {
     let put = |name: &str| Change::CheckpointPut { name: name.parse().unwrap() };
     let removed = |name: &str| Change::CheckpointRemoved { name: name.parse().unwrap() };
     let no = |name: &str| Err(Misfit::Checkpoint { checkpoint: name.parse().unwrap() });

@@ -35,7 +35,7 @@ fn elder() -> Board {
 }
 
 #[test]
-fn a_fork_begins_where_it_was_made_with_the_images_of_its_entries() {
+fn a_fork_begins_at_its_revision_with_its_images() {
     let mut elder = elder();
     let key = Key { key: "k".into(), fingerprint: Digest::of(b"") };
     elder.remember(&Kept { key, answer: json("1"), forgotten: Forgotten(0) }, Timestamp(0));
@@ -121,7 +121,7 @@ fn nothing_that_was_held_before_is_held_after() {
 }
 
 #[test]
-fn a_name_with_a_session_adopts_none_and_only_a_session_is_adopted() {
+fn a_name_with_a_session_adopts_no_history() {
     let fork = elder().forked(FORK);
     let exists = Rejected::SessionExists { session: "sess_1".parse().unwrap() };
     assert_eq!(refused(&elder(), adopt(&fork)), exists);

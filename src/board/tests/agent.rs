@@ -129,7 +129,7 @@ fn a_status_is_known_to_its_session_or_refused() {
 }
 
 #[test]
-fn from_a_status_that_the_session_has_forgotten_only_continue_follows() {
+fn from_a_removed_status_only_continue_follows() {
     let mut board = board_of([
         session(&[("WAIT", &[], &["PENDING"]), ("MORE", &["WAIT"], &[])]),
         put("A", &status("WAIT")),
@@ -217,7 +217,7 @@ fn a_profile_may_be_so_large_with_its_status() {
 }
 
 #[test]
-fn a_first_memory_registers_its_agent_and_a_removed_agent_loses_it() {
+fn a_first_memory_registers_its_agent() {
     let mut board = board_of([put("B", "{}")]);
     let remembered = carry_out(&mut board, append(memory("A"), items(["{}", "{}"])));
     assert_eq!(changes(&remembered), ["agent_put", "appended"]);
@@ -258,7 +258,7 @@ fn all_agents_may_be_removed_at_once() {
 }
 
 #[test]
-fn a_memory_from_before_agents_were_registered_is_emptied_with_them() {
+fn an_unregistered_agents_memory_is_removed_with_the_agents() {
     let mut board = board_of([append(LogName::Requests, items(["{}"]))]);
     let appended = Change::Appended { log: memory("A"), first: Seq(1), items: items(["{}"]) };
     let commit = Commit {
@@ -326,7 +326,7 @@ fn a_condition_on_an_agent_is_on_that_agent_alone() {
 }
 
 #[test]
-fn a_session_has_so_many_agents_and_no_more_those_with_used_memories_counted() {
+fn the_limit_of_agents_counts_those_with_memories() {
     let mut board = board_of([append(LogName::Requests, items(["{}"]))]);
     let put_agent =
         |i: usize| Change::AgentPut { agent: agent(&format!("a{i}")), profile: Profile::first() };

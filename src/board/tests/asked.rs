@@ -202,7 +202,7 @@ fn a_log_that_keeps_few_items_keeps_few_that_wait() {
 }
 
 #[test]
-fn a_new_session_gets_the_servers_questions_then_those_of_another_one_then_its_own() {
+fn a_new_session_gets_the_servers_questions_before_its_own() {
     let of = |text: &str| items([text]);
     let policy = Policy { qa_pairs: of(r#"{"q":1}"#), ..POLICY };
     let others = of(r#"{"q":2}"#);

@@ -182,7 +182,7 @@ fn each_log_has_the_version_of_its_own_last_change() {
 }
 
 #[test]
-fn a_board_without_entries_of_its_own_is_empty_whatever_agents_remember() {
+fn memories_do_not_count_for_an_empty_board() {
     let mut board = board_of([append(memory("a"), items([r#"{"step":1}"#]))]);
     assert!(board.is_empty());
     let profile = r#"{"status":"CONTINUE"}"#.len() as u64;

@@ -18,7 +18,7 @@ fn named(board: &Board) -> Vec<(&str, u64)> {
 }
 
 #[test]
-fn a_checkpoint_is_the_revision_of_its_own_commit_and_can_be_moved() {
+fn a_checkpoint_names_its_commits_revision_and_can_be_moved() {
     let mut board = board_of([append(Requests, items(["{}"]))]);
     let decision = take(&mut board, &write_by("A", put("b")), 2_000).unwrap();
     assert_eq!((changes(&decision), decision.existed), (vec!["checkpoint_put"], false));
@@ -37,7 +37,7 @@ fn a_checkpoint_is_the_revision_of_its_own_commit_and_can_be_moved() {
 }
 
 #[test]
-fn only_a_session_that_is_there_has_checkpoints_and_only_one_that_is_there_is_removed() {
+fn only_existing_checkpoints_of_sessions_are_removed() {
     assert_eq!(refused(&absent(), put("a")), no_session());
     assert_eq!(refused(&absent(), remove("a")), no_session());
     let mut board = board_of([append(Requests, items(["{}"]))]);

@@ -100,7 +100,7 @@ const TAKEN: Result<&str, &str> = Err("already-claimed");
 const STALE: Result<&str, &str> = Err("stale-fence");
 
 #[test]
-fn a_request_is_claimed_by_one_agent_at_a_time_and_never_again_once_it_is_done() {
+fn a_request_has_one_claimant_and_none_once_done() {
     for (state, by_a, by_b, claimable) in [
         ("new", Ok("claimed"), Ok("claimed"), true),
         ("claimed", Ok("claimed"), TAKEN, false),
@@ -139,7 +139,7 @@ fn a_claim_is_given_back_by_who_holds_it() {
 }
 
 #[test]
-fn a_request_is_finished_by_its_holder_or_where_nobody_holds_it_by_anybody() {
+fn a_request_is_finished_by_its_holder_or_if_free_by_anybody() {
     let done = Ok("finished");
     // By A, by B, by nobody; without a fence.
     for (state, expected) in [
@@ -160,7 +160,7 @@ fn a_request_is_finished_by_its_holder_or_where_nobody_holds_it_by_anybody() {
 }
 
 #[test]
-fn a_fence_finishes_as_long_as_its_claim_was_won_last_and_not_given_back() {
+fn the_last_unreleased_fence_finishes_a_request() {
     let done = Ok("finished");
     // By A, by B, by nobody; fence 2 is the first claim's, fence 4 that of the one won again.
     for (state, fence, expected) in [
@@ -257,7 +257,7 @@ fn a_write_under_a_fence_is_done_while_its_claim_was_won_last() {
 }
 
 #[test]
-fn a_claim_tells_its_fence_and_end_and_a_renewal_keeps_the_fence() {
+fn a_renewal_keeps_the_claims_fence() {
     let mut board = board_in("new");
     let claimed = |board: &mut Board, author, time, now| {
         let decision = take(board, &write_by(author, claim(time)), now).unwrap();

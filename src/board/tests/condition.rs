@@ -81,7 +81,7 @@ fn both_conditions_must_hold() {
 }
 
 #[test]
-fn a_memory_that_was_never_written_does_not_exist_but_has_a_version() {
+fn an_unwritten_memory_does_not_exist_but_has_a_version() {
     let (board, _) = writes();
     let one = items(["{}"]);
     for command in [

@@ -78,7 +78,7 @@ fn without_auto_create_only_a_put_of_the_session_makes_it() {
 }
 
 #[test]
-fn a_session_starts_with_the_servers_questions_then_its_own_then_what_is_written() {
+fn a_session_begins_with_server_questions_then_its_own() {
     let policy = Policy { qa_pairs: items([r#"{"q":"seed"}"#]), ..POLICY };
     let texts = |command| {
         let mut board = absent();
@@ -190,7 +190,7 @@ fn a_session_may_be_set_to_drop_posted_screenshots() {
 }
 
 #[test]
-fn a_replacement_goes_on_with_new_seqs_and_one_by_the_same_is_none() {
+fn a_replacement_takes_new_seqs_and_an_equal_one_is_none() {
     let mut board = board_of([append(Requests, items(["{}", r#"{"a":1}"#]))]);
     let same = carry_out(&mut board, replace(Requests, items(["{}", r#"{"a":1}"#])));
     assert_eq!(same.commit, None);
@@ -224,7 +224,7 @@ fn a_replaced_board_keeps_memories_and_logs_that_are_the_same() {
 }
 
 #[test]
-fn a_cleared_board_says_how_much_went_and_nothing_when_it_was_empty() {
+fn a_cleared_board_counts_what_it_removed() {
     let mut board = board_of([
         append(Questions, items(["{}", "{}"])),
         append(Trajectories, items(["{}"])),
@@ -279,7 +279,7 @@ fn removed_entries_are_named_by_ranges_that_pass_over_gaps() {
 }
 
 #[test]
-fn a_put_keeps_the_places_of_keys_and_the_envelope_of_the_append() {
+fn a_put_keeps_places_of_keys_and_the_envelope() {
     let mut board = board_of([append(Requests, items([r#"{"a":1,"b":2,"c":3}"#]))]);
     let put = write_by("B", put(1, r#"{"new":0,"c":4,"a":5}"#));
     let commit = decide(&board, &put, at(5_000, &POLICY)).unwrap().commit.unwrap();

@@ -177,7 +177,7 @@ fn the_whole_state_may_have_a_deadline() {
 }
 
 #[test]
-fn a_claim_that_ran_out_leaves_its_fence_and_nobody_as_its_author() {
+fn an_expired_claim_leaves_its_fence_and_no_author() {
     let mut board = board_of([append(Requests, items(["{}"]))]);
     take(&mut board, &claim(1, "1s"), 1_000).unwrap();
     assert_eq!(lapse(&mut board, 5_000), ["claim 1"]);
@@ -198,7 +198,7 @@ fn a_renewed_claim_runs_out_at_its_new_end() {
 }
 
 #[test]
-fn a_session_goes_so_long_after_its_last_write_and_an_expiry_is_none() {
+fn a_session_expires_after_its_last_write_not_its_last_expiry() {
     let mut board = board_of([live_for("10s"), put("a", "1", Some("3s"))]);
     assert_eq!(board.next_due(), Some(Timestamp(4_000)));
     assert_eq!(lapse(&mut board, 5_000), ["a"]);
@@ -230,7 +230,7 @@ fn a_session_that_goes_takes_all_else_with_it() {
 }
 
 #[test]
-fn the_ttl_of_a_session_counts_from_the_write_that_sets_it_and_may_be_taken_back() {
+fn a_sessions_ttl_counts_from_its_setting_and_can_be_reset() {
     let mut board = board_of([append(Requests, items(["{}"]))]);
     take(&mut board, &write(live_for("1s")), 50_000).unwrap();
     assert_eq!(board.next_due(), Some(Timestamp(51_000)));
@@ -267,7 +267,7 @@ fn time_does_not_go_back_for_an_expiry_nor_beyond_the_end() {
 }
 
 #[test]
-fn one_commit_takes_note_of_ten_thousand_ends_the_first_ones_first() {
+fn one_commit_has_ten_thousand_expiries_the_earliest_first() {
     let mut board = board_of([append(Requests, vec![item("{}"); 6_000])]);
     let expires_at = |i: u64| Timestamp(2_000 + i64::try_from(i).unwrap());
     let puts = (0..6_000).map(|i| Change::StatePut {

@@ -26,7 +26,7 @@ fn forgotten(images: &[Digest]) -> Change {
 }
 
 #[test]
-fn what_no_entry_names_is_forgotten_by_nobody_and_counts_no_more() {
+fn unnamed_images_are_forgotten_and_no_longer_count() {
     let before = board();
     assert_eq!(before.image_bytes(), 7);
     let mut board = before.clone();
@@ -74,7 +74,7 @@ fn a_board_with_forgotten_images_does_not_come_back() {
 }
 
 #[test]
-fn only_known_images_without_an_entry_are_forgotten_once_and_in_order() {
+fn only_known_images_without_entries_are_forgotten() {
     let mut board = board();
     carry_out(&mut board, append(memory("a"), vec![screenshot(b"kept")]));
     carry_out(&mut board, append(Screenshots, vec![screenshot(b"gone")]));

@@ -40,7 +40,7 @@ fn a_repeat_is_known_and_another_request_with_its_key_refused() {
 }
 
 #[test]
-fn a_keyed_write_that_changes_nothing_is_a_commit_where_there_is_a_session() {
+fn a_keyed_write_without_change_is_a_commit_of_a_session() {
     let mut board = absent();
     let nothing = append(Requests, vec![]);
     let on_none = take(&mut board, &keyed(key("k", "1"), nothing.clone()), 1_000).unwrap();

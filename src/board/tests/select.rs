@@ -118,7 +118,7 @@ fn a_status_is_the_items_or_that_of_one_of_its_results() {
 }
 
 #[test]
-fn an_agent_is_the_author_or_where_nobody_is_named_the_items_own() {
+fn an_agent_is_the_author_or_else_the_items_member() {
     let filter = Filter { agent: Some(agent("A")), ..Default::default() };
     for (author, text, expected) in [
         (Some("A"), "{}", true),
@@ -241,7 +241,7 @@ fn walked(after: Option<u64>, before: Option<u64>, order: Order) -> Vec<u64> {
 }
 
 #[test]
-fn a_walk_goes_between_its_bounds_whether_entries_stand_there_or_not() {
+fn a_walk_keeps_its_bounds_with_or_without_entries_there() {
     let all = [2, 3, 5, 6, 9];
     let bounds: Vec<_> = std::iter::once(None).chain((0..12).map(Some)).collect();
     for &after in bounds.iter().chain([&Some(u64::MAX)]) {

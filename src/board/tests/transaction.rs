@@ -244,7 +244,7 @@ fn a_refused_operation_refuses_all_and_says_which() {
 }
 
 #[test]
-fn what_an_operation_needs_of_the_author_a_transaction_needs_too() {
+fn a_transaction_needs_the_author_that_its_operations_need() {
     let claim = Command::Claim { request: Seq(1), ttl: ttl("1s") };
     let rejected = Box::new(Rejected::AgentRequired);
     let expected = Rejected::InOperation { branch: Branch::Then, index: 0, rejected };
@@ -268,7 +268,7 @@ fn a_question_is_answered_once() {
 }
 
 #[test]
-fn a_transaction_makes_its_session_only_where_it_changes_something() {
+fn a_transaction_without_change_creates_no_session() {
     let seeded = Policy { qa_pairs: items([r#"{"q":1,"answer":2}"#]), ..POLICY };
     let decide_on_none =
         |command, policy: &Policy| decide(&absent(), &write(command), at(0, policy));

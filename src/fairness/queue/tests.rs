@@ -57,7 +57,7 @@ fn a_newcomer_owes_nothing_and_is_owed_nothing() {
 }
 
 #[test]
-fn what_is_put_back_is_the_next_of_its_client_when_that_has_its_turn() {
+fn a_job_put_back_is_its_clients_next() {
     let queue = Queue::new(100);
     (0..2).for_each(|n| queue.push(client(1), 10 + n).unwrap());
     let (first, entry) = queue.try_pop().unwrap();

@@ -86,7 +86,7 @@ async fn a_connection_that_never_says_anything_is_closed() {
 }
 
 #[tokio::test]
-async fn a_head_that_dawdles_is_closed_however_often_it_says_something() {
+async fn a_dawdling_head_is_closed_in_spite_of_its_bytes() {
     let server = start(hello(), hasty()).await;
     let mut stream = TcpStream::connect(server.addr).await.expect("connect");
     let begun = Instant::now();
@@ -111,7 +111,7 @@ async fn an_idle_connection_is_closed_between_requests() {
 }
 
 #[tokio::test]
-async fn between_two_requests_a_connection_may_rest_longer_than_a_head_may_take() {
+async fn a_connection_may_rest_longer_than_a_head_may_take() {
     let limits = ConnectionLimits { idle_max: Duration::from_secs(3600), ..hasty() };
     let server = start(hello(), limits).await;
     let mut kept = TcpStream::connect(server.addr).await.expect("connect");
@@ -250,7 +250,7 @@ async fn connected(server: &Server, said: &[u8]) -> TcpStream {
 }
 
 #[tokio::test]
-async fn where_a_newcomer_waits_the_connection_idle_the_longest_is_closed() {
+async fn a_newcomer_gets_the_place_of_the_idlest_connection() {
     let server = start(hello(), two_at_once()).await;
     let mut idle = Vec::new();
     for _ in 0..2 {
@@ -270,7 +270,7 @@ async fn where_a_newcomer_waits_the_connection_idle_the_longest_is_closed() {
 }
 
 #[tokio::test]
-async fn a_newcomer_waits_while_no_connection_is_idle_and_gets_the_place_of_the_first_that_is() {
+async fn a_newcomer_waits_for_the_first_connection_that_idles() {
     let (router, entered, leave) = gated();
     let server = start(router, two_at_once()).await;
     let silent = connected(&server, b"GET / HTTP/1.1\r\n").await;
@@ -323,7 +323,7 @@ async fn a_shutdown_lets_a_request_finish_and_closes_idle_connections() {
 }
 
 #[tokio::test]
-async fn a_body_that_never_ends_is_cut_off_when_the_time_to_drain_is_over() {
+async fn an_endless_body_is_cut_off_after_the_drain_time() {
     let endless = async || {
         let first = futures_util::stream::once(async { Ok::<_, io::Error>("hello") });
         let rest = futures_util::stream::pending();

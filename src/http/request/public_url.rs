@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_begin_the_address_of_an_image_is_refused_with_the_reason() {
+    fn an_unusable_public_url_is_refused_with_the_reason() {
         let long = format!("https://a/{}", "x".repeat(PUBLIC_URL_BYTES_MAX));
         for (text, why) in [
             ("", InvalidPublicUrl::Malformed),

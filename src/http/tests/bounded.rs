@@ -147,7 +147,7 @@ async fn a_thumbnail_comes_in_pieces() {
 }
 
 #[tokio::test]
-async fn what_is_long_is_made_on_another_thread_and_what_is_short_in_turns() {
+async fn long_answers_are_made_on_another_thread() {
     let here = thread::current().id();
     let mut turns = Turns::default();
     let made_at = |bytes: usize| (bytes as u64, move || thread::current().id());

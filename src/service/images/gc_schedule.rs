@@ -122,7 +122,7 @@ mod tests {
 
     /// As many as a start may ask for: a search among all of them for each would take minutes.
     #[test]
-    fn each_of_very_many_sessions_comes_once_and_in_the_order_in_which_it_was_asked_for() {
+    fn each_of_many_sessions_comes_once_and_in_order() {
         const SESSIONS: usize = 100_000;
         let (rest, every) = (Duration::ZERO, Duration::from_secs(600));
         let looks = GcSchedule::new(Collection { age: Duration::ZERO, rest, every });

@@ -76,7 +76,7 @@ async fn of_many_who_ask_for_a_board_at_once_one_lets_it_be_read() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn lists_and_the_inbox_read_no_board_unless_its_questions_are_large() {
+async fn lists_and_the_inbox_read_boards_for_large_questions_only() {
     let (_dir, _hand, service) = started();
     let question = |text: &str| vec![item(&format!("{{\"question\":\"{text}\"}}"))];
     let long = "?".repeat(20_000);
@@ -192,7 +192,7 @@ async fn a_budget_is_kept_by_what_was_used_longest_ago() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_files_shrink_once_all_is_compacted_though_nobody_writes_any_more() {
+async fn the_files_shrink_after_compaction_without_further_writes() {
     let dir = TempDir::new().unwrap();
     let service = Service::start(Arc::new(open(dir.path())), POLICY, Clock::system()).unwrap();
     let text = "open the window ".repeat(30_000);
@@ -235,7 +235,7 @@ async fn a_start_after_a_clean_stop_reads_no_board() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_that_ended_before_a_kill_leaves_nothing_to_the_next_of_its_name() {
+async fn a_session_deleted_before_a_kill_leaves_nothing_to_its_name() {
     let (dir, hand, service) = started_uncompacted();
     fill(&service, "s", 3).await;
     service.carry_out("s", Command::DeleteSession).await.unwrap();
@@ -275,7 +275,7 @@ async fn a_damaged_summary_is_found_and_the_history_read_instead() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_whose_compacted_commits_are_damaged_is_set_aside_when_it_is_read() {
+async fn a_session_with_a_damaged_segment_is_set_aside_when_read() {
     let (dir, hand, service) = started();
     fill(&service, "hurt", 3).await;
     stop(service).await;

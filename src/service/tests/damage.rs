@@ -106,7 +106,7 @@ async fn a_session_that_the_start_found_damaged_is_deleted_for_good() {
 }
 
 #[tokio::test]
-async fn a_deletion_that_was_stopped_half_way_is_completed_by_the_next_start() {
+async fn an_interrupted_deletion_is_completed_by_the_next_start() {
     let dir = TempDir::new().unwrap();
     three_sessions(dir.path()).await;
     flip_a_bit(dir.path(), 5);

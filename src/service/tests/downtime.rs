@@ -16,7 +16,7 @@ use crate::store::tests::fault::{SHORT_FILES, child_dir, run_child};
 use crate::store::{SqliteOptions, SqliteStore, Store, Stored};
 
 #[tokio::test]
-async fn what_ended_while_the_server_was_down_is_a_commit_before_anything_is_served() {
+async fn expiries_while_down_are_committed_before_serving() {
     let (dir, hand, service) = started_uncompacted();
     service.carry_out("path", put("a", "1", Some("10s"))).await.unwrap();
     service.carry_out("path", put("b", "1", Some("20s"))).await.unwrap();
@@ -135,7 +135,7 @@ async fn a_deadline_uses_the_room_that_is_kept_for_deletions() {
 }
 
 #[tokio::test]
-async fn an_expiry_that_cannot_be_stored_is_tried_again_and_nothing_spins() {
+async fn an_expiry_without_room_is_retried_without_spinning() {
     let (dir, hand, looks) = (TempDir::new().unwrap(), Hand::new(), Arc::new(AtomicUsize::new(0)));
     let store = Arc::new(Cramped::in_dir(dir.path()));
     let mut times = store.refused.subscribe();

@@ -126,7 +126,7 @@ async fn a_claim_lapses_and_another_agent_wins_with_a_new_fence() {
 }
 
 #[tokio::test]
-async fn a_session_goes_so_long_after_its_last_write_and_its_name_goes_on() {
+async fn a_session_expires_and_its_name_keeps_its_revisions() {
     let (dir, hand, service) = started();
     let (write, images) = screenshot("s", b"image".to_vec());
     let made = service.receipt(write, images).await.unwrap();
@@ -242,7 +242,7 @@ fn puts(count: usize) -> Command {
 }
 
 #[tokio::test]
-async fn three_thousand_paths_that_are_due_at_once_are_a_commit_a_session() {
+async fn three_thousand_due_paths_are_one_commit_per_session() {
     let (_dir, hand, service) = started();
     let sessions: Vec<String> = (0..50).map(|n| format!("s{n}")).collect();
     let made = sessions.iter().map(|session| service.carry_out(session, puts(60)));
@@ -265,7 +265,7 @@ async fn three_thousand_paths_that_are_due_at_once_are_a_commit_a_session() {
 }
 
 #[tokio::test]
-async fn a_clock_that_jumps_back_ends_nothing_early_and_nothing_goes_back() {
+async fn a_clock_that_jumps_back_expires_nothing_early() {
     let (dir, hand, service) = started();
     hand.set(1_000_000);
     service.carry_out("s", put("a", "1", Some("10s"))).await.unwrap();

@@ -100,7 +100,7 @@ async fn a_jump_that_is_taken_back_ends_nothing() {
 }
 
 #[tokio::test]
-async fn a_deadline_counts_from_the_moment_though_the_session_has_a_later_time() {
+async fn a_deadline_counts_from_the_decision_not_the_sessions_time() {
     let clocks = Clocks::new();
     let (_dir, service) = clocks.start().await;
     service.receipt(request("s", "{}"), vec![]).await.unwrap();

@@ -42,7 +42,7 @@ fn noted<'a>(
 }
 
 #[tokio::test]
-async fn a_small_write_waits_for_one_large_write_of_another_client_at_most() {
+async fn a_small_write_waits_for_one_large_foreign_write_at_most() {
     let dir = TempDir::new().unwrap();
     let store = Arc::new(Cramped::uncompacted(dir.path()));
     let running: Arc<dyn Store> = Arc::<Cramped>::clone(&store);
@@ -154,7 +154,7 @@ fn put_large(session: &str, at: &str, from: usize) -> Write {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_value_prepared_for_what_changed_meanwhile_is_prepared_again() {
+async fn a_value_prepared_for_an_old_board_is_prepared_again() {
     let dir = TempDir::new().unwrap();
     let service = start(dir.path());
     service.receipt(put_large("s", "x", 0), vec![]).await.unwrap();
@@ -176,7 +176,7 @@ async fn a_value_prepared_for_what_changed_meanwhile_is_prepared_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn many_large_values_for_one_place_are_all_set_and_a_restart_has_the_last() {
+async fn many_large_values_for_one_path_are_all_set() {
     let dir = TempDir::new().unwrap();
     let service = start(dir.path());
     let write = |n| {

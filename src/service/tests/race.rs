@@ -11,7 +11,7 @@ use crate::service::*;
 
 /// One session is deleted again and again while screenshots are posted to it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn an_acknowledged_screenshot_has_its_image_unless_its_session_was_deleted() {
+async fn an_acknowledged_screenshot_has_its_image() {
     let dir = TempDir::new().unwrap();
     let service = start(dir.path());
     let done = Arc::new(AtomicBool::new(false));
@@ -164,7 +164,7 @@ async fn compared_and_set_increments_of_one_entry_lose_nothing() {
 /// A session that drops screenshots stores none of their images; one that keeps them again meanwhile
 /// has every image that it names.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_dropped_screenshot_leaves_nothing_and_a_kept_one_has_its_image() {
+async fn a_dropped_screenshot_leaves_nothing() {
     let dir = TempDir::new().unwrap();
     let service = start(dir.path());
     service.receipt(write_to("s", keeps(false)), vec![]).await.unwrap();

@@ -5,7 +5,7 @@ use std::sync::mpsc;
 use super::*;
 
 #[test]
-fn a_thread_works_again_after_each_panic_and_ends_when_it_is_told() {
+fn a_thread_restarts_after_each_panic_and_ends_when_told() {
     let supervisor = Supervisor::default();
     let (ran, runs) = mpsc::channel();
     let mut times = 0;
@@ -26,7 +26,7 @@ fn a_thread_works_again_after_each_panic_and_ends_when_it_is_told() {
 }
 
 #[test]
-fn a_thread_that_pauses_after_a_panic_is_shown_as_down_and_ends_at_once() {
+fn a_thread_that_pauses_after_a_panic_is_shown_as_down() {
     let supervisor = Supervisor::default();
     let signal = Arc::new(Signal::default());
     let fails = supervisor.start("fails", Arc::clone(&signal), |_| panic!("always")).unwrap();

@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fails_before_a_commit_is_undone_unless_the_disk_itself_failed() {
+    fn a_failure_before_a_commit_is_undone_unless_the_disk_failed() {
         let dir = TempDir::new().unwrap();
         let path = dir.path().join("blackboard.db");
         let mut database = Database::open(schema::open(&path, None).unwrap(), &path).unwrap();

@@ -172,7 +172,7 @@ fn the_log_stays_short_while_a_copy_is_made() {
 }
 
 #[test]
-fn a_copy_has_each_commit_once_whenever_they_are_compacted_or_forgotten() {
+fn a_copy_has_each_commit_once_during_compaction() {
     for moment in 0..6 {
         let (dir, store) = filled();
         for head in 2..5 {
@@ -204,7 +204,7 @@ fn a_copy_has_each_commit_once_whenever_they_are_compacted_or_forgotten() {
 }
 
 #[test]
-fn a_copy_has_of_what_is_damaged_or_lost_something_that_is_damaged() {
+fn a_copy_keeps_damage_and_loss_recognisable() {
     for lost in ["journal", "segment"] {
         for sql in ["DELETE FROM $", "UPDATE $ SET session = x'00'"] {
             let (dir, store) = filled();

@@ -215,7 +215,7 @@ pub(crate) fn image(dir: &TempDir) -> TempDir {
 }
 
 #[test]
-fn a_crash_between_any_two_steps_leaves_one_history_or_the_other() {
+fn a_crash_between_two_steps_leaves_one_whole_history() {
     let dir = TempDir::new().unwrap();
     let store = five(&dir);
     let mut images = vec![image(&dir)];
@@ -303,7 +303,7 @@ fn a_row_of_a_history_that_may_be_anybodys_is_no_start() {
 }
 
 #[test]
-fn a_changed_or_missing_part_is_found_and_spoils_only_its_session() {
+fn a_changed_or_missing_part_costs_only_its_session() {
     for change in [
         "UPDATE base SET frame = zeroblob(12) WHERE part = 1",
         "UPDATE base SET revision = 2 WHERE part = 1",

@@ -232,7 +232,7 @@ fn lengthen_log(dir: &Path) {
 }
 
 #[test]
-fn a_fault_while_a_history_is_changed_poisons_and_leaves_it_whole() {
+fn a_fault_during_a_history_change_poisons_and_keeps_it_whole() {
     if let Some(dir) = child_dir() {
         for (fault, meet) in FAULTS {
             let store = five_in(&dir.join(fault));
@@ -293,7 +293,7 @@ fn compaction_without_room_changes_nothing_and_goes_on_later() {
 }
 
 #[test]
-fn a_base_that_finds_no_room_leaves_nothing_and_can_be_put_again() {
+fn a_base_without_room_leaves_nothing_and_can_be_put_again() {
     if let Some(dir) = child_dir() {
         let ballast = dir.join("ballast");
         fs::write(&ballast, vec![0; 6 << 20]).unwrap();
@@ -328,7 +328,7 @@ fn a_batch_without_room_stores_what_only_shrinks() {
 }
 
 #[test]
-fn deletions_go_through_though_another_program_took_the_last_byte() {
+fn deletions_succeed_though_another_program_filled_the_disk() {
     if let Some(dir) = child_dir() {
         let options = SqliteOptions { free_bytes_min: 4 << 20, ..OPTIONS };
         let open = || SqliteStore::open(&dir, options).unwrap();
@@ -367,7 +367,7 @@ fn deletions_go_through_though_another_program_took_the_last_byte() {
 }
 
 #[test]
-fn a_purge_and_compaction_go_through_on_a_full_disk_where_they_end_smaller() {
+fn a_purge_and_compaction_shrink_a_full_disk() {
     if let Some(dir) = child_dir() {
         let options = SqliteOptions { free_bytes_min: 4 << 20, ..OPTIONS };
         let store = SqliteStore::open(&dir, options).unwrap();

@@ -226,7 +226,7 @@ fn a_newer_format_is_refused() {
 }
 
 #[test]
-fn a_store_signs_with_a_key_of_its_own_that_stays_and_is_not_shown() {
+fn a_store_keeps_its_own_hidden_signing_key() {
     let (dir, other) = (TempDir::new().unwrap(), TempDir::new().unwrap());
     let store = open(dir.path());
     let signature = store.signing_key().sign(b"a");

@@ -147,7 +147,7 @@ fn contents(dir: &Path) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn a_start_reads_all_commits_or_refuses_or_has_another_epoch_without_the_last() {
+fn a_start_reads_all_commits_or_refuses_or_changes_its_epoch() {
     let dir = TempDir::new().unwrap();
     let epoch = killed(dir.path(), OPTIONS);
     let sound = contents(dir.path());
@@ -181,7 +181,7 @@ fn a_start_reads_all_commits_or_refuses_or_has_another_epoch_without_the_last() 
 }
 
 #[test]
-fn without_syncs_a_log_that_breaks_off_is_read_as_far_as_it_holds() {
+fn an_unsynced_log_that_breaks_off_is_read_up_to_there() {
     let dir = TempDir::new().unwrap();
     let epoch = killed(dir.path(), SqliteOptions { sync: SyncLevel::Normal, ..OPTIONS });
     let mut log = fs::read(log_of(dir.path())).unwrap();

@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_whose_index_finds_no_room_is_a_full_disk_and_other_faults_are_none() {
+    fn a_wal_index_without_room_is_a_full_disk() {
         let full = [
             ffi::SQLITE_FULL,
             ffi::SQLITE_IOERR_SHMSIZE,

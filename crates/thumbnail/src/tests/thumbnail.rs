@@ -181,7 +181,7 @@ fn a_wide_screenshot_is_decoded_and_a_larger_one_refused_unseen() {
 }
 
 #[test]
-fn a_frame_of_a_webp_that_is_larger_than_its_canvas_is_refused_unseen() {
+fn a_webp_frame_larger_than_its_canvas_is_refused_unseen() {
     let mut frame = vec![0x10, 0, 0, 0x9d, 0x01, 0x2a];
     frame.extend([16_383_u16.to_le_bytes(), 16_383_u16.to_le_bytes()].concat());
     frame.resize(64, 0);

@@ -37,7 +37,7 @@ fn profiles_are_shown_as_they_were_sent() {
 }
 
 #[test]
-fn whole_numbers_may_be_written_in_any_way_and_parts_are_named_once() {
+fn whole_numbers_have_any_form_and_parts_are_named_once() {
     let sent = r#"{"a":{"latest":5.0,"max_px":1e3,"include":["state","state","requests"]}}"#;
     assert_eq!(shown(sent), r#"{"a":{"include":["state","requests"],"latest":5,"max_px":1000}}"#);
     // The last of a name, however it is written.

@@ -135,7 +135,7 @@ fn a_time_to_live_is_a_duration_as_text() {
 }
 
 #[test]
-fn a_status_may_lead_to_one_that_comes_later_and_each_is_listed_once() {
+fn a_status_may_lead_to_a_later_one() {
     let read = states(r#"{"A":{"to":["B","A","B","CONTINUE","B"]},"B":{}}"#);
     assert_eq!(read["A"].to, ["B", "A", "CONTINUE"]);
     assert_eq!((&read["A"].from, &read["B"]), (&Vec::new(), &Moves::default()));

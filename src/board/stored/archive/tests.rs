@@ -224,7 +224,7 @@ fn forgetting(image: bool, again: &[&str]) -> String {
 }
 
 #[test]
-fn an_archive_needs_no_image_that_is_forgotten_and_forgets_none_that_it_names() {
+fn an_archive_forgets_no_image_that_it_names() {
     let board = read(forgetting(false, &[]).as_bytes()).unwrap();
     assert_eq!((board.image_bytes(), board.revision()), (0, Revision(9)));
     let refused = |archive: String| {
@@ -243,7 +243,7 @@ fn an_archive_needs_no_image_that_is_forgotten_and_forgets_none_that_it_names() 
 }
 
 #[test]
-fn a_commit_beyond_what_is_written_here_is_refused_though_its_checksum_holds() {
+fn a_commit_beyond_the_bounds_is_refused_though_sealed() {
     let fits = |changes: &str| read(with_commit(changes, 1000, "").as_bytes()).is_ok();
     assert!(fits(r#"{"cleared":{"log":"requests"}}"#));
     assert!(fits(&profiled(r#"{"max_px":16384,"steps":["1"]}"#)));
@@ -310,7 +310,7 @@ fn a_commit_beyond_what_is_written_here_is_refused_though_its_checksum_holds() {
 }
 
 #[test]
-fn what_was_made_after_now_is_refused_but_for_clocks_that_differ() {
+fn a_future_commit_is_refused_beyond_a_clocks_difference() {
     let cleared = r#"{"cleared":{"log":"requests"}}"#;
     let made = |at: i64| read(with_commit(cleared, at, "").as_bytes()).is_ok();
     assert!(made(NOW.0 + CLOCK_AHEAD_MS_MAX));
@@ -361,7 +361,7 @@ proptest! {
     }
 
     #[test]
-    fn what_was_changed_and_sealed_again_is_refused_or_makes_a_sound_board(
+    fn a_resealed_change_is_refused_or_makes_a_sound_board(
         steps in steps(12), line in any::<Index>(), at in any::<Index>(), byte in any::<u8>(),
     ) {
         let history = living(&steps);

@@ -29,7 +29,7 @@ fn busy_connections_are_looked_at_once() {
 }
 
 #[test]
-fn the_client_with_the_most_yields_first_the_idlest_before_the_others() {
+fn the_client_with_the_most_yields_its_idlest_first() {
     let connections = IdleConnections::new();
     let one = busy(&connections, client(1), 1);
     one[0].idleness().begin();

@@ -150,7 +150,7 @@ fn only_codings_that_we_have_are_kept() {
 }
 
 #[tokio::test]
-async fn a_small_body_that_becomes_a_large_one_lets_others_have_their_turn() {
+async fn a_small_body_that_inflates_yields_to_others() {
     const BYTES: usize = 4 << 20;
     let zeros = vec![0; BYTES];
     for (coding, sent) in [(Coding::Gzip, gzip(&zeros)), (Coding::Zstd, zstd(&zeros))] {

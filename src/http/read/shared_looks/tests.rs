@@ -31,7 +31,7 @@ async fn of_all_who_wait_for_the_same_one_looks() {
 }
 
 #[tokio::test]
-async fn a_look_that_fails_or_is_given_up_leaves_the_next_one_to_another() {
+async fn a_failed_or_abandoned_look_passes_to_another_waiter() {
     let (waited, looks) = (waited(), AtomicU64::new(0));
     let refused = async { Err(Problem::new(crate::board::Code::Internal, "no look")) };
     assert!(waited.next(0, refused).await.is_err());

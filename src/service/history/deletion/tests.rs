@@ -57,7 +57,7 @@ async fn reach<const N: usize>(dir: &Path, tables: [&str; N], wanted: [i64; N]) 
 const HISTORY: [&str; 4] = ["journal", "segment", "base", "ending"];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deleted_session_leaves_its_name_and_last_revision_and_no_commits() {
+async fn a_deleted_session_leaves_its_name_and_last_revision() {
     let dir = TempDir::new().unwrap();
     let service = start(dir.path());
     for session in ["a", "b"] {
@@ -82,7 +82,7 @@ async fn a_deleted_session_leaves_its_name_and_last_revision_and_no_commits() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deletion_is_forgotten_after_thirty_days_and_once_its_name_is_used_again() {
+async fn a_deletion_is_forgotten_after_thirty_days_or_reuse() {
     let (dir, hand) = (TempDir::new().unwrap(), Hand::new());
     let service = start_with(dir.path(), NO_RESERVE, hand.clock());
     for session in ["old", "again"] {
@@ -106,7 +106,7 @@ async fn a_deletion_is_forgotten_after_thirty_days_and_once_its_name_is_used_aga
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_runs_forgets_deletions_that_are_over_and_those_whose_names_are_used_again() {
+async fn a_running_server_forgets_old_and_reused_deletions() {
     let (dir, hand) = (TempDir::new().unwrap(), Hand::new());
     let service = start_with(dir.path(), NO_RESERVE, hand.clock());
     for session in ["old", "again", "watched"] {
@@ -167,7 +167,7 @@ fn delete_as_before(dir: &Path) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_history_of_a_session_that_an_earlier_version_deleted_is_cut() {
+async fn a_session_deleted_by_an_earlier_version_is_cut() {
     let (dir, hand) = (TempDir::new().unwrap(), Hand::new());
     let service = start(dir.path());
     for _ in 0..20 {
@@ -186,7 +186,7 @@ async fn the_history_of_a_session_that_an_earlier_version_deleted_is_cut() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_session_removes_does_not_wait_for_what_it_adds_where_there_is_no_room() {
+async fn without_room_removals_do_not_wait_for_additions() {
     let dir = TempDir::new().unwrap();
     let service = start(dir.path());
     for session in ["deleted", "cleared"] {

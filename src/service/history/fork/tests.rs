@@ -34,7 +34,7 @@ fn requests(board: &Board) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_fork_goes_its_own_way_and_survives_its_source_and_a_restart() {
+async fn a_fork_survives_its_source_and_a_restart() {
     let dir = TempDir::new().unwrap();
     let service = start(dir.path());
     for n in 1..=3 {
@@ -110,7 +110,7 @@ async fn of_many_forks_to_one_name_one_wins() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_name_takes_the_next_write_of_the_batch_after_an_adoption_that_failed() {
+async fn after_a_failed_adoption_a_name_takes_the_next_write() {
     let dir = TempDir::new().unwrap();
     let service = start(dir.path());
     for _ in 0..5 {

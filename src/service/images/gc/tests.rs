@@ -46,7 +46,7 @@ async fn is_shown(service: &Service, board: &Board, seq: Seq, bytes: &[u8]) -> b
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_deleted_goes_once_the_history_is_cut_and_the_rest_stays() {
+async fn deleted_images_go_once_the_history_is_cut() {
     let dir = TempDir::new().unwrap();
     let service = start_collecting(dir.path(), AT_ONCE);
     let (kept, gone) = (post(&service, b"kept").await, post(&service, b"gone").await);
@@ -127,7 +127,7 @@ async fn what_is_young_stays_until_it_is_old() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_no_commit_named_goes_after_a_start_and_what_was_refused_goes_too() {
+async fn unnamed_and_refused_images_go_after_a_start() {
     let dir = TempDir::new().unwrap();
     let service = start_collecting(dir.path(), AT_ONCE);
     post(&service, b"kept").await;
@@ -163,7 +163,7 @@ async fn what_no_commit_named_goes_after_a_start_and_what_was_refused_goes_too()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_archive_has_its_images_though_they_are_forgotten_while_it_goes_out() {
+async fn an_archive_has_images_that_are_forgotten_meanwhile() {
     let dir = TempDir::new().unwrap();
     let service = start_collecting(dir.path(), AT_ONCE);
     let many: Vec<Vec<u8>> = (0_u8..8).map(|n| vec![n; 1 << 20]).collect();

@@ -10,7 +10,7 @@ fn check(prefix: &str, stems: &[&str], expected: &[&str]) {
 }
 
 #[test]
-fn a_look_goes_through_each_range_that_prefix_and_patterns_leave_once() {
+fn a_list_goes_through_each_range_of_names_once() {
     check("", &[""], &[""]);
     check("a", &[""], &["a"]);
     check("", &["b", "a"], &["a", "b"]);

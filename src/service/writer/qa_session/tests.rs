@@ -31,7 +31,7 @@ fn answer(question: u64, answer: &str) -> Command {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_people_answer_is_gathered_and_new_sessions_begin_with_the_last_of_it() {
+async fn answers_are_gathered_and_begin_new_sessions() {
     let dir = TempDir::new().unwrap();
     let service = start(dir.path(), Some(2));
     ask(&service, "s", &["a?", "b?", "c?", "d?"]).await;

@@ -47,7 +47,7 @@ fn bodies(range: std::ops::RangeInclusive<u64>) -> Vec<(u64, Vec<u8>)> {
 }
 
 #[test]
-fn what_is_pinned_is_read_though_it_is_forgotten_and_goes_with_the_pin() {
+fn a_pinned_history_is_read_until_its_pin_is_dropped() {
     let dir = TempDir::new().unwrap();
     let store = five(&dir);
     let before = store.pin(ANNA).unwrap();

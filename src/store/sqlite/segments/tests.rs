@@ -115,7 +115,7 @@ fn a_damaged_segment_is_not_packed_with_what_follows() {
 }
 
 #[test]
-fn a_row_that_changed_before_it_was_compacted_stays_for_who_looks_for_it() {
+fn a_row_damaged_before_compaction_stays_to_be_found() {
     for change in ["revision = 9", "session = x'0a'", "session = zeroblob(16)"] {
         let dir = TempDir::new().unwrap();
         let store = five(&dir);

@@ -110,7 +110,7 @@ fn a_base_of_a_deleted_session_has_no_life() {
 }
 
 #[test]
-fn an_unknown_member_of_a_base_is_refused_in_each_object_of_ours() {
+fn an_unknown_member_of_a_base_is_refused_in_each_object() {
     let whole = golden();
     for object in [
         r#"{"head""#,
@@ -207,7 +207,7 @@ pub(crate) fn boards(steps: &[Step]) -> Vec<Board> {
 
 proptest! {
     #[test]
-    fn any_board_is_the_same_again_and_equal_boards_give_equal_bytes(steps in steps(40)) {
+    fn any_board_survives_and_equal_boards_give_equal_bytes(steps in steps(40)) {
         for board in boards(&steps) {
             let parts = parts_of(&board);
             let again = read(parts.iter().map(Vec::as_slice)).unwrap();

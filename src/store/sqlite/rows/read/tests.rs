@@ -39,7 +39,7 @@ fn a_page_has_as_much_as_was_asked_for_and_one_commit_at_least() {
 }
 
 #[test]
-fn pages_of_twenty_thousand_commits_are_whole_while_another_appends() {
+fn pages_of_commits_are_whole_during_appends() {
     let dir = TempDir::new().unwrap();
     let store = open(dir.path());
     let bodies: Vec<String> = (1..=1_000).map(|number| format!("body {number}")).collect();

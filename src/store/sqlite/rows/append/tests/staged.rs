@@ -123,7 +123,7 @@ fn a_discarded_history_is_gone_at_once() {
 }
 
 #[test]
-fn only_an_unknown_id_can_be_staged_and_only_what_is_staged_adopted() {
+fn only_unknown_ids_are_staged_and_only_staged_ones_adopted() {
     let dir = TempDir::new().unwrap();
     let store = staged(&dir);
     for known in [ANNA, BERT] {
