@@ -159,12 +159,12 @@ async fn nothing_is_made_where_something_of_a_store_is_left() {
         }
     };
     fs::write(&database, "").unwrap();
-    refuses("blackboard.db-wal is left");
+    refuses("blackboard.db-wal of a store exists");
     fs::remove_file(&database).unwrap();
-    refuses("blackboard.db-wal is left");
+    refuses("blackboard.db-wal of a store exists");
     fs::write(&database, "").unwrap();
     fs::remove_file(&log).unwrap();
-    refuses("blobs is left");
+    refuses("blobs of a store exists");
     fs::remove_dir_all(data.join("blobs")).unwrap();
     // What a first start leaves that is killed at once.
     let empty = run(&["check"], &data);
