@@ -37,7 +37,10 @@ async fn a_newer_data_directory_is_refused_and_not_touched() {
         assert_eq!(refused.status.code(), Some(1), "{command:?}");
         let said = String::from_utf8_lossy(&refused.stderr);
         let reason = "has format 99, written by a newer blackboard";
-        assert!(said.contains(reason) && said.contains("upgrade blackboard"), "{command:?}: {said}");
+        assert!(
+            said.contains(reason) && said.contains("upgrade blackboard"),
+            "{command:?}: {said}"
+        );
         assert!(!Path::new(to).exists());
     }
     assert_eq!(fs::read(&database).expect("a database"), bytes);
