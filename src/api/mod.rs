@@ -10,8 +10,11 @@ pub(crate) mod intake;
 pub(crate) mod offload;
 pub(crate) mod params;
 pub(crate) mod pieces;
+pub(crate) mod prompt;
 pub(crate) mod refusal;
 pub(crate) mod schema;
+pub(crate) mod segments;
+pub(crate) mod signed_url;
 pub(crate) mod view;
 
 pub use refusal::{Fault, Refusal};

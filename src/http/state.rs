@@ -9,7 +9,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::openapi;
-use super::read::until::{SoughtValue, Until};
+use super::read::until::SoughtValue;
 use super::read::{Early, Reading};
 use super::request::body::{BODY_BYTES_MAX, media_type, only_json, unpatchable};
 use super::request::path::StateAt;
@@ -18,6 +18,7 @@ use super::write::Writing;
 use super::write::response::{ShapeResult, Written, WrittenBody};
 use crate::api::address::state_url;
 use crate::api::intake::fields::{json_text, members};
+use crate::api::intake::until::Until;
 use crate::api::offload::work;
 use crate::api::refusal::{array_required, invalid_field, unknown_field};
 use crate::api::view::entry::push;

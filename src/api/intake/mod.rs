@@ -6,5 +6,7 @@ pub(crate) mod items;
 pub(crate) mod profile;
 pub(crate) mod session;
 pub(crate) mod settings;
+pub(crate) mod steps;
 mod trajectory_key;
 pub(crate) mod transaction;
+pub(crate) mod until;

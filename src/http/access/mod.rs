@@ -19,6 +19,7 @@ use tower::Service as _;
 
 use super::response::problem::Problem;
 use crate::api::address::session_of;
+use crate::api::signed_url::not_signed;
 use crate::auth::{Caller, Forbidden, Scope, Tokens, Unauthorized};
 use crate::board::{Code, Timestamp};
 use crate::fairness::{Client, in_slices};
@@ -89,7 +90,7 @@ impl Guard {
         if caller.is_signed() {
             response.headers_mut().remove(REVISION_HEADER);
             if tells_something(&response) {
-                response = not_signed().into_response();
+                response = Problem::from(not_signed()).into_response();
             }
         }
         self.name_revision(&caller, uri.path(), &mut response);
@@ -213,15 +214,6 @@ fn scope_of(method: &Method, matched: &str) -> Scope {
 /// Refuses what comes so late that its caller's rights have ended.
 pub(super) fn still_may(caller: &Caller, now: Timestamp) -> Result<(), Problem> {
     if caller.is_over(now) { Err(unauthorized(why_over(caller))) } else { Ok(()) }
-}
-
-/// The refusal of a signed address. The same for each reason: it is for those who were given the address, not for
-/// who makes one.
-pub(crate) fn not_signed() -> Problem {
-    Problem::new(
-        Code::Forbidden,
-        "the image URL is invalid or expired; read a new one from the prompt",
-    )
 }
 
 /// The refusal of a request without a token that is valid here (RFC 6750).

@@ -12,7 +12,7 @@ use tower_http::CompressionLevel;
 use tower_http::compression::Compression;
 
 use super::polls::paced::paced;
-use crate::http::response::chunked::WHOLE_BYTES_MAX;
+use crate::api::pieces::WHOLE_BYTES_MAX;
 
 /// Compresses an answer as `Accept-Encoding` asks for, whose value this is. Most clients of ours send
 /// none, and nothing is done for them.

@@ -26,13 +26,14 @@ use super::write::Writing;
 use super::write::response::WrittenBody;
 use crate::api::address::{entry_url, log_url};
 use crate::api::intake::items::{BodyReading, Intake};
+use crate::api::intake::steps::steps_param;
 use crate::api::params::invalid;
 use crate::board::{Command, Which};
 use crate::http::logs::page_wait::SoughtPage;
 use crate::http::request::items::{posted, replaced};
 use crate::http::response::tag::Resource;
 use crate::service::Published;
-use page::{LogQuery, steps_param};
+use page::LogQuery;
 
 /// A page of a log.
 #[derive(ToSchema)]

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use axum::http::HeaderMap;
 
 use crate::api::cooperate::{TURN_BYTES_MAX, Turns};
+use crate::api::intake::steps::steps_param;
 use crate::api::params::{Params, invalid};
 use crate::api::pieces::{PIECE_BYTES, Pieces};
 use crate::api::view::entry::{View, images_param, keys_param, push};
 use crate::api::view::inline_image::Inline;
-use crate::board::json::Exact;
 use crate::board::{
     Board, Contains, Entry, Filter, ImagesShown, Log, LogName, Order, Revision, Selection, Seq,
     SessionName,
@@ -26,9 +26,6 @@ const LIMIT_DEFAULT: usize = 100;
 
 /// How many entries a page may have.
 const LIMIT_MAX: u64 = 1000;
-
-/// How many steps one filter may name.
-const STEPS_MAX: usize = 1000;
 
 /// How many entries one page examines at most, whether they match or not.
 const EXAMINED_MAX: usize = 10_000;
@@ -182,26 +179,6 @@ fn filter(params: &mut Params) -> Result<Filter, Refusal> {
         contains: params.text("contains")?.as_deref().map(Contains::new),
         pending: params.flag("pending")?,
     })
-}
-
-/// The parameter `steps`: JSON numbers.
-pub(crate) fn steps_param(params: &mut Params) -> Result<Option<Vec<Exact>>, Refusal> {
-    steps_texts(params)?.as_deref().map(exact_steps).transpose()
-}
-
-/// The same as the texts that they are in.
-pub(crate) fn steps_texts(params: &mut Params) -> Result<Option<Vec<String>>, Refusal> {
-    let steps = params.list("steps")?;
-    if steps.as_ref().is_some_and(|steps| steps.len() > STEPS_MAX) {
-        return Err(invalid("steps", format!("names at most {STEPS_MAX} steps")));
-    }
-    Ok(steps)
-}
-
-/// Steps as the numbers that they are.
-pub(crate) fn exact_steps(steps: &[String]) -> Result<Vec<Exact>, Refusal> {
-    let numbers = steps.iter().map(|step| Exact::parse(step)).collect::<Option<Vec<_>>>();
-    numbers.ok_or_else(|| invalid("steps", "must be JSON numbers separated by commas"))
 }
 
 /// The last entries that match, oldest first, and the last one examined, where more were left.

@@ -1,19 +1,15 @@
-//! The parameter `until`: waiting for a condition on a value or a session.
+//! Reads with `until`: waiting for a condition on a value or a session.
 //!
 //! What holds is answered as any read; that something is gone is 204; what does not hold in time is 412.
 
-use crate::api::refusal::Refusal;
 use axum::http::StatusCode;
 use serde_json::value::RawValue;
 
 use super::Early;
 use super::wait::Sought;
-use crate::api::params::{Params, invalid};
-use crate::api::refusal::no_session;
-use crate::api::refusal::no_value;
-use crate::board::json;
-use crate::board::json::DEPTH_MAX;
-use crate::board::{Code, Json, Revision, SessionName, StatePath, StateValue};
+use crate::api::intake::until::Until;
+use crate::api::refusal::{no_session, no_value};
+use crate::board::{Code, Revision, SessionName, StatePath, StateValue};
 use crate::http::access::sight::Sight;
 use crate::http::response::Answer;
 use crate::http::response::problem::Problem;
@@ -23,54 +19,6 @@ use crate::service::{Published, Service};
 
 /// Up to this size a condition that is not met shows the value as it is.
 const CURRENT_BYTES_MAX: u64 = 64 << 10;
-
-/// What a reader waits for.
-#[derive(Clone, Debug)]
-pub(crate) enum Until {
-    /// It is there.
-    Exists,
-    /// It is not there.
-    Absent,
-    /// It is this value.
-    Equals(Json),
-}
-
-impl Until {
-    /// The parameter `until` of a place in the state.
-    pub(crate) fn of_state(params: &mut Params) -> Result<Option<Self>, Refusal> {
-        let Some(text) = params.text("until")? else { return Ok(None) };
-        if params.has("at") {
-            return Err(invalid(
-                "until",
-                "cannot be combined with 'at': a past revision never changes",
-            ));
-        }
-        match (text.as_str(), text.strip_prefix("equals:")) {
-            ("exists", _) => Ok(Some(Self::Exists)),
-            ("absent", _) => Ok(Some(Self::Absent)),
-            (_, Some(value)) => equals(value).map(Some),
-            (_, None) => Err(invalid("until", "is exists, absent, or equals: with a JSON value")),
-        }
-    }
-
-    /// The parameter `until` of a session.
-    pub(crate) fn of_session(params: &mut Params) -> Result<Option<Self>, Refusal> {
-        match params.text("until")?.as_deref() {
-            None => Ok(None),
-            Some("exists") => Ok(Some(Self::Exists)),
-            Some("absent") => Ok(Some(Self::Absent)),
-            Some(_) => Err(invalid("until", "must be exists or absent")),
-        }
-    }
-}
-
-fn equals(text: &str) -> Result<Until, Refusal> {
-    let text = json::syntax(text.as_bytes())
-        .map_err(|malformed| invalid("until", format!("equals no JSON: {malformed}")))?;
-    Json::from_json(text, DEPTH_MAX)
-        .map(Until::Equals)
-        .map_err(|unsupported| invalid("until", format!("equals no value: {}", unsupported.reason)))
-}
 
 /// A value of the state, perhaps one that is waited for.
 pub(crate) struct SoughtValue<'a> {

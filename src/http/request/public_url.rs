@@ -79,7 +79,14 @@ impl FromStr for PublicUrl {
     }
 }
 
-/// What may stand in a path (RFC 3986).
+impl PublicUrl {
+    /// The text that whole addresses begin with.
+    pub(crate) fn base(&self) -> Arc<str> {
+        Arc::clone(&self.0)
+    }
+}
+
+/// Returns true for a byte that a path may have (RFC 3986).
 fn is_of_path(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"/-._~!$&'()*+,;=:@%".contains(&byte)
 }

@@ -3,11 +3,8 @@
 use axum::body::{Body, Bytes};
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 
-use crate::api::pieces::Pieces;
+use crate::api::pieces::{Pieces, WHOLE_BYTES_MAX};
 use crate::service::ServiceError;
-
-/// Up to this size an answer is made whole before its first byte is sent.
-pub(crate) const WHOLE_BYTES_MAX: usize = 256 << 10;
 
 /// The body that these pieces make. What fails early is an error; what fails later breaks the body off.
 pub(crate) async fn body(mut pieces: impl Pieces) -> Result<Body, ServiceError> {

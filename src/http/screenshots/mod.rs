@@ -1,7 +1,6 @@
 //! Bytes of a screenshot's image: stored or scaled, whole or a range.
 
 mod range;
-pub(crate) mod signed_url;
 
 use crate::api::refusal::Refusal;
 use std::num::NonZeroU32;
@@ -13,19 +12,18 @@ use axum::response::{IntoResponse, Response};
 use blackboard_thumbnail::{IMAGE_TYPES, MAX_PX_MAX};
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 
-use super::access::not_signed;
 use super::logs::entries::entry_of;
 use super::openapi;
 use super::read::{Early, Reading};
 use super::request::path::EntryPath;
-use super::response::chunked::WHOLE_BYTES_MAX;
 use super::response::problem::Problem;
 use crate::api::params::{Params, invalid};
+use crate::api::pieces::WHOLE_BYTES_MAX;
+use crate::api::signed_url::{SignedQuery, not_signed};
 use crate::board::{Board, Code, Digest, Entry, Image};
 use crate::http::response::tag::{Rendering, Resource};
 use crate::service::{Service, ServiceError, ShownImage};
 use range::{Asked, beyond, content_range};
-use signed_url::SignedQuery;
 
 /// What a browser may do with bytes that a client sent: show them, and nothing else.
 const SANDBOX: HeaderValue = HeaderValue::from_static("sandbox; default-src 'none'");
@@ -68,7 +66,7 @@ pub(super) async fn image(
     let wanted = sha256_param(&mut reading.params)?;
     let service = reading.service.clone();
     let caching = match &signed {
-        Some(signed) => signed.cache_control(&service),
+        Some(signed) => kept_while_valid(signed.left_s(&service)),
         // What a checkpoint's name stands for may change.
         None if wanted.is_some() && !reading.params.has("at") => IMMUTABLE,
         None => REVALIDATED,
@@ -197,6 +195,12 @@ fn cached(early: Early, caching: &HeaderValue) -> Early {
         }
         refused @ Early::Refused(_) => refused,
     }
+}
+
+/// Caching of an image that a signature opens: as long as the address is valid.
+fn kept_while_valid(left_s: u64) -> HeaderValue {
+    let text = format!("private, max-age={left_s}, immutable");
+    HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static("no-store"))
 }
 
 fn max_px_param(params: &mut Params) -> Result<Option<NonZeroU32>, Refusal> {

@@ -19,12 +19,13 @@ use tempfile::TempDir;
 use crate::api::cooperate::{TURN_BYTES_MAX, Turns};
 use crate::api::params::Params;
 use crate::api::pieces::Pieces;
+use crate::api::segments::Segments;
 use crate::board::{
     Board, Command, Condition, Image, Item, LogName, Policy, Screenshot, SessionName, Terms, Write,
 };
 use crate::http::logs::page::LogQuery;
 use crate::http::response::chunked;
-use crate::http::response::segments::Segments;
+use crate::http::response::segments;
 use crate::service::{Clock, ImageBytes, Reply, Service};
 use crate::store::{SqliteOptions, SqliteStore, SyncLevel};
 
@@ -141,7 +142,7 @@ async fn a_thumbnail_comes_in_pieces() {
     assert!(made.bytes.len() > 2 * TURN_BYTES_MAX);
     let mut segments = Segments::default();
     segments.push_thumbnail(&image, max_px, made.bytes.len() as u64);
-    let body = segments.body(world.service.clone(), board).await.unwrap();
+    let body = segments::body(segments, world.service.clone(), board).await.unwrap();
     let shown = bounded_body(body, TURN_BYTES_MAX).await;
     assert_eq!(shown, STANDARD.encode(&made.bytes).into_bytes());
 }
@@ -166,7 +167,7 @@ async fn long_answers_are_made_on_another_thread() {
             "x".repeat(bytes)
         });
     }
-    let body = segments.body(world.service.clone(), board).await.unwrap();
+    let body = segments::body(segments, world.service.clone(), board).await.unwrap();
     assert_eq!(bounded_body(body, TURN_BYTES_MAX + 1).await.len(), 2 * TURN_BYTES_MAX + 1);
     let is_here: Vec<_> = threads.lock().iter().map(|thread| *thread == here).collect();
     assert_eq!(is_here, [false, true]);

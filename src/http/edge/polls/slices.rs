@@ -4,8 +4,8 @@ use axum::response::Response;
 use http_body::Body as _;
 
 use super::wrapped::wrapped;
+use crate::api::pieces::WHOLE_BYTES_MAX;
 use crate::fairness::{Client, Meter};
-use crate::http::response::chunked::WHOLE_BYTES_MAX;
 
 /// The same answer. A short body whose length is known is there already.
 pub(crate) fn in_slices(response: Response) -> Response {

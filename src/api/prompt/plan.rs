@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::budget::Weighing;
+use super::budget::Fit;
 use super::format::Texts;
-use super::selection::Picked;
+use super::selection::Selected;
 use crate::api::cooperate::Turns;
+use crate::api::refusal::Refusal;
 use crate::board::{Board, Entry, Image, ImagesShown, LogName, PromptPart};
-use crate::http::response::problem::Problem;
 use crate::prompt::{Cost, Cut, LeftOut};
 use crate::service::{Service, ServiceError, ShownImage};
 
@@ -29,14 +29,14 @@ pub(super) struct Plan {
 }
 
 /// What a budget left of a prompt.
-pub(super) struct Budgeted {
-    pub(super) cost: Cost,
-    pub(super) left_out: LeftOut,
+pub(crate) struct Budgeted {
+    pub(crate) cost: Cost,
+    pub(crate) left_out: LeftOut,
 }
 
 /// A part of a prompt.
 pub(super) enum Planned {
-    List(LogName, Picked),
+    List(LogName, Selected),
     Screenshots(Vec<Shot>),
     /// The text of the state.
     State(Bytes),
@@ -71,20 +71,20 @@ pub(super) enum Shows {
 
 impl Plan {
     pub(super) async fn of(board: &Arc<Board>, texts: &Texts<'_>) -> Result<Self, ServiceError> {
-        let wishes = texts.wishes;
-        let mut parts = Vec::with_capacity(wishes.parts.len());
-        for part in &wishes.parts {
+        let spec = texts.spec;
+        let mut parts = Vec::with_capacity(spec.parts.len());
+        for part in &spec.parts {
             match part {
                 PromptPart::Log(LogName::Screenshots) => {
                     parts.push(Planned::Screenshots(shots(board, texts).await?));
                 }
                 PromptPart::Log(log) => {
-                    let picked = match board.log(log) {
-                        Some(entries) => Picked::of(entries, log, &wishes.filter_of(log)).await,
-                        None => Picked::default(),
+                    let selected = match board.log(log) {
+                        Some(entries) => Selected::of(entries, log, &spec.filter_of(log)).await,
+                        None => Selected::default(),
                     };
-                    let latest = wishes.latest.unwrap_or(usize::MAX);
-                    parts.push(Planned::List(log.clone(), picked.last(latest)));
+                    let latest = spec.latest.unwrap_or(usize::MAX);
+                    parts.push(Planned::List(log.clone(), selected.last(latest)));
                 }
                 PromptPart::State => parts.push(Planned::State(state(board, texts).await?)),
             }
@@ -99,9 +99,9 @@ impl Plan {
         board: &Arc<Board>,
         texts: &Texts<'_>,
         max_tokens: u64,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), Refusal> {
         for round in 1.. {
-            let weighing = Weighing::of(self, board, texts, max_tokens).await?;
+            let weighing = Fit::of(self, board, texts, max_tokens).await?;
             // An image that is part of a text takes as much as that, which only making it tells.
             let is_lazy = texts.syntax.is_some() && round < ROUNDS_MAX;
             let gone = if is_lazy { weighing.without_image(self.shots()) } else { BTreeSet::new() };
@@ -158,14 +158,14 @@ async fn state(board: &Arc<Board>, texts: &Texts<'_>) -> Result<Bytes, ServiceEr
 
 /// The screenshots, the older ones without their images if only some are wanted with theirs.
 async fn shots(board: &Arc<Board>, texts: &Texts<'_>) -> Result<Vec<Shot>, ServiceError> {
-    let wishes = texts.wishes;
+    let spec = texts.spec;
     let name = LogName::Screenshots;
     let Some(log) = board.log(&name) else { return Ok(Vec::new()) };
-    let picked = Picked::of(log, &name, &wishes.filter_of(&name)).await;
-    let older = picked.len().saturating_sub(wishes.screenshots.unwrap_or(usize::MAX));
-    let mut shots = Vec::with_capacity(picked.len());
+    let selected = Selected::of(log, &name, &spec.filter_of(&name)).await;
+    let older = selected.len().saturating_sub(spec.screenshots.unwrap_or(usize::MAX));
+    let mut shots = Vec::with_capacity(selected.len());
     let mut turns = Turns::default();
-    for run in picked.runs(log) {
+    for run in selected.runs(log) {
         let kept = texts.items().metadata(&run, &mut turns).await?;
         for (entry, metadata) in run.entries().zip(kept.each()) {
             let shows = wanted(entry, shots.len() < older, texts);
@@ -177,14 +177,14 @@ async fn shots(board: &Arc<Board>, texts: &Texts<'_>) -> Result<Vec<Shot>, Servi
 }
 
 fn wanted(entry: &Entry, is_older: bool, texts: &Texts<'_>) -> Shows {
-    let wishes = texts.wishes;
+    let spec = texts.spec;
     let is_stored = entry.item.image().is_some();
-    match wishes.images {
+    match spec.images {
         ImagesShown::None => Shows::Nothing,
         _ if is_older => Shows::Instead,
         _ if !is_stored && texts.is_original() => Shows::Value,
         _ if !is_stored => Shows::Instead,
-        ImagesShown::Inline if texts.is_original() && wishes.max_px.is_none() => Shows::Original,
+        ImagesShown::Inline if texts.is_original() && spec.max_px.is_none() => Shows::Original,
         ImagesShown::Inline | ImagesShown::Url => Shows::Undecided,
     }
 }
@@ -196,10 +196,10 @@ async fn decide(
     image: &Image,
     texts: &Texts<'_>,
 ) -> Result<Shows, ServiceError> {
-    let wishes = texts.wishes;
+    let spec = texts.spec;
     let accepted = texts.syntax.map_or(&[][..], |syntax| syntax.media_types());
     let address = |media_type: &str| Shows::Address { media_type: media_type.to_owned() };
-    let is_address = wishes.images == ImagesShown::Url;
+    let is_address = spec.images == ImagesShown::Url;
     if is_address && texts.is_original() {
         return Ok(address(image.media_type()));
     }
@@ -210,15 +210,15 @@ async fn decide(
     if is_address && texts.syntax.is_none() {
         return Ok(address(image.media_type()));
     }
-    let shown = service.shown_image(board, image, wishes.max_px, accepted).await?;
-    Ok(match (shown, wishes.images) {
+    let shown = service.shown_image(board, image, spec.max_px, accepted).await?;
+    Ok(match (shown, spec.images) {
         (None, _) => Shows::Instead,
         (Some(ShownImage::Stored { media_type }), ImagesShown::Url) => {
             Shows::Address { media_type }
         }
         // What is found there is of the type that was sent, unless it is made smaller.
         (Some(ShownImage::Made { media_type, .. }), ImagesShown::Url) => {
-            if wishes.max_px.is_some_and(|max_px| is_larger(image, max_px)) {
+            if spec.max_px.is_some_and(|max_px| is_larger(image, max_px)) {
                 address(media_type)
             } else {
                 Shows::Instead

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::format::Texts;
-use super::selection::Picked;
+use super::selection::Selected;
 use crate::api::cooperate::Turns;
 use crate::board::{Board, Log, LogName, Run, TextKeys, Timestamp};
 use crate::prompt::Cost;
@@ -45,20 +45,20 @@ impl<'a> Newest<'a> {
         board: &Arc<Board>,
         log: &Log,
         name: &LogName,
-        picked: &Picked,
+        selected: &Selected,
         texts: &'a Texts<'a>,
     ) -> Self {
-        let (keys, keeps) = texts.wishes.keys_of(name);
+        let (keys, keeps) = texts.spec.keys_of(name);
         let open = if *name == LogName::Questions { open(board, log) } else { BTreeSet::new() };
-        let stay: BTreeSet<usize> = open.into_iter().filter(|index| picked.has(*index)).collect();
+        let stay: BTreeSet<usize> = open.into_iter().filter(|index| selected.has(*index)).collect();
         Self {
             texts,
             keys,
             keeps,
-            runs: picked.runs_with_indexes(log),
+            runs: selected.runs_with_indexes(log),
             weighed: Vec::new(),
-            count: picked.len() - stay.len(),
-            last: picked.last_index().filter(|_| stay.is_empty()),
+            count: selected.len() - stay.len(),
+            last: selected.last_index().filter(|_| stay.is_empty()),
             stay,
             is_ordered: log.ascends_in_time(),
             turns: Turns::default(),

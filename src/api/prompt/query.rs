@@ -1,32 +1,29 @@
 //! The query of a prompt, over its profile, the session's settings and the defaults.
 
-use crate::api::refusal::Refusal;
 use std::collections::BTreeSet;
 use std::num::{NonZeroU32, NonZeroU64};
 
-use axum::http::HeaderMap;
-
+use crate::api::intake::steps::{exact_steps, steps_texts};
 use crate::api::params::{Params, invalid};
+use crate::api::refusal::Refusal;
+use crate::api::signed_url::ImageAddresses;
 use crate::api::view::entry::{images_param, keys_param};
 use crate::board::{
-    AgentName, Board, Filter, Headings, ImagesShown, LogName, PROMPT_LATEST_MAX,
+    AgentName, Board, Filter, Headings, ImagesShown, Log, LogName, PROMPT_LATEST_MAX,
     PROMPT_MEMORIES_MAX, PROMPT_PX_MAX, PROMPT_SCREENSHOTS_MAX, PROMPT_TOKENS_MAX, PromptFormat,
-    PromptPart, PromptProfile, TextKeys,
+    PromptPart, PromptProfile, Revision, TextKeys,
 };
-use crate::http::logs::page::{exact_steps, steps_texts};
-use crate::http::response::prefers;
-use crate::http::response::problem::Problem;
 
 /// What the request says.
-pub(super) struct Asked {
+pub(crate) struct PromptQuery {
     query: PromptProfile,
     profile: Option<String>,
     /// Whether its `Accept` names Markdown.
     prefers_markdown: bool,
 }
 
-impl Asked {
-    pub(super) fn params(params: &mut Params, headers: &HeaderMap) -> Result<Self, Problem> {
+impl PromptQuery {
+    pub(crate) fn params(params: &mut Params, prefers_markdown: bool) -> Result<Self, Refusal> {
         let number = |number: Option<u64>| number.and_then(NonZeroU64::new);
         let query = PromptProfile {
             format: params.choice("format", &PromptFormat::NAMED)?,
@@ -48,12 +45,11 @@ impl Asked {
         };
         query.steps.as_deref().map(exact_steps).transpose()?;
         let profile = params.text("profile")?;
-        let prefers_markdown = prefers(headers, &["text/markdown"]);
         Ok(Self { query, profile, prefers_markdown })
     }
 
     /// What that comes to for this board.
-    pub(super) fn of(&self, board: &Board) -> Result<Wishes, Problem> {
+    pub(crate) fn of(&self, board: &Board) -> Result<PromptSpec, Refusal> {
         let settings = board.life().map(|life| &life.settings);
         let profile = match &self.profile {
             Some(name) => {
@@ -72,7 +68,7 @@ impl Asked {
         let format = all.format.unwrap_or_default();
         let keys = all.keys.as_ref().or(set).map(|keys| keys.as_slice().into());
         let steps = all.steps.as_deref().map(exact_steps).transpose()?;
-        Ok(Wishes {
+        Ok(PromptSpec {
             format,
             parts: all
                 .include
@@ -105,8 +101,8 @@ impl Asked {
 }
 
 /// What a prompt of this board is to show, and how.
-pub(super) struct Wishes {
-    pub(super) format: PromptFormat,
+pub(crate) struct PromptSpec {
+    pub(crate) format: PromptFormat,
     /// In the order in which they are shown.
     pub(super) parts: Vec<PromptPart>,
     keys: TextKeys,
@@ -125,7 +121,7 @@ pub(super) struct Wishes {
     pub(super) headings: Headings,
 }
 
-impl Wishes {
+impl PromptSpec {
     /// Which members of a log's items, and whether a text of them is to be kept.
     pub(super) fn keys_of(&self, log: &LogName) -> (TextKeys, bool) {
         let keys = self.keys.clone().filter(|_| log.has_steps());
@@ -134,16 +130,34 @@ impl Wishes {
     }
 
     /// The logs that it shows.
-    pub(super) fn logs(&self) -> impl Iterator<Item = &LogName> {
+    pub(crate) fn logs(&self) -> impl Iterator<Item = &LogName> {
         self.parts.iter().filter_map(|part| match part {
             PromptPart::Log(log) => Some(log),
             PromptPart::State => None,
         })
     }
 
-    /// Whether addresses of images may be in it.
-    pub(super) fn shows_addresses(&self) -> bool {
-        self.images == ImagesShown::Url
+    /// The form of the prompt, besides its board and the query: part of its tag.
+    pub(crate) fn form(&self, addresses: impl FnOnce() -> ImageAddresses) -> String {
+        let shows_addresses = self.images == ImagesShown::Url;
+        let addresses = if shows_addresses { addresses().version() } else { String::new() };
+        match self.format {
+            PromptFormat::Parts => addresses,
+            other @ (PromptFormat::Responses
+            | PromptFormat::Anthropic
+            | PromptFormat::Gemini
+            | PromptFormat::Markdown) => format!("{other:?} {addresses}"),
+        }
+    }
+
+    /// The last change of anything that the prompt shows, the session's settings among it.
+    pub(crate) fn changed(&self, board: &Board) -> Revision {
+        let configured = board.life().map(|life| life.configured).unwrap_or_default();
+        let changed = self.parts.iter().filter_map(|part| match part {
+            PromptPart::Log(log) => board.log(log).map(Log::changed),
+            PromptPart::State => Some(board.state().changed()),
+        });
+        changed.fold(configured, Revision::max)
     }
 
     /// Which of a log's entries.

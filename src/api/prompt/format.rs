@@ -8,13 +8,13 @@ use crate::prompt::{
 };
 
 use super::items::Items;
-use super::query::Wishes;
-use crate::http::screenshots::signed_url::ImageAddresses;
+use super::query::PromptSpec;
+use crate::api::signed_url::ImageAddresses;
 
 /// How the texts of a prompt are made. Those of the JSON formats are the insides of string literals.
 pub(super) struct Texts<'a> {
     session: &'a SessionName,
-    pub(super) wishes: &'a Wishes,
+    pub(super) spec: &'a PromptSpec,
     addresses: &'a ImageAddresses,
     /// Nothing for Markdown.
     pub(super) syntax: Option<Syntax>,
@@ -24,11 +24,11 @@ pub(super) struct Texts<'a> {
 impl<'a> Texts<'a> {
     pub(super) fn new(
         session: &'a SessionName,
-        wishes: &'a Wishes,
+        spec: &'a PromptSpec,
         addresses: &'a ImageAddresses,
     ) -> Self {
-        let (syntax, estimator) = (Syntax::of(wishes.format), Estimator::of(wishes.format));
-        Self { session, wishes, addresses, syntax, estimator }
+        let (syntax, estimator) = (Syntax::of(spec.format), Estimator::of(spec.format));
+        Self { session, spec, addresses, syntax, estimator }
     }
 
     /// How items are written.
@@ -42,7 +42,7 @@ impl<'a> Texts<'a> {
     }
 
     pub(super) fn opening(&self) -> String {
-        let opening = opening(&self.wishes.headings);
+        let opening = opening(&self.spec.headings);
         match self.syntax {
             Some(_) => literal(opening),
             None => title("#", opening),
@@ -50,7 +50,7 @@ impl<'a> Texts<'a> {
     }
 
     fn heading(&self, part: &PromptPart) -> String {
-        heading(part, &self.wishes.headings)
+        heading(part, &self.spec.headings)
     }
 
     pub(super) fn list_begin(&self, log: &LogName) -> String {
@@ -104,7 +104,7 @@ impl<'a> Texts<'a> {
 
     /// The address of a screenshot's image, for who is no client of ours.
     pub(super) fn address(&self, entry: &Entry, image: &Image) -> String {
-        self.addresses.of_image(entry.seq, image, self.wishes.max_px)
+        self.addresses.of_image(entry.seq, image, self.spec.max_px)
     }
 
     /// What follows a screenshot's metadata where its image is not shown.
@@ -134,7 +134,7 @@ impl<'a> Texts<'a> {
 
     /// The line that says what was left out.
     pub(super) fn left_out(&self, left_out: &LeftOut) -> String {
-        let line = left_out.line(self.wishes.max_tokens.unwrap_or_default());
+        let line = left_out.line(self.spec.max_tokens.unwrap_or_default());
         match self.syntax {
             Some(_) => literal(&line),
             None => {
@@ -149,12 +149,12 @@ impl<'a> Texts<'a> {
     /// Whether a part is to be marked up to which the provider is to cache.
     pub(super) fn marks(&self) -> bool {
         let marked = self.syntax.and_then(Syntax::marked_text_end);
-        self.wishes.cache_marks && marked.is_some()
+        self.spec.cache_marks && marked.is_some()
     }
 
     /// Whether it is the original's form.
     pub(super) fn is_original(&self) -> bool {
-        self.wishes.format == PromptFormat::Parts
+        self.spec.format == PromptFormat::Parts
     }
 }
 

@@ -61,8 +61,8 @@ impl World {
     }
 
     fn addresses(&self) -> ImageAddresses {
-        let public = "https://board.example.org/team/".parse().unwrap();
-        ImageAddresses::of(&self.service, Some(&public), &self.board, &name())
+        let public = Arc::from("https://board.example.org/team");
+        ImageAddresses::of(&self.service, Some(public), &self.board, &name())
     }
 
     /// Whether an address opens this image.

@@ -1,20 +1,4 @@
-//! The prompt: the board as a model reads it. All formats share one walk over the board.
-//!
-//! What is asked for (`wishes`) and the board make a plan: which entries (`picked`), each in which form. A budget takes
-//! from the plan what it must (`weighing`), from the newest on (`newest`). Then the plan is written (`writing`) with the texts of its format
-//! (`texts`), those of items made and weighed by `items`.
-
-mod budget;
-mod format;
-mod items;
-mod newest;
-mod plan;
-mod query;
-mod render;
-mod selection;
-
-use std::collections::BTreeSet;
-use std::sync::Arc;
+//! The prompt: its query, its formats' media types, its headers.
 
 use axum::extract::State;
 use axum::http::{HeaderName, HeaderValue};
@@ -25,16 +9,11 @@ use super::openapi;
 use super::read::{Early, Reading};
 use super::request::path::SessionPath;
 use super::request::public_url::PublicUrl;
-use super::response::JSON;
-use super::response::problem::Problem;
-use super::screenshots::signed_url::ImageAddresses;
-use crate::board::{Board, Log, PromptFormat, PromptPart, Revision};
-use crate::http::response::tag::{Rendering, Resource};
-use crate::service::Service;
-use format::Texts;
-use plan::Plan;
-use query::{Asked, Wishes};
-use render::Writing;
+use super::response::tag::{Rendering, Resource};
+use super::response::{JSON, prefers, segments};
+use crate::api::prompt::{Prompt, PromptQuery};
+use crate::api::signed_url::ImageAddresses;
+use crate::board::{Board, PromptFormat};
 
 const MARKDOWN: &str = "text/markdown; charset=utf-8";
 
@@ -94,65 +73,30 @@ pub(in crate::http) async fn get(
     State(public): State<Option<PublicUrl>>,
     mut reading: Reading,
 ) -> Result<Response, Early> {
-    let asked = Asked::params(&mut reading.params, &reading.headers)?;
+    let prefers_markdown = prefers(&reading.headers, &["text/markdown"]);
+    let query = PromptQuery::params(&mut reading.params, prefers_markdown)?;
     let service = reading.service.clone();
-    let addresses = {
-        let (service, session) = (service.clone(), session.clone());
-        move |board: &Board| ImageAddresses::of(&service, public.as_ref(), board, &session)
+    let addresses = |board: &Board| {
+        let base = public.as_ref().map(PublicUrl::base);
+        ImageAddresses::of(&service, base, board, &session)
     };
     let caller = reading.caller.clone();
     let rendering = |board: &Board| {
-        let wishes = asked.of(board)?;
-        wishes.logs().try_for_each(|log| caller.sees_log(log))?;
-        let version = board.at_version(last_change(board, &wishes.parts));
-        Ok(Rendering::of(Resource::Prompt, version).in_format(form(&wishes, || addresses(board))))
+        let spec = query.of(board)?;
+        spec.logs().try_for_each(|log| caller.sees_log(log))?;
+        let version = board.at_version(spec.changed(board));
+        let form = spec.form(|| addresses(board));
+        Ok(Rendering::of(Resource::Prompt, version).in_format(form))
     };
     let (mut answer, board) = reading.of(&session, rendering).await?;
-    let (wishes, addresses) = (asked.of(&board)?, addresses(&board));
-    let texts = Texts::new(&session, &wishes, &addresses);
-    let plan = planned(&service, &board, &texts).await?;
-    if let Some(budgeted) = &plan.budgeted {
+    let spec = query.of(&board)?;
+    let prompt = Prompt::of(&service, &session, &board, &spec, &addresses(&board)).await?;
+    if let Some(budgeted) = &prompt.budgeted {
         answer = answer
             .header(TOKENS, HeaderValue::from(budgeted.cost.tokens()))
             .header(TRUNCATED, HeaderValue::from(budgeted.left_out.total()));
     }
-    let segments = Writing::segments(&plan, &board, &texts).await?;
-    let body = segments.body(service, board).await?;
-    let media_type = if wishes.format == PromptFormat::Markdown { MARKDOWN } else { JSON };
+    let media_type = if spec.format == PromptFormat::Markdown { MARKDOWN } else { JSON };
+    let body = segments::body(prompt.segments, service, board).await?;
     Ok(answer.body(media_type, body))
-}
-
-async fn planned(
-    service: &Service,
-    board: &Arc<Board>,
-    texts: &Texts<'_>,
-) -> Result<Plan, Problem> {
-    let mut plan = Plan::of(board, texts).await?;
-    match texts.wishes.max_tokens {
-        Some(max_tokens) => plan.keep_within(service, board, texts, max_tokens).await?,
-        None => _ = plan.decide_images(service, board, texts, &BTreeSet::new()).await?,
-    }
-    Ok(plan)
-}
-
-/// What the prompt depends on besides its board and the query.
-fn form(wishes: &Wishes, addresses: impl Fn() -> ImageAddresses) -> String {
-    let addresses = if wishes.shows_addresses() { addresses().version() } else { String::new() };
-    match wishes.format {
-        PromptFormat::Parts => addresses,
-        other @ (PromptFormat::Responses
-        | PromptFormat::Anthropic
-        | PromptFormat::Gemini
-        | PromptFormat::Markdown) => format!("{other:?} {addresses}"),
-    }
-}
-
-/// The last change of anything that the prompt shows, the session's settings among it.
-fn last_change(board: &Board, shown: &[PromptPart]) -> Revision {
-    let configured = board.life().map(|life| life.configured).unwrap_or_default();
-    let changed = shown.iter().filter_map(|part| match part {
-        PromptPart::Log(log) => board.log(log).map(Log::changed),
-        PromptPart::State => Some(board.state().changed()),
-    });
-    changed.fold(configured, Revision::max)
 }

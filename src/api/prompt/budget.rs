@@ -1,7 +1,7 @@
 //! The token budget of a prompt: the cost of each part, and the order of removal.
 //!
 //! First screenshots lose their images, then the oldest steps of the trajectories go, those of the memories, requests
-//! and answered questions; at last whole screenshots. The state and open questions never go. Weighing goes the other
+//! and answered questions; at last whole screenshots. The state and open questions never go. Fit goes the other
 //! way, and ends where the budget does.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,10 +13,10 @@ use bytes::Bytes;
 use super::format::Texts;
 use super::newest::{Item, Newest};
 use super::plan::{Plan, Planned, Shot, Shows};
-use super::selection::Picked;
+use super::selection::Selected;
 use crate::api::cooperate::Turns;
+use crate::api::refusal::Refusal;
 use crate::board::{Board, Code, Image, LogName, Timestamp};
-use crate::http::response::problem::Problem;
 use crate::prompt::{Cost, Cut, Fitting, Kind, LeftOut, Step, TooSmall, image_value};
 use crate::service::{ServiceError, ShownImage};
 
@@ -24,7 +24,7 @@ use crate::service::{ServiceError, ShownImage};
 const LISTED: [Kind; 4] = [Kind::Question, Kind::Request, Kind::MemoryStep, Kind::Trajectory];
 
 /// What a budget leaves of a plan.
-pub(super) struct Weighing {
+pub(super) struct Fit {
     pub(super) cut: Cut,
     /// The indexes of the items that stay, of each part that is a list.
     lists: BTreeMap<usize, Vec<usize>>,
@@ -36,7 +36,7 @@ pub(super) struct Weighing {
 
 /// The lists and screenshots of a plan, and what it costs when all goes that may.
 #[derive(Default)]
-struct Scales<'a> {
+struct Weights<'a> {
     rest: Cost,
     all: LeftOut,
     lists: Vec<List<'a>>,
@@ -65,22 +65,22 @@ enum Place {
     Image(usize),
 }
 
-impl Weighing {
+impl Fit {
     /// Weighs as much of a plan as there is room for.
     pub(super) async fn of(
         plan: &Plan,
         board: &Arc<Board>,
         texts: &Texts<'_>,
         max_tokens: u64,
-    ) -> Result<Self, Problem> {
+    ) -> Result<Self, Refusal> {
         let line = |left_out: &LeftOut| texts.cost(texts.left_out(left_out).as_bytes());
-        let mut scales = Scales::of(plan, board, texts).await?;
-        let mut fitting = Fitting::new(scales.rest, scales.all, line(&scales.all), max_tokens);
+        let mut weights = Weights::of(plan, board, texts).await?;
+        let mut fitting = Fitting::new(weights.rest, weights.all, line(&weights.all), max_tokens);
         let mut kept = Vec::new();
-        scales.keep(&mut fitting, &mut kept).await?;
+        weights.keep(&mut fitting, &mut kept).await?;
         let cut = fitting.fit(line).map_err(too_small)?;
         kept.truncate(cut.kept);
-        Ok(scales.left(cut, kept))
+        Ok(weights.left(cut, kept))
     }
 
     /// The screenshots of which no image is shown, and so none is made.
@@ -93,11 +93,11 @@ impl Weighing {
     pub(super) fn leave_out(mut self, plan: &mut Plan) {
         for (part, planned) in plan.parts.iter_mut().enumerate() {
             match planned {
-                Planned::List(_, picked) => {
+                Planned::List(_, selected) => {
                     let mut stay = self.lists.remove(&part).unwrap_or_default();
-                    if stay.len() < picked.len() {
+                    if stay.len() < selected.len() {
                         stay.sort_unstable();
-                        *picked = Picked::these(stay);
+                        *selected = Selected::these(stay);
                     }
                 }
                 Planned::Screenshots(shots) => {
@@ -116,34 +116,34 @@ impl Weighing {
     }
 }
 
-impl<'a> Scales<'a> {
+impl<'a> Weights<'a> {
     async fn of(
         plan: &Plan,
         board: &Arc<Board>,
         texts: &'a Texts<'a>,
     ) -> Result<Self, ServiceError> {
         let rest = texts.cost(texts.opening().as_bytes());
-        let (mut scales, mut turns) = (Self { rest, ..Self::default() }, Turns::default());
+        let (mut weights, mut turns) = (Self { rest, ..Self::default() }, Turns::default());
         for (part, planned) in plan.parts.iter().enumerate() {
             match planned {
-                Planned::List(log, picked) => {
-                    scales.list(part, log, picked, board, texts).await?;
+                Planned::List(log, selected) => {
+                    weights.list(part, log, selected, board, texts).await?;
                 }
-                Planned::Screenshots(shots) => scales.screenshots(shots, texts).await?,
-                Planned::State(text) => scales.rest += cost(text, texts, &mut turns).await?,
+                Planned::Screenshots(shots) => weights.screenshots(shots, texts).await?,
+                Planned::State(text) => weights.rest += cost(text, texts, &mut turns).await?,
             }
         }
         // Stable: of one time, as they are shown.
-        scales.images.sort_by_key(|image| image.at);
-        scales.shots.sort_by_key(|shot| shot.at);
-        Ok(scales)
+        weights.images.sort_by_key(|image| image.at);
+        weights.shots.sort_by_key(|shot| shot.at);
+        Ok(weights)
     }
 
     async fn list(
         &mut self,
         part: usize,
         name: &LogName,
-        picked: &Picked,
+        selected: &Selected,
         board: &Arc<Board>,
         texts: &'a Texts<'a>,
     ) -> Result<(), ServiceError> {
@@ -157,7 +157,7 @@ impl<'a> Scales<'a> {
             LogName::Memory(_) => Kind::MemoryStep,
             LogName::Screenshots => Kind::Screenshot,
         };
-        let mut newest = Newest::of(board, log, name, picked, texts);
+        let mut newest = Newest::of(board, log, name, selected, texts);
         self.rest += newest.cost_of_stay(log).await?;
         self.all = self.all.and(kind, newest.count() as u64);
         self.lists.push(List { part, kind, newest });
@@ -235,7 +235,7 @@ impl<'a> Scales<'a> {
     }
 
     /// What is left with these.
-    fn left(self, cut: Cut, kept: Vec<Place>) -> Weighing {
+    fn left(self, cut: Cut, kept: Vec<Place>) -> Fit {
         let stay = |list: &List<'_>| (list.part, list.newest.stay().iter().copied().collect());
         let mut lists: BTreeMap<usize, Vec<usize>> = self.lists.iter().map(stay).collect();
         let mut without_image: BTreeSet<_> = self.images.iter().map(|image| image.index).collect();
@@ -247,12 +247,12 @@ impl<'a> Scales<'a> {
                 Place::Image(index) => _ = without_image.remove(&index),
             }
         }
-        Weighing { cut, lists, shots, without_image }
+        Fit { cut, lists, shots, without_image }
     }
 }
 
-fn too_small(error: TooSmall) -> Problem {
-    Problem::new(Code::BudgetTooSmall, error.to_string())
+fn too_small(error: TooSmall) -> Refusal {
+    Refusal::new(Code::BudgetTooSmall, error.to_string())
 }
 
 /// What a text costs, which may be long.
@@ -288,7 +288,7 @@ impl Texts<'_> {
             }
             Shows::Address { .. } | Shows::Undecided => {
                 let size = stored.and_then(|image| image.size);
-                let size = match self.wishes.max_px {
+                let size = match self.spec.max_px {
                     Some(max_px) => size.map(|size| scaled(size, max_px.get())),
                     None => size,
                 };

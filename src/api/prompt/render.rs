@@ -6,10 +6,10 @@ use bytes::Bytes;
 
 use super::format::Texts;
 use super::plan::{Plan, Planned, Shot, Shows};
-use super::selection::Picked;
+use super::selection::Selected;
 use crate::api::cooperate::Turns;
+use crate::api::segments::Segments;
 use crate::board::{Board, Image, Log, LogName};
-use crate::http::response::segments::Segments;
 use crate::prompt::{IMAGE_URL_BEGIN, IMAGE_URL_END, Source, Syntax, image_value};
 use crate::service::{ServiceError, ShownImage};
 
@@ -18,7 +18,7 @@ use crate::service::{ServiceError, ShownImage};
 const BLOCK_ITEMS: usize = 32;
 
 /// A prompt while it is put together.
-pub(super) struct Writing<'a> {
+pub(super) struct Renderer<'a> {
     board: &'a Arc<Board>,
     texts: &'a Texts<'a>,
     out: Segments,
@@ -30,7 +30,7 @@ pub(super) struct Writing<'a> {
     turns: Turns,
 }
 
-impl<'a> Writing<'a> {
+impl<'a> Renderer<'a> {
     /// What the body of a plan is made of.
     pub(super) async fn segments(
         plan: &Plan,
@@ -46,7 +46,7 @@ impl<'a> Writing<'a> {
         writing.text(&texts.opening());
         for part in &plan.parts {
             match part {
-                Planned::List(log, picked) => writing.list(log, picked).await?,
+                Planned::List(log, selected) => writing.list(log, selected).await?,
                 Planned::Screenshots(shots) => writing.screenshots(shots).await,
                 Planned::State(text) => writing.state(text),
             }
@@ -87,14 +87,14 @@ impl<'a> Writing<'a> {
         self.text_end();
     }
 
-    async fn list(&mut self, name: &LogName, picked: &Picked) -> Result<(), ServiceError> {
+    async fn list(&mut self, name: &LogName, selected: &Selected) -> Result<(), ServiceError> {
         self.text_begin();
         self.out.push_str(&self.texts.list_begin(name));
         if let Some(log) = self.board.log(name) {
             // A comma comes before each item but the first.
             let mut comma = self.texts.comma().len();
             if self.marked.is_some() && name.has_steps() {
-                let blocks = picked.clone().in_blocks(BLOCK_ITEMS);
+                let blocks = selected.clone().in_blocks(BLOCK_ITEMS);
                 for (index, block) in blocks.iter().enumerate() {
                     if index > 0 {
                         self.text_end();
@@ -103,7 +103,7 @@ impl<'a> Writing<'a> {
                     self.items(log, name, block, &mut comma).await?;
                 }
             } else {
-                self.items(log, name, picked, &mut comma).await?;
+                self.items(log, name, selected, &mut comma).await?;
             }
         }
         self.out.push_str(self.texts.list_end());
@@ -115,11 +115,11 @@ impl<'a> Writing<'a> {
         &mut self,
         log: &Log,
         name: &LogName,
-        picked: &Picked,
+        selected: &Selected,
         comma: &mut usize,
     ) -> Result<(), ServiceError> {
-        let ((keys, keeps), items) = (self.texts.wishes.keys_of(name), self.texts.items());
-        for run in picked.runs(log) {
+        let ((keys, keeps), items) = (self.texts.spec.keys_of(name), self.texts.items());
+        for run in selected.runs(log) {
             let skipped = std::mem::take(comma);
             if keeps {
                 let text = items.kept(&run, &keys, &mut self.turns).await?;
@@ -176,7 +176,7 @@ impl<'a> Writing<'a> {
             }
             (Shows::Image(ShownImage::Made { media_type, bytes, .. }), Some(image)) => {
                 self.image_begin(shot, media_type, Source::Inline);
-                self.out.push_thumbnail(image, self.texts.wishes.max_px, *bytes);
+                self.out.push_thumbnail(image, self.texts.spec.max_px, *bytes);
                 self.image_end();
             }
         }
@@ -215,8 +215,8 @@ fn stable_parts(plan: &Plan) -> usize {
     let mut parts = 1;
     for part in &plan.parts {
         match part {
-            Planned::List(log, picked) if log.has_steps() => {
-                return parts + picked.len() / BLOCK_ITEMS;
+            Planned::List(log, selected) if log.has_steps() => {
+                return parts + selected.len() / BLOCK_ITEMS;
             }
             Planned::List(..) => parts += 1,
             Planned::Screenshots(_) | Planned::State(_) => return parts,

@@ -3,18 +3,16 @@
 //! Without `--public-url` an address is a path for whoever asked. With it, it is whole and signed, and opens one
 //! image of one entry in one size until its end, also where the server asks for tokens: who was given it has none.
 
-use crate::http::access::not_signed;
 use std::num::NonZeroU32;
+use std::sync::Arc;
 
-use axum::http::HeaderValue;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use crate::api::address::image_url;
 use crate::api::params::{Params, invalid};
-use crate::board::{Board, Digest, Epoch, Image, Seq, SessionId, SessionName, Timestamp};
-use crate::http::request::public_url::PublicUrl;
-use crate::http::response::problem::Problem;
+use crate::api::refusal::Refusal;
+use crate::board::{Board, Code, Digest, Epoch, Image, Seq, SessionId, SessionName, Timestamp};
 use crate::service::Service;
 
 /// What a signature is of, before all that makes one differ from another.
@@ -37,7 +35,7 @@ pub(crate) struct ImageAddresses {
 /// What a signed address needs besides its image.
 struct Outside {
     service: Service,
-    public: PublicUrl,
+    public: Arc<str>,
     id: SessionId,
     expires: u64,
 }
@@ -46,13 +44,13 @@ impl ImageAddresses {
     /// Those of one session's images.
     pub(crate) fn of(
         service: &Service,
-        public: Option<&PublicUrl>,
+        public: Option<Arc<str>>,
         board: &Board,
         session: &SessionName,
     ) -> Self {
         let outside = public.map(|public| Outside {
             service: service.clone(),
-            public: public.clone(),
+            public,
             id: board.id(),
             expires: end_of(seconds(service.now())),
         });
@@ -134,7 +132,7 @@ pub(crate) struct SignedQuery {
 
 impl SignedQuery {
     /// Takes `expires` and `signature`, which go together.
-    pub(crate) fn params(params: &mut Params) -> Result<Option<Self>, Problem> {
+    pub(crate) fn params(params: &mut Params) -> Result<Option<Self>, Refusal> {
         // Another spelling of a number would be another address under the same signature.
         let has_zeros = NUMBERS.iter().any(|name| params.begins(name, "0"));
         if params.has("signature") && has_zeros {
@@ -143,10 +141,10 @@ impl SignedQuery {
         let expires = params.number("expires", 0..=u64::MAX)?;
         match (expires, params.text("signature")?) {
             (None, None) => Ok(None),
-            (Some(_), None) => Err(invalid("expires", "needs 'signature'").into()),
-            (None, Some(_)) => Err(invalid("signature", "needs 'expires'").into()),
+            (Some(_), None) => Err(invalid("expires", "needs 'signature'")),
+            (None, Some(_)) => Err(invalid("signature", "needs 'expires'")),
             (Some(expires), Some(signature)) => match APART.iter().find(|name| params.has(name)) {
-                Some(name) => Err(invalid(name, "cannot be combined with 'signature'").into()),
+                Some(name) => Err(invalid(name, "cannot be combined with 'signature'")),
                 None => Ok(Some(Self { expires, signature })),
             },
         }
@@ -161,7 +159,7 @@ impl SignedQuery {
         seq: Seq,
         image: &Image,
         max_px: Option<NonZeroU32>,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), Refusal> {
         self.opens(
             service,
             &Grant {
@@ -175,21 +173,27 @@ impl SignedQuery {
         )
     }
 
-    fn opens(&self, service: &Service, grant: &Grant) -> Result<(), Problem> {
+    fn opens(&self, service: &Service, grant: &Grant) -> Result<(), Refusal> {
         let signature = URL_SAFE_NO_PAD.decode(&self.signature).unwrap_or_default();
-        let left = self.expires.saturating_sub(seconds(service.now()));
-        if service.has_signed(&grant.message(), &signature) && (1..=LIFE_S_MAX).contains(&left) {
+        let is_valid = (1..=LIFE_S_MAX).contains(&self.left_s(service));
+        if is_valid && service.has_signed(&grant.message(), &signature) {
             return Ok(());
         }
         Err(not_signed())
     }
 
-    /// How long the image may be kept by who opened it: as long as the address is valid.
-    pub(crate) fn cache_control(&self, service: &Service) -> HeaderValue {
-        let left = self.expires.saturating_sub(seconds(service.now()));
-        let text = format!("private, max-age={left}, immutable");
-        HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static("no-store"))
+    /// The seconds that the address is still valid.
+    pub(crate) fn left_s(&self, service: &Service) -> u64 {
+        self.expires.saturating_sub(seconds(service.now()))
     }
+}
+
+/// The refusal of a signed address. The same for each reason: the reader is whoever was given the address.
+pub(crate) fn not_signed() -> Refusal {
+    Refusal::new(
+        Code::Forbidden,
+        "the image URL is invalid or expired; read a new one from the prompt",
+    )
 }
 
 #[cfg(test)]

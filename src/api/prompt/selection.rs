@@ -7,15 +7,15 @@ use crate::board::{Filter, Log, LogName, Run};
 
 /// Some entries of a log: ascending ranges of indexes, none of them empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Picked(Vec<Range<usize>>);
+pub(super) struct Selected(Vec<Range<usize>>);
 
-impl Picked {
+impl Selected {
     /// Those of a log that match.
     pub(super) async fn of(log: &Log, name: &LogName, filter: &Filter) -> Self {
         if filter.is_empty() {
             return Self::default().and(0..log.len());
         }
-        let (mut picked, mut index, probe) = (Self::default(), 0, filter.probe(name));
+        let (mut selected, mut index, probe) = (Self::default(), 0, filter.probe(name));
         let mut turns = Turns::default();
         for run in log.runs(0..log.len()).collect::<Vec<_>>() {
             turns.worked(run.bytes()).await;
@@ -25,12 +25,12 @@ impl Picked {
             }
             for entry in run.entries() {
                 if filter.matches(name, entry) {
-                    picked = picked.and(index..index + 1);
+                    selected = selected.and(index..index + 1);
                 }
                 index += 1;
             }
         }
-        picked
+        selected
     }
 
     /// These and those that come behind them.
@@ -57,7 +57,7 @@ impl Picked {
 
     /// Those of these indexes, which ascend.
     pub(super) fn these(indexes: impl IntoIterator<Item = usize>) -> Self {
-        indexes.into_iter().fold(Self::default(), |picked, index| picked.and(index..index + 1))
+        indexes.into_iter().fold(Self::default(), |selected, index| selected.and(index..index + 1))
     }
 
     /// Whether this one is among them.
@@ -120,41 +120,41 @@ impl Picked {
 mod tests {
     use super::*;
 
-    fn picked(ranges: &[(usize, usize)]) -> Picked {
+    fn selected(ranges: &[(usize, usize)]) -> Selected {
         let ranges = ranges.iter().map(|(start, end)| *start..*end);
-        ranges.fold(Picked::default(), Picked::and)
+        ranges.fold(Selected::default(), Selected::and)
     }
 
     #[test]
     fn neighbours_stay_together() {
-        assert_eq!(picked(&[(0, 2), (2, 3), (4, 4), (5, 6)]), Picked(vec![0..3, 5..6]));
-        assert_eq!(picked(&[]).len(), 0);
+        assert_eq!(selected(&[(0, 2), (2, 3), (4, 4), (5, 6)]), Selected(vec![0..3, 5..6]));
+        assert_eq!(selected(&[]).len(), 0);
     }
 
     #[test]
     fn the_last_ones_are_a_part_of_them() {
-        let all = picked(&[(0, 3), (5, 6), (8, 10)]);
-        assert_eq!(all.clone().last(4), picked(&[(2, 3), (5, 6), (8, 10)]));
-        assert_eq!(all.clone().last(0), picked(&[]));
+        let all = selected(&[(0, 3), (5, 6), (8, 10)]);
+        assert_eq!(all.clone().last(4), selected(&[(2, 3), (5, 6), (8, 10)]));
+        assert_eq!(all.clone().last(0), selected(&[]));
         assert_eq!(all.clone().last(100), all);
     }
 
     #[test]
     fn blocks_are_full_but_the_last() {
-        let blocks = picked(&[(0, 3), (5, 6), (8, 10)]).in_blocks(2);
+        let blocks = selected(&[(0, 3), (5, 6), (8, 10)]).in_blocks(2);
         assert_eq!(
             blocks,
-            [picked(&[(0, 2)]), picked(&[(2, 3), (5, 6)]), picked(&[(8, 10)]), picked(&[])]
+            [selected(&[(0, 2)]), selected(&[(2, 3), (5, 6)]), selected(&[(8, 10)]), selected(&[])]
         );
-        assert_eq!(picked(&[(0, 3)]).in_blocks(2), [picked(&[(0, 2)]), picked(&[(2, 3)])]);
-        assert_eq!(picked(&[]).in_blocks(2), [picked(&[])]);
+        assert_eq!(selected(&[(0, 3)]).in_blocks(2), [selected(&[(0, 2)]), selected(&[(2, 3)])]);
+        assert_eq!(selected(&[]).in_blocks(2), [selected(&[])]);
     }
 
     #[test]
     fn indexes_make_ranges() {
-        let some = picked(&[(2, 3), (5, 7)]);
-        assert_eq!(Picked::these([2, 5, 6]), some);
+        let some = selected(&[(2, 3), (5, 7)]);
+        assert_eq!(Selected::these([2, 5, 6]), some);
         assert_eq!((0..9).filter(|index| some.has(*index)).collect::<Vec<_>>(), [2, 5, 6]);
-        assert_eq!((some.last_index(), picked(&[]).last_index()), (Some(6), None));
+        assert_eq!((some.last_index(), selected(&[]).last_index()), (Some(6), None));
     }
 }

@@ -1,0 +1,63 @@
+//! The prompt: the board as a model reads it. All formats share one walk over the board.
+//!
+//! The query and the board make a plan of entries, each in a form. A budget removes parts of the plan, the oldest first.
+//! Then the plan is rendered with the texts of its format.
+
+mod budget;
+mod format;
+mod items;
+mod newest;
+mod plan;
+mod query;
+mod render;
+mod selection;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::api::refusal::Refusal;
+use crate::api::segments::Segments;
+use crate::api::signed_url::ImageAddresses;
+use crate::board::{Board, SessionName};
+use crate::service::Service;
+use format::Texts;
+use plan::{Budgeted, Plan};
+pub(crate) use query::{PromptQuery, PromptSpec};
+use render::Renderer;
+
+/// A prompt of a board.
+pub(crate) struct Prompt {
+    /// The text, in the spec's format.
+    pub(crate) segments: Segments,
+    /// The result of the token budget, where there is one.
+    pub(crate) budgeted: Option<Budgeted>,
+}
+
+impl Prompt {
+    /// Selects, weighs and renders.
+    pub(crate) async fn of(
+        service: &Service,
+        session: &SessionName,
+        board: &Arc<Board>,
+        spec: &PromptSpec,
+        addresses: &ImageAddresses,
+    ) -> Result<Self, Refusal> {
+        let texts = Texts::new(session, spec, addresses);
+        let plan = planned(service, board, &texts).await?;
+        let segments = Renderer::segments(&plan, board, &texts).await?;
+        Ok(Self { segments, budgeted: plan.budgeted })
+    }
+}
+
+async fn planned(
+    service: &Service,
+    board: &Arc<Board>,
+    texts: &Texts<'_>,
+) -> Result<Plan, Refusal> {
+    let mut plan = Plan::of(board, texts).await?;
+    match texts.spec.max_tokens {
+        Some(max_tokens) => plan.keep_within(service, board, texts, max_tokens).await?,
+        None => _ = plan.decide_images(service, board, texts, &BTreeSet::new()).await?,
+    }
+    Ok(plan)
+}

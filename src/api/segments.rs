@@ -1,0 +1,167 @@
+//! Texts of segments: shared text, text rendered on demand, and images read piece by piece.
+
+use std::collections::VecDeque;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+
+use crate::api::cooperate::Turns;
+use crate::api::pieces::PIECE_BYTES;
+use crate::board::{Board, Image};
+use crate::service::{ImagePieces, Service, ServiceError};
+
+/// A text from this length on is sent as it is; shorter ones are copied together, since each frame has its
+/// price too.
+const ALONE_BYTES_MIN: usize = 16 << 10;
+
+/// Makes a text.
+type Make = Box<dyn FnOnce() -> String + Send>;
+
+/// How much of a thumbnail is encoded at once. Base64 makes four bytes of three.
+const ENCODED_BYTES: usize = PIECE_BYTES / 4 * 3;
+
+enum Segment {
+    Text(Bytes),
+    /// Of so many bytes.
+    Made(u64, Make),
+    Image(Image),
+    /// Of an image, not above so many pixels on its longest side.
+    Thumbnail(Image, Option<NonZeroU32>),
+}
+
+/// A body while it is put together.
+#[derive(Default)]
+pub(crate) struct Segments {
+    all: VecDeque<Segment>,
+    /// Short texts that have no segment yet.
+    short: Vec<u8>,
+    bytes: u64,
+    /// Whether the length of a segment is not known.
+    is_open: bool,
+}
+
+impl Segments {
+    /// Adds a text by copying it.
+    pub(crate) fn push_str(&mut self, text: &str) {
+        self.push_short(text.as_bytes());
+    }
+
+    fn push_short(&mut self, text: &[u8]) {
+        self.short.extend_from_slice(text);
+        if self.short.len() >= PIECE_BYTES {
+            self.close_short();
+        }
+    }
+
+    /// Adds a text, without a copy where it is not short.
+    pub(crate) fn push_bytes(&mut self, text: Bytes) {
+        if text.len() < ALONE_BYTES_MIN {
+            self.push_short(&text);
+        } else {
+            self.close_short();
+            self.bytes += text.len() as u64;
+            self.all.push_back(Segment::Text(text));
+        }
+    }
+
+    /// Adds a text that is made of so many bytes when its turn comes.
+    pub(crate) fn push_made(&mut self, bytes: u64, make: impl FnOnce() -> String + Send + 'static) {
+        self.close_short();
+        self.is_open = true;
+        self.all.push_back(Segment::Made(bytes, Box::new(make)));
+    }
+
+    /// Adds the data URL of a stored image.
+    pub(crate) fn push_image(&mut self, image: &Image) {
+        self.close_short();
+        self.bytes += image.data_url_bytes();
+        self.all.push_back(Segment::Image(image.clone()));
+    }
+
+    /// Adds the base64 of what is made of a stored image, which has so many bytes.
+    pub(crate) fn push_thumbnail(&mut self, image: &Image, max_px: Option<NonZeroU32>, bytes: u64) {
+        self.close_short();
+        self.bytes += bytes.div_ceil(3) * 4;
+        self.all.push_back(Segment::Thumbnail(image.clone(), max_px));
+    }
+
+    fn close_short(&mut self) {
+        if !self.short.is_empty() {
+            self.bytes += self.short.len() as u64;
+            self.all.push_back(Segment::Text(Bytes::from(std::mem::take(&mut self.short))));
+        }
+    }
+
+    /// The pieces of the text, those that are ready first.
+    pub(crate) fn pieces(mut self, service: Service, board: Arc<Board>) -> SegmentPieces {
+        self.close_short();
+        let bytes = (!self.is_open).then_some(self.bytes);
+        let (image, thumbnail, turns) = (None, Bytes::new(), Turns::default());
+        SegmentPieces { service, board, segments: self.all, bytes, image, thumbnail, turns }
+    }
+}
+
+/// The segments that are not yet read.
+pub(crate) struct SegmentPieces {
+    service: Service,
+    board: Arc<Board>,
+    segments: VecDeque<Segment>,
+    bytes: Option<u64>,
+    image: Option<ImagePieces>,
+    /// What is left of a thumbnail.
+    thumbnail: Bytes,
+    turns: Turns,
+}
+
+impl SegmentPieces {
+    /// The length of the whole text, where it is known.
+    pub(crate) fn bytes(&self) -> Option<u64> {
+        self.bytes
+    }
+
+    /// The next segment, if it is a text that is there.
+    pub(crate) fn ready(&mut self) -> Option<Bytes> {
+        match self.segments.pop_front()? {
+            Segment::Text(text) => Some(text),
+            other @ (Segment::Made(..) | Segment::Image(_) | Segment::Thumbnail(..)) => {
+                self.segments.push_front(other);
+                None
+            }
+        }
+    }
+
+    /// The next piece, or none after the last.
+    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, ServiceError> {
+        loop {
+            if let Some(image) = &mut self.image {
+                match image.next().await? {
+                    Some(piece) => return Ok(Some(piece)),
+                    None => self.image = None,
+                }
+            }
+            if !self.thumbnail.is_empty() {
+                let most = self.thumbnail.len().min(ENCODED_BYTES);
+                let piece = STANDARD.encode(self.thumbnail.split_to(most));
+                self.turns.worked(piece.len() as u64).await;
+                return Ok(Some(Bytes::from(piece)));
+            }
+            match self.segments.pop_front() {
+                None => return Ok(None),
+                Some(Segment::Text(text)) => return Ok(Some(text)),
+                Some(Segment::Made(bytes, make)) => {
+                    return Ok(Some(self.turns.make(bytes, || Bytes::from(make())).await?));
+                }
+                Some(Segment::Thumbnail(image, max_px)) => {
+                    let made = self.service.thumbnail(&self.board, &image, max_px).await?;
+                    self.thumbnail = made.bytes;
+                }
+                Some(Segment::Image(image)) => {
+                    self.image = Some(self.service.image_pieces(&self.board, &image).await?);
+                }
+            }
+        }
+    }
+}
