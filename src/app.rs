@@ -15,11 +15,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::auth::{FirstTokenError, TokenLimits, Tokens, first_token, given_token};
 use crate::board::{InvalidItem, Item, Policy, json};
-use crate::chain::Chain;
 use crate::config::{Config, SyncPolicy};
 use crate::control;
 use crate::control::Socket;
 use crate::descriptors::fit_connections;
+use crate::error_chain::Chain;
 use crate::http::{ConnectionLimits, Streams, edge, observation, router, serve};
 use crate::service::{Clock, LoadError, Options, QaSession, Service};
 use crate::store::{SqliteOptions, SqliteStore, Store, StoreError, SyncLevel};

@@ -4,7 +4,6 @@
 //! and the door gives it a status.
 
 pub(crate) mod address;
-pub(crate) mod cooperate;
 pub(crate) mod history;
 pub(crate) mod intake;
 pub(crate) mod offload;
@@ -16,5 +15,6 @@ pub(crate) mod schema;
 pub(crate) mod segments;
 pub(crate) mod signed_url;
 pub(crate) mod view;
+pub(crate) mod yielding;
 
 pub use refusal::{Fault, Refusal};

@@ -1,7 +1,7 @@
 //! Blocking threads for work that grows with data.
 
-use crate::api::cooperate::TURN_BYTES_MAX;
-use crate::api::refusal::Refusal;
+use super::refusal::Refusal;
+use super::yielding::TURN_BYTES_MAX;
 use crate::board::Code;
 use crate::fairness::compute;
 

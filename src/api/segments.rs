@@ -8,8 +8,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 
-use crate::api::cooperate::Turns;
-use crate::api::pieces::PIECE_BYTES;
+use super::pieces::PIECE_BYTES;
+use super::yielding::Turns;
 use crate::board::{Board, Image};
 use crate::service::{ImagePieces, Service, ServiceError};
 

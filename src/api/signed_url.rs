@@ -9,9 +9,9 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use crate::api::address::image_url;
-use crate::api::params::{Params, invalid};
-use crate::api::refusal::Refusal;
+use super::address::image_url;
+use super::params::{Params, invalid};
+use super::refusal::Refusal;
 use crate::board::{Board, Code, Digest, Epoch, Image, Seq, SessionId, SessionName, Timestamp};
 use crate::service::Service;
 

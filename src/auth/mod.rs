@@ -7,18 +7,18 @@
 //! asks it; nothing here knows HTTP.
 
 mod caller;
-mod first;
+mod first_token;
 mod grant;
 mod pattern;
 mod scope;
 mod secret;
-mod stored;
+mod stored_token;
 mod token;
 mod tokens;
-mod visible;
+mod visibility;
 
 pub use caller::{Caller, Forbidden};
-pub use first::{ADMIN_TOKEN_FILE, FirstTokenError, first_token, given_token};
+pub use first_token::{ADMIN_TOKEN_FILE, FirstTokenError, first_token, given_token};
 pub use grant::{Grant, TokenLimits};
 pub use pattern::{InvalidPattern, SessionPattern};
 pub use scope::{InvalidScope, Scope, Scopes};

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::secret::SecretHash;
-use super::stored::{decode, encode};
+use super::stored_token::{decode, encode};
 use super::{Caller, Grant, NewToken, PATTERNS_MAX, Secret, Token, TokenId, TokenLimits};
 use crate::board::{Code, Timestamp, TokenName};
 use crate::service::Clock;

@@ -14,8 +14,8 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use super::directory::{Answering, Directory, Unanswered};
 use super::{Failure, note};
 use crate::board::SessionName;
-use crate::chain::Chain;
 use crate::control::{AskError, Line, Request, Sought};
+use crate::error_chain::Chain;
 
 /// What the files of `--all` end with.
 pub(super) const SUFFIX: &str = ".ndjson";

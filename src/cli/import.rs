@@ -12,8 +12,8 @@ use super::directory::{Answering, Directory, Unanswered};
 use super::export::SUFFIX;
 use super::{Failure, note};
 use crate::board::SessionName;
-use crate::chain::Chain;
 use crate::control::{AskError, Line, Request};
+use crate::error_chain::Chain;
 
 /// What is read at once.
 const PIECE_BYTES: usize = 64 << 10;

@@ -18,7 +18,7 @@ use std::io::{self, Write as _};
 
 use clap::{Parser, Subcommand};
 
-use crate::plain::line;
+use crate::printable::line;
 
 /// A durable blackboard that agents on many devices share over HTTP.
 #[derive(Debug, Parser)]

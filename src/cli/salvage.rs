@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use super::Failure;
 use super::directory::{Unanswered, owners_policy};
-use crate::plain::line;
+use crate::printable::line;
 use crate::service::check;
 use crate::service::{
     Clock, Damage, DamagedImage, LoadError, Lost, Options, Service, ServiceError, Soundness,

@@ -9,8 +9,8 @@ use super::{Failure, note};
 use crate::auth::{Scope, SessionPattern};
 use crate::board::{AgentName, TokenName, Ttl};
 use crate::control::{AskError, Line, MadeToken, Request, TokenLine};
-use crate::plain;
-use crate::plain::plain;
+use crate::printable;
+use crate::printable::plain;
 
 /// Make, list and revoke tokens, also while a server runs: what is done takes effect at once
 ///
@@ -136,7 +136,7 @@ impl List {
             note("there are no tokens: whoever reaches the server may do everything");
         }
         for line in lines {
-            writeln!(out, "{}  {}", line.id, plain::line(&told(&line)))?;
+            writeln!(out, "{}  {}", line.id, printable::line(&told(&line)))?;
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use super::request::Request;
 use crate::auth::AuthError;
 use crate::board::{Code, SessionName};
-use crate::chain::Chain;
+use crate::error_chain::Chain;
 use crate::service::ServiceError;
 
 /// A client that takes nothing for so long is cut off, as is one that sends nothing.

@@ -9,17 +9,17 @@
 
 mod answer;
 mod archives;
-mod asking;
-mod conversation;
-mod copies;
+mod backups;
+mod client;
+mod connection;
 mod request;
 mod server;
 mod socket;
 mod tokens;
 
-pub use asking::{AskError, Asking, Line};
-pub use conversation::converse;
-pub use copies::{BackedUp, Checked, Fault};
+pub use backups::{BackedUp, Checked, Fault};
+pub use client::{AskError, Asking, Line};
+pub use connection::converse;
 pub use request::{Request, Sought};
 pub use server::serve;
 pub use socket::{SOCKET, Socket, connect};

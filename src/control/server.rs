@@ -8,7 +8,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::conversation::converse;
+use super::connection::converse;
 use super::socket::Socket;
 use crate::auth::Tokens;
 use crate::service::Service;

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use tokio::task::{JoinError, spawn_blocking};
 
-use super::slices::processors;
+use super::processor_time::processors;
 use super::{Client, Limiter, Share};
 
 /// The threads that read or write files for requests at once, half of the runtime's.

@@ -6,11 +6,11 @@
 mod blocking;
 mod client;
 mod limiter;
+mod processor_time;
 mod queue;
-mod slices;
 
 pub use blocking::{compute, with_files};
 pub use client::Client;
 pub use limiter::{Busy, Limiter, Place, Share};
+pub use processor_time::{Meter, end_turn, in_slices};
 pub use queue::{Left, Queue, Refused};
-pub use slices::{Meter, end_turn, in_slices};

@@ -7,11 +7,12 @@ use axum::response::Response;
 use utoipa::ToSchema;
 
 use super::openapi;
-use super::read::shared_looks::PAGE_BYTES;
+use super::read::shared_scans::PAGE_BYTES;
 use super::read::{Early, Reading};
 use super::request::body::{BODY_BYTES_MAX, from_json, media_type, only_json, unpatchable};
 use super::request::path::{AgentPath, SessionPath};
 use super::response::problem::Problem;
+use super::response::tag::{Rendering, Resource};
 use super::write::Writing;
 use super::write::response::WrittenBody;
 use crate::api::address::agent_url;
@@ -20,7 +21,6 @@ use crate::api::view::entry::push;
 use crate::board::json;
 use crate::board::json::Kind;
 use crate::board::{Agent, AgentName, Board, Command, Item, Rejected};
-use crate::http::response::tag::{Rendering, Resource};
 
 /// How many agents a list has, unless it is asked for more or fewer.
 const LIST_DEFAULT: usize = 100;

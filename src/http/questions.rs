@@ -12,11 +12,12 @@ use tokio::sync::watch;
 use utoipa::ToSchema;
 
 use super::openapi;
-use super::read::shared_looks::{ListText, Listed, PAGE_BYTES};
+use super::read::shared_scans::{ListText, Listed, PAGE_BYTES};
 use super::read::{Early, Reading};
 use super::request::body::{BODY_BYTES_MAX, from_json, only_json};
 use super::request::path::EntryPath;
 use super::response::problem::Problem;
+use super::response::tag::Resource;
 use super::sessions::{labels_param, listing};
 use super::write::Writing;
 use super::write::response::WrittenBody;
@@ -28,7 +29,6 @@ use crate::api::view::entry::{push, write_asked};
 use crate::auth::Caller;
 use crate::board::json;
 use crate::board::{Command, LogName, Seq, SessionName, Ttl};
-use crate::http::response::tag::Resource;
 use crate::service::{Asking, Service};
 
 /// How many questions a page of the inbox has, unless it is asked for more or fewer.

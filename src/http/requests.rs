@@ -13,6 +13,7 @@ use super::openapi;
 use super::request::body::{BODY_BYTES_MAX, from_json, json_or_nothing};
 use super::request::path::EntryPath;
 use super::response::problem::Problem;
+use super::response::tag::Resource;
 use super::write::Writing;
 use super::write::response::{ShapeResult, Written, WrittenBody};
 use crate::api::address::entry_url;
@@ -20,7 +21,6 @@ use crate::api::intake::fields::members;
 use crate::api::refusal::unknown_field;
 use crate::board;
 use crate::board::{Command, LogName, Seq, Ttl};
-use crate::http::response::tag::Resource;
 
 /// What claiming came to.
 #[derive(Debug, Serialize, ToSchema)]

@@ -27,7 +27,7 @@ use super::openapi;
 use super::openapi::{MEMORY, MEMORY_ENTRY, STATE, STATE_SLASH, with_all_kinds};
 use super::ops::health;
 use super::ops::metrics;
-use super::read::shared_looks::Lists;
+use super::read::shared_scans::Lists;
 use super::request::body::BodyRoom;
 use super::request::public_url::PublicUrl;
 use super::response::problem::ProblemBody;

@@ -12,14 +12,15 @@ use serde::ser::Error as _;
 use tokio::sync::watch;
 use utoipa::ToSchema;
 
-use super::access::sight::Sight;
+use super::access::visibility::Sight;
 use super::openapi;
-use super::read::shared_looks::{ListText, Listed, PAGE_BYTES};
+use super::read::shared_scans::{ListText, Listed, PAGE_BYTES};
 use super::read::until::SoughtSession;
 use super::read::{Early, Reading};
 use super::request::body::{BODY_BYTES_MAX, from_json, json_or_nothing};
 use super::request::path::SessionPath;
 use super::response::problem::Problem;
+use super::response::tag::Resource;
 use super::response::unwritten;
 use super::write::Writing;
 use super::write::response::{Written, WrittenBody};
@@ -33,7 +34,6 @@ use crate::api::refusal::no_session;
 use crate::api::view::entry::push;
 use crate::auth::Caller;
 use crate::board::{Command, Extent, SessionName, Summary, json};
-use crate::http::response::tag::Resource;
 use crate::service::{Listed as ListedSession, Listing, Published, Service};
 
 /// How many sessions a list has, unless it is asked for more or fewer.

@@ -14,6 +14,7 @@ use super::read::{Early, Reading};
 use super::request::body::{BODY_BYTES_MAX, media_type, only_json, unpatchable};
 use super::request::path::StateAt;
 use super::response::problem::Problem;
+use super::response::tag::{Resource, Tag};
 use super::write::Writing;
 use super::write::response::{ShapeResult, Written, WrittenBody};
 use crate::api::address::state_url;
@@ -26,7 +27,6 @@ use crate::board;
 use crate::board::json;
 use crate::board::json::{DEPTH_MAX, Kind};
 use crate::board::{Command, Edit, Json, StatePath, StateValue};
-use crate::http::response::tag::{Resource, Tag};
 
 /// Up to this size a keyed answer has the value: it is stored with each write, and must not cost more as
 /// an array grows.

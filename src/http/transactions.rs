@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 use super::openapi;
 use super::request::body::{BODY_BYTES_MAX, only_json};
 use super::response::problem::Problem;
+use super::response::tag::Resource;
 use super::write::Writing;
 use super::write::response::{ShapeResult, Written};
 use crate::api::intake::fields::json_text;
@@ -15,7 +16,6 @@ use crate::api::offload::work;
 use crate::api::view::entry::push;
 use crate::board;
 use crate::board::{Command, StatePath, json};
-use crate::http::response::tag::Resource;
 
 /// Tests, what to do if all of them hold, and what if not.
 #[derive(ToSchema)]

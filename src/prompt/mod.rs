@@ -7,7 +7,7 @@ mod budget;
 pub mod markdown;
 mod markdown_text;
 mod syntax;
-mod tokens;
+mod token_estimate;
 #[cfg(feature = "openai-tokens")]
 mod vocabulary;
 
@@ -19,7 +19,7 @@ use exact_json::python::{self, Literal};
 
 pub use budget::{Cut, Fitting, Kind, LeftOut, Step, TooSmall};
 pub use syntax::{IMAGE_URL_BEGIN, IMAGE_URL_END, Source, Syntax};
-pub use tokens::{Cost, Estimator};
+pub use token_estimate::{Cost, Estimator};
 
 /// The text that opens every prompt.
 #[must_use]

@@ -1,9 +1,9 @@
 //! The log: text on a terminal, JSON lines elsewhere, always on standard output.
 
+mod escaping;
 mod lines;
 #[cfg(feature = "otlp")]
 mod otlp;
-mod plain;
 
 use std::io::{self, IsTerminal};
 use std::{panic, thread};
@@ -19,10 +19,10 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 
 #[cfg(feature = "otlp")]
 use crate::http::ANSWERED;
+use escaping::Plain;
 use lines::{Lines, Writing};
 #[cfg(feature = "otlp")]
 use otlp::{Sending, Spans};
-use plain::Plain;
 
 /// The target of the line that says where the server listens. It is always in the log.
 pub const LISTENING: &str = "blackboard::listening";

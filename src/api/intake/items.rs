@@ -8,8 +8,8 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use crate::api::intake::fields::json_document;
-use crate::api::intake::trajectory_key::keyed;
+use super::fields::json_document;
+use super::trajectory_key::keyed;
 use crate::api::params::{Params, invalid};
 use crate::api::refusal::Fault;
 use crate::api::refusal::Refusal;

@@ -7,8 +7,8 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use crate::api::intake::fields::{flag, members};
-use crate::api::intake::fields::{names, text_of};
+use super::fields::{flag, members};
+use super::fields::{names, text_of};
 use crate::api::refusal::Refusal;
 use crate::api::refusal::{child, invalid_field, object_required, unknown_field};
 use crate::api::schema;

@@ -1,9 +1,9 @@
 //! The body of `PUT` of a session: settings, labels and questions.
 
-use crate::api::intake::fields::members;
-use crate::api::intake::fields::text_of;
-use crate::api::intake::items::Intake;
-use crate::api::intake::settings::settings_patch;
+use super::fields::members;
+use super::fields::text_of;
+use super::items::Intake;
+use super::settings::settings_patch;
 use crate::api::refusal::Refusal;
 use crate::api::refusal::{array_required, child, invalid_field, object_required, unknown_field};
 use crate::board::json;

@@ -7,9 +7,9 @@ use std::num::NonZeroUsize;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::api::intake::fields::ttl_member;
-use crate::api::intake::fields::{flag, members};
-use crate::api::intake::profile::{PromptProfilesBody, profiles};
+use super::fields::ttl_member;
+use super::fields::{flag, members};
+use super::profile::{PromptProfilesBody, profiles};
 use crate::api::refusal::Refusal;
 use crate::api::refusal::{child, invalid_field, object_required, unknown_field};
 use crate::api::schema;

@@ -1,11 +1,11 @@
 //! Transactions: tests and operations, read with pointers to faults.
 
+use super::fields::answer_member;
+use super::fields::{fence_member, result_member, ttl_member};
+use super::fields::{flag, members};
+use super::fields::{number, value_of};
+use super::items::Intake;
 use crate::api::address::{InvalidStatePath, state_path};
-use crate::api::intake::fields::answer_member;
-use crate::api::intake::fields::{fence_member, result_member, ttl_member};
-use crate::api::intake::fields::{flag, members};
-use crate::api::intake::fields::{number, value_of};
-use crate::api::intake::items::Intake;
 use crate::api::refusal::Fault;
 use crate::api::refusal::Refusal;
 use crate::api::refusal::{Place, invalid_field, invalid_item, unknown_field};

@@ -3,7 +3,8 @@
 use crate::api::params::{Params, invalid};
 use crate::api::refusal::Refusal;
 use crate::board::Json;
-use crate::board::json::{self, DEPTH_MAX};
+use crate::board::json;
+use crate::board::json::DEPTH_MAX;
 
 /// A condition on a value or a session.
 #[derive(Clone, Debug)]

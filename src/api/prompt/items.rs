@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use exact_json::python::Literal;
 
-use crate::api::cooperate::Turns;
+use crate::api::yielding::Turns;
 use crate::board::{Entry, Run, RunText, TextForm, TextKeys, TextKind};
 use crate::prompt;
 use crate::prompt::{Cost, Estimator, Syntax, list_items, markdown, markdown_items, metadata};

@@ -15,9 +15,9 @@ mod selection;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::api::refusal::Refusal;
-use crate::api::segments::Segments;
-use crate::api::signed_url::ImageAddresses;
+use super::refusal::Refusal;
+use super::segments::Segments;
+use super::signed_url::ImageAddresses;
 use crate::board::{Board, SessionName};
 use crate::service::Service;
 use format::Texts;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::format::Texts;
 use super::selection::Selected;
-use crate::api::cooperate::Turns;
+use crate::api::yielding::Turns;
 use crate::board::{Board, Log, LogName, Run, TextKeys, Timestamp};
 use crate::prompt::Cost;
 use crate::service::ServiceError;

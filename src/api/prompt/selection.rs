@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::api::cooperate::Turns;
+use crate::api::yielding::Turns;
 use crate::board::{Filter, Log, LogName, Run};
 
 /// Some entries of a log: ascending ranges of indexes, none of them empty.

@@ -5,7 +5,7 @@ use utoipa::openapi::schema::{
 };
 use utoipa::openapi::{Ref, RefOr};
 
-use crate::api::schema::{PROMPT_PART, name, pattern, unsigned};
+use super::{PROMPT_PART, name, pattern, unsigned};
 use crate::board::{
     HEADING_BYTES_MAX, PROFILES_MAX, PROMPT_LATEST_MAX, PROMPT_PARTS_MAX, PROMPT_PX_MAX,
     PROMPT_SCREENSHOTS_MAX, PROMPT_TOKENS_MAX, PromptFormat,

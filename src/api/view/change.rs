@@ -2,11 +2,11 @@
 //!
 //! Events and the audit show them alike; how they are stored is another matter.
 
+use super::entry::{push, write_image, write_imageless};
 use crate::api::address::{
     agent_url, entry_url, image_url, log_path, log_url, place_path, state_url,
 };
 use crate::api::intake::settings::SettingsBody;
-use crate::api::view::entry::{push, write_image, write_imageless};
 use crate::board::{
     AgentName, Change, Commit, Digest, Due, Item, Json, Labels, LogName, Restored, Seq, SeqRange,
     SessionName, Settings, StatePath, Timestamp, json,

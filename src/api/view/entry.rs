@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use super::inline_image::Inline;
 use crate::api::address::image_url;
-use crate::api::cooperate::Turns;
 use crate::api::params::{Params, invalid};
 use crate::api::refusal::Refusal;
-use crate::api::view::inline_image::Inline;
+use crate::api::yielding::Turns;
 use crate::board::{
     Awaited, Board, Claim, Done, Entry, IMAGE_MEMBER, Image, ImagesShown, Item, LogName, Question,
     SessionName, Timestamp, Work, json,

@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use super::changed::Changed;
-use super::made::Made;
+use super::built::Made;
+use super::last_change::Changed;
 use super::node::Node;
 use super::path::StatePath;
 use super::{State, array};

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::changed::Changed;
 use super::expiries::Expiries;
+use super::last_change::Changed;
 use super::node::Node;
 use super::path::StatePath;
 use crate::board::json;

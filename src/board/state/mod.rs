@@ -4,11 +4,11 @@
 //! every member know the revision at which their text last changed.
 
 mod array;
+mod built;
 mod change;
-mod changed;
 mod difference;
 mod expiries;
-mod made;
+mod last_change;
 mod merge;
 mod node;
 mod object;
@@ -18,9 +18,9 @@ mod value;
 
 use std::collections::HashMap;
 
-use changed::Changed;
+pub(in crate::board) use built::Made;
 use expiries::Expiries;
-pub(in crate::board) use made::Made;
+use last_change::Changed;
 use node::Node;
 pub use path::{InvalidPath, StatePath};
 pub use value::StateValue;

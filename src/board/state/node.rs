@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::array;
 use super::array::Array;
-use super::changed::Changed;
+use super::last_change::Changed;
 use super::object::{Member, Object};
 use super::text::Text;
 use crate::board::Revision;

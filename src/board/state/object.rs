@@ -2,7 +2,7 @@
 
 use imbl::OrdMap;
 
-use super::changed::Changed;
+use super::last_change::Changed;
 use super::node::Node;
 use super::text::{Text, quoted_len};
 

@@ -374,7 +374,7 @@ fn an_image_belongs_to_an_item_that_is_there() {
 fn what_cannot_be_read_is_not_quoted() {
     for text in [r#"{"format":"secret words"}"#, r#"{"secret words":1}"#, "\"secret words\""] {
         let unreadable = stored::decode_commit(text.as_bytes()).unwrap_err();
-        let told = format!("{} {unreadable:?}", crate::chain::Chain(&unreadable));
+        let told = format!("{} {unreadable:?}", crate::error_chain::Chain(&unreadable));
         assert!(told.contains("invalid stored data") && !told.contains("secret"), "{told}");
     }
 }

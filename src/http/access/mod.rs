@@ -4,9 +4,9 @@
 //! at where the name is read ([`SessionPath`](super::request::path::SessionPath) and its like), which log where that is.
 
 mod expiry;
-pub(crate) mod sight;
+pub(crate) mod visibility;
 
-use crate::http::response::LoggedAgent;
+use super::response::LoggedAgent;
 use std::convert::Infallible;
 
 use axum::extract::{FromRequestParts, MatchedPath, Request};
@@ -18,12 +18,12 @@ use axum::routing::Route;
 use tower::Service as _;
 
 use super::response::problem::Problem;
+use super::response::{REVISION_HEADER, revision_value};
 use crate::api::address::session_of;
 use crate::api::signed_url::not_signed;
 use crate::auth::{Caller, Forbidden, Scope, Tokens, Unauthorized};
 use crate::board::{Code, Timestamp};
 use crate::fairness::{Client, in_slices};
-use crate::http::response::{REVISION_HEADER, revision_value};
 use crate::service::Service;
 use expiry::{end_body_with, end_with, rights_end, why_over};
 

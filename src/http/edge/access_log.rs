@@ -15,7 +15,7 @@ use crate::http::response::LoggedAgent;
 use crate::http::response::request_id::{ID_BYTES, RequestId};
 use crate::metrics;
 use crate::metrics::{Counted, known_method};
-use crate::plain::cut;
+use crate::printable::cut;
 
 /// The target of the line that tells of an exchange.
 pub const ANSWERED: &str = "blackboard::answered";

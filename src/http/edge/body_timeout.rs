@@ -9,8 +9,8 @@ use axum::body::{Body, Bytes};
 use http_body::Body as _;
 use http_body_util::LengthLimitError;
 
+use super::body_polls::wrapped::wrapped;
 use super::decompress::Inflated;
-use super::polls::wrapped::wrapped;
 use crate::http::connection::slow_client::Patience;
 
 /// The body was waited for too long.

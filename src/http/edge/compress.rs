@@ -11,7 +11,7 @@ use tower::{ServiceExt as _, service_fn};
 use tower_http::CompressionLevel;
 use tower_http::compression::Compression;
 
-use super::polls::paced::paced;
+use super::body_polls::paced::paced;
 use crate::api::pieces::WHOLE_BYTES_MAX;
 
 /// Compresses an answer as `Accept-Encoding` asks for, whose value this is. Most clients of ours send

@@ -17,9 +17,9 @@ use futures_util::TryStreamExt as _;
 use http_body::Body as _;
 use tokio_util::io::{ReaderStream, StreamReader};
 
+use super::body_polls::paced::paced;
+use super::body_polls::wrapped::wrapped;
 use super::encoding::Coding;
-use super::polls::paced::paced;
-use super::polls::wrapped::wrapped;
 
 /// How many times the size of what came a body may become, beyond what is free.
 pub(in crate::http) const RATIO_MAX: u64 = 200;

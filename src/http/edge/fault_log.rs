@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use crate::board::Code;
-use crate::chain::Chain;
+use crate::error_chain::Chain;
 use crate::http::response::problem::Problem;
 use crate::http::response::request_id::RequestId;
 

@@ -5,6 +5,7 @@
 //! each layer would clone all below it, and box what it gives on, for every request.
 
 mod access_log;
+mod body_polls;
 mod body_timeout;
 mod compress;
 mod cors;
@@ -12,7 +13,6 @@ mod decompress;
 mod encoding;
 mod fault_log;
 mod hosts;
-mod polls;
 mod problem_body;
 mod response_headers;
 mod trace_context;
@@ -76,7 +76,7 @@ struct Gate {
 /// comes last: a slow client makes no answer look slow.
 async fn pass(gate: Arc<Gate>, route: Route, request: Request) -> Result<Response, Infallible> {
     #[cfg(debug_assertions)]
-    let polls = polls::slow::Polls::of(&request);
+    let polls = body_polls::slow::Polls::of(&request);
     let answering = handled(gate, route, request);
     #[cfg(debug_assertions)]
     let answering = polls.watch(answering);
@@ -94,7 +94,8 @@ async fn handled(gate: Arc<Gate>, route: Route, request: Request) -> Response {
         Err(refused) => refused.into_response(),
     };
     let rendered = problem_body::render(answered, id, &gate.faults).await;
-    let mut response = polls::slices::in_slices(compress::compress(accepted, rendered).await);
+    let mut response =
+        body_polls::processor_time::in_slices(compress::compress(accepted, rendered).await);
     exchange.end(&mut response);
     rest.settle(&mut response).await;
     dress.put_on(response.headers_mut(), id);

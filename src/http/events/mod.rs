@@ -21,6 +21,7 @@ use super::read::wait::wait_param;
 use super::request::conditions::is_known;
 use super::request::path::SessionPath;
 use super::response::problem::Problem;
+use super::response::tag::Tag;
 use super::response::{Answer, JSON, prefers};
 use crate::api::intake::filter::Wanted;
 use crate::api::params::{Params, invalid};
@@ -29,7 +30,6 @@ use crate::api::view::entry::push;
 use crate::api::view::event::EventBody;
 use crate::auth::Caller;
 use crate::board::{Code, Commit, Extent, Revision, SessionName};
-use crate::http::response::tag::Tag;
 use crate::service::{Commits, Service, ServiceError, Watch};
 use sse::{Frames, Streams, respond};
 

@@ -17,6 +17,7 @@ use utoipa::ToSchema;
 use super::openapi;
 use super::request::body::{BODY_BYTES_MAX, from_json, only_json};
 use super::response::problem::Problem;
+use super::response::tag::Resource;
 use super::write::Writing;
 use super::write::response::WrittenBody;
 use crate::api::address::session_url;
@@ -26,7 +27,6 @@ use crate::api::refusal::{invalid_field, unknown_field};
 use crate::board::json;
 use crate::board::json::Kind;
 use crate::board::{Revision, SessionName};
-use crate::http::response::tag::Resource;
 use crate::service::At;
 
 /// Where a fork goes, and where it begins.

@@ -18,9 +18,11 @@ use super::openapi;
 use super::questions::Waiting;
 use super::read::{Early, Reading};
 use super::request::body::items_bytes_max;
+use super::request::items::{posted, replaced};
 use super::request::path::LogPath;
 use super::response::chunked;
 use super::response::problem::Problem;
+use super::response::tag::Resource;
 use super::response::{JSON, NDJSON};
 use super::write::Writing;
 use super::write::response::WrittenBody;
@@ -29,11 +31,9 @@ use crate::api::intake::items::{BodyReading, Intake};
 use crate::api::intake::steps::steps_param;
 use crate::api::params::invalid;
 use crate::board::{Command, Which};
-use crate::http::logs::page_wait::SoughtPage;
-use crate::http::request::items::{posted, replaced};
-use crate::http::response::tag::Resource;
 use crate::service::Published;
 use page::LogQuery;
+use page_wait::SoughtPage;
 
 /// A page of a log.
 #[derive(ToSchema)]

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use axum::http::HeaderMap;
 
-use crate::api::cooperate::{TURN_BYTES_MAX, Turns};
 use crate::api::intake::steps::steps_param;
 use crate::api::params::{Params, invalid};
 use crate::api::pieces::{PIECE_BYTES, Pieces};
 use crate::api::view::entry::{View, images_param, keys_param, push};
 use crate::api::view::inline_image::Inline;
+use crate::api::yielding::{TURN_BYTES_MAX, Turns};
 use crate::board::{
     Board, Contains, Entry, Filter, ImagesShown, Log, LogName, Order, Revision, Selection, Seq,
     SessionName,

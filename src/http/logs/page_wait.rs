@@ -1,8 +1,8 @@
 //! Waiting for a page of a log that has an entry after `after`.
 
+use super::page::LogQuery;
 use crate::api::refusal::no_session;
 use crate::board::{Board, LogName, Revision, SessionName};
-use crate::http::logs::page::LogQuery;
 use crate::http::read::Early;
 use crate::http::read::wait::Sought;
 use crate::http::response::tag::{Rendering, Resource};

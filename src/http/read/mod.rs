@@ -2,7 +2,7 @@
 //!
 //! A handler takes its own parameters, then makes one call, which waits as the query asks.
 
-pub(crate) mod shared_looks;
+pub(crate) mod shared_scans;
 pub(crate) mod until;
 pub(crate) mod wait;
 
@@ -22,12 +22,12 @@ use crate::api::refusal::no_session;
 use super::access::caller_of;
 use super::request::conditions::is_known;
 use super::response::problem::Problem;
+use super::response::tag::{Rendering, Tag};
 use crate::api::params::{Params, invalid};
 use crate::auth::{Caller, Forbidden};
 use crate::board::{Board, SessionName};
-use crate::http::response::tag::{Rendering, Tag};
 use crate::service::{At, Published, Service, ServiceError};
-use shared_looks::{Listed, Lists, Look};
+use shared_scans::{Listed, Lists, Look};
 use wait::{Patience, Sought, wait_param};
 
 /// How a read ends before there is anything to show.

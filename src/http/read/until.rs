@@ -10,7 +10,7 @@ use super::wait::Sought;
 use crate::api::intake::until::Until;
 use crate::api::refusal::{no_session, no_value};
 use crate::board::{Code, Revision, SessionName, StatePath, StateValue};
-use crate::http::access::sight::Sight;
+use crate::http::access::visibility::Sight;
 use crate::http::response::Answer;
 use crate::http::response::problem::Problem;
 use crate::http::response::tag::{Rendering, Resource};

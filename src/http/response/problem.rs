@@ -14,9 +14,9 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use utoipa::ToSchema;
 
+use super::request_id::RequestId;
 use crate::api::refusal::{Cause, CodeWord, Fault, Refusal};
 use crate::board::Code;
-use crate::http::response::request_id::RequestId;
 use crate::service::ServiceError;
 
 /// The media type of a problem.

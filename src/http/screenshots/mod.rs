@@ -17,11 +17,11 @@ use super::openapi;
 use super::read::{Early, Reading};
 use super::request::path::EntryPath;
 use super::response::problem::Problem;
+use super::response::tag::{Rendering, Resource};
 use crate::api::params::{Params, invalid};
 use crate::api::pieces::WHOLE_BYTES_MAX;
 use crate::api::signed_url::{SignedQuery, not_signed};
 use crate::board::{Board, Code, Digest, Entry, Image};
-use crate::http::response::tag::{Rendering, Resource};
 use crate::service::{Service, ServiceError, ShownImage};
 use range::{Asked, beyond, content_range};
 

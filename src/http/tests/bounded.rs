@@ -16,10 +16,10 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::api::cooperate::{TURN_BYTES_MAX, Turns};
 use crate::api::params::Params;
 use crate::api::pieces::Pieces;
 use crate::api::segments::Segments;
+use crate::api::yielding::{TURN_BYTES_MAX, Turns};
 use crate::board::{
     Board, Command, Condition, Image, Item, LogName, Policy, Screenshot, SessionName, Terms, Write,
 };

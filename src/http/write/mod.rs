@@ -14,13 +14,14 @@ use axum::http::{HeaderMap, header};
 use axum::response::Response;
 use serde_json::value::RawValue;
 
-use super::access::sight::Sight;
+use super::access::visibility::Sight;
 use super::access::{caller_of, still_may};
 use super::request::body::{BodyBytes, BodyRoom, read};
 use super::request::conditions::condition;
 use super::request::idempotency::Repeat;
 use super::request::path::{Author, SessionPath};
 use super::response::problem::Problem;
+use super::response::tag::{Resource, Tag, version};
 use super::response::unwritten;
 use crate::api::offload::work;
 use crate::api::params::{Params, invalid};
@@ -33,7 +34,6 @@ use crate::board::{
     AgentName, Command, Current, Extent, Fence, ImagesShown, Json, Rejected, Revision, Seq,
     SessionName, Terms, Version, Write,
 };
-use crate::http::response::tag::{Resource, Tag, version};
 use crate::service::{ImageBytes, Keep, Patch, Receipt, Reply, Service, ServiceError};
 use response::{ShapeResult, Shaped, Written};
 

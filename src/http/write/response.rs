@@ -16,7 +16,7 @@ use crate::api::intake::items::{Skipped, SkippedLines};
 use crate::auth::Caller;
 use crate::board;
 use crate::board::{Epoch, Json, LogName, Revision, Seq, SessionName, Version};
-use crate::http::access::sight::Sight;
+use crate::http::access::visibility::Sight;
 use crate::http::response::Answer;
 use crate::http::response::tag::{Resource, Tag};
 use crate::service::Receipt;

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::board::PromptFormat;
-use crate::prompt::tokens::{Cost, Estimator};
+use crate::prompt::token_estimate::{Cost, Estimator};
 
 #[test]
 fn tokens_are_counted_as_tiktoken_counts_them() {

@@ -17,7 +17,7 @@ use super::memory_budget::Memory;
 use super::replay::{is_damage, replay_to_head};
 use super::session::{Published, Session, Shown};
 use crate::board::Summary;
-use crate::chain::Chain;
+use crate::error_chain::Chain;
 use crate::fairness::{Client, Queue, Refused};
 use crate::service::error::ServiceError;
 use crate::service::limiter::TURN_WAIT_MAX;

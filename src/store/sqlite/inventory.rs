@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, ErrorCode};
 
-use super::garbage::Garbage;
+use super::deletion::Garbage;
 use super::index::{Histories, Owner};
 use super::rows::bases::{DamagedRow, HistoryRow};
 use super::rows::{parts, read};
 use super::schema::Source;
-use super::{names, segments};
+use super::{segments, session_names};
 use crate::board::{Revision, SessionId};
 use crate::store::{IsOver, JournalId, NameRow, StoreError};
 
@@ -83,7 +83,7 @@ fn set_damaged(
     for table in [parts::BASE, parts::END] {
         table.revisions(connection)?.into_iter().for_each(|(session, head)| found(session, head));
     }
-    for NameRow { session, name } in names::all(connection)? {
+    for NameRow { session, name } in session_names::all(connection)? {
         if name.is_some() {
             found(session, Revision::default());
         }

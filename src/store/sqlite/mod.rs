@@ -6,17 +6,17 @@
 pub(crate) mod backup;
 pub(crate) mod blob_store;
 mod database;
+mod deletion;
 mod epoch;
-mod garbage;
 mod index;
 mod inventory;
-mod names;
 mod open;
 mod orphans;
 pub(crate) mod pins;
 mod rows;
 mod schema;
 pub(crate) mod segments;
+mod session_names;
 pub(crate) mod wal;
 mod writes;
 
@@ -211,7 +211,7 @@ impl Store for SqliteStore {
     }
 
     fn names(&self) -> Result<Vec<NameRow>, StoreError> {
-        self.readers.read(names::all)
+        self.readers.read(session_names::all)
     }
 
     fn forget(&self, sessions: &[SessionId]) -> Result<(), StoreError> {

@@ -4,11 +4,11 @@ use rusqlite::Connection;
 
 use super::database::Failure;
 use super::index::{Base, Beginning, Histories, Owner};
-use super::names;
 use super::rows::bases::HistoryRow;
 use super::rows::journal::Journal;
 use super::rows::parts::{BASE, END, REVISION_END};
 use super::rows::summaries;
+use super::session_names;
 use crate::board::{Revision, SessionId};
 
 impl Journal {
@@ -41,7 +41,7 @@ impl Journal {
         let bases = self.database.transact(|connection| {
             for session in &unknown {
                 summaries::delete(connection, *session, REVISION_END)?;
-                names::delete(connection, *session)?;
+                session_names::delete(connection, *session)?;
             }
             let bases = owned.iter().map(|owned| owned.disown(connection));
             bases.collect::<rusqlite::Result<Vec<_>>>()

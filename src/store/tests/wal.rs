@@ -8,7 +8,8 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::sqlite::{ANNA, OPTIONS, open, run, stored};
-use crate::store::sqlite::wal::{self, Break, End};
+use crate::store::sqlite::wal;
+use crate::store::sqlite::wal::{Break, End};
 use crate::store::*;
 
 const HEADER: usize = 32;

@@ -66,7 +66,7 @@ pub enum Fault {
         sha256: Digest,
     },
     /// A part of the base, or a commit, is not in the stored form, or not sound.
-    #[error("the commit or base cannot be read: {}", crate::chain::Chain(.0))]
+    #[error("the commit or base cannot be read: {}", crate::error_chain::Chain(.0))]
     Unreadable(#[from] Unreadable),
     /// A commit or the base is refused.
     #[error(transparent)]

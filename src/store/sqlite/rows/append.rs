@@ -7,7 +7,7 @@ use super::bases::HistoryRow;
 use super::summaries;
 use crate::board::SessionId;
 use crate::store::sqlite::index::{Base, Beginning, Histories, Owner, Standing};
-use crate::store::sqlite::names;
+use crate::store::sqlite::session_names;
 use crate::store::{End, JournalId, Run};
 
 /// Whether a run can be appended to a session that stands so.
@@ -40,7 +40,7 @@ pub(crate) fn insert<'a>(
             adopt(connection, run.session, histories.read().beginning(run.session))?;
         }
         if let Some(name) = &run.name {
-            names::put(connection, run.session, name)?;
+            session_names::put(connection, run.session, name)?;
         }
         *at = None;
         let mut revision = run.after();

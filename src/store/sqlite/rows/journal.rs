@@ -14,11 +14,11 @@ use super::parts::{REVISION_END, SNAPSHOT, Table};
 use super::summaries;
 use crate::board::{Revision, SessionId};
 use crate::store::sqlite::database::{Database, Failure};
-use crate::store::sqlite::garbage;
-use crate::store::sqlite::garbage::{Garbage, Swept};
+use crate::store::sqlite::deletion;
+use crate::store::sqlite::deletion::{Garbage, Swept};
 use crate::store::sqlite::index::{Base, Beginning, Histories, Owner, Standing};
 use crate::store::sqlite::inventory::Inventory;
-use crate::store::sqlite::names;
+use crate::store::sqlite::session_names;
 use crate::store::{JournalId, Outcome, Run, StoreError};
 
 /// A writer that is never idle deletes some of what is forgotten after so many batches.
@@ -68,7 +68,7 @@ impl Journal {
             connection
                 .query_one("SELECT journal_mark FROM meta WHERE id = 1", [], |row| row.get(0))?;
         let mut database = Database::open(connection, path)?;
-        names::drop_damaged(&mut database)?;
+        session_names::drop_damaged(&mut database)?;
         let found = found.map_or_else(|| Inventory::read(database.connection()), Ok)?;
         let Inventory { histories, garbage, last } = found;
         Ok(Self {
@@ -175,7 +175,7 @@ impl Journal {
         let mut swept = Swept::default();
         let cleared = self
             .database
-            .transact(|connection| garbage::delete_base(connection, session, base, &mut swept));
+            .transact(|connection| deletion::delete_base(connection, session, base, &mut swept));
         self.database.note_written(swept.wal_bytes);
         cleared.inspect_err(|_| self.abandon_base(session, base))
     }
@@ -190,7 +190,7 @@ impl Journal {
         let mut swept = Swept::default();
         let cleared = self.database.transact(|connection| {
             let (to, swept) = (REVISION_END, &mut swept);
-            garbage::delete_parts(SNAPSHOT, connection, session, from, to, swept)
+            deletion::delete_parts(SNAPSHOT, connection, session, from, to, swept)
         })?;
         self.database.note_written(swept.wal_bytes);
         Ok(cleared)

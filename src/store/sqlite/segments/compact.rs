@@ -12,7 +12,7 @@ use super::codec::{Packer, Unpacker};
 use super::{Filling, Segment};
 use crate::board::{Revision, SessionId};
 use crate::store::sqlite::database::Failure;
-use crate::store::sqlite::garbage;
+use crate::store::sqlite::deletion;
 use crate::store::sqlite::index::{Front, Histories, Owner};
 use crate::store::sqlite::rows::journal::Journal;
 use crate::store::sqlite::rows::{read, summaries};
@@ -162,7 +162,7 @@ impl Journal {
                 summaries::put(connection, summary, *head)?;
             }
             piece.delete_rows(connection, &left)?;
-            garbage::raise_mark(connection, piece.last)
+            deletion::raise_mark(connection, piece.last)
         })?;
         let mut histories = self.histories.write();
         for group in &fits {

@@ -10,12 +10,12 @@ use parking_lot::RwLock;
 use rusqlite::{Connection, OptionalExtension as _};
 
 use super::index::{Base, Histories};
-use super::names;
 use super::pins::Cut;
 use super::rows::bases::HistoryRow;
 use super::rows::parts;
 use super::rows::parts::{REVISION_END, Table};
 use super::segments;
+use super::session_names;
 use crate::board::{Revision, SessionId};
 use crate::store::{JournalId, StoreError};
 
@@ -167,7 +167,7 @@ impl Garbage {
                 return Ok(());
             }
             HistoryRow::delete(connection, *session)?;
-            names::delete(connection, *session)?;
+            session_names::delete(connection, *session)?;
             swept.count(PAGE_BYTES);
             swept.discarded += 1;
         }

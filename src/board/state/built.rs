@@ -4,8 +4,8 @@
 //! against; otherwise the value is useless, since its new parts depend on what was there.
 
 use super::State;
-use super::changed::Changed;
 use super::expiries::Expiries;
+use super::last_change::Changed;
 use super::merge::Merge;
 use super::node::Node;
 use super::path::StatePath;

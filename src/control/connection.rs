@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use super::answer::{Answer, Done, Refusal, SILENCE_MAX};
 use super::request::Request;
-use super::{archives, copies, tokens};
+use super::{archives, backups, tokens};
 use crate::auth::{NewToken, Tokens};
 use crate::service::Service;
 
@@ -63,9 +63,9 @@ async fn carry_out(
         }
         Request::Tokens {} => tokens::list(of_store, answer).await,
         Request::RevokeToken { token } => tokens::revoke(of_store, token.clone(), answer).await,
-        Request::Backup { to } => unless_gone(input, copies::backup(service, to)).await,
+        Request::Backup { to } => unless_gone(input, backups::backup(service, to)).await,
         Request::Check { scratch } => {
-            unless_gone(input, copies::check(service, scratch.as_deref(), answer)).await
+            unless_gone(input, backups::check(service, scratch.as_deref(), answer)).await
         }
     }
 }

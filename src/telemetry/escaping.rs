@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use crate::plain::plain;
+use crate::printable::plain;
 
 /// Gives on lines, each written at once, in plain characters.
 #[derive(Clone, Debug)]
