@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use blackboard::chain::Chain;
 use blackboard::cli::{self, Cli};
+use blackboard::error_chain::Chain;
 use clap::Parser;
 use tikv_jemallocator::Jemalloc;
 

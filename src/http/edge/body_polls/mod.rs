@@ -1,7 +1,7 @@
 //! Wrappers of body polling: pacing, slicing and timing.
 
 pub(crate) mod paced;
-mod processor_time;
+pub(crate) mod processor_time;
 #[cfg(debug_assertions)]
 pub(crate) mod slow;
 pub(crate) mod wrapped;
