@@ -196,3 +196,6 @@ pub(crate) fn version(
     let version = Version { session, changed: Revision(changed) };
     (!weak && state(epoch, version, resource) == own).then_some(version)
 }
+
+#[cfg(test)]
+mod tests;
