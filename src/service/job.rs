@@ -1,4 +1,4 @@
-//! Jobs of the writer: their contents, their answers and the queue's entrance.
+//! Jobs of the writer: writes and truncations, with the way back of their answers.
 
 use tokio::sync::oneshot;
 
@@ -7,8 +7,8 @@ use super::image_pins::ImagePin;
 use super::sessions::session::Pin;
 use super::{Keep, Reply};
 use crate::board::{Key, Prepared, Revision, SessionId, SessionName, Write};
-use crate::fairness::{Client, Place, Queue, Refused};
-use crate::metrics::Counted;
+use crate::fairness::{Client, Limiter, Place, Queue, Refused};
+use crate::metrics::{Counted, WRITES_WAITING};
 
 /// A job for the writer.
 pub(crate) enum Job {
@@ -18,57 +18,95 @@ pub(crate) enum Job {
     Rebase(Rebase),
 }
 
-/// A write on its way to the writer.
+/// A write with all that was prepared for it. An undecided one comes back whole.
 pub(crate) struct WriteJob {
-    pub(crate) order: Order,
-    /// How much of the queue's room it takes.
-    pub(crate) weight: u64,
-    pub(crate) reply: oneshot::Sender<Answered>,
-    /// Its share of the queue, given back when it is answered.
-    pub(crate) room: Room,
-    /// The sessions that it touches, so that their boards are in memory when the writer comes to it.
+    pub(crate) write: Write,
+    /// The large values, made for the board that the write is expected to meet.
+    pub(crate) prepared: Prepared,
+    /// The place of its images, pinned there until the write is published.
+    pub(crate) images: Option<(ImagesIn, ImagePin)>,
+    /// Makes the answer that is stored with the write's key.
+    pub(crate) keep: Option<Keep>,
+    /// Of an adoption, the bytes of the staged history's commits.
+    pub(crate) staged_bytes: u64,
+    /// Of a fork, the source session, which stores the answer too, and the key.
+    pub(crate) fork_key: Option<(SessionName, Key)>,
+    /// Pins of the sessions that the write touches, so that their boards stay in memory.
     pub(crate) pins: Pins,
+    /// The share of the queue, released with the answer. The writer's own writes have none.
+    pub(crate) room: Option<Room>,
+    pub(crate) reply: Option<oneshot::Sender<Result<Reply, Unwritten>>>,
 }
 
-/// The writer's answer to a write.
-pub(crate) enum Answered {
-    /// It was decided.
-    Decided(Result<Reply, WriterError>),
-    /// A board that it touches is not in memory, or its values were made for another one. It comes back undecided,
-    /// to be queued again once that is there, or they are made again.
-    Cold(Box<Order>, Room),
-}
-
-/// A write's share of the queue's bytes, and its place among those that wait.
-pub(crate) type Room = (Place, Counted);
-
-/// At most: the session itself, the one that keeps its answer, the one that gathers questions.
+/// Pins of at most: the session itself, a fork's source, the Q&A session.
 pub(crate) type Pins = [Option<Pin>; 3];
 
-/// A write, with what its caller did for it already.
-pub(crate) struct Order {
-    pub(crate) write: Write,
-    /// Its large values, made for the board that it is to meet.
-    pub(crate) prepared: Prepared,
-    /// The session under which its images were stored, where it has some.
-    pub(crate) images_in: Option<ImagesIn>,
-    /// Pins them there until the write is decided and published.
-    pub(crate) hold: Option<ImagePin>,
-    /// Makes of its receipt what is kept with its key.
-    pub(crate) keep: Option<Keep>,
-    /// The bytes of the commits of the staged history that it adopts.
-    pub(crate) staged_bytes: u64,
-    /// The session in its path that keeps its answer, and its key, where it writes another one.
-    pub(crate) keeps_in: Option<(SessionName, Key)>,
+/// A write's share of the queue's bytes, and its place in the count of waiting writes.
+pub(crate) struct Room {
+    pub(crate) bytes: u64,
+    _place: Place,
+    _counted: Counted,
+}
+
+/// Reasons why a write was not carried out.
+pub(crate) enum Unwritten {
+    Failed(ServiceError),
+    /// A board is not in memory, or the large values were made for another one.
+    Cold(Box<WriteJob>),
+    /// The images do not lie under the session that the name belongs to now, and must be stored there first.
+    Moved(Box<WriteJob>),
 }
 
 /// The session under which a write's images lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ImagesIn {
-    /// The one that the name belonged to then. Once it is deleted they are gone.
+    /// The session that the name belonged to. The images are deleted with it.
     Present(SessionId),
     /// A new session that only this write may create.
     New(SessionId),
+}
+
+/// Puts a stored base in force as the beginning of a session's history.
+pub(crate) struct Rebase {
+    pub(crate) name: SessionName,
+    pub(crate) session: SessionId,
+    pub(crate) base: Revision,
+    /// The bytes of the commits up to the base.
+    pub(crate) dropped_bytes: u64,
+    pub(crate) reply: oneshot::Sender<Result<(), ServiceError>>,
+}
+
+impl WriteJob {
+    /// A write for which nothing is prepared.
+    pub(crate) fn of(write: Write) -> Self {
+        Self {
+            write,
+            prepared: Prepared::default(),
+            images: None,
+            keep: None,
+            staged_bytes: 0,
+            fork_key: None,
+            pins: Pins::default(),
+            room: None,
+            reply: None,
+        }
+    }
+
+    pub(crate) fn session(&self) -> &SessionName {
+        &self.write.terms.session
+    }
+
+    pub(crate) fn images_in(&self) -> Option<ImagesIn> {
+        self.images.as_ref().map(|(images_in, _)| *images_in)
+    }
+}
+
+impl Room {
+    /// Takes the room for a write of so many bytes.
+    pub(crate) fn take(room: &Limiter, bytes: u64) -> Result<Self, ServiceError> {
+        let place = room.now(bytes).ok_or(ServiceError::Overloaded)?;
+        Ok(Self { bytes, _place: place, _counted: WRITES_WAITING.count() })
+    }
 }
 
 impl ImagesIn {
@@ -79,53 +117,19 @@ impl ImagesIn {
     }
 }
 
-/// Puts a stored base in force as the beginning of a session's history.
-pub(crate) struct Rebase {
-    pub(crate) name: SessionName,
-    pub(crate) session: SessionId,
-    pub(crate) base: Revision,
-    /// The bytes of the commits up to it.
-    pub(crate) dropped_bytes: u64,
-    pub(crate) reply: oneshot::Sender<Result<(), ServiceError>>,
-}
-
-/// Errors of the writer.
-#[derive(Debug)]
-pub(crate) enum WriterError {
-    /// The write's images do not lie under the session that this name belongs to now: that one is
-    /// another than it was, or they were not stored at all. They are to be stored there first.
-    Moved,
-    /// Anything that goes to the caller.
-    Service(ServiceError),
-}
-
-impl WriterError {
-    /// Its code for the log: its text may quote a client's data.
-    pub(crate) fn code(&self) -> &'static str {
-        match self {
-            Self::Moved => "moved",
-            Self::Service(error) => error.code().as_str(),
-        }
-    }
-}
-
-impl From<ServiceError> for WriterError {
+impl From<ServiceError> for Unwritten {
     fn from(error: ServiceError) -> Self {
-        Self::Service(error)
+        Self::Failed(error)
     }
 }
 
-impl Order {
-    /// A write for which nothing was done.
-    pub(crate) fn of(write: Write) -> Self {
-        Self {
-            write,
-            prepared: Prepared::default(),
-            images_in: None,
-            hold: None,
-            keep: None,
-            staged_bytes: 0,
-            keeps_in: None,
+impl From<Unwritten> for ServiceError {
+    fn from(unwritten: Unwritten) -> Self {
+        match unwritten {
+            Unwritten::Failed(error) => error,
+            Unwritten::Cold(_) => Self::Overloaded,
+            // Only a write with images is moved, and its caller stores them again.
+            Unwritten::Moved(_) => Self::Fault,
         }
     }
 }

@@ -59,7 +59,7 @@ use history::History;
 pub use images::ImageBytes;
 use images::Images;
 pub use images::chunks::ImagePieces;
-use job::{Order, WriterError};
+use job::{Unwritten, WriteJob};
 use sessions::Sessions;
 use sessions::loader::Loaders;
 use sessions::session::{Session, new_session_id};
@@ -220,32 +220,26 @@ impl Service {
         if let Some(answer) = self.recall(&write.terms).await? {
             return Ok(Reply::Before(answer));
         }
+        let mut job = Box::new(WriteJob { keep, ..WriteJob::of(write) });
+        // Images that the session drops are not stored, unless the writer finds that it retains them now.
+        let mut stores = !images.is_empty() && !self.drops(&job.write)?;
         let images: Arc<[ImageBytes]> = images.into();
-        let mut dropped = self.drops(&write)?;
         for _ in 0..MOVED_TRIES_MAX {
-            // What the session drops is not stored either, unless the writer finds that it keeps it now.
-            let first = std::mem::take(&mut dropped);
-            let kept = if first {
-                Ok(None)
-            } else {
-                self.keep_images(&write.terms.session, &images).await
-            };
-            let written = match kept {
-                Ok(kept) => {
-                    let (images_in, hold) = kept.unzip();
-                    let (write, keep) = (write.clone(), keep.clone());
-                    let name = write.terms.session.clone();
-                    let order = Order { images_in, hold, keep, ..Order::of(write) };
-                    let written = self.enqueue(order).await.map_err(WriterError::Service).flatten();
-                    self.discard_rejected(&name, images_in, &images, &written);
-                    written
+            if stores {
+                job.images = self.keep_images(job.session(), &images).await?;
+                if job.images.is_none() {
+                    continue;
                 }
-                Err(error) => Err(error),
-            };
+            }
+            stores = !images.is_empty();
+            let stored = job.images_in().map(|images_in| (job.session().clone(), images_in));
+            let written = self.enqueue(job).await;
+            if let Some((name, images_in)) = stored {
+                self.discard_rejected(&name, images_in, &images, &written);
+            }
             match written {
-                Err(WriterError::Moved) => {}
-                Err(WriterError::Service(error)) => return Err(error),
-                Ok(reply) => return Ok(reply),
+                Err(Unwritten::Moved(back)) => job = back,
+                written => return Ok(written?),
             }
         }
         Err(ServiceError::Overloaded)

@@ -18,7 +18,7 @@ use crate::board::{
 };
 use crate::service::history::staged::Staged;
 use crate::service::history::truncate::put_base;
-use crate::service::job::Order;
+use crate::service::job::WriteJob;
 use crate::service::limiter::Permit;
 use crate::service::{Keep, Reply, Service, ServiceError, new_session_id};
 use crate::store::{Run, Store, StoreError};
@@ -132,8 +132,8 @@ impl Service {
             // From here on the writer knows whose it is.
             let id = staged.hand_over();
             let write = Write { terms, command };
-            let order = Order { keep, staged_bytes: bytes, ..Order::of(write) };
-            service.adopt(id, order).await
+            let job = WriteJob { keep, staged_bytes: bytes, ..WriteJob::of(write) };
+            service.adopt(id, job).await
         });
         adopting.await.map_err(|_| ServiceError::Fault)?
     }

@@ -12,7 +12,7 @@ use super::truncate::put_base;
 use crate::board::{Board, Command, Extent, Rejected, SessionId, SessionName, Terms, Write};
 use crate::service::error::ServiceError;
 use crate::service::image_pins::ImagePin;
-use crate::service::job::{Order, WriterError};
+use crate::service::job::WriteJob;
 use crate::service::{Keep, Reply, Service, new_session_id};
 use crate::store::StoreError;
 
@@ -30,7 +30,7 @@ impl Service {
         fork_of: SessionName,
         keep: Option<Keep>,
     ) -> Result<Reply, ServiceError> {
-        let keeps_in = terms.key.clone().map(|key| (fork_of.clone(), key));
+        let fork_key = terms.key.clone().map(|key| (fork_of.clone(), key));
         let in_source = Terms { session: fork_of.clone(), ..terms.clone() };
         for terms in [&in_source, &terms] {
             if let Some(answer) = self.recall(terms).await? {
@@ -51,8 +51,8 @@ impl Service {
         }
         let (staged, forked) = self.stage_fork(board, fork_of.clone(), hold).await?;
         let command = Command::Adopt { board: Arc::new(forked), fork_of: Some(fork_of) };
-        let order = Order { keep, keeps_in, ..Order::of(Write { terms, command }) };
-        self.adopt(staged.hand_over(), order).await
+        let job = WriteJob { keep, fork_key, ..WriteJob::of(Write { terms, command }) };
+        self.adopt(staged.hand_over(), job).await
     }
 
     /// Stores what a fork begins with: its images, which may be many, in a turn of their own; then its base.
@@ -87,13 +87,8 @@ impl Service {
     }
 
     /// Gives a staged history its name; where that is refused, the history is forgotten.
-    pub(crate) async fn adopt(&self, id: SessionId, order: Order) -> Result<Reply, ServiceError> {
-        let reply = self.enqueue(order).await.and_then(|reply| {
-            reply.map_err(|error| match error {
-                WriterError::Service(error) => error,
-                WriterError::Moved => ServiceError::Fault,
-            })
-        });
+    pub(crate) async fn adopt(&self, id: SessionId, job: WriteJob) -> Result<Reply, ServiceError> {
+        let reply = self.enqueue(Box::new(job)).await.map_err(ServiceError::from);
         // A fault may have come after the adoption: then the next start knows what is nobody's.
         let is_refused = match &reply {
             Ok(Reply::Before(_)) => true,

@@ -18,11 +18,10 @@ use crate::board::{
     Terms, Version, Write,
 };
 use crate::fairness::{Limiter, Queue};
-use crate::metrics;
 use crate::service::clock::Clock;
 use crate::service::error::ServiceError;
 use crate::service::image_pins::ImagePins;
-use crate::service::job::{Answered, Job, Order, Pins, WriteJob, WriterError, send};
+use crate::service::job::{Job, Room, WriteJob, send};
 use crate::service::sessions::directory::Directory;
 use crate::service::sessions::loader::Loads;
 use crate::service::sessions::replay::{REPLAY_PAGE, beginning, framed};
@@ -225,20 +224,16 @@ impl ImageGc {
             }
             match self.write(session, Command::ForgetImages { seen, images: some.clone() }) {
                 Ok(()) => images.retain(|sha256| !some.contains(sha256)),
-                Err(WriterError::Service(ServiceError::Rejected {
-                    rejected: Rejected::Stale,
-                    ..
-                })) => {}
-                Err(WriterError::Service(ServiceError::Rejected { .. })) => return Ok(true),
-                Err(WriterError::Service(error)) => return Err(error),
-                Err(WriterError::Moved) => return Err(ServiceError::Fault),
+                Err(ServiceError::Rejected { rejected: Rejected::Stale, .. }) => {}
+                Err(ServiceError::Rejected { .. }) => return Ok(true),
+                Err(error) => return Err(error),
             }
         }
         Ok(images.is_empty())
     }
 
     /// Hands a command to the writer, and waits until it is durable.
-    fn write(&self, session: &Arc<Session>, command: Command) -> Result<(), WriterError> {
+    fn write(&self, session: &Arc<Session>, command: Command) -> Result<(), ServiceError> {
         let terms = Terms {
             session: session.name().clone(),
             condition: Condition::default(),
@@ -246,18 +241,15 @@ impl ImageGc {
             author: None,
             key: None,
         };
-        let room = self.room.now(1).ok_or(ServiceError::Overloaded)?;
-        let room = (room, metrics::WRITES_WAITING.count());
         let (reply, answer) = oneshot::channel();
-        let order = Order::of(Write { terms, command });
-        let pins: Pins = [Some(Pin::new(session)), None, None];
-        let job = Job::Write(Box::new(WriteJob { order, weight: 1, reply, room, pins }));
-        send(&self.jobs, job)?;
-        match answer.blocking_recv().map_err(|_| ServiceError::Stopping)? {
-            Answered::Decided(reply) => reply.map(drop),
-            // The session is another one by now.
-            Answered::Cold(..) => Err(ServiceError::Overloaded.into()),
-        }
+        let job = WriteJob {
+            pins: [Some(Pin::new(session)), None, None],
+            room: Some(Room::take(&self.room, 1)?),
+            reply: Some(reply),
+            ..WriteJob::of(Write { terms, command })
+        };
+        send(&self.jobs, Job::Write(Box::new(job)))?;
+        answer.blocking_recv().map_err(|_| ServiceError::Stopping)?.map(drop).map_err(Into::into)
     }
 
     /// Removes the old files that the board does not know; whether young ones are left of them.

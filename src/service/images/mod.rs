@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use super::deps::Deps;
 use super::image_pins::{ImagePin, ImagePins};
-use super::job::{ImagesIn, Job, WriterError};
+use super::job::{ImagesIn, Job};
 use super::options::Collection;
 use super::sessions::Sessions;
 use super::threads::Supervised;
@@ -94,16 +94,13 @@ impl Images {
 }
 
 impl Service {
-    /// Stores a write's images under the session that the name belongs to, or will belong to, and holds them
-    /// there; `None` where there are none.
+    /// Stores a write's images under the session that the name belongs to, or will belong to, and pins them there;
+    /// `None` if the session was deleted meanwhile.
     pub(crate) async fn keep_images(
         &self,
         name: &SessionName,
         images: &Arc<[ImageBytes]>,
-    ) -> Result<Option<(ImagesIn, ImagePin)>, WriterError> {
-        if images.is_empty() {
-            return Ok(None);
-        }
+    ) -> Result<Option<(ImagesIn, ImagePin)>, ServiceError> {
         let images_in = match self.extent(name)? {
             Some(extent) => ImagesIn::Present(extent.session),
             None => ImagesIn::New(new_session_id()),
@@ -121,14 +118,12 @@ impl Service {
         }
         match put {
             Ok(()) => Ok(Some((images_in, hold))),
-            Err(StoreError::Poisoned) => {
-                Err(ServiceError::Poisoned { outcome_unknown: false }.into())
-            }
+            Err(StoreError::Poisoned) => Err(ServiceError::Poisoned { outcome_unknown: false }),
             // A deletion takes the directory away under a put; that is no fault of the disk.
             Err(_) if images_in == ImagesIn::Present(session) && !self.has(name, session) => {
-                Err(WriterError::Moved)
+                Ok(None)
             }
-            Err(error) => Err(ServiceError::from(error).into()),
+            Err(error) => Err(error.into()),
         }
     }
 

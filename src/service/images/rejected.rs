@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::ImageBytes;
 use super::gc::is_known;
 use crate::board::{Command, LogName, SessionId, SessionName, Write};
-use crate::service::job::{ImagesIn, WriterError};
+use crate::service::job::{ImagesIn, Unwritten};
 use crate::service::{Reply, Service, ServiceError};
 
 impl Service {
@@ -23,14 +23,14 @@ impl Service {
     pub(crate) fn discard_rejected(
         &self,
         name: &SessionName,
-        images_in: Option<ImagesIn>,
+        images_in: ImagesIn,
         images: &Arc<[ImageBytes]>,
-        written: &Result<Reply, WriterError>,
+        written: &Result<Reply, Unwritten>,
     ) {
         let is_refused = match written {
             Ok(Reply::Now(_)) => return,
-            Ok(Reply::Before(_)) | Err(WriterError::Moved) => true,
-            Err(WriterError::Service(error)) => matches!(
+            Ok(Reply::Before(_)) | Err(Unwritten::Moved(_) | Unwritten::Cold(_)) => true,
+            Err(Unwritten::Failed(error)) => matches!(
                 error,
                 ServiceError::Rejected { .. }
                     | ServiceError::StoreFull
@@ -41,16 +41,16 @@ impl Service {
         };
         match images_in {
             // A put may have made its directory again after its images were removed.
-            Some(ImagesIn::Present(session)) if self.is_deleted(name, session) => {
+            ImagesIn::Present(session) if self.is_deleted(name, session) => {
                 self.inner.images.orphans.add(session);
             }
-            Some(ImagesIn::Present(session)) if is_refused => {
+            ImagesIn::Present(session) if is_refused => {
                 self.remove_rejected(name, session, images);
             }
-            Some(ImagesIn::Present(_)) => self.inner.images.schedule.after_refusal(name),
+            ImagesIn::Present(_) => self.inner.images.schedule.after_refusal(name),
             // Nobody else will make this session. After a fault it may be there; the next start knows.
-            Some(ImagesIn::New(session)) if is_refused => self.inner.images.orphans.add(session),
-            Some(ImagesIn::New(_)) | None => {}
+            ImagesIn::New(session) if is_refused => self.inner.images.orphans.add(session),
+            ImagesIn::New(_) => {}
         }
     }
 

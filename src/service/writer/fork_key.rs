@@ -10,20 +10,20 @@ use super::staging::{Staging, recall};
 use super::verdict::Verdict;
 use crate::board::{Command, Condition, SessionName, Terms, Write};
 use crate::service::clock::Reading;
-use crate::service::job::{Order, WriterError};
+use crate::service::job::WriteJob;
 
 impl Writer {
     /// The first answer to a write whose key the source session has, or the key's conflict.
     pub(crate) fn recall_by_fork_key(
         &self,
         staged: &mut HashMap<SessionName, Staging>,
-        order: &Order,
+        job: &WriteJob,
         reading: Reading,
     ) -> Option<Verdict> {
-        let (session, key) = order.keeps_in.as_ref()?;
+        let (session, key) = job.fork_key.as_ref()?;
         match recall(self.staging(staged, session, reading).board(), key, reading.due()) {
             Ok(answer) => answer.map(Verdict::Recalled),
-            Err(error) => Some(Verdict::Failed(WriterError::Service(error))),
+            Err(error) => Some(Verdict::Failed(error)),
         }
     }
 
@@ -31,15 +31,14 @@ impl Writer {
     pub(crate) fn keep_fork_key(
         &mut self,
         staged: &mut HashMap<SessionName, Staging>,
-        order: &Order,
+        job: &WriteJob,
         verdict: &Verdict,
         reading: Reading,
     ) {
-        let (Some((session, key)), Verdict::Done { receipt, .. }) = (&order.keeps_in, verdict)
-        else {
+        let (Some((session, key)), Verdict::Done { receipt, .. }) = (&job.fork_key, verdict) else {
             return;
         };
-        let Some(answer) = order.keep.as_ref().and_then(|keep| keep(receipt)) else { return };
+        let Some(answer) = job.keep.as_ref().and_then(|keep| keep(receipt)) else { return };
         let staging = self.staging(staged, session, reading);
         if staging.is_closed() || staging.board().life().is_none() {
             return;
@@ -48,14 +47,14 @@ impl Writer {
             session: session.clone(),
             condition: Condition::default(),
             fence: None,
-            author: order.write.terms.author.clone(),
+            author: job.write.terms.author.clone(),
             key: Some(key.clone()),
         };
         let write = Write { terms, command: Command::Transact(Box::default()) };
         let keep = Some(Arc::new(move |_: &_| Some(answer.clone())) as crate::service::Keep);
-        let kept = self.stage(staging, &Order { keep, ..Order::of(write) }, reading, &[]);
+        let kept = self.stage(staging, &WriteJob { keep, ..WriteJob::of(write) }, reading, &[]);
         if let Verdict::Failed(error) = kept {
-            let code = error.code();
+            let code = error.code().as_str();
             tracing::warn!(%session, code, "the answer to a keyed fork was not stored");
         }
     }

@@ -4,7 +4,6 @@
 //! answered before that; rejections wait too, since a rejection may name a staged revision. A batch waits for no timer:
 //! the next one gathers during a sync. Between batches the writer expires values.
 
-mod answers;
 mod expire;
 mod fork_key;
 pub(crate) mod patch;
@@ -12,7 +11,6 @@ mod qa_session;
 pub(crate) mod queue;
 pub(crate) mod receiver;
 pub(crate) mod retry;
-mod shortage;
 pub(crate) mod staging;
 mod verdict;
 
@@ -31,7 +29,7 @@ use super::error::ServiceError;
 use super::history::History;
 use super::history::retention_schedule::RetentionSchedule;
 use super::images::reaper::Orphans;
-use super::job::{Job, Order, Rebase, WriteJob, WriterError};
+use super::job::{Job, Rebase, WriteJob};
 use super::maintenance::compaction::Activity;
 use super::options::QaSession;
 use super::sessions::Sessions;
@@ -50,13 +48,12 @@ use crate::board::{
 use crate::fairness::{Client, Left};
 use crate::metrics;
 use crate::store::{Outcome, Run, Store};
-use answers::{Answers, answer};
 use expire::Cold;
 use queue::WriterQueue;
 use receiver::Jobs;
 use retry::Postponed;
 use staging::Staging;
-use verdict::Verdict;
+use verdict::{Verdict, Verdicts, answer};
 
 /// How many commands one batch takes.
 const BATCH_COMMANDS_MAX: usize = 1024;
@@ -167,7 +164,7 @@ impl Writer {
         loop {
             self.sweep(Cold::Ask);
             match self.next() {
-                Next::Job(client, Job::Write(first)) => self.batch(client, *first),
+                Next::Job(client, Job::Write(first)) => self.batch(client, first),
                 Next::Job(client, Job::Rebase(rebase)) => {
                     let begun = Instant::now();
                     self.rebase(rebase);
@@ -198,15 +195,15 @@ impl Writer {
         }
     }
 
-    fn batch(&mut self, client: Client, first: WriteJob) {
+    fn batch(&mut self, client: Client, first: Box<WriteJob>) {
         let mut staged: HashMap<SessionName, Staging> = HashMap::new();
-        let mut answers: HashMap<SessionName, Answers> = HashMap::new();
+        let mut verdicts: HashMap<SessionName, Verdicts> = HashMap::new();
         let (mut next, mut clients, mut bytes) = (Some((client, first)), Vec::new(), 0);
         let (begun, work_begun) = (Instant::now(), worked());
         let mut work_done = work_begun;
         self.made = 0;
         while let Some((client, mut job)) = next.take() {
-            let name = job.order.write.terms.session.clone();
+            let name = job.session().clone();
             // One look at the clock for both, or something could end between the two.
             let reading = self.clock.read();
             let staging = self.staging(&mut staged, &name, reading);
@@ -215,19 +212,19 @@ impl Writer {
                 self.jobs.put_back(client, job);
                 break;
             }
-            let verdict = self.decide(&mut staged, &job.order, reading);
-            self.memory.free_prepared(&mut job.order.prepared);
+            let verdict = self.decide(&mut staged, &job, reading);
+            self.memory.free_prepared(&mut job.prepared);
             clients.push(client);
             bytes += verdict.bytes();
             let work_begins = std::mem::replace(&mut work_done, worked());
             self.jobs.charge(client, work_done.saturating_sub(work_begins), verdict.bytes());
-            answers.entry(name).or_default().push((job, verdict));
+            verdicts.entry(name).or_default().push((job, verdict));
             let is_short = work_done.saturating_sub(work_begun) < BATCH_WORK_MAX;
             if clients.len() < BATCH_COMMANDS_MAX && bytes < BATCH_BYTES_MAX && is_short {
                 next = self.jobs.join(&clients);
             }
         }
-        self.commit(staged, answers);
+        self.commit(staged, verdicts);
         metrics::BATCH_WRITES.observe(clients.len());
         metrics::BATCH_TIMES.observe(begun.elapsed());
     }
@@ -235,22 +232,22 @@ impl Writer {
     fn decide(
         &mut self,
         staged: &mut HashMap<SessionName, Staging>,
-        order: &Order,
+        job: &WriteJob,
         reading: Reading,
     ) -> Verdict {
-        let name = &order.write.terms.session;
-        if self.is_cold(staged, order, reading)
-            || !order.prepared.fits(self.staging(staged, name, reading).board())
+        let name = job.session();
+        if self.is_cold(staged, job, reading)
+            || !job.prepared.fits(self.staging(staged, name, reading).board())
         {
             return Verdict::Cold;
         }
         let qa_pairs = self.qa_pairs(staged, name, reading);
-        let verdict = self.recall_by_fork_key(staged, order, reading).unwrap_or_else(|| {
+        let verdict = self.recall_by_fork_key(staged, job, reading).unwrap_or_else(|| {
             let staging = self.staging(staged, name, reading);
-            self.stage(staging, order, reading, &qa_pairs)
+            self.stage(staging, job, reading, &qa_pairs)
         });
-        self.keep_fork_key(staged, order, &verdict, reading);
-        self.echo(staged, &order.write, &verdict, reading);
+        self.keep_fork_key(staged, job, &verdict, reading);
+        self.echo(staged, &job.write, &verdict, reading);
         verdict
     }
 
@@ -259,12 +256,12 @@ impl Writer {
     fn is_cold(
         &self,
         staged: &mut HashMap<SessionName, Staging>,
-        order: &Order,
+        job: &WriteJob,
         reading: Reading,
     ) -> bool {
-        let kept_in = order.keeps_in.as_ref().map(|(name, _)| name);
-        let gathers = self.qa_session.as_ref().map(|qa| &qa.name);
-        let names = [Some(&order.write.terms.session), kept_in, gathers];
+        let source = job.fork_key.as_ref().map(|(name, _)| name);
+        let qa_session = self.qa_session.as_ref().map(|qa| &qa.name);
+        let names = [Some(job.session()), source, qa_session];
         names.into_iter().flatten().any(|name| self.staging(staged, name, reading).is_cold())
     }
 
@@ -285,7 +282,7 @@ impl Writer {
     pub(super) fn stage(
         &mut self,
         staging: &mut Staging,
-        order: &Order,
+        job: &WriteJob,
         reading: Reading,
         qa_pairs: &[Item],
     ) -> Verdict {
@@ -294,9 +291,9 @@ impl Writer {
         let (now, policy) = (reading.now, &self.policy);
         let moment = Moment { now, nonce: nonce(), policy, qa_pairs, sessions };
         let existed = staging.board().life().is_some();
-        let staged = catch_unwind(AssertUnwindSafe(|| staging.stage(order, moment, reading.due())));
+        let staged = catch_unwind(AssertUnwindSafe(|| staging.stage(job, moment, reading.due())));
         self.made += usize::from(!existed && staging.board().life().is_some());
-        staged.unwrap_or_else(|_| Verdict::Failed(WriterError::Service(ServiceError::Fault)))
+        staged.unwrap_or_else(|_| Verdict::Failed(ServiceError::Fault))
     }
 
     /// Lets a session's history begin with another base.
@@ -339,7 +336,7 @@ impl Writer {
     pub(super) fn commit(
         &mut self,
         staged: HashMap<SessionName, Staging>,
-        mut answers: HashMap<SessionName, Answers>,
+        mut verdicts: HashMap<SessionName, Verdicts>,
     ) -> Vec<SessionName> {
         let (mut written, mut runs, mut idle) = (Vec::new(), Vec::new(), Vec::new());
         for (name, mut staging) in staged {
@@ -360,21 +357,45 @@ impl Writer {
         }
         let mut refused = Vec::new();
         for ((name, staging), outcome) in written.iter().zip(&outcomes) {
-            match answers.remove(name) {
-                Some(answers) if *outcome == Outcome::Full && staging.may_shrink() => {
-                    refused.push((name.clone(), answers));
-                }
-                answers => answer(answers, Some(*outcome)),
+            let verdicts = verdicts.remove(name).unwrap_or_default();
+            if *outcome == Outcome::Full && staging.may_shrink() && !verdicts.is_empty() {
+                refused.push((name.clone(), verdicts));
+            } else {
+                answer(verdicts, Some(*outcome));
             }
         }
         // They may have met what another session's part of the batch staged.
-        idle.iter().for_each(|name| answer(answers.remove(name), None));
+        idle.iter().for_each(|name| answer(verdicts.remove(name).unwrap_or_default(), None));
         if !refused.is_empty() {
             self.decide_again(refused);
         }
         let failed = written.into_iter().zip(&outcomes);
         let failed = failed.filter(|(_, outcome)| **outcome != Outcome::Appended);
         failed.map(|((name, _), _)| name).collect()
+    }
+
+    /// Decides the writes of sessions that found no room once more, without those that grow: what a session removes does
+    /// not wait for what it adds.
+    fn decide_again(&mut self, refused: Vec<(SessionName, Verdicts)>) {
+        let (mut staged, mut verdicts) = (HashMap::new(), HashMap::new());
+        let reading = self.clock.read();
+        for (name, jobs) in refused {
+            let mut staging = Staging::cramped(self.directory.get(&name).as_ref(), &self.loads);
+            expire(&mut staging, reading.due(), usize::MAX);
+            let mut decided = Verdicts::new();
+            for (job, _) in jobs {
+                // The session may have expired meanwhile.
+                let verdict = if staging.is_closed() {
+                    Verdict::Failed(ServiceError::StoreFull)
+                } else {
+                    self.stage(&mut staging, &job, reading, &[])
+                };
+                decided.push((job, verdict));
+            }
+            verdicts.insert(name.clone(), decided);
+            staged.insert(name, staging);
+        }
+        self.commit(staged, verdicts);
     }
 
     fn append(&self, runs: &[Run]) -> Vec<Outcome> {

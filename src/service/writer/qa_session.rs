@@ -12,7 +12,7 @@ use crate::board::{
     Board, Command, Condition, Item, LogName, Seq, SessionName, Terms, Transaction, Write,
 };
 use crate::service::clock::Reading;
-use crate::service::job::Order;
+use crate::service::job::WriteJob;
 use crate::service::options::QaSession;
 
 impl Writer {
@@ -57,14 +57,16 @@ impl Writer {
         };
         let command = Command::Append { log: LogName::Questions, items };
         let write = Write { terms, command };
-        let order = Order::of(write);
+        let job = WriteJob::of(write);
         let staging = self.staging(staged, &name, reading);
         let refused = if staging.is_closed() {
             Some("it was deleted just now")
         } else {
-            match self.stage(staging, &order, reading, &[]) {
-                Verdict::Failed(error) => Some(error.code()),
-                Verdict::Done { .. } | Verdict::Recalled(_) | Verdict::Cold => None,
+            match self.stage(staging, &job, reading, &[]) {
+                Verdict::Failed(error) => Some(error.code().as_str()),
+                Verdict::Done { .. } | Verdict::Recalled(_) | Verdict::Cold | Verdict::Moved => {
+                    None
+                }
             }
         };
         if let Some(why) = refused {

@@ -6,8 +6,7 @@ use tokio::sync::oneshot;
 
 use crate::board::{Command, Digest, Edit, Item, Json, Prepared, SessionName, Transaction};
 use crate::fairness::{Limiter, Place, Queue, Share, compute};
-use crate::metrics;
-use crate::service::job::{Answered, Job, Order, Pins, WriteJob, WriterError, send};
+use crate::service::job::{Job, Pins, Room, Unwritten, WriteJob, send};
 use crate::service::sessions::session::{Pin, Published};
 use crate::service::{Reply, Service, ServiceError};
 
@@ -59,46 +58,39 @@ impl WriterQueue {
 }
 
 impl Service {
-    /// Hands a write to the writer, and waits for its answer.
-    pub(crate) async fn enqueue(
-        &self,
-        mut order: Order,
-    ) -> Result<Result<Reply, WriterError>, ServiceError> {
-        let weight = weight(&order.write.command);
-        let room = self.inner.writer.room.now(weight).ok_or(ServiceError::Overloaded)?;
-        let mut room = (room, metrics::WRITES_WAITING.count());
+    /// Hands a write to the writer and waits for its reply; never [`Unwritten::Cold`].
+    pub(crate) async fn enqueue(&self, mut job: Box<WriteJob>) -> Result<Reply, Unwritten> {
+        job.room = Some(Room::take(&self.inner.writer.room, weight(&job.write.command))?);
         for tries in 0..COLD_TRIES_MAX {
-            let prepares = tries < PREPARED_TIMES_MAX && Prepared::bytes(&order.write.command) > 0;
-            // Held until the write is answered: that bounds what is made and not yet shown. Before the pins, or all who
-            // wait for it would keep their boards in memory.
-            let turn =
-                if prepares { Some(self.turn_to_prepare(&order, tries).await?) } else { None };
-            let pins = self.pins(&order).await?;
+            let prepares = tries < PREPARED_TIMES_MAX && Prepared::bytes(&job.write.command) > 0;
+            // Held until the write is answered, which bounds the values that are made and not yet published. Taken before
+            // the pins, or every write that waits for it would keep its boards in memory.
+            let turn = if prepares { Some(self.turn_to_prepare(&job, tries).await?) } else { None };
+            job.pins = self.pins(&job).await?;
             if turn.is_some() {
-                order.prepared = self.prepared(&order).await?;
+                job = self.prepared(job).await?;
             }
             let (reply, answer) = oneshot::channel();
-            let job = Job::Write(Box::new(WriteJob { order, weight, reply, room, pins }));
-            send(&self.inner.writer.jobs, job)?;
-            // The writer ended by a panic with this write in its hands.
-            let answer = answer.await;
-            let answer = answer.map_err(|_| ServiceError::Poisoned { outcome_unknown: true })?;
-            (order, room) = match answer {
-                Answered::Decided(reply) => return Ok(reply),
-                Answered::Cold(order, room) => (*order, room),
-            };
+            job.reply = Some(reply);
+            send(&self.inner.writer.jobs, Job::Write(job))?;
+            // Without an answer the writer panicked with this write in its hands.
+            match answer.await {
+                Ok(Err(Unwritten::Cold(back))) => job = back,
+                Ok(answer) => return answer,
+                Err(_) => return Err(ServiceError::Poisoned { outcome_unknown: true }.into()),
+            }
         }
-        Err(ServiceError::Overloaded)
+        Err(ServiceError::Overloaded.into())
     }
 
-    /// The turn of a write at making its large values.
+    /// Waits for the turn of a write to have its large values made.
     async fn turn_to_prepare(
         &self,
-        order: &Order,
+        job: &WriteJob,
         tries: usize,
     ) -> Result<(Place, Option<Place>), ServiceError> {
         let overloaded = |_| ServiceError::Overloaded;
-        // Of many who write to one place all but one find another value there, again and again.
+        // Of many writes to one place all but one find another value there, again and again.
         let again = match tries {
             0 => None,
             _ => {
@@ -106,32 +98,33 @@ impl Service {
                 Some(turn.await.map_err(overloaded)?)
             }
         };
-        let bytes = (Prepared::bytes(&order.write.command) as u64).min(PREPARING_BYTES_MAX);
+        let bytes = (Prepared::bytes(&job.write.command) as u64).min(PREPARING_BYTES_MAX);
         let turn = self.inner.writer.preparing.turn(bytes).map_err(overloaded)?;
         Ok((turn.await.map_err(overloaded)?, again))
     }
 
-    /// The large values of a write, made for the board that is published.
-    async fn prepared(&self, order: &Order) -> Result<Prepared, ServiceError> {
-        let command = order.write.command.clone();
-        let session = self.inner.sessions.directory.get(&order.write.terms.session);
+    /// Makes the large values of a write for the board that is published.
+    async fn prepared(&self, mut job: Box<WriteJob>) -> Result<Box<WriteJob>, ServiceError> {
+        let session = self.inner.sessions.directory.get(job.session());
         let board = match session.filter(|session| !session.is_damaged()) {
             Some(session) => self.inner.sessions.loads.published(&session).await?.board,
             None => Published::nothing().board,
         };
-        let make = move || Prepared::of(&board, &command);
+        let make = move || {
+            job.prepared = Prepared::of(&board, &job.write.command);
+            job
+        };
         compute(make).await.map_err(|_| ServiceError::Fault)
     }
 
     /// Loads and pins the boards that a write touches.
-    async fn pins(&self, order: &Order) -> Result<Pins, ServiceError> {
+    async fn pins(&self, job: &WriteJob) -> Result<Pins, ServiceError> {
         let mut pins = Pins::default();
-        let kept_in = order.keeps_in.as_ref().map(|(name, _)| name);
-        let names =
-            [Some(&order.write.terms.session), kept_in, self.inner.writer.qa_session.as_ref()];
+        let source = job.fork_key.as_ref().map(|(name, _)| name);
+        let names = [Some(job.session()), source, self.inner.writer.qa_session.as_ref()];
         for (pin, name) in pins.iter_mut().zip(names) {
             let session = name.and_then(|name| self.inner.sessions.directory.get(name));
-            // The writer says so to whom it concerns, where one is damaged.
+            // The writer refuses a write to a damaged session.
             let Some(session) = session.filter(|session| !session.is_damaged()) else { continue };
             let session = pin.insert(Pin::new(&session)).session();
             self.inner.sessions.memory.touch(session);

@@ -22,21 +22,22 @@ impl Jobs {
     }
 
     /// The next write for a batch that has writes of these clients, if one is there and may join them.
-    pub(crate) fn join(&self, clients: &[Client]) -> Option<(Client, WriteJob)> {
+    pub(crate) fn join(&self, clients: &[Client]) -> Option<(Client, Box<WriteJob>)> {
         let (client, job) = self.0.try_pop().ok()?;
         let may_join = |job: &WriteJob| {
-            job.weight < LARGE_BYTES || clients.iter().all(|other| *other == client)
+            job.room.as_ref().is_none_or(|room| room.bytes < LARGE_BYTES)
+                || clients.iter().all(|other| *other == client)
         };
         match job {
-            Job::Write(job) if may_join(&job) => return Some((client, *job)),
+            Job::Write(job) if may_join(&job) => return Some((client, job)),
             other @ (Job::Write(_) | Job::Rebase(_)) => self.0.put_back(client, other),
         }
         None
     }
 
     /// Puts a write back that is of the next batch.
-    pub(crate) fn put_back(&self, client: Client, job: WriteJob) {
-        self.0.put_back(client, Job::Write(Box::new(job)));
+    pub(crate) fn put_back(&self, client: Client, job: Box<WriteJob>) {
+        self.0.put_back(client, Job::Write(job));
     }
 
     /// Counts what a job took of the thread, and what the append of so many bytes will.

@@ -12,7 +12,7 @@ use crate::board::{
 use crate::service::Receipt;
 use crate::service::error::ServiceError;
 use crate::service::history::deletion::end_before;
-use crate::service::job::{ImagesIn, Order, WriterError};
+use crate::service::job::{ImagesIn, WriteJob};
 use crate::service::sessions::loader::{AtHand, Loads};
 use crate::service::sessions::recent_commits::Weighed;
 use crate::service::sessions::session::{Published, Session};
@@ -182,51 +182,56 @@ impl Staging {
 
     /// Decides a command, and stages its commit. Keys are too old by the moment up to which deadlines have come, and
     /// not by the time of the commit, which may be ahead of the clock.
-    pub(crate) fn stage(&mut self, order: &Order, moment: Moment<'_>, due: Timestamp) -> Verdict {
-        self.carry_out(order, moment, due).unwrap_or_else(Verdict::Failed)
+    pub(crate) fn stage(&mut self, job: &WriteJob, moment: Moment<'_>, due: Timestamp) -> Verdict {
+        self.carry_out(job, moment, due).unwrap_or_else(Verdict::Failed)
     }
 
     fn carry_out(
         &mut self,
-        order: &Order,
+        job: &WriteJob,
         moment: Moment<'_>,
         due: Timestamp,
-    ) -> Result<Verdict, WriterError> {
+    ) -> Result<Verdict, ServiceError> {
         if self.damaged.is_some() {
-            return self.carry_out_unread(order, moment, due);
+            return self.carry_out_unread(job, moment, due);
         }
         if self.is_cold {
             return Ok(Verdict::Cold);
         }
-        if let Some(key) = &order.write.terms.key
+        if let Some(key) = &job.write.terms.key
             && let Some(answer) = recall(&self.board, key, due)?
         {
             return Ok(Verdict::Recalled(answer));
         }
-        let board = self.board_for(order)?;
-        let decision = decide_prepared(&board, &order.write, &order.prepared, moment)
+        let Some(board) = self.board_for(job) else { return Ok(Verdict::Moved) };
+        let decision = decide_prepared(&board, &job.write, &job.prepared, moment)
             .map_err(|rejected| refused(rejected, board.revision()))?;
-        self.take(order, decision, due)
+        // The images were left out for a session that dropped them, and it retains them now.
+        if job.images.is_none() && decision.commit.as_ref().is_some_and(Commit::names_images) {
+            return Ok(Verdict::Moved);
+        }
+        self.take(job, decision, due)
     }
 
     /// A damaged session can be ended, and replaced by a history that comes from elsewhere: its own takes no
     /// commit, so both are under another identity.
     fn carry_out_unread(
         &mut self,
-        order: &Order,
+        job: &WriteJob,
         moment: Moment<'_>,
         due: Timestamp,
-    ) -> Result<Verdict, WriterError> {
-        let (head, write) = (self.board.revision(), &order.write);
+    ) -> Result<Verdict, ServiceError> {
+        let (head, write) = (self.board.revision(), &job.write);
         let decision = if matches!(write.command, Command::DeleteSession) {
             decide_unread(crate::service::new_session_id(), head, write, moment)
         } else if matches!(write.command, Command::Adopt { .. }) {
-            decide(&*self.board_for(order)?, write, moment)
+            let Some(board) = self.board_for(job) else { return Ok(Verdict::Moved) };
+            decide(&board, write, moment)
         } else {
-            return Err(ServiceError::Damaged.into());
+            return Err(ServiceError::Damaged);
         };
         let decision = decision.map_err(|rejected| refused(rejected, head))?;
-        let verdict = self.take(order, decision, due)?;
+        let verdict = self.take(job, decision, due)?;
         self.replaced = self.damaged.take();
         Ok(verdict)
     }
@@ -234,32 +239,28 @@ impl Staging {
     /// Stages a decision.
     fn take(
         &mut self,
-        order: &Order,
+        job: &WriteJob,
         decision: Decision,
         due: Timestamp,
-    ) -> Result<Verdict, WriterError> {
-        // Images were left out for a session that drops them, and now it does not: they come first.
-        if order.images_in.is_none() && decision.commit.as_ref().is_some_and(Commit::names_images) {
-            return Err(WriterError::Moved);
-        }
+    ) -> Result<Verdict, ServiceError> {
         if self.is_cramped && decision.commit.as_ref().is_some_and(|commit| !commit.only_removes())
         {
-            return Err(ServiceError::StoreFull.into());
+            return Err(ServiceError::StoreFull);
         }
         let Decision { commit, board, answer, existed } = decision;
         let (board, committed) = (Arc::new(board), commit.is_some());
         let history_bytes = self.history_bytes;
         let mut receipt = Receipt { board, answer, existed, committed, history_bytes };
         let Some(mut commit) = commit else { return Ok(Verdict::Done { receipt, bytes: 0 }) };
-        keep_answer(order, &mut commit, &mut receipt, due)?;
+        keep_answer(job, &mut commit, &mut receipt, due)?;
         let keyed = commit.kept.is_some();
         let frame = framed(receipt.board.id(), &commit)?;
         // Nothing fails from here on: what a refused command left would be part of the next one's run.
-        if let Command::Adopt { board, .. } = &order.write.command {
+        if let Command::Adopt { board, .. } = &job.write.command {
             // What is stored of the session so far is the staged history; numbers that the name had
             // already are left out.
             self.head = Revision(commit.revision.0.saturating_sub(1)).max(board.revision());
-            self.history_bytes = order.staged_bytes;
+            self.history_bytes = job.staged_bytes;
             self.adopts = true;
         }
         let bytes = self.add(Arc::clone(&receipt.board), commit, frame);
@@ -269,24 +270,23 @@ impl Staging {
         Ok(Verdict::Done { receipt, bytes })
     }
 
-    /// The board that a command meets. A name without a session gets a new identity: the one under
-    /// which the command's images lie already, unless that session was deleted with them since.
-    fn board_for(&self, order: &Order) -> Result<Arc<Board>, WriterError> {
+    /// The board that a command meets; `None` if its images lie under another session. A name without a session gets
+    /// a new identity: the one under which the images lie already.
+    fn board_for(&self, job: &WriteJob) -> Option<Arc<Board>> {
+        let images_in = job.images_in();
         if self.board.life().is_some() {
-            return match order.images_in {
-                Some(home) if home.session() != self.board.id() => Err(WriterError::Moved),
-                Some(_) | None => Ok(Arc::clone(&self.board)),
-            };
+            let is_here = images_in.is_none_or(|at| at.session() == self.board.id());
+            return is_here.then(|| Arc::clone(&self.board));
         }
-        if let Command::Adopt { board, .. } = &order.write.command {
-            return Ok(Arc::new(Board::absent(board.id(), self.board.revision())));
+        if let Command::Adopt { board, .. } = &job.write.command {
+            return Some(Arc::new(Board::absent(board.id(), self.board.revision())));
         }
-        let id = match order.images_in {
-            Some(ImagesIn::Present(_)) => return Err(WriterError::Moved),
+        let id = match images_in {
+            Some(ImagesIn::Present(_)) => return None,
             Some(ImagesIn::New(id)) => id,
             None => crate::service::new_session_id(),
         };
-        Ok(Arc::new(Board::absent(id, self.board.revision())))
+        Some(Arc::new(Board::absent(id, self.board.revision())))
     }
 
     /// Stages a commit that was applied already: what cannot be applied is never stored.
@@ -325,13 +325,13 @@ fn refused(rejected: Rejected, head: Revision) -> ServiceError {
 
 /// Keeps with a keyed write's commit what it is answered; without an answer there is no such commit.
 fn keep_answer(
-    order: &Order,
+    job: &WriteJob,
     commit: &mut Commit,
     receipt: &mut Receipt,
     due: Timestamp,
 ) -> Result<(), ServiceError> {
-    let Some(key) = &order.write.terms.key else { return Ok(()) };
-    let answer = order.keep.as_ref().and_then(|keep| keep(receipt)).ok_or(ServiceError::Fault)?;
+    let Some(key) = &job.write.terms.key else { return Ok(()) };
+    let answer = job.keep.as_ref().and_then(|keep| keep(receipt)).ok_or(ServiceError::Fault)?;
     let forgotten = receipt.board.keys().to_forget(due);
     let kept = Kept { key: key.clone(), answer, forgotten };
     let mut board = Board::clone(&receipt.board);

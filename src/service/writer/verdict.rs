@@ -1,49 +1,73 @@
-//! Verdicts: the outcome of each command in a batch.
+//! Verdicts on the writes of a batch, answered once the batch is durable.
 
 use crate::board::Json;
-use crate::service::job::WriterError;
+use crate::service::error::ServiceError;
+use crate::service::job::{Pins, Unwritten, WriteJob};
 use crate::service::{Receipt, Reply};
+use crate::store::Outcome;
 
-/// The outcome of a command, once its batch is durable.
+/// The outcome of a write, if its batch becomes durable.
 pub(crate) enum Verdict {
-    /// It was carried out.
     Done {
         receipt: Receipt,
-        /// The bytes of its commit; none where it changed nothing.
+        /// The bytes of the commit; 0 if there is none.
         bytes: usize,
     },
-    /// It is a repeat with this first answer.
+    /// A repeat, with the first answer.
     Recalled(Json),
-    /// It failed.
-    Failed(WriterError),
-    /// It is undecided: a board that it touches is not in memory, or its values were made for another one.
+    Failed(ServiceError),
+    /// Undecided: a board is not in memory, or the large values were made for another one.
     Cold,
+    /// Undecided: the images must be stored under the name's present session first.
+    Moved,
 }
+
+/// A batch's writes of one session. Until the batch is durable each keeps its room in the queue, its images and its
+/// boards, since it may be decided again.
+pub(crate) type Verdicts = Vec<(Box<WriteJob>, Verdict)>;
 
 impl Verdict {
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Done { bytes, .. } => *bytes,
-            Self::Recalled(_) | Self::Failed(_) | Self::Cold => 0,
+            Self::Recalled(_) | Self::Failed(_) | Self::Cold | Self::Moved => 0,
         }
     }
 
-    /// Whether it is part of what its batch stores; of a repeat, whether its first may be.
-    pub(crate) fn writes(&self) -> bool {
+    /// Returns true if the write is part of what the batch stores; a repeat may be, by its first.
+    fn writes(&self) -> bool {
         match self {
             Self::Done { bytes, .. } => *bytes > 0,
             Self::Recalled(_) => true,
-            Self::Failed(_) | Self::Cold => false,
+            Self::Failed(_) | Self::Cold | Self::Moved => false,
         }
     }
+}
 
-    /// The answer once all is durable; `None` where it is undecided.
-    pub(crate) fn into_answer(self) -> Option<Result<Reply, WriterError>> {
-        match self {
-            Self::Done { receipt, .. } => Some(Ok(Reply::Now(receipt))),
-            Self::Recalled(answer) => Some(Ok(Reply::Before(answer))),
-            Self::Failed(error) => Some(Err(error)),
-            Self::Cold => None,
+/// Answers all writes of a session; `outcome` is that of its run, if it has one.
+pub(crate) fn answer(verdicts: Verdicts, outcome: Option<Outcome>) {
+    if let Some(Outcome::Conflict { head }) = outcome {
+        tracing::error!(%head, "the store has commits that this server did not write");
+    }
+    for (mut job, verdict) in verdicts {
+        let Some(reply) = job.reply.take() else { continue };
+        let writes = verdict.writes();
+        let stored = outcome.map_or(Ok(()), |outcome| ServiceError::stored(outcome, writes));
+        let stored = stored.map_err(Unwritten::Failed);
+        // All that the write holds is released before its caller goes on.
+        job.pins = Pins::default();
+        if !matches!(verdict, Verdict::Cold) {
+            (job.room, job.images) = (None, None);
+        }
+        let answer = match verdict {
+            Verdict::Done { receipt, .. } => stored.map(|()| Reply::Now(receipt)),
+            Verdict::Recalled(answer) => stored.map(|()| Reply::Before(answer)),
+            Verdict::Failed(error) => stored.and(Err(error.into())),
+            Verdict::Cold => Err(Unwritten::Cold(job)),
+            Verdict::Moved => Err(Unwritten::Moved(job)),
+        };
+        if reply.send(answer).is_err() {
+            tracing::trace!("a caller went away before its answer; the write is stored");
         }
     }
 }

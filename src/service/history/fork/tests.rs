@@ -123,9 +123,9 @@ async fn after_a_failed_adoption_a_name_takes_the_next_write() {
     let command = Command::Adopt { board: forked, fork_of: Some(name("s")) };
     // Its answer cannot be made.
     let write = keyed(write_to("f", command), "key", "fork");
-    let order = Order { keep: Some(Arc::new(|_| None)), ..Order::of(write) };
+    let job = WriteJob { keep: Some(Arc::new(|_| None)), ..WriteJob::of(write) };
     let held = Held::new(&service).await;
-    let mut adopting = Box::pin(service.adopt(id, order));
+    let mut adopting = Box::pin(service.adopt(id, job));
     let mut writing = Box::pin(service.receipt(request("f", "{}"), Vec::new()));
     assert!(adopting.as_mut().now_or_never().is_none());
     assert!(writing.as_mut().now_or_never().is_none());
