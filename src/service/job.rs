@@ -1,4 +1,6 @@
-//! Jobs of the writer: writes and truncations, with the way back of their answers.
+//! Jobs of the writer and their queue, bounded by number and bytes.
+
+use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
@@ -7,8 +9,21 @@ use super::image_pins::ImagePin;
 use super::sessions::session::Pin;
 use super::{Keep, Reply};
 use crate::board::{Key, Prepared, Revision, SessionId, SessionName, Write};
-use crate::fairness::{Client, Limiter, Place, Queue, Refused};
+use crate::fairness::{Client, Limiter, Place, Queue, Refused, Share};
 use crate::metrics::{Counted, WRITES_WAITING};
+
+/// The number of writes of one client that may wait for the writer.
+pub const QUEUE_WRITES_MAX: usize = 8192;
+
+/// The bytes of one client's items that may wait for the writer.
+pub const QUEUE_BYTES_MAX: usize = 64 << 20;
+
+/// The writer's queue. Cloning gives another handle.
+#[derive(Clone)]
+pub(crate) struct JobQueue {
+    pub(crate) jobs: Arc<Queue<Job>>,
+    room: Limiter,
+}
 
 /// A job for the writer.
 pub(crate) enum Job {
@@ -101,14 +116,6 @@ impl WriteJob {
     }
 }
 
-impl Room {
-    /// Takes the room for a write of so many bytes.
-    pub(crate) fn take(room: &Limiter, bytes: u64) -> Result<Self, ServiceError> {
-        let place = room.now(bytes).ok_or(ServiceError::Overloaded)?;
-        Ok(Self { bytes, _place: place, _counted: WRITES_WAITING.count() })
-    }
-}
-
 impl ImagesIn {
     pub(crate) const fn session(self) -> SessionId {
         match self {
@@ -134,10 +141,28 @@ impl From<Unwritten> for ServiceError {
     }
 }
 
-/// Puts a job of this task's client into the writer's queue.
-pub(crate) fn send(jobs: &Queue<Job>, job: Job) -> Result<(), ServiceError> {
-    jobs.push(Client::current(), job).map_err(|refused| match refused {
-        Refused::Full(_) => ServiceError::Overloaded,
-        Refused::Closed(_) => ServiceError::Stopping,
-    })
+impl JobQueue {
+    pub(crate) fn new() -> Self {
+        let room = Limiter::new(QUEUE_BYTES_MAX as u64, 0, Share::LeavesRest);
+        Self { jobs: Arc::new(Queue::new(QUEUE_WRITES_MAX)), room }
+    }
+
+    /// Puts a job of this task's client into the queue.
+    pub(crate) fn send(&self, job: Job) -> Result<(), ServiceError> {
+        self.jobs.push(Client::current(), job).map_err(|refused| match refused {
+            Refused::Full(_) => ServiceError::Overloaded,
+            Refused::Closed(_) => ServiceError::Stopping,
+        })
+    }
+
+    /// Takes the room for a write of so many bytes.
+    pub(crate) fn room(&self, bytes: u64) -> Result<Room, ServiceError> {
+        let place = self.room.now(bytes).ok_or(ServiceError::Overloaded)?;
+        Ok(Room { bytes, _place: place, _counted: WRITES_WAITING.count() })
+    }
+
+    /// Returns the bytes of the writes that wait.
+    pub(crate) fn waiting_bytes(&self) -> u64 {
+        self.room.used()
+    }
 }

@@ -28,13 +28,12 @@ mod writer;
 
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-
 pub use archive::{Cut, Export, Import, Imported};
 pub use clock::{Clock, Reading};
 pub use error::ServiceError;
 pub use history::At;
 pub use inbox::Asking;
+pub use job::{QUEUE_BYTES_MAX, QUEUE_WRITES_MAX};
 pub use maintenance::check::{DamagedImage, Soundness, check};
 pub use maintenance::salvage::Lost;
 pub use options::{Collection, MEMORY_BUDGET_DEFAULT, Options, QaSession};
@@ -50,7 +49,6 @@ pub use thumbnails::{
 pub use watch::waker::{Heard, NOTICES_MAX, Notice};
 pub use watch::{Commits, Watch};
 pub use writer::patch::Patch;
-pub use writer::queue::{QUEUE_BYTES_MAX, QUEUE_WRITES_MAX};
 
 use crate::board::{Answer, Board, Epoch, Extent, Json, SessionName, Summary, Terms, Write};
 use archive::Archives;
@@ -61,15 +59,17 @@ use images::Images;
 pub use images::chunks::ImagePieces;
 use job::{Unwritten, WriteJob};
 use sessions::Sessions;
-use sessions::loader::Loaders;
 use sessions::session::{Session, new_session_id};
-use threads::Supervised;
 use watch::Watches;
-use writer::queue::WriterQueue;
+use writer::entrance::Entrance;
 use writer::staging::recall;
 
 /// How often a write whose session was deleted and made again meanwhile is tried.
 const MOVED_TRIES_MAX: usize = 8;
+
+/// The threads in the order in which they end: the first two write through the writer, the others work for it.
+const ENDS: [&str; 8] =
+    ["keeper", "collector", "writer", "waker", "loader", "evictor", "settler", "reaper"];
 
 /// The running boards. Cloning gives another handle to the same ones.
 #[derive(Clone)]
@@ -81,24 +81,11 @@ struct Inner {
     deps: Deps,
     damage: Vec<Damage>,
     sessions: Sessions,
-    writer: WriterQueue,
+    writer: Entrance,
     history: History,
     images: Images,
     watches: Watches,
     archives: Archives,
-    threads: Mutex<Option<Threads>>,
-}
-
-/// The running threads, in the order in which they end.
-struct Threads {
-    retention: Supervised,
-    gc: Supervised,
-    writer: Supervised,
-    waker: Supervised,
-    loaders: Loaders,
-    evictor: Supervised,
-    compaction: Supervised,
-    reaper: Supervised,
 }
 
 /// Result of a write: durable, and visible to every later read.
@@ -129,13 +116,6 @@ pub enum Reply {
 /// Makes of a receipt the answer that is kept with the write's key; `None` is a fault. The receipt does
 /// not have the bytes of the write's own commit yet.
 pub type Keep = Arc<dyn Fn(&Receipt) -> Option<Json> + Send + Sync>;
-
-impl Drop for Inner {
-    fn drop(&mut self) {
-        // The writer ends, also where nobody stopped the service.
-        self.writer.close();
-    }
-}
 
 impl Service {
     /// The store's epoch, a part of every entity tag.
@@ -267,18 +247,10 @@ impl Service {
     /// thread that may block.
     pub fn stop(&self) {
         self.inner.deps.stopping.cancel();
-        let Some(threads) = self.inner.threads.lock().take() else { return };
-        // Both send to the writer, which ends once nothing more can come.
-        threads.retention.stop();
-        threads.gc.stop();
-        self.inner.writer.close();
-        threads.writer.stop();
-        threads.waker.stop();
-        threads.loaders.stop();
-        threads.evictor.stop();
-        threads.compaction.stop();
-        threads.reaper.stop();
-        if self.inner.deps.supervisor.failed().is_cancelled() {
+        if !self.inner.deps.threads.stop(&ENDS) {
+            return;
+        }
+        if self.failed().is_cancelled() {
             // The panic may have left a transaction half done: the next start is as after a crash.
             return;
         }

@@ -4,8 +4,6 @@ use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-
 use super::archive::Archives;
 use super::deadlines::Deadlines;
 use super::deps::Deps;
@@ -13,7 +11,8 @@ use super::history::History;
 use super::history::deletion::{Endings, is_over};
 use super::history::retention_schedule::RetentionSchedule;
 use super::images::Images;
-use super::maintenance::compaction::{Activity, Compactor};
+use super::job::JobQueue;
+use super::maintenance::compaction::Compactor;
 use super::sessions::Sessions;
 use super::sessions::directory::Directory;
 use super::sessions::memory_budget::Memory;
@@ -21,7 +20,7 @@ use super::sessions::session::Session;
 use super::startup::scan::{Found, Strays, find_all};
 use super::watch::Watches;
 use super::writer::{Parts, Writer};
-use super::{Clock, Damage, Inner, LoadError, Options, Service, Threads};
+use super::{Clock, Damage, Inner, LoadError, Options, Service};
 use crate::board::{Extent, Policy, Revision, SessionId, SessionName, Timestamp};
 use crate::store::Store;
 
@@ -32,10 +31,9 @@ struct Known {
     /// The next expiry in each session.
     deadlines: Deadlines<Timestamp>,
     retentions: RetentionSchedule,
-    live: HashSet<SessionId>,
+    /// The sessions that exist, unless the store is only read.
+    live: Option<HashSet<SessionId>>,
     endings: Endings,
-    /// Names whose sessions were deleted, and when.
-    deleted: Vec<(SessionName, Timestamp)>,
 }
 
 impl Service {
@@ -59,67 +57,40 @@ impl Service {
         clock: Clock,
         options: Options,
     ) -> Result<Self, LoadError> {
-        let Options { qa_session, memory_budget, thumbnails, collection, reads_only, salvages } =
-            options;
         let deps = Deps::new(store, clock);
-        let sessions = Sessions::new(&deps, memory_budget);
-        // Later readings are compared with this one, so that no jump is missed.
-        let now = deps.clock.read().now;
-        let mut known = find(&*deps.store, &sessions, now, salvages)?;
-        if reads_only {
-            known.deadlines = Deadlines::default();
-            known.deleted = Vec::new();
-        }
-        let boards = Arc::clone(&sessions.past_boards);
-        let history = History::new(boards, known.retentions, &known.deleted);
-        let images = Images::new(collection, thumbnails);
-        let (watches, waker) = Watches::start(&deps)?;
-        let activity = Arc::new(Activity::default());
+        let sessions = Sessions::new(&deps, options.memory_budget);
+        let found = find(&deps, &sessions, &options)?;
+        sessions.start(&deps)?;
+        let (jobs, stored) = (JobQueue::new(), (options.collection, options.thumbnails));
+        let images = Images::start(&deps, &sessions, &jobs, stored, found.live)?;
+        let (retentions, endings) = (found.retentions, found.endings);
+        let history = History::start(&deps, &sessions, &images, &jobs, retentions, endings)?;
+        let watches = Watches::start(&deps)?;
+        let activity = Compactor::start(&deps, &sessions.directory)?;
         let parts = Parts {
             sessions: &sessions,
             history: &history,
             watches: &watches,
-            orphans: &images.orphans,
-            activity: &activity,
+            images: &images,
+            activity,
         };
-        let (writer, writer_thread) =
-            Writer::start(&deps, &parts, policy, qa_session, known.deadlines)?;
-        let (jobs, schedule) = (&writer.jobs, &images.schedule);
-        let retention = history.start(&deps, &sessions, jobs, schedule, known.endings)?;
-        let gc = images.start_gc(&deps, &sessions, jobs, &writer.room)?;
-        let (evictor, loaders) = sessions.start(&deps)?;
-        let compaction = Compactor::start(&deps, &sessions.directory, activity)?;
-        let reaper = images.start_reaper(&deps, (!reads_only).then_some(known.live))?;
-        let threads = Threads {
-            retention,
-            gc,
-            writer: writer_thread,
-            waker,
-            loaders,
-            evictor,
-            compaction,
-            reaper,
-        };
-        let (damage, archives) = (known.damage, Archives::new());
-        let threads = Mutex::new(Some(threads));
-        let inner =
-            Inner { deps, damage, sessions, writer, history, images, watches, archives, threads };
+        let (qa_session, deadlines) = (options.qa_session, found.deadlines);
+        let writer = Writer::start(&deps, jobs, parts, policy, qa_session, deadlines)?;
+        let (damage, archives) = (found.damage, Archives::new());
+        let inner = Inner { deps, damage, sessions, writer, history, images, watches, archives };
         Ok(Self { inner: Arc::new(inner) })
     }
 }
 
 /// Scans the store and adds every session to the directory.
-fn find(
-    store: &dyn Store,
-    sessions: &Sessions,
-    now: Timestamp,
-    salvages: bool,
-) -> Result<Known, LoadError> {
+fn find(deps: &Deps, sessions: &Sessions, options: &Options) -> Result<Known, LoadError> {
+    // Later readings are compared with this one, so that no jump is missed.
+    let (store, now) = (&*deps.store, deps.clock.read().now);
     let Sessions { directory, memory, .. } = sessions;
     let (mut found, damage, mut strays) = find_all(store, memory.budget())?;
     let (mut damage, mut nameless): (Vec<_>, Vec<_>) =
         damage.into_iter().partition(|damage| damage.name.is_some());
-    if let Some(first) = nameless.pop_if(|_| !salvages) {
+    if let Some(first) = nameless.pop_if(|_| !options.salvages) {
         return Err(LoadError::Nameless(first));
     }
     for damage in &nameless {
@@ -128,7 +99,7 @@ fn find(
     forget_replaced(store, &mut found, &mut damage, &mut strays);
     directory.identities().set_strays(strays);
     damage.append(&mut nameless);
-    let mut known = Known { damage, ..Known::default() };
+    let (mut known, mut live) = (Known { damage, ..Known::default() }, HashSet::new());
     // Of two sessions of one name the one that exists stands, else the last one.
     found.sort_by_cached_key(|found| (!found.is_live(), Reverse(found.shown.extent().revision)));
     let stored = store.sessions();
@@ -136,7 +107,7 @@ fn find(
     for found in found {
         let session = found.shown.extent().session;
         if found.is_live() {
-            known.live.insert(session);
+            live.insert(session);
         } else if is_over(found.shown.updated_at(), now) || directory.get(&found.name).is_some() {
             // A later session of its name has a higher revision.
             known.endings.over.push(session);
@@ -146,6 +117,12 @@ fn find(
             known.endings.whole.push(Session::new(name, found.shown.clone()).summary());
         }
         add(found, directory, memory, &mut known);
+    }
+    if options.reads_only {
+        known.deadlines = Deadlines::default();
+        known.endings.deleted.clear();
+    } else {
+        known.live = Some(live);
     }
     Ok(known)
 }
@@ -201,7 +178,7 @@ fn add(found: Found, directory: &Directory, memory: &Memory, known: &mut Known) 
         known.retentions.note_commit(&name, history);
     }
     if !exists && !is_damaged {
-        known.deleted.push((name.clone(), shown.updated_at()));
+        known.endings.deleted.push((name.clone(), shown.updated_at()));
     }
     known.deadlines.set(&name, shown.next_due().filter(|_| !is_damaged));
     let session = Arc::new(Session::new(name, shown));

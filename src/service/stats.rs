@@ -49,13 +49,13 @@ impl Service {
     /// Cancelled once a thread panicked without which nothing is written. The process is to end then.
     #[must_use]
     pub fn failed(&self) -> &CancellationToken {
-        self.inner.deps.supervisor.failed()
+        self.inner.deps.threads.failed()
     }
 
     /// Every thread by its name, with whether it works. One that panicked does not until its pause is over.
     #[must_use]
     pub fn threads(&self) -> Vec<(&'static str, bool)> {
-        self.inner.deps.supervisor.threads()
+        self.inner.deps.threads.states()
     }
 
     /// The damage that the start found.
@@ -98,7 +98,8 @@ impl Service {
             recent_bytes: self.inner.sessions.recent_bytes.load(Ordering::Relaxed),
             budget_bytes: self.inner.sessions.memory.budget(),
             image_bytes,
-            waiting_bytes: usize::try_from(self.inner.writer.room.used()).unwrap_or(usize::MAX),
+            waiting_bytes: usize::try_from(self.inner.writer.queue.waiting_bytes())
+                .unwrap_or(usize::MAX),
             uncompacted_bytes: self.inner.deps.store.uncompacted_bytes(),
             files: self.inner.deps.store.file_bytes(),
             health: self.health(),

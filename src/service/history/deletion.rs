@@ -44,6 +44,8 @@ pub(crate) struct Endings {
     pub(crate) over: Vec<SessionId>,
     /// Sessions whose history is still complete.
     pub(crate) whole: Vec<Arc<Summary>>,
+    /// Names whose sessions were deleted, and when.
+    pub(crate) deleted: Vec<(SessionName, Timestamp)>,
     /// Whether there may be something to delete.
     pub(crate) is_sweeping: bool,
 }

@@ -17,8 +17,8 @@ use parking_lot::Mutex;
 
 use super::deps::Deps;
 use super::error::ServiceError;
-use super::images::gc_schedule::GcSchedule;
-use super::job::Job;
+use super::images::Images;
+use super::job::JobQueue;
 use super::limiter::WaitLimiter;
 use super::sessions::Sessions;
 use super::sessions::past_boards::PastBoards;
@@ -26,13 +26,12 @@ use super::sessions::recent_commits::{COMMIT_BYTES_AT_ONCE_MAX, COMMITS_AT_ONCE_
 use super::sessions::replay::{framed, replay};
 use super::sessions::session::Published;
 use super::sessions::tombstones::Tombstones;
-use super::threads::Supervised;
 use super::{Keep, Reply, Service};
 use crate::board::{
     Board, CheckpointName, Command, Commit, Extent, InvalidName, Rejected, Revision, SessionId,
-    SessionName, Terms, Timestamp, Write,
+    Terms, Write,
 };
-use crate::fairness::{Limiter, Queue, Share, with_files};
+use crate::fairness::{Limiter, Share, with_files};
 use crate::store::PageMax;
 use deletion::Endings;
 use retention::Retention;
@@ -95,47 +94,40 @@ pub(super) struct History {
 }
 
 impl History {
-    /// Begins with the retention schedule and the deleted names of the startup scan.
-    pub(super) fn new(
-        boards: Arc<PastBoards>,
+    /// Starts the retention thread, with the schedule and the deleted sessions of the startup scan.
+    pub(super) fn start(
+        deps: &Deps,
+        sessions: &Sessions,
+        images: &Images,
+        jobs: &JobQueue,
         retentions: RetentionSchedule,
-        deleted: &[(SessionName, Timestamp)],
-    ) -> Self {
-        let tombstones = Arc::new(Tombstones::new(Arc::clone(&retentions.signal)));
-        deleted.iter().for_each(|(name, at)| tombstones.add(name, *at));
-        Self {
+        endings: Endings,
+    ) -> io::Result<Self> {
+        let tombstones = Tombstones::new(Arc::clone(&retentions.signal));
+        endings.deleted.iter().for_each(|(name, at)| tombstones.add(name, *at));
+        let history = Self {
             replays: WaitLimiter::new(REPLAYS_MAX, REPLAYS_WAITING_MAX),
             reads: Limiter::new(READS_MAX, usize::MAX, Share::All),
-            boards,
+            boards: Arc::clone(&sessions.past_boards),
             bases: Arc::new(WaitLimiter::new(1, BASES_WAITING_MAX)),
             links: WaitLimiter::new(LINKS_MAX, LINKS_WAITING_MAX),
             retentions: Arc::new(retentions),
-            tombstones,
-        }
-    }
-
-    /// Starts the thread that cuts histories, and forgets what was deleted.
-    pub(super) fn start(
-        &self,
-        deps: &Deps,
-        sessions: &Sessions,
-        jobs: &Arc<Queue<Job>>,
-        schedule: &Arc<GcSchedule>,
-        endings: Endings,
-    ) -> io::Result<Supervised> {
-        let keeper = Retention {
-            retentions: Arc::clone(&self.retentions),
+            tombstones: Arc::new(tombstones),
+        };
+        let retention = Retention {
+            retentions: Arc::clone(&history.retentions),
             directory: Arc::clone(&sessions.directory),
             store: Arc::clone(&deps.store),
             clock: deps.clock.clone(),
-            jobs: Arc::clone(jobs),
-            bases: Arc::clone(&self.bases),
-            schedule: Arc::clone(schedule),
+            jobs: jobs.clone(),
+            bases: Arc::clone(&history.bases),
+            schedule: Arc::clone(&images.schedule),
             endings: Mutex::new(endings),
-            tombstones: Arc::clone(&self.tombstones),
+            tombstones: Arc::clone(&history.tombstones),
             memory: Arc::clone(&sessions.memory),
         };
-        keeper.start(&deps.supervisor)
+        retention.start(deps)?;
+        Ok(history)
     }
 }
 

@@ -15,18 +15,17 @@ use super::truncate::{put_base, rebase};
 use crate::board::{
     Board, Commit, Extent, History, Revision, SessionName, Summary, Timestamp, Ttl,
 };
-use crate::fairness::Queue;
 use crate::service::clock::Clock;
+use crate::service::deps::Deps;
 use crate::service::error::ServiceError;
 use crate::service::images::gc_schedule::GcSchedule;
-use crate::service::job::{Job, send};
+use crate::service::job::{Job, JobQueue};
 use crate::service::limiter::WaitLimiter;
 use crate::service::sessions::directory::{Directory, InUse};
 use crate::service::sessions::memory_budget::Memory;
 use crate::service::sessions::replay::{REPLAY_PAGE, beginning, framed, go_on};
 use crate::service::sessions::tombstones::Tombstones;
 use crate::service::threads::signal::Signal;
-use crate::service::threads::{Supervised, Supervisor};
 use crate::store::{PageMax, Store};
 
 /// A history is cut when by this part of it there is too much.
@@ -44,7 +43,7 @@ pub(crate) struct Retention {
     pub(crate) directory: Arc<Directory>,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Clock,
-    pub(crate) jobs: Arc<Queue<Job>>,
+    pub(crate) jobs: JobQueue,
     /// Limits bases to one at a time.
     pub(crate) bases: Arc<WaitLimiter>,
     pub(crate) schedule: Arc<GcSchedule>,
@@ -55,9 +54,9 @@ pub(crate) struct Retention {
 }
 
 impl Retention {
-    pub(crate) fn start(self, supervisor: &Supervisor) -> io::Result<Supervised> {
+    pub(crate) fn start(self, deps: &Deps) -> io::Result<()> {
         let signal = Arc::clone(&self.retentions.signal);
-        supervisor.start("keeper", signal, move |signal| self.run(signal))
+        deps.threads.start("keeper", signal, move |signal| self.run(signal))
     }
 
     fn run(&self, signal: &Signal) {
@@ -147,7 +146,7 @@ impl Retention {
         }
         put_base(&*self.store, &board, dropped_bytes)?;
         let (rebase, answer) = rebase(name, &board, dropped_bytes);
-        send(&self.jobs, Job::Rebase(rebase))?;
+        self.jobs.send(Job::Rebase(rebase))?;
         answer.blocking_recv().map_err(|_| ServiceError::Stopping)??;
         self.schedule.after_cut(name);
         tracing::debug!(session = %name, oldest = %board.revision(), "truncated the history");

@@ -10,7 +10,7 @@ use super::blocking;
 use crate::board::{AgentName, Board, Rejected, Revision, SessionName};
 use crate::service::Service;
 use crate::service::error::ServiceError;
-use crate::service::job::{Job, Rebase, send};
+use crate::service::job::{Job, Rebase};
 use crate::service::sessions::session::Pin;
 use crate::service::sessions::snapshots::put_parts;
 use crate::store::Store;
@@ -45,7 +45,7 @@ impl Service {
             let put = move || put_base(&*store, &stored, dropped_bytes).map(|()| turn);
             turn = blocking(put).await?;
             let (rebase, answer) = rebase(name, &board, dropped_bytes);
-            send(&self.inner.writer.jobs, Job::Rebase(rebase))?;
+            self.inner.writer.queue.send(Job::Rebase(rebase))?;
             answer.await.map_err(|_| ServiceError::Stopping)??;
             self.inner.images.schedule.after_cut(name);
             // It leaves no commit that would tell of it.

@@ -12,22 +12,23 @@ use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
+use super::Images;
 use super::gc_schedule::GcSchedule;
 use crate::board::{
     Board, Change, Command, Condition, Digest, IMAGES_FORGOTTEN_MAX, Rejected, Revision, SessionId,
     Terms, Version, Write,
 };
-use crate::fairness::{Limiter, Queue};
 use crate::service::clock::Clock;
+use crate::service::deps::Deps;
 use crate::service::error::ServiceError;
 use crate::service::image_pins::ImagePins;
-use crate::service::job::{Job, Room, WriteJob, send};
+use crate::service::job::{Job, JobQueue, WriteJob};
+use crate::service::sessions::Sessions;
 use crate::service::sessions::directory::Directory;
 use crate::service::sessions::loader::Loads;
 use crate::service::sessions::replay::{REPLAY_PAGE, beginning, framed};
 use crate::service::sessions::session::{Pin, Session, Shown};
 use crate::service::threads::signal::Signal;
-use crate::service::threads::{Supervised, Supervisor};
 use crate::store::{Store, StoreError, StoredBlob};
 
 /// How often it asks whether a session is to be looked at.
@@ -41,16 +42,14 @@ const TRIES_MAX: usize = 16;
 
 /// The garbage collection's thread.
 pub(crate) struct ImageGc {
-    pub(crate) schedule: Arc<GcSchedule>,
-    pub(crate) clock: Clock,
-    pub(crate) pins: Arc<ImagePins>,
-    pub(crate) directory: Arc<Directory>,
-    pub(crate) store: Arc<dyn Store>,
-    pub(crate) loads: Loads,
-    pub(crate) jobs: Arc<Queue<Job>>,
-    /// The room of the writer's queue.
-    pub(crate) room: Limiter,
-    pub(crate) stopping: CancellationToken,
+    schedule: Arc<GcSchedule>,
+    clock: Clock,
+    pins: Arc<ImagePins>,
+    directory: Arc<Directory>,
+    store: Arc<dyn Store>,
+    loads: Loads,
+    jobs: JobQueue,
+    stopping: CancellationToken,
 }
 
 /// The files of a session's images, by age.
@@ -62,8 +61,21 @@ struct Files {
 }
 
 impl ImageGc {
-    pub(crate) fn start(self, supervisor: &Supervisor) -> io::Result<Supervised> {
-        supervisor.start("collector", Arc::default(), move |signal| self.run(signal))
+    pub(crate) fn of(deps: &Deps, sessions: &Sessions, jobs: &JobQueue, images: &Images) -> Self {
+        Self {
+            schedule: Arc::clone(&images.schedule),
+            clock: deps.clock.clone(),
+            pins: Arc::clone(&images.pins),
+            directory: Arc::clone(&sessions.directory),
+            store: Arc::clone(&deps.store),
+            loads: sessions.loads.clone(),
+            jobs: jobs.clone(),
+            stopping: deps.stopping.clone(),
+        }
+    }
+
+    pub(crate) fn start(self, deps: &Deps) -> io::Result<()> {
+        deps.threads.start("collector", Arc::default(), move |signal| self.run(signal))
     }
 
     fn run(&self, signal: &Signal) {
@@ -244,11 +256,11 @@ impl ImageGc {
         let (reply, answer) = oneshot::channel();
         let job = WriteJob {
             pins: [Some(Pin::new(session)), None, None],
-            room: Some(Room::take(&self.room, 1)?),
+            room: Some(self.jobs.room(1)?),
             reply: Some(reply),
             ..WriteJob::of(Write { terms, command })
         };
-        send(&self.jobs, Job::Write(Box::new(job)))?;
+        self.jobs.send(Job::Write(Box::new(job)))?;
         answer.blocking_recv().map_err(|_| ServiceError::Stopping)?.map(drop).map_err(Into::into)
     }
 

@@ -13,14 +13,13 @@ use std::sync::Arc;
 
 use super::deps::Deps;
 use super::image_pins::{ImagePin, ImagePins};
-use super::job::{ImagesIn, Job};
+use super::job::{ImagesIn, JobQueue};
 use super::options::Collection;
 use super::sessions::Sessions;
-use super::threads::Supervised;
 use super::thumbnails::Thumbnails;
 use super::{Service, ServiceError, new_session_id};
 use crate::board::{Board, Digest, Image, Item, Rejected, Screenshot, SessionId, SessionName};
-use crate::fairness::{Limiter, Queue, with_files};
+use crate::fairness::with_files;
 use crate::store::StoreError;
 use gc::ImageGc;
 use gc_schedule::GcSchedule;
@@ -44,52 +43,26 @@ pub(super) struct Images {
 }
 
 impl Images {
-    /// With a cache of thumbnails in this directory, or with none.
-    pub(super) fn new(collection: Collection, thumbnails: Option<PathBuf>) -> Self {
-        Self {
+    /// Starts the collector and the reaper. `live` are the sessions that the startup scan found, `None` if the store is
+    /// only read.
+    pub(super) fn start(
+        deps: &Deps,
+        sessions: &Sessions,
+        jobs: &JobQueue,
+        (collection, thumbnails): (Collection, Option<PathBuf>),
+        live: Option<HashSet<SessionId>>,
+    ) -> io::Result<Self> {
+        let images = Self {
             pins: Arc::default(),
             schedule: Arc::new(GcSchedule::new(collection)),
             orphans: Arc::default(),
             thumbnails: Arc::new(Thumbnails::new(thumbnails)),
-        }
-    }
-
-    /// Starts the thread that removes images which no history names.
-    pub(super) fn start_gc(
-        &self,
-        deps: &Deps,
-        sessions: &Sessions,
-        jobs: &Arc<Queue<Job>>,
-        room: &Limiter,
-    ) -> io::Result<Supervised> {
-        let collector = ImageGc {
-            schedule: Arc::clone(&self.schedule),
-            clock: deps.clock.clone(),
-            pins: Arc::clone(&self.pins),
-            directory: Arc::clone(&sessions.directory),
-            store: Arc::clone(&deps.store),
-            loads: sessions.loads.clone(),
-            jobs: Arc::clone(jobs),
-            room: room.clone(),
-            stopping: deps.stopping.clone(),
         };
-        collector.start(&deps.supervisor)
-    }
-
-    /// Starts the thread that removes the images of deleted sessions; `live` are those that the start found, `None`
-    /// where the store is only read.
-    pub(super) fn start_reaper(
-        &self,
-        deps: &Deps,
-        live: Option<HashSet<SessionId>>,
-    ) -> io::Result<Supervised> {
-        let reaper = Reaper {
-            orphans: Arc::clone(&self.orphans),
-            store: Arc::clone(&deps.store),
-            thumbnails: Arc::clone(&self.thumbnails),
-            live,
-        };
-        reaper.start(&deps.supervisor)
+        ImageGc::of(deps, sessions, jobs, &images).start(deps)?;
+        let (orphans, store) = (Arc::clone(&images.orphans), Arc::clone(&deps.store));
+        let thumbnails = Arc::clone(&images.thumbnails);
+        Reaper { orphans, store, thumbnails, live }.start(deps)?;
+        Ok(images)
     }
 }
 

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use crate::board::SessionId;
+use crate::service::deps::Deps;
 use crate::service::threads::signal::Signal;
-use crate::service::threads::{Supervised, Supervisor};
 use crate::service::thumbnails::Thumbnails;
 use crate::store::Store;
 
@@ -56,9 +56,9 @@ pub(crate) struct Reaper {
 
 impl Reaper {
     /// Starts the thread. Once it is stopped it removes what waits; nobody adds any after that.
-    pub(crate) fn start(self, supervisor: &Supervisor) -> io::Result<Supervised> {
+    pub(crate) fn start(self, deps: &Deps) -> io::Result<()> {
         let signal = Arc::clone(&self.orphans.signal);
-        supervisor.start("reaper", signal, move |signal| self.run(signal))
+        deps.threads.start("reaper", signal, move |signal| self.run(signal))
     }
 
     fn run(&self, signal: &Signal) {

@@ -13,7 +13,6 @@ use crate::service::deps::Deps;
 use crate::service::sessions::directory::Directory;
 use crate::service::sessions::session::Shown;
 use crate::service::sessions::snapshots::put_snapshot_if_due;
-use crate::service::threads::Supervised;
 use crate::service::threads::signal::Signal;
 use crate::store::{Store, StoreError};
 
@@ -123,15 +122,14 @@ pub(crate) struct Compactor {
 }
 
 impl Compactor {
-    /// Starts the thread. Once it is stopped it compacts what it can in a bounded time.
-    pub(crate) fn start(
-        deps: &Deps,
-        directory: &Arc<Directory>,
-        activity: Arc<Activity>,
-    ) -> io::Result<Supervised> {
+    /// Starts the thread, which compacts what it can in a bounded time once it is stopped. Returns the counter that the
+    /// writer advances.
+    pub(crate) fn start(deps: &Deps, directory: &Arc<Directory>) -> io::Result<Arc<Activity>> {
+        let activity = Arc::new(Activity::default());
         let (directory, store) = (Arc::clone(directory), Arc::clone(&deps.store));
-        let compactor = Self { directory, store, activity };
-        deps.supervisor.start("settler", Arc::default(), move |signal| compactor.run(signal))
+        let compactor = Self { directory, store, activity: Arc::clone(&activity) };
+        deps.threads.start("settler", Arc::default(), move |signal| compactor.run(signal))?;
+        Ok(activity)
     }
 
     fn run(&self, signal: &Signal) {

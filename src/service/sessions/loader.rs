@@ -19,9 +19,9 @@ use super::session::{Published, Session, Shown};
 use crate::board::Summary;
 use crate::error_chain::Chain;
 use crate::fairness::{Client, Queue, Refused};
+use crate::service::deps::Deps;
 use crate::service::error::ServiceError;
 use crate::service::limiter::TURN_WAIT_MAX;
-use crate::service::threads::{Supervised, Supervisor};
 use crate::store::Store;
 
 /// How many boards are read at once.
@@ -107,26 +107,6 @@ impl AtHand {
     }
 }
 
-/// The running threads.
-pub(crate) struct Loaders {
-    loads: Loads,
-    threads: Vec<Supervised>,
-}
-
-impl Loaders {
-    /// Ends the threads; who waits is told so.
-    pub(crate) fn stop(self) {
-        // Told first, or their end would be a failure.
-        self.threads.iter().for_each(Supervised::tell);
-        let shared = &self.loads.shared;
-        shared.waiting.close();
-        while let Ok((_, session)) = shared.waiting.try_pop() {
-            shared.under_way.lock().answer(&session, &Err(Unloaded::Stopping));
-        }
-        self.threads.into_iter().for_each(Supervised::stop);
-    }
-}
-
 impl UnderWay {
     fn answer(&mut self, session: &Arc<Session>, loaded: &Result<Published, Unloaded>) {
         for asked in self.0.remove(&place(session)).into_iter().flatten() {
@@ -147,13 +127,23 @@ impl Loads {
     }
 
     /// Starts the threads.
-    pub(crate) fn start(&self, supervisor: &Supervisor) -> io::Result<Loaders> {
-        let start = |_| {
-            let loads = self.clone();
-            supervisor.start("loader", Arc::default(), move |_| loads.run())
-        };
-        let threads = (0..LOADS_MAX).map(start).collect::<io::Result<_>>()?;
-        Ok(Loaders { loads: self.clone(), threads })
+    pub(crate) fn start(&self, deps: &Deps) -> io::Result<()> {
+        // One signal for all: a thread that returns before it is stopped has failed.
+        let signal = Arc::default();
+        (0..LOADS_MAX).try_for_each(|_| {
+            let (loads, own) = (self.clone(), self.clone());
+            let signal = Arc::clone(&signal);
+            deps.threads.start_on_queue("loader", signal, move || loads.close(), move |_| own.run())
+        })
+    }
+
+    /// Closes the queue, and refuses those who wait in it.
+    fn close(&self) {
+        let shared = &self.shared;
+        shared.waiting.close();
+        while let Ok((_, session)) = shared.waiting.try_pop() {
+            shared.under_way.lock().answer(&session, &Err(Unloaded::Stopping));
+        }
     }
 
     /// Returns the published board, after loading it if it was evicted.

@@ -16,8 +16,8 @@ use super::recent_commits::count;
 use super::session::{Published, Session, Shown};
 use super::snapshots::put_snapshot_if_due;
 use crate::board::{Board, Prepared};
+use crate::service::deps::Deps;
 use crate::service::threads::signal::Signal;
-use crate::service::threads::{Supervised, Supervisor};
 use crate::store::Store;
 
 /// By how much the ticks of use differ, and how often a budget that is not kept is looked at.
@@ -234,9 +234,9 @@ pub(crate) struct Evictor {
 }
 
 impl Evictor {
-    pub(crate) fn start(self, supervisor: &Supervisor) -> io::Result<Supervised> {
+    pub(crate) fn start(self, deps: &Deps) -> io::Result<()> {
         let signal = Arc::clone(&self.memory.signal);
-        supervisor.start("evictor", signal, move |signal| self.run(signal))
+        deps.threads.start("evictor", signal, move |signal| self.run(signal))
     }
 
     fn run(&self, signal: &Signal) {

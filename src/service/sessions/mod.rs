@@ -19,9 +19,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use super::deps::Deps;
-use super::threads::Supervised;
 use directory::Directory;
-use loader::{Loaders, Loads};
+use loader::Loads;
 use memory_budget::{Evictor, Memory};
 use past_boards::PastBoards;
 
@@ -46,14 +45,15 @@ impl Sessions {
         Self { directory, memory, loads, past_boards, recent_bytes: Arc::default() }
     }
 
-    /// Starts the threads that take boards out of the memory, and those that read them.
-    pub(super) fn start(&self, deps: &Deps) -> io::Result<(Supervised, Loaders)> {
+    /// Starts the threads that evict boards and those that load them.
+    pub(super) fn start(&self, deps: &Deps) -> io::Result<()> {
         let evictor = Evictor {
             memory: Arc::clone(&self.memory),
             past_boards: Arc::clone(&self.past_boards),
             directory: Arc::clone(&self.directory),
             store: Arc::clone(&deps.store),
         };
-        Ok((evictor.start(&deps.supervisor)?, self.loads.start(&deps.supervisor)?))
+        evictor.start(deps)?;
+        self.loads.start(deps)
     }
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::mpsc;
 
+use parking_lot::Mutex;
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 use uuid::Uuid;

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use parking_lot::Condvar;
+use parking_lot::{Condvar, Mutex};
 use tokio::sync::watch;
 use uuid::Uuid;
 

@@ -209,8 +209,8 @@ async fn a_session_that_ends_in_a_batch_is_made_again_by_what_follows() {
         let service = service.clone();
         async move { service.receipt(write, images).await.unwrap() }
     });
-    let used = service.inner.writer.room.used();
-    while service.inner.writer.room.used() == used {
+    let used = service.inner.writer.queue.waiting_bytes();
+    while service.inner.writer.queue.waiting_bytes() == used {
         tokio::task::yield_now().await;
     }
     let mut post = Box::pin(service.receipt(request("s", "{}"), vec![]));

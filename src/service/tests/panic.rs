@@ -69,7 +69,7 @@ async fn a_thread_that_panicked_works_again() {
     assert_eq!(store.compact_panics.load(Ordering::SeqCst), 0);
     assert!(!service.failed().is_cancelled());
     let names: Vec<_> = service.threads().iter().map(|(name, _)| *name).collect();
-    let tenders = ["keeper", "collector", "evictor", "loader", "settler", "reaper"];
-    assert_eq!(names, [&["waker", "writer"], &tenders[..]].concat());
+    let tenders = ["evictor", "loader", "collector", "reaper", "keeper"];
+    assert_eq!(names, [&tenders[..], &["waker", "settler", "writer"]].concat());
     stop(service).await;
 }

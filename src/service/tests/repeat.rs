@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 
 use futures_util::FutureExt as _;
+use parking_lot::Mutex;
 use tempfile::TempDir;
 
 use super::clock::*;

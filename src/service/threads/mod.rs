@@ -2,6 +2,7 @@
 
 pub(crate) mod signal;
 
+use std::fmt;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -21,51 +22,54 @@ const PAUSE_MIN: Duration = Duration::from_millis(100);
 /// The longest pause. A thread that ran for longer than that begins again with the shortest.
 const PAUSE_MAX: Duration = Duration::from_secs(60);
 
-/// Starts threads, and knows which of them work.
+/// The service's threads, running and failed. They are told to end when this is dropped.
 #[derive(Debug, Default)]
-pub(super) struct Supervisor {
-    /// Each name with how many threads of it do not work now.
-    threads: Mutex<Vec<(&'static str, Arc<AtomicUsize>)>>,
+pub(super) struct Threads {
+    /// Each name with the number of its threads that do not work now.
+    down: Mutex<Vec<(&'static str, Arc<AtomicUsize>)>>,
+    running: Mutex<Vec<Running>>,
     failed: CancellationToken,
 }
 
-/// A running thread. It is told to end when this is dropped.
-#[derive(Debug)]
-pub(super) struct Supervised {
-    signal: Arc<Signal>,
-    thread: Option<thread::JoinHandle<()>>,
+struct Running {
+    name: &'static str,
+    tell: Box<dyn Fn() + Send + Sync>,
+    thread: thread::JoinHandle<()>,
 }
 
-impl Supervised {
-    /// Tells the thread to end, without waiting for it.
-    pub(super) fn tell(&self) {
-        self.signal.stop();
-    }
-
-    /// Ends the thread, after the step it is at.
-    pub(super) fn stop(mut self) {
-        self.tell();
-        // A panic of its work does not come this far.
-        self.thread.take().map(thread::JoinHandle::join);
+impl fmt::Debug for Running {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Running").field(&self.name).finish()
     }
 }
 
-impl Drop for Supervised {
+impl Drop for Threads {
     fn drop(&mut self) {
-        self.tell();
+        self.running.get_mut().iter().for_each(|running| (running.tell)());
     }
 }
 
-impl Supervisor {
+impl Threads {
     /// Starts a thread that works until `signal` stops it. After a panic it pauses and works again, with what the
     /// panic left of its state: nothing in `work` may rely on a step that is half done.
     pub(super) fn start(
         &self,
         name: &'static str,
         signal: Arc<Signal>,
+        work: impl FnMut(&Signal) + Send + 'static,
+    ) -> io::Result<()> {
+        self.start_on_queue(name, signal, || (), work)
+    }
+
+    /// Starts a thread that waits at a queue, which `close` ends once `signal` is stopped.
+    pub(super) fn start_on_queue(
+        &self,
+        name: &'static str,
+        signal: Arc<Signal>,
+        close: impl Fn() + Send + Sync + 'static,
         mut work: impl FnMut(&Signal) + Send + 'static,
-    ) -> io::Result<Supervised> {
-        let (down, own) = (self.watched(name), Arc::clone(&signal));
+    ) -> io::Result<()> {
+        let (down, own) = (self.down(name), Arc::clone(&signal));
         let run = move || {
             let mut pause = PAUSE_MIN;
             loop {
@@ -92,18 +96,22 @@ impl Supervisor {
                 pause = (pause * 2).min(PAUSE_MAX);
             }
         };
-        let thread = thread::Builder::new().name(name.to_owned()).spawn(run)?;
-        Ok(Supervised { signal, thread: Some(thread) })
+        let tell = move || {
+            signal.stop();
+            close();
+        };
+        self.spawn(name, tell, run)
     }
 
-    /// Starts a thread that ends by itself. Nothing goes on after its panic: a restart of the server reads what is
-    /// durable, and that is sound.
+    /// Starts a thread that returns once `tell` told it to end. A panic fails the service: the next start reads what
+    /// is durable, and that is sound.
     pub(super) fn start_vital(
         &self,
         name: &'static str,
+        tell: impl Fn() + Send + Sync + 'static,
         work: impl FnOnce() + Send + 'static,
-    ) -> io::Result<Supervised> {
-        let (down, failed) = (self.watched(name), self.failed.clone());
+    ) -> io::Result<()> {
+        let (down, failed) = (self.down(name), self.failed.clone());
         let run = move || {
             if catch_unwind(AssertUnwindSafe(work)).is_err() {
                 down.fetch_add(1, Ordering::Relaxed);
@@ -112,8 +120,30 @@ impl Supervisor {
                 failed.cancel();
             }
         };
+        self.spawn(name, tell, run)
+    }
+
+    fn spawn(
+        &self,
+        name: &'static str,
+        tell: impl Fn() + Send + Sync + 'static,
+        run: impl FnOnce() + Send + 'static,
+    ) -> io::Result<()> {
         let thread = thread::Builder::new().name(name.to_owned()).spawn(run)?;
-        Ok(Supervised { signal: Arc::default(), thread: Some(thread) })
+        self.running.lock().push(Running { name, tell: Box::new(tell), thread });
+        Ok(())
+    }
+
+    /// Ends all threads, each after the step at hand: those of these names first, in this order. Returns false if none
+    /// ran.
+    pub(super) fn stop(&self, order: &[&str]) -> bool {
+        let mut running = std::mem::take(&mut *self.running.lock());
+        let any = !running.is_empty();
+        for name in order {
+            end(running.extract_if(.., |running| running.name == *name).collect());
+        }
+        end(running);
+        any
     }
 
     /// Cancelled once a vital thread panicked.
@@ -121,14 +151,14 @@ impl Supervisor {
         &self.failed
     }
 
-    /// Every name of a thread, with whether all threads of that name work.
-    pub(super) fn threads(&self) -> Vec<(&'static str, bool)> {
-        let threads = self.threads.lock();
-        threads.iter().map(|(name, down)| (*name, down.load(Ordering::Relaxed) == 0)).collect()
+    /// Returns each name, and true if all threads of that name work.
+    pub(super) fn states(&self) -> Vec<(&'static str, bool)> {
+        let down = self.down.lock();
+        down.iter().map(|(name, down)| (*name, down.load(Ordering::Relaxed) == 0)).collect()
     }
 
-    fn watched(&self, name: &'static str) -> Arc<AtomicUsize> {
-        let mut threads = self.threads.lock();
+    fn down(&self, name: &'static str) -> Arc<AtomicUsize> {
+        let mut threads = self.down.lock();
         if let Some((_, down)) = threads.iter().find(|(known, _)| *known == name) {
             return Arc::clone(down);
         }
@@ -136,6 +166,13 @@ impl Supervisor {
         threads.push((name, Arc::clone(&down)));
         down
     }
+}
+
+fn end(threads: Vec<Running>) {
+    // All are told before the first is waited for.
+    threads.iter().for_each(|running| (running.tell)());
+    // A panic of the work was caught within.
+    threads.into_iter().for_each(|running| drop(running.thread.join()));
 }
 
 #[cfg(test)]

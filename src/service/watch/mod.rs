@@ -16,7 +16,6 @@ use super::error::ServiceError;
 use super::sessions::Sessions;
 use super::sessions::recent_commits::COMMIT_BYTES_AT_ONCE_MAX;
 use super::sessions::session::Session;
-use super::threads::Supervised;
 use crate::board::{Commit, Extent, Revision, SessionName};
 use crate::metrics;
 use crate::metrics::Counted;
@@ -30,11 +29,11 @@ pub(super) struct Watches {
 
 impl Watches {
     /// Starts the thread that wakes those who wait.
-    pub(super) fn start(deps: &Deps) -> io::Result<(Self, Supervised)> {
+    pub(super) fn start(deps: &Deps) -> io::Result<Self> {
         let watches = Self { bells: Arc::new(Bells::new()), wake_ups: Arc::default() };
         let (wake_ups, bells) = (Arc::clone(&watches.wake_ups), Arc::clone(&watches.bells));
-        let waker = Waker { wake_ups, bells }.start(&deps.supervisor)?;
-        Ok((watches, waker))
+        Waker { wake_ups, bells }.start(deps)?;
+        Ok(watches)
     }
 }
 

@@ -11,9 +11,9 @@ use parking_lot::Mutex;
 use tokio::sync::{broadcast, watch};
 
 use crate::board::{AgentName, Change, LogName, Revision, SessionName};
+use crate::service::deps::Deps;
 use crate::service::sessions::session::Session;
 use crate::service::threads::signal::Signal;
-use crate::service::threads::{Supervised, Supervisor};
 
 /// How many notices a slow reader of them may be behind, and the waker with all of them.
 pub const NOTICES_MAX: usize = 1024;
@@ -150,9 +150,9 @@ pub(crate) struct Waker {
 
 impl Waker {
     /// Starts the thread. Once it is stopped it tells what waits; nobody adds any after that.
-    pub(crate) fn start(self, supervisor: &Supervisor) -> io::Result<Supervised> {
+    pub(crate) fn start(self, deps: &Deps) -> io::Result<()> {
         let signal = Arc::clone(&self.wake_ups.signal);
-        supervisor.start("waker", signal, move |signal| {
+        deps.threads.start("waker", signal, move |signal| {
             while signal.rest(Duration::MAX) {
                 self.tell();
             }

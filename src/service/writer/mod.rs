@@ -4,11 +4,11 @@
 //! answered before that; rejections wait too, since a rejection may name a staged revision. A batch waits for no timer:
 //! the next one gathers during a sync. Between batches the writer expires values.
 
+pub(crate) mod entrance;
 mod expire;
 mod fork_key;
 pub(crate) mod patch;
 mod qa_session;
-pub(crate) mod queue;
 pub(crate) mod receiver;
 pub(crate) mod retry;
 pub(crate) mod staging;
@@ -28,8 +28,9 @@ use super::deps::Deps;
 use super::error::ServiceError;
 use super::history::History;
 use super::history::retention_schedule::RetentionSchedule;
+use super::images::Images;
 use super::images::reaper::Orphans;
-use super::job::{Job, Rebase, WriteJob};
+use super::job::{Job, JobQueue, Rebase, WriteJob};
 use super::maintenance::compaction::Activity;
 use super::options::QaSession;
 use super::sessions::Sessions;
@@ -39,7 +40,6 @@ use super::sessions::memory_budget::Memory;
 use super::sessions::recent_commits::Weighed;
 use super::sessions::session::{Pin, Published, Session};
 use super::sessions::tombstones::Tombstones;
-use super::threads::Supervised;
 use super::watch::Watches;
 use super::watch::waker::{Bells, Notice, WakeUp, WakeUps, memory_of};
 use crate::board::{
@@ -48,9 +48,9 @@ use crate::board::{
 use crate::fairness::{Client, Left};
 use crate::metrics;
 use crate::store::{Outcome, Run, Store};
+use entrance::Entrance;
 use expire::Cold;
-use queue::WriterQueue;
-use receiver::Jobs;
+use receiver::JobReceiver;
 use retry::Postponed;
 use staging::Staging;
 use verdict::{Verdict, Verdicts, answer};
@@ -74,7 +74,7 @@ const IDLE_AFTER: Duration = Duration::from_millis(20);
 
 /// The writer's own: what the thread works on.
 pub(super) struct Writer {
-    jobs: Jobs,
+    jobs: JobReceiver,
     directory: Arc<Directory>,
     store: Arc<dyn Store>,
     policy: Policy,
@@ -117,23 +117,25 @@ pub(super) struct Parts<'a> {
     pub(super) sessions: &'a Sessions,
     pub(super) history: &'a History,
     pub(super) watches: &'a Watches,
-    pub(super) orphans: &'a Arc<Orphans>,
-    pub(super) activity: &'a Arc<Activity>,
+    pub(super) images: &'a Images,
+    pub(super) activity: Arc<Activity>,
 }
 
 impl Writer {
     /// Stores what expired while the server was down, before anybody can ask; then starts the thread.
     pub(super) fn start(
         deps: &Deps,
-        parts: &Parts<'_>,
+        queue: JobQueue,
+        parts: Parts<'_>,
         policy: Policy,
         qa_session: Option<QaSession>,
         deadlines: Deadlines<Timestamp>,
-    ) -> io::Result<(WriterQueue, Supervised)> {
-        let queue = WriterQueue::empty(qa_session.as_ref().map(|qa| qa.name.clone()));
-        let Parts { sessions, history, watches, orphans, activity } = *parts;
+    ) -> io::Result<Entrance> {
+        let entrance = Entrance::new(queue, qa_session.as_ref().map(|qa| qa.name.clone()));
+        let jobs = Arc::clone(&entrance.queue.jobs);
+        let Parts { sessions, history, watches, images, activity } = parts;
         let mut writer = Self {
-            jobs: Jobs(Arc::clone(&queue.jobs)),
+            jobs: JobReceiver(Arc::clone(&jobs)),
             directory: Arc::clone(&sessions.directory),
             store: Arc::clone(&deps.store),
             policy,
@@ -149,14 +151,14 @@ impl Writer {
             postponed: Postponed::default(),
             memory: Arc::clone(&sessions.memory),
             loads: sessions.loads.clone(),
-            orphans: Arc::clone(orphans),
-            activity: Arc::clone(activity),
+            orphans: Arc::clone(&images.orphans),
+            activity,
             made: 0,
             warming: HashMap::new(),
         };
         writer.sweep_all();
-        let thread = deps.supervisor.start_vital("writer", || writer.run())?;
-        Ok((queue, thread))
+        deps.threads.start_vital("writer", move || jobs.close(), || writer.run())?;
+        Ok(entrance)
     }
 
     /// Works until the queue is closed and empty.

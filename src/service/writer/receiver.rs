@@ -13,9 +13,9 @@ const APPEND_A_BYTE: Duration = Duration::from_nanos(5);
 /// append, about 1.3 ms.
 const LARGE_BYTES: u64 = 256 << 10;
 
-pub(crate) struct Jobs(pub(crate) Arc<Queue<Job>>);
+pub(crate) struct JobReceiver(pub(crate) Arc<Queue<Job>>);
 
-impl Jobs {
+impl JobReceiver {
     /// The next job, waited for at most until then.
     pub(crate) fn next(&self, until: Option<Instant>) -> Result<(Client, Job), Left> {
         self.0.pop(until)
@@ -47,7 +47,7 @@ impl Jobs {
     }
 }
 
-impl Drop for Jobs {
+impl Drop for JobReceiver {
     fn drop(&mut self) {
         self.0.close();
         while self.0.try_pop().is_ok() {}

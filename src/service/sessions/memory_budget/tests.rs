@@ -12,12 +12,7 @@ async fn a_large_board_that_was_deleted_is_freed_beside_the_writer() {
     let service = start(dir.path());
     let inner = &service.inner;
     // Nobody frees anything before this test does.
-    let idle = inner
-        .deps
-        .supervisor
-        .start("idle", Arc::default(), |signal| while signal.rest(Duration::MAX) {});
-    let idle = idle.unwrap();
-    std::mem::replace(&mut inner.threads.lock().as_mut().unwrap().evictor, idle).stop();
+    inner.sessions.memory.signal.stop();
 
     let bytes = usize::try_from(2 * FREED_AT_ONCE_MAX).unwrap();
     let large = format!("{{\"text\":\"{}\"}}", "x".repeat(bytes));

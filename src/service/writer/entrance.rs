@@ -1,20 +1,12 @@
-//! Queue of the writer, bounded by number and bytes.
-
-use std::sync::Arc;
+//! Entrance of the writer: a write waits for room, its boards and its large values, then for its reply.
 
 use tokio::sync::oneshot;
 
 use crate::board::{Command, Digest, Edit, Item, Json, Prepared, SessionName, Transaction};
-use crate::fairness::{Limiter, Place, Queue, Share, compute};
-use crate::service::job::{Job, Pins, Room, Unwritten, WriteJob, send};
+use crate::fairness::{Limiter, Place, Share, compute};
+use crate::service::job::{Job, JobQueue, Pins, QUEUE_BYTES_MAX, Unwritten, WriteJob};
 use crate::service::sessions::session::{Pin, Published};
 use crate::service::{Reply, Service, ServiceError};
-
-/// How many writes of one client may wait for the writer.
-pub const QUEUE_WRITES_MAX: usize = 8192;
-
-/// How many bytes of one client's items may wait for the writer.
-pub const QUEUE_BYTES_MAX: usize = 64 << 20;
 
 /// How many bytes of one client's values are prepared at once; a single write always is. What is built of them takes up
 /// to twenty times as much memory.
@@ -27,40 +19,32 @@ const PREPARED_TIMES_MAX: usize = 3;
 /// How often a write is queued whose session was made, and left memory again, while it waited.
 const COLD_TRIES_MAX: usize = 8;
 
-/// The queue of the writer, and what may wait in it or on the way there.
-pub(crate) struct WriterQueue {
-    pub(crate) jobs: Arc<Queue<Job>>,
-    /// The bytes that wait.
-    pub(crate) room: Limiter,
+/// Entrance of the writer: its queue, and the turns of writes whose large values are made first.
+pub(crate) struct Entrance {
+    pub(crate) queue: JobQueue,
     /// Bytes of values that are prepared for the writer. The room of the queue bounds how many wait for that.
     pub(crate) preparing: Limiter,
     /// One at a time prepares its values again.
     preparing_again: Limiter,
-    /// Where answered questions are gathered, if anywhere.
+    /// The session that gathers answered questions, if any.
     qa_session: Option<SessionName>,
 }
 
-impl WriterQueue {
-    pub(crate) fn empty(qa_session: Option<SessionName>) -> Self {
+impl Entrance {
+    pub(crate) fn new(queue: JobQueue, qa_session: Option<SessionName>) -> Self {
         Self {
-            jobs: Arc::new(Queue::new(QUEUE_WRITES_MAX)),
-            room: Limiter::new(QUEUE_BYTES_MAX as u64, 0, Share::LeavesRest),
+            queue,
             preparing: Limiter::new(PREPARING_BYTES_MAX, usize::MAX, Share::LeavesRest),
             preparing_again: Limiter::new(1, usize::MAX, Share::All),
             qa_session,
         }
-    }
-
-    /// Takes no more writes: the writer ends once it is empty.
-    pub(crate) fn close(&self) {
-        self.jobs.close();
     }
 }
 
 impl Service {
     /// Hands a write to the writer and waits for its reply; never [`Unwritten::Cold`].
     pub(crate) async fn enqueue(&self, mut job: Box<WriteJob>) -> Result<Reply, Unwritten> {
-        job.room = Some(Room::take(&self.inner.writer.room, weight(&job.write.command))?);
+        job.room = Some(self.inner.writer.queue.room(weight(&job.write.command))?);
         for tries in 0..COLD_TRIES_MAX {
             let prepares = tries < PREPARED_TIMES_MAX && Prepared::bytes(&job.write.command) > 0;
             // Held until the write is answered, which bounds the values that are made and not yet published. Taken before
@@ -72,7 +56,7 @@ impl Service {
             }
             let (reply, answer) = oneshot::channel();
             job.reply = Some(reply);
-            send(&self.inner.writer.jobs, Job::Write(job))?;
+            self.inner.writer.queue.send(Job::Write(job))?;
             // Without an answer the writer panicked with this write in its hands.
             match answer.await {
                 Ok(Err(Unwritten::Cold(back))) => job = back,
