@@ -141,12 +141,14 @@ impl From<Unwritten> for ServiceError {
     }
 }
 
-impl JobQueue {
-    pub(crate) fn new() -> Self {
+impl Default for JobQueue {
+    fn default() -> Self {
         let room = Limiter::new(QUEUE_BYTES_MAX as u64, 0, Share::LeavesRest);
         Self { jobs: Arc::new(Queue::new(QUEUE_WRITES_MAX)), room }
     }
+}
 
+impl JobQueue {
     /// Puts a job of this task's client into the queue.
     pub(crate) fn send(&self, job: Job) -> Result<(), ServiceError> {
         self.jobs.push(Client::current(), job).map_err(|refused| match refused {

@@ -61,7 +61,7 @@ impl Service {
         let sessions = Sessions::new(&deps, options.memory_budget);
         let found = find(&deps, &sessions, &options)?;
         sessions.start(&deps)?;
-        let (jobs, stored) = (JobQueue::new(), (options.collection, options.thumbnails));
+        let (jobs, stored) = (JobQueue::default(), (options.collection, options.thumbnails));
         let images = Images::start(&deps, &sessions, &jobs, stored, found.live)?;
         let (retentions, endings) = (found.retentions, found.endings);
         let history = History::start(&deps, &sessions, &images, &jobs, retentions, endings)?;
