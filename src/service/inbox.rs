@@ -75,7 +75,7 @@ impl Service {
                         |question: &&Question| after.is_none_or(|after| question.entry.seq > after);
                     questions.iter().filter(comes).take(limit).cloned().collect()
                 }
-                Questions::TooLarge => match self.inner.sessions.loads.published(session).await {
+                Questions::TooLarge => match self.inner.sessions.loader.published(session).await {
                     Ok(published) => of_board(&published.board),
                     Err(error) => {
                         tracing::warn!(session = %session.name(), %error, "a session's questions are missing from the inbox");

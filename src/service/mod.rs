@@ -143,7 +143,7 @@ impl Service {
     /// [`ServiceError::Damaged`], or where the board cannot be read now.
     pub async fn published(&self, name: &SessionName) -> Result<Option<Published>, ServiceError> {
         let Some(session) = self.existing(name)? else { return Ok(None) };
-        let published = self.inner.sessions.loads.published(&session).await?;
+        let published = self.inner.sessions.loader.published(&session).await?;
         Ok(Some(published).filter(|published| published.board.life().is_some()))
     }
 
@@ -154,7 +154,7 @@ impl Service {
     /// As for [`published`](Self::published).
     pub fn published_here(&self, name: &SessionName) -> Result<Option<Published>, ServiceError> {
         let Some(session) = self.existing(name)? else { return Ok(None) };
-        let published = self.inner.sessions.loads.published_here(&session)?;
+        let published = self.inner.sessions.loader.published_here(&session)?;
         Ok(Some(published).filter(|published| published.board.life().is_some()))
     }
 
@@ -235,7 +235,7 @@ impl Service {
         let Some(session) = self.inner.sessions.directory.get(&terms.session) else {
             return Ok(None);
         };
-        let published = match self.inner.sessions.loads.published(&session).await {
+        let published = match self.inner.sessions.loader.published(&session).await {
             // Which keys it knew is lost; the writer refuses all but what ends or replaces it.
             Err(ServiceError::Damaged) => return Ok(None),
             published => published?,

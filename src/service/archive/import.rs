@@ -16,7 +16,7 @@ use crate::board::{
     Board, COMMIT_BYTES_MAX, Command, Digest, Frame, Rejected, Revision, SessionId, SessionName,
     Terms, Write,
 };
-use crate::service::history::staged::Staged;
+use crate::service::history::staged_history::StagedHistory;
 use crate::service::history::truncate::put_base;
 use crate::service::job::WriteJob;
 use crate::service::limiter::Permit;
@@ -46,7 +46,7 @@ pub struct Import {
 /// A history that came in whole, and is nobody's yet. Dropped, it leaves nothing.
 #[derive(Debug)]
 pub struct Imported {
-    staged: Staged,
+    staged: StagedHistory,
     board: Board,
     bytes: u64,
     turn: Permit,
@@ -100,7 +100,7 @@ impl Service {
         let (pieces, received) = mpsc::channel(WAITING_MAX);
         let stopping = self.inner.deps.stopping.clone();
         let reader = move || {
-            let staged = Staged::begin(store, orphans, new_session_id()).map_err(told)?;
+            let staged = StagedHistory::begin(store, orphans, new_session_id()).map_err(told)?;
             let reader = ArchiveReader::new(staged.id(), now).lacking(lost);
             read(staged, reader, received, &stopping, turn)
         };
@@ -163,7 +163,7 @@ fn told(error: StoreError) -> ServiceError {
 
 /// Takes all that is pushed; what comes to nothing is forgotten before that is told.
 fn read(
-    staged: Staged,
+    staged: StagedHistory,
     reader: ArchiveReader,
     mut pieces: Receiver<Vec<u8>>,
     stopping: &CancellationToken,

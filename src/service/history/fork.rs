@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use super::blocking;
-use super::staged::{Staged, discard};
+use super::staged_history::{StagedHistory, discard};
 use super::truncate::put_base;
 use crate::board::{Board, Command, Extent, Rejected, SessionId, SessionName, Terms, Write};
 use crate::service::error::ServiceError;
@@ -61,7 +61,7 @@ impl Service {
         board: Arc<Board>,
         source: SessionName,
         hold: ImagePin,
-    ) -> Result<(Staged, Board), ServiceError> {
+    ) -> Result<(StagedHistory, Board), ServiceError> {
         let has_images = board.images().next().is_some();
         let turn = if has_images { Some(self.inner.history.links.wait().await?) } else { None };
         let (store, orphans) =
@@ -69,7 +69,7 @@ impl Service {
         let stopping = self.inner.deps.stopping.clone();
         let linked = blocking(move || {
             let _held = (hold, turn);
-            let staged = Staged::begin(store, orphans, new_session_id())?;
+            let staged = StagedHistory::begin(store, orphans, new_session_id())?;
             let forked = board.forked(staged.id());
             if has_images {
                 link_images(&staged, board.id(), &forked, source, &stopping)?;
@@ -117,7 +117,7 @@ impl Service {
 
 /// Gives a fork the images of its source, unless the server ends meanwhile.
 fn link_images(
-    staged: &Staged,
+    staged: &StagedHistory,
     from: SessionId,
     forked: &Board,
     source: SessionName,

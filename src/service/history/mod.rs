@@ -6,7 +6,7 @@ pub(crate) mod deletion;
 mod fork;
 pub(crate) mod retention;
 pub(crate) mod retention_schedule;
-pub(crate) mod staged;
+pub(crate) mod staged_history;
 pub(crate) mod truncate;
 
 use std::io;

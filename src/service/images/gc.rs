@@ -25,7 +25,7 @@ use crate::service::image_pins::ImagePins;
 use crate::service::job::{Job, JobQueue, WriteJob};
 use crate::service::sessions::Sessions;
 use crate::service::sessions::directory::Directory;
-use crate::service::sessions::loader::Loads;
+use crate::service::sessions::loader::Loader;
 use crate::service::sessions::replay::{REPLAY_PAGE, beginning, framed};
 use crate::service::sessions::session::{Pin, Session, Shown};
 use crate::service::threads::signal::Signal;
@@ -47,7 +47,7 @@ pub(crate) struct ImageGc {
     pins: Arc<ImagePins>,
     directory: Arc<Directory>,
     store: Arc<dyn Store>,
-    loads: Loads,
+    loader: Loader,
     jobs: JobQueue,
     stopping: CancellationToken,
 }
@@ -68,7 +68,7 @@ impl ImageGc {
             pins: Arc::clone(&images.pins),
             directory: Arc::clone(&sessions.directory),
             store: Arc::clone(&deps.store),
-            loads: sessions.loads.clone(),
+            loader: sessions.loader.clone(),
             jobs: jobs.clone(),
             stopping: deps.stopping.clone(),
         }
@@ -142,7 +142,7 @@ impl ImageGc {
             return Ok(files.next());
         }
         let pin = Pin::new(session);
-        let board = self.loads.published_here(session)?.board;
+        let board = self.loader.published_here(session)?.board;
         if board.id() != id {
             return Ok(files.next());
         }

@@ -35,7 +35,7 @@ const TRIES_MAX: usize = 8;
 
 /// Reads the boards of sessions that are not in memory. Cloning gives another handle.
 #[derive(Clone)]
-pub(crate) struct Loads {
+pub(crate) struct Loader {
     shared: Arc<Shared>,
 }
 
@@ -116,7 +116,7 @@ impl UnderWay {
     }
 }
 
-impl Loads {
+impl Loader {
     pub(crate) fn new(
         store: Arc<dyn Store>,
         memory: Arc<Memory>,
@@ -131,9 +131,14 @@ impl Loads {
         // One signal for all: a thread that returns before it is stopped has failed.
         let signal = Arc::default();
         (0..LOADS_MAX).try_for_each(|_| {
-            let (loads, own) = (self.clone(), self.clone());
+            let (loader, own) = (self.clone(), self.clone());
             let signal = Arc::clone(&signal);
-            deps.threads.start_on_queue("loader", signal, move || loads.close(), move |_| own.run())
+            deps.threads.start_on_queue(
+                "loader",
+                signal,
+                move || loader.close(),
+                move |_| own.run(),
+            )
         })
     }
 

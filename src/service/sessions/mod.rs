@@ -20,7 +20,7 @@ use std::sync::atomic::AtomicUsize;
 
 use super::deps::Deps;
 use directory::Directory;
-use loader::Loads;
+use loader::Loader;
 use memory_budget::{Evictor, Memory};
 use past_boards::PastBoards;
 
@@ -28,7 +28,7 @@ use past_boards::PastBoards;
 pub(super) struct Sessions {
     pub(super) directory: Arc<Directory>,
     pub(super) memory: Arc<Memory>,
-    pub(super) loads: Loads,
+    pub(super) loader: Loader,
     pub(super) past_boards: Arc<PastBoards>,
     /// The bytes of recent commits at hand, of all sessions.
     pub(super) recent_bytes: Arc<AtomicUsize>,
@@ -39,10 +39,10 @@ impl Sessions {
     pub(super) fn new(deps: &Deps, memory_budget: u64) -> Self {
         let directory = Arc::new(Directory::new());
         let memory = Arc::new(Memory::new(memory_budget));
-        let loads =
-            Loads::new(Arc::clone(&deps.store), Arc::clone(&memory), Arc::clone(&directory));
+        let loader =
+            Loader::new(Arc::clone(&deps.store), Arc::clone(&memory), Arc::clone(&directory));
         let past_boards = Arc::new(PastBoards::new(Arc::clone(&memory)));
-        Self { directory, memory, loads, past_boards, recent_bytes: Arc::default() }
+        Self { directory, memory, loader, past_boards, recent_bytes: Arc::default() }
     }
 
     /// Starts the threads that evict boards and those that load them.
@@ -54,6 +54,6 @@ impl Sessions {
             store: Arc::clone(&deps.store),
         };
         evictor.start(deps)?;
-        self.loads.start(deps)
+        self.loader.start(deps)
     }
 }

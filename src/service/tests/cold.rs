@@ -337,7 +337,7 @@ proptest! {
             service.receipt(request("s", "{}"), vec![]).await.unwrap();
             for step in steps {
                 let session = service.inner.sessions.directory.get(&name("s")).unwrap();
-                let before = service.inner.sessions.loads.published(&session).await.unwrap();
+                let before = service.inner.sessions.loader.published(&session).await.unwrap();
                 match step {
                     Step::Write(command) => {
                         evict(&service, "s");
@@ -351,7 +351,7 @@ proptest! {
                     }
                 }
                 let session = service.inner.sessions.directory.get(&name("s")).unwrap();
-                let after = service.inner.sessions.loads.published(&session).await.unwrap();
+                let after = service.inner.sessions.loader.published(&session).await.unwrap();
                 if after.board.revision() == before.board.revision() {
                     let oldest = after.board.oldest();
                     assert_eq!(*after.board, before.board.beginning_at(oldest));

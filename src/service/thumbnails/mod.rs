@@ -4,9 +4,8 @@
 //! undecodable image is not tried again.
 
 mod cache;
-mod making;
+mod memo;
 mod pool;
-mod remembered;
 
 use std::collections::HashSet;
 use std::io::Read as _;
@@ -22,9 +21,8 @@ use crate::board::{Board, Digest, Image, SessionId};
 use crate::fairness::with_files;
 use crate::store::{FREE_BYTES_MIN, Store, StoreError};
 use cache::Cache;
-use making::Makings;
+use memo::{BoundedMap, SharedWork};
 use pool::Pool;
-use remembered::Remembered;
 
 pub use cache::THUMBNAIL_CACHE_BYTES_MAX;
 pub use pool::{THUMBNAIL_MEMORY_MAX, THUMBNAILS_AT_ONCE_MAX, THUMBNAILS_WAITING_MAX};
@@ -66,15 +64,15 @@ struct Outline {
 pub(super) struct Thumbnails {
     cache: Option<Cache>,
     pool: Pool,
-    makings: Makings<Key, Result<Thumbnail, Undecodable>>,
+    work: SharedWork<Key, Result<Thumbnail, Undecodable>>,
     known: Mutex<Known>,
 }
 
 /// Known facts about images, by digest.
 struct Known {
-    media_types: Remembered<Digest, Option<&'static str>>,
-    outlines: Remembered<(Digest, Option<NonZeroU32>), Outline>,
-    undecodable: Remembered<Digest, Undecodable>,
+    media_types: BoundedMap<Digest, Option<&'static str>>,
+    outlines: BoundedMap<(Digest, Option<NonZeroU32>), Outline>,
+    undecodable: BoundedMap<Digest, Undecodable>,
 }
 
 impl Thumbnails {
@@ -83,11 +81,11 @@ impl Thumbnails {
         let in_dir = |root| Cache::in_dir(root, THUMBNAIL_CACHE_BYTES_MAX, FREE_BYTES_MIN);
         let cache = cache.map(in_dir);
         let known = Mutex::new(Known {
-            media_types: Remembered::new(REMEMBERED_MAX),
-            outlines: Remembered::new(REMEMBERED_MAX),
-            undecodable: Remembered::new(REMEMBERED_MAX),
+            media_types: BoundedMap::new(REMEMBERED_MAX),
+            outlines: BoundedMap::new(REMEMBERED_MAX),
+            undecodable: BoundedMap::new(REMEMBERED_MAX),
         });
-        Self { cache, pool: Pool::default(), makings: Makings::default(), known }
+        Self { cache, pool: Pool::default(), work: SharedWork::default(), known }
     }
 
     /// Removes what an earlier run left of other sessions than these.
@@ -197,7 +195,7 @@ impl Service {
         }
         let _place = thumbnails.pool.wait()?;
         let key = (board.id(), image.sha256, max_px);
-        let making = thumbnails.makings.join(key);
+        let making = thumbnails.work.join(key);
         let made = making.get_or_try_init(|| self.make_thumbnail(board, key)).await?;
         Ok(made.clone()?)
     }

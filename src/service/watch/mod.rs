@@ -19,20 +19,20 @@ use super::sessions::session::Session;
 use crate::board::{Commit, Extent, Revision, SessionName};
 use crate::metrics;
 use crate::metrics::Counted;
-use waker::{Bells, Heard, WakeUps, Waker};
+use waker::{Channels, Heard, WakeUps, Waker};
 
 /// Subscribers of all sessions, and the waker's queue.
 pub(super) struct Watches {
-    pub(super) bells: Arc<Bells>,
+    pub(super) channels: Arc<Channels>,
     pub(super) wake_ups: Arc<WakeUps>,
 }
 
 impl Watches {
     /// Starts the thread that wakes those who wait.
     pub(super) fn start(deps: &Deps) -> io::Result<Self> {
-        let watches = Self { bells: Arc::new(Bells::new()), wake_ups: Arc::default() };
-        let (wake_ups, bells) = (Arc::clone(&watches.wake_ups), Arc::clone(&watches.bells));
-        Waker { wake_ups, bells }.start(deps)?;
+        let watches = Self { channels: Arc::new(Channels::new()), wake_ups: Arc::default() };
+        let (wake_ups, channels) = (Arc::clone(&watches.wake_ups), Arc::clone(&watches.channels));
+        Waker { wake_ups, channels }.start(deps)?;
         Ok(watches)
     }
 }
@@ -87,19 +87,19 @@ impl Service {
     /// Subscribes to the notices of all sessions.
     #[must_use]
     pub fn notices(&self) -> broadcast::Receiver<Heard> {
-        self.inner.watches.bells.notices()
+        self.inner.watches.channels.notices()
     }
 
     /// Ticks when any session changed.
     #[must_use]
     pub fn lists(&self) -> watch::Receiver<u64> {
-        self.inner.watches.bells.lists()
+        self.inner.watches.channels.lists()
     }
 
     /// Ticks when a question was asked or answered.
     #[must_use]
     pub fn inbox_ticks(&self) -> watch::Receiver<u64> {
-        self.inner.watches.bells.inbox()
+        self.inner.watches.channels.inbox()
     }
 }
 

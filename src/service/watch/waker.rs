@@ -105,13 +105,13 @@ impl WakeUps {
 
 /// Channels about all sessions together.
 #[derive(Debug)]
-pub(crate) struct Bells {
+pub(crate) struct Channels {
     notices: broadcast::Sender<Heard>,
     lists: watch::Sender<u64>,
     inbox: watch::Sender<u64>,
 }
 
-impl Bells {
+impl Channels {
     pub(crate) fn new() -> Self {
         let (notices, _) = broadcast::channel(NOTICES_MAX);
         Self { notices, lists: watch::Sender::new(0), inbox: watch::Sender::new(0) }
@@ -145,7 +145,7 @@ impl Bells {
 /// The waker's thread.
 pub(crate) struct Waker {
     pub(crate) wake_ups: Arc<WakeUps>,
-    pub(crate) bells: Arc<Bells>,
+    pub(crate) channels: Arc<Channels>,
 }
 
 impl Waker {
@@ -170,12 +170,12 @@ impl Waker {
         let gap = has_gap.then_some(Heard::Gap);
         for heard in notices.into_iter().map(Heard::Notice).chain(gap) {
             // Nobody may be listening any more.
-            self.bells.notices.send(heard).ok();
+            self.channels.notices.send(heard).ok();
         }
         sessions.values().for_each(|session| session.wake());
-        self.bells.lists.send_modify(|ticks| *ticks += 1);
+        self.channels.lists.send_modify(|ticks| *ticks += 1);
         if asked {
-            self.bells.inbox.send_modify(|ticks| *ticks += 1);
+            self.channels.inbox.send_modify(|ticks| *ticks += 1);
         }
     }
 }

@@ -91,7 +91,7 @@ impl Service {
     async fn prepared(&self, mut job: Box<WriteJob>) -> Result<Box<WriteJob>, ServiceError> {
         let session = self.inner.sessions.directory.get(job.session());
         let board = match session.filter(|session| !session.is_damaged()) {
-            Some(session) => self.inner.sessions.loads.published(&session).await?.board,
+            Some(session) => self.inner.sessions.loader.published(&session).await?.board,
             None => Published::nothing().board,
         };
         let make = move || {
@@ -113,7 +113,7 @@ impl Service {
             let session = pin.insert(Pin::new(&session)).session();
             self.inner.sessions.memory.touch(session);
             if !session.is_hot() {
-                match self.inner.sessions.loads.published(session).await {
+                match self.inner.sessions.loader.published(session).await {
                     Ok(_) | Err(ServiceError::Damaged) => {}
                     Err(error) => return Err(error),
                 }

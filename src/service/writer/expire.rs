@@ -39,7 +39,7 @@ enum Warmth {
 impl Writer {
     /// How long until something comes to its end by time, or may be tried again.
     pub(crate) fn until_due(&self) -> Option<Duration> {
-        let retry = self.postponed.until_next();
+        let retry = self.retries.until_next();
         let Some(deadline) = self.deadlines.next() else { return retry };
         let reading = self.clock.read();
         if reading.is_held {
@@ -69,7 +69,7 @@ impl Writer {
             return false;
         }
         self.sweep_after = None;
-        while let Some((name, deadline)) = self.postponed.take_due() {
+        while let Some((name, deadline)) = self.retries.take_due() {
             self.deadlines.set(&name, Some(deadline));
         }
         if self.deadlines.next().is_none() {
@@ -92,7 +92,7 @@ impl Writer {
                     continue;
                 }
             }
-            let mut staging = Staging::of(session.as_ref(), &self.loads);
+            let mut staging = Staging::of(session.as_ref(), &self.loader);
             if staging.is_cold() {
                 // It left memory again just now: the next sweep asks for it.
                 continue;
@@ -101,7 +101,7 @@ impl Writer {
                 failed.push(name);
             } else if staging.is_idle() {
                 // Nothing was due after all: it is not to be looked at again and again.
-                self.postponed.forget(&name);
+                self.retries.forget(&name);
                 self.deadlines.set(&name, staging.board().next_due());
             } else {
                 staged.insert(name, staging);
@@ -121,14 +121,14 @@ impl Writer {
     fn postpone(&mut self, name: &SessionName) {
         if let Some(deadline) = self.deadlines.of(name) {
             self.deadlines.set(name, None);
-            self.postponed.add(name, deadline);
+            self.retries.add(name, deadline);
         }
     }
 
     /// Lets the board of a session in which something is due be read, and stay until the session was swept.
     fn warm(&mut self, session: &Arc<Session>, cold: Cold) -> Warmth {
         if cold == Cold::Read {
-            let read = self.loads.published_here(session);
+            let read = self.loader.published_here(session);
             return if read.is_ok() || session.is_damaged() {
                 Warmth::Ready
             } else {
@@ -136,7 +136,7 @@ impl Writer {
             };
         }
         let asked = self.warming.contains_key(session.name());
-        if asked && self.loads.is_under_way(session) {
+        if asked && self.loader.is_under_way(session) {
             return Warmth::Awaited;
         }
         if asked || session.is_hot() || session.is_damaged() {
@@ -145,6 +145,6 @@ impl Writer {
             return if is_there { Warmth::Ready } else { Warmth::Failed };
         }
         self.warming.insert(session.name().clone(), Pin::new(session));
-        if self.loads.warm(session).is_ok() { Warmth::Awaited } else { Warmth::Failed }
+        if self.loader.warm(session).is_ok() { Warmth::Awaited } else { Warmth::Failed }
     }
 }

@@ -35,13 +35,13 @@ use super::maintenance::compaction::Activity;
 use super::options::QaSession;
 use super::sessions::Sessions;
 use super::sessions::directory::Directory;
-use super::sessions::loader::Loads;
+use super::sessions::loader::Loader;
 use super::sessions::memory_budget::Memory;
 use super::sessions::recent_commits::Weighed;
 use super::sessions::session::{Pin, Published, Session};
 use super::sessions::tombstones::Tombstones;
 use super::watch::Watches;
-use super::watch::waker::{Bells, Notice, WakeUp, WakeUps, memory_of};
+use super::watch::waker::{Channels, Notice, WakeUp, WakeUps, memory_of};
 use crate::board::{
     Item, Moment, Nonce, Policy, Rejected, Revision, SessionId, SessionName, Timestamp,
 };
@@ -51,7 +51,7 @@ use crate::store::{Outcome, Run, Store};
 use entrance::Entrance;
 use expire::Cold;
 use receiver::JobReceiver;
-use retry::Postponed;
+use retry::Retries;
 use staging::Staging;
 use verdict::{Verdict, Verdicts, answer};
 
@@ -80,7 +80,7 @@ pub(super) struct Writer {
     policy: Policy,
     clock: Clock,
     deadlines: Deadlines<Timestamp>,
-    bells: Arc<Bells>,
+    channels: Arc<Channels>,
     wake_ups: Arc<WakeUps>,
     /// The bytes of recent commits at hand, of all sessions.
     recent_bytes: Arc<AtomicUsize>,
@@ -91,9 +91,9 @@ pub(super) struct Writer {
     /// Until when nothing is swept, because nothing could be stored.
     sweep_after: Option<Instant>,
     /// The sessions whose deadlines have come, and could not be stored.
-    postponed: Postponed,
+    retries: Retries,
     memory: Arc<Memory>,
-    loads: Loads,
+    loader: Loader,
     orphans: Arc<Orphans>,
     /// Counter of appends, for the compaction.
     activity: Arc<Activity>,
@@ -141,16 +141,16 @@ impl Writer {
             policy,
             clock: deps.clock.clone(),
             deadlines,
-            bells: Arc::clone(&watches.bells),
+            channels: Arc::clone(&watches.channels),
             wake_ups: Arc::clone(&watches.wake_ups),
             recent_bytes: Arc::clone(&sessions.recent_bytes),
             retentions: Arc::clone(&history.retentions),
             tombstones: Arc::clone(&history.tombstones),
             qa_session,
             sweep_after: None,
-            postponed: Postponed::default(),
+            retries: Retries::default(),
             memory: Arc::clone(&sessions.memory),
-            loads: sessions.loads.clone(),
+            loader: sessions.loader.clone(),
             orphans: Arc::clone(&images.orphans),
             activity,
             made: 0,
@@ -274,7 +274,7 @@ impl Writer {
         name: &SessionName,
         reading: Reading,
     ) -> &'a mut Staging {
-        let begin = || Staging::of(self.directory.get(name).as_ref(), &self.loads);
+        let begin = || Staging::of(self.directory.get(name).as_ref(), &self.loader);
         let staging = staged.entry(name.clone()).or_insert_with(begin);
         expire(staging, reading.due(), usize::MAX);
         staging
@@ -382,7 +382,7 @@ impl Writer {
         let (mut staged, mut verdicts) = (HashMap::new(), HashMap::new());
         let reading = self.clock.read();
         for (name, jobs) in refused {
-            let mut staging = Staging::cramped(self.directory.get(&name).as_ref(), &self.loads);
+            let mut staging = Staging::cramped(self.directory.get(&name).as_ref(), &self.loader);
             expire(&mut staging, reading.due(), usize::MAX);
             let mut decided = Verdicts::new();
             for (job, _) in jobs {
@@ -409,7 +409,7 @@ impl Writer {
     }
 
     fn publish(&mut self, name: &SessionName, staging: &mut Staging) {
-        self.postponed.forget(name);
+        self.retries.forget(name);
         self.deadlines.set(name, staging.board().next_due());
         let board = Arc::clone(staging.board());
         let gone = staging.is_closed().then(|| staging.board().id());
@@ -422,7 +422,7 @@ impl Writer {
         if let Some(history) = staging.board().life().and_then(|life| life.settings.history) {
             self.retentions.note_commit(name, history);
         }
-        let notice = self.bells.are_noticed().then(|| notice(name, &commits));
+        let notice = self.channels.are_noticed().then(|| notice(name, &commits));
         let asked = commits.iter().any(|(commit, _)| commit.touches_questions());
         let session = self.directory.publish(name, published, commits, &self.recent_bytes);
         self.memory.weigh_published(&session, &board);
@@ -430,7 +430,7 @@ impl Writer {
         self.memory.free_former(staging.take_former(), &board, brought);
         let session = session.is_watched().then_some(session);
         let notice = notice.flatten();
-        if session.is_some() || notice.is_some() || self.bells.are_listed() {
+        if session.is_some() || notice.is_some() || self.channels.are_listed() {
             self.wake_ups.add(WakeUp { session, notice, asked });
         }
         if let Some(damaged) = staging.replaced() {

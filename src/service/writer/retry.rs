@@ -16,7 +16,7 @@ const DOUBLINGS_MAX: u32 = 6;
 
 /// The sessions that wait to be tried again.
 #[derive(Debug, Default)]
-pub(crate) struct Postponed {
+pub(crate) struct Retries {
     retries: Deadlines<Instant>,
     failed: HashMap<SessionName, Failed>,
 }
@@ -28,7 +28,7 @@ struct Failed {
     doublings: u32,
 }
 
-impl Postponed {
+impl Retries {
     /// Notes that a session's deadline could not be stored.
     pub(crate) fn add(&mut self, name: &SessionName, deadline: Timestamp) {
         let failed = self.failed.entry(name.clone());

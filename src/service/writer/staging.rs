@@ -13,7 +13,7 @@ use crate::service::Receipt;
 use crate::service::error::ServiceError;
 use crate::service::history::deletion::end_before;
 use crate::service::job::{ImagesIn, WriteJob};
-use crate::service::sessions::loader::{AtHand, Loads};
+use crate::service::sessions::loader::{AtHand, Loader};
 use crate::service::sessions::recent_commits::Weighed;
 use crate::service::sessions::session::{Published, Session};
 use crate::store::{End, Run};
@@ -48,9 +48,9 @@ pub(crate) struct Staging {
 
 impl Staging {
     /// Begins with what is published; a name without a session has an empty board.
-    pub(crate) fn of(session: Option<&Arc<Session>>, loads: &Loads) -> Self {
+    pub(crate) fn of(session: Option<&Arc<Session>>, loader: &Loader) -> Self {
         let (mut is_cold, mut damaged) = (false, None);
-        let published = match session.map(|session| (session, loads.at_hand(session))) {
+        let published = match session.map(|session| (session, loader.at_hand(session))) {
             Some((_, AtHand::Board(published))) => published,
             Some((_, AtHand::Cold(_))) => {
                 is_cold = true;
@@ -85,8 +85,8 @@ impl Staging {
     }
 
     /// The same, refusing what grows: there was no room for all that was staged before.
-    pub(crate) fn cramped(session: Option<&Arc<Session>>, loads: &Loads) -> Self {
-        Self { is_cramped: true, ..Self::of(session, loads) }
+    pub(crate) fn cramped(session: Option<&Arc<Session>>, loader: &Loader) -> Self {
+        Self { is_cramped: true, ..Self::of(session, loader) }
     }
 
     /// Whether some of what was staged would need less room than all of it.

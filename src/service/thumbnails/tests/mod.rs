@@ -1,4 +1,4 @@
 //! Tests of thumbnails.
 
-mod making;
+mod memo;
 mod shown;

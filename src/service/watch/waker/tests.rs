@@ -16,9 +16,9 @@ fn notice(session: &Session, revision: u64) -> Option<Notice> {
 
 #[test]
 fn a_waker_that_is_held_up_never_holds_up_the_writer() {
-    let (wake_ups, bells) = (Arc::new(WakeUps::default()), Arc::new(Bells::new()));
-    let waker = Waker { wake_ups: Arc::clone(&wake_ups), bells: Arc::clone(&bells) };
-    let (watched, mut heard, mut lists) = (session("s"), bells.notices(), bells.lists());
+    let (wake_ups, channels) = (Arc::new(WakeUps::default()), Arc::new(Channels::new()));
+    let waker = Waker { wake_ups: Arc::clone(&wake_ups), channels: Arc::clone(&channels) };
+    let (watched, mut heard, mut lists) = (session("s"), channels.notices(), channels.lists());
     let mut ticks = watched.subscribe();
     // More than ever waited in a queue, and nobody takes any.
     for revision in 1..100_000 {

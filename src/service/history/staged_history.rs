@@ -10,20 +10,20 @@ use crate::service::images::reaper::Orphans;
 use crate::store::{Store, StoreError};
 
 /// A staged history that no name has yet.
-pub(crate) struct Staged {
+pub(crate) struct StagedHistory {
     store: Arc<dyn Store>,
     orphans: Arc<Orphans>,
     id: SessionId,
     is_nobodys: bool,
 }
 
-impl fmt::Debug for Staged {
+impl fmt::Debug for StagedHistory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Staged").field("id", &self.id).finish_non_exhaustive()
+        f.debug_struct("StagedHistory").field("id", &self.id).finish_non_exhaustive()
     }
 }
 
-impl Staged {
+impl StagedHistory {
     /// Begins one under a new identity, on a thread that may block.
     pub(crate) fn begin(
         store: Arc<dyn Store>,
@@ -55,7 +55,7 @@ impl Staged {
     }
 }
 
-impl Drop for Staged {
+impl Drop for StagedHistory {
     fn drop(&mut self) {
         if !self.is_nobodys {
             return;

@@ -6,9 +6,9 @@ use crate::service::thumbnails::*;
 
 #[tokio::test]
 async fn the_same_is_made_once_for_all_who_ask() {
-    let (makings, count) = (Makings::<u8, usize>::default(), AtomicUsize::new(0));
+    let (work, count) = (SharedWork::<u8, usize>::default(), AtomicUsize::new(0));
     let one = async |key| {
-        let making = makings.join(key);
+        let making = work.join(key);
         let make = async || {
             tokio::task::yield_now().await;
             Ok::<_, ()>(count.fetch_add(1, Ordering::Relaxed))
@@ -24,8 +24,8 @@ async fn the_same_is_made_once_for_all_who_ask() {
 
 #[tokio::test]
 async fn who_makes_it_and_fails_leaves_it_to_the_next() {
-    let makings = Makings::<u8, usize>::default();
-    let (first, second) = (makings.join(1), makings.join(1));
+    let work = SharedWork::<u8, usize>::default();
+    let (first, second) = (work.join(1), work.join(1));
     assert_eq!(first.get_or_try_init(async || Err("gone")).await, Err("gone"));
     drop(first);
     assert_eq!(second.get_or_try_init(async || Ok::<_, ()>(7)).await, Ok(&7));
@@ -42,7 +42,7 @@ fn only_so_many_wait() {
 
 #[test]
 fn the_oldest_is_forgotten() {
-    let mut remembered = Remembered::new(2);
+    let mut remembered = BoundedMap::new(2);
     remembered.insert(1, 'a');
     remembered.insert(2, 'b');
     remembered.insert(1, 'c');
