@@ -11,13 +11,13 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 
 use crate::board::Timestamp;
 
-/// A wall clock that runs further away from the monotonic one than this has jumped.
+/// The wall clock has jumped if it moves further from the monotonic clock than this.
 const JUMP_MS: i64 = 60 * 1000;
 
-/// How long a wall clock that jumped is held.
+/// The time for which a wall clock is held after a jump.
 const HELD_MS: i64 = 10 * 60 * 1000;
 
-/// Goes on while the machine sleeps, as the wall clock does.
+/// A clock that advances while the machine sleeps, as the wall clock does.
 #[cfg(target_os = "linux")]
 const STEADY: ClockId = ClockId::Boottime;
 #[cfg(not(target_os = "linux"))]
@@ -29,15 +29,15 @@ pub struct Clock(Arc<Watched>);
 
 struct Watched {
     wall: Box<dyn Fn() -> Timestamp + Send + Sync>,
-    /// Absent where the wall clock is believed whatever it says.
+    /// Absent if the wall clock is always trusted.
     steady: Option<Box<dyn Fn() -> Duration + Send + Sync>>,
     trust: Mutex<Trust>,
 }
 
-/// How far ahead of the monotonic clock the wall clock was, in milliseconds, at the times that count.
+/// The wall clock's lead over the monotonic clock in milliseconds, before and after a jump.
 #[derive(Clone, Copy, Debug, Default)]
 struct Trust {
-    /// While it was believed. Absent before the first reading.
+    /// The lead while the clock was trusted. Absent before the first reading.
     believed: Option<i64>,
     jumped: Option<Jump>,
 }
@@ -53,20 +53,20 @@ struct Jump {
 /// Change of a jump's state since the last reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum News {
-    /// The clock is so far away from where it was believed to be.
+    /// The clock jumped by this many milliseconds.
     Jumped(i64),
-    /// It is back.
+    /// The clock is back.
     Back,
-    /// It stayed where it is.
+    /// The clock stayed at the new time.
     Stayed,
 }
 
-/// A look at the clock.
+/// A reading of the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
     /// The wall clock's time.
     pub now: Timestamp,
-    /// Whether it jumped not long ago.
+    /// True if the wall clock jumped recently.
     pub is_held: bool,
 }
 
@@ -89,13 +89,13 @@ impl Clock {
         Self::watched(wall, || length(clock_gettime(STEADY)))
     }
 
-    /// A clock that is believed, though it stand still or jump. The times of a session's commits never go back.
+    /// A clock that is always trusted, even if it stands still or jumps. A session's commit times never go back.
     #[must_use]
     pub fn new(now: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
         Self(Arc::new(Watched { wall: Box::new(now), steady: None, trust: Mutex::default() }))
     }
 
-    /// A clock that is held once it jumps against one that does not.
+    /// A wall clock that is held once it jumps against a steady one.
     #[must_use]
     pub fn watched(
         wall: impl Fn() -> Timestamp + Send + Sync + 'static,
@@ -119,7 +119,7 @@ impl Clock {
             return Reading { now: self.now(), is_held: false };
         };
         let mut trust = self.0.trust.lock();
-        // Within the lock, or a thread that was held up between both would see a jump.
+        // Both are read within the lock, or a thread delayed in between would see a jump.
         let (since, now) = (ms(steady()), self.now());
         let news = trust.note(now.0.saturating_sub(since), since);
         let is_held = trust.jumped.is_some();
@@ -132,7 +132,7 @@ impl Clock {
 }
 
 impl Trust {
-    /// Notes how far ahead of the monotonic clock the wall clock is, and when.
+    /// Notes the wall clock's lead at a time of the monotonic clock.
     fn note(&mut self, ahead: i64, since: i64) -> Option<News> {
         let believed = *self.believed.get_or_insert(ahead);
         let is_near = |other: i64| ahead.saturating_sub(other).saturating_abs() <= JUMP_MS;
@@ -169,7 +169,7 @@ fn tell(news: News) {
     }
 }
 
-/// The processor time that this thread has taken. What it waited for is not in it.
+/// Returns the processor time of this thread, without its waits.
 pub(super) fn worked() -> Duration {
     length(clock_gettime(ClockId::ThreadCPUTime))
 }

@@ -23,15 +23,15 @@ pub enum ServiceError {
     /// A patch cannot be applied.
     #[error("{error}")]
     Patch {
-        /// Why not.
+        /// The reason.
         error: json::PatchError,
-        /// The revision of the session that it was tried on.
+        /// The revision of the session that was patched.
         revision: Revision,
     },
     /// The commit would be larger than a commit may be.
     #[error("the write commits {bytes} bytes, more than {max}: split it")]
     CommitTooLarge {
-        /// Its size.
+        /// The commit's size.
         bytes: usize,
         /// The limit.
         max: usize,
@@ -39,35 +39,34 @@ pub enum ServiceError {
     /// The session does not reach this revision in time.
     #[error("the session is at revision {head} and did not reach {wanted} in time")]
     RevisionNotReached {
-        /// Its head.
+        /// The session's head.
         head: Revision,
         /// The requested revision.
         wanted: Revision,
     },
-    /// The requested revision is older than the kept history.
+    /// The requested revision is older than the retained history.
     #[error(
         "the history of this session begins at revision {oldest}; earlier revisions are deleted"
     )]
     Compacted {
-        /// The oldest revision that is kept.
+        /// The oldest retained revision.
         oldest: Revision,
     },
     /// An archive cannot be taken in.
     #[error("line {line}: {fault}")]
     Archive {
-        /// Which of its lines, from 1.
+        /// The number of the line, from 1.
         line: usize,
-        /// Why not.
+        /// The reason.
         fault: Box<Fault>,
     },
-    /// More is waiting to be written, or to be made, than may wait.
+    /// Too much waits to be written or made.
     #[error("the server is overloaded; try again later")]
     Overloaded,
-    /// The store takes no writes until the server is started again. Where the outcome is unknown,
-    /// this write may be there after that.
+    /// The store takes no writes until the server restarts. If the outcome is unknown, this write may be there then.
     #[error("the store failed and takes no writes until the server restarts")]
     Poisoned {
-        /// Whether this write may have been stored.
+        /// True if this write may have been stored.
         outcome_unknown: bool,
     },
     /// Another program has the database locked, and nothing was written.
@@ -88,7 +87,7 @@ pub enum ServiceError {
     /// The server is about to end.
     #[error("the server is shutting down")]
     Stopping,
-    /// Nothing can be shown of an image.
+    /// An image cannot be shown.
     #[error(transparent)]
     Undecodable(#[from] Undecodable),
     /// An internal error.
@@ -140,7 +139,7 @@ impl From<StoreError> for ServiceError {
 }
 
 impl ServiceError {
-    /// Result of a run; `outcome_unknown` is whether the caller must know that it may be stored.
+    /// Returns the result of a run; `outcome_unknown` says if the caller must know that it may be stored.
     pub(super) fn stored(outcome: Outcome, outcome_unknown: bool) -> Result<(), Self> {
         Err(match outcome {
             Outcome::Appended => return Ok(()),
@@ -154,7 +153,7 @@ impl ServiceError {
         })
     }
 
-    /// Its stable code.
+    /// Returns the stable code.
     #[must_use]
     pub fn code(&self) -> Code {
         match self {

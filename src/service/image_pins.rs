@@ -34,7 +34,7 @@ impl ImagePins {
         self.hold(images.map(|sha256| (session, Some(sha256))).collect())
     }
 
-    /// Pins all images that a session has or will have.
+    /// Pins all present and future images of a session.
     pub(crate) fn session(self: &Arc<Self>, session: SessionId) -> ImagePin {
         self.hold(vec![(session, None)])
     }
@@ -47,7 +47,7 @@ impl ImagePins {
         ImagePin { pins: Arc::clone(self), held }
     }
 
-    /// Whether this image is pinned.
+    /// Returns true if this image is pinned.
     pub(crate) fn contains(&self, session: SessionId, sha256: Digest) -> bool {
         let counts = self.0.lock();
         [(session, Some(sha256)), (session, None)].iter().any(|held| counts.contains_key(held))

@@ -9,7 +9,7 @@ use super::sessions::session::{Session, Shown};
 use super::{Listing, Service, ServiceError};
 use crate::board::{Board, Question, Questions, Seq, SessionName};
 
-/// How many sessions are looked up at once.
+/// The number of sessions looked up at once.
 const SESSIONS_AT_ONCE: usize = 256;
 
 /// A question without an answer.
@@ -22,7 +22,7 @@ pub struct Asking {
 }
 
 impl Service {
-    /// At most `limit` questions without an answer after one of them, by session, then by seq.
+    /// Returns at most `limit` open questions after one of them, by session, then by seq.
     ///
     /// # Errors
     ///
@@ -58,8 +58,8 @@ impl Service {
         Ok(found)
     }
 
-    /// At most `limit` questions of a session without an answer, after one of them. Only where they are too
-    /// large for its summary, its board is needed.
+    /// Returns at most `limit` open questions of a session after one of them. The board is needed only if they are
+    /// too large for the summary.
     async fn open_questions(
         &self,
         session: &Arc<Session>,

@@ -7,33 +7,33 @@ use std::time::Duration;
 use super::error::ServiceError;
 use crate::fairness::{Limiter, Place, Share};
 
-/// How long a turn is waited for at most.
+/// The longest wait for a turn.
 pub(super) const TURN_WAIT_MAX: Duration = Duration::from_secs(30);
 
 /// Limiter of one kind of work.
 #[derive(Debug)]
 pub(super) struct WaitLimiter(Limiter);
 
-/// A turn; the next one has it when it is dropped.
+/// A turn, passed to the next caller when dropped.
 pub(super) type Permit = Place;
 
 impl WaitLimiter {
-    /// Short work: the maximum at once, and the maximum waiting.
+    /// A limiter for short work, with the maximum at once and the maximum waiting.
     pub(super) fn new(at_once_max: u64, waiting_max: usize) -> Self {
         Self(Limiter::new(at_once_max, waiting_max, Share::All))
     }
 
-    /// Work that lasts as long as a client pleases: the maximum at once is per client, and leaves a rest.
+    /// A limiter for work as long as the client likes: the maximum at once is per client and leaves a rest.
     pub(super) fn held(at_once_max: u64, waiting_max: usize) -> Self {
         Self(Limiter::new(at_once_max, waiting_max, Share::LeavesRest))
     }
 
-    /// A turn, once it comes.
+    /// Waits for a turn.
     pub(super) async fn wait(&self) -> Result<Permit, ServiceError> {
         self.0.wait(1, TURN_WAIT_MAX).await.map_err(|_| ServiceError::Overloaded)
     }
 
-    /// A turn, if it is there now.
+    /// Returns a turn if one is free.
     pub(super) fn now(&self) -> Option<Permit> {
         self.0.now(1)
     }

@@ -64,7 +64,7 @@ use watch::Watches;
 use writer::entrance::Entrance;
 use writer::staging::recall;
 
-/// How often a write whose session was deleted and made again meanwhile is tried.
+/// The number of tries of a write whose session is replaced meanwhile.
 const MOVED_TRIES_MAX: usize = 8;
 
 /// The threads in the order in which they end: the first two write through the writer, the others work for it.
@@ -95,9 +95,9 @@ pub struct Receipt {
     pub board: Arc<Board>,
     /// The board's answer.
     pub answer: Answer,
-    /// Whether the thing written existed before.
+    /// True if the written thing existed before.
     pub existed: bool,
-    /// Whether there was anything to commit.
+    /// True if there was anything to commit.
     pub committed: bool,
     /// The bytes of the session's history after it; of a keyed write, whose answer is part of its
     /// commit, before it.
@@ -107,47 +107,48 @@ pub struct Receipt {
 /// Result of a write that may have an idempotency key.
 #[derive(Debug)]
 pub enum Reply {
-    /// It was carried out.
+    /// The write was carried out now.
     Now(Receipt),
-    /// It was carried out before, with this answer.
+    /// The write was carried out before, with this answer.
     Before(Json),
 }
 
-/// Makes of a receipt the answer that is kept with the write's key; `None` is a fault. The receipt does
-/// not have the bytes of the write's own commit yet.
+/// Makes the answer that is stored with the write's key; `None` is a fault. The receipt does not count the write's
+/// own commit yet.
 pub type Keep = Arc<dyn Fn(&Receipt) -> Option<Json> + Send + Sync>;
 
 impl Service {
-    /// The store's epoch, a part of every entity tag.
+    /// Returns the store's epoch, a part of every entity tag.
     #[must_use]
     pub fn epoch(&self) -> Epoch {
         self.inner.deps.store.epoch()
     }
 
-    /// Number of sessions.
+    /// Returns the number of sessions.
     #[must_use]
     pub fn len(&self) -> usize {
         self.inner.sessions.directory.len()
     }
 
-    /// Whether there is no session.
+    /// Returns true if there is no session.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The published board of a session; `None` if there is no such session. An evicted board is loaded first.
+    /// Returns the published board of a session; `None` if there is no such session. An evicted board is loaded
+    /// first.
     ///
     /// # Errors
     ///
-    /// [`ServiceError::Damaged`], or where the board cannot be read now.
+    /// [`ServiceError::Damaged`], or the reason why the board cannot be loaded now.
     pub async fn published(&self, name: &SessionName) -> Result<Option<Published>, ServiceError> {
         let Some(session) = self.existing(name)? else { return Ok(None) };
         let published = self.inner.sessions.loader.published(&session).await?;
         Ok(Some(published).filter(|published| published.board.life().is_some()))
     }
 
-    /// The published board, for a blocking thread: an evicted board is loaded by the caller.
+    /// Returns the published board on a blocking thread, which loads an evicted one itself.
     ///
     /// # Errors
     ///
@@ -158,7 +159,7 @@ impl Service {
         Ok(Some(published).filter(|published| published.board.life().is_some()))
     }
 
-    /// Extent of a session's history; `None` if there is no such session. No board is loaded.
+    /// Returns the extent of a session's history; `None` if there is no such session. No board is loaded.
     ///
     /// # Errors
     ///
@@ -167,7 +168,7 @@ impl Service {
         Ok(self.existing(name)?.map(|session| session.extent()))
     }
 
-    /// Summary of a session; `None` if there is no such session. No board is loaded.
+    /// Returns the summary of a session; `None` if there is no such session. No board is loaded.
     ///
     /// # Errors
     ///
@@ -185,12 +186,12 @@ impl Service {
         Ok(exists.then_some(session))
     }
 
-    /// Carries out a write; the images that its items name come with it. Where it has a key, `keep`
-    /// makes the answer that a repeat gets.
+    /// Carries out a write with the images that its items name. For a keyed write, `keep` makes the answer to a
+    /// repeat.
     ///
     /// # Errors
     ///
-    /// [`ServiceError`]; unless it says that the outcome is unknown, nothing was changed.
+    /// [`ServiceError`]; nothing was changed, unless the error says that the outcome is unknown.
     pub async fn write(
         &self,
         write: Write,
@@ -225,33 +226,32 @@ impl Service {
         Err(ServiceError::Overloaded)
     }
 
-    /// The first answer to this write, if it is a repeat. The writer checks again.
+    /// Returns the first answer to this write, if it is a repeat. The writer checks again.
     ///
     /// # Errors
     ///
-    /// [`ServiceError`] where its key was that of another one.
+    /// [`ServiceError`] if the key belongs to another write.
     pub async fn recall(&self, terms: &Terms) -> Result<Option<Json>, ServiceError> {
         let Some(key) = &terms.key else { return Ok(None) };
         let Some(session) = self.inner.sessions.directory.get(&terms.session) else {
             return Ok(None);
         };
         let published = match self.inner.sessions.loader.published(&session).await {
-            // Which keys it knew is lost; the writer refuses all but what ends or replaces it.
+            // The keys of a damaged session are lost; the writer refuses all but its deletion or replacement.
             Err(ServiceError::Damaged) => return Ok(None),
             published => published?,
         };
         recall(&published.board, key, self.inner.deps.clock.read().due())
     }
 
-    /// Takes no more writes, finishes those that wait, and closes the store. To be called from a
-    /// thread that may block.
+    /// Takes no more writes, finishes the waiting ones, and closes the store. Call it from a blocking thread.
     pub fn stop(&self) {
         self.inner.deps.stopping.cancel();
         if !self.inner.deps.threads.stop(&ENDS) {
             return;
         }
         if self.failed().is_cancelled() {
-            // The panic may have left a transaction half done: the next start is as after a crash.
+            // The panic may have left a transaction half done, so the next start is as after a crash.
             return;
         }
         if let Err(error) = self.inner.deps.store.close() {

@@ -5,24 +5,23 @@ use std::time::Duration;
 
 use crate::board::SessionName;
 
-/// How much memory the sessions may take, unless it is said otherwise: what one session may have at most by
-/// default fits, and a small machine has it.
+/// The default memory budget in bytes: enough for one session at its default limits, on a small machine.
 pub const MEMORY_BUDGET_DEFAULT: u64 = 1 << 30;
 
 /// Options of a [`Service`](super::Service).
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// A session that gathers the questions which people answered in all others.
+    /// The session that gathers the answered questions of all others, if any.
     pub qa_session: Option<QaSession>,
-    /// How many bytes of memory the sessions may take; beyond, the boards that were used longest ago leave it.
+    /// The memory budget in bytes, beyond which the least recently used boards are evicted.
     pub memory_budget: u64,
     /// Directory of the thumbnail cache, if any; it may be deleted.
     pub thumbnails: Option<PathBuf>,
     /// Times of image garbage collection.
     pub collection: Collection,
-    /// Whether the store takes no writes: then nothing ends by time, and no image goes.
+    /// True if the store is only read: nothing expires, and no image is removed.
     pub reads_only: bool,
-    /// Whether damaged sessions without a name are forgotten, and no reason not to start.
+    /// True if damaged sessions without a name are deleted; otherwise they refuse the start.
     pub salvages: bool,
 }
 
@@ -31,7 +30,7 @@ pub struct Options {
 pub struct QaSession {
     /// The session's name.
     pub name: SessionName,
-    /// Number of its last questions that a new session begins with; all if absent.
+    /// The number of its last questions that a new session begins with; all if absent.
     pub last: Option<usize>,
 }
 

@@ -5,19 +5,19 @@ use crate::board::Timestamp;
 use crate::store::SIGNATURE_BYTES;
 
 impl Service {
-    /// The time of the server's clock.
+    /// Returns the time of the server's clock.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         self.inner.deps.clock.now()
     }
 
-    /// This store's signature of a message.
+    /// Returns the store's signature of a message.
     #[must_use]
     pub fn sign(&self, message: &[u8]) -> [u8; SIGNATURE_BYTES] {
         self.inner.deps.store.signing_key().sign(message)
     }
 
-    /// Whether this is this store's signature of the message; how long that takes tells nothing of it.
+    /// Returns true if this is the store's signature of the message. Compares in constant time.
     #[must_use]
     pub fn has_signed(&self, message: &[u8], signature: &[u8]) -> bool {
         self.inner.deps.store.signing_key().has_signed(message, signature)

@@ -33,14 +33,14 @@ pub struct Stats {
     pub uncompacted_bytes: u64,
     /// Length of the store's files.
     pub files: FileBytes,
-    /// Whether the store takes writes.
+    /// The store's state: whether it takes writes.
     pub health: Health,
-    /// Whether nothing expires, since the wall clock jumped.
+    /// True if nothing expires, because the wall clock jumped.
     pub is_clock_held: bool,
 }
 
 impl Service {
-    /// Whether the store takes writes.
+    /// Returns the store's state, and poisoned after a vital thread panicked.
     #[must_use]
     pub fn health(&self) -> Health {
         if self.failed().is_cancelled() { Health::Poisoned } else { self.inner.deps.store.health() }
@@ -52,7 +52,7 @@ impl Service {
         self.inner.deps.threads.failed()
     }
 
-    /// Every thread by its name, with whether it works. One that panicked does not until its pause is over.
+    /// Returns each thread's name, and false while a thread of that name pauses after a panic.
     #[must_use]
     pub fn threads(&self) -> Vec<(&'static str, bool)> {
         self.inner.deps.threads.states()

@@ -9,14 +9,14 @@ use crate::service::history::blocking;
 use crate::service::sessions::replay::sound_part;
 use crate::service::{Service, ServiceError};
 
-/// How far an archive reaches that ends before its session did.
+/// The reach of an archive that ends before its session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cut {
-    /// The session as it was last.
+    /// The session's last version.
     pub version: Version,
     /// The last revision that can be read.
     pub revision: Revision,
-    /// The session's last one.
+    /// The session's last revision.
     pub head: Revision,
 }
 
@@ -27,9 +27,9 @@ pub(in crate::service) enum Lacks {
     Images,
 }
 
-/// How an archive ends before its session did.
+/// The end of an archive that ends before its session.
 pub(super) struct Ends {
-    /// The revision that the session came to.
+    /// The session's last revision.
     pub(super) head: Revision,
     /// The images that are left out.
     pub(super) lost: BTreeMap<Digest, u64>,
@@ -40,13 +40,13 @@ impl Service {
     ///
     /// # Errors
     ///
-    /// [`ServiceError::Damaged`] where nothing can be read of it, or it is not set aside as damaged;
+    /// [`ServiceError::Damaged`] if nothing can be read, or the session is not marked as damaged;
     /// [`ServiceError::Overloaded`], or why the store cannot be read.
     pub async fn export_damaged(&self, name: &SessionName) -> Result<(Export, Cut), ServiceError> {
         self.export_cut(name, Lacks::Nothing).await.map(|(export, cut, _)| (export, cut))
     }
 
-    /// The same, where the archive may lack images that are missing or damaged: those, with their lengths.
+    /// Exports the readable part, which may lack missing or damaged images; returns these with their lengths.
     pub(in crate::service) async fn export_cut(
         &self,
         name: &SessionName,
@@ -71,7 +71,7 @@ impl Service {
             return Err(ServiceError::Damaged);
         }
         let revision = board.revision();
-        // Of one whose head is damaged too the next revision was there at least.
+        // If the head is damaged too, at least the next revision existed.
         let head = extent.revision.max(revision.next());
         let pin = self.pin(&board).await?;
         let ends = Ends { head, lost: lost.clone() };

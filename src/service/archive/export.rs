@@ -23,22 +23,22 @@ use crate::service::limiter::Permit;
 use crate::service::{Published, Service, ServiceError};
 use crate::store::{PageMax, Pin, Store, StoreError};
 
-/// How long a reader may take nothing before its archive is broken off: it holds a thread.
+/// The time after which the export for a stalled reader is aborted, since it holds a thread.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
 
-/// How long the writer may take to publish a base that is in force already.
+/// The time for the writer to publish a base that is in force already.
 const PUBLISHED_WITHIN: Duration = Duration::from_secs(2);
 
-/// How much is handed on at once.
+/// The bytes of one piece.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// What is read at once of the commits.
+/// The page of commits read at once.
 const PAGE: PageMax = PageMax { commits: 256, bytes: 1 << 20 };
 
-/// What the last one is looked for with.
+/// The page for reading one commit.
 const ONE: PageMax = PageMax { commits: 1, bytes: 1 };
 
-/// An archive as it comes.
+/// An archive in pieces.
 #[derive(Debug)]
 pub struct Export {
     pieces: Receiver<Piece>,
@@ -53,11 +53,11 @@ enum Piece {
 }
 
 impl Export {
-    /// The next piece, which may end within a line; `None` after the last.
+    /// Returns the next piece, which may end within a line; `None` after the last.
     ///
     /// # Errors
     ///
-    /// [`ServiceError`]; nothing comes after it.
+    /// [`ServiceError`]; no piece follows.
     pub async fn next(&mut self) -> Result<Option<String>, ServiceError> {
         if self.ended {
             return Ok(None);
@@ -69,20 +69,19 @@ impl Export {
                 Ok(None)
             }
             Some(Piece::Broken(error)) => Err(error),
-            // The thread ended without its last word.
+            // The thread panicked.
             None => Err(ServiceError::Fault),
         }
     }
 }
 
 impl Service {
-    /// All that is kept of a session up to this board, which is what is published of it now. What is forgotten from
-    /// now on is in it.
+    /// Exports the retained history of a session up to its published board, including what is deleted from now on.
     ///
     /// # Errors
     ///
-    /// [`ServiceError::Overloaded`], or [`ServiceError::Compacted`] where less is kept since: the board that is
-    /// published by then has an archive. All else comes with the lines.
+    /// [`ServiceError::Overloaded`], or [`ServiceError::Compacted`] if less is retained meanwhile: try again with the
+    /// newer board. Later errors come with the pieces.
     pub async fn export(&self, now: Arc<Board>) -> Result<Export, ServiceError> {
         let hold = self.inner.images.pins.session(now.id());
         let pin = self.pin(&now).await?;
@@ -91,7 +90,7 @@ impl Service {
         Ok(self.write_out(now, None, pin, (turn, hold)))
     }
 
-    /// Lets a thread write the archive of this board, of a session that has other ends where it is damaged.
+    /// Starts a thread that writes the archive of this board; `ends` are those of a damaged session.
     pub(super) fn write_out(
         &self,
         now: Arc<Board>,
@@ -111,9 +110,9 @@ impl Service {
                 Err(Stop::Gone) => return,
                 Err(Stop::Failed(error)) => Piece::Broken(error),
             };
-            // Whoever deletes the session after the last piece finds nothing held any more.
+            // All pins are released before the last piece, so that a deletion after it finds none.
             drop((pin, held));
-            // Nobody may be there to hear it.
+            // The reader may have left.
             out.hand(last).ok();
         });
         Export { pieces: received, ended: false }
@@ -126,7 +125,7 @@ impl Service {
         if base == now.oldest() {
             return Ok(pin);
         }
-        // The base is in force before the board that begins with it is published.
+        // A base is in force before its board is published.
         if let Some(life) = now.life() {
             let mut watch = self.watch(&life.name)?;
             let published =
@@ -136,7 +135,7 @@ impl Service {
         Err(ServiceError::Compacted { oldest: base })
     }
 
-    /// Refuses a board of which images were forgotten since, all of them being held from now on.
+    /// Refuses a board with images deleted since it was read. The pins keep all images from now on.
     async fn has_its_images(&self, now: &Board) -> Result<(), ServiceError> {
         let Some(life) = now.life() else { return Ok(()) };
         let Some(Published { board, .. }) = self.published(&life.name).await? else {
@@ -150,9 +149,9 @@ impl Service {
     }
 }
 
-/// Why an archive is not written to its end.
+/// Reasons why an archive is not written to its end.
 enum Stop {
-    /// Its reader went away, or took nothing for too long.
+    /// The reader left or stalled.
     Gone,
     Failed(ServiceError),
 }
@@ -181,7 +180,7 @@ struct Out {
 }
 
 impl Out {
-    /// Hands on a line, which may be much longer than a piece: an image is one.
+    /// Writes a line, which may be much longer than a piece, such as an image.
     fn line(&mut self, line: &str) -> Result<(), Stop> {
         let mut rest = line;
         loop {
@@ -215,9 +214,9 @@ struct Source<'a> {
     store: &'a dyn Store,
     pin: &'a Pin,
     board: &'a Board,
-    /// The revision that the session came to, where it is damaged.
+    /// The last revision of a damaged session.
     head: Option<Revision>,
-    /// The images that it goes without.
+    /// The images that are left out.
     lost: BTreeMap<Digest, u64>,
 }
 
@@ -238,8 +237,7 @@ fn write(source: &Source<'_>, out: &mut Out) -> Result<(), Stop> {
 }
 
 impl Source<'_> {
-    /// The last revision without the one by which the history came to its name: whoever takes the archive in makes
-    /// one of his own.
+    /// Returns the last revision before a commit that adopted the history; an import adds its own.
     fn last_of_its_own(&self) -> Result<Revision, Stop> {
         let (oldest, head) = (self.board.oldest(), self.board.revision());
         if head == oldest {
@@ -251,7 +249,7 @@ impl Source<'_> {
         if !matches!(last.changes.as_slice(), [Change::Adopted { .. }]) {
             return Ok(head);
         }
-        // Numbers may be left out before it, so the one before it is looked for.
+        // Revisions may have a gap before it, so the previous one is searched for.
         let (mut low, mut high) = (oldest.0, before.0);
         while low < high {
             let middle = low + (high - low) / 2;
@@ -268,7 +266,7 @@ impl Source<'_> {
         found.ok_or(Stop::Failed(ServiceError::Damaged))
     }
 
-    /// Writes the parts of the base, if there is one; how many.
+    /// Writes the parts of the base, if there is one, and returns their number.
     fn write_base(&self, out: &mut Out) -> Result<u64, Stop> {
         let (session, Some(base)) = (self.board.id(), self.pin.base()) else { return Ok(0) };
         let (mut parts, mut stopped) = (0, None);
@@ -288,7 +286,7 @@ impl Source<'_> {
         stopped.map_or(Ok(parts), Err)
     }
 
-    /// Writes the commits up to this one; how many.
+    /// Writes the commits up to `last`, and returns their number.
     fn write_commits(&self, last: Revision, out: &mut Out) -> Result<u64, Stop> {
         let (mut at, mut count) = (self.board.oldest(), 0);
         while at < last {
@@ -308,7 +306,7 @@ impl Source<'_> {
     }
 }
 
-/// The text in a frame.
+/// Returns the text in a frame.
 fn body(session: SessionId, revision: Revision, frame: &[u8]) -> Result<&str, ServiceError> {
     let body = Frame::decode(session, revision, frame).map_err(|error| error.to_string());
     body.and_then(|body| std::str::from_utf8(body).map_err(|error| error.to_string())).map_err(

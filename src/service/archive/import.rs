@@ -23,27 +23,26 @@ use crate::service::limiter::Permit;
 use crate::service::{Keep, Reply, Service, ServiceError, new_session_id};
 use crate::store::{Run, Store, StoreError};
 
-/// How many bytes of commits are stored at once, unless one alone has more.
+/// The bytes of commits stored at once, unless one alone has more.
 const RUN_BYTES: usize = 4 << 20;
 
-/// How many commits are stored at once.
+/// The number of commits stored at once.
 const RUN_COMMITS: usize = 1024;
 
-/// How long the lines of an archive may take to be read, waiting for them not counted. One of the greatest
-/// length takes seconds.
+/// The time for reading an archive's lines, without waits for them. A line of the greatest length takes seconds.
 const WORK_TIME_MAX: Duration = Duration::from_secs(5 * 60);
 
-/// How many pieces wait to be read.
+/// The number of pieces that wait to be read.
 const WAITING_MAX: usize = 4;
 
-/// An archive that is coming in. Dropped before its end, it leaves nothing.
+/// An import in progress. Dropped before its end, it leaves nothing.
 #[derive(Debug)]
 pub struct Import {
     pieces: Sender<Vec<u8>>,
     reading: JoinHandle<Result<Imported, ServiceError>>,
 }
 
-/// A history that came in whole, and is nobody's yet. Dropped, it leaves nothing.
+/// A complete imported history without a name. Dropped, it leaves nothing.
 #[derive(Debug)]
 pub struct Imported {
     staged: StagedHistory,
@@ -53,17 +52,17 @@ pub struct Imported {
 }
 
 impl Import {
-    /// Hands on the next bytes, wherever lines end in them; `false` where no more are taken: then
-    /// [`finish`](Self::finish) says why.
+    /// Pushes the next bytes, with line ends anywhere. Returns false if no more are taken; then
+    /// [`finish`](Self::finish) returns the reason.
     pub async fn push(&mut self, bytes: Vec<u8>) -> bool {
         self.pieces.send(bytes).await.is_ok()
     }
 
-    /// What came in, all bytes being there.
+    /// Ends the import and returns its history.
     ///
     /// # Errors
     ///
-    /// [`ServiceError::Archive`] where it is none that can be taken in, or why it could not be stored.
+    /// [`ServiceError::Archive`] if the archive is invalid, or the reason why it could not be stored.
     pub async fn finish(self) -> Result<Imported, ServiceError> {
         drop(self.pieces);
         self.reading.await.map_err(|_| ServiceError::Fault)?
@@ -71,8 +70,7 @@ impl Import {
 }
 
 impl Service {
-    /// Begins to take in an archive for a name that has no session, or a damaged one, when no other one is coming
-    /// in.
+    /// Begins an import under a name without a session or with a damaged one, after other imports.
     ///
     /// # Errors
     ///
@@ -81,7 +79,7 @@ impl Service {
         self.import_lacking(name, BTreeMap::new()).await
     }
 
-    /// The same of an archive that names images which are lost.
+    /// Begins the import of an archive that lacks these images.
     pub(in crate::service) async fn import_lacking(
         &self,
         name: &SessionName,
@@ -92,7 +90,7 @@ impl Service {
             turn = self.inner.archives.imports.wait() => turn?,
             () = self.inner.deps.stopping.cancelled() => return Err(ServiceError::Stopping),
         };
-        // It may have come while this one waited.
+        // The session may have been created during the wait.
         self.has_none(name)?;
         let (store, orphans) =
             (Arc::clone(&self.inner.deps.store), Arc::clone(&self.inner.images.orphans));
@@ -108,12 +106,12 @@ impl Service {
         Ok(Import { pieces, reading })
     }
 
-    /// Gives what came in its name.
+    /// Gives an imported history its name.
     ///
     /// # Errors
     ///
-    /// [`Rejected`] as for any write, also where the name has a session by now or the history is larger than a
-    /// session may be; or why it could not be stored.
+    /// [`Rejected`] as for any write, also if the name has a session by now or the history is too large for a
+    /// session; or the reason why it could not be stored.
     pub async fn adopt_import(
         &self,
         terms: Terms,
@@ -126,10 +124,10 @@ impl Service {
         let Imported { staged, board, bytes, turn } = imported;
         let service = self.clone();
         let command = Command::Adopt { board: Arc::new(board), fork_of: None };
-        // It comes to its end even where nobody waits for it any more, so that what is refused is forgotten.
+        // The task ends even without a caller, so that a refused history is deleted.
         let adopting = tokio::spawn(async move {
             let _turn = turn;
-            // From here on the writer knows whose it is.
+            // From here on the writer owns the history.
             let id = staged.hand_over();
             let write = Write { terms, command };
             let job = WriteJob { keep, staged_bytes: bytes, ..WriteJob::of(write) };
@@ -140,7 +138,7 @@ impl Service {
 
     fn has_none(&self, name: &SessionName) -> Result<(), ServiceError> {
         let extent = match self.extent(name) {
-            // What comes in replaces it.
+            // The import replaces a damaged session.
             Err(ServiceError::Damaged) | Ok(None) => return Ok(()),
             Ok(Some(extent)) => extent,
             Err(error) => return Err(error),
@@ -150,7 +148,7 @@ impl Service {
     }
 }
 
-/// A store that takes no writes is no fault of ours.
+/// Maps store errors; a store that takes no writes is no internal error.
 fn told(error: StoreError) -> ServiceError {
     if matches!(error, StoreError::Poisoned) {
         ServiceError::Poisoned { outcome_unknown: false }
@@ -161,7 +159,7 @@ fn told(error: StoreError) -> ServiceError {
     }
 }
 
-/// Takes all that is pushed; what comes to nothing is forgotten before that is told.
+/// Reads all pushed pieces; a failed import is deleted before its error is returned.
 fn read(
     staged: StagedHistory,
     reader: ArchiveReader,
@@ -172,7 +170,7 @@ fn read(
     let mut lines = Lines { reader, stopping, line: Vec::new(), count: 0, worked: Duration::ZERO };
     let mut runs = Runs::of(Arc::clone(staged.store()), staged.id());
     let read = lines.take_all(&mut pieces, &mut runs).and_then(|()| runs.flush());
-    // Whoever pushes is told at once.
+    // The sender sees the end at once.
     drop(pieces);
     let line = lines.count + 1;
     let board = read.and_then(|()| {
@@ -187,15 +185,15 @@ fn read(
     }
 }
 
-/// The lines as they come.
+/// Reader of the lines.
 struct Lines<'a> {
     reader: ArchiveReader,
     stopping: &'a CancellationToken,
-    /// The one that has not ended yet.
+    /// The incomplete line.
     line: Vec<u8>,
-    /// How many there were before it.
+    /// The number of complete lines.
     count: usize,
-    /// How long it took to read them.
+    /// The time spent on reading them.
     worked: Duration,
 }
 
@@ -215,7 +213,7 @@ impl Lines<'_> {
             }
             self.add(rest)?;
         }
-        // The end of the last line may be left out.
+        // The last line need not end with a line feed.
         if self.line.is_empty() { Ok(()) } else { self.end_line(runs) }
     }
 
@@ -252,7 +250,7 @@ impl Lines<'_> {
     }
 }
 
-/// The commits on their way to the store.
+/// Batches of commits for the store.
 struct Runs {
     store: Arc<dyn Store>,
     session: SessionId,
@@ -260,7 +258,7 @@ struct Runs {
     expected: Revision,
     frames: Vec<Vec<u8>>,
     frame_bytes: usize,
-    /// Of all frames there were.
+    /// The bytes of all frames.
     bytes: u64,
 }
 
@@ -270,7 +268,7 @@ impl Runs {
         Self { store, session, expected, frames: Vec::new(), frame_bytes: 0, bytes: 0 }
     }
 
-    /// Stores the base. It is written anew: what is stored is what was understood.
+    /// Stores the base, encoded anew from the decoded board.
     fn begin(&self, board: &Board) -> Result<(), ServiceError> {
         let put = put_base(&*self.store, board, 0);
         put.map_err(
@@ -306,7 +304,7 @@ impl Runs {
         let Self { session, expected, .. } = *self;
         let run =
             Run { session, expected, ends: None, frames, name: None, grows: true, adopts: false };
-        // Nothing of it is anybody's, so nobody need know whether it is there.
+        // The history has no name yet, so an unknown outcome matters to nobody.
         let outcome = self.store.append(&[run]).pop().ok_or(ServiceError::Fault)?;
         ServiceError::stored(outcome, false)
     }

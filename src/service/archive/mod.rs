@@ -13,17 +13,16 @@ pub use import::{Import, Imported};
 
 use super::limiter::WaitLimiter;
 
-/// How many archives go out at once to one client; others wait. Each has a thread.
+/// The number of concurrent exports to one client. Each has a thread.
 const EXPORTS_MAX: u64 = 4;
 
-/// How many archives come in at once from one client.
+/// The number of concurrent imports from one client.
 const IMPORTS_MAX: u64 = 1;
 
-/// How many archives may wait each way.
+/// The number of exports, and of imports, that may wait.
 const WAITING_MAX: usize = 64;
 
-/// How many archives are on their way. One that comes in may take long, so it is no turn of those who only
-/// make a base.
+/// Limits of exports and imports. An import may take long, so it does not count among the forks.
 #[derive(Debug)]
 pub(super) struct Archives {
     imports: WaitLimiter,

@@ -13,10 +13,10 @@ use crate::service::sessions::replay::framed;
 use crate::service::sessions::tombstones::TOMBSTONE_MS;
 use crate::store::{End, PageMax, Run, Store, StoreError};
 
-/// How many sessions are worked on at once; then others have their turn.
+/// The number of sessions handled at once, before others have their turn.
 pub(crate) const AT_ONCE_MAX: usize = 64;
 
-/// Whether a deletion's tombstone has expired.
+/// Returns true if a deletion's tombstone has expired.
 pub(crate) fn is_over(deleted_at: Timestamp, now: Timestamp) -> bool {
     deleted_at.0 < now.0.saturating_sub(TOMBSTONE_MS)
 }
@@ -46,17 +46,17 @@ pub(crate) struct Endings {
     pub(crate) whole: Vec<Arc<Summary>>,
     /// Names whose sessions were deleted, and when.
     pub(crate) deleted: Vec<(SessionName, Timestamp)>,
-    /// Whether there may be something to delete.
+    /// True if the store may have rows to delete.
     pub(crate) is_sweeping: bool,
 }
 
 impl Endings {
-    /// Whether nothing is left to be done.
+    /// Returns true if no work is left.
     pub(crate) fn are_done(&self) -> bool {
         self.over.is_empty() && self.whole.is_empty() && !self.is_sweeping
     }
 
-    /// Does some of it. What finds no room, or the database locked, is tried again; the next start tries the rest.
+    /// Does a part of the work. A full disk or a locked database is tried again; the next start tries the rest.
     pub(crate) fn tend(&mut self, store: &dyn Store) {
         if self.is_sweeping {
             // The writer may be asleep, and nobody else would delete what is forgotten.
@@ -89,7 +89,7 @@ impl Endings {
     }
 }
 
-/// Lets the history of a session begin with its end that was deleted before.
+/// Replaces the history of a session that was deleted earlier with the base that remains of it.
 fn end(store: &dyn Store, summary: &Summary) -> Result<(), ServiceError> {
     const ONE: PageMax = PageMax { commits: 1, bytes: 1 };
     let (session, expected) = (summary.extent.session, summary.extent.revision);

@@ -17,8 +17,8 @@ use crate::service::{Keep, Reply, Service, new_session_id};
 use crate::store::StoreError;
 
 impl Service {
-    /// Makes the session that the terms name, with a board to begin with. Their key is kept by the source
-    /// and by the fork, so that a repeat is known whichever of the two is left.
+    /// Creates the session that the terms name from a board. Source and fork both store the key, so that a repeat is
+    /// known when one of them is deleted.
     ///
     /// # Errors
     ///
@@ -41,7 +41,7 @@ impl Service {
             let rejected = Rejected::SessionExists { session: terms.session };
             return Err(ServiceError::Rejected { rejected, revision: None });
         }
-        // From here on none of its images goes. One from before what is kept may have lost some.
+        // The pin keeps all images from here on. A board from before the retained history may have lost some.
         let hold = self.inner.images.pins.session(board.id());
         if let Some(Extent { session, oldest, .. }) = self.extent(&fork_of)?
             && session == board.id()
@@ -55,7 +55,7 @@ impl Service {
         self.adopt(staged.hand_over(), job).await
     }
 
-    /// Stores what a fork begins with: its images, which may be many, in a turn of their own; then its base.
+    /// Stores a fork's images, which may be many, in a turn of their own; then its base.
     async fn stage_fork(
         &self,
         board: Arc<Board>,
@@ -86,10 +86,10 @@ impl Service {
         put.await
     }
 
-    /// Gives a staged history its name; where that is refused, the history is forgotten.
+    /// Gives a staged history its name, or deletes the history if that is refused.
     pub(crate) async fn adopt(&self, id: SessionId, job: WriteJob) -> Result<Reply, ServiceError> {
         let reply = self.enqueue(Box::new(job)).await.map_err(ServiceError::from);
-        // A fault may have come after the adoption: then the next start knows what is nobody's.
+        // A fault may follow the adoption; then the next start deletes the history if it has no name.
         let is_refused = match &reply {
             Ok(Reply::Before(_)) => true,
             Ok(Reply::Now(_)) => false,
@@ -115,7 +115,7 @@ impl Service {
     }
 }
 
-/// Gives a fork the images of its source, unless the server ends meanwhile.
+/// Links the source's images to a fork, unless the server stops meanwhile.
 fn link_images(
     staged: &StagedHistory,
     from: SessionId,
@@ -129,7 +129,7 @@ fn link_images(
         if !matches!(error, StoreError::BlobMissing { .. }) {
             return error.into();
         }
-        // It went with its session after this board was shown.
+        // The image was deleted with its session after this board was read.
         let rejected = Rejected::NoSession { session: source };
         ServiceError::Rejected { rejected, revision: None }
     })?;

@@ -37,16 +37,16 @@ use deletion::Endings;
 use retention::Retention;
 use retention_schedule::RetentionSchedule;
 
-/// How many boards are replayed at once.
+/// The number of boards replayed at once.
 const REPLAYS_MAX: u64 = 2;
 
-/// How many may wait for that.
+/// The number of replays that may wait.
 const REPLAYS_WAITING_MAX: usize = 64;
 
-/// How many pages of commits are read at once.
+/// The number of pages of commits read at once.
 const READS_MAX: u64 = 4;
 
-/// What is read at once for a reader of commits.
+/// The page read for a reader of commits.
 const HISTORY_PAGE: PageMax =
     PageMax { commits: COMMITS_AT_ONCE_MAX, bytes: COMMIT_BYTES_AT_ONCE_MAX };
 
@@ -66,26 +66,26 @@ impl FromStr for At {
         let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         match text.parse() {
             Ok(revision) if digits => Ok(Self::Revision(Revision(revision))),
-            // A number that no revision can be names one that there is not.
+            // A number too large for a revision names one that does not exist.
             Err(_) if digits => Ok(Self::Revision(Revision(u64::MAX))),
             Ok(_) | Err(_) => text.parse().map(Self::Checkpoint),
         }
     }
 }
 
-/// How many forks and purges may wait for those before them.
+/// The number of forks and purges that may wait for their turn.
 const BASES_WAITING_MAX: usize = 64;
 
-/// How many forks are given their images at once, and how many may wait for that.
+/// The number of forks that link their images at once, and the number that may wait.
 const LINKS_MAX: u64 = 4;
 const LINKS_WAITING_MAX: usize = 64;
 
-/// Reading the past, forking and cutting it.
+/// History of all sessions: reads of the past, forks, truncation and retention.
 pub(super) struct History {
     replays: WaitLimiter,
     reads: Limiter,
     boards: Arc<PastBoards>,
-    /// A base is made one at a time.
+    /// One base is stored at a time.
     bases: Arc<WaitLimiter>,
     /// Limits forks that link their images.
     links: WaitLimiter,
@@ -132,7 +132,7 @@ impl History {
 }
 
 impl Service {
-    /// The revision that a point in a session's history is.
+    /// Returns the revision of a point in a session's history.
     ///
     /// # Errors
     ///
@@ -155,7 +155,7 @@ impl Service {
         if revision < oldest { Err(ServiceError::Compacted { oldest }) } else { Ok(revision) }
     }
 
-    /// The board of a session as it was.
+    /// Returns a session's board at a point in its history.
     ///
     /// # Errors
     ///
@@ -170,7 +170,7 @@ impl Service {
         let (store, session) = (Arc::clone(&self.inner.deps.store), now.board.id());
         let oldest = now.board.oldest();
         let start = boards.nearest(session, oldest, revision);
-        // The turn goes with the work: whoever asked may leave.
+        // The permit goes with the work, since the caller may leave.
         let replay = move || {
             let _held = turn;
             replay(&*store, session, start, oldest, revision)
@@ -180,7 +180,7 @@ impl Service {
         Ok(board)
     }
 
-    /// A page of a session's commits after a revision, at most 256 and about 1 MiB; empty at the end.
+    /// Returns a page of a session's commits after a revision, at most 256 and about 1 MiB; empty at the end.
     ///
     /// # Errors
     ///
@@ -197,7 +197,7 @@ impl Service {
         if after >= revision {
             return Ok(Vec::new());
         }
-        // No more wait than there are streams and connections.
+        // The waiting readers are bounded by the number of streams and connections.
         let turn = self.inner.history.reads.turn(1).map_err(|_| ServiceError::Overloaded)?;
         let turn = turn.await.map_err(|_| ServiceError::Overloaded)?;
         let store = Arc::clone(&self.inner.deps.store);
@@ -207,7 +207,7 @@ impl Service {
         };
         let commits = blocking(read).await?;
         let commits = commits.into_iter().map(|(commit, _)| Arc::new(commit));
-        // What was stored since is shown when it is published.
+        // Commits stored since are shown once they are published.
         Ok(commits.take_while(|commit| commit.revision <= revision).collect())
     }
 
@@ -225,7 +225,7 @@ impl Service {
         self.write(Write { terms, command: Command::Restore { then } }, Vec::new(), keep).await
     }
 
-    /// How many bytes of memory past boards take.
+    /// Returns the bytes of memory that past boards take.
     pub(super) fn past_bytes(&self) -> usize {
         self.inner.history.boards.bytes()
     }
@@ -236,7 +236,7 @@ impl Service {
     }
 }
 
-/// Runs what reads the store on a thread that may block.
+/// Runs work that reads the store on a blocking thread.
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ServiceError> + Send + 'static,
 ) -> Result<T, ServiceError> {

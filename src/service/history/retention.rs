@@ -28,13 +28,13 @@ use crate::service::sessions::tombstones::Tombstones;
 use crate::service::threads::signal::Signal;
 use crate::store::{PageMax, Store};
 
-/// A history is cut when by this part of it there is too much.
+/// A history is truncated once its excess is this fraction of it.
 const EXCESS_PART: u64 = 8;
 
-/// How long a session is left alone at most while its commits grow old. The wall clock may be set meanwhile.
+/// The longest time to the next check while commits age. The wall clock may be set meanwhile.
 const AGING_MAX: Duration = Duration::from_secs(60 * 60);
 
-/// How long a session waits for its turn to have a base made.
+/// The time to the next check while another base is being stored.
 const TURN_REST: Duration = Duration::from_millis(500);
 
 /// The retention thread.
@@ -78,7 +78,7 @@ impl Retention {
         if self.endings.lock().are_done() { left } else { left.min(LOOK_AFTER) }
     }
 
-    /// Forgets some names whose sessions were deleted long ago. What is stored of them is left to the endings.
+    /// Forgets some names with expired tombstones. Their rows are deleted by the endings.
     fn forget_deleted(&self) {
         let (mut endings, due) = (self.endings.lock(), self.clock.read().due());
         let replaced = (0..AT_ONCE_MAX).map_while(|_| self.tombstones.take_replaced(due));
@@ -120,7 +120,7 @@ impl Retention {
         limited.then_some(summary)
     }
 
-    /// Cuts what is too much; when the session is to be looked at again, if not only after its next commit.
+    /// Truncates the excess. Returns the time to the next check, or `None` to wait for the next commit.
     fn cut(&self, name: &SessionName, now: &Summary) -> Result<Option<Duration>, ServiceError> {
         let Some(history) = now.life.as_ref().and_then(|life| life.settings.history) else {
             return Ok(None);
@@ -131,14 +131,14 @@ impl Retention {
             return Ok(None);
         }
         let Extent { session, oldest: from, .. } = now.extent;
-        // To look at one commit is cheaper than to read the base.
+        // Reading one commit is cheaper than reading the base.
         let oldest = framed(&*self.store, session, from, PageMax { commits: 1, bytes: 1 })?;
         if let Some((kept, _)) =
             oldest.iter().find(|(commit, bytes)| !limit.lets_go(commit, *bytes as u64))
         {
             return Ok(limit.grows_too_old(kept.at, reading.now));
         }
-        // Of two bases only the last one put could be set: a purge or a fork comes first.
+        // Only the base stored last can be put in force, so a purge or a fork goes first.
         let Some(_turn) = self.bases.now() else { return Ok(Some(TURN_REST)) };
         let (board, dropped_bytes) = self.board_at_limit(now.extent, &limit)?;
         if board.revision() == from {
@@ -195,7 +195,7 @@ impl Limit {
         }
     }
 
-    /// How long until a commit of that time is too old; `None` where no commit grows old.
+    /// Returns the time until a commit is too old; `None` if the limit is no age.
     fn grows_too_old(&self, at: Timestamp, now: Timestamp) -> Option<Duration> {
         let Self::Before(_, age) = self else { return None };
         let ms = at.after(*age).0.saturating_sub(now.0);
@@ -203,7 +203,7 @@ impl Limit {
         Some(left.clamp(LOOK_AFTER, AGING_MAX))
     }
 
-    /// Whether enough may go; of an age the commits themselves tell.
+    /// Returns true if enough can be deleted. For an age the commits themselves decide.
     fn is_worthwhile(&self, summary: &Summary) -> bool {
         let Extent { oldest, revision, .. } = summary.extent;
         let (excess, all) = match self {

@@ -12,24 +12,24 @@ use crate::board::{History, SessionName};
 use crate::service::deadlines::Deadlines;
 use crate::service::threads::signal::Signal;
 
-/// How long after a commit a session is looked at, with all that came meanwhile.
+/// The time from a commit to the session's next check, which covers all commits until then.
 pub(crate) const LOOK_AFTER: Duration = Duration::from_millis(500);
 
-/// How long a session is left alone after its history was cut.
+/// The time from a truncation to the session's next check.
 pub(crate) const REST: Duration = Duration::from_secs(10);
 
-/// The sessions that are to be looked at.
+/// The sessions that have a check ahead.
 #[derive(Debug, Default)]
 pub(crate) struct RetentionSchedule {
     times: Mutex<Times>,
-    /// Wakes the keeper.
+    /// Wakes the retention thread.
     pub(crate) signal: Arc<Signal>,
 }
 
 #[derive(Debug, Default)]
 struct Times {
     looks: Deadlines<Instant>,
-    /// By which setting the next look was chosen.
+    /// The setting by which the next check was scheduled.
     chosen_by: HashMap<SessionName, History>,
 }
 
@@ -40,7 +40,7 @@ impl RetentionSchedule {
         let mut times = self.times.lock();
         let is_chosen = times.chosen_by.get(name) == Some(&history);
         let is_soon = times.looks.of(name).is_some_and(|at| at <= now + REST);
-        // A commit makes no other one older: of an age the look that is chosen stands.
+        // A commit does not age the others: a check scheduled for an age stays.
         let stands = match history {
             History::Age(_) => is_chosen && times.looks.of(name).is_some(),
             History::Revisions(_) | History::Bytes(_) => is_soon,
@@ -54,7 +54,7 @@ impl RetentionSchedule {
         self.set(&mut times, name, now + LOOK_AFTER);
     }
 
-    /// Lets a session be looked at again after so long.
+    /// Schedules the next check of a session after this time.
     pub(crate) fn look_again(&self, name: &SessionName, after: Duration) {
         let at = Instant::now() + after;
         self.set(&mut self.times.lock(), name, at);
@@ -68,17 +68,17 @@ impl RetentionSchedule {
         }
     }
 
-    /// Forgets a session that keeps all of its history, or is deleted.
+    /// Removes a session that retains all of its history, or is deleted.
     pub(crate) fn forget(&self, name: &SessionName) {
         self.times.lock().chosen_by.remove(name);
     }
 
-    /// Takes out a session that is to be looked at now.
+    /// Takes out a session whose check is due.
     pub(crate) fn take_due(&self) -> Option<SessionName> {
         self.times.lock().looks.take_due(Instant::now())
     }
 
-    /// How long until the next look; [`Duration::MAX`] where there is none.
+    /// Returns the time until the next check; [`Duration::MAX`] if none is scheduled.
     pub(crate) fn until_next(&self) -> Duration {
         let next = self.times.lock().looks.next();
         next.map_or(Duration::MAX, |next| next.saturating_duration_since(Instant::now()))

@@ -9,7 +9,7 @@ use crate::board::SessionId;
 use crate::service::images::reaper::Orphans;
 use crate::store::{Store, StoreError};
 
-/// A staged history that no name has yet.
+/// A stored history without a name.
 pub(crate) struct StagedHistory {
     store: Arc<dyn Store>,
     orphans: Arc<Orphans>,
@@ -24,7 +24,7 @@ impl fmt::Debug for StagedHistory {
 }
 
 impl StagedHistory {
-    /// Begins one under a new identity, on a thread that may block.
+    /// Begins a history under a new id, on a blocking thread.
     pub(crate) fn begin(
         store: Arc<dyn Store>,
         orphans: Arc<Orphans>,
@@ -42,13 +42,13 @@ impl StagedHistory {
         &self.store
     }
 
-    /// Leaves it to the writer, who gives it its name or refuses to; then it is to be [discarded](discard).
+    /// Hands the history to the writer, which names it. A refused one must be [discarded](discard).
     pub(crate) fn hand_over(mut self) -> SessionId {
         self.is_nobodys = false;
         self.id
     }
 
-    /// Forgets it, on a thread that may block.
+    /// Deletes the history, on a blocking thread.
     pub(crate) fn forget(mut self) {
         self.is_nobodys = false;
         discard(&*self.store, &self.orphans, self.id);
@@ -68,9 +68,9 @@ impl Drop for StagedHistory {
     }
 }
 
-/// Forgets a history that was not adopted. What is left of it goes after the next start.
+/// Deletes a history that was not adopted. The next start deletes what is left.
 pub(crate) fn discard(store: &dyn Store, orphans: &Orphans, id: SessionId) {
-    // Its images are out of sight before anybody is told; the reaper deletes them.
+    // The images are out of sight before the caller is answered; the reaper deletes them.
     for gone in [store.discard(id), store.remove_blobs(&[id])] {
         if let Err(error) = gone {
             tracing::warn!(session = %id, %error, "a staged history could not be deleted");

@@ -16,7 +16,7 @@ use crate::service::sessions::snapshots::put_parts;
 use crate::store::Store;
 
 impl Service {
-    /// Forgets all history of a session up to now; tells the revision at which it begins.
+    /// Deletes all history of a session up to now. Returns the revision at which it begins.
     ///
     /// # Errors
     ///
@@ -26,7 +26,7 @@ impl Service {
         name: &SessionName,
         author: Option<&AgentName>,
     ) -> Result<Revision, ServiceError> {
-        // Its board is in memory first, and stays there: who waits for this turn does not wait for that.
+        // The board is loaded and pinned first, so that nobody waits for a load within the turn.
         let _pinned = self.inner.sessions.directory.get(name).map(|session| Pin::new(&session));
         let none = || {
             let rejected = Rejected::NoSession { session: name.clone() };
@@ -48,7 +48,7 @@ impl Service {
             self.inner.writer.queue.send(Job::Rebase(rebase))?;
             answer.await.map_err(|_| ServiceError::Stopping)??;
             self.inner.images.schedule.after_cut(name);
-            // It leaves no commit that would tell of it.
+            // A purge leaves no commit, so the log records it.
             let agent = author.map(AgentName::as_str);
             tracing::info!(session = %name, agent, oldest = %base, "purged the history");
         }
@@ -69,7 +69,7 @@ pub(crate) fn rebase(
     (Rebase { name, session, base, dropped_bytes, reply }, answer)
 }
 
-/// Stores a board as the base that a history may begin with, in place of so many bytes of commits.
+/// Stores a board as a base for the history, replacing this many bytes of commits.
 pub(crate) fn put_base(
     store: &dyn Store,
     board: &Board,

@@ -13,12 +13,12 @@ use crate::fairness::with_files;
 use crate::service::{Service, ServiceError};
 use crate::store::StoreError;
 
-/// How much of an image is read at once. Base64 makes four bytes of three, so it is a multiple of that.
+/// The bytes of an image read at once; a multiple of three, which base64 turns into four.
 const READ_BYTES: u64 = 3 * (48 << 10);
 
-/// An image as it comes.
+/// An image in pieces.
 pub struct ImagePieces {
-    /// Nothing while a piece is made, and after the last one.
+    /// `None` while a piece is read, and after the last.
     reading: Option<Reading>,
 }
 
@@ -27,7 +27,7 @@ struct Reading {
     sha256: Digest,
     source: Box<dyn Read + Send>,
     hashing: Hashing,
-    /// How much comes before what is wanted, of it, and after it.
+    /// The bytes left before the wanted part, in it and after it.
     before: u64,
     wanted: u64,
     after: u64,
@@ -36,15 +36,15 @@ struct Reading {
 
 /// Encoding of the bytes.
 enum Form {
-    /// Base64, after the URL's beginning until that is written.
+    /// Base64; the first piece begins with the URL's head.
     DataUrl { head: String },
     /// Unchanged.
     Plain,
 }
 
 impl Service {
-    /// The data URL of a stored image, exactly as it was sent. The last piece comes only if the image is what
-    /// was stored.
+    /// Returns the data URL of a stored image, exactly as it was sent. The last piece comes only if the image matches
+    /// its digest.
     ///
     /// # Errors
     ///
@@ -58,7 +58,7 @@ impl Service {
         self.open_image(board, image, 0..image.bytes, Form::DataUrl { head }).await
     }
 
-    /// A part of a stored image's bytes. The last piece comes only if all of the image is what was stored.
+    /// Returns a part of a stored image's bytes. The last piece comes only if the whole image matches its digest.
     ///
     /// # Errors
     ///
@@ -94,11 +94,11 @@ impl Service {
 }
 
 impl ImagePieces {
-    /// The next piece; nothing after the last one.
+    /// Returns the next piece, and `None` after the last.
     ///
     /// # Errors
     ///
-    /// [`ServiceError::Store`] where it cannot be read, or is not what was stored; nothing comes after it.
+    /// [`ServiceError::Store`] if the image cannot be read or does not match its digest; no piece follows.
     pub async fn next(&mut self) -> Result<Option<Bytes>, ServiceError> {
         let Some(mut reading) = self.reading.take() else { return Ok(None) };
         let read = with_files(move || (reading.piece(), reading));
@@ -134,7 +134,7 @@ impl Reading {
         })
     }
 
-    /// The next bytes, at most so many and at most what is read at once.
+    /// Reads the next bytes, at most `most` and at most [`READ_BYTES`].
     fn read(&mut self, most: u64) -> Result<Vec<u8>, StoreError> {
         let length = most.min(READ_BYTES);
         let mut bytes = vec![0; usize::try_from(length).unwrap_or_default()];

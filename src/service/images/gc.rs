@@ -31,13 +31,13 @@ use crate::service::sessions::session::{Pin, Session, Shown};
 use crate::service::threads::signal::Signal;
 use crate::store::{Store, StoreError, StoredBlob};
 
-/// How often it asks whether a session is to be looked at.
+/// The pause between two looks at the schedule.
 const ASK_EVERY: Duration = Duration::from_millis(500);
 
-/// How many times as long as a look took it rests then, so that others have most of the time.
+/// The rest after a collection, as a multiple of its time, so that others have most of the time.
 const REST_TIMES: u32 = 2;
 
-/// How often it tries to commit before others who commit all the time; then it looks again later.
+/// The number of tries to commit between other writers' commits, before it is put off.
 const TRIES_MAX: usize = 16;
 
 /// The garbage collection's thread.
@@ -89,8 +89,8 @@ impl ImageGc {
         }
     }
 
-    /// Asks for a look at each session of which an image may go since before the start: its history was cut, or
-    /// it has more than it counts.
+    /// Schedules each session with images to collect since before the start: its history was truncated, or its files
+    /// exceed its count.
     fn ask_for_all(&self) -> Result<(), StoreError> {
         let mut bytes: HashMap<SessionId, u64> = HashMap::new();
         self.store.blobs(&mut |blob| {
@@ -126,18 +126,18 @@ impl ImageGc {
         true
     }
 
-    /// Lets go what a session does not need; when it is to be looked at again, if something is left.
+    /// Collects a session's unneeded images. Returns the time to the next collection, if some are left.
     fn collect(&self, session: &Arc<Session>) -> Result<Option<Duration>, ServiceError> {
         if session.is_damaged() || !session.exists() {
             return Ok(None);
         }
-        // By a clock that jumped all files may look old.
+        // After a jump of the clock all files may look old.
         if self.clock.read().is_held {
             return Ok(Some(self.schedule.collection().every));
         }
         let id = session.extent().session;
         let files = self.files(id)?;
-        // A board is read only for what may go now.
+        // The board is loaded only if something can be collected now.
         if files.old.is_empty() {
             return Ok(files.next());
         }
@@ -162,7 +162,7 @@ impl ImageGc {
         let (now, age) = (SystemTime::now(), self.schedule.collection().age);
         let mut files = Files::default();
         self.store.blobs_of(session, &mut |blob: StoredBlob| {
-            // One from after now is as young as can be.
+            // A file dated in the future counts as new.
             let left = age.saturating_sub(now.duration_since(blob.modified).unwrap_or_default());
             if left.is_zero() {
                 files.old.insert(blob.digest);
@@ -174,10 +174,10 @@ impl ImageGc {
         Ok(files)
     }
 
-    /// The images of a board that nothing of what is kept up to it names.
+    /// Returns the images of a board that its retained history does not name.
     fn unnamed(&self, board: &Board) -> Result<BTreeSet<Digest>, ServiceError> {
         let (id, revision) = (board.id(), board.revision());
-        // A history without a base has the commit that brought each.
+        // A history without a base still has the commit of each image.
         if self.store.base(id).is_none() {
             return Ok(BTreeSet::new());
         }
@@ -244,7 +244,7 @@ impl ImageGc {
         Ok(images.is_empty())
     }
 
-    /// Hands a command to the writer, and waits until it is durable.
+    /// Sends a command to the writer and waits until it is durable.
     fn write(&self, session: &Arc<Session>, command: Command) -> Result<(), ServiceError> {
         let terms = Terms {
             session: session.name().clone(),
@@ -264,7 +264,7 @@ impl ImageGc {
         answer.blocking_recv().map_err(|_| ServiceError::Stopping)?.map(drop).map_err(Into::into)
     }
 
-    /// Removes the old files that the board does not know; whether young ones are left of them.
+    /// Removes the old files that the board does not name; returns true if young ones are left.
     fn remove_files(
         &self,
         session: &Arc<Session>,
@@ -287,20 +287,20 @@ impl ImageGc {
         Ok(files.young.keys().any(|sha256| !is_known(session, id, sha256)))
     }
 
-    /// Whether nobody needs the file of an image. Who held it before is published, if it came to anything.
+    /// Returns true if no pin and no board needs an image. A write that pinned it earlier is published by now.
     fn is_free(&self, session: &Session, id: SessionId, sha256: Digest) -> bool {
         !self.pins.contains(id, sha256) && !is_known(session, id, &sha256)
     }
 }
 
 impl Files {
-    /// When the next of those that are left alone has its age.
+    /// Returns the time until the next young file is old.
     fn next(&self) -> Option<Duration> {
         self.young.values().min().copied()
     }
 }
 
-/// Whether the board that is published has this image. One that is not there, or another's, is taken to have it.
+/// Returns true if the published board has this image. An evicted board, or another session's, counts as having it.
 pub(crate) fn is_known(session: &Session, id: SessionId, sha256: &Digest) -> bool {
     match session.shown() {
         Shown::Hot(published) if published.board.id() == id => published.board.has_image(sha256),

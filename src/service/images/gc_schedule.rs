@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use crate::board::SessionName;
 use crate::service::options::Collection;
 
-/// How many rests come between two looks at a session whose history is cut again and again.
+/// The number of rests between two collections of a session whose history is truncated repeatedly.
 const RESTS_BETWEEN_CUTS: u32 = 4;
 
 /// Sessions due for garbage collection.
@@ -32,7 +32,7 @@ impl Times {
     }
 }
 
-/// Sessions with a moment each: after a start there may be very many, so none is searched for.
+/// Sessions by time. There may be very many after a start, so a search is logarithmic.
 #[derive(Debug, Default)]
 struct ByTime {
     moments: HashMap<SessionName, Instant>,
@@ -51,7 +51,7 @@ impl ByTime {
         self.in_order.insert((moment, name.clone()));
     }
 
-    /// Takes out the first one, if its moment is not later than this.
+    /// Takes out the first session, if its time is not after `until`.
     fn take_first(&mut self, until: Instant) -> Option<SessionName> {
         self.in_order.first().filter(|(moment, _)| *moment <= until)?;
         let (_, name) = self.in_order.pop_first()?;
@@ -69,7 +69,7 @@ impl GcSchedule {
         self.collection
     }
 
-    /// A session's history begins later now. Who still reads a board from before has a moment to end.
+    /// Schedules a session whose history was truncated. Readers of older boards have a moment to end.
     pub(crate) fn after_cut(&self, name: &SessionName) {
         let mut times = self.times.lock();
         let rest = self.collection.rest;
@@ -77,12 +77,12 @@ impl GcSchedule {
         times.due.set(name, due);
     }
 
-    /// A session may have got images that it did not keep.
+    /// Schedules a session for which images of a rejected write may be stored.
     pub(crate) fn after_refusal(&self, name: &SessionName) {
         self.ask(name, self.collection.age);
     }
 
-    /// A session is to be looked at in so long, and not too soon after the last time.
+    /// Schedules a session after a rest, and not too soon after the last collection.
     pub(crate) fn ask(&self, name: &SessionName, rest: Duration) {
         let mut times = self.times.lock();
         let due = times.due_in(name, rest, self.collection.every);

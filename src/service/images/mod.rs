@@ -34,7 +34,7 @@ pub struct ImageBytes {
     pub bytes: Arc<[u8]>,
 }
 
-/// The images of all sessions: what holds them, and what removes them.
+/// Images of all sessions: pins, garbage collection, removal and thumbnails.
 pub(super) struct Images {
     pub(super) pins: Arc<ImagePins>,
     pub(super) schedule: Arc<GcSchedule>,
@@ -100,22 +100,22 @@ impl Service {
         }
     }
 
-    /// Whether the name still belongs to this session.
+    /// Returns true if the name still belongs to this session.
     pub(crate) fn has(&self, name: &SessionName, session: SessionId) -> bool {
         matches!(self.extent(name), Ok(Some(extent)) if extent.session == session)
     }
 
-    /// The bytes of a stored image, checked against its digest.
+    /// Returns the bytes of a stored image, checked against its digest.
     ///
     /// # Errors
     ///
-    /// [`ServiceError::Store`] where they cannot be read, or are not what was stored;
-    /// [`Rejected::NoSession`] where they went with their session after this board was shown.
+    /// [`ServiceError::Store`] if the bytes cannot be read or do not match; [`Rejected::NoSession`] if they were
+    /// deleted with their session.
     pub async fn image(&self, board: &Board, image: &Image) -> Result<Vec<u8>, ServiceError> {
         self.read_image(board, image, |bytes| bytes).await
     }
 
-    /// The data URL of a stored image, exactly as it was sent.
+    /// Returns the data URL of a stored image, exactly as it was sent.
     ///
     /// # Errors
     ///
@@ -125,7 +125,7 @@ impl Service {
         self.read_image(board, image, move |bytes| own.data_url(&bytes)).await
     }
 
-    /// Reads an image and makes something of it, where it may block: images are large.
+    /// Reads an image and converts it on a blocking thread, since images are large.
     async fn read_image<T: Send + 'static>(
         &self,
         board: &Board,
@@ -139,7 +139,7 @@ impl Service {
         read.map_err(|error| self.image_error(board, error))
     }
 
-    /// Why an image of this board cannot be read: it may have gone with its session.
+    /// Returns why an image of this board cannot be read: its session may have been deleted.
     pub(crate) fn image_error(&self, board: &Board, error: StoreError) -> ServiceError {
         match board.life() {
             Some(life)
@@ -150,7 +150,7 @@ impl Service {
                 ServiceError::Rejected { rejected, revision: None }
             }
             Some(life) if matches!(error, StoreError::BlobMissing { .. }) => {
-                // It may have gone with the history that named it.
+                // The image may have been deleted with the history that named it.
                 match self.extent(&life.name) {
                     Ok(Some(now)) if now.oldest > board.revision() => {
                         ServiceError::Compacted { oldest: now.oldest }
@@ -162,7 +162,7 @@ impl Service {
         }
     }
 
-    /// An item's text with its image in its place, exactly as it was sent.
+    /// Returns an item's text with its image in place, exactly as it was sent.
     ///
     /// # Errors
     ///
@@ -174,7 +174,7 @@ impl Service {
 }
 
 impl ImageBytes {
-    /// A screenshot's item, and its image if it has one to be stored.
+    /// Splits a screenshot into its item and the image to be stored, if any.
     #[must_use]
     pub fn split(screenshot: Screenshot) -> (Item, Vec<Self>) {
         let Screenshot { item, bytes } = screenshot;

@@ -16,16 +16,16 @@ use crate::service::threads::signal::Signal;
 use crate::service::thumbnails::Thumbnails;
 use crate::store::Store;
 
-/// How many sessions may wait, 16 MiB of them. The images of any more are left to the next start.
+/// The number of sessions that may wait, 16 MiB of them. The next start removes the images of any more.
 const WAITING_MAX: usize = 1 << 20;
 
-/// How many times as long as a piece took it rests then, so that others have most of the disk.
+/// The rest after a piece, as a multiple of its time, so that others have most of the disk.
 const REST_TIMES: u32 = 2;
 
-/// How long it deletes files at the end; the next start goes on with what is left.
+/// The time for deleting files at a stop; the next start continues.
 const SWEEPING_AT_END_MAX: Duration = Duration::from_millis(500);
 
-/// Sessions whose files belong to nobody.
+/// Sessions whose files are orphaned.
 #[derive(Debug, Default)]
 pub(crate) struct Orphans {
     waiting: Mutex<Vec<SessionId>>,
@@ -33,7 +33,7 @@ pub(crate) struct Orphans {
 }
 
 impl Orphans {
-    /// Adds a session that nobody writes to any more. It waits for nothing but another such call.
+    /// Adds a session that takes no more writes. Blocks only for another such call.
     pub(crate) fn add(&self, session: SessionId) {
         let mut waiting = self.waiting.lock();
         if waiting.len() < WAITING_MAX {
@@ -49,13 +49,12 @@ pub(crate) struct Reaper {
     pub(crate) orphans: Arc<Orphans>,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) thumbnails: Arc<Thumbnails>,
-    /// The sessions that the start found: of others nothing is kept that an earlier run left. `None` where the
-    /// store is only read.
+    /// The sessions that the startup scan found; files of all others are removed. `None` if the store is only read.
     pub(crate) live: Option<HashSet<SessionId>>,
 }
 
 impl Reaper {
-    /// Starts the thread. Once it is stopped it removes what waits; nobody adds any after that.
+    /// Starts the thread. When stopped it removes what waits; nothing is added after that.
     pub(crate) fn start(self, deps: &Deps) -> io::Result<()> {
         let signal = Arc::clone(&self.orphans.signal);
         deps.threads.start("reaper", signal, move |signal| self.run(signal))
@@ -79,7 +78,7 @@ impl Reaper {
         while begun.elapsed() < SWEEPING_AT_END_MAX && self.sweep() {}
     }
 
-    /// Removes what an earlier run left, and meanwhile what comes.
+    /// Removes the files that an earlier run left, and meanwhile those of new orphans.
     fn clear(&self, live: &HashSet<SessionId>, signal: &Signal) {
         let go_on = || {
             self.remove_waiting();
@@ -90,7 +89,7 @@ impl Reaper {
         }
     }
 
-    /// Puts the files of those that wait out of sight: a step each, however many files there are.
+    /// Moves the files of waiting sessions out of sight, in one step each, however many there are.
     fn remove_waiting(&self) {
         let sessions = std::mem::take(&mut *self.orphans.waiting.lock());
         if sessions.is_empty() {
@@ -102,7 +101,7 @@ impl Reaper {
         sessions.iter().for_each(|session| self.thumbnails.forget(*session));
     }
 
-    /// Deletes a piece of what is out of sight; whether there is more.
+    /// Deletes some of the files out of sight; returns true if more are left.
     fn sweep(&self) -> bool {
         self.store.sweep_blobs().unwrap_or_else(|error| {
             tracing::warn!(%error, "removed images are left on the disk; the next start deletes them");

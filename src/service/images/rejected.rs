@@ -9,7 +9,7 @@ use crate::service::job::{ImagesIn, Unwritten};
 use crate::service::{Reply, Service, ServiceError};
 
 impl Service {
-    /// Whether the session is set to drop what this write brings.
+    /// Returns true if the session is set to drop the images that this write brings.
     pub(crate) fn drops(&self, write: &Write) -> Result<bool, ServiceError> {
         if !matches!(&write.command, Command::Append { log: LogName::Screenshots, .. }) {
             return Ok(false);
@@ -19,7 +19,7 @@ impl Service {
         Ok(shown.life().is_some_and(|life| !life.settings.keeps_screenshots()))
     }
 
-    /// Lets images go that were stored for a write which came to nothing.
+    /// Removes the images of a write that was not carried out.
     pub(crate) fn discard_rejected(
         &self,
         name: &SessionName,
@@ -40,7 +40,7 @@ impl Service {
             ),
         };
         match images_in {
-            // A put may have made its directory again after its images were removed.
+            // A put may have created the directory again after the images were removed.
             ImagesIn::Present(session) if self.is_deleted(name, session) => {
                 self.inner.images.orphans.add(session);
             }
@@ -48,13 +48,13 @@ impl Service {
                 self.remove_rejected(name, session, images);
             }
             ImagesIn::Present(_) => self.inner.images.schedule.after_refusal(name),
-            // Nobody else will make this session. After a fault it may be there; the next start knows.
+            // No other write creates this session. After a fault it may exist; the next start decides.
             ImagesIn::New(session) if is_refused => self.inner.images.orphans.add(session),
             ImagesIn::New(_) => {}
         }
     }
 
-    /// Lets images go that were stored before the one that could not be.
+    /// Removes the images that were stored before a failed one.
     pub(crate) fn note_unstored(&self, name: &SessionName, images_in: ImagesIn) {
         match images_in {
             ImagesIn::Present(_) => self.inner.images.schedule.after_refusal(name),
@@ -62,14 +62,14 @@ impl Service {
         }
     }
 
-    /// Whether the name does not belong to this session any more. A damaged one is not deleted.
+    /// Returns true if the name no longer belongs to this session. A damaged session is not deleted.
     fn is_deleted(&self, name: &SessionName, id: SessionId) -> bool {
         let Some(session) = self.inner.sessions.directory.get(name) else { return true };
         !session.is_damaged() && (session.extent().session != id || !session.exists())
     }
 
-    /// Removes images of a refused write at once, but those that the session has, or that another write brings too:
-    /// else refusals could fill the disk.
+    /// Removes images of a rejected write at once, or rejections could fill the disk. Images of the session or of
+    /// another write stay.
     fn remove_rejected(&self, name: &SessionName, id: SessionId, images: &Arc<[ImageBytes]>) {
         let Some(session) = self.inner.sessions.directory.get(name) else { return };
         self.inner.images.schedule.after_refusal(name);

@@ -14,12 +14,12 @@ impl Service {
     ///
     /// # Errors
     ///
-    /// [`ServiceError::Store`] where it cannot be made there; [`ServiceError::Stopping`].
+    /// [`ServiceError::Store`] if it cannot be made there; [`ServiceError::Stopping`].
     pub async fn back_up(&self, to: PathBuf) -> Result<Copied, ServiceError> {
         self.copying(move |store, is_over| store.back_up(&to, is_over)).await
     }
 
-    /// Checks the store where it is, or a copy of it in the directory `scratch`, which is removed afterwards.
+    /// Checks the store in place, or a copy in the directory `scratch`, which is removed afterwards.
     ///
     /// # Errors
     ///
@@ -49,7 +49,7 @@ impl Service {
             let is_over: IsOver = Arc::new(move || wanted.is_cancelled());
             copy(&*store, &is_over)
         });
-        // Dropped while it waits, it ends the copy.
+        // Dropping this future ends the copy.
         let _end = end.drop_guard();
         Ok(copying.await.map_err(|_| ServiceError::Fault)??)
     }

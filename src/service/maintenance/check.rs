@@ -11,7 +11,7 @@ use crate::service::startup::damage::{Damage, DamageCause, Loading};
 use crate::service::startup::scan::{is_of_history, name_of, summary};
 use crate::store::{IsOver, NameRow, Record, Store, StoreError, Stored, StoredSession, SummaryRow};
 
-/// How many times more a store is checked that changes meanwhile.
+/// The number of further checks of a store that changes meanwhile.
 const CHECKS_AGAIN_MAX: usize = 4;
 
 /// Result of a check.
@@ -55,7 +55,7 @@ impl DamagedImage {
 }
 
 impl Soundness {
-    /// Whether all of it is sound.
+    /// Returns true if no damage was found.
     #[must_use]
     pub fn is_sound(&self) -> bool {
         self.damage.is_empty()
@@ -90,7 +90,7 @@ pub fn check(store: &dyn Store) -> Result<Soundness, StoreError> {
     check_unless(store, &never)
 }
 
-/// The same of a store in which others write: what is found once and not again was changed between two reads.
+/// Checks a store under writes. A finding that does not repeat was a change between two reads.
 pub(crate) fn check_changing(store: &dyn Store, is_over: &IsOver) -> Result<Soundness, StoreError> {
     let mut found = check_unless(store, is_over)?;
     for _ in 0..CHECKS_AGAIN_MAX {
@@ -106,7 +106,7 @@ pub(crate) fn check_changing(store: &dyn Store, is_over: &IsOver) -> Result<Soun
     Ok(found)
 }
 
-/// The same as [`check`], given up with [`StoreError::Closed`] once it is over.
+/// Checks like [`check`], and stops with [`StoreError::Closed`] once `is_over` says so.
 pub(crate) fn check_unless(store: &dyn Store, is_over: &IsOver) -> Result<Soundness, StoreError> {
     let mut checked = Checked { caches: caches(store)?, ..Checked::default() };
     for stored in store.sessions().iter().filter(|stored| stored.is_damaged) {
@@ -151,12 +151,12 @@ pub(crate) fn check_unless(store: &dyn Store, is_over: &IsOver) -> Result<Soundn
     Ok(soundness)
 }
 
-/// What is stored of a session besides its history, to be compared with it.
+/// The snapshot and the summary of a session, to be compared with its history.
 #[derive(Default)]
 struct Caches {
-    /// Where its snapshot can be read.
+    /// The snapshot, if it can be read.
     snapshot: Option<Board>,
-    /// Where its summary can be read.
+    /// The summary, if it can be read.
     summary: Option<Summary>,
     /// Those that cannot.
     unreadable: Vec<(Revision, DamageCause)>,
@@ -325,7 +325,7 @@ impl Checked {
 }
 
 impl Caches {
-    /// What of it is not what the history gives, once that is there; each is looked at once.
+    /// Compares snapshot and summary with the history's board, each once.
     fn unlike(&mut self, loading: &Loading) -> Vec<(Revision, DamageCause)> {
         let mut unlike = std::mem::take(&mut self.unreadable);
         let (board, revision) = (&loading.board, loading.board.revision());

@@ -16,34 +16,34 @@ use crate::service::sessions::snapshots::put_snapshot_if_due;
 use crate::service::threads::signal::Signal;
 use crate::store::{Store, StoreError};
 
-/// How long nothing was written where the store is taken to have time.
+/// The time without a write after which the store counts as idle.
 const QUIET: Duration = Duration::from_millis(200);
 
-/// From so many bytes on it compacts at once although others write: a whole piece of the store's.
+/// The uncompacted bytes that are compacted at once, even under writes: a whole piece of the store.
 const WORTHWHILE_BYTES: u64 = 4 << 20;
 
-/// Fewer are compacted after so long while others write: a session's last segment is written anew each time.
+/// The time after which fewer bytes are compacted under writes: each time rewrites a session's last segment.
 const COMPACT_AFTER: Duration = Duration::from_secs(10);
 
-/// How many times as long as a piece took it rests while others write.
+/// The rest after a piece under writes, as a multiple of its time.
 const REST_TIMES: u32 = 4;
 
-/// From so many bytes on it rests less.
+/// The uncompacted bytes beyond which the thread rests less.
 const UNCOMPACTED_BYTES_MAX: u64 = 512 << 20;
 
-/// How many times as long as a piece took it rests then.
+/// The shorter rest, as a multiple of a piece's time.
 const SHORT_REST_TIMES: u32 = 2;
 
-/// How long it waits after a failure, such as where there is no room.
+/// The pause after a failure, such as a full disk.
 const FAILED_REST: Duration = Duration::from_secs(10);
 
-/// How long it may compact at the end.
+/// The time for compaction at a stop.
 const COMPACTION_AT_END_MAX: Duration = Duration::from_millis(1500);
 
-/// How long it may store summaries after that.
+/// The time for storing summaries after that.
 const SUMMARIES_AT_END_MAX: Duration = Duration::from_millis(500);
 
-/// How many summaries are stored at once.
+/// The number of summaries stored at once.
 const SUMMARIES_AT_ONCE: usize = 1024;
 
 /// Counter of the writer's appends, read by the compaction.
@@ -51,7 +51,7 @@ const SUMMARIES_AT_ONCE: usize = 1024;
 pub(crate) struct Activity(AtomicU64);
 
 impl Activity {
-    /// Something is appended.
+    /// Counts an append.
     pub(crate) fn note(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
@@ -69,7 +69,7 @@ struct Pace {
     compacted_at: Instant,
     /// When it failed last.
     failed_at: Option<Instant>,
-    /// Whether something is left to be done, as far as is known.
+    /// True if more work is known.
     more: bool,
 }
 
@@ -90,7 +90,7 @@ impl Pace {
         self.written_at.elapsed() >= QUIET
     }
 
-    /// After the last piece the files are still to shrink, and the writer may be asleep by then.
+    /// After the last piece the files must still shrink, and the writer may be asleep by then.
     fn has_work(&self, uncompacted: u64) -> bool {
         self.more || uncompacted > 0
     }
@@ -148,7 +148,7 @@ impl Compactor {
         self.end();
     }
 
-    /// Keeps house a little, which needs no room, and compacts a piece where that is due.
+    /// Deletes forgotten rows, which needs no room, and compacts a piece if that is due.
     fn turn(&self, pace: &mut Pace, uncompacted: u64) {
         pace.more = self.store.tend();
         if !pace.compacts(uncompacted) {
@@ -168,7 +168,7 @@ impl Compactor {
         }
     }
 
-    /// Compacts a piece; whether there is more.
+    /// Compacts a piece; returns true if there is more.
     fn compact(&self) -> Result<bool, StoreError> {
         let identities = self.directory.identities();
         let (mut given, mut compacted) = (Vec::new(), Vec::new());
@@ -182,7 +182,7 @@ impl Compactor {
         Ok(more)
     }
 
-    /// Stores a snapshot of a session in memory, where that is worth it.
+    /// Stores a snapshot of a session in memory, if it is due.
     fn tend(&self, session: SessionId) {
         let Some(session) = self.directory.identities().running(session) else { return };
         if let Shown::Hot(published) = session.shown() {
@@ -190,7 +190,7 @@ impl Compactor {
         }
     }
 
-    /// Leaves little for the next start to read. The writer has ended.
+    /// Compacts what remains, so that the next start reads little. The writer has ended.
     fn end(&self) {
         let begun = Instant::now();
         loop {

@@ -4,26 +4,26 @@ use crate::board::{Command, Condition, Digest, Revision, SessionName, Terms, Wri
 use crate::service::archive::Lacks;
 use crate::service::{Cut, Damage, Listing, Service, ServiceError};
 
-/// A session that is not whole.
+/// A session that lost a part.
 #[derive(Debug)]
 pub struct Lost {
     /// Its name.
     pub name: SessionName,
-    /// Up to which revision it is kept, under its name; `None` where nothing of it can be read.
+    /// The last retained revision; `None` if nothing can be read.
     pub kept: Option<Revision>,
-    /// The last revision that it is known to have had.
+    /// The last known revision before the salvage.
     pub head: Revision,
-    /// The images that what is kept of it names, and that are missing or damaged.
+    /// Missing or damaged images that the retained part names.
     pub images: Vec<Digest>,
 }
 
 impl Service {
-    /// Lets each damaged session keep what is sound of it, those of these damages too: its revisions go on above all
-    /// that it had.
+    /// Rebuilds each damaged session, also those of `damage`, from its readable part. Revisions continue above all
+    /// former ones.
     ///
     /// # Errors
     ///
-    /// [`ServiceError`] where the store takes no writes.
+    /// [`ServiceError`] if the store takes no writes.
     pub async fn salvage(&self, damage: &[Damage]) -> Result<Vec<Lost>, ServiceError> {
         for damage in damage.iter().filter(|damage| damage.is_of_history()) {
             if let Some(session) =
@@ -51,7 +51,7 @@ impl Service {
         Ok(lost)
     }
 
-    /// Takes a damaged session out as far as it is sound, and in again.
+    /// Exports a damaged session's readable part and imports it again.
     async fn keep_sound_part(
         &self,
         name: &SessionName,

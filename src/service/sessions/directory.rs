@@ -19,20 +19,20 @@ const SHARDS: usize = 64;
 
 type Shard = RwLock<HashMap<SessionName, Arc<Session>>>;
 
-/// The sessions that this server runs, those deleted not long ago included.
+/// All sessions by name, recently deleted ones included.
 #[derive(Debug)]
 pub(crate) struct Directory {
     shards: [Shard; SHARDS],
     hasher: RandomState,
     /// The names of the sessions that exist, in order, for lists.
     names: RwLock<BTreeSet<SessionName>>,
-    /// Those of them that have questions without an answer, for the inbox: it looks at no other session.
+    /// The names of sessions with open questions, for the inbox.
     asking: RwLock<BTreeSet<SessionName>>,
-    /// Those whose stored history cannot be read, the only count of them.
+    /// The names of damaged sessions.
     damaged: RwLock<BTreeSet<SessionName>>,
-    /// Those that exist by label.
+    /// The existing sessions by label.
     labels: LabelIndex,
-    /// All of them by identity.
+    /// All sessions by id.
     identities: Identities,
 }
 
@@ -40,12 +40,12 @@ pub(crate) struct Directory {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InUse;
 
-/// The sessions that a list is of, where it has no labels.
+/// The sessions in a list without labels.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Among {
-    /// Those that exist.
+    /// Existing sessions.
     All,
-    /// Those that have questions without an answer.
+    /// Sessions with open questions.
     Asking,
 }
 
@@ -79,9 +79,9 @@ impl Directory {
         self.shard(name)?.read().get(name).cloned()
     }
 
-    /// The session of a name, which need not have one yet, with what wakes those who watch it.
+    /// Returns the session of a name, or a placeholder for it, with its wake-ups.
     pub(crate) fn watch(&self, name: &SessionName) -> (Arc<Session>, watch::Receiver<()>) {
-        // Under the shard's lock, so that a placeholder does not go between the two.
+        // Subscribed under the shard's lock, so that no placeholder is removed in between.
         let watched = |session: &Arc<Session>| (Arc::clone(session), session.subscribe());
         let nothing = || Shown::Hot(Published::nothing());
         let placeholder = || Arc::new(Session::new(name.clone(), nothing()));
@@ -95,7 +95,7 @@ impl Directory {
         watched(sessions.entry(name.clone()).or_insert_with(placeholder))
     }
 
-    /// Removes a name that was watched, never had a session, and is watched no more. Whether it was removed.
+    /// Removes a placeholder that is no longer watched; returns true if it was removed.
     pub(crate) fn forget_placeholder(&self, name: &SessionName, session: &Arc<Session>) -> bool {
         if !session.is_idle_placeholder() {
             return false;
@@ -107,7 +107,8 @@ impl Directory {
         is_unused && sessions.remove(name).is_some()
     }
 
-    /// Removes the name of a deleted session; its identity. Who watches it is to see the name's next session.
+    /// Removes the name of a deleted session and returns its id. A watched one stays, since its watchers wait for the
+    /// next session.
     pub(crate) fn forget_deleted(
         &self,
         name: &SessionName,
@@ -125,7 +126,7 @@ impl Directory {
         Ok(id)
     }
 
-    /// Shows a session as it is now, after these commits; one of a new name is added.
+    /// Publishes a session's board and commits; a new name is added.
     pub(crate) fn publish(
         &self,
         name: &SessionName,
@@ -160,7 +161,7 @@ impl Directory {
             }
             Arc::clone(session)
         };
-        // Within the lock, so that a placeholder is not forgotten while it becomes a session.
+        // Published under the lock, so that no placeholder is removed while it becomes a session.
         let sessions = shard.read();
         if let Some(session) = sessions.get(name) {
             return show(session, published);
@@ -176,7 +177,7 @@ impl Directory {
         session
     }
 
-    /// Adds a session, to be found by its name; one that exists is also listed.
+    /// Adds a session by its name; an existing one is also listed.
     pub(crate) fn insert(&self, session: Arc<Session>, exists: bool) {
         let name = session.name().clone();
         let shown = session.shown();
@@ -191,7 +192,7 @@ impl Directory {
         }
     }
 
-    /// Sets a session aside whose stored history cannot be read.
+    /// Marks a session as damaged.
     pub(crate) fn set_aside(&self, session: &Session) {
         note(&self.damaged, session.name(), true);
         note(&self.asking, session.name(), false);
@@ -203,19 +204,19 @@ impl Directory {
         self.damaged.read().len()
     }
 
-    /// Visits every session. Whoever looks one up meanwhile may wait for the visits of a shard.
+    /// Visits every session. A lookup may wait until a shard has been visited.
     pub(crate) fn visit(&self, mut visit: impl FnMut(&Arc<Session>)) {
         for shard in &self.shards {
             shard.read().values().for_each(&mut visit);
         }
     }
 
-    /// Lists a name, or lists it no more.
+    /// Adds a name to the list, or removes it.
     pub(crate) fn list(&self, name: &SessionName, exists: bool) {
         note(&self.names, name, exists);
     }
 
-    /// Notes that a session has questions without an answer, or has none any more.
+    /// Notes whether a session has open questions.
     fn note_asking(&self, name: &SessionName, asks: bool) {
         note(&self.asking, name, asks);
     }
@@ -224,12 +225,12 @@ impl Directory {
         self.names.read().len()
     }
 
-    /// How many names there are of these.
+    /// Returns the number of these names.
     pub(crate) fn count(&self, among: Among) -> usize {
         self.of(among).read().len()
     }
 
-    /// At most `limit` names with this prefix from a name on, in order.
+    /// Returns at most `limit` names with this prefix, in order.
     pub(crate) fn names(
         &self,
         among: Among,
@@ -258,7 +259,7 @@ fn note(names: &RwLock<BTreeSet<SessionName>>, name: &SessionName, belongs: bool
     }
 }
 
-/// At most `limit` of these names with this prefix from a name on, in order.
+/// Returns at most `limit` of these names with this prefix, in order.
 pub(crate) fn some(
     names: &BTreeSet<SessionName>,
     from: Bound<&str>,

@@ -12,22 +12,22 @@ use crate::board::{Labels, SessionName};
 /// The label's name and its value.
 pub(crate) type Label = (String, String);
 
-/// The index of the sessions that exist.
+/// Index of the existing sessions by label.
 #[derive(Debug, Default)]
 pub(crate) struct LabelIndex(RwLock<Indexed>);
 
 #[derive(Debug, Default)]
 struct Indexed {
-    /// The labels of each session that has any, as they are indexed.
+    /// The indexed labels of each session that has any.
     labels: HashMap<SessionName, Arc<Labels>>,
     sessions: HashMap<Label, BTreeSet<SessionName>>,
 }
 
 impl LabelIndex {
-    /// Notes the labels of a session; `None` where it does not exist.
+    /// Notes the labels of a session; `None` if it does not exist.
     pub(crate) fn note(&self, name: &SessionName, labels: Option<&Arc<Labels>>) {
         let labels = labels.filter(|labels| !labels.is_empty());
-        // Most commits change no label: they take no lock that others would wait for.
+        // Most commits change no label, and take no write lock.
         let is_noted = match (self.0.read().labels.get(name), labels) {
             (None, None) => true,
             (Some(noted), Some(labels)) => Arc::ptr_eq(noted, labels) || noted == labels,
@@ -38,12 +38,12 @@ impl LabelIndex {
         }
     }
 
-    /// How many sessions have the rarest of these labels.
+    /// Returns the number of sessions that have the rarest of these labels.
     pub(crate) fn count(&self, labels: &[Label]) -> usize {
         self.0.read().rarest(labels).map_or(0, BTreeSet::len)
     }
 
-    /// At most `limit` names in a range, of the sessions that have the rarest of these labels.
+    /// Returns at most `limit` names of sessions that have the rarest of these labels.
     pub(crate) fn names(
         &self,
         labels: &[Label],
@@ -77,7 +77,7 @@ impl Indexed {
         }
     }
 
-    /// Those who have the rarest label; `None` where nobody has one of them, or none is asked for.
+    /// Returns the sessions with the rarest label; `None` if a label is unknown or none is given.
     fn rarest(&self, labels: &[Label]) -> Option<&BTreeSet<SessionName>> {
         let sessions: Option<Vec<_>> =
             labels.iter().map(|label| self.sessions.get(label)).collect();

@@ -15,34 +15,34 @@ use crate::fairness::compute;
 use crate::metrics;
 use crate::service::{Service, ServiceError};
 
-/// How many names are taken from an index at once.
+/// The number of names taken from an index at once.
 const NAMES_AT_ONCE: usize = 1024;
 
 /// A session in a list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Listed {
-    /// What is known of it. Of a damaged session the name and the last revision; the rest as far as its history
-    /// could be read.
+    /// The session's summary. Of a damaged session the name and the last revision hold; the rest is as far as its
+    /// history could be read.
     pub summary: Arc<Summary>,
-    /// Whether its stored history is damaged, so that it is not served.
+    /// True if the stored history is damaged, so that the session is not served.
     pub is_damaged: bool,
 }
 
-/// The sessions that a list is of.
+/// A selection of sessions for a list.
 #[derive(Clone)]
 pub struct Listing {
-    /// What their names begin with.
+    /// Prefix of the names.
     pub prefix: String,
     /// Labels that each of them has.
     pub labels: Vec<Label>,
-    /// Each name that `reaches` lets through begins with one of these.
+    /// Prefixes of the names that `reaches` admits.
     pub stems: Vec<String>,
-    /// Whether the reader reaches a session of this name.
+    /// Returns true if the reader may see a session of this name.
     pub reaches: Arc<dyn Fn(&SessionName) -> bool + Send + Sync>,
 }
 
 impl Listing {
-    /// All sessions whose name begins so.
+    /// All sessions with this prefix.
     #[must_use]
     pub fn all(prefix: &str) -> Self {
         let (labels, stems) = (Vec::new(), vec![String::new()]);
@@ -97,7 +97,7 @@ impl Service {
         found.iter().map(listed).collect()
     }
 
-    /// The same of those that have questions without an answer, looked for where it holds nobody up.
+    /// Lists the sessions with open questions, on a blocking thread.
     pub(crate) async fn asking(
         &self,
         listing: &Arc<Listing>,

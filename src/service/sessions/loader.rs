@@ -24,16 +24,16 @@ use crate::service::error::ServiceError;
 use crate::service::limiter::TURN_WAIT_MAX;
 use crate::store::Store;
 
-/// How many boards are read at once.
+/// The number of boards loaded at once.
 const LOADS_MAX: usize = 4;
 
-/// How many sessions may wait for that, asked for by one client.
+/// The number of sessions that may wait for one client.
 const WAITING_MAX: usize = 16 << 10;
 
-/// How often a board that is of another revision by the time it is read is read again.
+/// The number of loads of a board whose session changes meanwhile.
 const TRIES_MAX: usize = 8;
 
-/// Reads the boards of sessions that are not in memory. Cloning gives another handle.
+/// Loads evicted boards. Cloning gives another handle.
 #[derive(Clone)]
 pub(crate) struct Loader {
     shared: Arc<Shared>,
@@ -47,19 +47,19 @@ struct Shared {
     waiting: Queue<Arc<Session>>,
 }
 
-/// The sessions that wait or are being read, by where they lie, with who asked.
+/// The sessions queued or being loaded, by address, with their callers.
 #[derive(Default)]
 struct UnderWay(HashMap<usize, Vec<Asked>>);
 
 /// Sender to a caller that waits for a board.
 type Asked = oneshot::Sender<Result<Published, Unloaded>>;
 
-/// Why a board could not be read.
+/// Reasons why a board could not be loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unloaded {
-    /// Its stored history is damaged.
+    /// The stored history is damaged.
     Damaged,
-    /// It changed again and again, or too many wait.
+    /// The session changed repeatedly, or too many callers wait.
     Overloaded,
     /// The server is about to end.
     Stopping,
@@ -78,13 +78,13 @@ impl From<Unloaded> for ServiceError {
     }
 }
 
-/// State of a session without a read of the store.
+/// A session's state without a read of the store.
 pub(crate) enum AtHand {
-    /// Its board.
+    /// The board.
     Board(Published),
-    /// It has to be read.
+    /// The board must be loaded.
     Cold(Arc<Summary>),
-    /// It cannot be read.
+    /// The board cannot be loaded.
     Damaged,
 }
 
@@ -110,7 +110,7 @@ impl AtHand {
 impl UnderWay {
     fn answer(&mut self, session: &Arc<Session>, loaded: &Result<Published, Unloaded>) {
         for asked in self.0.remove(&place(session)).into_iter().flatten() {
-            // Who asked may have gone away.
+            // The caller may have gone away.
             asked.send(loaded.clone()).ok();
         }
     }
@@ -166,11 +166,11 @@ impl Loader {
             }
             let (asked, loaded) = oneshot::channel();
             self.ask(session, Some(asked))?;
-            // Reading it goes on meanwhile, and whoever comes again may find it there.
+            // The load continues after the timeout, so a later call may find the board.
             let loaded = timeout(TURN_WAIT_MAX, loaded).await;
             let loaded = loaded.map_err(|_| ServiceError::Overloaded)?;
             let published = loaded.map_err(|_| ServiceError::Fault)??;
-            // It may have changed or gone again since it was installed: this must be what is to be seen now.
+            // The board may have been replaced or evicted since; only the present one may be returned.
             match session.shown() {
                 Shown::Hot(published) => return Ok(published),
                 Shown::Cold(summary) if summary.extent == published.board.extent() => {
@@ -188,18 +188,18 @@ impl Loader {
         Ok(self.shared.load(session)?)
     }
 
-    /// What is at hand of a session, for the writer: it reads no board.
+    /// Returns a session's state in memory, for the writer, which loads no board.
     pub(crate) fn at_hand(&self, session: &Arc<Session>) -> AtHand {
         self.shared.memory.touch(session);
         AtHand::of(session)
     }
 
-    /// Lets a session's board be read, if it is not already under way; nobody waits for it.
+    /// Starts the load of a session's board, unless it is under way, without a caller.
     pub(crate) fn warm(&self, session: &Arc<Session>) -> Result<(), ServiceError> {
         self.ask(session, None)
     }
 
-    /// Whether a session's board is being read, or will be.
+    /// Returns true if a session's board is being loaded or queued.
     pub(crate) fn is_under_way(&self, session: &Arc<Session>) -> bool {
         self.shared.under_way.lock().0.contains_key(&place(session))
     }
@@ -231,7 +231,7 @@ impl Loader {
 }
 
 impl Shared {
-    /// Reads a session's board, unless it is in memory.
+    /// Loads a session's board, unless it is in memory.
     fn load(&self, session: &Session) -> Result<Published, Unloaded> {
         for _ in 0..TRIES_MAX {
             let summary = match AtHand::of(session) {
@@ -246,7 +246,7 @@ impl Shared {
                         return Ok(published);
                     }
                 }
-                // What was read may have been forgotten meanwhile, or been another session's.
+                // The history may have been truncated meanwhile, or the name may have a new session.
                 Err(_) if session.extent() != summary.extent => {}
                 Err(error) => return Err(self.unloaded(session, &error)),
             }
@@ -254,7 +254,7 @@ impl Shared {
         Err(Unloaded::Overloaded)
     }
 
-    /// Sets a session aside whose history is damaged.
+    /// Returns the reason of a failed load, and marks the session if its history is damaged.
     fn unloaded(&self, session: &Session, error: &ServiceError) -> Unloaded {
         let why = Chain(error);
         tracing::error!(session = %session.name(), error = %why, "a board could not be read");

@@ -20,26 +20,25 @@ use crate::service::deps::Deps;
 use crate::service::threads::signal::Signal;
 use crate::store::Store;
 
-/// By how much the ticks of use differ, and how often a budget that is not kept is looked at.
+/// The unit of the times of use, and the pause between checks of an exceeded budget.
 const TICK: Duration = Duration::from_millis(250);
 
-/// How long after its use a session is weighed again: what readers made is counted then.
+/// The time from a session's use to its next weighing, which counts the texts that readers made.
 const WEIGHED_AFTER: Duration = Duration::from_secs(2);
 
 /// A session unused for so many ticks is idle.
 const IDLE_TICKS: u32 = 8;
 
-/// By how many bytes of text a board has changed when it is weighed again, at the latest some time after its use.
+/// The change of a board in bytes of text after which it is weighed again.
 const WEIGHED_STEP: u64 = 8 << 10;
 
-/// How many bytes of text are freed by who publishes: about 0.1 ms.
+/// The bytes of text that the writer frees itself: about 0.1 ms.
 const FREED_AT_ONCE_MAX: u64 = 256 << 10;
 
-/// To which part of the budget it is cleared, in hundredths: a little room, so that not each write clears.
+/// The percentage of the budget that eviction aims at, so that not every write evicts.
 const CLEARED_TO: usize = 90;
 
-/// What a session takes besides its summary: itself, its place by name and by identity, and what the store
-/// knows of it.
+/// The bytes of a session besides its summary: its entries by name and by id, and the store's entry.
 const SESSION_ITSELF: usize = 512;
 
 /// Memory taken by the sessions, and its budget.
@@ -48,11 +47,11 @@ pub(crate) struct Memory {
     budget: usize,
     held: AtomicUsize,
     begun: Instant,
-    /// The sessions that were used since they were weighed.
+    /// The sessions used since they were weighed.
     used: Mutex<Vec<Arc<Session>>>,
-    /// Boards and parts of such that nothing shows any more, with what they count for until they are freed.
+    /// Unpublished boards and parts of boards, with their bytes, until they are freed.
     leaving: Mutex<Vec<(Box<dyn Any + Send>, usize)>>,
-    /// Wakes the thread that keeps the budget.
+    /// Wakes the evictor.
     signal: Arc<Signal>,
 }
 
@@ -112,7 +111,7 @@ impl Memory {
         }
     }
 
-    /// How long the thread that keeps the budget may rest.
+    /// Returns the time that the evictor may rest.
     fn rest(&self) -> Duration {
         match (self.is_over(), self.used.lock().is_empty()) {
             (true, _) => TICK,
@@ -135,18 +134,17 @@ impl Memory {
         }
     }
 
-    /// Counts a board once it has changed by much: weighing one takes a number for each agent.
+    /// Counts a board once it has changed by much, since weighing visits each agent.
     pub(crate) fn weigh_published(&self, session: &Session, board: &Board) {
         if board.life().is_none() {
-            // A deleted session's board may not be kept.
+            // A deleted session's board need not stay.
             self.weigh(session);
         } else if session.has_changed_by(board.bytes(), WEIGHED_STEP) {
             self.weigh_hot(session, board);
         }
     }
 
-    /// Counts a board with the texts that were there when it was weighed last: to look for them takes a step for each
-    /// chunk of the board.
+    /// Counts a board with the texts of the last weighing, since finding them visits each chunk of the board.
     fn weigh_hot(&self, session: &Session, board: &Board) {
         self.count(session, board.resident_bytes().saturating_add(session.rendered()));
     }
@@ -159,12 +157,12 @@ impl Memory {
         }
     }
 
-    /// Frees a board that another one was published after, made of it by commits that brought so many bytes. Where
-    /// that takes long it is left to the thread that keeps the budget, or every write would wait for it.
+    /// Frees a replaced board; `brought` are the bytes of the commits in between. A large one is left to the evictor,
+    /// or every write would wait.
     pub(crate) fn free_former(&self, former: Arc<Board>, board: &Board, brought: u64) {
         let gone = former.bytes().saturating_add(brought).saturating_sub(board.bytes());
         if gone > FREED_AT_ONCE_MAX {
-            // The rest is the other one's too.
+            // The new board shares the rest.
             let (gone, text) = (usize::try_from(gone), usize::try_from(former.bytes()));
             let resident = former.resident_bytes();
             let each = resident.div_ceil(text.unwrap_or(usize::MAX).max(1));
@@ -173,7 +171,7 @@ impl Memory {
         }
     }
 
-    /// Frees what was made for a write. It may be the last that has a part of a former board, and counts with it.
+    /// Frees the values prepared for a write, which may hold the last reference to a part of a former board.
     pub(crate) fn free_prepared(&self, prepared: &mut Prepared) {
         if !prepared.is_empty() {
             self.leave(Box::new(std::mem::take(prepared)), 0);
@@ -186,7 +184,7 @@ impl Memory {
         self.signal.wake();
     }
 
-    /// Counts memory that is no session's.
+    /// Counts memory that belongs to no session.
     pub(crate) fn count_besides(&self, added: usize, dropped: usize) {
         count(&self.held, added, dropped);
         if added > dropped {
@@ -194,7 +192,7 @@ impl Memory {
         }
     }
 
-    /// Frees what was left to this thread.
+    /// Frees the boards left to the evictor.
     fn free_leaving(&self) {
         for (leaving, bytes) in std::mem::take(&mut *self.leaving.lock()) {
             drop(leaving);
@@ -202,22 +200,22 @@ impl Memory {
         }
     }
 
-    /// Counts a session no more: it has left the directory.
+    /// Stops counting a session that has left the directory.
     pub(crate) fn forget(&self, session: &Session) {
         count(&self.held, 0, session.leave());
     }
 
-    /// Whether more is held than may be.
+    /// Returns true if the budget is exceeded.
     pub(crate) fn is_over(&self) -> bool {
         self.held() > self.budget
     }
 
-    /// Whether as much was let go as is let go at once.
+    /// Returns true if eviction has reached its aim.
     fn is_cleared(&self) -> bool {
         self.held() <= self.budget / 100 * CLEARED_TO
     }
 
-    /// Takes a session's board out of the memory, unless it is needed there; what it was.
+    /// Evicts a session's board unless it is pinned, and returns it.
     pub(crate) fn evict(&self, session: &Session) -> Option<Published> {
         let published = session.evict()?;
         self.weigh(session);
@@ -249,21 +247,21 @@ impl Evictor {
                 weighed = Instant::now();
             }
             if self.memory.is_over() && !self.clear() {
-                // What is left is needed, or is no board: to look again at once would find the same.
+                // The rest is pinned or no board, so another look now would find the same.
                 signal.pause(TICK);
             }
         }
     }
 
-    /// Past boards are looked at as often as sessions that are used.
+    /// Past boards are checked as often as used sessions.
     fn rest(&self) -> Duration {
         let rest = self.memory.rest();
         if self.past_boards.is_empty() { rest } else { rest.min(WEIGHED_AFTER) }
     }
 
-    /// Takes out what was used longest ago, until there is room again; whether there is.
+    /// Evicts the least recently used boards until there is room; returns true if there is.
     fn clear(&self) -> bool {
-        // Nothing waits for a past board as writes wait for a session's.
+        // Past boards go first, since no write waits for them.
         self.past_boards.clear(|| self.memory.is_cleared());
         let mut hot = Vec::new();
         self.directory.visit(|session| {
@@ -272,16 +270,16 @@ impl Evictor {
             }
         });
         hot.sort_by_key(|(used, _)| *used);
-        // Who works on one board alone, and it larger than the budget, would wait for it again and again.
+        // The last used board stays, or a session larger than the budget would be loaded again and again.
         hot.pop();
         let now = self.memory.tick();
         let idle = hot.partition_point(|(used, _)| used.saturating_add(IDLE_TICKS) <= now);
         let (idle, busy) = hot.split_at(idle);
-        // A text is made faster than a board is read, but not faster than an idle board is missed.
+        // Rendering a text is cheaper than loading a board, but an idle board is not missed.
         self.clear_of(idle) || self.clear_of(busy)
     }
 
-    /// First the texts that readers made, then the boards.
+    /// Drops the texts that readers made, then the boards.
     fn clear_of(&self, hot: &[(u32, Arc<Session>)]) -> bool {
         for (_, session) in hot {
             if self.memory.is_cleared() {

@@ -24,18 +24,18 @@ use loader::Loader;
 use memory_budget::{Evictor, Memory};
 use past_boards::PastBoards;
 
-/// All sessions, and what of them is in memory.
+/// All sessions, and their boards in memory.
 pub(super) struct Sessions {
     pub(super) directory: Arc<Directory>,
     pub(super) memory: Arc<Memory>,
     pub(super) loader: Loader,
     pub(super) past_boards: Arc<PastBoards>,
-    /// The bytes of recent commits at hand, of all sessions.
+    /// The bytes of recent commits in memory, of all sessions.
     pub(super) recent_bytes: Arc<AtomicUsize>,
 }
 
 impl Sessions {
-    /// No sessions yet, with so many bytes of memory for those to come.
+    /// An empty directory with a memory budget in bytes.
     pub(super) fn new(deps: &Deps, memory_budget: u64) -> Self {
         let directory = Arc::new(Directory::new());
         let memory = Arc::new(Memory::new(memory_budget));

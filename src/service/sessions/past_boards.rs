@@ -11,16 +11,16 @@ use parking_lot::Mutex;
 use super::memory_budget::Memory;
 use crate::board::{Board, Revision, SessionId};
 
-/// How many past boards are kept.
+/// The number of cached past boards.
 const BOARDS_MAX: usize = 16;
 
-/// How many bytes of memory past boards may take together.
+/// The bytes of memory that past boards may take together.
 const BYTES_MAX: usize = 64 << 20;
 
-/// After how long without a reader a past board expires.
+/// The time without a reader after which a past board expires.
 const IDLE_MAX: Duration = Duration::from_secs(5 * 60);
 
-/// The past boards that are kept, the one used last at the end.
+/// The cached past boards, the last used at the end.
 #[derive(Debug)]
 pub(crate) struct PastBoards {
     memory: Arc<Memory>,
@@ -37,12 +37,12 @@ struct Kept {
 }
 
 impl PastBoards {
-    /// Counts what it keeps in a budget.
+    /// An empty cache that counts in this budget.
     pub(crate) fn new(memory: Arc<Memory>) -> Self {
         Self { memory, kept: Mutex::default() }
     }
 
-    /// The nearest board up to a revision. One from before `oldest` leads nowhere.
+    /// Returns the nearest board up to a revision, and not before `oldest`.
     pub(crate) fn nearest(
         &self,
         session: SessionId,
@@ -62,7 +62,7 @@ impl PastBoards {
         Some(board)
     }
 
-    /// Keeps a board; the ones used longest ago make room.
+    /// Caches a board in place of the least recently used ones.
     pub(crate) fn keep(&self, board: &Arc<Board>) {
         let mut kept = self.kept.lock();
         let is_same =
@@ -79,7 +79,7 @@ impl PastBoards {
         self.kept.lock().retain(|kept| kept.board.id() != session);
     }
 
-    /// Drops the boards that expired, and counts the texts that readers made of the others.
+    /// Drops expired boards, and weighs the texts of the others.
     pub(crate) fn tend(&self, now: Instant) {
         let mut kept = self.kept.lock();
         while kept.front().is_some_and(|oldest| now.duration_since(oldest.used) >= IDLE_MAX) {
@@ -88,7 +88,7 @@ impl PastBoards {
         kept.iter_mut().for_each(Kept::weigh);
     }
 
-    /// Drops boards, those used longest ago first, until there is enough room in the budget.
+    /// Drops the least recently used boards until the budget has room.
     pub(crate) fn clear(&self, is_cleared: impl Fn() -> bool) {
         let mut kept = self.kept.lock();
         while !kept.is_empty() && !is_cleared() {
@@ -96,12 +96,12 @@ impl PastBoards {
         }
     }
 
-    /// Whether none is kept.
+    /// Returns true if the cache is empty.
     pub(crate) fn is_empty(&self) -> bool {
         self.kept.lock().is_empty()
     }
 
-    /// The bytes of memory that they take.
+    /// Returns the bytes of memory that the cache takes.
     pub(crate) fn bytes(&self) -> usize {
         bytes(&self.kept.lock())
     }

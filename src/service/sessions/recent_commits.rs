@@ -8,19 +8,19 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::board::{Change, Commit, Revision};
 
-/// How many commits one look at a session's history takes at most.
+/// The number of commits in one page of a session's history.
 pub const COMMITS_AT_ONCE_MAX: usize = 256;
 
-/// How many bytes of commits one look takes, unless its first commit alone has more.
+/// The bytes of commits in one page, unless the first commit alone has more.
 pub(crate) const COMMIT_BYTES_AT_ONCE_MAX: usize = 1 << 20;
 
-/// How many commits of one session are at hand.
+/// The number of recent commits of one session.
 const RECENT_COMMITS_MAX: usize = 1024;
 
-/// How many bytes of commits of one session are at hand.
+/// The bytes of recent commits of one session.
 const RECENT_BYTES_MAX: usize = 1 << 20;
 
-/// How many bytes of commits of all sessions are at hand.
+/// The bytes of recent commits of all sessions.
 pub(crate) const RECENT_BYTES_ALL_MAX: usize = 64 << 20;
 
 /// A commit with the bytes of its frame.
@@ -34,10 +34,10 @@ pub(crate) struct Recent {
 }
 
 impl Recent {
-    /// Adds what was committed. Where it does not fit, nothing is at hand.
+    /// Adds commits. If they do not fit, all are dropped.
     pub(crate) fn add(&mut self, commits: Vec<Weighed>, held: &AtomicUsize) {
         for (commit, bytes) in commits {
-            // The history of an adopted session is another one than that of its name before.
+            // An adopted history does not continue the name's former one.
             let begins = commit.changes.iter().any(|c| matches!(c, Change::Adopted { .. }));
             let all = held.load(Ordering::Relaxed);
             if begins || bytes > RECENT_BYTES_MAX || all + bytes > RECENT_BYTES_ALL_MAX {
@@ -60,7 +60,7 @@ impl Recent {
         *self = Self::default();
     }
 
-    /// The commits after a revision, if the next one is here, as many as one look takes.
+    /// Returns a page of the commits after a revision, if the next one is here.
     pub(crate) fn after(&self, after: Revision, bytes_max: usize) -> Option<Vec<Arc<Commit>>> {
         let (first, _) = self.commits.front()?;
         let known = first.revision.0.saturating_sub(1);
@@ -79,7 +79,7 @@ impl Recent {
     }
 }
 
-/// What a count of bytes is changed by; relaxed, since it bounds memory and orders nothing.
+/// Changes a count of bytes; relaxed, since it bounds memory and orders nothing.
 pub(crate) fn count(held: &AtomicUsize, added: usize, dropped: usize) {
     held.fetch_add(added, Ordering::Relaxed);
     held.fetch_sub(dropped, Ordering::Relaxed);

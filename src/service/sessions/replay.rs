@@ -12,10 +12,10 @@ use crate::board::{Board, Commit, Extent, Frame, Rejected, Revision, SessionId, 
 use crate::service::error::ServiceError;
 use crate::store::{PageMax, Store, StoreError};
 
-/// How often a replay begins again because the history was cut meanwhile.
+/// The number of replays of a history that is truncated meanwhile.
 const REPLAY_TRIES_MAX: usize = 8;
 
-/// What is read at once for a replay.
+/// The page read for a replay.
 pub(crate) const REPLAY_PAGE: PageMax = PageMax { commits: 1024, bytes: 4 << 20 };
 
 /// The next commit alone.
@@ -183,8 +183,8 @@ pub(crate) fn go_on(board: &mut Board, commit: &Commit) -> Result<(), ServiceErr
     Ok(())
 }
 
-/// Whether a board cannot be read because what is stored of it is damaged. Where its head is known, a history
-/// that ends before it is damaged too.
+/// Returns true if an error means that stored data is damaged. A history that ends before its known head is damaged
+/// too.
 pub(crate) fn is_damage(error: &ServiceError) -> bool {
     matches!(
         error,

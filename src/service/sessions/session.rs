@@ -66,7 +66,7 @@ impl Shown {
         }
     }
 
-    /// Whether it has questions without an answer.
+    /// Returns true if the session has open questions.
     pub(crate) fn asks(&self) -> bool {
         match self {
             Self::Hot(published) => !published.board.asked().open().is_empty(),
@@ -97,13 +97,13 @@ pub(crate) struct Session {
     watching: Watching,
     /// When it was used last, by the ticks of [`Memory`](super::memory_budget::Memory).
     used: AtomicU32,
-    /// Whether it was used since it was weighed.
+    /// True if the session was used since it was weighed.
     is_used: AtomicBool,
     /// Number of pins that keep its board in memory.
     pins: AtomicU32,
     /// Bytes counted for it in the memory budget.
     weight: AtomicUsize,
-    /// What the texts that readers made of its board take of that.
+    /// The part of the weight that rendered texts take.
     rendered: AtomicUsize,
     /// The bytes of its board when it was noted that it changed by much.
     weighed_bytes: AtomicU64,
@@ -150,12 +150,12 @@ impl Session {
         self.shown.read().clone()
     }
 
-    /// Whether its board is in memory.
+    /// Returns true if the board is in memory.
     pub(crate) fn is_hot(&self) -> bool {
         matches!(&*self.shown.read(), Shown::Hot(_))
     }
 
-    /// Whether there is a session, and not only its name.
+    /// Returns true if the session exists, and is no placeholder or deleted.
     pub(crate) fn exists(&self) -> bool {
         self.shown.read().life().is_some()
     }
@@ -282,7 +282,7 @@ impl Session {
         }
     }
 
-    /// Whether it is used for the first time since it was weighed.
+    /// Returns true at the first use since the last weighing.
     pub(crate) fn is_to_be_weighed(&self) -> bool {
         !self.is_used.load(Ordering::Relaxed) && !self.is_used.swap(true, Ordering::Relaxed)
     }
@@ -311,12 +311,12 @@ impl Session {
         self.rendered.store(bytes, Ordering::Relaxed);
     }
 
-    /// What they took when it was noted last.
+    /// Returns the bytes of rendered texts at the last weighing.
     pub(crate) fn rendered(&self) -> usize {
         self.rendered.load(Ordering::Relaxed)
     }
 
-    /// Whether its board has changed by so many bytes since that was so last, or was never weighed.
+    /// Returns true if the board has changed by `step` bytes since this was last true.
     pub(crate) fn has_changed_by(&self, bytes: u64, step: u64) -> bool {
         let before = self.weighed_bytes.load(Ordering::Relaxed);
         let has = bytes.abs_diff(before) >= step || self.weight.load(Ordering::Relaxed) == 0;
@@ -326,7 +326,7 @@ impl Session {
         has
     }
 
-    /// Whether somebody watches it.
+    /// Returns true if the session is watched.
     pub(crate) fn is_watched(&self) -> bool {
         self.watching.is_watched()
     }
@@ -351,7 +351,7 @@ impl Session {
         self.watching.forget(held);
     }
 
-    /// Whether it stands for a name that never had a session, and nobody watches it.
+    /// Returns true if the name never had a session and is not watched.
     pub(crate) fn is_idle_placeholder(&self) -> bool {
         let never = self.extent().revision == Revision::default();
         never && !self.is_damaged() && !self.is_watched()

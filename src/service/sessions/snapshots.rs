@@ -11,7 +11,7 @@ const TIMES: u64 = 4;
 /// and at least so many.
 const BYTES_MIN: u64 = 1 << 20;
 
-/// Whether reading the board takes so much that a snapshot is worth its place.
+/// Returns true if the replay is long enough to be worth a snapshot.
 fn is_due(session: &Session, published: &Published) -> bool {
     let Published { board, history_bytes } = published;
     let since = history_bytes.saturating_sub(session.snapshot_bytes());

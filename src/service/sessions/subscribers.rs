@@ -15,14 +15,14 @@ pub(crate) struct Watching(Mutex<Option<Box<Watched>>>);
 
 #[derive(Debug, Default)]
 struct Watched {
-    /// Wakes them; what there is to see they look up.
+    /// Wakes the watchers, which then read the commits themselves.
     ticks: watch::Sender<()>,
-    /// The last commits, as long as somebody watches.
+    /// The last commits, kept while the session is watched.
     recent: Recent,
 }
 
 impl Watching {
-    /// Adds what was committed, and publishes it before anybody can look at either.
+    /// Adds commits and publishes them in one step.
     pub(crate) fn add<T>(
         &self,
         commits: Vec<Weighed>,
@@ -49,7 +49,7 @@ impl Watching {
         publish();
     }
 
-    /// Whether somebody watches.
+    /// Returns true if the session is watched.
     pub(crate) fn is_watched(&self) -> bool {
         self.0.lock().as_ref().is_some_and(|watched| watched.ticks.receiver_count() > 0)
     }

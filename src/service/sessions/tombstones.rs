@@ -12,21 +12,21 @@ use crate::board::{SessionId, SessionName, Timestamp};
 use crate::service::deadlines::Deadlines;
 use crate::service::threads::signal::Signal;
 
-/// How long the last revision of a deleted session's name is remembered.
+/// The time for which the last revision of a deleted session's name is retained.
 pub(crate) const TOMBSTONE_MS: i64 = 30 * 24 * 60 * 60 * 1000;
 
-/// How long it rests at most while there are any. The wall clock may be set meanwhile.
+/// The longest rest while tombstones exist. The wall clock may be set meanwhile.
 const REST_MAX: Duration = Duration::from_secs(60 * 60);
 const REST_MS: i64 = 60 * 60 * 1000;
 
-/// How many sessions whose names are used again may wait, 16 MiB of them. The next start forgets any more.
+/// The number of replaced sessions that may wait, 16 MiB of them. The next start deletes any more.
 const REPLACED_MAX: usize = 1 << 20;
 
-/// The names of deleted sessions, and those of the sessions that are not needed any more.
+/// The names of deleted sessions, and the ids of replaced ones.
 #[derive(Debug)]
 pub(crate) struct Tombstones {
     kept: Mutex<Kept>,
-    /// Wakes the keeper.
+    /// Wakes the retention thread.
     signal: Arc<Signal>,
 }
 
@@ -43,7 +43,7 @@ impl Tombstones {
         Self { kept: Mutex::default(), signal }
     }
 
-    /// Notes a name whose session was deleted then.
+    /// Adds a name whose session was deleted.
     pub(crate) fn add(&self, name: &SessionName, deleted_at: Timestamp) {
         let over = Timestamp(deleted_at.0.saturating_add(TOMBSTONE_MS));
         let mut kept = self.kept.lock();
@@ -55,7 +55,7 @@ impl Tombstones {
         }
     }
 
-    /// Notes that a name has another session since then, which goes on from the revision of this deleted one.
+    /// Notes that a name has a new session, which continues from the revision of the deleted one.
     pub(crate) fn replace(&self, name: &SessionName, deleted: SessionId, since: Timestamp) {
         let mut kept = self.kept.lock();
         kept.names.set(name, None);
@@ -86,7 +86,7 @@ impl Tombstones {
         self.kept.lock().names.set(name, Some(Timestamp(now.0.saturating_add(REST_MS))));
     }
 
-    /// How long there is nothing to do; [`Duration::MAX`] where there are none.
+    /// Returns the time until the next expiry; [`Duration::MAX`] if there is none.
     pub(crate) fn until_next(&self, now: Timestamp) -> Duration {
         let kept = self.kept.lock();
         let replaced = kept.replaced.front().map(|(at, _)| *at);

@@ -18,20 +18,20 @@ use crate::store::{JournalId, Record, StoreError};
 #[derive(Debug, thiserror::Error)]
 #[error("{}, session {session}, revision {revision}: {cause}", place(*journal_id, cause))]
 pub struct Damage {
-    /// Which row of the journal; what is compacted, a base, a summary and a snapshot are in none.
+    /// The row of the journal; compacted commits, bases, summaries and snapshots have none.
     pub journal_id: Option<JournalId>,
     /// The row's session.
     pub session: SessionId,
-    /// The session's name, where an earlier row told it.
+    /// The session's name, if an earlier row has it.
     pub name: Option<SessionName>,
-    /// The revision that it should make.
+    /// The revision that the row should have.
     pub revision: Revision,
     /// The fault.
     pub cause: DamageCause,
 }
 
 impl Damage {
-    /// Whether it is in the session's history, and not only in what is made of that.
+    /// Returns true if the history itself is damaged, and not only a snapshot or summary made from it.
     #[must_use]
     pub fn is_of_history(&self) -> bool {
         !matches!(self.cause, DamageCause::Summary | DamageCause::Snapshot | DamageCause::Name)
@@ -60,57 +60,57 @@ fn place(journal_id: Option<JournalId>, cause: &DamageCause) -> String {
 /// The fault of a damaged row.
 #[derive(Debug, thiserror::Error)]
 pub enum DamageCause {
-    /// Its frame does not hold.
+    /// The frame's checksum or header does not match.
     #[error(transparent)]
     Frame(#[from] FrameError),
-    /// Its body is not in the stored format.
+    /// The body is not in the stored format.
     #[error(transparent)]
     Body(#[from] stored::Unreadable),
-    /// It does not follow the commit before it.
+    /// The commit does not follow the one before it.
     #[error(transparent)]
     Misfit(#[from] Misfit),
     /// The earlier history cannot be read; the log has the place.
     #[error("the earlier history cannot be read; see the log")]
     Before,
-    /// Its last commits are lost: a summary tells of a later revision.
+    /// The last commits are lost: a summary has a later revision.
     #[error("the history ends at revision {found}, but a summary has a later one")]
     Lost {
-        /// Its last readable revision.
+        /// The last readable revision.
         found: Revision,
     },
-    /// Some of it bears another identity, which no session has.
+    /// Some rows have another id, which no session has.
     #[error("its rows have the damaged session id {identity}")]
     Stray {
-        /// Which one.
+        /// That id.
         identity: SessionId,
     },
-    /// The row that tells where its history begins is damaged.
+    /// The row with the beginning of the history is damaged.
     #[error("the beginning of the history is unknown")]
     Beginning,
-    /// A summary says something else than the history.
+    /// A summary differs from the history.
     #[error("the stored summary differs from the history")]
     Summary,
-    /// The name that is kept beside the history cannot be read; the next start deletes it.
+    /// The second copy of the name cannot be read; the next start deletes it.
     #[error("the second copy of the name is damaged; the next start deletes it")]
     Name,
-    /// A snapshot is not the board that it was made of.
+    /// A snapshot differs from the board of its revision.
     #[error("the stored snapshot differs from the board of its revision")]
     Snapshot,
 }
 
-/// Why the sessions cannot be loaded.
+/// Reasons why the sessions cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// The store does not answer.
     #[error("the store cannot be read")]
     Store(#[from] StoreError),
-    /// A damaged row belongs to a session whose name is not known.
+    /// A damaged row belongs to a session of unknown name.
     #[error(
         "the store is damaged, and the damage hides which session it belongs to; nothing was changed. Go on from a \
          backup, or let 'blackboard salvage --to DIR' make a store of what is sound"
     )]
     Nameless(#[source] Damage),
-    /// The writer's thread could not be made.
+    /// The writer's thread could not be started.
     #[error("the writer's thread could not be started")]
     Thread(#[from] io::Error),
 }
@@ -118,19 +118,19 @@ pub enum LoadError {
 /// A session while it is being read.
 pub(crate) struct Loading {
     pub(crate) board: Board,
-    /// Its base, until the last part was read.
+    /// The base, until its last part was read.
     pub(crate) base: Option<BaseReader>,
     pub(crate) name: Option<SessionName>,
     history_bytes: u64,
-    /// The same when a snapshot was stored last.
+    /// The history's bytes when the last snapshot was stored.
     pub(crate) snapshot_bytes: u64,
     pub(crate) damaged: bool,
-    /// Of a damaged one, what was known of it before it was read.
+    /// Facts known of a damaged session before it was read.
     pub(crate) known: Option<Arc<Summary>>,
 }
 
 impl Loading {
-    /// A session of which nothing was read yet; its first commit follows `after`.
+    /// A session before its first commit, which follows `after`.
     pub(crate) fn new(session: SessionId, after: Revision) -> Self {
         Self::of(Board::absent(session, after), None, 0)
     }
@@ -195,7 +195,7 @@ impl Loading {
         Some(Summary::of(&self.board, name, self.history_bytes(), self.snapshot_bytes).detached())
     }
 
-    /// The bytes of its history; one that is no more keeps nothing that anybody could see, or go on from.
+    /// Returns the bytes of the history; 0 for a deleted session, which retains none.
     pub(crate) fn history_bytes(&self) -> u64 {
         if self.board.life().is_some() { self.history_bytes } else { 0 }
     }

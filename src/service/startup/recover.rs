@@ -73,7 +73,7 @@ impl Slot {
         }
     }
 
-    /// Whether it was set aside.
+    /// True if the session was set aside.
     pub(crate) fn is_damaged(&self) -> bool {
         match self {
             Self::Open { loading, .. } => loading.damaged,

@@ -35,7 +35,7 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// Whether it exists; a damaged one may.
+    /// Returns true if the session exists, or may exist since it is damaged.
     pub(crate) fn is_live(&self) -> bool {
         self.is_damaged || self.shown.life().is_some()
     }
@@ -53,7 +53,7 @@ impl Found {
 struct Finding<'a> {
     store: &'a dyn Store,
     boards_max: usize,
-    /// What the boards that were read take of the memory.
+    /// The memory taken by the boards read so far.
     held: usize,
     heads: HashMap<SessionId, Revision>,
     slots: HashMap<SessionId, Slot>,
@@ -297,8 +297,7 @@ impl Finding<'_> {
     }
 }
 
-/// What is known of a session by its stored summary; one of before its base, or of before what is compacted, tells
-/// its name only.
+/// Facts from a session's stored summary. A summary older than the base or the compacted history gives the name only.
 fn slot_of(summary: Summary, stored: &StoredSession, base: Option<Revision>) -> Slot {
     let extent = summary.extent;
     if is_of_history(&summary, base) && (stored.compacted..=stored.head).contains(&extent.revision)
@@ -309,7 +308,7 @@ fn slot_of(summary: Summary, stored: &StoredSession, base: Option<Revision>) -> 
     }
 }
 
-/// Whether a summary was made since the history was cut last. One that is no more is not told from where.
+/// Returns true if a summary was made after the last truncation. A deleted session's summary has no base revision.
 pub(crate) fn is_of_history(summary: &Summary, base: Option<Revision>) -> bool {
     summary.life.is_none() || base.is_none_or(|base| base == summary.extent.oldest)
 }

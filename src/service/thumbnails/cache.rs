@@ -23,14 +23,14 @@ use uuid::Uuid;
 use super::Key;
 use crate::board::{Digest, SessionId};
 
-/// How much of the disk it takes at most.
+/// The bytes of the disk that the cache may take.
 pub const THUMBNAIL_CACHE_BYTES_MAX: u64 = 256 << 20;
 
 const MAGIC: &[u8; 8] = b"bbthumb2";
 const HEAD_BYTES: usize = MAGIC.len() + 1 + 4 + 4 + 4;
-/// The media types by their number in a file.
+/// Media types by their number in a file.
 const KINDS: [&str; 2] = ["image/png", "image/jpeg"];
-/// What the name of a file says in place of `max_px` where there is none.
+/// The part of a file's name for a missing `max_px`.
 const OWN_SIZE: &str = "own";
 /// A file takes whole blocks of the disk; so the number of files is bounded too.
 const BLOCK_BYTES: u64 = 4096;
@@ -41,13 +41,13 @@ pub(super) struct Cache {
     root: PathBuf,
     bytes_max: u64,
     free_bytes_min: u64,
-    /// Nothing before its first use: reading the directory takes a step for each file.
+    /// `None` before the first use, since reading the directory takes a step for each file.
     index: OnceLock<Mutex<Index>>,
     /// The next temporary file's number.
     next: AtomicU64,
 }
 
-/// What is there, and in which order it was used.
+/// The files and the order of their use.
 #[derive(Default)]
 struct Index {
     files: BTreeMap<Key, (u64, u64)>,
@@ -72,7 +72,7 @@ impl Index {
         }
     }
 
-    /// Takes out the least recently used ones, until the rest is within the bound.
+    /// Removes the least recently used files until the rest is within the bound.
     fn surplus(&mut self, bytes_max: u64) -> Vec<Key> {
         let mut surplus = Vec::new();
         while self.bytes > bytes_max
@@ -87,12 +87,12 @@ impl Index {
 }
 
 impl Cache {
-    /// A cache in that directory, which is not looked at yet.
+    /// A cache in this directory, which is not read yet.
     pub(super) fn in_dir(root: PathBuf, bytes_max: u64, free_bytes_min: u64) -> Self {
         Self { root, bytes_max, free_bytes_min, index: OnceLock::new(), next: AtomicU64::new(0) }
     }
 
-    /// What is there, what an earlier run left included; nothing of that if there is anything that is not ours.
+    /// The files, also those of an earlier run; a directory with foreign files is emptied.
     fn index(&self) -> &Mutex<Index> {
         self.index.get_or_init(|| {
             let index = found(&self.root).unwrap_or_else(|error| {
@@ -106,14 +106,14 @@ impl Cache {
         })
     }
 
-    /// Removes what is of other sessions than these. Thumbnails of a session that came just now may go with it.
+    /// Removes the thumbnails of all other sessions, perhaps also those of a session created just now.
     pub(super) fn keep(&self, live: &HashSet<SessionId>) {
         let sessions: HashSet<SessionId> =
             self.index().lock().files.keys().map(|(session, ..)| *session).collect();
         sessions.difference(live).for_each(|session| self.forget(*session));
     }
 
-    /// Removes what is of a session.
+    /// Removes the thumbnails of a session.
     pub(super) fn forget(&self, session: SessionId) {
         let mut index = self.index().lock();
         let first = (session, Digest([0; 32]), None);
@@ -125,7 +125,7 @@ impl Cache {
         remove_all(&self.root.join(session.to_string()));
     }
 
-    /// What was put, if it is still there as it was.
+    /// Returns a thumbnail, if its file is undamaged.
     pub(super) fn get(&self, key: Key) -> Option<Thumbnail> {
         let (_, bytes) = self.index().lock().files.get(&key).copied()?;
         let path = self.path(key);
@@ -140,7 +140,7 @@ impl Cache {
         read
     }
 
-    /// Keeps it where there is room for it. That it cannot be kept is nobody's concern.
+    /// Stores a thumbnail if there is room. A failure is ignored.
     pub(super) fn put(&self, key: Key, made: &Thumbnail) {
         let bytes = charged(made);
         if bytes > self.bytes_max || !self.has_room(bytes) {
@@ -159,7 +159,7 @@ impl Cache {
         }
     }
 
-    /// Whether the reserve of the disk stays whole.
+    /// Returns true if the disk's reserve stays free.
     fn has_room(&self, bytes: u64) -> bool {
         let above = self.root.ancestors().find(|path| path.exists());
         above.and_then(|above| rustix::fs::statvfs(above).ok()).is_some_and(|disk| {
@@ -170,7 +170,7 @@ impl Cache {
     fn write(&self, key: Key, made: &Thumbnail) -> io::Result<()> {
         let home = self.root.join(key.0.to_string());
         DirBuilder::new().recursive(true).mode(DIR_MODE).create(&home)?;
-        // Two who made the same each have a file of their own; the second one takes its place.
+        // Each of two writers of the same thumbnail has a temporary file; the second replaces the first.
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let temporary = home.join(format!("{number}.tmp"));
         let file = OpenOptions::new().create_new(true).write(true).mode(FILE_MODE).open(&temporary);
@@ -218,7 +218,7 @@ fn checksum(name: &str, about: &[u8], image: &[u8]) -> u32 {
     hasher.finalize()
 }
 
-/// A file, if it is one and takes as much as was put there: anything else is not worth reading.
+/// Reads a whole file, if it is one and has the expected length.
 fn whole(path: &Path, bytes: u64) -> Option<Vec<u8>> {
     let about = fs::symlink_metadata(path).ok()?;
     let is_as_put = about.is_file() && about.len().next_multiple_of(BLOCK_BYTES) == bytes;
@@ -239,7 +239,7 @@ fn read(name: &str, file: Vec<u8>) -> Option<Thumbnail> {
     Some(Thumbnail { media_type, bytes: image, size })
 }
 
-/// What is in the directory, in the order in which it was written.
+/// Returns the files in the directory in the order of their writing.
 fn found(root: &Path) -> io::Result<Index> {
     let mut files: Vec<(SystemTime, Key, u64)> = Vec::new();
     for home in fs::read_dir(root)? {

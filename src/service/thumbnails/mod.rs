@@ -27,7 +27,7 @@ use pool::Pool;
 pub use cache::THUMBNAIL_CACHE_BYTES_MAX;
 pub use pool::{THUMBNAIL_MEMORY_MAX, THUMBNAILS_AT_ONCE_MAX, THUMBNAILS_WAITING_MAX};
 
-/// About how many images something is remembered.
+/// The number of images about which facts are remembered.
 const REMEMBERED_MAX: usize = 16 << 10;
 
 /// Representation of an image.
@@ -35,10 +35,10 @@ const REMEMBERED_MAX: usize = 16 << 10;
 pub enum ShownImage {
     /// As stored.
     Stored {
-        /// The media type of its bytes, whatever it was declared to be.
+        /// The media type of the bytes, whatever was declared.
         media_type: String,
     },
-    /// It is scaled or converted.
+    /// Scaled or converted.
     Made {
         /// `image/png` or `image/jpeg`.
         media_type: &'static str,
@@ -49,7 +49,7 @@ pub enum ShownImage {
     },
 }
 
-/// Which thumbnail: of which image, and how large at most.
+/// The image of a thumbnail, and its largest side.
 type Key = (SessionId, Digest, Option<NonZeroU32>);
 
 /// A thumbnail without its bytes.
@@ -88,14 +88,14 @@ impl Thumbnails {
         Self { cache, pool: Pool::default(), work: SharedWork::default(), known }
     }
 
-    /// Removes what an earlier run left of other sessions than these.
+    /// Removes the files of other sessions that an earlier run left.
     pub(super) fn keep_only(&self, live: &HashSet<SessionId>) {
         if let Some(cache) = &self.cache {
             cache.keep(live);
         }
     }
 
-    /// Removes what is kept of a deleted session.
+    /// Removes the files of a deleted session.
     pub(super) fn forget(&self, session: SessionId) {
         if let Some(cache) = &self.cache {
             cache.forget(session);
@@ -121,13 +121,12 @@ impl Thumbnails {
 }
 
 impl Service {
-    /// What can be shown of an image: not above `max_px` on its longest side, where that is given, and of one of
-    /// these media types, of which PNG and JPEG should be two; of any that can be decoded where there are
-    /// none. `None` where nothing can be.
+    /// Returns a representation of an image with at most `max_px` on its longest side and one of the accepted media
+    /// types, which should include PNG and JPEG; an empty list accepts all. `None` if the image cannot be shown.
     ///
     /// # Errors
     ///
-    /// As for [`Service::image`]; [`ServiceError::Overloaded`] where too many wait for thumbnails.
+    /// As for [`Service::image`]; [`ServiceError::Overloaded`] if too many wait for thumbnails.
     pub async fn shown_image(
         &self,
         board: &Board,
@@ -142,7 +141,7 @@ impl Service {
         }
     }
 
-    /// The same, and why nothing can be shown.
+    /// Returns a representation of an image, as [`Service::shown_image`], or the reason why there is none.
     ///
     /// # Errors
     ///
@@ -177,7 +176,7 @@ impl Service {
         Ok(ShownImage::Made { media_type, bytes, size })
     }
 
-    /// An image scaled down to `max_px` on its longest side, or only converted, from the cache or made now.
+    /// Returns an image scaled down to `max_px` on its longest side, or only converted, from the cache or made now.
     ///
     /// # Errors
     ///
@@ -222,7 +221,7 @@ impl Service {
             let (service, name, made) = (self.clone(), life.name.clone(), made.clone());
             let keep = with_files(move || {
                 service.inner.images.thumbnails.keep(key, &made);
-                // It may have been deleted meanwhile, and its files before this one came.
+                // The session and its files may have been deleted before this file came.
                 if !service.has(&name, session) {
                     service.inner.images.thumbnails.forget(session);
                 }
@@ -232,7 +231,7 @@ impl Service {
         Ok(made)
     }
 
-    /// The media type of a stored image by its first bytes.
+    /// Returns the media type of a stored image by its first bytes.
     async fn recognised(
         &self,
         board: &Board,

@@ -10,16 +10,16 @@ use crate::service::ServiceError;
 use crate::service::limiter::TURN_WAIT_MAX;
 use crate::store::StoreError;
 
-/// How many images are read and decoded at once.
+/// The number of images read and decoded at once.
 pub const THUMBNAILS_AT_ONCE_MAX: u64 = 2;
 
-/// How much memory they may need together. One that needs more than all of it is alone.
+/// The bytes of memory that they may need together. An image that needs more is decoded alone.
 pub const THUMBNAIL_MEMORY_MAX: u64 = 64 << 20;
 
-/// How many thumbnails one client may wait for.
+/// The number of thumbnails that one client may wait for.
 pub const THUMBNAILS_WAITING_MAX: u64 = 1024;
 
-/// Memory is given out in pieces of so many bytes.
+/// The unit in which memory is granted, in bytes.
 const UNIT: u64 = 1 << 10;
 
 pub(super) struct Pool {
@@ -38,16 +38,16 @@ impl Default for Pool {
     }
 }
 
-/// A thumbnail, or why there is none: the bytes could not be read, or not decoded.
+/// A thumbnail, or the reason why the bytes could not be read or decoded.
 type Made = Result<Result<Thumbnail, Undecodable>, StoreError>;
 
 impl Pool {
-    /// A place among those who wait.
+    /// Takes a place in the queue.
     pub(super) fn wait(&self) -> Result<Place, ServiceError> {
         self.waiting.now(1).ok_or(ServiceError::Overloaded)
     }
 
-    /// Makes a thumbnail of the bytes that `read` gives, once there is room for it.
+    /// Makes a thumbnail of the bytes that `read` returns, once memory is free.
     pub(super) async fn make(
         &self,
         read: impl FnOnce() -> Result<Vec<u8>, StoreError> + Send + 'static,
@@ -66,7 +66,7 @@ impl Pool {
             Ok(Err(undecodable)) => return Ok(Ok(Err(undecodable))),
             Err(error) => return Ok(Err(error)),
         };
-        // Who holds a part of the memory waits for nothing more, so that nobody waits for ever.
+        // A holder of memory waits for nothing more, so no two wait for each other.
         let units = units(probe.need.min(THUMBNAIL_MEMORY_MAX));
         let memory = Arc::clone(&self.memory).acquire_many_owned(units).await;
         let memory = memory.map_err(|_| ServiceError::Stopping)?;

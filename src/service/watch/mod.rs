@@ -48,12 +48,12 @@ pub struct Watch {
     _counted: Counted,
 }
 
-/// The commits after a revision, as far as one look goes.
+/// A page of the commits after a revision.
 #[derive(Clone, Debug)]
 pub enum Commits {
-    /// These come next; none where there are no more yet.
+    /// The next commits; empty if there are none yet.
     These(Vec<Arc<Commit>>),
-    /// The next commit is not kept, belongs to another history, or does not exist yet.
+    /// The next commit is not retained, belongs to another history, or does not exist yet.
     Gap,
 }
 
@@ -78,7 +78,7 @@ impl Service {
         })
     }
 
-    /// Cancelled when the server is about to end: whoever waits answers then.
+    /// Returns the token that is cancelled when the server stops; waiting requests answer then.
     #[must_use]
     pub fn stopping(&self) -> &CancellationToken {
         &self.inner.deps.stopping
@@ -104,33 +104,33 @@ impl Service {
 }
 
 impl Watch {
-    /// Extent of the session's history; revision 0 where its name never had a session.
+    /// Returns the extent of the session's history; revision 0 if the name never had a session.
     #[must_use]
     pub fn extent(&self) -> Extent {
         self.session.extent()
     }
 
-    /// Waits until something was committed since the last call, or since the watch began; false where the
-    /// server is about to end.
+    /// Waits for a commit since the last call or the begin of the watch. Returns false when the server stops.
     pub async fn changed(&mut self) -> bool {
         let Some(ticks) = &mut self.ticks else { return false };
         let stopping = self.service.inner.deps.stopping.cancelled();
         tokio::select! {
             biased;
             () = stopping => false,
-            // The sender is the session's, which is held here.
+            // The sender lives in the session, which is held here.
             ticked = ticks.changed() => ticked.is_ok(),
         }
     }
 
-    /// The commits after a revision, at most [`COMMITS_AT_ONCE_MAX`](super::COMMITS_AT_ONCE_MAX) and about 1 MiB of them.
+    /// Returns the commits after a revision, at most [`COMMITS_AT_ONCE_MAX`](super::COMMITS_AT_ONCE_MAX) and about 1
+    /// MiB of them.
     ///
     /// # Errors
     ///
-    /// [`ServiceError`] where the store cannot be read.
+    /// [`ServiceError`] if the store cannot be read.
     pub async fn commits(&mut self, after: Revision) -> Result<Commits, ServiceError> {
         let now = self.session.extent();
-        // Who followed so far sees the end of a session, who comes later sees nothing of it.
+        // A watcher that followed until now sees a deletion; a later one sees nothing of the session.
         let served = after >= now.oldest_cursor() || self.followed == Some(after);
         let commits = match self.session.recent(after, COMMIT_BYTES_AT_ONCE_MAX) {
             Some(commits) if served => commits,
@@ -155,7 +155,7 @@ impl Drop for Watch {
         let Sessions { recent_bytes, directory, memory, .. } = &self.service.inner.sessions;
         self.session.forget_recent(recent_bytes);
         if directory.forget_placeholder(&self.name, &self.session) {
-            // After its removal, so that the thread that weighs all sessions counts it no more.
+            // Forgotten after its removal, so that the evictor does not count it again.
             memory.forget(&self.session);
         }
     }

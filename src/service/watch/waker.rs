@@ -15,7 +15,7 @@ use crate::service::deps::Deps;
 use crate::service::sessions::session::Session;
 use crate::service::threads::signal::Signal;
 
-/// How many notices a slow reader of them may be behind, and the waker with all of them.
+/// The number of notices that a slow reader, or the waker, may be behind.
 pub const NOTICES_MAX: usize = 1024;
 
 /// Notice of a session's new commits.
@@ -23,13 +23,13 @@ pub const NOTICES_MAX: usize = 1024;
 pub struct Notice {
     /// Its name.
     pub session: SessionName,
-    /// The revision that it came to.
+    /// The revision after these commits.
     pub revision: Revision,
-    /// Kinds of changes, each once, and once more for each memory.
+    /// Kinds of changes without repeats; a change in a memory is listed with its agent.
     pub kinds: Arc<[(&'static str, Option<AgentName>)]>,
 }
 
-/// The agent whose memory a change is in, if it is in one.
+/// Returns the agent whose memory a change is in, if any.
 pub(crate) fn memory_of(change: &Change) -> Option<&AgentName> {
     if let Change::Appended { log: LogName::Memory(agent), .. }
     | Change::Cleared { log: LogName::Memory(agent) }
@@ -53,16 +53,15 @@ pub enum Heard {
 
 /// Request of the writer to the waker.
 pub(crate) struct WakeUp {
-    /// A session whose watchers are to look again, where it has any.
+    /// A watched session that changed.
     pub(crate) session: Option<Arc<Session>>,
     /// Notice for subscribers of all sessions.
     pub(crate) notice: Option<Notice>,
-    /// Whether questions were asked or answered.
+    /// True if questions were asked or answered.
     pub(crate) asked: bool,
 }
 
-/// The wake-ups that wait for the waker. A session that is watched waits once however often it changed, so the writer
-/// never waits.
+/// The pending wake-ups. A watched session is pending once however often it changed, so the writer never waits.
 #[derive(Debug, Default)]
 pub(crate) struct WakeUps {
     waiting: Mutex<Waiting>,
@@ -71,19 +70,19 @@ pub(crate) struct WakeUps {
 
 #[derive(Debug, Default)]
 struct Waiting {
-    /// Whether anything happened.
+    /// True if anything waits.
     is_any: bool,
-    /// By where they lie.
+    /// Watched sessions, by address.
     sessions: HashMap<usize, Arc<Session>>,
     /// At most [`NOTICES_MAX`].
     notices: Vec<Notice>,
-    /// Whether there were more.
+    /// True if notices were dropped.
     has_gap: bool,
     asked: bool,
 }
 
 impl WakeUps {
-    /// Adds one. It waits for nothing but another such call.
+    /// Adds a wake-up. Blocks only for another such call.
     pub(crate) fn add(&self, WakeUp { session, notice, asked }: WakeUp) {
         let mut waiting = self.waiting.lock();
         waiting.is_any = true;
@@ -117,12 +116,12 @@ impl Channels {
         Self { notices, lists: watch::Sender::new(0), inbox: watch::Sender::new(0) }
     }
 
-    /// Whether somebody follows all sessions.
+    /// Returns true if all sessions have a subscriber to notices.
     pub(crate) fn are_noticed(&self) -> bool {
         self.notices.receiver_count() > 0
     }
 
-    /// Whether somebody waits for a list or the inbox.
+    /// Returns true if a request waits for a list or the inbox.
     pub(crate) fn are_listed(&self) -> bool {
         self.lists.receiver_count() > 0 || self.inbox.receiver_count() > 0
     }
@@ -149,7 +148,7 @@ pub(crate) struct Waker {
 }
 
 impl Waker {
-    /// Starts the thread. Once it is stopped it tells what waits; nobody adds any after that.
+    /// Starts the thread. When stopped it sends the last wake-ups; none are added after that.
     pub(crate) fn start(self, deps: &Deps) -> io::Result<()> {
         let signal = Arc::clone(&self.wake_ups.signal);
         deps.threads.start("waker", signal, move |signal| {
@@ -160,7 +159,7 @@ impl Waker {
         })
     }
 
-    /// Tells what waits, each session once.
+    /// Sends the pending wake-ups, one for each session.
     fn tell(&self) {
         let waiting = std::mem::take(&mut *self.wake_ups.waiting.lock());
         let Waiting { is_any, sessions, notices, has_gap, asked } = waiting;
@@ -169,7 +168,7 @@ impl Waker {
         }
         let gap = has_gap.then_some(Heard::Gap);
         for heard in notices.into_iter().map(Heard::Notice).chain(gap) {
-            // Nobody may be listening any more.
+            // The last subscriber may have left.
             self.channels.notices.send(heard).ok();
         }
         sessions.values().for_each(|session| session.wake());

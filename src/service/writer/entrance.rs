@@ -8,23 +8,23 @@ use crate::service::job::{Job, JobQueue, Pins, QUEUE_BYTES_MAX, Unwritten, Write
 use crate::service::sessions::session::{Pin, Published};
 use crate::service::{Reply, Service, ServiceError};
 
-/// How many bytes of one client's values are prepared at once; a single write always is. What is built of them takes up
-/// to twenty times as much memory.
+/// The bytes of one client's values that are prepared at once, or one write's. The prepared form takes up to twenty
+/// times as much memory.
 const PREPARING_BYTES_MAX: u64 = 8 << 20;
 
-/// How often the values of a write are prepared. Where others change the same part of the state each time, the writer
+/// The number of times that a write's values are prepared. If other writes change the same part each time, the writer
 /// makes them itself.
 const PREPARED_TIMES_MAX: usize = 3;
 
-/// How often a write is queued whose session was made, and left memory again, while it waited.
+/// The number of times that a write is queued whose board leaves memory while it waits.
 const COLD_TRIES_MAX: usize = 8;
 
 /// Entrance of the writer: its queue, and the turns of writes whose large values are made first.
 pub(crate) struct Entrance {
     pub(crate) queue: JobQueue,
-    /// Bytes of values that are prepared for the writer. The room of the queue bounds how many wait for that.
+    /// Bytes of values being prepared for the writer. The queue's room bounds the writes that wait for that.
     pub(crate) preparing: Limiter,
-    /// One at a time prepares its values again.
+    /// One write at a time prepares its values again.
     preparing_again: Limiter,
     /// The session that gathers answered questions, if any.
     qa_session: Option<SessionName>,
@@ -125,7 +125,7 @@ impl Service {
 
 /// Weight of a command in the queue: its text, and a constant.
 fn weight(command: &Command) -> u64 {
-    // A single write may always wait alone, however large it is within its own bounds.
+    // A single write of any permitted size may wait alone.
     text_bytes(command).min(QUEUE_BYTES_MAX) as u64
 }
 

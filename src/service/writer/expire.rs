@@ -9,35 +9,35 @@ use super::{SWEEP_EVERY, Writer, expire};
 use crate::board::SessionName;
 use crate::service::sessions::session::{Pin, Session};
 
-/// How many sessions are swept at once, with one commit each; then those who wait get their turn.
+/// The number of sessions swept at once, with one commit each, before waiting writes have their turn.
 const SWEPT_AT_ONCE_MAX: usize = 64;
 
-/// How long it rests while the boards are read in which something is due.
+/// The rest while boards with due expiries are being loaded.
 const WARMING_REST: Duration = Duration::from_millis(10);
 
-/// How many sweeps may fail before anything is served; what is left is swept later.
+/// The number of sweeps that may fail at a start; the rest is swept later.
 const FAILED_AT_START_MAX: usize = 16;
 
 /// Handling of a session whose board is evicted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cold {
-    /// It is read at once: nobody is served yet.
+    /// The writer loads it: the service has not started yet.
     Read,
-    /// Others are asked to read it.
+    /// The loader loads it.
     Ask,
 }
 
-/// Whether the board of a session in which something is due is in memory.
+/// State of the board of a session with a due expiry.
 enum Warmth {
     Ready,
-    /// It is being read; others do that while the writer goes on.
+    /// The loader loads it while the writer continues.
     Awaited,
-    /// It cannot be read now.
+    /// It cannot be loaded now.
     Failed,
 }
 
 impl Writer {
-    /// How long until something comes to its end by time, or may be tried again.
+    /// Returns the time until the next expiry or retry.
     pub(crate) fn until_due(&self) -> Option<Duration> {
         let retry = self.retries.until_next();
         let Some(deadline) = self.deadlines.next() else { return retry };
@@ -52,18 +52,18 @@ impl Writer {
         Some(retry.map_or(left, |retry| retry.min(left)))
     }
 
-    /// Sweeps until nothing is due any more, or it cannot be stored.
+    /// Sweeps until nothing is due, or nothing can be stored.
     pub(crate) fn sweep_all(&mut self) {
         for _ in 0..FAILED_AT_START_MAX {
             while self.sweep(Cold::Read) {}
-            // Others may be due besides those that failed.
+            // Other sessions may be due besides those that failed.
             if self.sweep_after.take().is_none() {
                 return;
             }
         }
     }
 
-    /// Stores due expiries in one batch; returns whether there may be more.
+    /// Stores due expiries in one batch; returns true if there may be more.
     pub(crate) fn sweep(&mut self, cold: Cold) -> bool {
         if self.sweep_after.is_some_and(|after| after > Instant::now()) {
             return false;
@@ -94,13 +94,13 @@ impl Writer {
             }
             let mut staging = Staging::of(session.as_ref(), &self.loader);
             if staging.is_cold() {
-                // It left memory again just now: the next sweep asks for it.
+                // The board was evicted just now; the next sweep loads it again.
                 continue;
             }
             if !expire(&mut staging, now, 1) {
                 failed.push(name);
             } else if staging.is_idle() {
-                // Nothing was due after all: it is not to be looked at again and again.
+                // Nothing was due after all, so the deadline is corrected.
                 self.retries.forget(&name);
                 self.deadlines.set(&name, staging.board().next_due());
             } else {
@@ -111,13 +111,13 @@ impl Writer {
         failed.extend(self.commit(staged, HashMap::new()));
         failed.iter().for_each(|name| self.postpone(name));
         if tried > 0 && failed.len() == tried {
-            // The store may be at fault, and not these sessions.
+            // The store may have failed, and not these sessions.
             self.sweep_after = Some(Instant::now() + SWEEP_EVERY);
         }
         self.sweep_after.is_none()
     }
 
-    /// Lets a session rest in which something is due that cannot be stored.
+    /// Puts off the expiry of a session that could not be stored.
     fn postpone(&mut self, name: &SessionName) {
         if let Some(deadline) = self.deadlines.of(name) {
             self.deadlines.set(name, None);
@@ -125,7 +125,7 @@ impl Writer {
         }
     }
 
-    /// Lets the board of a session in which something is due be read, and stay until the session was swept.
+    /// Loads and pins the board of a session with a due expiry until it was swept.
     fn warm(&mut self, session: &Arc<Session>, cold: Cold) -> Warmth {
         if cold == Cold::Read {
             let read = self.loader.published_here(session);

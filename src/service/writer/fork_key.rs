@@ -1,4 +1,4 @@
-//! Idempotency keys of forks: the source keeps the key and the answer too.
+//! Idempotency keys of forks: the source stores the key and the answer too.
 //!
 //! The source's commit is part of the same durable batch, so both are stored or neither.
 
@@ -13,7 +13,7 @@ use crate::service::clock::Reading;
 use crate::service::job::WriteJob;
 
 impl Writer {
-    /// The first answer to a write whose key the source session has, or the key's conflict.
+    /// Returns the first answer to a fork whose key the source has, or the key's conflict.
     pub(crate) fn recall_by_fork_key(
         &self,
         staged: &mut HashMap<SessionName, Staging>,
@@ -27,7 +27,7 @@ impl Writer {
         }
     }
 
-    /// Keeps the answer to a write in the session in its path. One that is no more keeps nothing.
+    /// Stores a fork's answer in its source, unless the source is deleted.
     pub(crate) fn keep_fork_key(
         &mut self,
         staged: &mut HashMap<SessionName, Staging>,

@@ -55,24 +55,24 @@ use retry::Retries;
 use staging::Staging;
 use verdict::{Verdict, Verdicts, answer};
 
-/// How many commands one batch takes.
+/// The number of commands in one batch.
 const BATCH_COMMANDS_MAX: usize = 1024;
 
-/// How many bytes of commits one batch takes, unless its first commit alone has more.
+/// The bytes of commits in one batch, unless the first commit alone has more.
 const BATCH_BYTES_MAX: usize = 4 << 20;
 
-/// How much processor time one batch takes, unless its first command alone takes more. Then those who wait for the batch
-/// get their answers, and the others follow. Most batches of small writes take less.
+/// The processor time of one batch, unless the first command alone takes more. Most batches of small writes take
+/// less.
 const BATCH_WORK_MAX: Duration = Duration::from_millis(10);
 
-/// How long the writer rests at most while something will come to its end by time: by that much later
-/// it is done, even where the clock jumped.
+/// The writer's longest rest while something will expire. Expiry is late by at most this, even after a jump of the
+/// clock.
 pub(super) const SWEEP_EVERY: Duration = Duration::from_millis(500);
 
-/// How long nothing is to be written before the store may use the moment for itself.
+/// The time without a write after which the store may do its own work.
 const IDLE_AFTER: Duration = Duration::from_millis(20);
 
-/// The writer's own: what the thread works on.
+/// The state of the writer's thread.
 pub(super) struct Writer {
     jobs: JobReceiver,
     directory: Arc<Directory>,
@@ -82,24 +82,24 @@ pub(super) struct Writer {
     deadlines: Deadlines<Timestamp>,
     channels: Arc<Channels>,
     wake_ups: Arc<WakeUps>,
-    /// The bytes of recent commits at hand, of all sessions.
+    /// The bytes of recent commits in memory, of all sessions.
     recent_bytes: Arc<AtomicUsize>,
     retentions: Arc<RetentionSchedule>,
     tombstones: Arc<Tombstones>,
-    /// Where answered questions are gathered, if anywhere.
+    /// The session that gathers answered questions, if any.
     qa_session: Option<QaSession>,
-    /// Until when nothing is swept, because nothing could be stored.
+    /// The end of the pause after a sweep that could store nothing.
     sweep_after: Option<Instant>,
-    /// The sessions whose deadlines have come, and could not be stored.
+    /// The sessions whose expiry could not be stored.
     retries: Retries,
     memory: Arc<Memory>,
     loader: Loader,
     orphans: Arc<Orphans>,
     /// Counter of appends, for the compaction.
     activity: Arc<Activity>,
-    /// How many sessions the batch that is being staged makes.
+    /// The number of sessions that the batch creates.
     made: usize,
-    /// The sessions whose boards are being read, since something in them is due.
+    /// The sessions whose boards are being loaded for their expiry.
     warming: HashMap<SessionName, Pin>,
 }
 
@@ -112,7 +112,7 @@ enum Next {
     End,
 }
 
-/// The parts of the service that the writer works with.
+/// The other parts that the writer works with.
 pub(super) struct Parts<'a> {
     pub(super) sessions: &'a Sessions,
     pub(super) history: &'a History,
@@ -122,7 +122,7 @@ pub(super) struct Parts<'a> {
 }
 
 impl Writer {
-    /// Stores what expired while the server was down, before anybody can ask; then starts the thread.
+    /// Stores the expiries of the downtime, then starts the thread.
     pub(super) fn start(
         deps: &Deps,
         queue: JobQueue,
@@ -179,7 +179,7 @@ impl Writer {
     }
 
     fn next(&self) -> Next {
-        // Between two writes of a burst nobody is idle: what is done in such a moment keeps the next waiting.
+        // Between two writes of a burst the store is not idle: its own work would delay the next write.
         let (begun, left) = (Instant::now(), self.until_due());
         match self.jobs.next(Some(begun + left.unwrap_or(IDLE_AFTER).min(IDLE_AFTER))) {
             Ok((client, job)) => return Next::Job(client, job),
@@ -206,11 +206,11 @@ impl Writer {
         self.made = 0;
         while let Some((client, mut job)) = next.take() {
             let name = job.session().clone();
-            // One look at the clock for both, or something could end between the two.
+            // One reading serves expiry and decision, or something could expire between them.
             let reading = self.clock.read();
             let staging = self.staging(&mut staged, &name, reading);
             if staging.is_closed() {
-                // The session was deleted in this batch: what follows meets a new one, in the next.
+                // The session was deleted in this batch; later writes meet a new one in the next batch.
                 self.jobs.put_back(client, job);
                 break;
             }
@@ -253,8 +253,8 @@ impl Writer {
         verdict
     }
 
-    /// Whether a board that a write touches is not in memory: its session was made while the write waited, so that
-    /// nothing kept it there.
+    /// Returns true if a board that the write touches is not in memory: the session was created while the write
+    /// waited, so no pin held it.
     fn is_cold(
         &self,
         staged: &mut HashMap<SessionName, Staging>,
@@ -267,7 +267,7 @@ impl Writer {
         names.into_iter().flatten().any(|name| self.staging(staged, name, reading).is_cold())
     }
 
-    /// A session's part of the batch, without what has come to its end by now.
+    /// Returns a session's part of the batch, with expired values removed.
     pub(super) fn staging<'a>(
         &self,
         staged: &'a mut HashMap<SessionName, Staging>,
@@ -280,7 +280,7 @@ impl Writer {
         staging
     }
 
-    /// A panic while deciding fails that command alone: nothing of it was staged.
+    /// Decides and stages a write. A panic fails this write alone, since nothing of it was staged.
     pub(super) fn stage(
         &mut self,
         staging: &mut Staging,
@@ -288,7 +288,7 @@ impl Writer {
         reading: Reading,
         qa_pairs: &[Item],
     ) -> Verdict {
-        // What the batch deletes gives its room to the next one.
+        // A session deleted in the batch makes room only for the next batch.
         let sessions = self.directory.len() + self.made;
         let (now, policy) = (reading.now, &self.policy);
         let moment = Moment { now, nonce: nonce(), policy, qa_pairs, sessions };
@@ -298,7 +298,7 @@ impl Writer {
         staged.unwrap_or_else(|_| Verdict::Failed(ServiceError::Fault))
     }
 
-    /// Lets a session's history begin with another base.
+    /// Puts a stored base in force as the beginning of a session's history.
     fn rebase(&mut self, rebase: Rebase) {
         let Rebase { name, session, base, dropped_bytes, reply } = rebase;
         let found = self.directory.get(&name).filter(|found| {
@@ -334,7 +334,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Stores what was staged, publishes it, and answers; the sessions whose part could not be stored.
+    /// Stores the staged commits, publishes and answers. Returns the sessions whose part could not be stored.
     pub(super) fn commit(
         &mut self,
         staged: HashMap<SessionName, Staging>,
@@ -351,7 +351,7 @@ impl Writer {
             }
         }
         let outcomes = self.append(&runs);
-        // All of it is to be seen by whoever is answered: a write may have touched two sessions.
+        // All is published before the first answer, since a write may touch two sessions.
         for ((name, staging), outcome) in written.iter_mut().zip(&outcomes) {
             if *outcome == Outcome::Appended {
                 self.publish(name, staging);
@@ -366,7 +366,7 @@ impl Writer {
                 answer(verdicts, Some(*outcome));
             }
         }
-        // They may have met what another session's part of the batch staged.
+        // They may depend on another session's part of the batch.
         idle.iter().for_each(|name| answer(verdicts.remove(name).unwrap_or_default(), None));
         if !refused.is_empty() {
             self.decide_again(refused);
@@ -443,7 +443,7 @@ impl Writer {
 }
 
 impl Writer {
-    /// Notes that a name's session was deleted, or that it has another one after such.
+    /// Notes that a name's session was deleted, or replaced after a deletion.
     fn note_tombstone(&self, name: &SessionName, staging: &Staging) {
         let at = staging.board().updated_at();
         if staging.is_closed() {
@@ -453,7 +453,7 @@ impl Writer {
         }
     }
 
-    /// Forgets a damaged session, whose name has another history by now. Where that fails the next start does it.
+    /// Deletes a damaged session that was replaced. After a failure the next start deletes it.
     fn forget(&self, damaged: SessionId) {
         let identities = self.directory.identities().remove(damaged);
         if let Err(error) = self.store.forget(&identities) {
@@ -463,19 +463,18 @@ impl Writer {
     }
 }
 
-/// A panic takes nothing with it: what ended by time then ends later. Whether there was none.
+/// Stages the due expiries; returns false after an error or a panic, and they are tried again later.
 pub(super) fn expire(staging: &mut Staging, due: Timestamp, commits_max: usize) -> bool {
     let expired = catch_unwind(AssertUnwindSafe(|| staging.expire(due, nonce, commits_max)));
     matches!(expired, Ok(Ok(())))
 }
 
-/// Random enough to know one's own commit by: a keyed hash whose keys are drawn once a thread and differ
-/// each time. Asking the system for each is a call into the kernel a commit.
+/// A nonce by which the writer knows its own commit: a hash with random keys, which takes no system call.
 fn nonce() -> Nonce {
     Nonce(RandomState::new().hash_one(()))
 }
 
-/// Notice of these commits for subscribers of all sessions.
+/// Returns the notice of these commits for subscribers of all sessions.
 fn notice(session: &SessionName, commits: &[Weighed]) -> Option<Notice> {
     let (last, _) = commits.last()?;
     let changes = commits.iter().flat_map(|(commit, _)| &commit.changes);

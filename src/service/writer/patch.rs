@@ -10,7 +10,7 @@ use crate::service::history::blocking;
 use crate::service::images::ImageBytes;
 use crate::service::{Keep, Reply, Service, ServiceError};
 
-/// How often a patch begins again because its entry was changed meanwhile.
+/// The number of tries of a patch whose entry is changed meanwhile.
 const PATCH_TRIES_MAX: usize = 256;
 
 /// The largest whole text, image included, that a patch may make.
@@ -35,11 +35,11 @@ impl Patch {
 }
 
 impl Service {
-    /// Patches one entry. Where the write has a key, `keep` makes the answer that a repeat gets.
+    /// Patches one entry. For a keyed write, `keep` makes the answer to a repeat.
     ///
     /// # Errors
     ///
-    /// [`ServiceError`]; nothing was changed, unless it says that the outcome is unknown.
+    /// [`ServiceError`]; nothing was changed, unless the error says that the outcome is unknown.
     pub async fn patch_entry(
         &self,
         terms: Terms,
@@ -51,7 +51,7 @@ impl Service {
         for _ in 0..PATCH_TRIES_MAX {
             let (write, images) = match self.patched_write(&terms, &log, seq, patch).await {
                 Ok(made) => made,
-                // The entry of a repeat may have changed or be gone, by its own first too.
+                // The entry of a repeat may be changed or deleted by now, also by the first request.
                 Err(error) => return self.recall(&terms).await?.map(Reply::Before).ok_or(error),
             };
             match self.write(write, images, keep.clone()).await {
@@ -62,7 +62,7 @@ impl Service {
         Err(ServiceError::Overloaded)
     }
 
-    /// The write of the entry as the patch makes it, if nobody changes it meanwhile.
+    /// Makes the write of the patched entry, on the condition that the entry does not change meanwhile.
     async fn patched_write(
         &self,
         terms: &Terms,
@@ -73,7 +73,7 @@ impl Service {
         let (board, basis, text) = self.entry_to_patch(terms, log, seq).await?;
         let revision = board.revision();
         let (of, patch) = (log.clone(), patch.clone());
-        // A small patch may copy what is small until it is large.
+        // A small patch may copy a value until the result is large, hence the blocking thread.
         let made = blocking(move || {
             let text = patch.apply(&text);
             let text = text.map_err(|error| ServiceError::Patch { error, revision })?;
@@ -102,7 +102,7 @@ impl Service {
     }
 }
 
-/// The item that a patch made. A patch that makes a string is refused: only a POST takes strings.
+/// Makes the item of a patch's result. A string is refused, since only a POST takes strings.
 fn patched(log: &LogName, text: &str) -> Result<(Item, Vec<ImageBytes>), InvalidItem> {
     if json::kind(text) != json::Kind::Object {
         return Err(InvalidItem::NotAnItem { found: json::kind(text) });

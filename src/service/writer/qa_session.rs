@@ -16,7 +16,7 @@ use crate::service::job::WriteJob;
 use crate::service::options::QaSession;
 
 impl Writer {
-    /// The questions that a session begins with if it is made now.
+    /// Returns the questions that a session begins with if it is created now.
     pub(crate) fn qa_pairs(
         &self,
         staged: &mut HashMap<SessionName, Staging>,
@@ -34,7 +34,7 @@ impl Writer {
         log.iter().skip(skipped).map(|entry| entry.item.clone()).collect()
     }
 
-    /// Appends what a person answered by this write to the session that gathers it.
+    /// Appends the questions answered by this write to the Q&A session.
     pub(crate) fn echo(
         &mut self,
         staged: &mut HashMap<SessionName, Staging>,
@@ -75,7 +75,7 @@ impl Writer {
     }
 }
 
-/// The items of the questions that a command answered.
+/// Returns the items of the questions that a command answered.
 fn answered(command: &Command, answer: &board::Answer, board: &Board) -> Vec<Item> {
     let one = |question: Seq| {
         let entry = board.log(&LogName::Questions)?.get(question)?;

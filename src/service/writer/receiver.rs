@@ -6,22 +6,22 @@ use std::time::{Duration, Instant};
 use crate::fairness::{Client, Left, Queue};
 use crate::service::job::{Job, WriteJob};
 
-/// How long an append keeps the writer for each byte: a state of 6 MB in one text took 30 ms besides its decision.
+/// The time of an append for each byte: a state of 6 MB in one text took 30 ms besides its decision.
 const APPEND_A_BYTE: Duration = Duration::from_nanos(5);
 
-/// From so many bytes on a write waits for a batch in which no other client's write is: that one would wait for its
-/// append, about 1.3 ms.
+/// The size from which a write joins no batch with other clients' writes, which would wait for its append, about 1.3
+/// ms.
 const LARGE_BYTES: u64 = 256 << 10;
 
 pub(crate) struct JobReceiver(pub(crate) Arc<Queue<Job>>);
 
 impl JobReceiver {
-    /// The next job, waited for at most until then.
+    /// Waits for the next job until this time.
     pub(crate) fn next(&self, until: Option<Instant>) -> Result<(Client, Job), Left> {
         self.0.pop(until)
     }
 
-    /// The next write for a batch that has writes of these clients, if one is there and may join them.
+    /// Returns the next write for a batch with writes of these clients, if one waits and may join.
     pub(crate) fn join(&self, clients: &[Client]) -> Option<(Client, Box<WriteJob>)> {
         let (client, job) = self.0.try_pop().ok()?;
         let may_join = |job: &WriteJob| {
@@ -35,12 +35,12 @@ impl JobReceiver {
         None
     }
 
-    /// Puts a write back that is of the next batch.
+    /// Puts back a write for the next batch.
     pub(crate) fn put_back(&self, client: Client, job: Box<WriteJob>) {
         self.0.put_back(client, Job::Write(job));
     }
 
-    /// Counts what a job took of the thread, and what the append of so many bytes will.
+    /// Counts a job's time on the thread, and the expected time of its append.
     pub(crate) fn charge(&self, client: Client, took: Duration, bytes: usize) {
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
         self.0.charge(client, took + APPEND_A_BYTE * bytes);

@@ -11,10 +11,10 @@ use crate::service::deadlines::Deadlines;
 /// The pause after the first failure. It doubles with each that follows.
 const PAUSE_MIN: Duration = Duration::from_millis(500);
 
-/// How often it doubles at most, which makes it 32 s.
+/// The number of doublings, up to 32 s.
 const DOUBLINGS_MAX: u32 = 6;
 
-/// The sessions that wait to be tried again.
+/// The sessions that wait for a retry.
 #[derive(Debug, Default)]
 pub(crate) struct Retries {
     retries: Deadlines<Instant>,
@@ -23,7 +23,7 @@ pub(crate) struct Retries {
 
 #[derive(Debug)]
 struct Failed {
-    /// The deadline that has come.
+    /// The deadline that is due.
     deadline: Timestamp,
     doublings: u32,
 }
@@ -40,19 +40,19 @@ impl Retries {
         self.retries.set(name, Some(Instant::now() + pause));
     }
 
-    /// Takes out a session that is to be tried again, with its deadline. Its failures stay counted.
+    /// Takes out a session whose retry is due, with its deadline. Its failures stay counted.
     pub(crate) fn take_due(&mut self) -> Option<(SessionName, Timestamp)> {
         let name = self.retries.take_due(Instant::now())?;
         let deadline = self.failed.get(&name)?.deadline;
         Some((name, deadline))
     }
 
-    /// How long until one is to be tried again, if any is.
+    /// Returns the time until the next retry, if any.
     pub(crate) fn until_next(&self) -> Option<Duration> {
         Some(self.retries.next()?.saturating_duration_since(Instant::now()))
     }
 
-    /// Forgets a session: what was due is stored, or nothing is due any more.
+    /// Removes a session whose expiry is stored or no longer due.
     pub(crate) fn forget(&mut self, name: &SessionName) {
         if self.failed.remove(name).is_some() {
             self.retries.set(name, None);

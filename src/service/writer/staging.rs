@@ -20,34 +20,34 @@ use crate::store::{End, Run};
 
 /// A session's part of a batch.
 pub(crate) struct Staging {
-    /// Whether its board is not in memory, so that nothing can be decided.
+    /// True if the board is not in memory, so that nothing can be decided.
     is_cold: bool,
-    /// The identity of a damaged session, which takes nothing but its end or what replaces it.
+    /// The id of a damaged session, which can only be deleted or replaced.
     damaged: Option<SessionId>,
-    /// The damaged one that is not the name's any more.
+    /// The id of the damaged session that was replaced.
     replaced: Option<SessionId>,
     head: Revision,
     board: Arc<Board>,
-    /// The board with which it began.
+    /// The board before the batch.
     former: Arc<Board>,
     history_bytes: u64,
     frames: Vec<Vec<u8>>,
     /// The commits of the frames.
     commits: Vec<Weighed>,
     grows: bool,
-    /// Whether a staged history becomes the session's.
+    /// True if a staged history becomes the session's.
     adopts: bool,
     closed: bool,
-    /// With what its history begins once it is deleted.
+    /// The base that remains of a deleted session.
     end: Option<End>,
-    /// Whether something was staged that only removes.
+    /// True if a staged commit only removes.
     shrinks: bool,
-    /// Whether writes that grow are refused.
+    /// True if writes that add are refused.
     is_cramped: bool,
 }
 
 impl Staging {
-    /// Begins with what is published; a name without a session has an empty board.
+    /// Begins with the published board; a name without a session has an empty one.
     pub(crate) fn of(session: Option<&Arc<Session>>, loader: &Loader) -> Self {
         let (mut is_cold, mut damaged) = (false, None);
         let published = match session.map(|session| (session, loader.at_hand(session))) {
@@ -84,27 +84,27 @@ impl Staging {
         }
     }
 
-    /// The same, refusing what grows: there was no room for all that was staged before.
+    /// Begins a second try that refuses writes that add, since the disk has no room for all.
     pub(crate) fn cramped(session: Option<&Arc<Session>>, loader: &Loader) -> Self {
         Self { is_cramped: true, ..Self::of(session, loader) }
     }
 
-    /// Whether some of what was staged would need less room than all of it.
+    /// Returns true if a part of the staged commits needs less room than all.
     pub(crate) fn may_shrink(&self) -> bool {
         self.grows && self.shrinks
     }
 
-    /// Whether the session was deleted here, so that nothing more can be staged.
+    /// Returns true if the session was deleted in this batch, so that nothing more can be staged.
     pub(crate) fn is_closed(&self) -> bool {
         self.closed
     }
 
-    /// Whether its board is not in memory, so that nothing can be decided.
+    /// Returns true if the board is not in memory, so that nothing can be decided.
     pub(crate) fn is_cold(&self) -> bool {
         self.is_cold
     }
 
-    /// Whether nothing was staged.
+    /// Returns true if nothing was staged.
     pub(crate) fn is_idle(&self) -> bool {
         self.frames.is_empty()
     }
@@ -113,14 +113,14 @@ impl Staging {
         &self.board
     }
 
-    /// The deleted session that the name had before this one.
+    /// Returns the deleted session that the name had before this one.
     pub(crate) fn succeeds(&self) -> Option<SessionId> {
         let (former, id) = (&self.former, self.board.id());
         let is_new = former.id() != id && former.life().is_none() && self.replaced.is_none();
         (is_new && former.revision() > Revision::default()).then(|| former.id())
     }
 
-    /// The board with which it began, which is not held any more.
+    /// Takes out the board before the batch.
     pub(crate) fn take_former(&mut self) -> Arc<Board> {
         std::mem::replace(&mut self.former, Arc::clone(&self.board))
     }
@@ -129,16 +129,16 @@ impl Staging {
         self.history_bytes
     }
 
-    /// The staged commits.
+    /// Takes out the staged commits.
     pub(crate) fn take_commits(&mut self) -> Vec<Weighed> {
         std::mem::take(&mut self.commits)
     }
 
-    /// The run to append, if there is one.
+    /// Takes out the run to append, if there is one.
     pub(crate) fn take_run(&mut self) -> Option<Run> {
         let (mut frames, ends) = (std::mem::take(&mut self.frames), self.end.take());
         if ends.is_some() {
-            // What came before the deletion is forgotten by it, and need not be stored.
+            // The deletion removes the commits before it, so they need not be stored.
             frames.drain(..frames.len().saturating_sub(1));
             self.grows = false;
         }
@@ -150,8 +150,8 @@ impl Staging {
         (!frames.is_empty()).then_some(Run { session, expected, ends, frames, name, grows, adopts })
     }
 
-    /// Takes note of what has come to its end by time, in at most so many commits. Before a command is
-    /// decided it is all of it, so that none meets what is over.
+    /// Stages due expiries in at most `commits_max` commits. Before a command all are staged, so that it meets no
+    /// expired value.
     pub(crate) fn expire(
         &mut self,
         due: Timestamp,
@@ -175,13 +175,13 @@ impl Staging {
         self.damaged.is_some()
     }
 
-    /// The damaged session in whose place there is another one now.
+    /// Returns the damaged session that was replaced.
     pub(crate) fn replaced(&self) -> Option<SessionId> {
         self.replaced
     }
 
-    /// Decides a command, and stages its commit. Keys are too old by the moment up to which deadlines have come, and
-    /// not by the time of the commit, which may be ahead of the clock.
+    /// Decides a command and stages its commit. Keys expire by `due` and not by the commit's time, which may be ahead
+    /// of the clock.
     pub(crate) fn stage(&mut self, job: &WriteJob, moment: Moment<'_>, due: Timestamp) -> Verdict {
         self.carry_out(job, moment, due).unwrap_or_else(Verdict::Failed)
     }
@@ -213,8 +213,8 @@ impl Staging {
         self.take(job, decision, due)
     }
 
-    /// A damaged session can be ended, and replaced by a history that comes from elsewhere: its own takes no
-    /// commit, so both are under another identity.
+    /// Decides the deletion or the replacement of a damaged session. Its history takes no commit, so both get a new
+    /// id.
     fn carry_out_unread(
         &mut self,
         job: &WriteJob,
@@ -255,10 +255,9 @@ impl Staging {
         keep_answer(job, &mut commit, &mut receipt, due)?;
         let keyed = commit.kept.is_some();
         let frame = framed(receipt.board.id(), &commit)?;
-        // Nothing fails from here on: what a refused command left would be part of the next one's run.
+        // Nothing fails from here on, or a refused command would leave parts in the next run.
         if let Command::Adopt { board, .. } = &job.write.command {
-            // What is stored of the session so far is the staged history; numbers that the name had
-            // already are left out.
+            // The session's stored history is the staged one; revisions that the name had already are skipped.
             self.head = Revision(commit.revision.0.saturating_sub(1)).max(board.revision());
             self.history_bytes = job.staged_bytes;
             self.adopts = true;
@@ -289,7 +288,7 @@ impl Staging {
         Some(Arc::new(Board::absent(id, self.board.revision())))
     }
 
-    /// Stages a commit that was applied already: what cannot be applied is never stored.
+    /// Stages a commit that was applied already, so that no inapplicable one is stored.
     fn add(&mut self, next: Arc<Board>, commit: Commit, frame: Vec<u8>) -> usize {
         let bytes = frame.len();
         let removes = commit.only_removes();
@@ -308,7 +307,7 @@ impl Staging {
     }
 }
 
-/// A commit as it is stored.
+/// Returns a commit's stored form.
 fn framed(session: SessionId, commit: &Commit) -> Result<Vec<u8>, ServiceError> {
     let too_large = |bytes| ServiceError::CommitTooLarge { bytes, max: COMMIT_BYTES_MAX };
     let body = stored::encode_commit(commit).map_err(|error| {
@@ -323,7 +322,7 @@ fn refused(rejected: Rejected, head: Revision) -> ServiceError {
     ServiceError::Rejected { rejected, revision }
 }
 
-/// Keeps with a keyed write's commit what it is answered; without an answer there is no such commit.
+/// Adds the answer of a keyed write to its commit. Fails without an answer.
 fn keep_answer(
     job: &WriteJob,
     commit: &mut Commit,
@@ -341,7 +340,7 @@ fn keep_answer(
     Ok(())
 }
 
-/// The first answer to a repeated write.
+/// Returns the first answer to a repeated write.
 pub(crate) fn recall(
     board: &Board,
     key: &Key,
@@ -349,7 +348,7 @@ pub(crate) fn recall(
 ) -> Result<Option<Json>, ServiceError> {
     match board.keys().recall(key, due) {
         Ok(answer) => Ok(answer.cloned()),
-        // All that a session which is no more remembers is its end.
+        // A deleted session remembers only its deletion.
         Err(KeyReused) if board.life().is_none() => Ok(None),
         Err(KeyReused) => {
             let (rejected, revision) = (Rejected::KeyReused, Some(board.revision()));
