@@ -470,6 +470,18 @@ fn shared_bounds(text: &str) -> Vec<&str> {
 }
 
 #[test]
+fn the_service_starts_threads_in_one_place() {
+    let starts = ["thread::spawn", "thread::Builder", "thread::sleep"];
+    let wrong: Vec<_> = production()
+        .filter(|(path, _)| path.starts_with("src/service"))
+        .filter(|(path, _)| !path.starts_with("src/service/threads"))
+        .filter(|(_, text)| starts.iter().any(|start| shipped(text).contains(start)))
+        .map(|(path, _)| path)
+        .collect();
+    assert!(wrong.is_empty(), "{wrong:?} start or stop threads beside src/service/threads");
+}
+
+#[test]
 fn every_pool_queue_and_cache_has_its_row_among_the_limits() {
     let (rows, mut wrong) = (limits(), Vec::new());
     for (path, text) in sources("src") {

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use crate::board::SessionName;
 
-/// One time a session at most: its next one.
+/// Deadlines, at most one for each session.
 #[derive(Debug)]
 pub(crate) struct Deadlines<T> {
     by_time: BTreeSet<(T, SessionName)>,
@@ -18,7 +18,7 @@ impl<T> Default for Deadlines<T> {
 }
 
 impl<T: Copy + Ord> Deadlines<T> {
-    /// Notes a session's next time, or that it has none.
+    /// Sets a session's deadline, or removes it.
     pub(crate) fn set(&mut self, name: &SessionName, next: Option<T>) {
         let before = match next {
             Some(at) => self.by_name.insert(name.clone(), at),
@@ -35,23 +35,23 @@ impl<T: Copy + Ord> Deadlines<T> {
         }
     }
 
-    /// The next one of all.
+    /// Returns the earliest deadline.
     pub(crate) fn next(&self) -> Option<T> {
         self.by_time.first().map(|(at, _)| *at)
     }
 
-    /// The next one of a session.
+    /// Returns a session's deadline.
     pub(crate) fn of(&self, name: &SessionName) -> Option<T> {
         self.by_name.get(name).copied()
     }
 
-    /// At most `limit` sessions whose time has come.
+    /// Returns at most `limit` sessions whose deadline is due.
     pub(crate) fn due(&self, now: T, limit: usize) -> Vec<SessionName> {
         let due = self.by_time.iter().take_while(|(at, _)| *at <= now);
         due.take(limit).map(|(_, name)| name.clone()).collect()
     }
 
-    /// Takes out the session whose time came first, if it has come.
+    /// Takes out the session with the earliest deadline, if that is due.
     pub(crate) fn take_due(&mut self, now: T) -> Option<SessionName> {
         let (at, _) = self.by_time.first()?;
         if *at > now {

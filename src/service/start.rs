@@ -12,10 +12,10 @@ use super::history::deletion::{Endings, is_over};
 use super::history::retention_schedule::RetentionSchedule;
 use super::images::Images;
 use super::job::JobQueue;
-use super::maintenance::compaction::Compactor;
+use super::maintenance::compaction::Compaction;
 use super::sessions::Sessions;
 use super::sessions::directory::Directory;
-use super::sessions::memory_budget::Memory;
+use super::sessions::memory_budget::MemoryBudget;
 use super::sessions::session::Session;
 use super::startup::scan::{Found, Strays, find_all};
 use super::watch::Watches;
@@ -41,7 +41,7 @@ impl Service {
     ///
     /// # Errors
     ///
-    /// [`LoadError`] where the store cannot be read, or a damaged row does not tell whose it is.
+    /// [`LoadError`] if the store cannot be read, or if a damaged row has no known session.
     pub fn start(store: Arc<dyn Store>, policy: Policy, clock: Clock) -> Result<Self, LoadError> {
         Self::start_with(store, policy, clock, Options::default())
     }
@@ -66,7 +66,7 @@ impl Service {
         let (retentions, endings) = (found.retentions, found.endings);
         let history = History::start(&deps, &sessions, &images, &jobs, retentions, endings)?;
         let watches = Watches::start(&deps)?;
-        let activity = Compactor::start(&deps, &sessions.directory)?;
+        let activity = Compaction::start(&deps, &sessions.directory)?;
         let parts = Parts {
             sessions: &sessions,
             history: &history,
@@ -100,7 +100,7 @@ fn find(deps: &Deps, sessions: &Sessions, options: &Options) -> Result<Known, Lo
     directory.identities().set_strays(strays);
     damage.append(&mut nameless);
     let (mut known, mut live) = (Known { damage, ..Known::default() }, HashSet::new());
-    // Of two sessions of one name the one that exists stands, else the last one.
+    // Of two sessions of one name the existing one is kept, else the last one.
     found.sort_by_cached_key(|found| (!found.is_live(), Reverse(found.shown.extent().revision)));
     let stored = store.sessions();
     let ended: HashSet<_> = stored.iter().filter(|one| one.ended).map(|one| one.session).collect();
@@ -127,8 +127,8 @@ fn find(deps: &Deps, sessions: &Sessions, options: &Options) -> Result<Known, Lo
     Ok(known)
 }
 
-/// Forgets damaged sessions that were deleted or replaced: their names have later sessions, and only a stop came
-/// between. Any other damaged one is at the last revision that its name is known to have had.
+/// Deletes damaged sessions whose names have later sessions. Any other damaged one is raised to the last known
+/// revision of its name.
 fn forget_replaced(
     store: &dyn Store,
     found: &mut Vec<Found>,
@@ -149,7 +149,7 @@ fn forget_replaced(
             return true;
         };
         let Extent { session, revision: own, .. } = found.shown.extent();
-        // A row that is damaged may tell a revision that is too low; identities are in the order of time.
+        // A damaged row may have too low a revision; ids are in the order of time.
         if own >= revision || Some(session) >= later {
             found.raise_to(revision);
             return true;
@@ -164,7 +164,7 @@ fn forget_replaced(
     });
 }
 
-fn add(found: Found, directory: &Directory, memory: &Memory, known: &mut Known) {
+fn add(found: Found, directory: &Directory, memory: &MemoryBudget, known: &mut Known) {
     let Found { name, shown, snapshot_bytes, stored, is_damaged } = found;
     let (id, exists) = (shown.extent().session, shown.life().is_some());
     if directory.get(&name).is_some() {

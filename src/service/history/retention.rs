@@ -22,7 +22,7 @@ use crate::service::images::gc_schedule::GcSchedule;
 use crate::service::job::{Job, JobQueue};
 use crate::service::limiter::WaitLimiter;
 use crate::service::sessions::directory::{Directory, InUse};
-use crate::service::sessions::memory_budget::Memory;
+use crate::service::sessions::memory_budget::MemoryBudget;
 use crate::service::sessions::replay::{REPLAY_PAGE, beginning, framed, go_on};
 use crate::service::sessions::tombstones::Tombstones;
 use crate::service::threads::signal::Signal;
@@ -50,7 +50,7 @@ pub(crate) struct Retention {
     /// Pending work for deleted sessions.
     pub(crate) endings: Mutex<Endings>,
     pub(crate) tombstones: Arc<Tombstones>,
-    pub(crate) memory: Arc<Memory>,
+    pub(crate) memory: Arc<MemoryBudget>,
 }
 
 impl Retention {

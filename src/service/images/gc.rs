@@ -41,7 +41,7 @@ const REST_TIMES: u32 = 2;
 const TRIES_MAX: usize = 16;
 
 /// The garbage collection's thread.
-pub(crate) struct ImageGc {
+pub(crate) struct Gc {
     schedule: Arc<GcSchedule>,
     clock: Clock,
     pins: Arc<ImagePins>,
@@ -60,7 +60,7 @@ struct Files {
     young: HashMap<Digest, Duration>,
 }
 
-impl ImageGc {
+impl Gc {
     pub(crate) fn of(deps: &Deps, sessions: &Sessions, jobs: &JobQueue, images: &Images) -> Self {
         Self {
             schedule: Arc::clone(&images.schedule),

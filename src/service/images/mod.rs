@@ -21,7 +21,7 @@ use super::{Service, ServiceError, new_session_id};
 use crate::board::{Board, Digest, Image, Item, Rejected, Screenshot, SessionId, SessionName};
 use crate::fairness::with_files;
 use crate::store::StoreError;
-use gc::ImageGc;
+use gc::Gc;
 use gc_schedule::GcSchedule;
 use reaper::{Orphans, Reaper};
 
@@ -58,7 +58,7 @@ impl Images {
             orphans: Arc::default(),
             thumbnails: Arc::new(Thumbnails::new(thumbnails)),
         };
-        ImageGc::of(deps, sessions, jobs, &images).start(deps)?;
+        Gc::of(deps, sessions, jobs, &images).start(deps)?;
         let (orphans, store) = (Arc::clone(&images.orphans), Arc::clone(&deps.store));
         let thumbnails = Arc::clone(&images.thumbnails);
         Reaper { orphans, store, thumbnails, live }.start(deps)?;

@@ -25,7 +25,7 @@ pub struct Soundness {
     pub images: usize,
     /// The rows that cannot be used.
     pub damage: Vec<Damage>,
-    /// Pages and indexes of the database that do not fit together, as SQLite puts it.
+    /// Inconsistent pages and indexes of the database, in SQLite's words.
     pub misfits: Vec<String>,
     /// The images that are missing or damaged.
     pub images_damaged: Vec<DamagedImage>,
@@ -38,7 +38,7 @@ pub struct Soundness {
 pub struct DamagedImage {
     /// Its session.
     pub session: SessionId,
-    /// The session's name, where its history tells it.
+    /// The session's name, if its history has it.
     pub name: Option<SessionName>,
     /// Its expected digest.
     pub digest: Digest,
@@ -47,7 +47,7 @@ pub struct DamagedImage {
 }
 
 impl DamagedImage {
-    /// Its session's name, or id if the name is unknown.
+    /// Returns the session's name, or the id if the name is unknown.
     #[must_use]
     pub fn whose(&self) -> String {
         self.name.as_ref().map_or_else(|| self.session.to_string(), SessionName::to_string)
@@ -64,7 +64,7 @@ impl Soundness {
             && self.tokens_damaged == 0
     }
 
-    /// The faults, a sentence each.
+    /// Returns the faults, a sentence each.
     pub fn faults(&self) -> impl Iterator<Item = String> {
         let damage = self.damage.iter().map(|damage| match &damage.name {
             Some(name) => format!("{damage} ({name})"),
@@ -84,7 +84,7 @@ impl Soundness {
 ///
 /// # Errors
 ///
-/// [`StoreError`] where it cannot be read at all.
+/// [`StoreError`] if the store cannot be read at all.
 pub fn check(store: &dyn Store) -> Result<Soundness, StoreError> {
     let never: IsOver = Arc::new(|| false);
     check_unless(store, &never)
@@ -158,7 +158,7 @@ struct Caches {
     snapshot: Option<Board>,
     /// The summary, if it can be read.
     summary: Option<Summary>,
-    /// Those that cannot.
+    /// The faults of those that cannot be read.
     unreadable: Vec<(Revision, DamageCause)>,
 }
 
@@ -166,7 +166,7 @@ fn caches(store: &dyn Store) -> Result<HashMap<SessionId, Caches>, StoreError> {
     let mut caches: HashMap<SessionId, Caches> = HashMap::new();
     store.summaries(&mut |row: &SummaryRow| {
         let found = caches.entry(row.session).or_default();
-        // One from before the history was cut last tells of what is forgotten.
+        // One from before the last truncation covers deleted commits.
         match summary(row) {
             Some(summary) if is_of_history(&summary, store.base(row.session)) => {
                 found.summary = Some(summary);
@@ -192,11 +192,11 @@ fn caches(store: &dyn Store) -> Result<HashMap<SessionId, Caches>, StoreError> {
     Ok(caches)
 }
 
-/// All sessions as the store has them.
+/// All sessions by id.
 #[derive(Default)]
 struct Checked {
     caches: HashMap<SessionId, Caches>,
-    /// In the order in which they came.
+    /// In the order of their first commits.
     sessions: Vec<Loading>,
     by_id: HashMap<SessionId, usize>,
     damage: Vec<Damage>,
@@ -204,7 +204,7 @@ struct Checked {
 }
 
 impl Checked {
-    /// A session of which nothing tells where its history begins.
+    /// Notes a session whose history has no known beginning.
     fn set_aside(&mut self, stored: &StoredSession) {
         let StoredSession { session, head, .. } = *stored;
         let mut loading = Loading::new(session, head);
@@ -249,7 +249,7 @@ impl Checked {
         }
     }
 
-    /// Bases without a commit after them end with what was read.
+    /// A base without later commits ends the history.
     fn end_bases(&mut self) {
         for loading in self.sessions.iter_mut().filter(|loading| !loading.damaged) {
             if let Err(cause) = loading.end_base() {
@@ -260,7 +260,7 @@ impl Checked {
 }
 
 impl Checked {
-    /// A summary is stored after the commits that it tells of.
+    /// A summary is stored after its commits.
     fn find_lost_ends(&mut self) {
         for (session, caches) in &self.caches {
             let loading = self.by_id.get(session).and_then(|index| self.sessions.get(*index));
@@ -279,8 +279,7 @@ impl Checked {
         }
     }
 
-    /// Finds summaries and names that cannot be read, and names the sessions whose histories do not tell their names
-    /// any more.
+    /// Finds unreadable summaries and names, and the names of sessions whose histories have lost them.
     fn find_names(&mut self, store: &dyn Store) -> Result<(), StoreError> {
         let (mut names, mut faults) = (HashMap::new(), Vec::new());
         for NameRow { session, name } in store.names()? {
@@ -308,7 +307,7 @@ impl Checked {
         Ok(())
     }
 
-    /// A session's name. An identity that was damaged is nearly the session's.
+    /// Returns a session's name; a damaged id differs little from the session's.
     fn name_of(
         &self,
         names: &HashMap<SessionId, Vec<u8>>,
@@ -325,7 +324,7 @@ impl Checked {
 }
 
 impl Caches {
-    /// Compares snapshot and summary with the history's board, each once.
+    /// Compares snapshot and summary with the history's board, each once, and returns the differences.
     fn unlike(&mut self, loading: &Loading) -> Vec<(Revision, DamageCause)> {
         let mut unlike = std::mem::take(&mut self.unreadable);
         let (board, revision) = (&loading.board, loading.board.revision());

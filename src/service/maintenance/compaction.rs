@@ -115,13 +115,13 @@ impl Pace {
 }
 
 /// The compaction's thread.
-pub(crate) struct Compactor {
+pub(crate) struct Compaction {
     directory: Arc<Directory>,
     store: Arc<dyn Store>,
     activity: Arc<Activity>,
 }
 
-impl Compactor {
+impl Compaction {
     /// Starts the thread, which compacts what it can in a bounded time once it is stopped. Returns the counter that the
     /// writer advances.
     pub(crate) fn start(deps: &Deps, directory: &Arc<Directory>) -> io::Result<Arc<Activity>> {

@@ -11,26 +11,26 @@ use super::session::Session;
 use crate::board::{Frame, Revision, SessionId, Summary, stored};
 use crate::store::SummaryRow;
 
-/// All sessions by identity.
+/// All sessions by id.
 #[derive(Debug, Default)]
-pub(crate) struct Identities {
+pub(crate) struct SessionsById {
     known: Mutex<HashMap<SessionId, Known>>,
-    /// Damaged ids without a session, by the session that they belong to.
+    /// Damaged ids, by the session whose rows have them.
     strays: Mutex<HashMap<SessionId, Vec<SessionId>>>,
 }
 
 #[derive(Debug)]
 struct Known {
     whose: Whose,
-    /// Of which revision the stored summary is.
+    /// The revision of the stored summary.
     stored: Revision,
 }
 
 #[derive(Debug)]
 enum Whose {
-    /// The one that its name has.
+    /// The present session of its name.
     Running(Arc<Session>),
-    /// A former one.
+    /// A former session of its name.
     Former(Arc<Summary>),
 }
 
@@ -46,20 +46,20 @@ impl Whose {
     }
 }
 
-impl Identities {
+impl SessionsById {
     /// Adds a session, with the revision of its stored summary.
     pub(crate) fn add(&self, id: SessionId, session: &Arc<Session>, stored: Revision) {
         let whose = Whose::Running(Arc::clone(session));
         self.known.lock().insert(id, Known { whose, stored });
     }
 
-    /// Adds one whose name has another session now.
+    /// Adds a former session of a name.
     pub(crate) fn add_former(&self, former: Arc<Summary>, stored: Revision) {
         let id = former.extent.session;
         self.known.lock().insert(id, Known { whose: Whose::Former(former), stored });
     }
 
-    /// Notes that a name has this session now, and what is known of the one before it.
+    /// Notes a name's new session, and the summary of the former one.
     pub(crate) fn follow(&self, id: SessionId, session: &Arc<Session>, former: Arc<Summary>) {
         let mut known = self.known.lock();
         if let Some(before) = known.get_mut(&former.extent.session) {
@@ -69,12 +69,12 @@ impl Identities {
         known.insert(id, Known { whose, stored: Revision::default() });
     }
 
-    /// Notes which identities are damaged ones of which session.
+    /// Sets the damaged ids of each session.
     pub(crate) fn set_strays(&self, strays: HashMap<SessionId, Vec<SessionId>>) {
         *self.strays.lock() = strays;
     }
 
-    /// The store is about to forget a session: all identities that its rows bear.
+    /// Removes a session, and returns all ids of its rows, which the store deletes then.
     pub(crate) fn remove(&self, id: SessionId) -> Vec<SessionId> {
         self.known.lock().remove(&id);
         let mut all = self.strays.lock().remove(&id).unwrap_or_default();
@@ -82,20 +82,20 @@ impl Identities {
         all
     }
 
-    /// The stored summary of a session is no more what is known of it.
+    /// Notes that the stored summary of a session is outdated.
     pub(crate) fn outdate(&self, id: SessionId) {
         if let Some(known) = self.known.lock().get_mut(&id) {
             known.stored = Revision::default();
         }
     }
 
-    /// The summaries of these sessions, to be stored.
+    /// Returns the summaries of these sessions as rows.
     pub(crate) fn rows(&self, sessions: &[SessionId]) -> Vec<SummaryRow> {
         let summary = |id: &SessionId| self.known.lock().get(id)?.whose.summary(*id);
         sessions.iter().filter_map(summary).filter_map(|summary| row(&summary)).collect()
     }
 
-    /// Notes that these are stored. A former session is not needed after that.
+    /// Notes that these rows are stored, and removes former sessions among them.
     pub(crate) fn note_stored(&self, rows: &[SummaryRow]) {
         let mut known = self.known.lock();
         for row in rows {
@@ -110,7 +110,7 @@ impl Identities {
         }
     }
 
-    /// The sessions whose stored summaries are of an earlier revision than they are.
+    /// Returns the sessions whose stored summaries are outdated.
     pub(crate) fn behind(&self) -> Vec<SessionId> {
         let known = self.known.lock();
         let is_behind = |whose: &Whose, stored: Revision| match whose {
@@ -121,7 +121,7 @@ impl Identities {
         behind.map(|(id, _)| *id).collect()
     }
 
-    /// The session that is running under this identity.
+    /// Returns the present session with this id.
     pub(crate) fn running(&self, id: SessionId) -> Option<Arc<Session>> {
         match &self.known.lock().get(&id)?.whose {
             Whose::Running(session) => Some(Arc::clone(session)),
@@ -130,7 +130,7 @@ impl Identities {
     }
 }
 
-/// A summary as it is stored.
+/// Returns a summary's stored form.
 fn row(summary: &Summary) -> Option<SummaryRow> {
     let (session, revision) = (summary.extent.session, summary.extent.revision);
     let framed =

@@ -9,7 +9,7 @@ use parking_lot::RwLock;
 use std::sync::atomic::AtomicUsize;
 use tokio::sync::watch;
 
-use super::by_id::Identities;
+use super::by_id::SessionsById;
 use super::labels::LabelIndex;
 use super::recent_commits::Weighed;
 use super::session::{Published, Session, Shown};
@@ -33,7 +33,7 @@ pub(crate) struct Directory {
     /// The existing sessions by label.
     labels: LabelIndex,
     /// All sessions by id.
-    identities: Identities,
+    identities: SessionsById,
 }
 
 /// Error: the name cannot be removed now.
@@ -58,11 +58,11 @@ impl Directory {
             asking: RwLock::default(),
             damaged: RwLock::default(),
             labels: LabelIndex::default(),
-            identities: Identities::default(),
+            identities: SessionsById::default(),
         }
     }
 
-    pub(crate) fn identities(&self) -> &Identities {
+    pub(crate) fn identities(&self) -> &SessionsById {
         &self.identities
     }
 

@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use super::directory::Directory;
-use super::memory_budget::Memory;
+use super::memory_budget::MemoryBudget;
 use super::replay::{is_damage, replay_to_head};
 use super::session::{Published, Session, Shown};
 use crate::board::Summary;
@@ -41,7 +41,7 @@ pub(crate) struct Loader {
 
 struct Shared {
     store: Arc<dyn Store>,
-    memory: Arc<Memory>,
+    memory: Arc<MemoryBudget>,
     directory: Arc<Directory>,
     under_way: Mutex<UnderWay>,
     waiting: Queue<Arc<Session>>,
@@ -119,7 +119,7 @@ impl UnderWay {
 impl Loader {
     pub(crate) fn new(
         store: Arc<dyn Store>,
-        memory: Arc<Memory>,
+        memory: Arc<MemoryBudget>,
         directory: Arc<Directory>,
     ) -> Self {
         let (under_way, waiting) = (Mutex::default(), Queue::new(WAITING_MAX));

@@ -43,7 +43,7 @@ const SESSION_ITSELF: usize = 512;
 
 /// Memory taken by the sessions, and its budget.
 #[derive(Debug)]
-pub(crate) struct Memory {
+pub(crate) struct MemoryBudget {
     budget: usize,
     held: AtomicUsize,
     begun: Instant,
@@ -55,7 +55,7 @@ pub(crate) struct Memory {
     signal: Arc<Signal>,
 }
 
-impl Memory {
+impl MemoryBudget {
     /// A budget of so many bytes.
     pub(crate) fn new(budget: u64) -> Self {
         Self {
@@ -225,7 +225,7 @@ impl Memory {
 
 /// The evictor's thread.
 pub(crate) struct Evictor {
-    pub(crate) memory: Arc<Memory>,
+    pub(crate) memory: Arc<MemoryBudget>,
     pub(crate) past_boards: Arc<PastBoards>,
     pub(crate) directory: Arc<Directory>,
     pub(crate) store: Arc<dyn Store>,

@@ -21,13 +21,13 @@ use std::sync::atomic::AtomicUsize;
 use super::deps::Deps;
 use directory::Directory;
 use loader::Loader;
-use memory_budget::{Evictor, Memory};
+use memory_budget::{Evictor, MemoryBudget};
 use past_boards::PastBoards;
 
 /// All sessions, and their boards in memory.
 pub(super) struct Sessions {
     pub(super) directory: Arc<Directory>,
-    pub(super) memory: Arc<Memory>,
+    pub(super) memory: Arc<MemoryBudget>,
     pub(super) loader: Loader,
     pub(super) past_boards: Arc<PastBoards>,
     /// The bytes of recent commits in memory, of all sessions.
@@ -38,7 +38,7 @@ impl Sessions {
     /// An empty directory with a memory budget in bytes.
     pub(super) fn new(deps: &Deps, memory_budget: u64) -> Self {
         let directory = Arc::new(Directory::new());
-        let memory = Arc::new(Memory::new(memory_budget));
+        let memory = Arc::new(MemoryBudget::new(memory_budget));
         let loader =
             Loader::new(Arc::clone(&deps.store), Arc::clone(&memory), Arc::clone(&directory));
         let past_boards = Arc::new(PastBoards::new(Arc::clone(&memory)));

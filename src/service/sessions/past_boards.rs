@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use super::memory_budget::Memory;
+use super::memory_budget::MemoryBudget;
 use crate::board::{Board, Revision, SessionId};
 
 /// The number of cached past boards.
@@ -23,7 +23,7 @@ const IDLE_MAX: Duration = Duration::from_secs(5 * 60);
 /// The cached past boards, the last used at the end.
 #[derive(Debug)]
 pub(crate) struct PastBoards {
-    memory: Arc<Memory>,
+    memory: Arc<MemoryBudget>,
     kept: Mutex<VecDeque<Kept>>,
 }
 
@@ -33,12 +33,12 @@ struct Kept {
     used: Instant,
     /// The bytes that the memory budget counts for it.
     bytes: usize,
-    memory: Arc<Memory>,
+    memory: Arc<MemoryBudget>,
 }
 
 impl PastBoards {
     /// An empty cache that counts in this budget.
-    pub(crate) fn new(memory: Arc<Memory>) -> Self {
+    pub(crate) fn new(memory: Arc<MemoryBudget>) -> Self {
         Self { memory, kept: Mutex::default() }
     }
 
@@ -108,7 +108,7 @@ impl PastBoards {
 }
 
 impl Kept {
-    fn new(board: &Arc<Board>, memory: &Arc<Memory>) -> Self {
+    fn new(board: &Arc<Board>, memory: &Arc<MemoryBudget>) -> Self {
         let (board, memory) = (Arc::clone(board), Arc::clone(memory));
         let mut kept = Self { board, used: Instant::now(), bytes: 0, memory };
         kept.weigh();
@@ -142,8 +142,8 @@ mod tests {
         Arc::new(Board::absent(SessionId(Uuid::from_u128(session)), Revision(revision)))
     }
 
-    fn past() -> (Arc<Memory>, PastBoards) {
-        let memory = Arc::new(Memory::new(1 << 30));
+    fn past() -> (Arc<MemoryBudget>, PastBoards) {
+        let memory = Arc::new(MemoryBudget::new(1 << 30));
         (Arc::clone(&memory), PastBoards::new(memory))
     }
 

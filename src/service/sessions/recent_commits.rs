@@ -28,12 +28,12 @@ pub(crate) type Weighed = (Arc<Commit>, usize);
 
 /// Consecutive commits, the last of which made the head.
 #[derive(Debug, Default)]
-pub(crate) struct Recent {
+pub(crate) struct RecentCommits {
     commits: VecDeque<Weighed>,
     bytes: usize,
 }
 
-impl Recent {
+impl RecentCommits {
     /// Adds commits. If they do not fit, all are dropped.
     pub(crate) fn add(&mut self, commits: Vec<Weighed>, held: &AtomicUsize) {
         for (commit, bytes) in commits {
@@ -102,14 +102,14 @@ mod tests {
         (Arc::new(commit), 100)
     }
 
-    fn revisions(recent: &Recent, after: u64) -> Option<Vec<u64>> {
+    fn revisions(recent: &RecentCommits, after: u64) -> Option<Vec<u64>> {
         let commits = recent.after(Revision(after), 250)?;
         Some(commits.iter().map(|commit| commit.revision.0).collect())
     }
 
     #[test]
     fn what_is_at_hand_is_given_from_any_revision_in_it() {
-        let (mut recent, held) = (Recent::default(), AtomicUsize::new(0));
+        let (mut recent, held) = (RecentCommits::default(), AtomicUsize::new(0));
         assert_eq!(revisions(&recent, 0), None);
         recent.add((5..=9).map(commit).collect(), &held);
         assert_eq!(revisions(&recent, 3), None);
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn the_oldest_go_when_there_are_too_many() {
-        let (mut recent, held) = (Recent::default(), AtomicUsize::new(0));
+        let (mut recent, held) = (RecentCommits::default(), AtomicUsize::new(0));
         for first in [1, 1001] {
             recent.add((first..first + 1000).map(commit).collect(), &held);
         }
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn where_there_is_no_room_nothing_is_at_hand() {
-        let (mut recent, held) = (Recent::default(), AtomicUsize::new(0));
+        let (mut recent, held) = (RecentCommits::default(), AtomicUsize::new(0));
         recent.add(vec![commit(1)], &held);
         held.store(RECENT_BYTES_ALL_MAX, Ordering::Relaxed);
         recent.add(vec![commit(2)], &held);

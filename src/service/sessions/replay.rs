@@ -18,11 +18,11 @@ const REPLAY_TRIES_MAX: usize = 8;
 /// The page read for a replay.
 pub(crate) const REPLAY_PAGE: PageMax = PageMax { commits: 1024, bytes: 4 << 20 };
 
-/// The next commit alone.
+/// A page of the next commit alone.
 const ONE: PageMax = PageMax { commits: 1, bytes: 1 };
 
-/// The commits after a revision, each with the bytes of its frame. One that does not follow the one
-/// before it was forgotten meanwhile.
+/// Returns the commits after a revision, each with the bytes of its frame. A gap means that commits were deleted
+/// meanwhile.
 pub(crate) fn framed(
     store: &dyn Store,
     session: SessionId,
@@ -53,8 +53,8 @@ fn decode(session: SessionId, revision: Revision, frame: &[u8]) -> Result<Commit
     })
 }
 
-/// The board at a revision, from an earlier one, from a snapshot or from the beginning of what is kept. That
-/// may move while it is read; as long as it stays below the revision, the replay begins again there.
+/// Returns the board at a revision, from an earlier board, a snapshot or the base. If the base moves meanwhile, the
+/// replay begins again there.
 pub(crate) fn replay(
     store: &dyn Store,
     session: SessionId,
@@ -75,7 +75,7 @@ pub(crate) fn replay(
         };
         match first.and_then(|board| follow(store, session, board, revision)) {
             Err(ServiceError::Compacted { oldest }) if oldest <= revision => {}
-            // A snapshot that leads nowhere is no fault of the history.
+            // A useless snapshot is no damage of the history.
             Err(_) if is_cached => {}
             replayed => return replayed,
         }
@@ -83,15 +83,15 @@ pub(crate) fn replay(
     Err(ServiceError::Overloaded)
 }
 
-/// The board of a session as it is, by what is known of it.
+/// Returns the board at a session's head.
 pub(crate) fn replay_to_head(store: &dyn Store, summary: &Summary) -> Result<Board, ServiceError> {
     let Extent { session, oldest, revision, .. } = summary.extent;
-    // The board of one that is no more shows nothing of what was before its end.
+    // A deleted session's board shows nothing from before the deletion.
     let oldest = if summary.life.is_some() { oldest } else { oldest_stored(store, session)? };
     replay(store, session, None, oldest, revision)
 }
 
-/// The revision before the first commit that is stored of a session.
+/// Returns the revision before a session's first stored commit.
 pub(crate) fn oldest_stored(
     store: &dyn Store,
     session: SessionId,
@@ -103,7 +103,7 @@ pub(crate) fn oldest_stored(
     Ok(Revision(first.first().map_or(0, |(first, _)| first.0.saturating_sub(1))))
 }
 
-/// The session's snapshot, if it has a whole one up to a revision and within what is kept.
+/// Returns the session's snapshot, if it is readable and within the retained history up to a revision.
 fn read_snapshot(
     store: &dyn Store,
     session: SessionId,
@@ -122,7 +122,7 @@ fn read_snapshot(
     Some(board.beginning_at(oldest))
 }
 
-/// The board at a revision, after an earlier one.
+/// Returns the board at a revision, from an earlier one.
 fn follow(
     store: &dyn Store,
     session: SessionId,
@@ -142,12 +142,12 @@ fn follow(
     if board.revision() == revision {
         return Ok(board);
     }
-    // The numbers between a history and the name that it came to were never revisions of it.
+    // The revisions that an adoption skipped do not exist.
     let rejected = Rejected::NoRevision { revision };
     Err(ServiceError::Rejected { rejected, revision: None })
 }
 
-/// The board of a damaged history as far as it can be read.
+/// Returns the board of a damaged history's readable part.
 pub(crate) fn sound_part(store: &dyn Store, session: SessionId) -> Result<Board, ServiceError> {
     let mut board = beginning(store, session, oldest_stored(store, session)?)?;
     let mut max = REPLAY_PAGE;
@@ -155,7 +155,7 @@ pub(crate) fn sound_part(store: &dyn Store, session: SessionId) -> Result<Board,
         let page = match store.commits(session, board.revision(), max).map_err(ServiceError::from) {
             Ok(page) if page.is_empty() => return Ok(board),
             Ok(page) => page,
-            // What comes before the damage may still be read, one by one.
+            // The commits before the damage can still be read one by one.
             Err(error) if is_damage(&error) && max != ONE => {
                 max = ONE;
                 continue;
@@ -172,7 +172,7 @@ pub(crate) fn sound_part(store: &dyn Store, session: SessionId) -> Result<Board,
     }
 }
 
-/// Applies a stored commit, if it follows.
+/// Applies a stored commit, if it is admitted.
 pub(crate) fn go_on(board: &mut Board, commit: &Commit) -> Result<(), ServiceError> {
     if let Err(error) = admit(board, commit) {
         let (session, revision) = (board.id(), commit.revision);
@@ -202,7 +202,7 @@ pub(crate) fn is_damage(error: &ServiceError) -> bool {
     )
 }
 
-/// The board at the beginning of what is kept of a session.
+/// Returns the board at the beginning of a session's retained history.
 pub(crate) fn beginning(
     store: &dyn Store,
     session: SessionId,
@@ -210,7 +210,7 @@ pub(crate) fn beginning(
 ) -> Result<Board, ServiceError> {
     let Some(base) = store.base(session) else { return Ok(Board::absent(session, oldest)) };
     read_base(store, session, base).map_err(|error| match store.base(session) {
-        // Another base took its place while it was read.
+        // Another base replaced it meanwhile.
         Some(now) if now != base => ServiceError::Compacted { oldest: now },
         Some(_) | None => error,
     })
@@ -225,7 +225,7 @@ fn read_base(store: &dyn Store, session: SessionId, base: Revision) -> Result<Bo
     })
 }
 
-/// A whole board as its stored parts come, until one cannot be read.
+/// Builder of a board from its stored parts, up to the first unreadable one.
 pub(crate) struct Whole {
     session: SessionId,
     reader: BaseReader,
@@ -237,7 +237,7 @@ impl Whole {
         Self { session, reader: BaseReader::new(session), unreadable: None }
     }
 
-    /// Takes the next part; whether more are of use.
+    /// Takes the next part; returns true if more are of use.
     pub(crate) fn take(&mut self, revision: Revision, frame: &[u8]) -> ControlFlow<()> {
         let part = Frame::decode(self.session, revision, frame).map_err(|error| error.to_string());
         let taken = part.and_then(|part| self.reader.take(part).map_err(|error| error.to_string()));
@@ -245,7 +245,7 @@ impl Whole {
         if self.unreadable.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    /// The board of all its parts, or why there is none.
+    /// Returns the board, or the reason why there is none.
     pub(crate) fn finish(self) -> Result<Board, String> {
         match self.unreadable {
             Some(error) => Err(error),

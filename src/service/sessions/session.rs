@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use uuid::Uuid;
 
 use super::recent_commits::Weighed;
-use super::subscribers::Watching;
+use super::subscribers::Subscribers;
 use crate::board::{
     Board, Commit, Extent, Life, Revision, SessionId, SessionName, Summary, Timestamp,
 };
@@ -18,9 +18,9 @@ use crate::board::{
 /// Published state of a session: durable and immutable.
 #[derive(Clone, Debug)]
 pub struct Published {
-    /// The board; one without life where the session was deleted.
+    /// The board; a deleted session's has no life.
     pub board: Arc<Board>,
-    /// The bytes of the commits that its history keeps, as stored.
+    /// The bytes of the retained commits, as stored.
     pub history_bytes: u64,
 }
 
@@ -83,10 +83,10 @@ impl Shown {
     }
 }
 
-/// The weight of a session that left the directory: who used it before may weigh it still.
+/// The weight of a session that left the directory, which its last users may still weigh.
 const GONE: usize = usize::MAX;
 
-/// No time at which anything was written.
+/// A time at which nothing was written.
 const NOT_BARE: i64 = i64::MIN;
 
 /// A running session. Only the writer publishes.
@@ -94,8 +94,8 @@ const NOT_BARE: i64 = i64::MIN;
 pub(crate) struct Session {
     name: SessionName,
     shown: RwLock<Shown>,
-    watching: Watching,
-    /// When it was used last, by the ticks of [`Memory`](super::memory_budget::Memory).
+    watching: Subscribers,
+    /// The tick of [`MemoryBudget`](super::memory_budget::MemoryBudget) at the last use.
     used: AtomicU32,
     /// True if the session was used since it was weighed.
     is_used: AtomicBool,
@@ -105,12 +105,12 @@ pub(crate) struct Session {
     weight: AtomicUsize,
     /// The part of the weight that rendered texts take.
     rendered: AtomicUsize,
-    /// The bytes of its board when it was noted that it changed by much.
+    /// The bytes of the board at its last large change.
     weighed_bytes: AtomicU64,
-    /// The bytes of its history when its board was stored as a snapshot last.
+    /// The history's bytes when the last snapshot was stored.
     snapshot_bytes: AtomicU64,
     damaged: AtomicBool,
-    /// When a deleted board without keys was written last: its summary tells the rest. Else [`NOT_BARE`].
+    /// The last write to a deleted board without keys, whose summary has the rest. Else [`NOT_BARE`].
     bare: AtomicI64,
 }
 
@@ -119,7 +119,7 @@ impl Session {
         Self {
             name,
             shown: RwLock::new(shown),
-            watching: Watching::default(),
+            watching: Subscribers::default(),
             used: AtomicU32::new(0),
             is_used: AtomicBool::new(false),
             pins: AtomicU32::new(0),
@@ -136,7 +136,7 @@ impl Session {
         &self.name
     }
 
-    /// Its stored history cannot be read; until it is deleted or replaced it serves nothing and takes nothing.
+    /// Marks the session as damaged: until it is deleted or replaced it serves nothing and takes nothing.
     pub(crate) fn spoil(&self) {
         self.damaged.store(true, Ordering::Release);
     }
@@ -145,7 +145,7 @@ impl Session {
         self.damaged.load(Ordering::Acquire)
     }
 
-    /// Its visible state now.
+    /// Returns the visible state.
     pub(crate) fn shown(&self) -> Shown {
         self.shown.read().clone()
     }
@@ -160,12 +160,12 @@ impl Session {
         self.shown.read().life().is_some()
     }
 
-    /// Current extent of its history.
+    /// Returns the current extent of the history.
     pub(crate) fn extent(&self) -> Extent {
         self.shown.read().extent()
     }
 
-    /// Its summary now.
+    /// Returns the current summary.
     pub(crate) fn summary(&self) -> Arc<Summary> {
         match self.shown() {
             Shown::Hot(published) => Arc::new(self.summary_of(&published)),
@@ -178,15 +178,15 @@ impl Session {
         Summary::of(board, &self.name, *history_bytes, self.snapshot_bytes())
     }
 
-    /// Shows a newer board to all later readers. Those who watch are woken by [`wake`](Self::wake). Where
-    /// it is another session's of the same name, what is known of the former one.
+    /// Publishes a newer board; watchers are woken by [`wake`](Self::wake). Returns the former session's summary if
+    /// the name has a new session.
     pub(crate) fn publish(
         &self,
         published: Published,
         commits: Vec<Weighed>,
         held: &AtomicUsize,
     ) -> Option<Arc<Summary>> {
-        // Within that lock, so that the last commit in there is the head whenever somebody looks.
+        // Within that lock, so that the last recent commit is always the head.
         self.watching.add(commits, held, || {
             let former = (self.extent().session != published.board.id()).then(|| self.summary());
             if former.is_some() {
@@ -202,13 +202,13 @@ impl Session {
             } else {
                 Shown::Hot(published)
             };
-            // Of a damaged session nothing is published but its end, or what replaces it.
+            // A damaged session publishes only its deletion or its replacement.
             self.damaged.store(false, Ordering::Release);
             former
         })
     }
 
-    /// Shows that the history begins later. What is at hand of what was forgotten goes too.
+    /// Publishes that the history begins later, and drops recent commits before that.
     pub(crate) fn rebase(&self, oldest: Revision, dropped_bytes: u64, held: &AtomicUsize) {
         self.watching.clear(held, || {
             let mut shown = self.shown.write();
@@ -225,11 +225,11 @@ impl Session {
         });
     }
 
-    /// Takes its board out of the memory, unless somebody needs it there; what it was.
+    /// Evicts the board unless it is pinned, and returns it.
     pub(crate) fn evict(&self) -> Option<Published> {
         let mut shown = self.shown.write();
         let Shown::Hot(published) = &*shown else { return None };
-        // Who pins looks whether it is there after that.
+        // A pin is taken before its owner checks for the board.
         if self.pins.load(Ordering::Acquire) > 0 || self.is_placeholder(published) {
             return None;
         }
@@ -240,8 +240,8 @@ impl Session {
         }
     }
 
-    /// Lets its board be in memory again, if it is the one that the summary tells of; what is published now
-    /// in that case, or where another one is there already.
+    /// Installs a loaded board if it matches the summary. Returns the published board, also if another one is there
+    /// already.
     pub(crate) fn install(&self, board: &Board) -> Option<Published> {
         let mut shown = self.shown.write();
         let summary = match &*shown {
@@ -260,13 +260,13 @@ impl Session {
         Some(published)
     }
 
-    /// Its board, where this summary of it tells all: nothing has to be read.
+    /// Returns the board if the summary alone determines it.
     pub(crate) fn bare_board(&self, summary: &Summary) -> Option<Board> {
         let written_at = self.bare.load(Ordering::Acquire);
         if written_at == NOT_BARE { None } else { summary.deleted_board(Timestamp(written_at)) }
     }
 
-    /// The bytes of its history when its board was stored as a snapshot last.
+    /// Returns the history's bytes when the last snapshot was stored.
     pub(crate) fn snapshot_bytes(&self) -> u64 {
         self.snapshot_bytes.load(Ordering::Relaxed)
     }
@@ -275,7 +275,7 @@ impl Session {
         self.snapshot_bytes.store(history_bytes, Ordering::Relaxed);
     }
 
-    /// Notes that it is used; whoever only reads on meets no other's line of the cache.
+    /// Notes a use. A use within the same tick writes nothing, so that readers share the cache line.
     pub(crate) fn touch(&self, tick: u32) {
         if self.used.load(Ordering::Relaxed) != tick {
             self.used.store(tick, Ordering::Relaxed);
@@ -295,18 +295,18 @@ impl Session {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Notes what it counts for; what it counted for before.
+    /// Sets the weight, and returns the former one.
     pub(crate) fn weigh(&self, weight: usize) -> usize {
         let noted = |before| (before != GONE).then_some(weight);
         self.weight.fetch_update(Ordering::Relaxed, Ordering::Relaxed, noted).unwrap_or(weight)
     }
 
-    /// Counts for nothing from now on, since it left the directory; what it counted for before.
+    /// Ends the weighing of a session that left the directory, and returns the last weight.
     pub(crate) fn leave(&self) -> usize {
         self.weight.swap(GONE, Ordering::Relaxed)
     }
 
-    /// Notes what the texts that readers made take.
+    /// Notes the bytes of rendered texts.
     pub(crate) fn note_rendered(&self, bytes: usize) {
         self.rendered.store(bytes, Ordering::Relaxed);
     }
@@ -331,22 +331,22 @@ impl Session {
         self.watching.is_watched()
     }
 
-    /// Begins to watch.
+    /// Subscribes to wake-ups.
     pub(crate) fn subscribe(&self) -> watch::Receiver<()> {
         self.watching.subscribe()
     }
 
-    /// Wakes those who watch; a wake-up carries no data, so none can be lost.
+    /// Wakes the watchers; a wake-up carries no data, so none can be lost.
     pub(crate) fn wake(&self) {
         self.watching.wake();
     }
 
-    /// The commits after a revision up to the head, if they are at hand.
+    /// Returns the commits after a revision up to the head, if they are in memory.
     pub(crate) fn recent(&self, after: Revision, bytes_max: usize) -> Option<Vec<Arc<Commit>>> {
         self.watching.recent(after, bytes_max)
     }
 
-    /// Drops its recent commits if nobody watches.
+    /// Drops the recent commits if the session is not watched.
     pub(crate) fn forget_recent(&self, held: &AtomicUsize) {
         self.watching.forget(held);
     }
@@ -362,7 +362,7 @@ impl Session {
     }
 }
 
-/// While it is there, its session's board stays in memory once it is there.
+/// A pin: a loaded board is not evicted while it exists.
 #[derive(Debug)]
 pub(crate) struct Pin(Arc<Session>);
 
@@ -383,7 +383,7 @@ impl Drop for Pin {
     }
 }
 
-/// An identity for a session that is about to be made.
+/// Returns an id for a new session.
 pub(crate) fn new_session_id() -> SessionId {
     SessionId(Uuid::now_v7())
 }

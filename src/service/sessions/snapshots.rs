@@ -5,10 +5,10 @@ use crate::board::{Board, Frame, stored};
 use crate::service::error::ServiceError;
 use crate::store::{Store, StoreError};
 
-/// A snapshot is made when the commits since the last one have so many times the bytes of the board,
+/// A snapshot is due when the commits since the last one have more bytes than this multiple of the board's.
 const TIMES: u64 = 4;
 
-/// and at least so many.
+/// The least bytes of commits between two snapshots.
 const BYTES_MIN: u64 = 1 << 20;
 
 /// Returns true if the replay is long enough to be worth a snapshot.
@@ -18,14 +18,14 @@ fn is_due(session: &Session, published: &Published) -> bool {
     board.life().is_some() && since > BYTES_MIN && since > board.bytes().saturating_mul(TIMES)
 }
 
-/// Stores a session's board as its snapshot, where that is worth it.
+/// Stores a session's board as its snapshot, if one is due.
 pub(crate) fn put_snapshot_if_due(store: &dyn Store, session: &Session, published: &Published) {
     if !is_due(session, published) {
         return;
     }
     match put_snapshot(store, &published.board) {
         Ok(()) => session.note_snapshot(published.history_bytes),
-        // It is a cache: without it the history is read.
+        // A snapshot is a cache: without it the history is read.
         Err(error) => {
             tracing::debug!(session = %session.name(), %error, "no snapshot could be stored");
         }
@@ -37,7 +37,7 @@ fn put_snapshot(store: &dyn Store, board: &Board) -> Result<(), ServiceError> {
     put_parts(board, |parts| store.put_snapshot(session, revision, parts))
 }
 
-/// Hands the framed parts of a board to what stores them.
+/// Passes the framed parts of a board to `put`.
 pub(crate) fn put_parts(
     board: &Board,
     put: impl FnOnce(&mut dyn Iterator<Item = Vec<u8>>) -> Result<(), StoreError>,

@@ -6,22 +6,22 @@ use std::sync::atomic::AtomicUsize;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-use super::recent_commits::{Recent, Weighed};
+use super::recent_commits::{RecentCommits, Weighed};
 use crate::board::{Commit, Revision};
 
 /// Subscribers of a session.
 #[derive(Debug, Default)]
-pub(crate) struct Watching(Mutex<Option<Box<Watched>>>);
+pub(crate) struct Subscribers(Mutex<Option<Box<Watched>>>);
 
 #[derive(Debug, Default)]
 struct Watched {
     /// Wakes the watchers, which then read the commits themselves.
     ticks: watch::Sender<()>,
     /// The last commits, kept while the session is watched.
-    recent: Recent,
+    recent: RecentCommits,
 }
 
-impl Watching {
+impl Subscribers {
     /// Adds commits and publishes them in one step.
     pub(crate) fn add<T>(
         &self,

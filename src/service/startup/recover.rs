@@ -20,15 +20,15 @@ const THREADS_MAX: usize = 8;
 
 /// State of a session during the scan.
 pub(crate) enum Slot {
-    /// Nothing was read of it, or only its name; its history is compacted up to there.
+    /// Nothing but the name was read; the history is compacted up to this revision.
     Unread { name: Option<SessionName>, compacted: Revision },
-    /// It was read up to what its summary tells of, by itself or before the last stop.
+    /// Read up to the summary's revision, now or before the last stop.
     Cold { summary: Arc<Summary>, stored: Revision },
-    /// Its board is here.
+    /// Its board is in memory.
     Open { loading: Box<Loading>, stored: Revision },
 }
 
-/// Commits of many sessions, a part of what is not compacted.
+/// Commits of many sessions, a part of those not compacted.
 #[derive(Default)]
 pub(crate) struct Piece {
     pub(crate) frames: Vec<u8>,
@@ -39,12 +39,12 @@ pub(crate) struct Piece {
 pub(crate) struct Held {
     journal_id: Option<JournalId>,
     revision: Revision,
-    /// Range of its frame.
+    /// Range of the frame.
     place: Range<usize>,
 }
 
 impl Piece {
-    /// Adds a commit; how many bytes there are by now.
+    /// Adds a commit, and returns the bytes so far.
     pub(crate) fn add(&mut self, record: &Record<'_>) -> usize {
         let place = self.frames.len()..self.frames.len() + record.frame.len();
         self.frames.extend_from_slice(record.frame);
@@ -56,7 +56,7 @@ impl Piece {
 }
 
 impl Slot {
-    /// Gives up the board for its summary, if it is sound and has a name; whether it did.
+    /// Replaces a sound board that has a name with its summary; returns true if it did.
     pub(crate) fn cool(&mut self) -> bool {
         let Self::Open { loading, stored } = self else { return false };
         let Some(summary) = loading.summary().filter(|_| !loading.damaged) else { return false };
@@ -64,7 +64,7 @@ impl Slot {
         true
     }
 
-    /// Head of a session that is not damaged, as far as it was read.
+    /// Returns the head read so far, unless the session is damaged.
     pub(crate) fn sound_head(&self) -> Option<Revision> {
         match self {
             Self::Cold { summary, .. } => Some(summary.extent.revision),
@@ -81,7 +81,7 @@ impl Slot {
         }
     }
 
-    /// The session's name, where it is known.
+    /// Returns the session's name, if it is known.
     pub(crate) fn name(&self) -> Option<&SessionName> {
         match self {
             Self::Unread { name, .. } => name.as_ref(),
@@ -90,7 +90,7 @@ impl Slot {
         }
     }
 
-    /// Sets the session aside.
+    /// Marks the session as damaged.
     pub(crate) fn spoil(
         &mut self,
         session: SessionId,
@@ -110,7 +110,7 @@ impl Slot {
     }
 }
 
-/// A session to be worked on.
+/// The recovery of one session.
 pub(crate) struct Task {
     pub(crate) session: SessionId,
     pub(crate) slot: Slot,
@@ -120,7 +120,7 @@ pub(crate) struct Task {
 type Done = Result<(SessionId, Slot, Option<Damage>), StoreError>;
 
 impl Task {
-    /// Reads what is compacted of the session, if it was not, and applies its commits.
+    /// Reads the session's compacted history, unless it was read, and applies its commits.
     pub(crate) fn work(self, store: &dyn Store, frames: &[u8]) -> Done {
         let Self { session, mut slot, records } = self;
         let first = records.first().map(|held| held.revision);
@@ -154,7 +154,7 @@ fn store_error(error: ServiceError) -> StoreError {
 }
 
 impl Slot {
-    /// Makes the board of what is compacted, or of what was read once.
+    /// Returns the board of the compacted history, or of the history read before.
     fn open(
         &mut self,
         store: &dyn Store,
@@ -183,7 +183,7 @@ impl Slot {
     }
 }
 
-/// A session as it is compacted, read from its beginning.
+/// Reads a session's compacted history from its beginning.
 fn read_compacted(
     store: &dyn Store,
     session: SessionId,

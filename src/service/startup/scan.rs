@@ -19,17 +19,17 @@ const PIECE_BYTES: usize = 16 << 20;
 /// Number of sessions without such commits in one piece of work.
 const PIECE_SESSIONS: usize = 64;
 
-/// The boards that were read may take this part of the budget. What is given up leaves holes that the allocator
-/// keeps for a while, and summaries take their room too.
+/// The loaded boards may take this part of the budget. Freed boards leave holes in the allocator, and summaries take
+/// room too.
 const BOARDS_PART: usize = 2;
 
-/// A session as it was found.
+/// A session found by the scan.
 pub(crate) struct Found {
     pub(crate) name: SessionName,
     pub(crate) shown: Shown,
-    /// The bytes of its history when its board was stored as a snapshot last.
+    /// The history's bytes when the last snapshot was stored.
     pub(crate) snapshot_bytes: u64,
-    /// Of which revision its stored summary is.
+    /// The revision of the stored summary.
     pub(crate) stored: Revision,
     pub(crate) is_damaged: bool,
 }
@@ -40,7 +40,7 @@ impl Found {
         self.is_damaged || self.shown.life().is_some()
     }
 
-    /// Its name is known to have been at this revision.
+    /// Raises the revision to the last known one of the name.
     pub(crate) fn raise_to(&mut self, revision: Revision) {
         if let Shown::Cold(summary) = &mut self.shown {
             let summary = Arc::make_mut(summary);
@@ -49,7 +49,7 @@ impl Found {
     }
 }
 
-/// All sessions on their way out of the store.
+/// State of the scan.
 struct Finding<'a> {
     store: &'a dyn Store,
     boards_max: usize,
@@ -62,13 +62,13 @@ struct Finding<'a> {
     strays: Strays,
 }
 
-/// Identities that no session has, by the session whose rows bear them since they were damaged.
+/// Damaged ids that no session has, by the session whose rows have them.
 pub(crate) type Strays = HashMap<SessionId, Vec<SessionId>>;
 
-/// All sessions, what of them cannot be read, and what bears the identities of none.
+/// The found sessions, the damage, and the stray ids.
 pub(crate) type FoundAll = (Vec<Found>, Vec<Damage>, Strays);
 
-/// Finds all sessions, and what of them cannot be read.
+/// Finds all sessions and their damage.
 pub(crate) fn find_all(store: &dyn Store, budget: usize) -> Result<FoundAll, StoreError> {
     let mut finding = Finding {
         store,
@@ -92,7 +92,7 @@ pub(crate) fn find_all(store: &dyn Store, budget: usize) -> Result<FoundAll, Sto
 }
 
 impl Finding<'_> {
-    /// Notes every session, with its stored summary where that tells of what is kept.
+    /// Notes every session, with its stored summary if that covers the retained history.
     fn begin(&mut self) -> Result<(), StoreError> {
         let sessions = self.store.sessions();
         let known: HashMap<_, _> =
@@ -121,8 +121,8 @@ impl Finding<'_> {
         Ok(())
     }
 
-    /// Notes what a summary tells of. It is stored after the commits that it tells of, so it is not ahead of them
-    /// unless some are lost.
+    /// Notes a summary's revision. A summary is stored after its commits, so it is ahead of them only if some are
+    /// lost.
     fn know(&mut self, summary: Summary, stored: Option<&StoredSession>) {
         let Extent { session, revision, .. } = summary.extent;
         let base = self.store.base(session);
@@ -141,7 +141,7 @@ impl Finding<'_> {
         }
     }
 
-    /// Names the damaged sessions whose histories do not tell their names any more.
+    /// Finds the names of damaged sessions whose histories have lost them.
     fn find_names(&mut self) -> Result<(), StoreError> {
         if self.damage.iter().all(|damage| damage.name.is_some()) {
             return Ok(());
@@ -157,8 +157,7 @@ impl Finding<'_> {
         Ok(())
     }
 
-    /// Sets the sessions aside of which something bears another identity, by which nobody would miss it: it may be
-    /// their last commit.
+    /// Marks sessions with rows under a damaged id: such a row may be the last commit, which nothing else would miss.
     fn find_strays(&mut self, names: &HashMap<SessionId, Vec<u8>>) {
         let nameless = self.damage.iter().filter(|damage| damage.name.is_none());
         let nameless: HashMap<_, _> =
@@ -180,7 +179,7 @@ impl Finding<'_> {
         }
     }
 
-    /// The session that has nearly this identity, with its name.
+    /// Returns the session whose id differs little from this one, with its name.
     fn owner_of(
         &self,
         identity: SessionId,
@@ -195,7 +194,7 @@ impl Finding<'_> {
         })
     }
 
-    /// Reads what is not compacted; what a summary tells of already is passed over.
+    /// Reads the commits that are not compacted, except those that a summary covers.
     fn read_uncompacted(&mut self) -> Result<(), StoreError> {
         let (store, mut failed) = (self.store, None);
         store.replay_journal(&mut |record| match self.take(&record) {
@@ -215,7 +214,7 @@ impl Finding<'_> {
         if let Some(slot @ Slot::Cold { .. }) = self.slots.get_mut(&record.session)
             && slot.sound_head().is_some_and(|head| record.revision <= head)
         {
-            // A later commit whose row says another revision is not passed over.
+            // A later commit whose row has a wrong revision is not skipped.
             let Record { journal_id, session, revision, frame } = *record;
             if let Err(error) = Frame::decode(session, revision, frame) {
                 let damage = slot.spoil(session, revision, error.into());
@@ -226,7 +225,7 @@ impl Finding<'_> {
         if self.piece.add(record) < PIECE_BYTES { Ok(()) } else { self.work() }
     }
 
-    /// Works on what was read.
+    /// Applies the commits read so far.
     fn work(&mut self) -> Result<(), StoreError> {
         let Piece { frames, records } = std::mem::take(&mut self.piece);
         let records = records.into_iter().collect();
@@ -256,7 +255,7 @@ impl Finding<'_> {
         Ok(())
     }
 
-    /// Gives up boards for their summaries until the others fit.
+    /// Replaces boards with their summaries until the rest fits the budget.
     fn make_room(&mut self) {
         if self.held <= self.boards_max {
             return;
@@ -272,7 +271,7 @@ impl Finding<'_> {
         }
     }
 
-    /// Reads the sessions of which all is compacted and nothing is known.
+    /// Reads the sessions that are compacted and have no summary.
     fn read_the_others(&mut self) -> Result<(), StoreError> {
         let unread = self.slots.iter().filter(|(_, slot)| matches!(slot, Slot::Unread { .. }));
         let unread: Vec<SessionId> = unread.map(|(session, _)| *session).collect();
@@ -283,7 +282,7 @@ impl Finding<'_> {
         Ok(())
     }
 
-    /// A history that ends before its last commit has lost some.
+    /// A history that ends before its head has lost commits.
     fn compare_heads(&mut self) {
         for (session, slot) in &mut self.slots {
             let (Some(found), Some(revision)) = (self.heads.get(session), slot.sound_head()) else {
@@ -313,13 +312,13 @@ pub(crate) fn is_of_history(summary: &Summary, base: Option<Revision>) -> bool {
     summary.life.is_none() || base.is_none_or(|base| base == summary.extent.oldest)
 }
 
-/// The names that are kept beside the sessions' histories, as far as they can be read.
+/// Returns the second copies of the names, as far as they can be read.
 pub(crate) fn names(store: &dyn Store) -> Result<HashMap<SessionId, Vec<u8>>, StoreError> {
     let rows = store.names()?.into_iter();
     Ok(rows.filter_map(|row| Some((row.session, row.name?))).collect())
 }
 
-/// The name that is kept beside a session's history.
+/// Returns the second copy of a session's name.
 pub(crate) fn name_of(
     names: &HashMap<SessionId, Vec<u8>>,
     session: SessionId,
@@ -348,7 +347,7 @@ fn held(slot: &Slot) -> usize {
     }
 }
 
-/// A session that has a name; a damaged one has its head, whatever could be read of it.
+/// Returns a session with a name. A damaged one has its known head.
 fn found(slot: Slot, head: Revision) -> Option<Found> {
     match slot {
         Slot::Cold { summary, stored } => Some(Found {

@@ -36,7 +36,7 @@ use super::options::QaSession;
 use super::sessions::Sessions;
 use super::sessions::directory::Directory;
 use super::sessions::loader::Loader;
-use super::sessions::memory_budget::Memory;
+use super::sessions::memory_budget::MemoryBudget;
 use super::sessions::recent_commits::Weighed;
 use super::sessions::session::{Pin, Published, Session};
 use super::sessions::tombstones::Tombstones;
@@ -92,7 +92,7 @@ pub(super) struct Writer {
     sweep_after: Option<Instant>,
     /// The sessions whose expiry could not be stored.
     retries: Retries,
-    memory: Arc<Memory>,
+    memory: Arc<MemoryBudget>,
     loader: Loader,
     orphans: Arc<Orphans>,
     /// Counter of appends, for the compaction.
