@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::Caller;
-use crate::board::{Change, Commit, Restored};
+use crate::board::{Change, Commit, Restored, SessionChange};
 
 impl Caller {
     /// A commit as it may see it: that there was one, and of its changes those that it may see.
@@ -19,31 +19,26 @@ impl Caller {
     /// Whether it may see all of a change.
     fn sees_change(&self, change: &Change) -> bool {
         match change {
-            Change::Restored(restored) => restored.logs.iter().all(|(log, _)| self.sees(log)),
-            Change::Adopted { fork_of: Some(origin), .. } => self.reaches(origin),
-            Change::Appended { log, .. }
-            | Change::Cleared { log }
-            | Change::Removed { log, .. }
-            | Change::Updated { log, .. } => self.sees(log),
-            Change::Created { .. }
-            | Change::Configured { .. }
-            | Change::Deleted
-            | Change::StatePut { .. }
-            | Change::StateSet { .. }
-            | Change::StateMerged { .. }
-            | Change::StateAppended { .. }
-            | Change::StateRemoved { .. }
-            | Change::AgentPut { .. }
-            | Change::AgentRemoved { .. }
-            | Change::Claimed { .. }
-            | Change::Released { .. }
-            | Change::Finished { .. }
+            Change::Session(SessionChange::Restored(restored)) => {
+                restored.logs.iter().all(|(log, _)| self.sees(log))
+            }
+            Change::Session(SessionChange::Adopted { fork_of: Some(origin), .. }) => {
+                self.reaches(origin)
+            }
+            Change::Log(log, _) => self.sees(log),
+            Change::Session(
+                SessionChange::Created { .. }
+                | SessionChange::Configured { .. }
+                | SessionChange::Deleted
+                | SessionChange::Adopted { fork_of: None, .. }
+                | SessionChange::ImagesForgotten { .. },
+            )
+            | Change::State(_, _)
+            | Change::Agent(_, _)
+            | Change::Request(_, _)
             | Change::Expired(_)
             | Change::Awaited { .. }
-            | Change::CheckpointPut { .. }
-            | Change::CheckpointRemoved { .. }
-            | Change::Adopted { fork_of: None, .. }
-            | Change::ImagesForgotten { .. } => true,
+            | Change::Checkpoint(_, _) => true,
         }
     }
 
@@ -52,14 +47,18 @@ impl Caller {
         if self.sees_change(change) {
             return Some(change.clone());
         }
-        if let Change::Restored(restored) = change {
+        if let Change::Session(SessionChange::Restored(restored)) = change {
             let mut logs = restored.logs.clone();
             logs.retain(|(log, _)| self.sees(log));
             let restored = Restored { logs, ..(**restored).clone() };
-            return Some(Change::Restored(restored.into()));
+            return Some(Change::Session(SessionChange::Restored(restored.into())));
         }
-        if let Change::Adopted { name, after, .. } = change {
-            return Some(Change::Adopted { name: name.clone(), after: *after, fork_of: None });
+        if let Change::Session(SessionChange::Adopted { name, after, .. }) = change {
+            return Some(Change::Session(SessionChange::Adopted {
+                name: name.clone(),
+                after: *after,
+                fork_of: None,
+            }));
         }
         None
     }

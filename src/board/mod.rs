@@ -25,7 +25,10 @@ pub use command::{
 };
 pub use commit::apply::apply;
 pub use commit::restored::{Restored, RestoredLog};
-pub use commit::{COMMIT_ITEMS_MAX, Change, Commit, IMAGES_FORGOTTEN_MAX};
+pub use commit::{
+    AgentChange, COMMIT_ITEMS_MAX, Change, CheckpointChange, Commit, IMAGES_FORGOTTEN_MAX,
+    LogChange, RequestChange, SessionChange, StateChange,
+};
 pub use decide::{
     Decision, Prepared, decide, decide_prepared, decide_unread, expire, patchable, permits,
 };

@@ -4,7 +4,10 @@ use crate::api::address::percent_decode;
 use crate::api::address::{InvalidStatePath, state_path};
 use crate::api::params::{Params, invalid};
 use crate::api::refusal::Refusal;
-use crate::board::{AgentName, Change, Code, Commit, Due, Json, LogName, StatePath, json};
+use crate::board::{
+    AgentChange, AgentName, Change, Code, Commit, Due, Json, LogName, SessionChange, StateChange,
+    StatePath, json,
+};
 
 /// How many parts of a session one reader may name.
 const ON_MAX: usize = 100;
@@ -55,10 +58,9 @@ impl Wanted {
 fn changes_all(change: &Change) -> bool {
     matches!(
         change,
-        Change::Deleted
-            | Change::Expired(Due::Session)
-            | Change::Restored(_)
-            | Change::Adopted { .. }
+        Change::Session(
+            SessionChange::Deleted | SessionChange::Restored(_) | SessionChange::Adopted { .. }
+        ) | Change::Expired(Due::Session)
     )
 }
 
@@ -99,36 +101,27 @@ impl On {
     /// Whether the change is one of this part.
     fn is_in(&self, change: &Change) -> bool {
         match change {
-            Change::Appended { log, .. }
-            | Change::Cleared { log }
-            | Change::Removed { log, .. }
-            | Change::Updated { log, .. } => self.is_log(log),
-            Change::StatePut { path, .. }
-            | Change::StateSet { path, .. }
-            | Change::StateAppended { path, .. }
-            | Change::StateRemoved { path }
+            Change::Log(log, _) => self.is_log(log),
+            Change::State(
+                path,
+                StateChange::Put { .. }
+                | StateChange::Set { .. }
+                | StateChange::Appended { .. }
+                | StateChange::Removed,
+            )
             | Change::Expired(Due::State(path)) => self.meets(path),
-            Change::StateMerged { path, patch } => self.is_merged(path, patch),
-            Change::AgentPut { agent, .. } => self.is_agent(agent),
-            Change::AgentRemoved { agent } => {
+            Change::State(path, StateChange::Merged { patch }) => self.is_merged(path, patch),
+            Change::Agent(agent, AgentChange::Put { .. }) => self.is_agent(agent),
+            Change::Agent(agent, AgentChange::Removed) => {
                 self.is_agent(agent) || self.is_log(&LogName::Memory(agent.clone()))
             }
-            Change::Claimed { .. }
-            | Change::Released { .. }
-            | Change::Finished { .. }
-            | Change::Expired(Due::Claim(_)) => self.is_log(&LogName::Requests),
+            Change::Request(_, _) | Change::Expired(Due::Claim(_)) => {
+                self.is_log(&LogName::Requests)
+            }
             Change::Awaited { .. } | Change::Expired(Due::Question(_)) => {
                 self.is_log(&LogName::Questions)
             }
-            Change::Created { .. }
-            | Change::Configured { .. }
-            | Change::Deleted
-            | Change::Expired(Due::Session)
-            | Change::CheckpointPut { .. }
-            | Change::CheckpointRemoved { .. }
-            | Change::Restored(_)
-            | Change::Adopted { .. }
-            | Change::ImagesForgotten { .. } => false,
+            Change::Session(_) | Change::Expired(Due::Session) | Change::Checkpoint(_, _) => false,
         }
     }
 

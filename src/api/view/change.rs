@@ -8,8 +8,9 @@ use crate::api::address::{
 };
 use crate::api::intake::settings::SettingsBody;
 use crate::board::{
-    AgentName, Change, Commit, Digest, Due, Item, Json, Labels, LogName, Restored, Seq, SeqRange,
-    SessionName, Settings, StatePath, Timestamp, json,
+    AgentChange, AgentName, Change, Commit, Digest, Due, Item, Json, Labels, LogChange, LogName,
+    RequestChange, Restored, Seq, SeqRange, SessionChange, SessionName, Settings, StateChange,
+    StatePath, Timestamp, json,
 };
 
 /// From this size on an event shows its changes in brief.
@@ -106,28 +107,35 @@ fn contents(change: &Change) -> usize {
     let of = |items: &[Item]| items.iter().map(|item| item.text().len()).sum::<usize>();
     let text = |json: &Json| json.text().len();
     match change {
-        Change::Appended { .. } | Change::Updated { .. } => of(change.items()),
-        Change::StatePut { value, .. } | Change::StateSet { value, .. } => text(value),
-        Change::StateMerged { patch, .. } => text(patch),
-        Change::StateAppended { elements, .. } => elements.iter().map(text).sum(),
-        Change::AgentPut { profile, .. } => profile.item().text().len(),
-        Change::Finished { result, .. } => result.as_ref().map_or(0, text),
-        Change::ImagesForgotten { images } => images.len() * FORGOTTEN_BYTES,
-        Change::Created { .. }
-        | Change::Configured { .. }
-        | Change::Deleted
-        | Change::Cleared { .. }
-        | Change::Removed { .. }
-        | Change::StateRemoved { .. }
-        | Change::AgentRemoved { .. }
-        | Change::Claimed { .. }
-        | Change::Released { .. }
+        Change::Log(_, LogChange::Appended { .. } | LogChange::Updated { .. }) => {
+            of(change.items())
+        }
+        Change::State(_, StateChange::Put { value, .. } | StateChange::Set { value, .. }) => {
+            text(value)
+        }
+        Change::State(_, StateChange::Merged { patch, .. }) => text(patch),
+        Change::State(_, StateChange::Appended { elements, .. }) => elements.iter().map(text).sum(),
+        Change::Agent(_, AgentChange::Put { profile, .. }) => profile.item().text().len(),
+        Change::Request(_, RequestChange::Finished { result, .. }) => {
+            result.as_ref().map_or(0, text)
+        }
+        Change::Session(SessionChange::ImagesForgotten { images }) => {
+            images.len() * FORGOTTEN_BYTES
+        }
+        Change::Session(
+            SessionChange::Created { .. }
+            | SessionChange::Configured { .. }
+            | SessionChange::Deleted
+            | SessionChange::Restored(_)
+            | SessionChange::Adopted { .. },
+        )
+        | Change::Log(_, LogChange::Cleared | LogChange::Removed { .. })
+        | Change::State(_, StateChange::Removed)
+        | Change::Agent(_, AgentChange::Removed)
+        | Change::Request(_, RequestChange::Claimed { .. } | RequestChange::Released)
         | Change::Expired(_)
         | Change::Awaited { .. }
-        | Change::CheckpointPut { .. }
-        | Change::CheckpointRemoved { .. }
-        | Change::Restored(_)
-        | Change::Adopted { .. } => 0,
+        | Change::Checkpoint(_, _) => 0,
     }
 }
 
@@ -158,44 +166,35 @@ impl Writer<'_> {
     fn change(&mut self, change: &Change) {
         push(self.out, format_args!("{{\"kind\":\"{}\"", change.kind()));
         match change {
-            Change::Created { settings, labels, .. } | Change::Configured { settings, labels } => {
+            Change::Session(
+                SessionChange::Created { settings, labels, .. }
+                | SessionChange::Configured { settings, labels },
+            ) => {
                 self.settings(settings, labels);
             }
-            Change::Appended { log, first, items } => self.appended(log, *first, items),
-            Change::Cleared { log } => self.text("log", &log_path(log)),
-            Change::Removed { log, ranges } => {
-                self.text("log", &log_path(log));
-                self.ranges("ranges", ranges);
-            }
-            Change::Updated { log, seq, item } => self.updated(log, *seq, item),
-            Change::StatePut { path, value, expires_at } => {
+            Change::Log(log, change) => self.log(log, change),
+            Change::State(path, StateChange::Put { value, expires_at }) => {
                 self.place(path, "value", value.text());
                 self.time("expires_at", *expires_at);
             }
-            Change::StateSet { path, value } => self.place(path, "value", value.text()),
-            Change::StateMerged { path, patch } => self.place(path, "patch", patch.text()),
-            Change::StateAppended { path, elements } => self.elements(path, elements),
-            Change::StateRemoved { path } | Change::Expired(Due::State(path)) => {
+            Change::State(path, StateChange::Set { value }) => {
+                self.place(path, "value", value.text());
+            }
+            Change::State(path, StateChange::Merged { patch }) => {
+                self.place(path, "patch", patch.text());
+            }
+            Change::State(path, StateChange::Appended { elements }) => {
+                self.elements(path, elements);
+            }
+            Change::State(path, StateChange::Removed) | Change::Expired(Due::State(path)) => {
                 self.text("path", &place_path(path));
             }
-            Change::AgentPut { agent, profile } => self.agent(agent, profile.item().text()),
-            Change::AgentRemoved { agent } => self.text("agent", agent.as_str()),
-            Change::Claimed { seq, agent, fence, expires_at } => {
-                self.number("request", seq.0);
-                self.text("agent", agent.as_str());
-                self.number("fence", fence.0);
-                self.time("expires_at", Some(*expires_at));
+            Change::Agent(agent, AgentChange::Put { profile }) => {
+                self.agent(agent, profile.item().text());
             }
-            Change::Released { seq } | Change::Expired(Due::Claim(seq)) => {
-                self.number("request", seq.0);
-            }
-            Change::Finished { seq, fence, result } => {
-                self.number("request", seq.0);
-                if let Some(fence) = fence {
-                    self.number("fence", fence.0);
-                }
-                self.finished(*seq, result.as_ref());
-            }
+            Change::Agent(agent, AgentChange::Removed) => self.text("agent", agent.as_str()),
+            Change::Request(seq, change) => self.request(*seq, change),
+            Change::Expired(Due::Claim(seq)) => self.number("request", seq.0),
             Change::Expired(Due::Question(seq)) => self.number("question", seq.0),
             Change::Awaited { first, last, until } => {
                 self.number("first", first.0);
@@ -205,20 +204,52 @@ impl Writer<'_> {
                     self.text("default", default);
                 }
             }
-            Change::CheckpointPut { name } | Change::CheckpointRemoved { name } => {
+            Change::Checkpoint(name, _) => {
                 self.text("name", name.as_str());
             }
-            Change::Restored(restored) => self.restored(restored),
-            Change::Adopted { after, fork_of, .. } => {
+            Change::Session(SessionChange::Restored(restored)) => self.restored(restored),
+            Change::Session(SessionChange::Adopted { after, fork_of, .. }) => {
                 self.number("after", after.0);
                 if let Some(origin) = fork_of {
                     self.text("fork_of", origin.as_str());
                 }
             }
-            Change::ImagesForgotten { images } => self.forgotten(images),
-            Change::Deleted | Change::Expired(Due::Session) => {}
+            Change::Session(SessionChange::ImagesForgotten { images }) => self.forgotten(images),
+            Change::Session(SessionChange::Deleted) | Change::Expired(Due::Session) => {}
         }
         self.out.push('}');
+    }
+
+    fn log(&mut self, log: &LogName, change: &LogChange) {
+        match change {
+            LogChange::Appended { first, items } => {
+                self.appended(log, *first, items);
+            }
+            LogChange::Cleared => self.text("log", &log_path(log)),
+            LogChange::Removed { ranges } => {
+                self.text("log", &log_path(log));
+                self.ranges("ranges", ranges);
+            }
+            LogChange::Updated { seq, item } => self.updated(log, *seq, item),
+        }
+    }
+
+    fn request(&mut self, seq: Seq, change: &RequestChange) {
+        self.number("request", seq.0);
+        match change {
+            RequestChange::Claimed { agent, fence, expires_at } => {
+                self.text("agent", agent.as_str());
+                self.number("fence", fence.0);
+                self.time("expires_at", Some(*expires_at));
+            }
+            RequestChange::Released => {}
+            RequestChange::Finished { fence, result } => {
+                if let Some(fence) = fence {
+                    self.number("fence", fence.0);
+                }
+                self.finished(seq, result.as_ref());
+            }
+        }
     }
 
     fn settings(&mut self, settings: &Settings, labels: &Labels) {

@@ -8,8 +8,8 @@ use uuid::Uuid;
 use super::*;
 use crate::auth::{Token, TokenId, TokenLimits};
 use crate::board::{
-    Change, Commit, History, Item, MaxItemsEach, Nonce, Restored, Revision, Seq, Transaction, Ttl,
-    Which,
+    Change, Commit, History, Item, LogChange, MaxItemsEach, Nonce, Restored, Revision, Seq,
+    SessionChange, Transaction, Ttl, Which,
 };
 
 fn bearer(agent: Option<&str>, scopes: &[Scope], sessions: &str) -> Caller {
@@ -33,7 +33,7 @@ fn memory(agent: &str) -> LogName {
 
 fn appended(log: LogName) -> Change {
     let items = vec![Item::from_json("{}").unwrap()];
-    Change::Appended { log, first: Seq(1), items }
+    Change::Log(log, LogChange::Appended { first: Seq(1), items })
 }
 
 fn commit(changes: Vec<Change>) -> Commit {
@@ -140,8 +140,10 @@ fn what_another_agent_remembers_is_an_empty_commit() {
     assert!(matches!(own.visible(&commit(vec![appended(memory("A"))])), Cow::Borrowed(_)));
     let logs = vec![(memory("A"), Default::default()), (memory("B"), Default::default())];
     let restored = Restored { logs, ..Restored::default() };
-    let restore = commit(vec![Change::Restored(restored.into())]);
-    let Change::Restored(seen) = &own.visible(&restore).changes[0] else { panic!("no restore") };
+    let restore = commit(vec![Change::Session(SessionChange::Restored(restored.into()))]);
+    let Change::Session(SessionChange::Restored(seen)) = &own.visible(&restore).changes[0] else {
+        panic!("no restore")
+    };
     assert_eq!(seen.logs.len(), 1);
     assert_eq!(seen.logs[0].0, memory("A"));
 }
@@ -149,9 +151,13 @@ fn what_another_agent_remembers_is_an_empty_commit() {
 #[test]
 fn where_a_fork_came_from_is_told_to_those_who_reach_it() {
     let (name, fork_of) = ("demo-2".parse().unwrap(), Some("secret".parse().unwrap()));
-    let adopted = commit(vec![Change::Adopted { name, after: Revision(0), fork_of }]);
+    let adopted =
+        commit(vec![Change::Session(SessionChange::Adopted { name, after: Revision(0), fork_of })]);
     let limited = bearer(None, &[Scope::Read], "demo-*");
-    assert!(matches!(&limited.visible(&adopted).changes[0], Change::Adopted { fork_of: None, .. }));
+    assert!(matches!(
+        &limited.visible(&adopted).changes[0],
+        Change::Session(SessionChange::Adopted { fork_of: None, .. })
+    ));
     let all = bearer(None, &[Scope::Read], "*");
     assert!(matches!(all.visible(&adopted), Cow::Borrowed(_)));
 }

@@ -5,7 +5,10 @@
 
 use super::{Misfit, REVISION_MAX, admit, admit_default};
 use crate::board::commit::restored::Restored;
-use crate::board::commit::{COMMIT_ITEMS_MAX, Change, Commit, IMAGES_FORGOTTEN_MAX};
+use crate::board::commit::{
+    AgentChange, COMMIT_ITEMS_MAX, Change, Commit, IMAGES_FORGOTTEN_MAX, LogChange, RequestChange,
+    SessionChange, StateChange,
+};
 use crate::board::decide::check_fields;
 use crate::board::json;
 use crate::board::json::DEPTH_MAX;
@@ -85,10 +88,12 @@ pub(crate) fn admit_foreign(board: &Board, commit: &Commit, now: Timestamp) -> R
 
 /// Limits the changes that scan the whole board, as in commits decided here.
 fn check_work(changes: &[Change]) -> Result<(), Foreign> {
-    let restores = changes.iter().any(|change| matches!(change, Change::Restored(_)));
+    let restores =
+        changes.iter().any(|change| matches!(change, Change::Session(SessionChange::Restored(_))));
     check(!restores || changes.len() == 1, "a restore among other changes")?;
-    let of_requests =
-        |change: &&Change| matches!(change, Change::Removed { log: LogName::Requests, .. });
+    let of_requests = |change: &&Change| {
+        matches!(change, Change::Log(LogName::Requests, LogChange::Removed { .. }))
+    };
     let removals = changes.iter().filter(of_requests).count();
     check(removals <= REMOVALS_MAX, "the number of removals")
 }
@@ -228,37 +233,38 @@ impl Bounds {
     fn check_change(self, change: &Change) -> Result<(), Foreign> {
         change.items().iter().try_for_each(check_item)?;
         match change {
-            Change::Created { settings, labels, .. } | Change::Configured { settings, labels } => {
-                check_settings(settings, labels)
-            }
-            Change::AgentPut { profile, .. } => check_profile(profile),
-            Change::StatePut { value, expires_at, .. } => {
+            Change::Session(
+                SessionChange::Created { settings, labels, .. }
+                | SessionChange::Configured { settings, labels },
+            ) => check_settings(settings, labels),
+            Change::Agent(_, AgentChange::Put { profile, .. }) => check_profile(profile),
+            Change::State(_, StateChange::Put { value, expires_at, .. }) => {
                 check_json(value)?;
                 expires_at.map_or(Ok(()), |at| self.end(at))
             }
-            Change::StateSet { value, .. } | Change::StateMerged { patch: value, .. } => {
-                check_json(value)
+            Change::State(
+                _,
+                StateChange::Set { value, .. } | StateChange::Merged { patch: value, .. },
+            ) => check_json(value),
+            Change::State(_, StateChange::Appended { elements, .. }) => {
+                elements.iter().try_for_each(check_json)
             }
-            Change::StateAppended { elements, .. } => elements.iter().try_for_each(check_json),
-            Change::Claimed { expires_at, .. } => self.end(*expires_at),
+            Change::Request(_, RequestChange::Claimed { expires_at, .. }) => self.end(*expires_at),
             Change::Awaited { until, .. } => self.end(until.expires_at),
-            Change::Finished { result, .. } => result.as_ref().map_or(Ok(()), check_json),
-            Change::Restored(restored) => self.check_restored(restored),
-            Change::ImagesForgotten { images } => {
+            Change::Request(_, RequestChange::Finished { result, .. }) => {
+                result.as_ref().map_or(Ok(()), check_json)
+            }
+            Change::Session(SessionChange::Restored(restored)) => self.check_restored(restored),
+            Change::Session(SessionChange::ImagesForgotten { images }) => {
                 check(images.len() <= IMAGES_FORGOTTEN_MAX, "forgotten images")
             }
-            Change::Deleted
-            | Change::Appended { .. }
-            | Change::Cleared { .. }
-            | Change::Removed { .. }
-            | Change::Updated { .. }
-            | Change::StateRemoved { .. }
-            | Change::AgentRemoved { .. }
-            | Change::Released { .. }
+            Change::Session(SessionChange::Deleted | SessionChange::Adopted { .. })
+            | Change::Log(_, _)
+            | Change::State(_, StateChange::Removed)
+            | Change::Agent(_, AgentChange::Removed)
+            | Change::Request(_, RequestChange::Released)
             | Change::Expired(_)
-            | Change::CheckpointPut { .. }
-            | Change::CheckpointRemoved { .. }
-            | Change::Adopted { .. } => Ok(()),
+            | Change::Checkpoint(_, _) => Ok(()),
         }
     }
 

@@ -6,7 +6,10 @@ pub(crate) mod imported;
 mod restored;
 
 use super::commit::apply;
-use super::commit::{Change, Commit, IMAGES_FORGOTTEN_MAX};
+use super::commit::{
+    AgentChange, Change, CheckpointChange, Commit, IMAGES_FORGOTTEN_MAX, LogChange, RequestChange,
+    SessionChange, StateChange,
+};
 use super::json;
 use super::json::{DEPTH_MAX, Kind};
 use super::model::checkpoint::CHECKPOINTS_MAX;
@@ -164,7 +167,7 @@ pub fn admit(board: &Board, commit: &Commit) -> Result<(), Misfit> {
 /// Checks that the commit's revision follows the head. Only an adoption may skip revisions.
 fn next_revision(board: &Board, commit: &Commit) -> Option<Revision> {
     let last = match commit.changes.as_slice() {
-        [Change::Adopted { after, .. }] => board.revision.max(*after),
+        [Change::Session(SessionChange::Adopted { after, .. })] => board.revision.max(*after),
         _ => board.revision,
     };
     (last.0 < REVISION_MAX).then(|| last.next())
@@ -187,64 +190,73 @@ fn admit_change(
     change: &Change,
 ) -> Result<(), Misfit> {
     let exists = board.life.is_some();
-    let creates = matches!(change, Change::Created { .. });
+    let creates = matches!(change, Change::Session(SessionChange::Created { .. }));
     if creates == exists {
         return Err(Misfit::Life { change: index, exists });
     }
     admit_images(board, change.items().iter())?;
     match change {
-        Change::Created { .. }
-        | Change::Configured { .. }
-        | Change::Deleted
-        | Change::Cleared { .. }
-        | Change::AgentPut { .. }
-        | Change::Expired(Due::Session) => Ok(()),
-        Change::Appended { log, first, .. } => {
-            let next = board.log(log).map_or(Seq(1), Log::next_seq);
-            let misfit = Misfit::Seq { log: log.clone(), next, found: *first };
-            if *first == next { Ok(()) } else { Err(misfit) }
+        Change::Session(change) => admit_session(board, commit, change),
+        Change::Log(log, change) => admit_log(board, log, change),
+        Change::State(
+            path,
+            StateChange::Put { value, .. }
+            | StateChange::Set { value }
+            | StateChange::Merged { patch: value },
+        ) => admit_value(&board.state, path, value),
+        Change::State(path, StateChange::Appended { elements }) => {
+            admit_elements(board, path, elements)
         }
-        Change::Removed { log, ranges } => admit_ranges(board, log, ranges),
-        Change::Updated { log, seq, .. } => admit_entry(board, log, *seq),
-        Change::StatePut { path, value, .. }
-        | Change::StateSet { path, value }
-        | Change::StateMerged { path, patch: value } => admit_value(&board.state, path, value),
-        Change::StateAppended { path, elements } => admit_elements(board, path, elements),
-        Change::StateRemoved { path } | Change::Expired(Due::State(path)) => {
+        Change::State(path, StateChange::Removed) | Change::Expired(Due::State(path)) => {
             let there = board.state.value(path).is_some();
             if there { Ok(()) } else { Err(Misfit::State { path: path.clone() }) }
         }
-        Change::AgentRemoved { agent } => {
+        Change::Agent(_, AgentChange::Put { .. }) | Change::Expired(Due::Session) => Ok(()),
+        Change::Agent(agent, AgentChange::Removed) => {
             let known = board.agents.contains_key(agent);
             if known { Ok(()) } else { Err(Misfit::Agent { agent: agent.clone() }) }
         }
-        Change::Claimed { seq, .. }
-        | Change::Released { seq }
-        | Change::Finished { seq, .. }
-        | Change::Expired(Due::Claim(seq)) => admit_work(board, commit.revision, *seq, change),
+        Change::Request(seq, _) | Change::Expired(Due::Claim(seq)) => {
+            admit_work(board, commit.revision, *seq, change)
+        }
         Change::Expired(Due::Question(seq)) => {
             let waits = board.asked.awaited(*seq).is_some();
             if waits { Ok(()) } else { Err(Misfit::Question { seq: *seq }) }
         }
         Change::Awaited { first, last, until } => admit_awaited(board, *first, *last, until),
-        Change::CheckpointPut { name } => {
+        Change::Checkpoint(name, change) => {
             let known = board.checkpoints.contains_key(name);
-            let fits = known || board.checkpoints.len() < CHECKPOINTS_MAX;
+            let fits = match change {
+                CheckpointChange::Put => known || board.checkpoints.len() < CHECKPOINTS_MAX,
+                CheckpointChange::Removed => known,
+            };
             if fits { Ok(()) } else { Err(Misfit::Checkpoint { checkpoint: name.clone() }) }
         }
-        Change::CheckpointRemoved { name } => {
-            let known = board.checkpoints.contains_key(name);
-            if known { Ok(()) } else { Err(Misfit::Checkpoint { checkpoint: name.clone() }) }
+    }
+}
+
+fn admit_session(board: &Board, commit: &Commit, change: &SessionChange) -> Result<(), Misfit> {
+    match change {
+        SessionChange::Created { .. }
+        | SessionChange::Configured { .. }
+        | SessionChange::Deleted => Ok(()),
+        SessionChange::Restored(restored) => admit_restored(board, commit.stamp(), restored),
+        SessionChange::Adopted { .. } if commit.changes.len() == 1 => Ok(()),
+        SessionChange::Adopted { .. } => Err(Misfit::NotAlone),
+        SessionChange::ImagesForgotten { images } => admit_forgotten(board, images),
+    }
+}
+
+fn admit_log(board: &Board, log: &LogName, change: &LogChange) -> Result<(), Misfit> {
+    match change {
+        LogChange::Appended { first, .. } => {
+            let next = board.log(log).map_or(Seq(1), Log::next_seq);
+            let misfit = Misfit::Seq { log: log.clone(), next, found: *first };
+            if *first == next { Ok(()) } else { Err(misfit) }
         }
-        Change::ImagesForgotten { images } => admit_forgotten(board, images),
-        Change::Restored(restored) => admit_restored(board, commit.stamp(), restored),
-        Change::Adopted { .. } => {
-            if commit.changes.len() == 1 {
-                Ok(())
-            } else {
-                Err(Misfit::NotAlone)
-            }
-        }
+        LogChange::Cleared => Ok(()),
+        LogChange::Removed { ranges } => admit_ranges(board, log, ranges),
+        LogChange::Updated { seq, .. } => admit_entry(board, log, *seq),
     }
 }
 
@@ -289,11 +301,11 @@ fn admit_work(board: &Board, revision: Revision, seq: Seq, change: &Change) -> R
     let work = board.work(seq);
     let claim = work.and_then(Work::claim);
     let done = matches!(work, Some(Work::Done(_)));
-    let fits = if let Change::Claimed { agent, fence, .. } = change {
+    let fits = if let Change::Request(_, RequestChange::Claimed { agent, fence, .. }) = change {
         // A claim is won now, or is the one that stands.
         let stands = |claim: &Claim| claim.agent == *agent && claim.fence == *fence;
         claim.map_or(!done && *fence == revision, stands)
-    } else if matches!(change, Change::Finished { .. }) {
+    } else if matches!(change, Change::Request(_, RequestChange::Finished { .. })) {
         !done
     } else {
         claim.is_some()

@@ -1,9 +1,9 @@
 //! Admission of restores: the entries, values, agents and deadlines that come back.
 
 use super::{Misfit, admit_default, admit_images, admit_ranges, admit_value};
-use crate::board::commit::Change;
 use crate::board::commit::apply::apply_change;
 use crate::board::commit::restored::{Restored, RestoredLog};
+use crate::board::commit::{Change, SessionChange};
 use crate::board::log::{Entry, Log, LogName, Stamp};
 use crate::board::values::claim::Work;
 use crate::board::{Board, Seq};
@@ -87,7 +87,11 @@ fn admit_state(board: &Board, stamp: Stamp<'_>, restored: &Restored) -> Result<(
 /// A lifetime is of a path that is there then, a question that waits is open then.
 fn admit_deadlines(board: &Board, stamp: Stamp<'_>, restored: &Restored) -> Result<(), Misfit> {
     let mut after = board.clone();
-    apply_change(&mut after, &Change::Restored(Box::new(restored.clone())), stamp);
+    apply_change(
+        &mut after,
+        &Change::Session(SessionChange::Restored(Box::new(restored.clone()))),
+        stamp,
+    );
     let lives = after.state.expiries().map(|(path, at)| (path.clone(), at));
     let awaited = after.asked.awaited.iter().map(|(seq, until)| (*seq, until.clone()));
     let fits = lives.eq(restored.expiries.iter().cloned())

@@ -5,7 +5,10 @@
 use std::sync::Arc;
 
 use super::restored::{end_claims, restore};
-use super::{Change, Commit};
+use super::{
+    AgentChange, Change, CheckpointChange, Commit, LogChange, RequestChange, SessionChange,
+    StateChange,
+};
 use crate::board::log::{SeqRange, Stamp};
 use crate::board::model::agent::{Agent, Profile};
 use crate::board::model::board::Life;
@@ -16,7 +19,7 @@ use crate::board::model::open_questions::Asked;
 use crate::board::model::settings::{Labels, Settings};
 use crate::board::values::claim::{Claim, Done, Work};
 use crate::board::{
-    AgentName, Board, CheckpointName, Digest, Json, LogName, Revision, Seq, SessionName,
+    AgentName, Board, CheckpointName, Digest, Json, LogName, Revision, Seq, SessionName, StatePath,
 };
 
 /// Applies a commit to the board.
@@ -47,51 +50,19 @@ pub(crate) fn close(board: &mut Board, commit: &Commit) {
 pub(crate) fn apply_change(board: &mut Board, change: &Change, stamp: Stamp<'_>) {
     board.keep_images(change.items());
     match change {
-        Change::Created { name, settings, labels } => {
-            let (created_at, configured) = (stamp.at, stamp.revision);
-            let (settings, labels) = (Arc::clone(settings), Arc::clone(labels));
-            board.life =
-                Some(Life { name: name.clone(), created_at, settings, labels, configured });
+        Change::Session(change) => apply_session(board, change, stamp),
+        Change::Log(log, change) => apply_log(board, log, change, stamp),
+        Change::State(path, change) => apply_state(board, path, change, stamp),
+        Change::Agent(agent, AgentChange::Put { profile }) => {
+            put_agent(board, agent, profile, stamp);
         }
-        Change::Configured { settings, labels } => configure(board, settings, labels, stamp),
-        Change::Deleted => *board = Board::absent(board.id, board.revision),
-        Change::Appended { log, first, items } => {
-            if *log == LogName::Questions {
-                board.asked.append(*first, items);
-            }
-            board.edit_log(log, |log| log.append(*first, items, stamp));
-        }
-        Change::Cleared { log } => clear(board, log, stamp),
-        Change::Removed { log, ranges } => remove(board, log, ranges, stamp),
-        Change::Updated { log, seq, item } => {
-            if *log == LogName::Questions {
-                board.asked.update(*seq, item);
-            }
-            board.edit_log(log, |log| log.update(*seq, item, stamp));
-        }
-        Change::StatePut { path, value, expires_at } => board.edit_state(|state| {
-            state.put(path, value.text(), *expires_at, stamp.revision);
-        }),
-        Change::StateSet { path, value } => {
-            board.edit_state(|state| state.set(path, value.text(), stamp.revision));
-        }
-        Change::StateMerged { path, patch } => {
-            board.edit_state(|state| state.merge(path, patch.text(), stamp.revision));
-        }
-        Change::StateAppended { path, elements } => board.edit_state(|state| {
-            state.append(path, elements.iter().map(Json::text), stamp.revision);
-        }),
-        Change::StateRemoved { path } => {
-            board.edit_state(|state| state.remove(path, stamp.revision));
-        }
-        Change::AgentPut { agent, profile } => put_agent(board, agent, profile, stamp),
-        Change::AgentRemoved { agent } => remove_agent(board, agent, stamp),
-        Change::Claimed { seq, agent, fence, expires_at } => {
+        Change::Agent(agent, AgentChange::Removed) => remove_agent(board, agent, stamp),
+        Change::Request(seq, RequestChange::Claimed { agent, fence, expires_at }) => {
             let claim = Claim { agent: agent.clone(), fence: *fence, expires_at: *expires_at };
             mark(board, *seq, Some(Work::Claimed(claim)), stamp);
         }
-        Change::Released { seq } => mark(board, *seq, None, stamp),
-        Change::Finished { seq, fence, result } => {
+        Change::Request(seq, RequestChange::Released) => mark(board, *seq, None, stamp),
+        Change::Request(seq, RequestChange::Finished { fence, result }) => {
             let (agent, result) = (stamp.agent.cloned(), result.clone());
             let done = Done { agent, at: stamp.at, fence: *fence, result };
             mark(board, *seq, Some(Work::Done(done)), stamp);
@@ -100,14 +71,70 @@ pub(crate) fn apply_change(board: &mut Board, change: &Change, stamp: Stamp<'_>)
         Change::Awaited { first, last, until } => {
             board.asked.wait(SeqRange { first: *first, last: *last }, until);
         }
-        Change::CheckpointPut { name } => put_checkpoint(board, name, stamp),
-        Change::CheckpointRemoved { name } => {
+        Change::Checkpoint(name, CheckpointChange::Put) => put_checkpoint(board, name, stamp),
+        Change::Checkpoint(name, CheckpointChange::Removed) => {
             board.checkpoints.remove(name);
             board.checkpoints_changed = stamp.revision;
         }
-        Change::Restored(restored) => restore(board, restored, stamp),
-        Change::Adopted { name, after, .. } => adopt(board, name, *after, stamp),
-        Change::ImagesForgotten { images } => forget_images(board, images),
+    }
+}
+
+fn apply_session(board: &mut Board, change: &SessionChange, stamp: Stamp<'_>) {
+    match change {
+        SessionChange::Created { name, settings, labels } => {
+            let (created_at, configured) = (stamp.at, stamp.revision);
+            let (settings, labels) = (Arc::clone(settings), Arc::clone(labels));
+            board.life =
+                Some(Life { name: name.clone(), created_at, settings, labels, configured });
+        }
+        SessionChange::Configured { settings, labels } => {
+            configure(board, settings, labels, stamp);
+        }
+        SessionChange::Deleted => *board = Board::absent(board.id, board.revision),
+        SessionChange::Restored(restored) => restore(board, restored, stamp),
+        SessionChange::Adopted { name, after, .. } => {
+            adopt(board, name, *after, stamp);
+        }
+        SessionChange::ImagesForgotten { images } => forget_images(board, images),
+    }
+}
+
+fn apply_log(board: &mut Board, log: &LogName, change: &LogChange, stamp: Stamp<'_>) {
+    match change {
+        LogChange::Appended { first, items } => {
+            if *log == LogName::Questions {
+                board.asked.append(*first, items);
+            }
+            board.edit_log(log, |log| log.append(*first, items, stamp));
+        }
+        LogChange::Cleared => clear(board, log, stamp),
+        LogChange::Removed { ranges } => remove(board, log, ranges, stamp),
+        LogChange::Updated { seq, item } => {
+            if *log == LogName::Questions {
+                board.asked.update(*seq, item);
+            }
+            board.edit_log(log, |log| log.update(*seq, item, stamp));
+        }
+    }
+}
+
+fn apply_state(board: &mut Board, path: &StatePath, change: &StateChange, stamp: Stamp<'_>) {
+    match change {
+        StateChange::Put { value, expires_at } => board.edit_state(|state| {
+            state.put(path, value.text(), *expires_at, stamp.revision);
+        }),
+        StateChange::Set { value } => {
+            board.edit_state(|state| state.set(path, value.text(), stamp.revision));
+        }
+        StateChange::Merged { patch } => {
+            board.edit_state(|state| state.merge(path, patch.text(), stamp.revision));
+        }
+        StateChange::Appended { elements } => board.edit_state(|state| {
+            state.append(path, elements.iter().map(Json::text), stamp.revision);
+        }),
+        StateChange::Removed => {
+            board.edit_state(|state| state.remove(path, stamp.revision));
+        }
     }
 }
 

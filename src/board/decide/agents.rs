@@ -3,7 +3,7 @@
 use super::Draft;
 use crate::board::command::Answer;
 use crate::board::command::rejected::Rejected;
-use crate::board::commit::Change;
+use crate::board::commit::{AgentChange, Change, LogChange};
 use crate::board::json;
 use crate::board::json::Kind;
 use crate::board::model::agent::{AGENTS_MAX, Profile, Status, is_known, may_move};
@@ -73,7 +73,7 @@ impl Draft<'_> {
         if !known && board.agents.len().max(board.memories.len()) >= AGENTS_MAX {
             return Err(Rejected::TooManyAgents);
         }
-        self.change(Change::AgentPut { agent: agent.clone(), profile });
+        self.change(Change::Agent(agent.clone(), AgentChange::Put { profile }));
         Ok(())
     }
 
@@ -95,7 +95,7 @@ impl Draft<'_> {
         if !self.board.agents.contains_key(agent) {
             return Err(Rejected::NoAgent { agent: agent.clone() });
         }
-        self.change(Change::AgentRemoved { agent: agent.clone() });
+        self.change(Change::Agent(agent.clone(), AgentChange::Removed));
         Ok(Answer::Removed { count: 1 })
     }
 
@@ -103,12 +103,12 @@ impl Draft<'_> {
         let agents: Vec<AgentName> = self.board.agents.keys().cloned().collect();
         let count = agents.len();
         for agent in agents {
-            self.change(Change::AgentRemoved { agent });
+            self.change(Change::Agent(agent, AgentChange::Removed));
         }
         // Memories may be older than the registration of agents.
         let full = self.board.memories.iter().filter(|(_, memory)| !memory.is_empty());
         let full: Vec<LogName> = full.map(|(agent, _)| LogName::Memory(agent.clone())).collect();
-        full.into_iter().for_each(|log| self.change(Change::Cleared { log }));
+        full.into_iter().for_each(|log| self.change(Change::Log(log, LogChange::Cleared)));
         Answer::Removed { count }
     }
 }

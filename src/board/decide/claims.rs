@@ -4,7 +4,7 @@ use super::Draft;
 use super::logs::find_entry;
 use crate::board::command::rejected::Rejected;
 use crate::board::command::{Answer, Write};
-use crate::board::commit::Change;
+use crate::board::commit::{Change, RequestChange};
 use crate::board::values::claim::{Claim, Fence, Work};
 use crate::board::{AgentName, Board, Json, LogName, Revision, Seq, Ttl, json};
 
@@ -33,7 +33,7 @@ impl Draft<'_> {
             Some(Work::Lapsed { .. }) | None => (self.stamp.revision, true),
         };
         let claim = Claim { agent: agent.clone(), fence, expires_at };
-        self.change(Change::Claimed { seq: request, agent, fence, expires_at });
+        self.change(Change::Request(request, RequestChange::Claimed { agent, fence, expires_at }));
         Ok(Answer::Claimed { claim, won })
     }
 
@@ -42,7 +42,7 @@ impl Draft<'_> {
         match self.work_on(request)? {
             Some(Work::Claimed(claim)) if claim.agent != agent => Err(claimed(request, claim)),
             Some(Work::Claimed(_)) => {
-                self.change(Change::Released { seq: request });
+                self.change(Change::Request(request, RequestChange::Released));
                 Ok(Answer::Done)
             }
             Some(Work::Lapsed { .. } | Work::Done(_)) | None => Ok(Answer::Done),
@@ -87,7 +87,10 @@ impl Draft<'_> {
             (Some(Work::Claimed(_) | Work::Lapsed { .. }) | None, None) => {}
         }
         let fence = fence.or(held);
-        self.change(Change::Finished { seq: request, fence, result: result.cloned() });
+        self.change(Change::Request(
+            request,
+            RequestChange::Finished { fence, result: result.cloned() },
+        ));
         Ok(Answer::Done)
     }
 

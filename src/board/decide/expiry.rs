@@ -1,7 +1,7 @@
 //! Expiry: the system commit that removes expired values, claims, questions and sessions.
 
 use super::questions::expired;
-use crate::board::commit::{Change, Commit};
+use crate::board::commit::{Change, Commit, LogChange};
 use crate::board::model::due::Due;
 use crate::board::{Board, Item, LogName, Nonce, Seq, Timestamp};
 
@@ -43,5 +43,5 @@ fn answered(board: &Board, question: Seq) -> Option<Change> {
     let [questions, ..] = board.logs();
     let until = board.asked.awaited(question)?;
     let item = expired(&questions.get(question)?.item, until.default.as_deref());
-    Some(Change::Updated { log: LogName::Questions, seq: question, item })
+    Some(Change::Log(LogName::Questions, LogChange::Updated { seq: question, item }))
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::Draft;
 use crate::board::command::rejected::Rejected;
 use crate::board::command::{Answer, Command, Write};
-use crate::board::commit::Change;
+use crate::board::commit::{Change, CheckpointChange, SessionChange};
 use crate::board::model::checkpoint::CHECKPOINTS_MAX;
 use crate::board::{Board, CheckpointName, Digest, SessionName, Version};
 
@@ -15,13 +15,13 @@ impl Draft<'_> {
         if !checkpoints.contains_key(name) && checkpoints.len() >= CHECKPOINTS_MAX {
             return Err(Rejected::TooManyCheckpoints);
         }
-        self.change(Change::CheckpointPut { name: name.clone() });
+        self.change(Change::Checkpoint(name.clone(), CheckpointChange::Put));
         Ok(Answer::Done)
     }
 
     pub(super) fn remove_checkpoint(&mut self, name: &CheckpointName) -> Result<Answer, Rejected> {
         find_checkpoint(&self.board, name)?;
-        self.change(Change::CheckpointRemoved { name: name.clone() });
+        self.change(Change::Checkpoint(name.clone(), CheckpointChange::Removed));
         Ok(Answer::Removed { count: 1 })
     }
 
@@ -31,7 +31,7 @@ impl Draft<'_> {
             return Err(Rejected::NoRevision { revision: then.revision });
         }
         if let Some(restored) = self.board.difference(then, self.stamp.revision) {
-            let change = Change::Restored(Box::new(restored));
+            let change = Change::Session(SessionChange::Restored(Box::new(restored)));
             // Its history was cut since, and the bytes of an image may be gone.
             if change.images().any(|image| !self.board.has_image(&image.sha256)) {
                 return Err(Rejected::NoRevision { revision: then.revision });
@@ -57,7 +57,9 @@ impl Draft<'_> {
         }
         let count = images.len();
         if count > 0 {
-            self.change(Change::ImagesForgotten { images: images.into_iter().collect() });
+            self.change(Change::Session(SessionChange::ImagesForgotten {
+                images: images.into_iter().collect(),
+            }));
         }
         Ok(Answer::Removed { count })
     }
@@ -65,7 +67,11 @@ impl Draft<'_> {
     /// The draft is of the history that comes; the name has none of its own.
     pub(super) fn adopt(&mut self, fork_of: Option<&SessionName>) -> Answer {
         let (name, after) = (self.session.clone(), self.before.revision);
-        self.change(Change::Adopted { name, after, fork_of: fork_of.cloned() });
+        self.change(Change::Session(SessionChange::Adopted {
+            name,
+            after,
+            fork_of: fork_of.cloned(),
+        }));
         Answer::Done
     }
 }

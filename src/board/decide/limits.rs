@@ -3,7 +3,7 @@
 use crate::board::Board;
 use crate::board::command::Moment;
 use crate::board::command::rejected::Rejected;
-use crate::board::commit::{COMMIT_ITEMS_MAX, Change};
+use crate::board::commit::{COMMIT_ITEMS_MAX, Change, SessionChange};
 use crate::board::model::settings::LABELS_MAX;
 
 /// Checks that a board may become this one by these changes.
@@ -19,7 +19,8 @@ pub(crate) fn check(
         return Err(Rejected::TooManySessions { sessions, max: policy.sessions_max });
     }
     for change in changes {
-        if let Change::Created { labels, .. } | Change::Configured { labels, .. } = change
+        if let Change::Session(SessionChange::Created { labels, .. })
+        | Change::Session(SessionChange::Configured { labels, .. }) = change
             && labels.len() > LABELS_MAX
         {
             return Err(Rejected::TooManyLabels { labels: labels.len(), max: LABELS_MAX });

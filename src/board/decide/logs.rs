@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Draft;
 use crate::board::command::rejected::Rejected;
 use crate::board::command::{Answer, Edit, Which};
-use crate::board::commit::Change;
+use crate::board::commit::{Change, LogChange, StateChange};
 use crate::board::log::{Entry, Log, LogName, SeqRange, ranges};
 use crate::board::state::StatePath;
 use crate::board::{Board, Item, Json, Revision, Seq, json};
@@ -28,7 +28,7 @@ impl Draft<'_> {
         }
         self.register(log)?;
         let (first, items) = (self.next_seq(log), items.to_vec());
-        self.change(Change::Appended { log: log.clone(), first, items });
+        self.change(Change::Log(log.clone(), LogChange::Appended { first, items }));
         self.evict(log);
         Ok(())
     }
@@ -42,7 +42,7 @@ impl Draft<'_> {
         };
         if let (Some(first), Some(last)) = (log.at(0), log.at(last)) {
             let ranges = vec![SeqRange { first: first.seq, last: last.seq }];
-            self.change(Change::Removed { log: name.clone(), ranges });
+            self.change(Change::Log(name.clone(), LogChange::Removed { ranges }));
         }
     }
 
@@ -66,7 +66,7 @@ impl Draft<'_> {
             return Ok(false);
         }
         if len > 0 {
-            self.change(Change::Cleared { log: name.clone() });
+            self.change(Change::Log(name.clone(), LogChange::Cleared));
         }
         self.add(name, items)?;
         Ok(true)
@@ -91,11 +91,11 @@ impl Draft<'_> {
         let count = self.board.logs.iter().map(Log::len).sum();
         for log in LogName::BOARD {
             if self.board.log(&log).is_some_and(|log| !log.is_empty()) {
-                self.change(Change::Cleared { log });
+                self.change(Change::Log(log, LogChange::Cleared));
             }
         }
         if state && !self.board.state.is_empty() {
-            self.change(Change::StateRemoved { path: StatePath::root() });
+            self.change(Change::State(StatePath::root(), StateChange::Removed));
         }
         Answer::Removed { count }
     }
@@ -106,7 +106,7 @@ impl Draft<'_> {
         let removed: Vec<Seq> = match which {
             Which::All => {
                 let count = log.len();
-                self.change(Change::Cleared { log: name.clone() });
+                self.change(Change::Log(name.clone(), LogChange::Cleared));
                 return Answer::Removed { count };
             }
             Which::AllButNewest(keep) => {
@@ -122,7 +122,7 @@ impl Draft<'_> {
         };
         if !removed.is_empty() {
             let ranges = ranges(log, &removed);
-            self.change(Change::Removed { log: name.clone(), ranges });
+            self.change(Change::Log(name.clone(), LogChange::Removed { ranges }));
         }
         Answer::Removed { count: removed.len() }
     }
@@ -141,7 +141,7 @@ impl Draft<'_> {
         // A patch says itself where members go; else existing ones keep their place.
         let item = if basis.is_some() { item.clone() } else { item.in_order_of(&entry.item) };
         if entry.item != item {
-            self.change(Change::Updated { log: log.clone(), seq, item });
+            self.change(Change::Log(log.clone(), LogChange::Updated { seq, item }));
         }
         Ok(Answer::Done)
     }
@@ -149,7 +149,7 @@ impl Draft<'_> {
     pub(super) fn delete_entry(&mut self, log: &LogName, seq: Seq) -> Result<Answer, Rejected> {
         find_entry(&self.board, log, seq)?;
         let ranges = vec![SeqRange { first: seq, last: seq }];
-        self.change(Change::Removed { log: log.clone(), ranges });
+        self.change(Change::Log(log.clone(), LogChange::Removed { ranges }));
         Ok(Answer::Removed { count: 1 })
     }
 

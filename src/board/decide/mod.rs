@@ -19,7 +19,7 @@ use super::commit::apply::{apply_change, close};
 
 use super::command::rejected::Rejected;
 use super::command::{Answer, Command, Edit, Moment, Policy, Write};
-use super::commit::{Change, Commit};
+use super::commit::{Change, Commit, SessionChange};
 use super::log::Stamp;
 use super::{Board, Revision, SessionId, SessionName, Timestamp};
 pub(super) use agents::check_fields;
@@ -102,11 +102,11 @@ pub fn decide_unread(
     write: &Write,
     moment: Moment<'_>,
 ) -> Result<Decision, Rejected> {
-    let created = Change::Created {
+    let created = Change::Session(SessionChange::Created {
         name: write.terms.session.clone(),
         settings: Arc::default(),
         labels: Arc::default(),
-    };
+    });
     let mut exists = Board::absent(id, head);
     let stamp = Stamp { revision: head, at: Timestamp::default(), agent: None };
     apply_change(&mut exists, &created, stamp);
@@ -180,7 +180,7 @@ impl<'a> Draft<'a> {
                 self.put_session(settings, labels, qa_pairs)
             }
             Command::DeleteSession => {
-                self.change(Change::Deleted);
+                self.change(Change::Session(SessionChange::Deleted));
                 Ok(Answer::Done)
             }
             Command::Append { log, items } => self.append(log, items),

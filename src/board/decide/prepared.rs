@@ -5,7 +5,7 @@
 use super::Draft;
 use crate::board::command::{Command, Edit, Transaction};
 use crate::board::state::{Made, State, StatePath};
-use crate::board::{Board, Change, Json};
+use crate::board::{Board, Change, Json, StateChange};
 
 /// A value with less text is made when its write is decided: that takes a millisecond at most.
 const PREPARED_BYTES_MIN: usize = 16 << 10;
@@ -84,14 +84,14 @@ impl Draft<'_> {
     fn takes_prepared(&mut self, change: &Change) -> bool {
         let (prepared, revision) = (self.prepared, self.stamp.revision);
         let mut is_taken = false;
-        if let Change::StatePut { path, value, expires_at } = change
+        if let Change::State(path, StateChange::Put { value, expires_at }) = change
             && let Some(made) = prepared.find(How::Put, path, value)
         {
             let take = |state: &mut State| {
                 is_taken = state.take_put(path, made, *expires_at, revision);
             };
             self.board.edit_state(take);
-        } else if let Change::StateMerged { path, patch } = change
+        } else if let Change::State(path, StateChange::Merged { patch }) = change
             && let Some(made) = prepared.find(How::Merge, path, patch)
         {
             let take = |state: &mut State| is_taken = state.take_merged(path, made, revision);

@@ -4,7 +4,7 @@ use super::Draft;
 use super::logs::find_entry;
 use crate::board::command::Answer;
 use crate::board::command::rejected::Rejected;
-use crate::board::commit::Change;
+use crate::board::commit::{Change, LogChange};
 use crate::board::log::LogName;
 use crate::board::model::open_questions::{AWAITED_AT_ONCE_MAX, Awaited, DEFAULT_BYTES_MAX};
 use crate::board::{InvalidItem, Item, Seq, Ttl, json};
@@ -66,7 +66,7 @@ impl Draft<'_> {
 
     fn end_question(&mut self, question: Seq, text: &str) -> Result<Answer, Rejected> {
         let item = Item::from_json(text)?;
-        self.change(Change::Updated { log: LogName::Questions, seq: question, item });
+        self.change(Change::Log(LogName::Questions, LogChange::Updated { seq: question, item }));
         Ok(Answer::Done)
     }
 }

@@ -7,7 +7,7 @@ use crate::board::Item;
 use crate::board::Seq;
 use crate::board::command::rejected::Rejected;
 use crate::board::command::{Answer, Command, Moment, Write};
-use crate::board::commit::Change;
+use crate::board::commit::{Change, LogChange, SessionChange};
 use crate::board::log::LogName;
 use crate::board::model::settings::{
     Labels, LabelsPatch, Set, Settings, SettingsPatch, patch_labels,
@@ -25,15 +25,15 @@ pub(super) fn opening(write: &Write, moment: Moment<'_>) -> Vec<Change> {
         } else {
             (Settings::default(), Labels::default(), &[][..])
         };
-    let mut changes = vec![Change::Created {
+    let mut changes = vec![Change::Session(SessionChange::Created {
         name: write.terms.session.clone(),
         settings: Arc::new(settings),
         labels: Arc::new(labels),
-    }];
+    })];
     let items: Vec<Item> =
         moment.policy.qa_pairs.iter().chain(moment.qa_pairs).chain(own).cloned().collect();
     if !items.is_empty() {
-        changes.push(Change::Appended { log: LogName::Questions, first: Seq(1), items });
+        changes.push(Change::Log(LogName::Questions, LogChange::Appended { first: Seq(1), items }));
     }
     changes
 }
@@ -58,7 +58,7 @@ impl Draft<'_> {
         let labels = patched_labels(&life.labels, labels);
         if settings != *life.settings || labels != *life.labels {
             let (settings, labels) = (Arc::new(settings), Arc::new(labels));
-            self.change(Change::Configured { settings, labels });
+            self.change(Change::Session(SessionChange::Configured { settings, labels }));
             self.evict_everywhere();
         }
         Ok(Answer::Done)

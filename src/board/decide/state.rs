@@ -4,7 +4,7 @@ use super::Draft;
 use crate::board::Json;
 use crate::board::command::rejected::Rejected;
 use crate::board::command::{Answer, Edit};
-use crate::board::commit::Change;
+use crate::board::commit::{Change, StateChange};
 use crate::board::json;
 use crate::board::json::Kind;
 use crate::board::state::{STATE_BYTES_MAX, StatePath, StateValue};
@@ -46,15 +46,15 @@ impl Draft<'_> {
             Edit::Put { value, ttl } => {
                 root_stays_an_object(value)?;
                 let expires_at = ttl.map(|ttl| self.now.after(ttl));
-                Change::StatePut { path, value: value.clone(), expires_at }
+                Change::State(path, StateChange::Put { value: value.clone(), expires_at })
             }
             Edit::Merge(patch) => {
                 root_stays_an_object(patch)?;
-                Change::StateMerged { path, patch: patch.clone() }
+                Change::State(path, StateChange::Merged { patch: patch.clone() })
             }
             Edit::Add(number) => {
                 let value = sum(&path, present, number)?;
-                Change::StateSet { path, value }
+                Change::State(path, StateChange::Set { value })
             }
             Edit::Append(elements) => {
                 match present {
@@ -64,10 +64,10 @@ impl Draft<'_> {
                     Some(_) if elements.is_empty() => return Ok(None),
                     Some(_) | None => {}
                 }
-                Change::StateAppended { path, elements: elements.clone() }
+                Change::State(path, StateChange::Appended { elements: elements.clone() })
             }
             Edit::Remove if present.is_none() => return Err(Rejected::NoPath { path }),
-            Edit::Remove => Change::StateRemoved { path },
+            Edit::Remove => Change::State(path, StateChange::Removed),
         }))
     }
 }

@@ -10,8 +10,9 @@ use super::Unreadable;
 use super::restored::StoredRestored;
 use crate::board::model::settings::{Labels, Settings};
 use crate::board::{
-    AgentName, Awaited, Change, CheckpointName, Digest, Due, Image, Item, Json, LogName, Profile,
-    Revision, Seq, SeqRange, SessionName, StatePath, Timestamp,
+    AgentChange, AgentName, Awaited, Change, CheckpointChange, CheckpointName, Digest, Due, Image,
+    Item, Json, LogChange, LogName, Profile, RequestChange, Revision, Seq, SeqRange, SessionChange,
+    SessionName, StateChange, StatePath, Timestamp,
 };
 
 #[derive(Serialize, Deserialize)]
@@ -135,53 +136,21 @@ pub(super) enum StoredChange<'a> {
 impl<'a> From<&'a Change> for StoredChange<'a> {
     fn from(change: &'a Change) -> Self {
         match change {
-            Change::Created { name, settings, labels } => Self::Created {
-                name: Borrowed(name),
-                settings: Borrowed(settings),
-                labels: Borrowed(labels),
-            },
-            Change::Configured { settings, labels } => {
-                Self::Configured { settings: Borrowed(settings), labels: Borrowed(labels) }
-            }
-            Change::Deleted => Self::Deleted {},
-            Change::Appended { log, first, items } => {
-                let (texts, images) =
-                    (items.iter().map(|item| Borrowed(item.raw())), images(items));
-                Self::Appended { log: Borrowed(log), first: *first, items: texts.collect(), images }
-            }
-            Change::Cleared { log } => Self::Cleared { log: Borrowed(log) },
-            Change::Removed { log, ranges } => {
-                Self::Removed { log: Borrowed(log), ranges: Borrowed(ranges) }
-            }
-            Change::Updated { log, seq, item } => {
-                let (item, image) = (Borrowed(item.raw()), item.image().map(Borrowed));
-                Self::Updated { log: Borrowed(log), seq: *seq, item, image }
-            }
-            Change::StatePut { path, value, expires_at } => {
-                let (value, expires_at) = (Borrowed(value.raw()), *expires_at);
-                Self::StatePut { path: Borrowed(path), value, expires_at }
-            }
-            Change::StateSet { path, value } => {
-                Self::StateSet { path: Borrowed(path), value: Borrowed(value.raw()) }
-            }
-            Change::StateMerged { path, patch } => {
-                Self::StateMerged { path: Borrowed(path), patch: Borrowed(patch.raw()) }
-            }
-            Change::StateAppended { path, elements } => Self::StateAppended {
-                path: Borrowed(path),
-                elements: elements.iter().map(|element| Borrowed(element.raw())).collect(),
-            },
-            Change::StateRemoved { path } => Self::StateRemoved { path: Borrowed(path) },
-            Change::AgentPut { agent, profile } => {
+            Change::Session(change) => Self::of_session(change),
+            Change::Log(log, change) => Self::of_log(log, change),
+            Change::State(path, change) => Self::of_state(path, change),
+            Change::Agent(agent, AgentChange::Put { profile }) => {
                 Self::AgentPut { agent: Borrowed(agent), profile: Borrowed(profile.item().raw()) }
             }
-            Change::AgentRemoved { agent } => Self::AgentRemoved { agent: Borrowed(agent) },
-            Change::Claimed { seq, agent, fence, expires_at } => {
+            Change::Agent(agent, AgentChange::Removed) => {
+                Self::AgentRemoved { agent: Borrowed(agent) }
+            }
+            Change::Request(seq, RequestChange::Claimed { agent, fence, expires_at }) => {
                 let (fence, expires_at) = (*fence, *expires_at);
                 Self::Claimed { seq: *seq, agent: Borrowed(agent), fence, expires_at }
             }
-            Change::Released { seq } => Self::Released { seq: *seq },
-            Change::Finished { seq, fence, result } => {
+            Change::Request(seq, RequestChange::Released) => Self::Released { seq: *seq },
+            Change::Request(seq, RequestChange::Finished { fence, result }) => {
                 let result = result.as_ref().map(|result| Borrowed(result.raw()));
                 Self::Finished { seq: *seq, fence: *fence, result }
             }
@@ -190,16 +159,74 @@ impl<'a> From<&'a Change> for StoredChange<'a> {
                 let default = until.default.as_deref().map(Borrowed);
                 Self::Awaited { first: *first, last: *last, expires_at: until.expires_at, default }
             }
-            Change::CheckpointPut { name } => Self::CheckpointPut { name: Borrowed(name) },
-            Change::CheckpointRemoved { name } => Self::CheckpointRemoved { name: Borrowed(name) },
-            Change::Restored(restored) => Self::Restored(StoredRestored::from(&**restored)),
-            Change::Adopted { name, after, fork_of } => {
+            Change::Checkpoint(name, CheckpointChange::Put) => {
+                Self::CheckpointPut { name: Borrowed(name) }
+            }
+            Change::Checkpoint(name, CheckpointChange::Removed) => {
+                Self::CheckpointRemoved { name: Borrowed(name) }
+            }
+        }
+    }
+}
+
+impl<'a> StoredChange<'a> {
+    fn of_session(change: &'a SessionChange) -> Self {
+        match change {
+            SessionChange::Created { name, settings, labels } => Self::Created {
+                name: Borrowed(name),
+                settings: Borrowed(settings),
+                labels: Borrowed(labels),
+            },
+            SessionChange::Configured { settings, labels } => {
+                Self::Configured { settings: Borrowed(settings), labels: Borrowed(labels) }
+            }
+            SessionChange::Deleted => Self::Deleted {},
+            SessionChange::Restored(restored) => Self::Restored(StoredRestored::from(&**restored)),
+            SessionChange::Adopted { name, after, fork_of } => {
                 let fork_of = fork_of.as_ref().map(Borrowed);
                 Self::Adopted { name: Borrowed(name), after: *after, fork_of }
             }
-            Change::ImagesForgotten { images } => {
+            SessionChange::ImagesForgotten { images } => {
                 Self::ImagesForgotten { images: Borrowed(images) }
             }
+        }
+    }
+
+    fn of_log(log: &'a LogName, change: &'a LogChange) -> Self {
+        match change {
+            LogChange::Appended { first, items } => {
+                let (texts, images) =
+                    (items.iter().map(|item| Borrowed(item.raw())), images(items));
+                Self::Appended { log: Borrowed(log), first: *first, items: texts.collect(), images }
+            }
+            LogChange::Cleared => Self::Cleared { log: Borrowed(log) },
+            LogChange::Removed { ranges } => {
+                Self::Removed { log: Borrowed(log), ranges: Borrowed(ranges) }
+            }
+            LogChange::Updated { seq, item } => {
+                let (item, image) = (Borrowed(item.raw()), item.image().map(Borrowed));
+                Self::Updated { log: Borrowed(log), seq: *seq, item, image }
+            }
+        }
+    }
+
+    fn of_state(path: &'a StatePath, change: &'a StateChange) -> Self {
+        match change {
+            StateChange::Put { value, expires_at } => {
+                let (value, expires_at) = (Borrowed(value.raw()), *expires_at);
+                Self::StatePut { path: Borrowed(path), value, expires_at }
+            }
+            StateChange::Set { value } => {
+                Self::StateSet { path: Borrowed(path), value: Borrowed(value.raw()) }
+            }
+            StateChange::Merged { patch } => {
+                Self::StateMerged { path: Borrowed(path), patch: Borrowed(patch.raw()) }
+            }
+            StateChange::Appended { elements } => Self::StateAppended {
+                path: Borrowed(path),
+                elements: elements.iter().map(|element| Borrowed(element.raw())).collect(),
+            },
+            StateChange::Removed => Self::StateRemoved { path: Borrowed(path) },
         }
     }
 }
@@ -225,80 +252,89 @@ impl StoredChange<'_> {
     pub(super) fn restore(self, revision: Revision) -> Result<Change, Unreadable> {
         Ok(match self {
             Self::Created { name, settings, labels } => {
-                let (settings, labels) = configuration(settings, labels);
-                Change::Created { name: name.into_owned(), settings, labels }
+                let (name, settings, labels) = (name.into_owned(), arc(settings), arc(labels));
+                Change::Session(SessionChange::Created { name, settings, labels })
             }
             Self::Configured { settings, labels } => {
-                let (settings, labels) = configuration(settings, labels);
-                Change::Configured { settings, labels }
+                let (settings, labels) = (arc(settings), arc(labels));
+                Change::Session(SessionChange::Configured { settings, labels })
             }
-            Self::Deleted {} => Change::Deleted,
+            Self::Deleted {} => Change::Session(SessionChange::Deleted),
             Self::Appended { log, first, items, images } => {
                 let items = restore_items(items, images)?;
-                Change::Appended { log: log.into_owned(), first, items }
+                log_of(log, LogChange::Appended { first, items })
             }
-            Self::Cleared { log } => Change::Cleared { log: log.into_owned() },
+            Self::Cleared { log } => log_of(log, LogChange::Cleared),
             Self::Removed { log, ranges } => {
-                Change::Removed { log: log.into_owned(), ranges: ranges.into_owned() }
+                log_of(log, LogChange::Removed { ranges: ranges.into_owned() })
             }
             Self::Updated { log, seq, item, image } => {
                 let item = Item::restore(item.into_owned(), image.map(Cow::into_owned));
-                Change::Updated { log: log.into_owned(), seq, item }
+                log_of(log, LogChange::Updated { seq, item })
             }
             Self::StatePut { path, value, expires_at } => {
-                Change::StatePut { path: path.into_owned(), value: json(value), expires_at }
+                at(path, StateChange::Put { value: json(value), expires_at })
             }
-            Self::StateSet { path, value } => {
-                Change::StateSet { path: path.into_owned(), value: json(value) }
-            }
+            Self::StateSet { path, value } => at(path, StateChange::Set { value: json(value) }),
             Self::StateMerged { path, patch } => {
-                Change::StateMerged { path: path.into_owned(), patch: json(patch) }
+                at(path, StateChange::Merged { patch: json(patch) })
             }
-            Self::StateAppended { path, elements } => Change::StateAppended {
-                path: path.into_owned(),
-                elements: elements.into_iter().map(json).collect(),
-            },
-            Self::StateRemoved { path } => Change::StateRemoved { path: path.into_owned() },
+            Self::StateAppended { path, elements } => {
+                let elements = elements.into_iter().map(json).collect();
+                at(path, StateChange::Appended { elements })
+            }
+            Self::StateRemoved { path } => at(path, StateChange::Removed),
             Self::AgentPut { agent, profile } => {
-                Change::AgentPut { agent: agent.into_owned(), profile: restore_profile(profile)? }
+                let profile = restore_profile(profile)?;
+                Change::Agent(agent.into_owned(), AgentChange::Put { profile })
             }
-            Self::AgentRemoved { agent } => Change::AgentRemoved { agent: agent.into_owned() },
+            Self::AgentRemoved { agent } => Change::Agent(agent.into_owned(), AgentChange::Removed),
             Self::Claimed { seq, agent, fence, expires_at } => {
-                Change::Claimed { seq, agent: agent.into_owned(), fence, expires_at }
+                let agent = agent.into_owned();
+                Change::Request(seq, RequestChange::Claimed { agent, fence, expires_at })
             }
-            Self::Released { seq } => Change::Released { seq },
+            Self::Released { seq } => Change::Request(seq, RequestChange::Released),
             Self::Finished { seq, fence, result } => {
-                Change::Finished { seq, fence, result: result.map(json) }
+                Change::Request(seq, RequestChange::Finished { fence, result: result.map(json) })
             }
             Self::StateExpired { path } => Change::Expired(Due::State(path.into_owned())),
             Self::ClaimExpired { seq } => Change::Expired(Due::Claim(seq)),
             Self::SessionExpired {} => Change::Expired(Due::Session),
             Self::QuestionExpired { seq } => Change::Expired(Due::Question(seq)),
             Self::Awaited { first, last, expires_at, default } => {
-                let default = default.map(|default| default.into_owned().into_boxed_str());
+                let default = default.map(|default| default.into_owned().into());
                 Change::Awaited { first, last, until: Awaited { expires_at, default } }
             }
-            Self::CheckpointPut { name } => Change::CheckpointPut { name: name.into_owned() },
-            Self::CheckpointRemoved { name } => {
-                Change::CheckpointRemoved { name: name.into_owned() }
+            Self::CheckpointPut { name } => checkpoint(name, CheckpointChange::Put),
+            Self::CheckpointRemoved { name } => checkpoint(name, CheckpointChange::Removed),
+            Self::Restored(stored) => {
+                Change::Session(SessionChange::Restored(Box::new(stored.restore(revision)?)))
             }
-            Self::Restored(stored) => Change::Restored(Box::new(stored.restore(revision)?)),
             Self::Adopted { name, after, fork_of } => {
-                let fork_of = fork_of.map(Cow::into_owned);
-                Change::Adopted { name: name.into_owned(), after, fork_of }
+                let (name, fork_of) = (name.into_owned(), fork_of.map(Cow::into_owned));
+                Change::Session(SessionChange::Adopted { name, after, fork_of })
             }
             Self::ImagesForgotten { images } => {
-                Change::ImagesForgotten { images: images.into_owned() }
+                Change::Session(SessionChange::ImagesForgotten { images: images.into_owned() })
             }
         })
     }
 }
 
-fn configuration(
-    settings: Cow<'_, Settings>,
-    labels: Cow<'_, Labels>,
-) -> (Arc<Settings>, Arc<Labels>) {
-    (Arc::new(settings.into_owned()), Arc::new(labels.into_owned()))
+fn log_of(log: Cow<'_, LogName>, change: LogChange) -> Change {
+    Change::Log(log.into_owned(), change)
+}
+
+fn at(path: Cow<'_, StatePath>, change: StateChange) -> Change {
+    Change::State(path.into_owned(), change)
+}
+
+fn checkpoint(name: Cow<'_, CheckpointName>, change: CheckpointChange) -> Change {
+    Change::Checkpoint(name.into_owned(), change)
+}
+
+fn arc<T: Clone>(shown: Cow<'_, T>) -> Arc<T> {
+    Arc::new(shown.into_owned())
 }
 
 pub(super) fn json(text: Cow<'_, RawValue>) -> Json {

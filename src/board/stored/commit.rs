@@ -8,7 +8,8 @@ use serde_json::value::RawValue;
 use super::Unreadable;
 use super::change::StoredChange;
 use crate::board::{
-    AgentName, Change, Commit, Digest, Forgotten, Json, Kept, Key, Nonce, Revision, Timestamp,
+    AgentName, Change, Commit, Digest, Forgotten, Json, Kept, Key, LogChange, Nonce, Revision,
+    Timestamp,
 };
 
 #[derive(Serialize, Deserialize)]
@@ -63,7 +64,7 @@ fn expected_bytes(commit: &Commit) -> usize {
     const ITSELF: usize = 256;
     const ITEM_ITSELF: usize = 1;
     let of = |change: &Change| {
-        let Change::Appended { items, .. } = change else { return 0 };
+        let Change::Log(_, LogChange::Appended { items, .. }) = change else { return 0 };
         items.iter().map(|item| item.text().len() + ITEM_ITSELF).sum()
     };
     ITSELF + commit.changes.iter().map(of).sum::<usize>()

@@ -1,6 +1,7 @@
 //! Formats 1 to 4 as literal bytes, which every later version reads.
 
 use crate::board::*;
+use crate::board::{AgentChange, LogChange, RequestChange, SessionChange};
 
 const IMAGE: &str = concat!(
     r#"{"at":14,"head":"data:image/png;base64,","#,
@@ -146,15 +147,19 @@ fn a_commit_is_these_bytes_and_stays_so() {
     assert_eq!(text(stored::encode_commit(&commit).unwrap()), commit_text());
     assert_eq!((commit.revision, commit.at), (Revision(42), Timestamp(1_795_244_591_123)));
     assert_eq!((commit.nonce, commit.changes.len()), (Nonce(u64::MAX), 45));
-    let Change::Appended { items, .. } = &commit.changes[4] else { panic!("{commit:?}") };
+    let Change::Log(_, LogChange::Appended { items, .. }) = &commit.changes[4] else {
+        panic!("{commit:?}")
+    };
     assert_eq!(items[0].image(), None);
     assert_eq!(items[1].image().unwrap().size, Some((5, 3)));
     let kept = commit.kept.unwrap();
     assert_eq!((&*kept.key.key, kept.forgotten), ("k \"1\"", Forgotten(3)));
-    let Change::AgentPut { profile, .. } = &commit.changes[18] else { panic!() };
+    let Change::Agent(_, AgentChange::Put { profile, .. }) = &commit.changes[18] else { panic!() };
     assert_eq!(profile.status().as_str(), "FAIL");
     let results = commit.changes[22..25].iter().map(|change| {
-        let Change::Finished { result, .. } = change else { panic!("{change:?}") };
+        let Change::Request(_, RequestChange::Finished { result, .. }) = change else {
+            panic!("{change:?}")
+        };
         result.as_ref().map(Json::text)
     });
     assert_eq!(results.collect::<Vec<_>>(), [Some(r#"{"r" : 1.0}"#), Some("null"), None]);
@@ -184,7 +189,9 @@ fn what_formats_1_to_3_wrote_is_still_read() {
 fn a_restore_is_all_of_its_commits_revision() {
     let commit = stored::decode_commit(commit_text().as_bytes()).unwrap();
     let restored = |index: usize| {
-        let Change::Restored(restored) = &commit.changes[index] else { panic!("{commit:?}") };
+        let Change::Session(SessionChange::Restored(restored)) = &commit.changes[index] else {
+            panic!("{commit:?}")
+        };
         Restored::clone(restored)
     };
     let logs = restored(37).logs;

@@ -8,6 +8,7 @@ use super::board::*;
 use super::plan::{history, steps};
 use crate::board::*;
 
+use crate::board::{AgentChange, LogChange, RequestChange, SessionChange, StateChange};
 use LogName::{Requests, Screenshots};
 
 /// A board at revision 1, with two entries in one log.
@@ -22,20 +23,24 @@ fn commit(changes: Vec<Change>) -> Commit {
 
 fn created() -> Change {
     let name = "sess_1".parse().unwrap();
-    Change::Created { name, settings: Default::default(), labels: Default::default() }
+    Change::Session(SessionChange::Created {
+        name,
+        settings: Default::default(),
+        labels: Default::default(),
+    })
 }
 
 fn appended(log: LogName, first: u64, items: Vec<Item>) -> Change {
-    Change::Appended { log, first: Seq(first), items }
+    Change::Log(log, LogChange::Appended { first: Seq(first), items })
 }
 
 fn removed(ranges: &[(u64, u64)]) -> Change {
     let range = |&(first, last): &(u64, u64)| SeqRange { first: Seq(first), last: Seq(last) };
-    Change::Removed { log: Requests, ranges: ranges.iter().map(range).collect() }
+    Change::Log(Requests, LogChange::Removed { ranges: ranges.iter().map(range).collect() })
 }
 
 fn updated(seq: u64) -> Change {
-    Change::Updated { log: Requests, seq: Seq(seq), item: item("{}") }
+    Change::Log(Requests, LogChange::Updated { seq: Seq(seq), item: item("{}") })
 }
 
 fn misfit(changes: Vec<Change>) -> Misfit {
@@ -73,18 +78,25 @@ fn a_session_is_made_once_and_changed_only_while_it_exists() {
     let life = |change, exists| Misfit::Life { change, exists };
     assert_eq!(misfit(vec![created()]), life(0, true));
     assert_eq!(misfit(vec![updated(1), created()]), life(1, true));
-    assert_eq!(misfit(vec![Change::Deleted, updated(1)]), life(1, false));
-    assert_eq!(misfit(vec![Change::Deleted, Change::Deleted]), life(1, false));
+    assert_eq!(misfit(vec![Change::Session(SessionChange::Deleted), updated(1)]), life(1, false));
+    assert_eq!(
+        misfit(vec![
+            Change::Session(SessionChange::Deleted),
+            Change::Session(SessionChange::Deleted)
+        ]),
+        life(1, false)
+    );
     let first = |changes| Commit { revision: Revision(1), ..commit(changes) };
     let settings = Default::default();
-    let configured = Change::Configured { settings, labels: Default::default() };
-    let cleared = Change::Cleared { log: Requests };
+    let configured =
+        Change::Session(SessionChange::Configured { settings, labels: Default::default() });
+    let cleared = Change::Log(Requests, LogChange::Cleared);
     let appended = appended(Requests, 1, vec![]);
-    let put = Change::AgentPut { agent: agent("A"), profile: Profile::first() };
-    let state = Change::StateRemoved { path: path("") };
+    let put = Change::Agent(agent("A"), AgentChange::Put { profile: Profile::first() });
+    let state = Change::State(path(""), StateChange::Removed);
     let end = Change::Expired(Due::Session);
     let all = [configured, cleared, appended, removed(&[]), updated(1), put, state, end];
-    for change in all.into_iter().chain([Change::Deleted]) {
+    for change in all.into_iter().chain([Change::Session(SessionChange::Deleted)]) {
         assert_eq!(admit(&absent(), &first(vec![change.clone()])), Err(life(0, false)));
         let misfit = admit(&absent(), &first(vec![created(), change]));
         assert!(!matches!(misfit, Err(Misfit::Life { .. })));
@@ -100,7 +112,7 @@ fn seqs_go_on_from_the_last() {
     assert_eq!(misfit(vec![appended(memory("a"), 2, vec![])]), seq(memory("a"), 1, 2));
     let one = |first| appended(Requests, first, items(["{}"]));
     assert_eq!(misfit(vec![one(3), one(3)]), seq(Requests, 4, 3));
-    let cleared = Change::Cleared { log: Requests };
+    let cleared = Change::Log(Requests, LogChange::Cleared);
     assert_eq!(misfit(vec![cleared.clone(), one(1)]), seq(Requests, 3, 1));
     assert_eq!(admit(&board(), &commit(vec![one(3), cleared, one(4)])), Ok(()));
 }
@@ -191,18 +203,22 @@ fn the_state_has_a_place_for_what_is_written() {
     let deep = |levels: usize| json(&format!("{}{}", "[".repeat(levels), "]".repeat(levels)));
     let raw = |text: &str| Json::from(serde_json::value::to_raw_value(&text).unwrap());
     let below = path(&"d/".repeat(128));
-    let put = |at: &str, value: &str| Change::StatePut {
-        path: path(at),
-        value: json(value),
-        expires_at: None,
+    let put = |at: &str, value: &str| {
+        Change::State(path(at), StateChange::Put { value: json(value), expires_at: None })
     };
-    let set = |at: &str, value: &str| Change::StateSet { path: path(at), value: json(value) };
-    let merged = |at: &str, patch: &str| Change::StateMerged { path: path(at), patch: json(patch) };
-    let appended = |at: &str, elements: &[&str]| Change::StateAppended {
-        path: path(at),
-        elements: elements.iter().map(|element| json(element)).collect(),
+    let set =
+        |at: &str, value: &str| Change::State(path(at), StateChange::Set { value: json(value) });
+    let merged =
+        |at: &str, patch: &str| Change::State(path(at), StateChange::Merged { patch: json(patch) });
+    let appended = |at: &str, elements: &[&str]| {
+        Change::State(
+            path(at),
+            StateChange::Appended {
+                elements: elements.iter().map(|element| json(element)).collect(),
+            },
+        )
     };
-    let removed = |at: &str| Change::StateRemoved { path: path(at) };
+    let removed = |at: &str| Change::State(path(at), StateChange::Removed);
     let expired = |at: &str| Change::Expired(Due::State(path(at)));
     for (change, fits) in [
         (put("x/y", "[]"), true),
@@ -212,10 +228,10 @@ fn the_state_has_a_place_for_what_is_written() {
         (put("l/0", "1"), false),
         (put("", "[]"), false),
         (put("", "null"), false),
-        (Change::StatePut { path: path("x"), value: deep(127), expires_at: None }, true),
-        (Change::StatePut { path: path("x"), value: deep(128), expires_at: None }, false),
-        (Change::StateSet { path: below.clone(), value: json("1") }, true),
-        (Change::StateSet { path: below, value: json("[]") }, false),
+        (Change::State(path("x"), StateChange::Put { value: deep(127), expires_at: None }), true),
+        (Change::State(path("x"), StateChange::Put { value: deep(128), expires_at: None }), false),
+        (Change::State(below.clone(), StateChange::Set { value: json("1") }), true),
+        (Change::State(below, StateChange::Set { value: json("[]") }), false),
         (set("o/n", "2"), true),
         (set("o/n/x", "2"), false),
         (set("", "2"), false),
@@ -223,7 +239,7 @@ fn the_state_has_a_place_for_what_is_written() {
         (merged("", "{}"), true),
         (merged("", "null"), false),
         (merged("l/x", "{}"), false),
-        (Change::StateMerged { path: path("x"), patch: deep(128) }, false),
+        (Change::State(path("x"), StateChange::Merged { patch: deep(128) }), false),
         (appended("l", &["1"]), true),
         (appended("l", &[]), true),
         (appended("new/l", &[]), true),
@@ -231,8 +247,8 @@ fn the_state_has_a_place_for_what_is_written() {
         (appended("o/n", &[]), false),
         (appended("l/x", &["1"]), false),
         (appended("", &["1"]), false),
-        (Change::StateAppended { path: path("l"), elements: vec![deep(126)] }, true),
-        (Change::StateAppended { path: path("l"), elements: vec![deep(127)] }, false),
+        (Change::State(path("l"), StateChange::Appended { elements: vec![deep(126)] }), true),
+        (Change::State(path("l"), StateChange::Appended { elements: vec![deep(127)] }), false),
         (removed("o/n"), true),
         (removed(""), true),
         (removed("o/x"), false),
@@ -240,13 +256,7 @@ fn the_state_has_a_place_for_what_is_written() {
         (expired("o"), true),
         (expired("x"), false),
     ] {
-        let (Change::StatePut { path, .. }
-        | Change::StateSet { path, .. }
-        | Change::StateMerged { path, .. }
-        | Change::StateAppended { path, .. }
-        | Change::StateRemoved { path }
-        | Change::Expired(Due::State(path))) = &change
-        else {
+        let (Change::State(path, _) | Change::Expired(Due::State(path))) = &change else {
             panic!("{change:?}")
         };
         let misfit = Misfit::State { path: path.clone() };
@@ -254,9 +264,12 @@ fn the_state_has_a_place_for_what_is_written() {
         assert_eq!(admitted(vec![change.clone()]), expected, "{change:?}");
     }
     let surrogate = serde_json::value::RawValue::from_string("\"\\ud800\"".to_owned()).unwrap();
-    let change = Change::StateSet { path: path("x"), value: surrogate.into() };
+    let change = Change::State(path("x"), StateChange::Set { value: surrogate.into() });
     assert_eq!(admitted(vec![change]), Err(Misfit::State { path: path("x") }));
-    assert_eq!(admitted(vec![Change::StateSet { path: path("x"), value: raw("x") }]), Ok(()));
+    assert_eq!(
+        admitted(vec![Change::State(path("x"), StateChange::Set { value: raw("x") })]),
+        Ok(())
+    );
     let through = vec![put("x", "1"), put("x/y", "1")];
     assert_eq!(admitted(through), Err(Misfit::State { path: path("x/y") }));
     assert_eq!(admitted(vec![removed("o"), put("o/n/x", "1")]), Ok(()));
@@ -264,8 +277,8 @@ fn the_state_has_a_place_for_what_is_written() {
 
 #[test]
 fn only_an_agent_that_is_there_is_removed() {
-    let put = || Change::AgentPut { agent: agent("A"), profile: Profile::first() };
-    let removed = || Change::AgentRemoved { agent: agent("A") };
+    let put = || Change::Agent(agent("A"), AgentChange::Put { profile: Profile::first() });
+    let removed = || Change::Agent(agent("A"), AgentChange::Removed);
     let misfit = Err(Misfit::Agent { agent: agent("A") });
     assert_eq!(admitted(vec![removed()]), misfit);
     assert_eq!(admitted(vec![put(), put(), removed()]), Ok(()));
@@ -274,14 +287,19 @@ fn only_an_agent_that_is_there_is_removed() {
 
 #[test]
 fn work_on_a_request_goes_on_from_where_it_stands() {
-    let claimed = |seq, name: &str, fence| Change::Claimed {
-        seq: Seq(seq),
-        agent: agent(name),
-        fence: Revision(fence),
-        expires_at: Timestamp(9),
+    let claimed = |seq, name: &str, fence| {
+        Change::Request(
+            Seq(seq),
+            RequestChange::Claimed {
+                agent: agent(name),
+                fence: Revision(fence),
+                expires_at: Timestamp(9),
+            },
+        )
     };
-    let released = |seq| Change::Released { seq: Seq(seq) };
-    let finished = |seq| Change::Finished { seq: Seq(seq), fence: None, result: None };
+    let released = |seq| Change::Request(Seq(seq), RequestChange::Released);
+    let finished =
+        |seq| Change::Request(Seq(seq), RequestChange::Finished { fence: None, result: None });
     let expired = |seq| Change::Expired(Due::Claim(Seq(seq)));
     let (no, gone) = (|seq| Misfit::Work { seq: Seq(seq) }, |seq| no_entry(seq));
     // The first is claimed by A with fence 4, the second is done, the third is new; a claim is won at 5.
@@ -332,7 +350,7 @@ fn no_more_keys_are_forgotten_than_there_are() {
     assert_eq!(admit(&board, &next(2)), misfit(1, 2));
     assert_eq!(admit(&board, &next(usize::MAX)), misfit(1, usize::MAX));
     // A key may come with the end of its session, which forgets all the others.
-    let end = Commit { changes: vec![Change::Deleted], ..next(1) };
+    let end = Commit { changes: vec![Change::Session(SessionChange::Deleted)], ..next(1) };
     assert_eq!(admit(&board, &end), Ok(()));
     apply(&mut board, &end);
     assert_eq!(board.keys().len(), 1);
@@ -359,7 +377,7 @@ proptest! {
                 let Ok(commit) = stored::decode_commit(&body) else { continue };
                 // What is in an item or a profile is not looked at here, but where a base is read.
                 let is_odd = |change: &Change| {
-                    matches!(change, Change::AgentPut { profile, .. } if !profile.item().is_sound())
+                    matches!(change, Change::Agent(_, AgentChange::Put { profile, .. }) if !profile.item().is_sound())
                         || !change.items().iter().all(Item::is_sound)
                 };
                 if commit.changes.iter().any(is_odd) {

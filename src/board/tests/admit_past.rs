@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::board::*;
 use crate::board::*;
 
+use crate::board::{CheckpointChange, LogChange, SessionChange};
 use LogName::{Questions, Requests, Trajectories};
 
 /// At revision 6: two open questions of which the first waits, a checkpoint, a value, and a claimed request.
@@ -59,7 +60,7 @@ fn only_existing_questions_wait_and_only_waiting_ones_expire() {
         assert_eq!(admitted(changes.clone()), expected, "{changes:?}");
     }
     let items = vec![item("{}"); AWAITED_AT_ONCE_MAX];
-    let appended = Change::Appended { log: Questions, first: Seq(4), items };
+    let appended = Change::Log(Questions, LogChange::Appended { first: Seq(4), items });
     let last = 3 + AWAITED_AT_ONCE_MAX as u64;
     assert_eq!(admitted(vec![appended.clone(), awaited(4, last, 0)]), Ok(()));
     assert_eq!(admitted(vec![appended, awaited(3, last, 0)]), no(3));
@@ -67,8 +68,8 @@ fn only_existing_questions_wait_and_only_waiting_ones_expire() {
 
 #[test]
 fn only_existing_checkpoints_go_and_their_number_is_bounded() {
-    let put = |name: &str| Change::CheckpointPut { name: name.parse().unwrap() };
-    let removed = |name: &str| Change::CheckpointRemoved { name: name.parse().unwrap() };
+    let put = |name: &str| Change::Checkpoint(name.parse().unwrap(), CheckpointChange::Put);
+    let removed = |name: &str| Change::Checkpoint(name.parse().unwrap(), CheckpointChange::Removed);
     let no = |name: &str| Err(Misfit::Checkpoint { checkpoint: name.parse().unwrap() });
     assert_eq!(admitted(vec![put("c"), removed("c")]), Ok(()));
     assert_eq!(admitted(vec![removed("d")]), no("d"));
@@ -96,7 +97,7 @@ fn of_log(log: LogName, removed: &[(u64, u64)], entries: Vec<Entry>) -> Restored
 }
 
 fn check(restored: Restored) -> Result<(), Misfit> {
-    let commit = commit(7, vec![Change::Restored(Box::new(restored))]);
+    let commit = commit(7, vec![Change::Session(SessionChange::Restored(Box::new(restored)))]);
     let admitted = admit(&board(), &commit);
     let mut after = board();
     apply(&mut after, &commit);
@@ -200,10 +201,12 @@ fn agents_come_back_with_the_restores_revision() {
 
 #[test]
 fn a_history_comes_alone_and_goes_on_from_both() {
-    let adopted = |after| Change::Adopted {
-        name: "new".parse().unwrap(),
-        after: Revision(after),
-        fork_of: None,
+    let adopted = |after| {
+        Change::Session(SessionChange::Adopted {
+            name: "new".parse().unwrap(),
+            after: Revision(after),
+            fork_of: None,
+        })
     };
     let check = |revision, changes| admit(&board(), &commit(revision, changes));
     let wrong = |found| Err(Misfit::Revision { head: Revision(6), found: Revision(found) });
@@ -216,7 +219,7 @@ fn a_history_comes_alone_and_goes_on_from_both() {
     assert_eq!(check(REVISION_MAX, vec![adopted(REVISION_MAX - 1)]), Ok(()));
     assert_eq!(check(REVISION_MAX + 1, vec![adopted(REVISION_MAX)]), wrong(REVISION_MAX + 1));
     assert_eq!(check(0, vec![adopted(u64::MAX)]), wrong(0));
-    let put = Change::CheckpointPut { name: "d".parse().unwrap() };
+    let put = Change::Checkpoint("d".parse().unwrap(), CheckpointChange::Put);
     assert_eq!(check(7, vec![adopted(0), put.clone()]), Err(Misfit::NotAlone));
     assert_eq!(check(7, vec![put, adopted(0)]), Err(Misfit::NotAlone));
     let life = Misfit::Life { change: 0, exists: false };

@@ -7,6 +7,7 @@ use uuid::Uuid;
 use super::board::*;
 use crate::board::*;
 
+use crate::board::SessionChange;
 use LogName::{Questions, Requests, Screenshots};
 
 const FORK: SessionId = SessionId(Uuid::from_u128(8));
@@ -59,7 +60,10 @@ fn a_history_goes_on_from_the_higher_of_both_revisions() {
         assert_eq!((commit.revision, commit.at), (Revision(revision), Timestamp(2_000)));
         let name = "sess_1".parse().unwrap();
         let (after, fork_of) = (Revision(last), Some("elder".parse().unwrap()));
-        assert_eq!(commit.changes, [Change::Adopted { name, after, fork_of }]);
+        assert_eq!(
+            commit.changes,
+            [Change::Session(SessionChange::Adopted { name, after, fork_of })]
+        );
         assert_eq!((decision.existed, decision.answer), (false, Answer::Done));
         let mut board = fork.clone();
         admit(&board, &commit).unwrap();

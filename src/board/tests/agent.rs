@@ -2,6 +2,7 @@
 
 use super::board::*;
 use crate::board::*;
+use crate::board::{AgentChange, LogChange};
 
 fn put(name: &str, profile: &str) -> Command {
     Command::PutAgent { agent: agent(name), profile: item(profile) }
@@ -260,7 +261,8 @@ fn all_agents_may_be_removed_at_once() {
 #[test]
 fn an_unregistered_agents_memory_is_removed_with_the_agents() {
     let mut board = board_of([append(LogName::Requests, items(["{}"]))]);
-    let appended = Change::Appended { log: memory("A"), first: Seq(1), items: items(["{}"]) };
+    let appended =
+        Change::Log(memory("A"), LogChange::Appended { first: Seq(1), items: items(["{}"]) });
     let commit = Commit {
         revision: Revision(2),
         at: Timestamp(1_000),
@@ -328,12 +330,14 @@ fn a_condition_on_an_agent_is_on_that_agent_alone() {
 #[test]
 fn the_limit_of_agents_counts_those_with_memories() {
     let mut board = board_of([append(LogName::Requests, items(["{}"]))]);
-    let put_agent =
-        |i: usize| Change::AgentPut { agent: agent(&format!("a{i}")), profile: Profile::first() };
-    let remembered = |i: usize| Change::Appended {
-        log: memory(&format!("a{i}")),
-        first: Seq(1),
-        items: items(["{}"]),
+    let put_agent = |i: usize| {
+        Change::Agent(agent(&format!("a{i}")), AgentChange::Put { profile: Profile::first() })
+    };
+    let remembered = |i: usize| {
+        Change::Log(
+            memory(&format!("a{i}")),
+            LogChange::Appended { first: Seq(1), items: items(["{}"]) },
+        )
     };
     let commit = |board: &Board, changes| Commit {
         revision: board.revision().next(),

@@ -4,6 +4,7 @@ use super::board::*;
 use crate::board::json::Exact;
 use crate::board::*;
 
+use crate::board::LogChange;
 use LogName::{Questions, Requests, Screenshots, Trajectories};
 
 fn put_session() -> Command {
@@ -273,7 +274,9 @@ fn removed_entries_are_named_by_ranges_that_pass_over_gaps() {
     }
     let decision = carry_out(&mut board, remove(Which::AllButNewest(3)));
     let commit = decision.commit.unwrap();
-    let [Change::Removed { ranges, .. }] = commit.changes.as_slice() else { panic!("{commit:?}") };
+    let [Change::Log(_, LogChange::Removed { ranges, .. })] = commit.changes.as_slice() else {
+        panic!("{commit:?}")
+    };
     assert_eq!(ranges.as_slice(), [SeqRange { first: Seq(1), last: Seq(5) }]);
     assert_eq!(seqs(&board, &Requests), [7, 8, 9]);
 }

@@ -3,6 +3,7 @@
 use super::board::*;
 use crate::board::*;
 
+use crate::board::{RequestChange, StateChange};
 use LogName::Requests;
 
 fn edit(at: &str, edit: Edit) -> Command {
@@ -146,13 +147,14 @@ fn of_paths_that_are_over_together_the_upper_one_is_named() {
         put("x/y", "1", Some("4s")),
         put("z", "1", Some("9s")),
     ]);
-    let upper =
-        Change::StatePut { path: path("w"), value: json("{}"), expires_at: Some(Timestamp(2_000)) };
-    let lower = Change::StatePut {
-        path: path("w/v"),
-        value: json("1"),
-        expires_at: Some(Timestamp(1_500)),
-    };
+    let upper = Change::State(
+        path("w"),
+        StateChange::Put { value: json("{}"), expires_at: Some(Timestamp(2_000)) },
+    );
+    let lower = Change::State(
+        path("w/v"),
+        StateChange::Put { value: json("1"), expires_at: Some(Timestamp(1_500)) },
+    );
     let commit = Commit {
         revision: board.revision().next(),
         at: Timestamp(1_000),
@@ -270,16 +272,21 @@ fn time_does_not_go_back_for_an_expiry_nor_beyond_the_end() {
 fn one_commit_has_ten_thousand_expiries_the_earliest_first() {
     let mut board = board_of([append(Requests, vec![item("{}"); 6_000])]);
     let expires_at = |i: u64| Timestamp(2_000 + i64::try_from(i).unwrap());
-    let puts = (0..6_000).map(|i| Change::StatePut {
-        path: path(&format!("p{i}")),
-        value: json("1"),
-        expires_at: Some(expires_at(i)),
+    let puts = (0..6_000).map(|i| {
+        Change::State(
+            path(&format!("p{i}")),
+            StateChange::Put { value: json("1"), expires_at: Some(expires_at(i)) },
+        )
     });
-    let claims = (1..=6_000).map(|seq| Change::Claimed {
-        seq: Seq(seq),
-        agent: agent("A"),
-        fence: Revision(2),
-        expires_at: expires_at(seq),
+    let claims = (1..=6_000).map(|seq| {
+        Change::Request(
+            Seq(seq),
+            RequestChange::Claimed {
+                agent: agent("A"),
+                fence: Revision(2),
+                expires_at: expires_at(seq),
+            },
+        )
     });
     let commit = Commit {
         revision: Revision(2),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::board::*;
 use crate::board::*;
 
+use crate::board::SessionChange;
 use LogName::Screenshots;
 
 /// With two screenshots, of which the second one was deleted.
@@ -22,7 +23,7 @@ fn forget(board: &Board, images: &[&[u8]]) -> Command {
 }
 
 fn forgotten(images: &[Digest]) -> Change {
-    Change::ImagesForgotten { images: images.to_vec() }
+    Change::Session(SessionChange::ImagesForgotten { images: images.to_vec() })
 }
 
 #[test]

@@ -10,6 +10,7 @@ use super::board::*;
 use super::model::Model;
 use super::plan::{Step, in_time, steps};
 use crate::board::*;
+use crate::board::{LogChange, SessionChange};
 
 /// A session that is written to, and everything that is to agree with it.
 struct Play {
@@ -84,8 +85,12 @@ impl Play {
         if let Command::Adopt { board, .. } = &write.command {
             self.adopt(board, decision.commit.as_ref().unwrap());
         }
-        let configures =
-            |change: &Change| matches!(change, Change::Created { .. } | Change::Configured { .. });
+        let configures = |change: &Change| {
+            matches!(
+                change,
+                Change::Session(SessionChange::Created { .. } | SessionChange::Configured { .. })
+            )
+        };
         let everywhere = decision.commit.iter().flat_map(|c| &c.changes).any(configures);
         let made = self.live.life.is_none() && decision.commit.is_some();
         if made {
@@ -130,7 +135,7 @@ impl Play {
             assert_eq!(Some(&commit), expire(&self.based, now, Nonce(0)).as_ref());
             self.check_commit(&commit);
             for change in &commit.changes {
-                if let Change::Updated { log, seq, item: answered } = change {
+                if let Change::Log(log, LogChange::Updated { seq, item: answered }) = change {
                     assert_eq!(answered.get("expired"), Some("true"));
                     self.model.change(log, *seq, |_| answered.clone());
                 }

@@ -9,6 +9,7 @@ use super::board::*;
 use super::plan::{history, steps};
 use crate::board::*;
 
+use crate::board::SessionChange;
 use LogName::{Questions, Requests, Trajectories};
 
 fn restore(then: &Board) -> Command {
@@ -25,7 +26,9 @@ fn claim(request: u64) -> Write {
 }
 
 fn restored(decision: &Decision) -> &Restored {
-    let [Change::Restored(restored)] = &decision.commit.as_ref().unwrap().changes[..] else {
+    let [Change::Session(SessionChange::Restored(restored))] =
+        &decision.commit.as_ref().unwrap().changes[..]
+    else {
         panic!("{decision:?}")
     };
     restored

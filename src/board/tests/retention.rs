@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 use super::board::*;
 use crate::board::*;
 
+use crate::board::LogChange;
 use LogName::{Questions, Requests, Screenshots, Trajectories};
 
 fn all(max: usize) -> MaxItems {
@@ -104,7 +105,7 @@ fn what_goes_is_one_range_whatever_gaps_there_are() {
     let decision = carry_out(&mut board, keep_all(2));
     let removed = decision.commit.unwrap().changes.pop();
     let ranges = vec![SeqRange { first: Seq(1), last: Seq(3) }];
-    assert_eq!(removed, Some(Change::Removed { log: Requests, ranges }));
+    assert_eq!(removed, Some(Change::Log(Requests, LogChange::Removed { ranges })));
     assert_eq!(seqs(&board, &Requests), [4, 6]);
 }
 

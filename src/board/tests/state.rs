@@ -1,6 +1,7 @@
 //! Edits of the state: their results, and their refusals.
 
 use super::board::*;
+use crate::board::StateChange;
 use crate::board::*;
 
 fn edit(at: &str, edit: Edit) -> Command {
@@ -234,7 +235,10 @@ fn the_document_may_be_so_large_and_shrink_where_it_is_larger() {
         agent: None,
         nonce: Nonce(0),
         kept: None,
-        changes: vec![Change::StatePut { path: path("b"), value: json("[0]"), expires_at: None }],
+        changes: vec![Change::State(
+            path("b"),
+            StateChange::Put { value: json("[0]"), expires_at: None },
+        )],
     };
     admit(&board, &over).unwrap();
     apply(&mut board, &over);

@@ -17,7 +17,7 @@ use crate::board::stored::archive::{
     part_line,
 };
 use crate::board::stored::decode_commit;
-use crate::board::{Board, Change, Commit, Digest, Frame, Revision, SessionId};
+use crate::board::{Board, Change, Commit, Digest, Frame, Revision, SessionChange, SessionId};
 use crate::service::image_pins::ImagePin;
 use crate::service::limiter::Permit;
 use crate::service::{Published, Service, ServiceError};
@@ -246,7 +246,7 @@ impl Source<'_> {
         let before = Revision(head.0.saturating_sub(1));
         let (_, frame) = self.one_after(before)?;
         let last = read_commit(self.board.id(), head, &frame)?;
-        if !matches!(last.changes.as_slice(), [Change::Adopted { .. }]) {
+        if !matches!(last.changes.as_slice(), [Change::Session(SessionChange::Adopted { .. })]) {
             return Ok(head);
         }
         // Revisions may have a gap before it, so the previous one is searched for.

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::board::{Change, Commit, Revision};
+use crate::board::{Change, Commit, Revision, SessionChange};
 
 /// The number of commits in one page of a session's history.
 pub const COMMITS_AT_ONCE_MAX: usize = 256;
@@ -38,7 +38,10 @@ impl RecentCommits {
     pub(crate) fn add(&mut self, commits: Vec<Weighed>, held: &AtomicUsize) {
         for (commit, bytes) in commits {
             // An adopted history does not continue the name's former one.
-            let begins = commit.changes.iter().any(|c| matches!(c, Change::Adopted { .. }));
+            let begins = commit
+                .changes
+                .iter()
+                .any(|c| matches!(c, Change::Session(SessionChange::Adopted { .. })));
             let all = held.load(Ordering::Relaxed);
             if begins || bytes > RECENT_BYTES_MAX || all + bytes > RECENT_BYTES_ALL_MAX {
                 self.clear(held);

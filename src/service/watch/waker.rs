@@ -10,7 +10,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::sync::{broadcast, watch};
 
-use crate::board::{AgentName, Change, LogName, Revision, SessionName};
+use crate::board::{AgentName, Change, LogChange, LogName, Revision, SessionName};
 use crate::service::deps::Deps;
 use crate::service::sessions::session::Session;
 use crate::service::threads::signal::Signal;
@@ -31,10 +31,10 @@ pub struct Notice {
 
 /// Returns the agent whose memory a change is in, if any.
 pub(crate) fn memory_of(change: &Change) -> Option<&AgentName> {
-    if let Change::Appended { log: LogName::Memory(agent), .. }
-    | Change::Cleared { log: LogName::Memory(agent) }
-    | Change::Removed { log: LogName::Memory(agent), .. }
-    | Change::Updated { log: LogName::Memory(agent), .. } = change
+    if let Change::Log(LogName::Memory(agent), LogChange::Appended { .. })
+    | Change::Log(LogName::Memory(agent), LogChange::Cleared)
+    | Change::Log(LogName::Memory(agent), LogChange::Removed { .. })
+    | Change::Log(LogName::Memory(agent), LogChange::Updated { .. }) = change
     {
         Some(agent)
     } else {

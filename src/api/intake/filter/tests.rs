@@ -1,7 +1,10 @@
 //! What `on` and `agent` name, and what of a commit they let through.
 
 use super::*;
-use crate::board::{Item, Nonce, Revision, Seq, Timestamp};
+use crate::board::{
+    AgentChange, CheckpointChange, Item, LogChange, Nonce, RequestChange, Revision, Seq,
+    SessionChange, StateChange, Timestamp,
+};
 
 fn wanted(query: &str) -> Result<Wanted, Code> {
     let mut params = Params::parse(query).unwrap();
@@ -14,15 +17,18 @@ fn path(names: &[&str]) -> StatePath {
 
 fn put(names: &[&str]) -> Change {
     let value = Json::from_json("1", 1).unwrap();
-    Change::StatePut { path: path(names), value, expires_at: None }
+    Change::State(path(names), StateChange::Put { value, expires_at: None })
 }
 
 fn merged(names: &[&str], patch: &str) -> Change {
-    Change::StateMerged { path: path(names), patch: Json::from_json(patch, 128).unwrap() }
+    Change::State(path(names), StateChange::Merged { patch: Json::from_json(patch, 128).unwrap() })
 }
 
 fn appended(log: LogName) -> Change {
-    Change::Appended { log, first: Seq(1), items: vec![Item::from_json("{}").unwrap()] }
+    Change::Log(
+        log,
+        LogChange::Appended { first: Seq(1), items: vec![Item::from_json("{}").unwrap()] },
+    )
 }
 
 fn agent(name: &str) -> AgentName {
@@ -116,8 +122,8 @@ fn a_place_is_changed_above_and_below_it() {
 #[test]
 fn what_became_of_requests_and_questions_is_of_their_logs() {
     for change in [
-        Change::Released { seq: Seq(1) },
-        Change::Finished { seq: Seq(1), fence: None, result: None },
+        Change::Request(Seq(1), RequestChange::Released),
+        Change::Request(Seq(1), RequestChange::Finished { fence: None, result: None }),
         Change::Expired(Due::Claim(Seq(1))),
     ] {
         assert!(lets("on=requests", change.clone()));
@@ -128,7 +134,7 @@ fn what_became_of_requests_and_questions_is_of_their_logs() {
 
 #[test]
 fn an_agent_that_goes_takes_its_memory_with_it() {
-    let removed = || Change::AgentRemoved { agent: agent("A") };
+    let removed = || Change::Agent(agent("A"), AgentChange::Removed);
     for on in ["agents", "agents/A", "agents/A/memory"] {
         assert!(lets(&format!("on={on}"), removed()), "{on}");
     }
@@ -157,14 +163,18 @@ fn a_commit_is_trimmed_to_what_is_wanted() {
 #[test]
 fn what_changes_all_is_let_through() {
     for change in [
-        Change::Deleted,
+        Change::Session(SessionChange::Deleted),
         Change::Expired(Due::Session),
-        Change::Restored(Box::default()),
-        Change::Adopted { name: "s".parse().unwrap(), after: Revision(1), fork_of: None },
+        Change::Session(SessionChange::Restored(Box::default())),
+        Change::Session(SessionChange::Adopted {
+            name: "s".parse().unwrap(),
+            after: Revision(1),
+            fork_of: None,
+        }),
     ] {
         assert!(lets("on=questions", change));
     }
-    assert!(!lets("on=questions", Change::CheckpointPut { name: "c".parse().unwrap() }));
+    assert!(!lets("on=questions", Change::Checkpoint("c".parse().unwrap(), CheckpointChange::Put)));
     let unchanged = commit(Vec::new());
     assert_eq!(wanted("").unwrap().of(&unchanged), Some(Vec::new()));
     assert_eq!(wanted("on=state").unwrap().of(&unchanged), None);

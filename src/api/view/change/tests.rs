@@ -1,7 +1,10 @@
 //! Each kind of change as it is shown, to the byte, in full and in brief.
 
 use super::*;
-use crate::board::{Awaited, Entry, Item, Nonce, Profile, RestoredLog, Revision, Settings, stored};
+use crate::board::{
+    AgentChange, Awaited, CheckpointChange, Entry, Item, LogChange, Nonce, Profile, RequestChange,
+    RestoredLog, Revision, SessionChange, Settings, StateChange, stored,
+};
 
 fn session() -> SessionName {
     "s é".parse().unwrap()
@@ -51,22 +54,24 @@ fn sessions_are_shown_with_what_they_are_set_to() {
     let (settings, labels) = (settings.into(), labels.into());
     let set = r#""settings":{"screenshot_to_memory":false},"labels":{"k":"v"}"#;
     differs(
-        &Change::Configured { settings, labels },
+        &Change::Session(SessionChange::Configured { settings, labels }),
         &format!(r#"{{"kind":"configured",{set}}}"#),
         r#"{"kind":"configured"}"#,
     );
     differs(
-        &Change::Created {
+        &Change::Session(SessionChange::Created {
             name: session(),
             settings: Settings::default().into(),
             labels: Labels::default().into(),
-        },
+        }),
         r#"{"kind":"created","settings":{},"labels":{}}"#,
         r#"{"kind":"created"}"#,
     );
-    same(&Change::Deleted, r#"{"kind":"deleted"}"#);
+    same(&Change::Session(SessionChange::Deleted), r#"{"kind":"deleted"}"#);
     same(&Change::Expired(Due::Session), r#"{"kind":"session_expired"}"#);
-    let adopted = |fork_of| Change::Adopted { name: session(), after: Revision(7), fork_of };
+    let adopted = |fork_of| {
+        Change::Session(SessionChange::Adopted { name: session(), after: Revision(7), fork_of })
+    };
     same(&adopted(None), r#"{"kind":"adopted","after":7}"#);
     same(&adopted(Some(session())), r#"{"kind":"adopted","after":7,"fork_of":"s é"}"#);
 }
@@ -75,23 +80,23 @@ fn sessions_are_shown_with_what_they_are_set_to() {
 fn logs_are_shown_with_their_items() {
     let items = vec![item(r#"{ "b" : 1E5 }"#), item("{}")];
     differs(
-        &Change::Appended { log: LogName::Trajectories, first: Seq(17), items },
+        &Change::Log(LogName::Trajectories, LogChange::Appended { first: Seq(17), items }),
         r#"{"kind":"appended","log":"trajectories","entries":[{"seq":17,"item":{ "b" : 1E5 }},{"seq":18,"item":{}}]}"#,
         r#"{"kind":"appended","log":"trajectories","first":17,"count":2,"url":"/v1/sessions/s%20%C3%A9/trajectories?after=16&before=19"}"#,
     );
     let memory = LogName::Memory(agent());
     differs(
-        &Change::Updated { log: memory.clone(), seq: Seq(2), item: item("{}") },
+        &Change::Log(memory.clone(), LogChange::Updated { seq: Seq(2), item: item("{}") }),
         r#"{"kind":"updated","log":"agents/A%2CB%20%C3%A9/memory","seq":2,"item":{}}"#,
         r#"{"kind":"updated","log":"agents/A%2CB%20%C3%A9/memory","seq":2,"url":"/v1/sessions/s%20%C3%A9/agents/A%2CB%20%C3%A9/memory/2"}"#,
     );
     same(
-        &Change::Cleared { log: memory },
+        &Change::Log(memory, LogChange::Cleared),
         r#"{"kind":"cleared","log":"agents/A%2CB%20%C3%A9/memory"}"#,
     );
     let ranges = vec![(Seq(1), Seq(4)).into(), (Seq(7), Seq(7)).into()];
     same(
-        &Change::Removed { log: LogName::Requests, ranges },
+        &Change::Log(LogName::Requests, LogChange::Removed { ranges }),
         r#"{"kind":"removed","log":"requests","ranges":[[1,4],[7,7]]}"#,
     );
 }
@@ -126,22 +131,26 @@ fn the_state_is_shown_by_its_paths() {
     };
     let one = || value("{ \"z\" : 1E5 }");
     check(
-        &Change::StatePut { path: at(), value: one(), expires_at: None },
+        &Change::State(at(), StateChange::Put { value: one(), expires_at: None }),
         r#""value":{ "z" : 1E5 }"#,
         "",
     );
     let until = r#""expires_at":"2026-11-21T07:03:11.123Z""#;
     check(
-        &Change::StatePut { path: at(), value: value("null"), expires_at: Some(MOMENT) },
+        &Change::State(at(), StateChange::Put { value: value("null"), expires_at: Some(MOMENT) }),
         &format!(r#""value":null,{until}"#),
         &format!(",{until}"),
     );
-    check(&Change::StateSet { path: at(), value: value("1.50") }, r#""value":1.50"#, "");
-    check(&Change::StateMerged { path: at(), patch: one() }, r#""patch":{ "z" : 1E5 }"#, "");
+    check(&Change::State(at(), StateChange::Set { value: value("1.50") }), r#""value":1.50"#, "");
+    check(
+        &Change::State(at(), StateChange::Merged { patch: one() }),
+        r#""patch":{ "z" : 1E5 }"#,
+        "",
+    );
     let elements = vec![value("1"), value("\"é\"")];
-    check(&Change::StateAppended { path: at(), elements }, r#""elements":[1,"é"]"#, "");
+    check(&Change::State(at(), StateChange::Appended { elements }), r#""elements":[1,"é"]"#, "");
     same(
-        &Change::StateRemoved { path: StatePath::root() },
+        &Change::State(StatePath::root(), StateChange::Removed),
         r#"{"kind":"state_removed","path":""}"#,
     );
     same(&Change::Expired(Due::State(at())), r#"{"kind":"state_expired","path":"a%2Fb/c"}"#);
@@ -151,25 +160,34 @@ fn the_state_is_shown_by_its_paths() {
 fn agents_and_their_work_are_shown() {
     let profile = Profile::new(item(r#"{"type" : "T","status":"FAIL"}"#)).unwrap();
     differs(
-        &Change::AgentPut { agent: agent(), profile },
+        &Change::Agent(agent(), AgentChange::Put { profile }),
         r#"{"kind":"agent_put","agent":"A,B é","value":{"type" : "T","status":"FAIL"}}"#,
         r#"{"kind":"agent_put","agent":"A,B é","url":"/v1/sessions/s%20%C3%A9/agents/A%2CB%20%C3%A9"}"#,
     );
-    same(&Change::AgentRemoved { agent: agent() }, r#"{"kind":"agent_removed","agent":"A,B é"}"#);
     same(
-        &Change::Claimed { seq: Seq(4), agent: agent(), fence: Revision(9), expires_at: MOMENT },
+        &Change::Agent(agent(), AgentChange::Removed),
+        r#"{"kind":"agent_removed","agent":"A,B é"}"#,
+    );
+    same(
+        &Change::Request(
+            Seq(4),
+            RequestChange::Claimed { agent: agent(), fence: Revision(9), expires_at: MOMENT },
+        ),
         r#"{"kind":"claimed","request":4,"agent":"A,B é","fence":9,"expires_at":"2026-11-21T07:03:11.123Z"}"#,
     );
-    same(&Change::Released { seq: Seq(4) }, r#"{"kind":"released","request":4}"#);
+    same(&Change::Request(Seq(4), RequestChange::Released), r#"{"kind":"released","request":4}"#);
     same(&Change::Expired(Due::Claim(Seq(4))), r#"{"kind":"claim_expired","request":4}"#);
     let url = r#""url":"/v1/sessions/s%20%C3%A9/requests/4""#;
     differs(
-        &Change::Finished { seq: Seq(4), fence: Some(Revision(9)), result: Some(value("1.0")) },
+        &Change::Request(
+            Seq(4),
+            RequestChange::Finished { fence: Some(Revision(9)), result: Some(value("1.0")) },
+        ),
         r#"{"kind":"finished","request":4,"fence":9,"result":1.0}"#,
         &format!(r#"{{"kind":"finished","request":4,"fence":9,{url}}}"#),
     );
     differs(
-        &Change::Finished { seq: Seq(4), fence: None, result: None },
+        &Change::Request(Seq(4), RequestChange::Finished { fence: None, result: None }),
         r#"{"kind":"finished","request":4}"#,
         &format!(r#"{{"kind":"finished","request":4,{url}}}"#),
     );
@@ -189,15 +207,17 @@ fn questions_and_checkpoints_are_shown() {
     same(&Change::Expired(Due::Question(Seq(2))), r#"{"kind":"question_expired","question":2}"#);
     let name = || "before \"it\"".parse().unwrap();
     same(
-        &Change::CheckpointPut { name: name() },
+        &Change::Checkpoint(name(), CheckpointChange::Put),
         r#"{"kind":"checkpoint_put","name":"before \"it\""}"#,
     );
     same(
-        &Change::CheckpointRemoved { name: name() },
+        &Change::Checkpoint(name(), CheckpointChange::Removed),
         r#"{"kind":"checkpoint_removed","name":"before \"it\""}"#,
     );
     differs(
-        &Change::ImagesForgotten { images: vec![Digest([0; 32]), Digest([0xfe; 32])] },
+        &Change::Session(SessionChange::ImagesForgotten {
+            images: vec![Digest([0; 32]), Digest([0xfe; 32])],
+        }),
         &format!(
             r#"{{"kind":"images_forgotten","images":["{}","{}"]}}"#,
             "00".repeat(32),
@@ -227,7 +247,7 @@ fn a_restore_is_shown_by_what_it_touched() {
         ..Restored::default()
     };
     same(
-        &Change::Restored(Box::new(restored)),
+        &Change::Session(SessionChange::Restored(Box::new(restored))),
         r#"{"kind":"restored","to":5,"logs":[{"log":"questions","removed":[[1,4]],"restored":1}],"state":["a/b","c"],"agents":["A,B é"]}"#,
     );
 }
@@ -239,7 +259,7 @@ fn appended(items: Vec<Item>) -> Commit {
         agent: Some(agent()),
         nonce: Nonce(1),
         kept: None,
-        changes: vec![Change::Appended { log: LogName::Requests, first: Seq(1), items }],
+        changes: vec![Change::Log(LogName::Requests, LogChange::Appended { first: Seq(1), items })],
     }
 }
 

@@ -6,7 +6,9 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 
 use super::*;
-use crate::board::{Command, History, LogName, Nonce, Seq, Set, SettingsPatch, stored};
+use crate::board::{
+    Command, History, LogName, Nonce, Seq, SessionChange, Set, SettingsPatch, stored,
+};
 use crate::service::check;
 use crate::service::tests::clock::{Hand, Held};
 use crate::service::tests::service::{
@@ -149,7 +151,7 @@ fn delete_as_before(dir: &Path) {
         agent: None,
         nonce: Nonce(1),
         kept: None,
-        changes: vec![crate::board::Change::Deleted],
+        changes: vec![crate::board::Change::Session(SessionChange::Deleted)],
     };
     let body = stored::encode_commit(&commit).unwrap();
     let frames = vec![Frame::encode(session, head.next(), &body).unwrap()];

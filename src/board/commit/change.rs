@@ -1,0 +1,265 @@
+//! Changes of a board, in families by the thing that changes.
+
+use std::sync::Arc;
+
+use super::restored::Restored;
+use crate::board::model::agent::Profile;
+use crate::board::model::due::Due;
+use crate::board::model::open_questions::Awaited;
+use crate::board::model::settings::{Labels, Settings};
+use crate::board::state::StatePath;
+use crate::board::{
+    AgentName, CheckpointName, Digest, Image, Item, Json, LogName, Revision, Seq, SeqRange,
+    SessionName, Timestamp,
+};
+
+/// A change of a board.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// The session as a whole changed.
+    Session(SessionChange),
+    /// A log changed.
+    Log(LogName, LogChange),
+    /// The state changed at a path.
+    State(StatePath, StateChange),
+    /// An agent changed.
+    Agent(AgentName, AgentChange),
+    /// The work on a request changed.
+    Request(Seq, RequestChange),
+    /// A checkpoint changed.
+    Checkpoint(CheckpointName, CheckpointChange),
+    /// Questions wait for an answer until a deadline.
+    Awaited {
+        /// The first question; the others follow one by one.
+        first: Seq,
+        /// The last question.
+        last: Seq,
+        /// The deadline, and the answer after it.
+        until: Awaited,
+    },
+    /// Something expired.
+    Expired(Due),
+}
+
+/// A change of the session as a whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SessionChange {
+    /// The session was created.
+    Created {
+        /// Its name.
+        name: SessionName,
+        /// Its settings.
+        settings: Arc<Settings>,
+        /// Its labels.
+        labels: Arc<Labels>,
+    },
+    /// Its settings and labels were replaced.
+    Configured {
+        /// All of its settings.
+        settings: Arc<Settings>,
+        /// All of its labels.
+        labels: Arc<Labels>,
+    },
+    /// The session was deleted, with all it had.
+    Deleted,
+    /// The board was restored to an earlier revision, and all claims ended.
+    Restored(Box<Restored>),
+    /// A history was adopted under this name, from a fork or an archive. It is the only change of its commit, whose
+    /// revision is above the history's and the name's. All claims, keys and fences from before end.
+    Adopted {
+        /// The session's name from now on.
+        name: SessionName,
+        /// The last revision of the name before it; 0 where it had none.
+        after: Revision,
+        /// The session that it was forked from.
+        fork_of: Option<SessionName>,
+    },
+    /// Images that no retained revision names no longer count, and their bytes may be deleted.
+    ImagesForgotten {
+        /// Their digests, in ascending order.
+        images: Vec<Digest>,
+    },
+}
+
+/// A change of a log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LogChange {
+    /// Items were appended.
+    Appended {
+        /// The seq of the first; the others follow one by one.
+        first: Seq,
+        /// The items.
+        items: Vec<Item>,
+    },
+    /// All entries were removed.
+    Cleared,
+    /// Some entries were removed.
+    Removed {
+        /// The ranges of removed entries.
+        ranges: Vec<SeqRange>,
+    },
+    /// The item of an entry was replaced.
+    Updated {
+        /// The entry.
+        seq: Seq,
+        /// The new item.
+        item: Item,
+    },
+}
+
+/// A change of the state at a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StateChange {
+    /// A value was put, with its own time to live or none. The deadlines of the former value and all below it end.
+    Put {
+        /// The value.
+        value: Json,
+        /// The deadline, if any.
+        expires_at: Option<Timestamp>,
+    },
+    /// A value was set, and its deadline stays.
+    Set {
+        /// The value.
+        value: Json,
+    },
+    /// A merge patch (RFC 7396) was applied. Its meaning is fixed by the RFC, so it is a result and not a rule.
+    Merged {
+        /// The patch.
+        patch: Json,
+    },
+    /// Elements were appended to an array, made if absent.
+    Appended {
+        /// The new elements.
+        elements: Vec<Json>,
+    },
+    /// The value was deleted; for the root, everything below it.
+    Removed,
+}
+
+/// A change of an agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AgentChange {
+    /// The agent was registered, or its profile replaced.
+    Put {
+        /// The whole profile.
+        profile: Profile,
+    },
+    /// The agent was removed, and its memory emptied.
+    Removed,
+}
+
+/// A change of the work on a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RequestChange {
+    /// The request was claimed, or its claim renewed.
+    Claimed {
+        /// The agent.
+        agent: AgentName,
+        /// The revision at which the claim was won.
+        fence: Revision,
+        /// The deadline.
+        expires_at: Timestamp,
+    },
+    /// The claim was given back.
+    Released,
+    /// The request was finished.
+    Finished {
+        /// The fence of the claim under which it was done, if any.
+        fence: Option<Revision>,
+        /// The result.
+        result: Option<Json>,
+    },
+}
+
+/// A change of a checkpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CheckpointChange {
+    /// The checkpoint was set on this commit's revision.
+    Put,
+    /// The checkpoint was removed.
+    Removed,
+}
+
+impl Change {
+    /// Returns the kind in one word, the same as in the stored form.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Session(change) => match change {
+                SessionChange::Created { .. } => "created",
+                SessionChange::Configured { .. } => "configured",
+                SessionChange::Deleted => "deleted",
+                SessionChange::Restored(_) => "restored",
+                SessionChange::Adopted { .. } => "adopted",
+                SessionChange::ImagesForgotten { .. } => "images_forgotten",
+            },
+            Self::Log(_, change) => match change {
+                LogChange::Appended { .. } => "appended",
+                LogChange::Cleared => "cleared",
+                LogChange::Removed { .. } => "removed",
+                LogChange::Updated { .. } => "updated",
+            },
+            Self::State(_, change) => match change {
+                StateChange::Put { .. } => "state_put",
+                StateChange::Set { .. } => "state_set",
+                StateChange::Merged { .. } => "state_merged",
+                StateChange::Appended { .. } => "state_appended",
+                StateChange::Removed => "state_removed",
+            },
+            Self::Agent(_, AgentChange::Put { .. }) => "agent_put",
+            Self::Agent(_, AgentChange::Removed) => "agent_removed",
+            Self::Request(_, RequestChange::Claimed { .. }) => "claimed",
+            Self::Request(_, RequestChange::Released) => "released",
+            Self::Request(_, RequestChange::Finished { .. }) => "finished",
+            Self::Checkpoint(_, CheckpointChange::Put) => "checkpoint_put",
+            Self::Checkpoint(_, CheckpointChange::Removed) => "checkpoint_removed",
+            Self::Awaited { .. } => "awaited",
+            Self::Expired(Due::State(_)) => "state_expired",
+            Self::Expired(Due::Claim(_)) => "claim_expired",
+            Self::Expired(Due::Question(_)) => "question_expired",
+            Self::Expired(Due::Session) => "session_expired",
+        }
+    }
+
+    /// Returns the name of the session that the change creates or adopts, if any.
+    #[must_use]
+    pub fn session_name(&self) -> Option<&SessionName> {
+        if let Self::Session(
+            SessionChange::Created { name, .. } | SessionChange::Adopted { name, .. },
+        ) = self
+        {
+            Some(name)
+        } else {
+            None
+        }
+    }
+
+    /// Returns the images of its items, and of the entries that a restore brings back.
+    pub fn images(&self) -> impl Iterator<Item = &Image> {
+        let restored = if let Self::Session(SessionChange::Restored(restored)) = self {
+            &*restored.logs
+        } else {
+            &[]
+        };
+        let entries = restored.iter().flat_map(|(_, log)| &log.entries);
+        let items = self.items().iter().chain(entries.map(|entry| &entry.item));
+        items.filter_map(Item::image)
+    }
+
+    /// Returns its items.
+    #[must_use]
+    pub fn items(&self) -> &[Item] {
+        match self {
+            Self::Log(_, LogChange::Appended { items, .. }) => items,
+            Self::Log(_, LogChange::Updated { item, .. }) => std::slice::from_ref(item),
+            Self::Log(_, LogChange::Cleared | LogChange::Removed { .. })
+            | Self::Session(_)
+            | Self::State(..)
+            | Self::Agent(..)
+            | Self::Request(..)
+            | Self::Checkpoint(..)
+            | Self::Awaited { .. }
+            | Self::Expired(_) => &[],
+        }
+    }
+}
