@@ -14,8 +14,8 @@ use std::fs;
 use std::hint::black_box;
 
 use blackboard::board::{
-    Board, Command, Condition, Item, Log, LogName, Moment, Nonce, Policy, Revision, SessionId,
-    Terms, Timestamp, Write, decide,
+    Board, Command, Condition, Item, Log, LogCommand, LogName, Moment, Nonce, Policy, Revision,
+    SessionId, Terms, Timestamp, Write, decide,
 };
 use blackboard::prompt::list_items;
 use tikv_jemallocator::Jemalloc;
@@ -68,7 +68,7 @@ fn write(number: usize, n: usize) -> Write {
     let session = format!("session {number}").parse().unwrap();
     let author = Some("AppAgent".parse().unwrap());
     let terms = Terms { session, condition: Condition::default(), fence: None, author, key: None };
-    Write { terms, command: Command::Append { log, items: vec![item] } }
+    Write { terms, command: Command::Log(log, LogCommand::Append { items: vec![item] }) }
 }
 
 /// The boards grow in turns, as sessions do.

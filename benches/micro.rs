@@ -20,8 +20,9 @@ use std::time::Instant;
 
 use blackboard::board::stored::{decode_commit, encode_commit};
 use blackboard::board::{
-    Board, Command, Commit, Condition, Decision, Frame, Headings, Item, LogName, Moment, Nonce,
-    Policy, PromptPart, Revision, Run, SessionId, Terms, Timestamp, Write, apply, decide, json,
+    Board, BoardCommand, Command, Commit, Condition, Decision, Frame, Headings, Item, LogCommand,
+    LogName, Moment, Nonce, Policy, PromptPart, Revision, Run, SessionId, Terms, Timestamp, Write,
+    apply, decide, json,
 };
 use blackboard::prompt::{
     LIST_COMMA, LIST_END, Syntax, heading, list_begin, list_item, list_items, opening,
@@ -84,7 +85,7 @@ fn items(count: usize) -> Vec<Item> {
 fn append(items: Vec<Item>) -> Write {
     let (session, condition) = ("bench".parse().unwrap(), Condition::default());
     let terms = Terms { session, condition, fence: None, author: None, key: None };
-    Write { terms, command: Command::Append { log: LogName::Trajectories, items } }
+    Write { terms, command: Command::Log(LogName::Trajectories, LogCommand::Append { items }) }
 }
 
 fn decided(board: &Board, write: &Write) -> Decision {
@@ -104,7 +105,7 @@ fn board(count: usize) -> Board {
     let empty = || {
         let absent = Board::absent(SessionId(Uuid::from_u128(1)), Revision(0));
         let opened = decided(&absent, &append(items(1))).board;
-        let command = Command::ClearBoard { state: false };
+        let command = Command::Board(BoardCommand::Clear { state: false });
         decided(&opened, &Write { command, ..append(Vec::new()) }).board
     };
     if count == 0 {

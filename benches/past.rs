@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use blackboard::board::{
-    Board, Command, Condition, Item, LogName, Policy, Revision, SessionName, Terms, Write,
+    Board, Command, Condition, Item, LogCommand, LogName, Policy, Revision, SessionName, Terms,
+    Write,
 };
 use blackboard::service::{At, Clock, Reply, Service};
 use blackboard::store::{SqliteOptions, SqliteStore, SyncLevel};
@@ -38,7 +39,7 @@ async fn run() -> Result<(), Failure> {
             for n in (writer..COMMITS).step_by(usize::try_from(WRITERS).unwrap_or(1)) {
                 let text = format!("{{\"step\":{n},\"said\":\"{}\"}}", "x".repeat(200));
                 let items = vec![Item::from_json(&text).map_err(|error| error.to_string())?];
-                let command = Command::Append { log: LogName::Trajectories, items };
+                let command = Command::Log(LogName::Trajectories, LogCommand::Append { items });
                 let write = Write { terms: terms(&session), command };
                 service.write(write, Vec::new(), None).await.map_err(|error| error.to_string())?;
             }

@@ -104,7 +104,7 @@ fn put(path: StatePath, value: &str) -> Write {
     let session = "bench".parse().unwrap();
     let condition = Condition::default();
     let terms = Terms { session, condition, fence: None, author: None, key: None };
-    Write { terms, command: Command::EditState { path, edit } }
+    Write { terms, command: Command::State(path, edit) }
 }
 
 fn bench(bencher: Bencher<'_, '_>, leaves: usize, leaf: Leaf) {

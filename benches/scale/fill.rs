@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use blackboard::board::stored::encode_commit;
 use blackboard::board::{
-    Board, Command, Condition, Frame, Item, LogName, Moment, Nonce, Policy, Revision, SessionId,
-    SessionName, Terms, Timestamp, Write, decide,
+    Board, Command, Condition, Frame, Item, LogCommand, LogName, Moment, Nonce, Policy, Revision,
+    SessionId, SessionName, Terms, Timestamp, Write, decide,
 };
 use blackboard::service::{Clock, Service};
 use blackboard::store::{Outcome, Run, SqliteOptions, SqliteStore, Store as _, SyncLevel};
@@ -135,7 +135,10 @@ impl Filling<'_> {
 pub fn append(session: &SessionName, item: Item) -> Write {
     let condition = Condition::default();
     let terms = Terms { session: session.clone(), condition, fence: None, author: None, key: None };
-    Write { terms, command: Command::Append { log: LogName::Trajectories, items: vec![item] } }
+    Write {
+        terms,
+        command: Command::Log(LogName::Trajectories, LogCommand::Append { items: vec![item] }),
+    }
 }
 
 /// Runs a service over a store until all is settled, and stops it; gives the time that it took.

@@ -11,7 +11,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Grant, Scope, SessionPattern};
 use crate::board::{
-    AgentName, Command, Edit, LogName, MaxItems, SessionName, Set, SettingsPatch, Test, Timestamp,
+    AgentCommand, AgentName, Command, Edit, LogName, MaxItems, SessionCommand, SessionName, Set,
+    SettingsPatch, Test, Timestamp,
 };
 use crate::fairness::Client;
 
@@ -283,19 +284,15 @@ impl Caller {
     /// [`Forbidden`] where not.
     pub fn permits(&self, command: &Command) -> Result<(), Forbidden> {
         match command {
-            Command::Append { log, .. }
-            | Command::ReplaceLog { log, .. }
-            | Command::RemoveEntries { log, .. }
-            | Command::PutEntry { log, .. }
-            | Command::DeleteEntry { log, .. } => self.writes_log(log),
+            Command::Log(log, _) => self.writes_log(log),
             // The answer has the whole of what it was added to.
-            Command::EditState { edit: Edit::Add(_) | Edit::Append(_), .. } => {
-                self.needs(Scope::Read)
-            }
-            Command::RemoveAgent { agent } => self.writes_memory_of(Some(agent)),
+            Command::State(_, Edit::Add(_) | Edit::Append(_)) => self.needs(Scope::Read),
+            Command::Agent(agent, AgentCommand::Remove) => self.writes_memory_of(Some(agent)),
             // Each of them takes the memories of all agents.
-            Command::RemoveAgents | Command::DeleteSession => self.writes_memory_of(None),
-            Command::Restore { .. } => self.restores(),
+            Command::RemoveAgents | Command::Session(SessionCommand::Delete) => {
+                self.writes_memory_of(None)
+            }
+            Command::Session(SessionCommand::Restore { .. }) => self.restores(),
             Command::Transact(transaction) => {
                 if !transaction.tests.is_empty() {
                     self.needs(Scope::Read)?;
@@ -304,25 +301,21 @@ impl Caller {
                 let mut both = transaction.then.iter().chain(&transaction.otherwise);
                 both.try_for_each(|command| self.permits(command))
             }
-            Command::PutSession { settings: Set::To(settings), .. } => {
+            Command::Session(SessionCommand::Put { settings: Set::To(settings), .. }) => {
                 self.permits_settings(settings)
             }
-            Command::PutSession { .. }
-            | Command::ReplaceBoard { .. }
-            | Command::ClearBoard { .. }
-            | Command::EditState { .. }
-            | Command::PutAgent { .. }
-            | Command::PatchAgent { .. }
-            | Command::Claim { .. }
-            | Command::Release { .. }
-            | Command::Finish { .. }
-            | Command::AnswerQuestion { .. }
+            Command::Session(
+                SessionCommand::Put { .. }
+                | SessionCommand::Adopt { .. }
+                | SessionCommand::ForgetImages { .. },
+            )
+            | Command::Board(_)
+            | Command::State(_, _)
+            | Command::Agent(_, AgentCommand::Put { .. } | AgentCommand::Patch { .. })
+            | Command::Request(_, _)
+            | Command::Question(_, _)
             | Command::Ask { .. }
-            | Command::SkipQuestion { .. }
-            | Command::PutCheckpoint { .. }
-            | Command::RemoveCheckpoint { .. }
-            | Command::Adopt { .. }
-            | Command::ForgetImages { .. } => Ok(()),
+            | Command::Checkpoint(_, _) => Ok(()),
         }
     }
 

@@ -20,8 +20,9 @@ pub use admit::imported::{CLOCK_AHEAD_MS_MAX, FOREIGN_REVISION_MAX, Foreign};
 pub use admit::{Misfit, REVISION_MAX, admit};
 pub use command::rejected::{Branch, Current, Rejected};
 pub use command::{
-    Answer, Command, Condition, Edit, Matches, Moment, Policy, Terms, Test, Transaction, Which,
-    Write,
+    AgentCommand, Answer, BoardCommand, CheckpointCommand, Command, Condition, Edit, LogCommand,
+    Matches, Moment, Policy, QuestionCommand, RequestCommand, SessionCommand, Terms, Test,
+    Transaction, Which, Write,
 };
 pub use commit::apply::apply;
 pub use commit::restored::{Restored, RestoredLog};

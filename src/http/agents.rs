@@ -20,7 +20,7 @@ use crate::api::refusal::{Place, invalid_item, object_required, refused};
 use crate::api::view::entry::push;
 use crate::board::json;
 use crate::board::json::Kind;
-use crate::board::{Agent, AgentName, Board, Command, Item, Rejected};
+use crate::board::{Agent, AgentCommand, AgentName, Board, Command, Item, Rejected};
 
 /// How many agents a list has, unless it is asked for more or fewer.
 const LIST_DEFAULT: usize = 100;
@@ -203,7 +203,7 @@ pub(super) async fn put(
     let bytes = writing.body(body, BODY_BYTES_MAX).await?;
     only_json(&writing.headers)?;
     let profile = from_json(bytes, profile).await?;
-    change(writing, agent.clone(), Command::PutAgent { agent, profile }).await
+    change(writing, agent.clone(), Command::Agent(agent, AgentCommand::Put { profile })).await
 }
 
 /// Change what an agent says of itself
@@ -231,7 +231,7 @@ pub(super) async fn patch(
         return Err(unpatchable(&sent, PATCH_TYPES, "for example with curl -X PATCH --json"));
     }
     let patch = from_json(bytes, profile).await?;
-    change(writing, agent.clone(), Command::PatchAgent { agent, patch }).await
+    change(writing, agent.clone(), Command::Agent(agent, AgentCommand::Patch { patch })).await
 }
 
 fn profile(text: &str) -> Result<Item, Refusal> {
@@ -273,7 +273,7 @@ pub(super) async fn delete(
     writing.no_body()?;
     let resource = Resource::Agent(agent.clone());
     writing
-        .write(resource, Command::RemoveAgent { agent }, Vec::new(), |written| {
+        .write(resource, Command::Agent(agent, AgentCommand::Remove), Vec::new(), |written| {
             let version = written.receipt.board.agents_version();
             written.changed(written.tag(version, &Resource::Agents), None)
         })

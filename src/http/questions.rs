@@ -28,7 +28,7 @@ use crate::api::schema::entry::EntryBody;
 use crate::api::view::entry::{push, write_asked};
 use crate::auth::Caller;
 use crate::board::json;
-use crate::board::{Command, LogName, Seq, SessionName, Ttl};
+use crate::board::{Command, LogName, QuestionCommand, Seq, SessionName, Ttl};
 use crate::service::{Asking, Service};
 
 /// How many questions a page of the inbox has, unless it is asked for more or fewer.
@@ -133,10 +133,11 @@ fn answering(question: Seq, text: &str) -> Result<Command, Refusal> {
     let mut read = None;
     for (pointer, value) in members("", text)? {
         let command = match (pointer.as_str(), value) {
-            ("/answer", value) => {
-                Command::AnswerQuestion { question, answer: answer_member(&pointer, value)? }
-            }
-            ("/skip", "true") => Command::SkipQuestion { question },
+            ("/answer", value) => Command::Question(
+                question,
+                QuestionCommand::Answer { answer: answer_member(&pointer, value)? },
+            ),
+            ("/skip", "true") => Command::Question(question, QuestionCommand::Skip),
             ("/skip", _) => return Err(invalid_field(pointer, "expected true")),
             _ => return Err(unknown_field(pointer)),
         };

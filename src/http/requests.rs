@@ -20,7 +20,7 @@ use crate::api::address::entry_url;
 use crate::api::intake::fields::members;
 use crate::api::refusal::unknown_field;
 use crate::board;
-use crate::board::{Command, LogName, Seq, Ttl};
+use crate::board::{Command, LogName, RequestCommand, Seq, Ttl};
 
 /// What claiming came to.
 #[derive(Debug, Serialize, ToSchema)]
@@ -77,7 +77,7 @@ pub(super) async fn claim(
     let bytes = writing.body(body, BODY_BYTES_MAX).await?;
     writing.by_an_agent()?;
     let ttl = from_json(json_or_nothing(&writing.headers, bytes)?, new_claim).await?;
-    let command = Command::Claim { request: seq, ttl };
+    let command = Command::Request(seq, RequestCommand::Claim { ttl });
     let shape = move |written: &Written<'_>| {
         let board::Answer::Claimed { claim, won } = &written.receipt.answer else {
             return finished(written, seq);
@@ -108,7 +108,7 @@ pub(super) async fn release(
 ) -> Result<Response, Problem> {
     writing.no_body()?;
     writing.by_an_agent()?;
-    let command = Command::Release { request: seq };
+    let command = Command::Request(seq, RequestCommand::Release);
     writing.write(resource(seq), command, Vec::new(), move |written| finished(written, seq)).await
 }
 
@@ -158,7 +158,7 @@ fn new_end(request: Seq, text: &str) -> Result<Command, Refusal> {
             _ => return Err(unknown_field(pointer)),
         }
     }
-    Ok(Command::Finish { request, fence, result })
+    Ok(Command::Request(request, RequestCommand::Finish { fence, result }))
 }
 
 fn resource(seq: Seq) -> Resource {

@@ -33,7 +33,7 @@ use crate::api::params::{Params, invalid};
 use crate::api::refusal::no_session;
 use crate::api::view::entry::push;
 use crate::auth::Caller;
-use crate::board::{Command, Extent, SessionName, Summary, json};
+use crate::board::{Command, Extent, SessionCommand, SessionName, Summary, json};
 use crate::service::{Listed as ListedSession, Listing, Published, Service};
 
 /// How many sessions a list has, unless it is asked for more or fewer.
@@ -393,6 +393,6 @@ pub(super) async fn put(mut writing: Writing, body: Body) -> Result<Response, Pr
 )]
 pub(super) async fn delete(mut writing: Writing) -> Result<Response, Problem> {
     writing.no_body()?;
-    let command = Command::DeleteSession;
+    let command = Command::Session(SessionCommand::Delete);
     writing.write(Resource::Session, command, Vec::new(), |written| written.removed(None)).await
 }

@@ -184,7 +184,7 @@ pub(super) async fn delete(
     mut writing: Writing,
 ) -> Result<Response, Problem> {
     writing.no_body()?;
-    let command = Command::EditState { path: path.clone(), edit: Edit::Remove };
+    let command = Command::State(path.clone(), Edit::Remove);
     let above = path.parent().unwrap_or_else(StatePath::root);
     writing
         .write(Resource::State(path), command, Vec::new(), move |written| {
@@ -220,7 +220,7 @@ fn elements(pointer: &str, value: &str, levels_max: usize) -> Result<Vec<Json>, 
 }
 
 async fn edit(writing: Writing, path: StatePath, edit: Edit) -> Result<Response, Problem> {
-    let command = Command::EditState { path: path.clone(), edit };
+    let command = Command::State(path.clone(), edit);
     let resource = Resource::State(path.clone());
     writing.write(resource, command, Vec::new(), move |written| answer(written, &path)).await
 }

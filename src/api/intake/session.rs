@@ -8,7 +8,7 @@ use crate::api::refusal::Refusal;
 use crate::api::refusal::{array_required, child, invalid_field, object_required, unknown_field};
 use crate::board::json;
 use crate::board::json::Kind;
-use crate::board::{Command, Item, LABELS_MAX, LabelsPatch, LogName, Set};
+use crate::board::{Command, Item, LABELS_MAX, LabelsPatch, LogName, SessionCommand, Set};
 
 /// Reads `{"settings": …, "labels": …, "qa_pairs": […]}`.
 pub(crate) fn session_patch(text: &str) -> Result<Command, Refusal> {
@@ -27,7 +27,7 @@ pub(crate) fn session_patch(text: &str) -> Result<Command, Refusal> {
             _ => return Err(unknown_field(pointer)),
         }
     }
-    Ok(Command::PutSession { settings, labels, qa_pairs })
+    Ok(Command::Session(SessionCommand::Put { settings, labels, qa_pairs }))
 }
 
 fn pairs(array: &str) -> Result<Vec<Item>, Refusal> {

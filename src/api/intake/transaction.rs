@@ -12,8 +12,8 @@ use crate::api::refusal::{Place, invalid_field, invalid_item, unknown_field};
 use crate::board::json;
 use crate::board::json::{DEPTH_MAX, Kind};
 use crate::board::{
-    Code, Command, Edit, InvalidPath, Item, Json, LogName, Revision, Seq, StatePath, Test,
-    Transaction, Ttl, Version,
+    AgentCommand, Code, Command, Edit, InvalidPath, Item, Json, LogCommand, LogName,
+    QuestionCommand, RequestCommand, Revision, Seq, StatePath, Test, Transaction, Ttl, Version,
 };
 use crate::service::{ImageBytes, ServiceError};
 
@@ -192,23 +192,29 @@ fn one_operation(
             let log = log_member(&at, target)?;
             let (at, item) = fields.need("item")?;
             let items = vec![item_member(&log, &at, item, images)?];
-            Command::Append { log, items }
+            Command::Log(log, LogCommand::Append { items })
         }
         "claim" => {
             let request = Seq(whole(&at, target)?);
             let ttl = fields.take("ttl").map(|(at, ttl)| ttl_member(&at, ttl)).transpose()?;
-            Command::Claim { request, ttl: ttl.unwrap_or(Ttl::MINUTE) }
+            Command::Request(request, RequestCommand::Claim { ttl: ttl.unwrap_or(Ttl::MINUTE) })
         }
         "done" => {
             let request = Seq(whole(&at, target)?);
             let fence = fields.take("fence").map(|(at, fence)| fence_member(&at, fence));
             let result = fields.take("result").map(|(at, result)| result_member(&at, result));
-            Command::Finish { request, fence: fence.transpose()?, result: result.transpose()? }
+            Command::Request(
+                request,
+                RequestCommand::Finish { fence: fence.transpose()?, result: result.transpose()? },
+            )
         }
         "answer" => {
             let question = Seq(whole(&at, target)?);
             let (at, value) = fields.need("value")?;
-            Command::AnswerQuestion { question, answer: answer_member(&at, value)? }
+            Command::Question(
+                question,
+                QuestionCommand::Answer { answer: answer_member(&at, value)? },
+            )
         }
         _ => {
             let agent = string(&at, target)?;
@@ -218,7 +224,7 @@ fn one_operation(
             let patch = format!("{{\"status\":{value}}}");
             let patch = Item::from_json(&patch);
             let patch = patch.map_err(|invalid| invalid_item(&invalid, Place::default()))?;
-            Command::PatchAgent { agent, patch }
+            Command::Agent(agent, AgentCommand::Patch { patch })
         }
     };
     fields.finish((command, Operation { verb, target: target.into() }))
@@ -248,7 +254,7 @@ fn state_command(
         }
         _ => Edit::Remove,
     };
-    Ok(Command::EditState { path, edit })
+    Ok(Command::State(path, edit))
 }
 
 fn item_member(

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use tempfile::TempDir;
 
 use super::*;
-use crate::board::{Command, Condition, Policy, Set, Terms, Write};
+use crate::board::{Command, Condition, Policy, SessionCommand, Set, Terms, Write};
 use crate::service::{Clock, Reply};
 use crate::store::{SqliteOptions, SqliteStore, SyncLevel};
 
@@ -48,7 +48,8 @@ impl World {
             key: None,
         };
         let (settings, labels) = (Set::Keep, Set::Keep);
-        let command = Command::PutSession { settings, labels, qa_pairs: Vec::new() };
+        let command =
+            Command::Session(SessionCommand::Put { settings, labels, qa_pairs: Vec::new() });
         let reply = service.write(Write { terms, command }, Vec::new(), None).await.unwrap();
         let Reply::Now(receipt) = reply else { panic!("{reply:?}") };
         let world = Self { service, board: receipt.board, hand, _home: home };

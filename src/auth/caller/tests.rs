@@ -8,8 +8,8 @@ use uuid::Uuid;
 use super::*;
 use crate::auth::{Token, TokenId, TokenLimits};
 use crate::board::{
-    Change, Commit, History, Item, LogChange, MaxItemsEach, Nonce, Restored, Revision, Seq,
-    SessionChange, Transaction, Ttl, Which,
+    AgentCommand, Change, Commit, History, Item, LogChange, LogCommand, MaxItemsEach, Nonce,
+    Restored, Revision, Seq, SessionChange, SessionCommand, Transaction, Ttl, Which,
 };
 
 fn bearer(agent: Option<&str>, scopes: &[Scope], sessions: &str) -> Caller {
@@ -61,16 +61,16 @@ fn an_agents_token_sees_other_memories_by_scope_only() {
 fn an_agents_token_writes_no_memory_but_its_own() {
     let scopes = [Scope::Read, Scope::Write, Scope::MemoryRead];
     let own = bearer(Some("A"), &scopes, "*");
-    let append = |agent| Command::Append { log: memory(agent), items: Vec::new() };
-    let remove = |agent: &str| Command::RemoveAgent { agent: agent.parse().unwrap() };
+    let append = |agent| Command::Log(memory(agent), LogCommand::Append { items: Vec::new() });
+    let remove = |agent: &str| Command::Agent(agent.parse().unwrap(), AgentCommand::Remove);
     let within = |command| {
         Command::Transact(Box::new(Transaction { then: vec![command], ..Transaction::default() }))
     };
-    let clear = Command::RemoveEntries { log: memory("B"), which: Which::All };
+    let clear = Command::Log(memory("B"), LogCommand::Remove { which: Which::All });
     for allowed in [append("A"), remove("A"), within(append("A"))] {
         assert_eq!(own.permits(&allowed), Ok(()), "{allowed:?}");
     }
-    let all = [Command::RemoveAgents, Command::DeleteSession];
+    let all = [Command::RemoveAgents, Command::Session(SessionCommand::Delete)];
     let others =
         [append("B"), remove("B"), within(append("B")), within(within(remove("B"))), clear];
     for refused in all.into_iter().chain(others) {
@@ -99,7 +99,7 @@ fn a_test_is_a_read() {
 fn settings_that_delete_memories_or_history_need_more_rights() {
     let with = |settings| {
         let (labels, qa_pairs) = (Set::Keep, Vec::new());
-        Command::PutSession { settings: Set::To(settings), labels, qa_pairs }
+        Command::Session(SessionCommand::Put { settings: Set::To(settings), labels, qa_pairs })
     };
     let one = std::num::NonZeroUsize::MIN;
     let ttl = with(SettingsPatch { ttl: Set::To(Ttl::MINUTE), ..SettingsPatch::default() });

@@ -42,125 +42,23 @@ pub struct Terms {
 /// The command.
 #[derive(Clone, Debug)]
 pub enum Command {
-    /// Make the session, or change its settings and labels.
-    PutSession {
-        /// The change of settings.
-        settings: Set<SettingsPatch>,
-        /// The change of labels.
-        labels: Set<LabelsPatch>,
-        /// Questions with their answers, loaded where this makes the session.
-        qa_pairs: Vec<Item>,
-    },
-    /// Delete the session with all it has.
-    DeleteSession,
-    /// Add items at the end of a log.
-    Append {
-        /// Which log.
-        log: LogName,
-        /// The items.
-        items: Vec<Item>,
-    },
-    /// Let these be all the items of a log.
-    ReplaceLog {
-        /// Which log.
-        log: LogName,
-        /// Its new items.
-        items: Vec<Item>,
-    },
-    /// Remove entries of a log.
-    RemoveEntries {
-        /// Which log.
-        log: LogName,
-        /// Which of its entries.
-        which: Which,
-    },
-    /// Give an entry another item.
-    PutEntry {
-        /// Which log.
-        log: LogName,
-        /// Which entry.
-        seq: Seq,
-        /// Its new item.
-        item: Item,
-        /// The revision at which the entry must have changed last, where the item was made from it.
-        basis: Option<Revision>,
-    },
-    /// Remove one entry.
-    DeleteEntry {
-        /// Which log.
-        log: LogName,
-        /// Which entry.
-        seq: Seq,
-    },
-    /// Let these be all the items of the four logs, in the order of [`LogName::BOARD`].
-    ReplaceBoard {
-        /// The items of each.
-        logs: [Vec<Item>; 4],
-        /// The whole state, unless it is to stay.
-        state: Option<Json>,
-    },
-    /// Empty the four logs.
-    ClearBoard {
-        /// Empty the state too.
-        state: bool,
-    },
+    /// Change the session as a whole.
+    Session(SessionCommand),
+    /// Change the four logs together.
+    Board(BoardCommand),
+    /// Change a log.
+    Log(LogName, LogCommand),
     /// Change the state at a path.
-    EditState {
-        /// Which path.
-        path: StatePath,
-        /// How.
-        edit: Edit,
-    },
-    /// Register an agent, or let it say something else of itself.
-    PutAgent {
-        /// Which agent.
-        agent: AgentName,
-        /// The profile, with or without its status.
-        profile: Item,
-    },
-    /// Patch what an agent says of itself.
-    PatchAgent {
-        /// Which agent.
-        agent: AgentName,
-        /// A merge patch (RFC 7396), an object.
-        patch: Item,
-    },
-    /// Remove an agent and empty its memory.
-    RemoveAgent {
-        /// Which agent.
-        agent: AgentName,
-    },
+    State(StatePath, Edit),
+    /// Change an agent.
+    Agent(AgentName, AgentCommand),
     /// Remove all agents and empty all memories.
     RemoveAgents,
-    /// Claim a request, or renew the claim.
-    Claim {
-        /// Which request.
-        request: Seq,
-        /// The time to live.
-        ttl: Ttl,
-    },
-    /// Give a claim back.
-    Release {
-        /// The request.
-        request: Seq,
-    },
-    /// Finish a request.
-    Finish {
-        /// Which request.
-        request: Seq,
-        /// Under which claim, where one was named.
-        fence: Option<Revision>,
-        /// The result.
-        result: Option<Json>,
-    },
-    /// Answer a question that has no answer yet.
-    AnswerQuestion {
-        /// Which question.
-        question: Seq,
-        /// The answer, which is not blank.
-        answer: String,
-    },
-    /// Ask questions that wait for an answer so long only.
+    /// Change the work on a request.
+    Request(Seq, RequestCommand),
+    /// Answer a question, or skip it.
+    Question(Seq, QuestionCommand),
+    /// Append questions that wait for an answer until a deadline.
     Ask {
         /// The questions.
         items: Vec<Item>,
@@ -169,42 +67,154 @@ pub enum Command {
         /// The answer after the deadline, if any.
         default: Option<String>,
     },
-    /// Say that a question gets no answer.
-    SkipQuestion {
-        /// Which question.
-        question: Seq,
+    /// Change a checkpoint.
+    Checkpoint(CheckpointName, CheckpointCommand),
+    /// Carry out one of two branches, in one commit.
+    Transact(Box<Transaction>),
+}
+
+/// A command to the session as a whole.
+#[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "no larger than a command already is")]
+pub enum SessionCommand {
+    /// Create the session, or change its settings and labels.
+    Put {
+        /// The change of settings.
+        settings: Set<SettingsPatch>,
+        /// The change of labels.
+        labels: Set<LabelsPatch>,
+        /// Questions with their answers, loaded if this creates the session.
+        qa_pairs: Vec<Item>,
     },
-    /// Set a checkpoint on the revision that this makes.
-    PutCheckpoint {
-        /// The name.
-        name: CheckpointName,
-    },
-    /// Remove a checkpoint.
-    RemoveCheckpoint {
-        /// The name.
-        name: CheckpointName,
-    },
+    /// Delete the session with all it has.
+    Delete,
     /// Restore an earlier board.
     Restore {
         /// The earlier board, of the same session.
         then: Arc<Board>,
     },
-    /// Let a history that is already stored be that of a name without a session.
+    /// Adopt a stored history under a name without a session.
     Adopt {
         /// The board at its end.
         board: Arc<Board>,
         /// The session that it was forked from.
         fork_of: Option<SessionName>,
     },
-    /// Forget images that nothing of what is kept names. Only the server asks for that.
+    /// Forget images that no retained revision names. Only the server asks for that.
     ForgetImages {
-        /// The version of the session up to which it has looked at what is kept.
+        /// The version of the session up to which the server has examined the history.
         seen: Version,
         /// Their digests, at most [`IMAGES_FORGOTTEN_MAX`](super::IMAGES_FORGOTTEN_MAX).
         images: BTreeSet<Digest>,
     },
-    /// Do the one or the other, in one commit.
-    Transact(Box<Transaction>),
+}
+
+/// A command to the four logs together.
+#[derive(Clone, Debug)]
+pub enum BoardCommand {
+    /// Replace all items, in the order of [`LogName::BOARD`].
+    Replace {
+        /// The items of each log.
+        logs: [Vec<Item>; 4],
+        /// The whole state, if it is replaced too.
+        state: Option<Json>,
+    },
+    /// Empty the four logs.
+    Clear {
+        /// True to empty the state too.
+        state: bool,
+    },
+}
+
+/// A command to a log.
+#[derive(Clone, Debug)]
+pub enum LogCommand {
+    /// Append items.
+    Append {
+        /// The items.
+        items: Vec<Item>,
+    },
+    /// Replace all items.
+    Replace {
+        /// The new items.
+        items: Vec<Item>,
+    },
+    /// Remove entries.
+    Remove {
+        /// The selected entries.
+        which: Which,
+    },
+    /// Replace the item of an entry.
+    PutEntry {
+        /// The entry.
+        seq: Seq,
+        /// The new item.
+        item: Item,
+        /// The required revision of the entry's last change, if the item was made from the entry.
+        basis: Option<Revision>,
+    },
+    /// Remove one entry.
+    DeleteEntry {
+        /// The entry.
+        seq: Seq,
+    },
+}
+
+/// A command to an agent.
+#[derive(Clone, Debug)]
+pub enum AgentCommand {
+    /// Register the agent, or replace its profile.
+    Put {
+        /// The profile, with or without its status.
+        profile: Item,
+    },
+    /// Patch the profile.
+    Patch {
+        /// A merge patch (RFC 7396), an object.
+        patch: Item,
+    },
+    /// Remove the agent and empty its memory.
+    Remove,
+}
+
+/// A command about the work on a request.
+#[derive(Clone, Debug)]
+pub enum RequestCommand {
+    /// Claim the request, or renew the claim.
+    Claim {
+        /// The time to live.
+        ttl: Ttl,
+    },
+    /// Give the claim back.
+    Release,
+    /// Finish the request.
+    Finish {
+        /// The fence of the claim, if named.
+        fence: Option<Revision>,
+        /// The result.
+        result: Option<Json>,
+    },
+}
+
+/// A command to a question without an answer.
+#[derive(Clone, Debug)]
+pub enum QuestionCommand {
+    /// Answer the question.
+    Answer {
+        /// The answer, which is not blank.
+        answer: String,
+    },
+    /// Record that the question gets no answer.
+    Skip,
+}
+
+/// A command to a checkpoint.
+#[derive(Clone, Copy, Debug)]
+pub enum CheckpointCommand {
+    /// Set the checkpoint on the revision that this write makes.
+    Put,
+    /// Remove the checkpoint.
+    Remove,
 }
 
 /// A change of the state at a path.

@@ -6,7 +6,10 @@ use super::claims::check_fence;
 use super::history::find_checkpoint;
 use super::logs::find_entry;
 use crate::board::command::rejected::{Current, Rejected};
-use crate::board::command::{Command, Condition, Edit, Matches, Terms, Write};
+use crate::board::command::{
+    AgentCommand, BoardCommand, CheckpointCommand, Command, Condition, Edit, LogCommand, Matches,
+    SessionCommand, Terms, Write,
+};
 use crate::board::log::{Entry, LogName};
 use crate::board::state::StatePath;
 use crate::board::{AgentName, Board, Seq, Version};
@@ -27,18 +30,13 @@ impl Target {
         let exists = board.life.is_some();
         let whole = |version| Self { exists, version: Some(version), current: None };
         Ok(match command {
-            Command::PutSession { .. }
-            | Command::DeleteSession
-            | Command::Transact(_)
-            | Command::Restore { .. }
-            | Command::Adopt { .. }
-            | Command::ForgetImages { .. } => whole(board.version()),
+            Command::Session(_) | Command::Transact(_) => whole(board.version()),
             // The tag is that of all of them; whether it exists is said of this one.
-            Command::PutCheckpoint { name } => Self {
+            Command::Checkpoint(name, CheckpointCommand::Put) => Self {
                 exists: board.checkpoints.contains_key(name),
                 ..whole(board.checkpoints_version())
             },
-            Command::RemoveCheckpoint { name } => {
+            Command::Checkpoint(name, CheckpointCommand::Remove) => {
                 find_checkpoint(board, name)?;
                 whole(board.checkpoints_version())
             }
@@ -46,23 +44,25 @@ impl Target {
                 exists: exists && board.log(&LogName::Questions).is_some(),
                 ..whole(board.log_version(&LogName::Questions))
             },
-            Command::Append { log, .. }
-            | Command::ReplaceLog { log, .. }
-            | Command::RemoveEntries { log, .. } => {
+            Command::Log(
+                log,
+                LogCommand::Append { .. } | LogCommand::Replace { .. } | LogCommand::Remove { .. },
+            ) => {
                 Self { exists: exists && board.log(log).is_some(), ..whole(board.log_version(log)) }
             }
-            Command::ReplaceBoard { state: Some(_), .. } | Command::ClearBoard { state: true } => {
-                whole(board.dictionary_version())
-            }
-            Command::ReplaceBoard { state: None, .. } | Command::ClearBoard { state: false } => {
-                whole(board.logs_version())
-            }
-            Command::PutEntry { log, seq, .. } | Command::DeleteEntry { log, seq } => {
-                Self::entry(board, find_entry(board, log, *seq)?)
-            }
-            Command::EditState { path, edit } => Self::state(board, path, edit)?,
-            Command::PutAgent { agent, .. } => Self::agent(board, agent),
-            Command::PatchAgent { agent, .. } | Command::RemoveAgent { agent } => {
+            Command::Board(
+                BoardCommand::Replace { state: Some(_), .. } | BoardCommand::Clear { state: true },
+            ) => whole(board.dictionary_version()),
+            Command::Board(
+                BoardCommand::Replace { state: None, .. } | BoardCommand::Clear { state: false },
+            ) => whole(board.logs_version()),
+            Command::Log(
+                log,
+                LogCommand::PutEntry { seq, .. } | LogCommand::DeleteEntry { seq },
+            ) => Self::entry(board, find_entry(board, log, *seq)?),
+            Command::State(path, edit) => Self::state(board, path, edit)?,
+            Command::Agent(agent, AgentCommand::Put { .. }) => Self::agent(board, agent),
+            Command::Agent(agent, AgentCommand::Patch { .. } | AgentCommand::Remove) => {
                 let target = Self::agent(board, agent);
                 if !target.exists {
                     return Err(Rejected::NoAgent { agent: agent.clone() });
@@ -70,12 +70,10 @@ impl Target {
                 target
             }
             Command::RemoveAgents => whole(board.agents_version()),
-            Command::Claim { request, .. }
-            | Command::Release { request }
-            | Command::Finish { request, .. } => {
+            Command::Request(request, _) => {
                 Self::entry(board, find_entry(board, &LogName::Requests, *request)?)
             }
-            Command::AnswerQuestion { question, .. } | Command::SkipQuestion { question } => {
+            Command::Question(question, _) => {
                 Self::entry(board, find_entry(board, &LogName::Questions, *question)?)
             }
         })
@@ -135,7 +133,7 @@ fn meets(board: &Board, condition: &Condition, target: &Target) -> Result<(), Re
 ///
 /// [`Rejected::StaleFence`] or [`Rejected::Precondition`].
 pub fn permits(board: &Board, terms: &Terms) -> Result<(), Rejected> {
-    let write = Write { terms: terms.clone(), command: Command::DeleteSession };
+    let write = Write { terms: terms.clone(), command: Command::Session(SessionCommand::Delete) };
     check_fence(board, &write)?;
     check_condition(board, &write).map(drop)
 }

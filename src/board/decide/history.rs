@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::Draft;
 use crate::board::command::rejected::Rejected;
-use crate::board::command::{Answer, Command, Write};
+use crate::board::command::{Answer, Command, SessionCommand, Write};
 use crate::board::commit::{Change, CheckpointChange, SessionChange};
 use crate::board::model::checkpoint::CHECKPOINTS_MAX;
 use crate::board::{Board, CheckpointName, Digest, SessionName, Version};
@@ -85,7 +85,9 @@ pub(super) fn find_checkpoint(board: &Board, name: &CheckpointName) -> Result<()
 
 /// Returns the board that a write changes: its session's, or the adopted one.
 pub(super) fn ground<'a>(board: &'a Board, write: &'a Write) -> Result<&'a Board, Rejected> {
-    let Command::Adopt { board: coming, .. } = &write.command else { return Ok(board) };
+    let Command::Session(SessionCommand::Adopt { board: coming, .. }) = &write.command else {
+        return Ok(board);
+    };
     let session = write.terms.session.clone();
     if board.life.is_some() {
         return Err(Rejected::SessionExists { session });

@@ -18,7 +18,10 @@ use std::sync::Arc;
 use super::commit::apply::{apply_change, close};
 
 use super::command::rejected::Rejected;
-use super::command::{Answer, Command, Edit, Moment, Policy, Write};
+use super::command::{
+    AgentCommand, Answer, BoardCommand, CheckpointCommand, Command, Edit, LogCommand, Moment,
+    Policy, QuestionCommand, RequestCommand, SessionCommand, Write,
+};
 use super::commit::{Change, Commit, SessionChange};
 use super::log::Stamp;
 use super::{Board, Revision, SessionId, SessionName, Timestamp};
@@ -176,50 +179,60 @@ impl<'a> Draft<'a> {
     /// Does what a command asks for; each one sees what those before it changed.
     fn carry_out(&mut self, command: &Command) -> Result<Answer, Rejected> {
         match command {
-            Command::PutSession { settings, labels, qa_pairs } => {
+            Command::Session(SessionCommand::Put { settings, labels, qa_pairs }) => {
                 self.put_session(settings, labels, qa_pairs)
             }
-            Command::DeleteSession => {
+            Command::Session(SessionCommand::Delete) => {
                 self.change(Change::Session(SessionChange::Deleted));
                 Ok(Answer::Done)
             }
-            Command::Append { log, items } => self.append(log, items),
-            Command::ReplaceLog { log, items } => self.replace_log(log, items),
-            Command::RemoveEntries { log, which } => Ok(self.remove_entries(log, which)),
-            Command::PutEntry { log, seq, item, basis } => self.put_entry(log, *seq, item, *basis),
-            Command::DeleteEntry { log, seq } => self.delete_entry(log, *seq),
-            Command::ReplaceBoard { logs, state } => self.replace_board(logs, state.as_ref()),
-            Command::ClearBoard { state } => Ok(self.clear_board(*state)),
-            Command::EditState { path, edit } => self.edit_state(path, edit),
-            Command::PutAgent { agent, profile } => self.put_agent(agent, profile),
-            Command::PatchAgent { agent, patch } => self.patch_agent(agent, patch),
-            Command::RemoveAgent { agent } => self.remove_agent(agent),
+            Command::Log(log, LogCommand::Append { items }) => self.append(log, items),
+            Command::Log(log, LogCommand::Replace { items }) => self.replace_log(log, items),
+            Command::Log(log, LogCommand::Remove { which }) => Ok(self.remove_entries(log, which)),
+            Command::Log(log, LogCommand::PutEntry { seq, item, basis }) => {
+                self.put_entry(log, *seq, item, *basis)
+            }
+            Command::Log(log, LogCommand::DeleteEntry { seq }) => self.delete_entry(log, *seq),
+            Command::Board(BoardCommand::Replace { logs, state }) => {
+                self.replace_board(logs, state.as_ref())
+            }
+            Command::Board(BoardCommand::Clear { state }) => Ok(self.clear_board(*state)),
+            Command::State(path, edit) => self.edit_state(path, edit),
+            Command::Agent(agent, AgentCommand::Put { profile }) => self.put_agent(agent, profile),
+            Command::Agent(agent, AgentCommand::Patch { patch }) => self.patch_agent(agent, patch),
+            Command::Agent(agent, AgentCommand::Remove) => self.remove_agent(agent),
             Command::RemoveAgents => Ok(self.remove_agents()),
-            Command::Claim { request, ttl } => self.claim(*request, *ttl),
-            Command::Release { request } => self.release(*request),
-            Command::Finish { request, fence, result } => {
+            Command::Request(request, RequestCommand::Claim { ttl }) => self.claim(*request, *ttl),
+            Command::Request(request, RequestCommand::Release) => self.release(*request),
+            Command::Request(request, RequestCommand::Finish { fence, result }) => {
                 self.finish(*request, *fence, result.as_ref())
             }
-            Command::AnswerQuestion { question, answer } => self.answer_question(*question, answer),
+            Command::Question(question, QuestionCommand::Answer { answer }) => {
+                self.answer_question(*question, answer)
+            }
             Command::Ask { items, ttl, default } => self.ask(items, *ttl, default.as_deref()),
-            Command::SkipQuestion { question } => self.skip_question(*question),
-            Command::PutCheckpoint { name } => self.put_checkpoint(name),
-            Command::RemoveCheckpoint { name } => self.remove_checkpoint(name),
-            Command::Restore { then } => self.restore(then),
-            Command::Adopt { fork_of, .. } => Ok(self.adopt(fork_of.as_ref())),
-            Command::ForgetImages { seen, images } => self.forget_images(*seen, images),
+            Command::Question(question, QuestionCommand::Skip) => self.skip_question(*question),
+            Command::Checkpoint(name, CheckpointCommand::Put) => self.put_checkpoint(name),
+            Command::Checkpoint(name, CheckpointCommand::Remove) => self.remove_checkpoint(name),
+            Command::Session(SessionCommand::Restore { then }) => self.restore(then),
+            Command::Session(SessionCommand::Adopt { fork_of, .. }) => {
+                Ok(self.adopt(fork_of.as_ref()))
+            }
+            Command::Session(SessionCommand::ForgetImages { seen, images }) => {
+                self.forget_images(*seen, images)
+            }
             Command::Transact(transaction) => self.transact(transaction),
         }
     }
 
     /// A write that would change nothing creates no session. A PUT of one of its parts does, even if empty.
     fn drop_idle_opening(&mut self, command: &Command) {
-        let puts = matches!(command, Command::EditState { edit: Edit::Put { .. }, .. });
+        let puts = matches!(command, Command::State(_, Edit::Put { .. }));
         let adds = matches!(
             command,
-            Command::Append { .. }
+            Command::Log(_, LogCommand::Append { .. })
                 | Command::Ask { .. }
-                | Command::EditState { .. }
+                | Command::State(_, _)
                 | Command::Transact(_)
         );
         if adds && !puts && self.opening > 0 && self.changes.len() == self.opening {
@@ -232,31 +245,30 @@ impl<'a> Draft<'a> {
 /// Whether this command, on a session that does not exist, makes it.
 fn may_make_session(command: &Command, policy: &Policy) -> bool {
     match command {
-        Command::PutSession { .. } => true,
-        Command::Append { .. }
+        Command::Session(SessionCommand::Put { .. }) => true,
+        Command::Log(_, LogCommand::Append { .. } | LogCommand::Replace { .. })
         | Command::Ask { .. }
-        | Command::ReplaceLog { .. }
-        | Command::ReplaceBoard { .. }
-        | Command::PutAgent { .. }
+        | Command::Board(BoardCommand::Replace { .. })
+        | Command::Agent(_, AgentCommand::Put { .. })
         | Command::Transact(_) => policy.auto_create,
-        Command::EditState { edit, .. } => policy.auto_create && !matches!(edit, Edit::Remove),
-        Command::DeleteSession
-        | Command::RemoveEntries { .. }
-        | Command::PutEntry { .. }
-        | Command::DeleteEntry { .. }
-        | Command::ClearBoard { .. }
-        | Command::PatchAgent { .. }
-        | Command::RemoveAgent { .. }
+        Command::State(_, edit) => policy.auto_create && !matches!(edit, Edit::Remove),
+        Command::Session(
+            SessionCommand::Delete
+            | SessionCommand::Restore { .. }
+            | SessionCommand::Adopt { .. }
+            | SessionCommand::ForgetImages { .. },
+        )
+        | Command::Log(
+            _,
+            LogCommand::Remove { .. }
+            | LogCommand::PutEntry { .. }
+            | LogCommand::DeleteEntry { .. },
+        )
+        | Command::Board(BoardCommand::Clear { .. })
+        | Command::Agent(_, AgentCommand::Patch { .. } | AgentCommand::Remove)
         | Command::RemoveAgents
-        | Command::Claim { .. }
-        | Command::Release { .. }
-        | Command::Finish { .. }
-        | Command::AnswerQuestion { .. }
-        | Command::SkipQuestion { .. }
-        | Command::PutCheckpoint { .. }
-        | Command::RemoveCheckpoint { .. }
-        | Command::Restore { .. }
-        | Command::Adopt { .. }
-        | Command::ForgetImages { .. } => false,
+        | Command::Request(_, _)
+        | Command::Question(_, _)
+        | Command::Checkpoint(_, _) => false,
     }
 }

@@ -3,7 +3,7 @@
 //! They change only the cost of a decision, never its result. A value that does not fit the board at hand is ignored.
 
 use super::Draft;
-use crate::board::command::{Command, Edit, Transaction};
+use crate::board::command::{BoardCommand, Command, Edit, Transaction};
 use crate::board::state::{Made, State, StatePath};
 use crate::board::{Board, Change, Json, StateChange};
 
@@ -108,11 +108,11 @@ fn each_large(command: &Command, visit: &mut dyn FnMut(&StatePath, &Json, How)) 
             visit(path, value, how);
         }
     };
-    if let Command::EditState { path, edit: Edit::Put { value, .. } } = command {
+    if let Command::State(path, Edit::Put { value, .. }) = command {
         large(path, value, How::Put);
-    } else if let Command::EditState { path, edit: Edit::Merge(patch) } = command {
+    } else if let Command::State(path, Edit::Merge(patch)) = command {
         large(path, patch, How::Merge);
-    } else if let Command::ReplaceBoard { state: Some(value), .. } = command {
+    } else if let Command::Board(BoardCommand::Replace { state: Some(value), .. }) = command {
         large(&StatePath::root(), value, How::Put);
     } else if let Command::Transact(transaction) = command {
         let Transaction { then, otherwise, .. } = &**transaction;

@@ -6,7 +6,7 @@ use super::Draft;
 use crate::board::Item;
 use crate::board::Seq;
 use crate::board::command::rejected::Rejected;
-use crate::board::command::{Answer, Command, Moment, Write};
+use crate::board::command::{Answer, Command, Moment, SessionCommand, Write};
 use crate::board::commit::{Change, LogChange, SessionChange};
 use crate::board::log::LogName;
 use crate::board::model::settings::{
@@ -15,16 +15,20 @@ use crate::board::model::settings::{
 
 /// The changes that make a session: itself, then the answered questions it starts with.
 pub(super) fn opening(write: &Write, moment: Moment<'_>) -> Vec<Change> {
-    let (settings, labels, own) =
-        if let Command::PutSession { settings, labels, qa_pairs } = &write.command {
-            (
-                patched_settings(&Settings::default(), settings),
-                patched_labels(&Labels::default(), labels),
-                qa_pairs.as_slice(),
-            )
-        } else {
-            (Settings::default(), Labels::default(), &[][..])
-        };
+    let (settings, labels, own) = if let Command::Session(SessionCommand::Put {
+        settings,
+        labels,
+        qa_pairs,
+    }) = &write.command
+    {
+        (
+            patched_settings(&Settings::default(), settings),
+            patched_labels(&Labels::default(), labels),
+            qa_pairs.as_slice(),
+        )
+    } else {
+        (Settings::default(), Labels::default(), &[][..])
+    };
     let mut changes = vec![Change::Session(SessionChange::Created {
         name: write.terms.session.clone(),
         settings: Arc::new(settings),

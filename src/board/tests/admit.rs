@@ -8,7 +8,9 @@ use super::board::*;
 use super::plan::{history, steps};
 use crate::board::*;
 
-use crate::board::{AgentChange, LogChange, RequestChange, SessionChange, StateChange};
+use crate::board::{
+    AgentChange, LogChange, RequestChange, RequestCommand, SessionChange, StateChange,
+};
 use LogName::{Requests, Screenshots};
 
 /// A board at revision 1, with two entries in one log.
@@ -182,14 +184,12 @@ fn an_image_keeps_its_bytes_within_the_counter() {
 
 /// At revision 4: a state, and requests of which the first is claimed with fence 4, and the second done.
 fn worked_on() -> Board {
-    let put = Command::EditState {
-        path: path(""),
-        edit: Edit::Put { value: json(r#"{"o":{"n":1},"l":[]}"#), ttl: None },
-    };
+    let put =
+        Command::State(path(""), Edit::Put { value: json(r#"{"o":{"n":1},"l":[]}"#), ttl: None });
     let requests = append(Requests, vec![item("{}"); 3]);
-    let finish = Command::Finish { request: Seq(2), fence: None, result: None };
+    let finish = Command::Request(Seq(2), RequestCommand::Finish { fence: None, result: None });
     let mut board = board_of([put, requests, finish]);
-    let claim = Command::Claim { request: Seq(1), ttl: ttl("60s") };
+    let claim = Command::Request(Seq(1), RequestCommand::Claim { ttl: ttl("60s") });
     take(&mut board, &write_by("A", claim), 1_000).unwrap();
     board
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::board::*;
 use crate::board::*;
 
-use crate::board::{CheckpointChange, LogChange, SessionChange};
+use crate::board::{CheckpointChange, CheckpointCommand, LogChange, RequestCommand, SessionChange};
 use LogName::{Questions, Requests, Trajectories};
 
 /// At revision 6: two open questions of which the first waits, a checkpoint, a value, and a claimed request.
@@ -14,11 +14,11 @@ fn board() -> Board {
     let mut board = board_of([
         ask,
         append(Questions, items([r#"{"text":"t"}"#, "{}"])),
-        Command::PutCheckpoint { name: "c".parse().unwrap() },
+        Command::Checkpoint("c".parse().unwrap(), CheckpointCommand::Put),
         append(Requests, items(["{}", "{}"])),
-        Command::EditState { path: path("a"), edit: Edit::Put { value: json("{}"), ttl: None } },
+        Command::State(path("a"), Edit::Put { value: json("{}"), ttl: None }),
     ]);
-    let claim = Command::Claim { request: Seq(1), ttl: ttl("60s") };
+    let claim = Command::Request(Seq(1), RequestCommand::Claim { ttl: ttl("60s") });
     take(&mut board, &write_by("A", claim), 1_000).unwrap();
     board
 }

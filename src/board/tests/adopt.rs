@@ -7,14 +7,14 @@ use uuid::Uuid;
 use super::board::*;
 use crate::board::*;
 
-use crate::board::SessionChange;
+use crate::board::{CheckpointCommand, LogCommand, RequestCommand, SessionChange, SessionCommand};
 use LogName::{Questions, Requests, Screenshots};
 
 const FORK: SessionId = SessionId(Uuid::from_u128(8));
 
 fn adopt(board: &Board) -> Command {
     let fork_of = Some("elder".parse().unwrap());
-    Command::Adopt { board: Arc::new(board.clone()), fork_of }
+    Command::Session(SessionCommand::Adopt { board: Arc::new(board.clone()), fork_of })
 }
 
 /// The name as it stands without a session, when its last revision was this.
@@ -28,10 +28,10 @@ fn elder() -> Board {
     let put = Edit::Put { value: json("1"), ttl: Some(ttl("90s")) };
     board_of([
         append(Screenshots, vec![screenshot(b"one"), screenshot(b"other")]),
-        Command::DeleteEntry { log: Screenshots, seq: Seq(1) },
-        Command::PutCheckpoint { name: "c".parse().unwrap() },
+        Command::Log(Screenshots, LogCommand::DeleteEntry { seq: Seq(1) }),
+        Command::Checkpoint("c".parse().unwrap(), CheckpointCommand::Put),
         ask,
-        Command::EditState { path: path("a"), edit: put },
+        Command::State(path("a"), put),
     ])
 }
 
@@ -84,7 +84,7 @@ fn a_history_goes_on_from_the_higher_of_both_revisions() {
 #[test]
 fn a_checkpoint_of_the_revision_where_a_history_begins_stays() {
     let mut elder = elder();
-    carry_out(&mut elder, Command::PutCheckpoint { name: "here".parse().unwrap() });
+    carry_out(&mut elder, Command::Checkpoint("here".parse().unwrap(), CheckpointCommand::Put));
     let fork = elder.forked(FORK);
     let board = decide(&vacant(0), &write(adopt(&fork)), at(0, &POLICY)).unwrap().board;
     assert_eq!(
@@ -97,12 +97,12 @@ fn a_checkpoint_of_the_revision_where_a_history_begins_stays() {
 fn nothing_that_was_held_before_is_held_after() {
     let mut elder = board_of([append(Requests, vec![item("{}"); 3])]);
     for (request, time) in [(1, "60s"), (2, "1s"), (3, "60s")] {
-        let claim = Command::Claim { request: Seq(request), ttl: ttl(time) };
+        let claim = Command::Request(Seq(request), RequestCommand::Claim { ttl: ttl(time) });
         take(&mut elder, &write_by("A", claim), 1_000).unwrap();
     }
     let end = expire(&elder, Timestamp(2_000), Nonce(9)).unwrap();
     apply(&mut elder, &end);
-    let finish = Command::Finish { request: Seq(3), fence: None, result: None };
+    let finish = Command::Request(Seq(3), RequestCommand::Finish { fence: None, result: None });
     take(&mut elder, &write_by("A", finish), 2_000).unwrap();
     let fork = elder.forked(FORK);
     let board = decide(&vacant(0), &write(adopt(&fork)), at(2_000, &POLICY)).unwrap().board;
@@ -119,7 +119,8 @@ fn nothing_that_was_held_before_is_held_after() {
         let late = Write { terms: fenced, ..late };
         let stale = Rejected::StaleFence { request, fence };
         assert_eq!(decide(&board, &late, at(2_000, &POLICY)).unwrap_err(), stale);
-        let finish = Command::Finish { request, fence: Some(fence), result: None };
+        let finish =
+            Command::Request(request, RequestCommand::Finish { fence: Some(fence), result: None });
         assert_eq!(refused(&board, finish), stale);
     }
 }

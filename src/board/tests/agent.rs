@@ -2,18 +2,18 @@
 
 use super::board::*;
 use crate::board::*;
-use crate::board::{AgentChange, LogChange};
+use crate::board::{AgentChange, AgentCommand, LogChange, SessionCommand};
 
 fn put(name: &str, profile: &str) -> Command {
-    Command::PutAgent { agent: agent(name), profile: item(profile) }
+    Command::Agent(agent(name), AgentCommand::Put { profile: item(profile) })
 }
 
 fn patch(name: &str, patch: &str) -> Command {
-    Command::PatchAgent { agent: agent(name), patch: item(patch) }
+    Command::Agent(agent(name), AgentCommand::Patch { patch: item(patch) })
 }
 
 fn remove(name: &str) -> Command {
-    Command::RemoveAgent { agent: agent(name) }
+    Command::Agent(agent(name), AgentCommand::Remove)
 }
 
 fn status(status: &str) -> String {
@@ -32,7 +32,7 @@ fn session(states: &[(&str, &[&str], &[&str])]) -> Command {
         .map(|(name, from, to)| ((*name).to_owned(), Moves { from: texts(from), to: texts(to) }));
     let agent_states = Set::To(states.collect());
     let settings = Set::To(SettingsPatch { agent_states, ..Default::default() });
-    Command::PutSession { settings, labels: Set::Keep, qa_pairs: vec![] }
+    Command::Session(SessionCommand::Put { settings, labels: Set::Keep, qa_pairs: vec![] })
 }
 
 /// What comes of going from one status to another, by PUT and by PATCH alike.

@@ -3,6 +3,7 @@
 use super::board::*;
 use crate::board::*;
 
+use crate::board::{BoardCommand, LogCommand, QuestionCommand, SessionCommand};
 use LogName::{Questions, Requests};
 
 fn ask(texts: &[&str], time: &str, default: Option<&str>) -> Command {
@@ -11,15 +12,15 @@ fn ask(texts: &[&str], time: &str, default: Option<&str>) -> Command {
 }
 
 fn answer_to(question: u64) -> Command {
-    Command::AnswerQuestion { question: Seq(question), answer: "so".to_owned() }
+    Command::Question(Seq(question), QuestionCommand::Answer { answer: "so".to_owned() })
 }
 
 fn skip(question: u64) -> Command {
-    Command::SkipQuestion { question: Seq(question) }
+    Command::Question(Seq(question), QuestionCommand::Skip)
 }
 
 fn put(seq: u64, text: &str) -> Command {
-    Command::PutEntry { log: Questions, seq: Seq(seq), item: item(text), basis: None }
+    Command::Log(Questions, LogCommand::PutEntry { seq: Seq(seq), item: item(text), basis: None })
 }
 
 fn open(board: &Board) -> Vec<u64> {
@@ -58,12 +59,12 @@ fn a_question_is_open_while_it_has_a_text_and_no_answer() {
         (put(2, "{}"), &[5, 7]),
         (put(1, r#"{"question":"again"}"#), &[1, 5, 7]),
         (put(6, r#"{"text":"t"}"#), &[1, 5, 6, 7]),
-        (Command::DeleteEntry { log: Questions, seq: Seq(5) }, &[1, 6, 7]),
-        (Command::RemoveEntries { log: Questions, which: Which::AllButNewest(2) }, &[6, 7]),
+        (Command::Log(Questions, LogCommand::DeleteEntry { seq: Seq(5) }), &[1, 6, 7]),
+        (Command::Log(Questions, LogCommand::Remove { which: Which::AllButNewest(2) }), &[6, 7]),
         (append(Questions, items([r#"{"text":"t"}"#])), &[6, 7, 8]),
-        (Command::ReplaceLog { log: Questions, items: items([r#"{"text":"t"}"#]) }, &[9]),
+        (Command::Log(Questions, LogCommand::Replace { items: items([r#"{"text":"t"}"#]) }), &[9]),
         (append(Requests, items([r#"{"text":"t"}"#])), &[9]),
-        (Command::ClearBoard { state: false }, &[]),
+        (Command::Board(BoardCommand::Clear { state: false }), &[]),
     ] {
         carry_out(&mut board, command);
         assert_eq!(open(&board), expected);
@@ -98,7 +99,7 @@ fn an_answer_ends_the_waiting_and_another_text_does_not() {
         (answer_to(1), &[2, 3]),
         (put(1, r#"{"text":"lost"}"#), &[2, 3]),
         (skip(2), &[3]),
-        (Command::DeleteEntry { log: Questions, seq: Seq(3) }, &[]),
+        (Command::Log(Questions, LogCommand::DeleteEntry { seq: Seq(3) }), &[]),
     ] {
         carry_out(&mut board, command);
         assert_eq!(awaited(&board).iter().map(|(seq, _)| *seq).collect::<Vec<_>>(), expected);
@@ -196,7 +197,8 @@ fn a_log_that_keeps_few_items_keeps_few_that_wait() {
     let max_items = Set::To(MaxItems::All(std::num::NonZeroUsize::MIN));
     let settings = Set::To(SettingsPatch { max_items, ..Default::default() });
     let labels = Set::Keep;
-    let mut board = board_of([Command::PutSession { settings, labels, qa_pairs: vec![] }]);
+    let mut board =
+        board_of([Command::Session(SessionCommand::Put { settings, labels, qa_pairs: vec![] })]);
     carry_out(&mut board, ask(&[r#"{"text":"a"}"#, r#"{"text":"b"}"#], "10s", None));
     assert_eq!((open(&board), awaited(&board)), (vec![2], vec![(2, 11_000)]));
 }
@@ -208,7 +210,8 @@ fn a_new_session_gets_the_servers_questions_before_its_own() {
     let others = of(r#"{"q":2}"#);
     let moment = Moment { qa_pairs: &others, ..at(0, &policy) };
     let qa_pairs = of(r#"{"q":3}"#);
-    let session = Command::PutSession { settings: Set::Keep, labels: Set::Keep, qa_pairs };
+    let session =
+        Command::Session(SessionCommand::Put { settings: Set::Keep, labels: Set::Keep, qa_pairs });
     let board = decide(&absent(), &write(session), moment).unwrap().board;
     let texts: Vec<_> = shown(&board, &Questions).into_iter().map(|(_, text)| text).collect();
     assert_eq!(texts, [r#"{"q":1}"#, r#"{"q":2}"#, r#"{"q":3}"#]);

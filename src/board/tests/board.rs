@@ -2,6 +2,7 @@
 
 use uuid::Uuid;
 
+use crate::board::LogCommand;
 use crate::board::*;
 
 pub(crate) const ID: SessionId = SessionId(Uuid::from_u128(7));
@@ -37,7 +38,7 @@ pub(crate) fn memory(name: &str) -> LogName {
 }
 
 pub(crate) fn append(log: LogName, items: Vec<Item>) -> Command {
-    Command::Append { log, items }
+    Command::Log(log, LogCommand::Append { items })
 }
 
 pub(crate) fn json(text: &str) -> Json {
@@ -196,7 +197,7 @@ fn a_clone_keeps_what_it_showed() {
     let mut board = board_of([append(LogName::Requests, vec![item("{}"); 300])]);
     let before = board.clone();
     let which = Which::AllButNewest(1);
-    carry_out(&mut board, Command::RemoveEntries { log: LogName::Requests, which });
+    carry_out(&mut board, Command::Log(LogName::Requests, LogCommand::Remove { which }));
     assert_eq!(seqs(&before, &LogName::Requests), (1..=300).collect::<Vec<_>>());
     assert_eq!(seqs(&board, &LogName::Requests), [300]);
     assert_eq!((before.bytes(), board.bytes()), (600, 2));
@@ -206,7 +207,7 @@ fn a_clone_keeps_what_it_showed() {
 fn entries_are_found_and_counted_across_gaps() {
     let mut board = board_of([append(LogName::Requests, vec![item("{}"); 8])]);
     for seq in [1, 4, 5, 8].map(Seq) {
-        carry_out(&mut board, Command::DeleteEntry { log: LogName::Requests, seq });
+        carry_out(&mut board, Command::Log(LogName::Requests, LogCommand::DeleteEntry { seq }));
     }
     let log = board.log(&LogName::Requests).unwrap();
     let found: Vec<_> = (0..10).filter(|seq| log.get(Seq(*seq)).is_some()).collect();

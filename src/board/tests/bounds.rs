@@ -3,6 +3,7 @@
 use super::board::*;
 use crate::board::*;
 
+use crate::board::{BoardCommand, LogCommand, SessionCommand};
 use LogName::{Requests, Screenshots};
 
 fn bounded(session_bytes_max: u64, session_blob_bytes_max: u64) -> Policy {
@@ -18,7 +19,7 @@ fn full(bytes: u64, max: u64) -> Result<(), Rejected> {
 }
 
 fn put(text: &str) -> Command {
-    Command::PutEntry { log: Requests, seq: Seq(1), item: item(text), basis: None }
+    Command::Log(Requests, LogCommand::PutEntry { seq: Seq(1), item: item(text), basis: None })
 }
 
 #[test]
@@ -38,7 +39,11 @@ fn items_may_fill_a_session_to_the_last_byte() {
 fn the_servers_questions_count_too() {
     let policy = Policy { qa_pairs: items(["{}"]), ..bounded(3, 0) };
     assert_eq!(check(&absent(), append(Requests, items(["{}"])), &policy), full(4, 3));
-    let session = Command::PutSession { settings: Set::Keep, labels: Set::Keep, qa_pairs: vec![] };
+    let session = Command::Session(SessionCommand::Put {
+        settings: Set::Keep,
+        labels: Set::Keep,
+        qa_pairs: vec![],
+    });
     assert_eq!(check(&absent(), session, &policy), Ok(()));
 }
 
@@ -47,13 +52,16 @@ fn what_goes_away_makes_room_for_what_comes() {
     let board = board_of([append(Requests, items([r#"{"a":1}"#, "{}"]))]);
     let policy = bounded(9, 0);
     assert_eq!(board.bytes(), 9);
-    let replace = |texts| Command::ReplaceLog { log: Requests, items: items(texts) };
+    let replace = |texts| Command::Log(Requests, LogCommand::Replace { items: items(texts) });
     assert_eq!(check(&board, replace([r#"{"abc":1}"#]), &policy), Ok(()));
     assert_eq!(check(&board, replace([r#"{"abcd":1}"#]), &policy), full(10, 9));
     assert_eq!(check(&board, put(r#"{"b":2}"#), &policy), Ok(()));
     assert_eq!(check(&board, put(r#"{"bc":2}"#), &policy), full(10, 9));
     let logs = [items([r#"{"abc":1}"#]), vec![], vec![], vec![]];
-    assert_eq!(check(&board, Command::ReplaceBoard { logs, state: None }, &policy), Ok(()));
+    assert_eq!(
+        check(&board, Command::Board(BoardCommand::Replace { logs, state: None }), &policy),
+        Ok(())
+    );
 }
 
 #[test]
@@ -66,10 +74,10 @@ fn a_session_beyond_a_lowered_bound_may_shrink_but_not_grow() {
     assert_eq!(check(&board, append(Requests, items(["{}"])), &policy), full(13, 5));
     for command in [
         append(Requests, vec![]),
-        Command::DeleteEntry { log: Requests, seq: Seq(1) },
-        Command::RemoveEntries { log: Requests, which: Which::AllButNewest(1) },
-        Command::ClearBoard { state: false },
-        Command::DeleteSession,
+        Command::Log(Requests, LogCommand::DeleteEntry { seq: Seq(1) }),
+        Command::Log(Requests, LogCommand::Remove { which: Which::AllButNewest(1) }),
+        Command::Board(BoardCommand::Clear { state: false }),
+        Command::Session(SessionCommand::Delete),
     ] {
         assert_eq!(check(&board, command, &policy), Ok(()));
     }
@@ -93,7 +101,7 @@ fn an_image_counts_once_however_often_it_comes() {
 fn an_image_counts_as_long_as_the_history_names_it() {
     let board = board_of([
         append(Screenshots, vec![screenshot(b"12345")]),
-        Command::ClearBoard { state: false },
+        Command::Board(BoardCommand::Clear { state: false }),
     ]);
     assert_eq!((board.bytes(), board.image_bytes()), (0, 5));
     let other = append(Screenshots, vec![screenshot(b"1234")]);
@@ -107,20 +115,26 @@ fn a_session_has_so_many_entries_and_no_more() {
     let board = board_of([
         append(Requests, items(["{}", "{}"])),
         append(memory("a"), items(["{}"])),
-        Command::DeleteEntry { log: Requests, seq: Seq(1) },
+        Command::Log(Requests, LogCommand::DeleteEntry { seq: Seq(1) }),
     ]);
     let one = || append(Screenshots, items(["{}"]));
     assert_eq!(check(&board, one(), &policy(3)), Ok(()));
     let too_many = |items, max| Err(Rejected::TooManyEntries { items, max });
     assert_eq!(check(&board, one(), &policy(2)), too_many(3, 2));
     assert_eq!(check(&board, put_second(), &policy(1)), Ok(()), "as many as before");
-    assert_eq!(check(&board, Command::ClearBoard { state: false }, &policy(0)), Ok(()));
+    assert_eq!(
+        check(&board, Command::Board(BoardCommand::Clear { state: false }), &policy(0)),
+        Ok(())
+    );
     let seeded = Policy { qa_pairs: items(["{}"]), ..policy(1) };
     assert_eq!(check(&absent(), one(), &seeded), too_many(2, 1));
 }
 
 fn put_second() -> Command {
-    Command::PutEntry { log: Requests, seq: Seq(2), item: item(r#"{"a":1}"#), basis: None }
+    Command::Log(
+        Requests,
+        LogCommand::PutEntry { seq: Seq(2), item: item(r#"{"a":1}"#), basis: None },
+    )
 }
 
 #[test]
@@ -142,7 +156,10 @@ fn one_write_brings_so_many_items_and_no_more() {
     let max = COMMIT_ITEMS_MAX;
     let too_many = Err(Rejected::TooManyItems { items: max + 1, max });
     let logs = [many.clone(), items(["{}"]), vec![], vec![]];
-    assert_eq!(check(&absent(), Command::ReplaceBoard { logs, state: None }, &POLICY), too_many);
+    assert_eq!(
+        check(&absent(), Command::Board(BoardCommand::Replace { logs, state: None }), &POLICY),
+        too_many
+    );
     let seeded = Policy { qa_pairs: items(["{}"]), ..POLICY };
     assert_eq!(check(&absent(), append(Requests, many), &seeded), too_many);
 }
@@ -152,7 +169,7 @@ fn a_session_has_so_many_labels_and_no_more() {
     let labels = |range: std::ops::Range<usize>, value: Option<&str>| {
         let all = range.map(|i| (format!("l{i}"), value.map(str::to_owned)));
         let labels = Set::To(all.collect::<LabelsPatch>());
-        Command::PutSession { settings: Set::Keep, labels, qa_pairs: vec![] }
+        Command::Session(SessionCommand::Put { settings: Set::Keep, labels, qa_pairs: vec![] })
     };
     let too_many = |labels| Err(Rejected::TooManyLabels { labels, max: LABELS_MAX });
     assert_eq!(check(&absent(), labels(0..64, Some("")), &POLICY), Ok(()));

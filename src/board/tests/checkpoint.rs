@@ -3,14 +3,15 @@
 use super::board::*;
 use crate::board::*;
 
+use crate::board::CheckpointCommand;
 use LogName::Requests;
 
 fn put(name: &str) -> Command {
-    Command::PutCheckpoint { name: name.parse().unwrap() }
+    Command::Checkpoint(name.parse().unwrap(), CheckpointCommand::Put)
 }
 
 fn remove(name: &str) -> Command {
-    Command::RemoveCheckpoint { name: name.parse().unwrap() }
+    Command::Checkpoint(name.parse().unwrap(), CheckpointCommand::Remove)
 }
 
 fn named(board: &Board) -> Vec<(&str, u64)> {

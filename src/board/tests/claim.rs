@@ -3,18 +3,22 @@
 use super::board::*;
 use crate::board::*;
 
+use crate::board::{BoardCommand, LogCommand, RequestCommand, SessionCommand};
 use LogName::Requests;
 
 const REQUEST: Seq = Seq(1);
 
 fn claim(time: &str) -> Command {
-    Command::Claim { request: REQUEST, ttl: ttl(time) }
+    Command::Request(REQUEST, RequestCommand::Claim { ttl: ttl(time) })
 }
 
-const RELEASE: Command = Command::Release { request: REQUEST };
+const RELEASE: Command = Command::Request(REQUEST, RequestCommand::Release);
 
 fn finish(fence: Option<u64>, result: Option<&str>) -> Command {
-    Command::Finish { request: REQUEST, fence: fence.map(Revision), result: result.map(json) }
+    Command::Request(
+        REQUEST,
+        RequestCommand::Finish { fence: fence.map(Revision), result: result.map(json) },
+    )
 }
 
 /// By an agent, or by nobody.
@@ -248,7 +252,7 @@ fn a_write_under_a_fence_is_done_while_its_claim_was_won_last() {
             }
         }
         // What is gone has no claim.
-        carry_out(&mut board, Command::DeleteEntry { log: Requests, seq: REQUEST });
+        carry_out(&mut board, Command::Log(Requests, LogCommand::DeleteEntry { seq: REQUEST }));
         let fence = Some(Fence { request: REQUEST, fence: Revision(fence) });
         let write = write(append(Requests, items(["{}"])));
         let write = Write { terms: Terms { fence, ..write.terms }, ..write };
@@ -335,22 +339,24 @@ fn an_end_without_a_fence_notes_the_claim_that_stood() {
 fn a_changed_request_keeps_what_became_of_it() {
     let mut board = board_in("claimed");
     let before = work(&board).cloned();
-    let put =
-        Command::PutEntry { log: Requests, seq: REQUEST, item: item(r#"{"x":1}"#), basis: None };
+    let put = Command::Log(
+        Requests,
+        LogCommand::PutEntry { seq: REQUEST, item: item(r#"{"x":1}"#), basis: None },
+    );
     carry_out(&mut board, put);
     assert_eq!((work(&board).cloned(), board.next_due()), (before, Some(Timestamp(61_000))));
 }
 
 #[test]
 fn the_lease_of_a_request_goes_with_it() {
-    let replaced = Command::ReplaceLog { log: Requests, items: items([r#"{"x":1}"#]) };
+    let replaced = Command::Log(Requests, LogCommand::Replace { items: items([r#"{"x":1}"#]) });
     let which = Which::AllButNewest(0);
     for command in [
-        Command::DeleteEntry { log: Requests, seq: REQUEST },
-        Command::RemoveEntries { log: Requests, which: Which::All },
-        Command::RemoveEntries { log: Requests, which },
-        Command::ClearBoard { state: false },
-        Command::DeleteSession,
+        Command::Log(Requests, LogCommand::DeleteEntry { seq: REQUEST }),
+        Command::Log(Requests, LogCommand::Remove { which: Which::All }),
+        Command::Log(Requests, LogCommand::Remove { which }),
+        Command::Board(BoardCommand::Clear { state: false }),
+        Command::Session(SessionCommand::Delete),
         replaced,
     ] {
         let mut board = board_in("claimed");
@@ -360,11 +366,11 @@ fn the_lease_of_a_request_goes_with_it() {
     }
     let mut board = board_of([append(Requests, vec![item("{}"); 3])]);
     for (request, time) in [(1, "3s"), (2, "1s"), (3, "2s")] {
-        let command = Command::Claim { request: Seq(request), ttl: ttl(time) };
+        let command = Command::Request(Seq(request), RequestCommand::Claim { ttl: ttl(time) });
         take(&mut board, &write_by("A", command), 1_000).unwrap();
     }
     for (seq, next) in [(2, Some(3_000)), (3, Some(4_000)), (1, None)] {
-        carry_out(&mut board, Command::DeleteEntry { log: Requests, seq: Seq(seq) });
+        carry_out(&mut board, Command::Log(Requests, LogCommand::DeleteEntry { seq: Seq(seq) }));
         assert_eq!(board.next_due(), next.map(Timestamp));
     }
 }

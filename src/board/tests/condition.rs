@@ -3,6 +3,7 @@
 use super::board::*;
 use crate::board::*;
 
+use crate::board::{BoardCommand, LogCommand, SessionCommand};
 use LogName::{Questions, Requests};
 
 const ANY: Condition = Condition { matches: Some(Matches::Any), absent: false };
@@ -33,21 +34,30 @@ fn writes() -> (Board, Vec<(Command, u64)>) {
     ]);
     let one = || items([r#"{"new":1}"#]);
     let seq = Seq(1);
-    let put = |log| Command::PutEntry { log, seq, item: item(r#"{"new":1}"#), basis: None };
+    let put = |log| {
+        Command::Log(log, LogCommand::PutEntry { seq, item: item(r#"{"new":1}"#), basis: None })
+    };
     let writes = vec![
-        (Command::PutSession { settings: Set::Keep, labels: Set::Keep, qa_pairs: vec![] }, 3),
-        (Command::DeleteSession, 3),
+        (
+            Command::Session(SessionCommand::Put {
+                settings: Set::Keep,
+                labels: Set::Keep,
+                qa_pairs: vec![],
+            }),
+            3,
+        ),
+        (Command::Session(SessionCommand::Delete), 3),
         (append(Questions, one()), 1),
         (append(Requests, one()), 2),
         (append(LogName::Trajectories, one()), 0),
         (append(memory("a"), one()), 3),
-        (Command::ReplaceLog { log: Questions, items: one() }, 1),
-        (Command::RemoveEntries { log: Requests, which: Which::All }, 2),
-        (Command::ReplaceBoard { logs: Default::default(), state: None }, 2),
-        (Command::ClearBoard { state: false }, 2),
+        (Command::Log(Questions, LogCommand::Replace { items: one() }), 1),
+        (Command::Log(Requests, LogCommand::Remove { which: Which::All }), 2),
+        (Command::Board(BoardCommand::Replace { logs: Default::default(), state: None }), 2),
+        (Command::Board(BoardCommand::Clear { state: false }), 2),
         (put(Questions), 1),
         (put(memory("a")), 3),
-        (Command::DeleteEntry { log: Requests, seq }, 2),
+        (Command::Log(Requests, LogCommand::DeleteEntry { seq }), 2),
     ];
     (board, writes)
 }
@@ -86,8 +96,8 @@ fn an_unwritten_memory_does_not_exist_but_has_a_version() {
     let one = items(["{}"]);
     for command in [
         append(memory("b"), one.clone()),
-        Command::ReplaceLog { log: memory("b"), items: one },
-        Command::RemoveEntries { log: memory("b"), which: Which::All },
+        Command::Log(memory("b"), LogCommand::Replace { items: one }),
+        Command::Log(memory("b"), LogCommand::Remove { which: Which::All }),
     ] {
         assert_eq!(check(&board, &command, ABSENT), Ok(false));
         assert_eq!(present(check(&board, &command, ANY)), Some(Revision(0)));
@@ -101,7 +111,7 @@ fn an_unwritten_memory_does_not_exist_but_has_a_version() {
 #[test]
 fn an_emptied_log_exists() {
     let mut board = board_of([append(memory("a"), items(["{}"]))]);
-    carry_out(&mut board, Command::RemoveEntries { log: memory("a"), which: Which::All });
+    carry_out(&mut board, Command::Log(memory("a"), LogCommand::Remove { which: Which::All }));
     let command = append(memory("a"), items(["{}"]));
     assert_eq!(check(&board, &command, ANY), Ok(true));
     assert_eq!(present(check(&board, &command, ABSENT)), Some(Revision(2)));
@@ -109,17 +119,28 @@ fn an_emptied_log_exists() {
 
 #[test]
 fn a_session_that_does_not_exist_has_no_version() {
-    let gone = board_of([append(Requests, items(["{}"])), Command::DeleteSession]);
+    let gone =
+        board_of([append(Requests, items(["{}"])), Command::Session(SessionCommand::Delete)]);
     for board in [absent(), gone] {
-        let put = Command::PutSession { settings: Set::Keep, labels: Set::Keep, qa_pairs: vec![] };
+        let put = Command::Session(SessionCommand::Put {
+            settings: Set::Keep,
+            labels: Set::Keep,
+            qa_pairs: vec![],
+        });
         for command in [put, append(Requests, items(["{}"])), append(memory("a"), items(["{}"]))] {
             assert_eq!(check(&board, &command, ABSENT), Ok(false));
             assert_eq!(present(check(&board, &command, ANY)), None);
             let known = versions(&[board.version(), board.at_version(Revision(0))]);
             assert_eq!(present(check(&board, &command, known)), None);
         }
-        assert_eq!(check(&board, &Command::DeleteSession, ANY), Err(no_session()));
-        assert_eq!(check(&board, &Command::ClearBoard { state: false }, ABSENT), Err(no_session()));
+        assert_eq!(
+            check(&board, &Command::Session(SessionCommand::Delete), ANY),
+            Err(no_session())
+        );
+        assert_eq!(
+            check(&board, &Command::Board(BoardCommand::Clear { state: false }), ABSENT),
+            Err(no_session())
+        );
     }
 }
 
@@ -129,9 +150,10 @@ fn a_missing_entry_is_told_before_any_condition() {
     let (log, seq) = (Requests, Seq(9));
     for condition in [Condition::default(), ANY, ABSENT, versions(&[])] {
         let none = Rejected::NoEntry { log: log.clone(), seq };
-        let put = Command::PutEntry { log: log.clone(), seq, item: item("{}"), basis: None };
+        let put =
+            Command::Log(log.clone(), LogCommand::PutEntry { seq, item: item("{}"), basis: None });
         assert_eq!(check(&board, &put, condition.clone()), Err(none.clone()));
-        let delete = Command::DeleteEntry { log: log.clone(), seq };
+        let delete = Command::Log(log.clone(), LogCommand::DeleteEntry { seq });
         assert_eq!(check(&board, &delete, condition.clone()), Err(none.clone()));
         assert_eq!(patchable(&board, &log, seq, &condition).unwrap_err(), none);
     }
@@ -147,7 +169,7 @@ fn a_refusal_of_an_entry_shows_it_as_it_is() {
         current: Some(Current::Entry(std::sync::Arc::clone(entry))),
     };
     assert_eq!(refused, expected);
-    let delete = Command::DeleteEntry { log: Requests, seq: Seq(1) };
+    let delete = Command::Log(Requests, LogCommand::DeleteEntry { seq: Seq(1) });
     assert_eq!(check(&board, &delete, ABSENT), Err(expected));
     assert_eq!(patchable(&board, &Requests, Seq(1), &ANY), Ok(entry));
 }
@@ -156,7 +178,7 @@ fn a_refusal_of_an_entry_shows_it_as_it_is() {
 fn a_condition_is_checked_before_the_basis_and_the_bounds() {
     let (board, _) = writes();
     let (log, basis) = (Requests, Some(Revision(1)));
-    let patch = Command::PutEntry { log, seq: Seq(1), item: item("{}"), basis };
+    let patch = Command::Log(log, LogCommand::PutEntry { seq: Seq(1), item: item("{}"), basis });
     assert_eq!(present(check(&board, &patch, ABSENT)), Some(Revision(2)));
     assert_eq!(check(&board, &patch, ANY), Err(Rejected::Stale));
 }
@@ -164,7 +186,7 @@ fn a_condition_is_checked_before_the_basis_and_the_bounds() {
 #[test]
 fn an_unchanged_write_is_refused_where_its_condition_is_not_met() {
     let (board, _) = writes();
-    let same = Command::ReplaceLog { log: Requests, items: items(["{}"]) };
+    let same = Command::Log(Requests, LogCommand::Replace { items: items(["{}"]) });
     assert_eq!(present(check(&board, &same, versions(&[]))), Some(Revision(2)));
     let nothing = append(Requests, vec![]);
     assert_eq!(present(check(&board, &nothing, ABSENT)), Some(Revision(2)));

@@ -4,28 +4,32 @@ use super::board::*;
 use crate::board::json::Exact;
 use crate::board::*;
 
-use crate::board::LogChange;
+use crate::board::{BoardCommand, LogChange, LogCommand, SessionCommand};
 use LogName::{Questions, Requests, Screenshots, Trajectories};
 
 fn put_session() -> Command {
-    Command::PutSession { settings: Set::Keep, labels: Set::Keep, qa_pairs: Vec::new() }
+    Command::Session(SessionCommand::Put {
+        settings: Set::Keep,
+        labels: Set::Keep,
+        qa_pairs: Vec::new(),
+    })
 }
 
 fn set(settings: SettingsPatch) -> Command {
     let settings = Set::To(settings);
-    Command::PutSession { settings, labels: Set::Keep, qa_pairs: Vec::new() }
+    Command::Session(SessionCommand::Put { settings, labels: Set::Keep, qa_pairs: Vec::new() })
 }
 
 fn put(seq: u64, text: &str) -> Command {
-    Command::PutEntry { log: Requests, seq: Seq(seq), item: item(text), basis: None }
+    Command::Log(Requests, LogCommand::PutEntry { seq: Seq(seq), item: item(text), basis: None })
 }
 
 fn replace(log: LogName, items: Vec<Item>) -> Command {
-    Command::ReplaceLog { log, items }
+    Command::Log(log, LogCommand::Replace { items })
 }
 
 fn remove(which: Which) -> Command {
-    Command::RemoveEntries { log: Requests, which }
+    Command::Log(Requests, LogCommand::Remove { which })
 }
 
 #[test]
@@ -36,8 +40,11 @@ fn a_first_write_makes_its_session_in_the_same_commit() {
         (append(memory("a"), items(["{}"])), vec!["created", "agent_put", "appended"]),
         (replace(Requests, items(["{}"])), vec!["created", "appended"]),
         (replace(Requests, vec![]), vec!["created"]),
-        (Command::ReplaceBoard { logs, state: None }, vec!["created", "appended"]),
-        (Command::ReplaceBoard { logs: Default::default(), state: None }, vec!["created"]),
+        (Command::Board(BoardCommand::Replace { logs, state: None }), vec!["created", "appended"]),
+        (
+            Command::Board(BoardCommand::Replace { logs: Default::default(), state: None }),
+            vec!["created"],
+        ),
         (append(Requests, vec![]), vec![]),
     ] {
         let mut board = absent();
@@ -52,11 +59,11 @@ fn a_first_write_makes_its_session_in_the_same_commit() {
 #[test]
 fn what_needs_a_session_does_not_make_one() {
     for command in [
-        Command::DeleteSession,
-        Command::ClearBoard { state: false },
+        Command::Session(SessionCommand::Delete),
+        Command::Board(BoardCommand::Clear { state: false }),
         remove(Which::All),
         put(1, "{}"),
-        Command::DeleteEntry { log: Requests, seq: Seq(1) },
+        Command::Log(Requests, LogCommand::DeleteEntry { seq: Seq(1) }),
     ] {
         assert_eq!(refused(&absent(), command), no_session());
     }
@@ -70,7 +77,7 @@ fn without_auto_create_only_a_put_of_the_session_makes_it() {
         append(Requests, items(["{}"])),
         append(Requests, vec![]),
         replace(Requests, vec![]),
-        Command::ReplaceBoard { logs: Default::default(), state: None },
+        Command::Board(BoardCommand::Replace { logs: Default::default(), state: None }),
     ] {
         assert_eq!(decide(&absent(), command), Err(no_session()));
     }
@@ -88,7 +95,8 @@ fn a_session_begins_with_server_questions_then_its_own() {
         shown(&board, &Questions).into_iter().map(|(_, text)| text).collect::<Vec<_>>()
     };
     let qa_pairs = items([r#"{"q":"own"}"#]);
-    let own = Command::PutSession { settings: Set::Keep, labels: Set::Keep, qa_pairs };
+    let own =
+        Command::Session(SessionCommand::Put { settings: Set::Keep, labels: Set::Keep, qa_pairs });
     assert_eq!(texts(own), [r#"{"q":"seed"}"#, r#"{"q":"own"}"#]);
     let asked = append(Questions, items([r#"{"q":"asked"}"#]));
     assert_eq!(texts(asked), [r#"{"q":"seed"}"#, r#"{"q":"asked"}"#]);
@@ -106,7 +114,9 @@ fn an_append_after_the_servers_questions_is_told_its_own_seqs() {
 
 #[test]
 fn questions_are_loaded_only_where_the_session_is_made() {
-    let load = |qa_pairs| Command::PutSession { settings: Set::Keep, labels: Set::Keep, qa_pairs };
+    let load = |qa_pairs| {
+        Command::Session(SessionCommand::Put { settings: Set::Keep, labels: Set::Keep, qa_pairs })
+    };
     let mut board = board_of([load(items(["{}"]))]);
     assert_eq!(refused(&board, load(items(["{}"]))), Rejected::NotAtCreation);
     assert_eq!(carry_out(&mut board, load(vec![])).commit, None);
@@ -145,7 +155,11 @@ fn settings_change_member_by_member_and_null_resets() {
         ),
         (Set::Reset, None, None, true),
     ] {
-        let command = Command::PutSession { settings: patch, labels: Set::Keep, qa_pairs: vec![] };
+        let command = Command::Session(SessionCommand::Put {
+            settings: patch,
+            labels: Set::Keep,
+            qa_pairs: vec![],
+        });
         let decision = carry_out(&mut board, command);
         let expected = Settings { history_keys, screenshot_to_memory, ..Default::default() };
         assert_eq!(*board.life().unwrap().settings, expected);
@@ -158,7 +172,8 @@ fn settings_change_member_by_member_and_null_resets() {
 fn labels_change_one_by_one_and_null_removes() {
     let mut board = absent();
     let mut put = |labels, expected: &[(&str, &str)]| {
-        let command = Command::PutSession { settings: Set::Keep, labels, qa_pairs: vec![] };
+        let command =
+            Command::Session(SessionCommand::Put { settings: Set::Keep, labels, qa_pairs: vec![] });
         let decision = carry_out(&mut board, command);
         let labels = Labels::clone(&board.life().unwrap().labels);
         let expected = expected.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
@@ -216,12 +231,18 @@ fn a_replaced_board_keeps_memories_and_logs_that_are_the_same() {
         append(memory("a"), items(["{}"])),
     ]);
     let logs = [items(["{}"]), vec![], items([r#"{"t":1}"#]), vec![]];
-    let decision = carry_out(&mut board, Command::ReplaceBoard { logs: logs.clone(), state: None });
+    let decision = carry_out(
+        &mut board,
+        Command::Board(BoardCommand::Replace { logs: logs.clone(), state: None }),
+    );
     assert_eq!(changes(&decision), ["cleared", "appended"]);
     assert_eq!(board.logs().each_ref().map(Log::len), [1, 0, 1, 0]);
     assert_eq!(board.log_version(&Questions).changed, Revision(1));
     assert_eq!(seqs(&board, &memory("a")), [1]);
-    assert_eq!(carry_out(&mut board, Command::ReplaceBoard { logs, state: None }).commit, None);
+    assert_eq!(
+        carry_out(&mut board, Command::Board(BoardCommand::Replace { logs, state: None })).commit,
+        None
+    );
 }
 
 #[test]
@@ -231,12 +252,12 @@ fn a_cleared_board_counts_what_it_removed() {
         append(Trajectories, items(["{}"])),
         append(memory("a"), items(["{}"])),
     ]);
-    let cleared = carry_out(&mut board, Command::ClearBoard { state: false });
+    let cleared = carry_out(&mut board, Command::Board(BoardCommand::Clear { state: false }));
     assert_eq!(cleared.answer, Answer::Removed { count: 3 });
     assert_eq!(changes(&cleared), ["cleared", "cleared"]);
     let profile = r#"{"status":"CONTINUE"}"#.len() as u64;
     assert_eq!((board.bytes(), board.agents().len()), (2 + profile, 1));
-    let again = carry_out(&mut board, Command::ClearBoard { state: false });
+    let again = carry_out(&mut board, Command::Board(BoardCommand::Clear { state: false }));
     assert_eq!((again.commit, again.answer), (None, Answer::Removed { count: 0 }));
 }
 
@@ -270,7 +291,7 @@ fn entries_go_by_step_by_number_or_all() {
 fn removed_entries_are_named_by_ranges_that_pass_over_gaps() {
     let mut board = board_of([append(Requests, vec![item("{}"); 9])]);
     for seq in [2, 6].map(Seq) {
-        carry_out(&mut board, Command::DeleteEntry { log: Requests, seq });
+        carry_out(&mut board, Command::Log(Requests, LogCommand::DeleteEntry { seq }));
     }
     let decision = carry_out(&mut board, remove(Which::AllButNewest(3)));
     let commit = decision.commit.unwrap();
@@ -306,11 +327,15 @@ fn a_put_of_the_same_in_another_order_changes_nothing() {
 #[test]
 fn a_patched_item_is_taken_as_it_is_unless_its_basis_is_stale() {
     let mut board = board_of([append(Requests, items([r#"{"a":1,"b":2}"#]))]);
-    let patched = |basis| Command::PutEntry {
-        log: Requests,
-        seq: Seq(1),
-        item: item(r#"{"b":2,"a":1}"#),
-        basis: Some(Revision(basis)),
+    let patched = |basis| {
+        Command::Log(
+            Requests,
+            LogCommand::PutEntry {
+                seq: Seq(1),
+                item: item(r#"{"b":2,"a":1}"#),
+                basis: Some(Revision(basis)),
+            },
+        )
     };
     for basis in [0, 2] {
         assert_eq!(refused(&board, patched(basis)), Rejected::Stale);
@@ -326,20 +351,23 @@ fn what_is_not_there_is_not_changed() {
     for seq in [0, 1, 3].map(Seq) {
         let none = Rejected::NoEntry { log: Requests, seq };
         assert_eq!(refused(&board, put(seq.0, "{}")), none);
-        assert_eq!(refused(&board, Command::DeleteEntry { log: Requests, seq }), none);
+        assert_eq!(refused(&board, Command::Log(Requests, LogCommand::DeleteEntry { seq })), none);
     }
     let (log, seq) = (memory("a"), Seq(1));
     let none = Rejected::NoEntry { log: log.clone(), seq };
-    assert_eq!(refused(&board, Command::DeleteEntry { log, seq }), none);
+    assert_eq!(refused(&board, Command::Log(log, LogCommand::DeleteEntry { seq })), none);
 }
 
 #[test]
 fn a_deletion_leaves_only_the_revision() {
-    let mut board = board_of([append(Screenshots, vec![screenshot(b"x")]), Command::DeleteSession]);
+    let mut board = board_of([
+        append(Screenshots, vec![screenshot(b"x")]),
+        Command::Session(SessionCommand::Delete),
+    ]);
     let at = Timestamp(1_000);
     let gone = Board { updated_at: at, written_at: at, ..Board::absent(ID, Revision(2)) };
     assert_eq!(Board { oldest: Revision(2), ..board.clone() }, gone);
-    assert_eq!(refused(&board, Command::DeleteSession), no_session());
+    assert_eq!(refused(&board, Command::Session(SessionCommand::Delete)), no_session());
     let made = carry_out(&mut board, append(Screenshots, items(["{}"])));
     assert_eq!((board.revision(), made.existed), (Revision(3), false));
 }

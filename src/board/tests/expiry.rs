@@ -3,11 +3,11 @@
 use super::board::*;
 use crate::board::*;
 
-use crate::board::{RequestChange, StateChange};
+use crate::board::{BoardCommand, RequestChange, RequestCommand, SessionCommand, StateChange};
 use LogName::Requests;
 
 fn edit(at: &str, edit: Edit) -> Command {
-    Command::EditState { path: path(at), edit }
+    Command::State(path(at), edit)
 }
 
 fn put(at: &str, value: &str, time: Option<&str>) -> Command {
@@ -16,11 +16,15 @@ fn put(at: &str, value: &str, time: Option<&str>) -> Command {
 
 fn live_for(time: &str) -> Command {
     let patch = SettingsPatch { ttl: Set::To(ttl(time)), ..Default::default() };
-    Command::PutSession { settings: Set::To(patch), labels: Set::Keep, qa_pairs: vec![] }
+    Command::Session(SessionCommand::Put {
+        settings: Set::To(patch),
+        labels: Set::Keep,
+        qa_pairs: vec![],
+    })
 }
 
 fn claim(request: u64, time: &str) -> Write {
-    write_by("A", Command::Claim { request: Seq(request), ttl: ttl(time) })
+    write_by("A", Command::Request(Seq(request), RequestCommand::Claim { ttl: ttl(time) }))
 }
 
 /// What has come to its end, in words; all of it is applied.
@@ -50,7 +54,8 @@ fn deadlines(board: &Board) -> Vec<(String, i64)> {
 
 #[test]
 fn what_is_written_keeps_a_deadline_ends_it_or_moves_it() {
-    let document = |state| Command::ReplaceBoard { logs: Default::default(), state };
+    let document =
+        |state| Command::Board(BoardCommand::Replace { logs: Default::default(), state });
     let (first, kept, ended) = (61_000, &[("a/b", 61_000)][..], &[][..]);
     for (command, expected) in [
         // The path itself.
@@ -74,8 +79,8 @@ fn what_is_written_keeps_a_deadline_ends_it_or_moves_it() {
         (edit("", Edit::Merge(json(r#"{"a":null}"#))), ended),
         (edit("a", Edit::Remove), ended),
         (edit("", Edit::Remove), ended),
-        (Command::ClearBoard { state: true }, ended),
-        (Command::ClearBoard { state: false }, kept),
+        (Command::Board(BoardCommand::Clear { state: true }), ended),
+        (Command::Board(BoardCommand::Clear { state: false }), kept),
         // Below and beside it.
         (put("a/b/c", "2", None), kept),
         (put("a/b/c", "2", Some("1s")), &[("a/b", first), ("a/b/c", 3_000)]),
@@ -240,7 +245,8 @@ fn a_sessions_ttl_counts_from_its_setting_and_can_be_reset() {
     assert_eq!(board.next_due(), Some(Timestamp(50_500 + 36_500 * 86_400_000)));
     let patch = SettingsPatch { ttl: Set::Reset, ..Default::default() };
     let settings = Set::To(patch);
-    let reset = Command::PutSession { settings, labels: Set::Keep, qa_pairs: vec![] };
+    let reset =
+        Command::Session(SessionCommand::Put { settings, labels: Set::Keep, qa_pairs: vec![] });
     take(&mut board, &write(reset), 50_500).unwrap();
     assert_eq!(board.next_due(), None);
 }

@@ -6,20 +6,20 @@ use std::sync::Arc;
 use super::board::*;
 use crate::board::*;
 
-use crate::board::SessionChange;
+use crate::board::{LogCommand, SessionChange, SessionCommand};
 use LogName::Screenshots;
 
 /// With two screenshots, of which the second one was deleted.
 fn board() -> Board {
     board_of([
         append(Screenshots, vec![screenshot(b"one"), screenshot(b"two!")]),
-        Command::DeleteEntry { log: Screenshots, seq: Seq(2) },
+        Command::Log(Screenshots, LogCommand::DeleteEntry { seq: Seq(2) }),
     ])
 }
 
 fn forget(board: &Board, images: &[&[u8]]) -> Command {
     let images: BTreeSet<_> = images.iter().map(|bytes| Digest::of(bytes)).collect();
-    Command::ForgetImages { seen: board.version(), images }
+    Command::Session(SessionCommand::ForgetImages { seen: board.version(), images })
 }
 
 fn forgotten(images: &[Digest]) -> Change {
@@ -65,8 +65,8 @@ fn what_a_forgotten_image_took_is_room_again() {
 fn a_board_with_forgotten_images_does_not_come_back() {
     let then = board_of([append(Screenshots, vec![screenshot(b"one"), screenshot(b"two!")])]);
     let mut board = then.clone();
-    carry_out(&mut board, Command::DeleteEntry { log: Screenshots, seq: Seq(2) });
-    let restore = write(Command::Restore { then: Arc::new(then.clone()) });
+    carry_out(&mut board, Command::Log(Screenshots, LogCommand::DeleteEntry { seq: Seq(2) }));
+    let restore = write(Command::Session(SessionCommand::Restore { then: Arc::new(then.clone()) }));
     take(&mut board.clone(), &restore, 9_000).unwrap();
     let forget = forget(&board, &[b"two!"]);
     carry_out(&mut board, forget);
@@ -79,7 +79,7 @@ fn only_known_images_without_entries_are_forgotten() {
     let mut board = board();
     carry_out(&mut board, append(memory("a"), vec![screenshot(b"kept")]));
     carry_out(&mut board, append(Screenshots, vec![screenshot(b"gone")]));
-    carry_out(&mut board, Command::DeleteEntry { log: Screenshots, seq: Seq(3) });
+    carry_out(&mut board, Command::Log(Screenshots, LogCommand::DeleteEntry { seq: Seq(3) }));
     let [mut low, mut high] = [Digest::of(b"two!"), Digest::of(b"gone")];
     if low > high {
         (low, high) = (high, low);

@@ -4,6 +4,7 @@ use super::board::*;
 use crate::board::model::idempotency::{KEY_AGE_MS_MAX, KEYS_MAX};
 use crate::board::*;
 
+use crate::board::{LogCommand, SessionCommand};
 use LogName::Requests;
 
 fn key(key: &str, print: &str) -> Key {
@@ -58,7 +59,7 @@ fn a_keyed_write_without_change_is_a_commit_of_a_session() {
 #[test]
 fn a_refused_write_is_not_remembered() {
     let mut board = board_of([one()]);
-    let delete = Command::DeleteEntry { log: Requests, seq: Seq(9) };
+    let delete = Command::Log(Requests, LogCommand::DeleteEntry { seq: Seq(9) });
     assert!(take(&mut board, &keyed(key("k", "1"), delete), 1_000).is_err());
     assert_eq!(board.keys().len(), 0);
 }
@@ -122,7 +123,9 @@ fn a_clock_that_goes_back_forgets_nothing_and_keeps_the_order() {
 fn a_deletion_is_remembered_by_what_is_left_of_its_session() {
     let mut board = absent();
     take(&mut board, &keyed(key("a", ""), one()), 1_000).unwrap();
-    let deleted = take(&mut board, &keyed(key("b", ""), Command::DeleteSession), 2_000).unwrap();
+    let deleted =
+        take(&mut board, &keyed(key("b", ""), Command::Session(SessionCommand::Delete)), 2_000)
+            .unwrap();
     assert_eq!(forgotten(&deleted), 0);
     assert!(board.life().is_none());
     assert_eq!(recalled(&board, &key("a", ""), 2_000), None);
@@ -146,7 +149,7 @@ fn keys_and_answers_count_into_the_session() {
     let full = Rejected::SessionFull { bytes: held + 2, max: held + 1 };
     assert_eq!(check(one(), held + 1), Err(full));
     let which = Which::AllButNewest(1);
-    assert_eq!(check(Command::RemoveEntries { log: Requests, which }, 0), Ok(()));
+    assert_eq!(check(Command::Log(Requests, LogCommand::Remove { which }), 0), Ok(()));
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::board::*;
 use crate::board::*;
+use crate::board::{AgentCommand, BoardCommand, LogCommand, QuestionCommand, SessionCommand};
 
 /// What the commands mean, in the plainest way: each log's entries, the seq that was given last, and the
 /// agents' statuses.
@@ -71,26 +72,31 @@ impl Model {
     /// What a write that was not refused does.
     pub(crate) fn follow(&mut self, command: &Command, answer: &Answer, keeps_screenshots: bool) {
         match command {
-            Command::PutSession { qa_pairs, .. } => self.append(&LogName::Questions, qa_pairs),
-            Command::DeleteSession => *self = Self::default(),
-            Command::Append { log: LogName::Screenshots, .. } if !keeps_screenshots => {}
-            Command::Append { log, items } => self.append(log, items),
-            Command::ReplaceLog { log, items } => self.replace(log, items),
-            Command::RemoveEntries { log, which } => self.remove(log, which),
-            Command::PutEntry { log, seq, item, basis } => self.change(log, *seq, |old| {
-                if basis.is_some() { item.clone() } else { item.in_order_of(old) }
-            }),
-            Command::DeleteEntry { log, seq } => {
+            Command::Session(SessionCommand::Put { qa_pairs, .. }) => {
+                self.append(&LogName::Questions, qa_pairs);
+            }
+            Command::Session(SessionCommand::Delete) => *self = Self::default(),
+            Command::Log(LogName::Screenshots, LogCommand::Append { .. }) if !keeps_screenshots => {
+            }
+            Command::Log(log, LogCommand::Append { items }) => self.append(log, items),
+            Command::Log(log, LogCommand::Replace { items }) => self.replace(log, items),
+            Command::Log(log, LogCommand::Remove { which }) => self.remove(log, which),
+            Command::Log(log, LogCommand::PutEntry { seq, item, basis }) => {
+                self.change(log, *seq, |old| {
+                    if basis.is_some() { item.clone() } else { item.in_order_of(old) }
+                });
+            }
+            Command::Log(log, LogCommand::DeleteEntry { seq }) => {
                 self.logs.entry(log.clone()).or_default().retain(|(own, _)| own != seq);
             }
-            Command::ReplaceBoard { logs, .. } => {
+            Command::Board(BoardCommand::Replace { logs, .. }) => {
                 LogName::BOARD.iter().zip(logs).for_each(|(log, items)| self.replace(log, items));
             }
-            Command::ClearBoard { .. } => {
+            Command::Board(BoardCommand::Clear { .. }) => {
                 LogName::BOARD.iter().for_each(|log| self.remove(log, &Which::All));
             }
             Command::Ask { items, .. } => self.append(&LogName::Questions, items),
-            Command::SkipQuestion { question } => {
+            Command::Question(question, QuestionCommand::Skip) => {
                 self.change(&LogName::Questions, *question, |old| {
                     let rest = json::merge_patch(old.text(), r#"{"skipped":null}"#);
                     let rest = rest.strip_prefix('{').unwrap().strip_suffix('}').unwrap();
@@ -98,21 +104,21 @@ impl Model {
                     item(&format!("{{{rest}{comma}\"answer\":null,\"skipped\":true}}"))
                 });
             }
-            Command::Restore { then } => self.restore(then),
-            Command::PutCheckpoint { .. }
-            | Command::RemoveCheckpoint { .. }
-            | Command::Adopt { .. }
-            | Command::ForgetImages { .. } => {}
-            Command::AnswerQuestion { question, answer } => {
+            Command::Session(SessionCommand::Restore { then }) => self.restore(then),
+            Command::Checkpoint(_, _)
+            | Command::Session(
+                SessionCommand::Adopt { .. } | SessionCommand::ForgetImages { .. },
+            ) => {}
+            Command::Question(question, QuestionCommand::Answer { answer }) => {
                 let patch = serde_json::json!({ "answer": answer }).to_string();
                 let answered = |old: &Item| item(&json::merge_patch(old.text(), &patch));
                 self.change(&LogName::Questions, *question, answered);
             }
-            Command::PutAgent { agent, .. } | Command::PatchAgent { agent, .. } => {
+            Command::Agent(agent, AgentCommand::Put { .. } | AgentCommand::Patch { .. }) => {
                 let Answer::Status(status) = answer else { panic!("{answer:?}") };
                 self.agents.insert(agent.clone(), status.to_string());
             }
-            Command::RemoveAgent { agent } => {
+            Command::Agent(agent, AgentCommand::Remove) => {
                 self.agents.remove(agent).expect("removing no agent is refused");
                 self.remove(&LogName::Memory(agent.clone()), &Which::All);
             }
@@ -121,10 +127,7 @@ impl Model {
                     self.remove(&LogName::Memory(agent), &Which::All);
                 }
             }
-            Command::EditState { .. }
-            | Command::Claim { .. }
-            | Command::Release { .. }
-            | Command::Finish { .. } => {}
+            Command::State(_, _) | Command::Request(_, _) => {}
             Command::Transact(transaction) => {
                 let Answer::Transacted { succeeded, results } = answer else { panic!() };
                 let Transaction { then, otherwise, .. } = &**transaction;

@@ -13,6 +13,7 @@ use super::board::*;
 use super::shared_plan::{a_fence, agent_states, profiles, shared, standing};
 use crate::board::json::Exact;
 use crate::board::*;
+use crate::board::{BoardCommand, CheckpointCommand, LogCommand, SessionCommand};
 
 /// One write and the moment of its decision.
 #[derive(Clone, Debug)]
@@ -121,20 +122,20 @@ fn command() -> impl Strategy<Value = Command> {
     let basis = option::of((0_u64..20).prop_map(Revision));
     prop_oneof![
         3 => put.prop_map(|(settings, labels, qa_pairs)| {
-            Command::PutSession { settings, labels, qa_pairs }
+            Command::Session(SessionCommand::Put { settings, labels, qa_pairs })
         }),
-        2 => Just(Command::DeleteSession),
+        2 => Just(Command::Session(SessionCommand::Delete)),
         12 => of_the_past(),
-        12 => (log(), some_items()).prop_map(|(log, items)| Command::Append { log, items }),
-        3 => (log(), some_items()).prop_map(|(log, items)| Command::ReplaceLog { log, items }),
-        4 => (log(), which()).prop_map(|(log, which)| Command::RemoveEntries { log, which }),
+        12 => (log(), some_items()).prop_map(|(log, items)| Command::Log(log, LogCommand::Append { items })),
+        3 => (log(), some_items()).prop_map(|(log, items)| Command::Log(log, LogCommand::Replace { items })),
+        4 => (log(), which()).prop_map(|(log, which)| Command::Log(log, LogCommand::Remove { which })),
         5 => (entry(), an_item(), basis).prop_map(|((log, seq), item, basis)| {
-            Command::PutEntry { log, seq, item, basis }
+            Command::Log(log, LogCommand::PutEntry { seq, item, basis })
         }),
-        3 => entry().prop_map(|(log, seq)| Command::DeleteEntry { log, seq }),
+        3 => entry().prop_map(|(log, seq)| Command::Log(log, LogCommand::DeleteEntry { seq })),
         2 => ([some_items(), some_items(), some_items(), some_items()], a_document())
-            .prop_map(|(logs, state)| Command::ReplaceBoard { logs, state }),
-        1 => any::<bool>().prop_map(|state| Command::ClearBoard { state }),
+            .prop_map(|(logs, state)| Command::Board(BoardCommand::Replace { logs, state })),
+        1 => any::<bool>().prop_map(|state| Command::Board(BoardCommand::Clear { state })),
         40 => shared(),
     ]
 }
@@ -144,10 +145,10 @@ fn of_the_past() -> impl Strategy<Value = Command> {
     let name = || select(vec!["a", "b", "1é"]).prop_map(|name| name.parse().unwrap());
     let at = || (0_u64..40).prop_map(|at| Arc::new(Board::absent(ID, Revision(at))));
     prop_oneof![
-        3 => name().prop_map(|name| Command::PutCheckpoint { name }),
-        2 => name().prop_map(|name| Command::RemoveCheckpoint { name }),
-        4 => at().prop_map(|then| Command::Restore { then }),
-        6 => at().prop_map(|board| Command::Adopt { board, fork_of: None }),
+        3 => name().prop_map(|name| Command::Checkpoint(name, CheckpointCommand::Put)),
+        2 => name().prop_map(|name| Command::Checkpoint(name, CheckpointCommand::Remove)),
+        4 => at().prop_map(|then| Command::Session(SessionCommand::Restore { then })),
+        6 => at().prop_map(|board| Command::Session(SessionCommand::Adopt { board, fork_of: None })),
     ]
 }
 
@@ -162,12 +163,12 @@ pub(crate) fn in_time(
         let at = usize::try_from(at.revision().0).unwrap() % boards.len().max(1);
         boards.get(at).cloned()
     };
-    if let Command::Restore { then } = &mut write.command
+    if let Command::Session(SessionCommand::Restore { then }) = &mut write.command
         && let Some(earlier) = pick(past, then)
     {
         *then = earlier;
     }
-    if let Command::Adopt { board, fork_of } = &mut write.command
+    if let Command::Session(SessionCommand::Adopt { board, fork_of }) = &mut write.command
         && let Some(elder) = pick(elders, board)
     {
         *fork_of = elder.life().map(|life| life.name.clone());
@@ -191,8 +192,10 @@ pub(crate) fn history(steps: &[Step]) -> Vec<(Board, Commit)> {
                 let write = in_time(step.write(&board), &past, &elders, fork);
                 let decided = decide_and_keep(&board, &write, moment);
                 let commit = decided.ok().and_then(|decision| decision.commit);
-                let follows = if let (Command::Adopt { board: coming, .. }, Some(_)) =
-                    (&write.command, &commit)
+                let follows = if let (
+                    Command::Session(SessionCommand::Adopt { board: coming, .. }),
+                    Some(_),
+                ) = (&write.command, &commit)
                 {
                     Board::clone(coming)
                 } else {

@@ -3,6 +3,7 @@
 use allocation_counter::{AllocationInfo, measure};
 
 use super::board::*;
+use crate::board::BoardCommand;
 use crate::board::*;
 
 /// So many members, with the numbers from this one on.
@@ -12,7 +13,7 @@ fn document(members: usize, from: usize) -> String {
 }
 
 fn edit(at: &str, edit: Edit) -> Command {
-    Command::EditState { path: path(at), edit }
+    Command::State(path(at), edit)
 }
 
 fn put(at: &str, value: &str) -> Command {
@@ -39,7 +40,10 @@ fn commands(value: &str) -> Vec<Command> {
         put("", value),
         edit("x", Edit::Merge(json(value))),
         edit("", Edit::Merge(json(value))),
-        Command::ReplaceBoard { logs: Default::default(), state: Some(json(value)) },
+        Command::Board(BoardCommand::Replace {
+            logs: Default::default(),
+            state: Some(json(value)),
+        }),
         transaction(vec![put("x", value), edit("z", Edit::Merge(json(value)))]),
     ]
 }

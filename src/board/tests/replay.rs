@@ -10,7 +10,7 @@ use super::board::*;
 use super::model::Model;
 use super::plan::{Step, in_time, steps};
 use crate::board::*;
-use crate::board::{LogChange, SessionChange};
+use crate::board::{LogChange, SessionChange, SessionCommand};
 
 /// A session that is written to, and everything that is to agree with it.
 struct Play {
@@ -82,7 +82,7 @@ impl Play {
             return assert_eq!(decided, decided_by_base, "a base refuses as the board");
         };
         self.check_decision(&decision, &decided_by_base.unwrap(), write.terms.key.is_some());
-        if let Command::Adopt { board, .. } = &write.command {
+        if let Command::Session(SessionCommand::Adopt { board, .. }) = &write.command {
             self.adopt(board, decision.commit.as_ref().unwrap());
         }
         let configures = |change: &Change| {
@@ -155,7 +155,10 @@ impl Play {
     /// All images that no entry names: what names them in the history does not count here.
     fn forget_images(&mut self, moment: Moment<'_>) {
         let images = self.images.keys().copied().chain([Digest::of(b"none")]).collect();
-        let write = write(Command::ForgetImages { seen: self.live.version(), images });
+        let write = write(Command::Session(SessionCommand::ForgetImages {
+            seen: self.live.version(),
+            images,
+        }));
         let Ok(decision) = decide(&self.live, &write, moment) else {
             return assert!(self.live.life.is_none());
         };
@@ -168,10 +171,10 @@ impl Play {
         assert_eq!(self.live, decision.board);
         self.check_boards();
         let write = Write {
-            command: Command::ForgetImages {
+            command: Command::Session(SessionCommand::ForgetImages {
                 seen: Version { changed: Revision(0), ..self.live.version() },
                 images: BTreeSet::new(),
-            },
+            }),
             ..write
         };
         assert_eq!(decide(&self.live, &write, moment), Err(Rejected::Stale));

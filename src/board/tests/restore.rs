@@ -9,20 +9,23 @@ use super::board::*;
 use super::plan::{history, steps};
 use crate::board::*;
 
-use crate::board::SessionChange;
+use crate::board::{
+    AgentCommand, CheckpointCommand, LogCommand, QuestionCommand, RequestCommand, SessionChange,
+    SessionCommand,
+};
 use LogName::{Questions, Requests, Trajectories};
 
 fn restore(then: &Board) -> Command {
-    Command::Restore { then: Arc::new(then.clone()) }
+    Command::Session(SessionCommand::Restore { then: Arc::new(then.clone()) })
 }
 
 fn put(at: &str, value: &str, time: Option<&str>) -> Command {
     let edit = Edit::Put { value: json(value), ttl: time.map(ttl) };
-    Command::EditState { path: path(at), edit }
+    Command::State(path(at), edit)
 }
 
 fn claim(request: u64) -> Write {
-    write_by("A", Command::Claim { request: Seq(request), ttl: ttl("60s") })
+    write_by("A", Command::Request(Seq(request), RequestCommand::Claim { ttl: ttl("60s") }))
 }
 
 fn restored(decision: &Decision) -> &Restored {
@@ -51,10 +54,10 @@ fn logs_are_as_they_were_and_their_seqs_go_on() {
     let mut board = then.clone();
     let put = |seq, text| {
         let item = item(text);
-        Command::PutEntry { log: Trajectories, seq: Seq(seq), item, basis: None }
+        Command::Log(Trajectories, LogCommand::PutEntry { seq: Seq(seq), item, basis: None })
     };
     carry_out(&mut board, put(2, r#"{"b":2}"#));
-    carry_out(&mut board, Command::DeleteEntry { log: Trajectories, seq: Seq(1) });
+    carry_out(&mut board, Command::Log(Trajectories, LogCommand::DeleteEntry { seq: Seq(1) }));
     carry_out(&mut board, append(Trajectories, items(["{}", "{}"])));
     carry_out(&mut board, append(memory("a"), items(["{}"])));
     let before = board.clone();
@@ -89,7 +92,7 @@ fn a_restore_that_changes_nothing_is_no_commit() {
     assert_eq!(carry_out(&mut board, restore(&then)).commit, None);
     carry_out(&mut board, put("a", "2", Some("9s")));
     carry_out(&mut board, put("a", "1", Some("9s")));
-    let item = Command::DeleteEntry { log: Requests, seq: Seq(2) };
+    let item = Command::Log(Requests, LogCommand::DeleteEntry { seq: Seq(2) });
     carry_out(&mut board, item);
     carry_out(&mut board, restore(&then));
     assert_eq!(carry_out(&mut board, restore(&then)).commit, None, "it is so again");
@@ -112,15 +115,17 @@ fn a_restore_that_changes_nothing_is_no_commit() {
 #[test]
 fn claims_end_everywhere_and_what_was_done_is_done() {
     let mut board = board_of([append(Requests, vec![item("{}"); 4])]);
-    let done = Command::Finish { request: Seq(1), fence: None, result: Some(json("[1]")) };
+    let done =
+        Command::Request(Seq(1), RequestCommand::Finish { fence: None, result: Some(json("[1]")) });
     carry_out(&mut board, done.clone());
     take(&mut board, &claim(2), 1_000).unwrap();
     take(&mut board, &claim(3), 1_000).unwrap();
     let then = board.clone();
     take(&mut board, &claim(4), 1_000).unwrap();
-    let finish = Command::Finish { request: Seq(3), fence: Some(Revision(4)), result: None };
+    let finish =
+        Command::Request(Seq(3), RequestCommand::Finish { fence: Some(Revision(4)), result: None });
     take(&mut board, &write_by("A", finish), 1_000).unwrap();
-    carry_out(&mut board, Command::DeleteEntry { log: Requests, seq: Seq(1) });
+    carry_out(&mut board, Command::Log(Requests, LogCommand::DeleteEntry { seq: Seq(1) }));
     take(&mut board, &write(restore(&then)), 9_000).unwrap();
     let work: Vec<_> = (2..=4).map(|seq| board.work(Seq(seq)).is_some()).collect();
     assert_eq!((work, board.next_due()), (vec![false; 3], None));
@@ -135,11 +140,15 @@ fn claims_end_everywhere_and_what_was_done_is_done() {
     let late = Write { terms: Terms { fence, ..late.terms }, ..late };
     let stale = Rejected::StaleFence { request: Seq(2), fence: claimed.fence };
     assert_eq!(decide(&board, &late, at(9_000, &POLICY)).unwrap_err(), stale);
-    let finish = Command::Finish { request: Seq(2), fence: Some(claimed.fence), result: None };
+    let finish = Command::Request(
+        Seq(2),
+        RequestCommand::Finish { fence: Some(claimed.fence), result: None },
+    );
     assert_eq!(refused(&board, finish), stale);
     take(&mut board, &claim(2), 9_000).unwrap();
     let won = board.work(Seq(2)).unwrap().claim().unwrap().fence;
-    let finish = Command::Finish { request: Seq(2), fence: Some(won), result: None };
+    let finish =
+        Command::Request(Seq(2), RequestCommand::Finish { fence: Some(won), result: None });
     take(&mut board, &write_by("A", finish), 9_000).unwrap();
 }
 
@@ -153,9 +162,9 @@ fn only_the_places_of_the_state_that_differ_are_set() {
         (put("odd/x", "2", None), vec![("odd/x", Some("1"))]),
         (put("odd", r#"{"":2,"x":1}"#, None), vec![("odd", Some(r#"{"":1,"x":1}"#))]),
         (put("new/x", "2", None), vec![("new", None)]),
-        (Command::EditState { path: path("m"), edit: Edit::Remove }, vec![("m", Some("2"))]),
+        (Command::State(path("m"), Edit::Remove), vec![("m", Some("2"))]),
         // What comes back is not the last member.
-        (Command::EditState { path: path("l"), edit: Edit::Remove }, vec![("", Some(was))]),
+        (Command::State(path("l"), Edit::Remove), vec![("", Some(was))]),
         (
             put("o", r#"{"b":[1],"a":1,"c":{}}"#, None),
             vec![("o", Some(r#"{"a":1,"b":[1],"c":{}}"#))],
@@ -188,7 +197,10 @@ fn deadlines_are_as_they_were_even_if_they_are_over() {
         apply(&mut board, &end);
     }
     assert_eq!(board.asked().open().len(), 1);
-    carry_out(&mut board, Command::AnswerQuestion { question: Seq(2), answer: "so".to_owned() });
+    carry_out(
+        &mut board,
+        Command::Question(Seq(2), QuestionCommand::Answer { answer: "so".to_owned() }),
+    );
     carry_out(&mut board, put("b", "1", Some("99s")));
     assert_eq!((board.next_due().map(|at| at.0), board.asked().open().len()), (Some(100_000), 0));
     take(&mut board, &write(restore(&then)), 50_000).unwrap();
@@ -203,14 +215,15 @@ fn deadlines_are_as_they_were_even_if_they_are_over() {
 
 #[test]
 fn agents_are_as_they_were_but_for_when_they_were_seen() {
-    let agent_put =
-        |name: &str, text: &str| Command::PutAgent { agent: agent(name), profile: item(text) };
+    let agent_put = |name: &str, text: &str| {
+        Command::Agent(agent(name), AgentCommand::Put { profile: item(text) })
+    };
     let mut board = absent();
     for (name, now) in [("A", 1_000), ("B", 2_000), ("C", 3_000)] {
         take(&mut board, &write_by(name, agent_put(name, r#"{"x":1}"#)), now).unwrap();
     }
     let then = board.clone();
-    carry_out(&mut board, Command::RemoveAgent { agent: agent("A") });
+    carry_out(&mut board, Command::Agent(agent("A"), AgentCommand::Remove));
     take(&mut board, &write_by("B", agent_put("B", r#"{"x":2}"#)), 4_000).unwrap();
     take(&mut board, &write_by("C", append(Questions, vec![item("{}")])), 5_000).unwrap();
     carry_out(&mut board, agent_put("D", "{}"));
@@ -232,12 +245,12 @@ fn settings_keys_and_checkpoints_stay() {
     let settings = |keeps| {
         let patch = SettingsPatch { screenshot_to_memory: Set::To(keeps), ..Default::default() };
         let labels = Set::Keep;
-        Command::PutSession { settings: Set::To(patch), labels, qa_pairs: vec![] }
+        Command::Session(SessionCommand::Put { settings: Set::To(patch), labels, qa_pairs: vec![] })
     };
     let mut board = board_of([settings(true)]);
     let then = board.clone();
     carry_out(&mut board, settings(false));
-    carry_out(&mut board, Command::PutCheckpoint { name: "c".parse().unwrap() });
+    carry_out(&mut board, Command::Checkpoint("c".parse().unwrap(), CheckpointCommand::Put));
     carry_out(&mut board, append(Requests, items(["{}"])));
     let before = board.clone();
     carry_out(&mut board, restore(&then));

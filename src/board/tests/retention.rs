@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use super::board::*;
 use crate::board::*;
 
-use crate::board::LogChange;
+use crate::board::{BoardCommand, LogChange, LogCommand, RequestCommand, SessionCommand};
 use LogName::{Questions, Requests, Screenshots, Trajectories};
 
 fn all(max: usize) -> MaxItems {
@@ -14,7 +14,11 @@ fn all(max: usize) -> MaxItems {
 
 fn keep(max_items: Set<MaxItems>) -> Command {
     let patch = SettingsPatch { max_items, ..Default::default() };
-    Command::PutSession { settings: Set::To(patch), labels: Set::Keep, qa_pairs: vec![] }
+    Command::Session(SessionCommand::Put {
+        settings: Set::To(patch),
+        labels: Set::Keep,
+        qa_pairs: vec![],
+    })
 }
 
 fn keep_all(max: usize) -> Command {
@@ -100,7 +104,7 @@ fn the_oldest_go_too_when_the_setting_comes() {
 fn what_goes_is_one_range_whatever_gaps_there_are() {
     let mut board = board_of([many(Requests, 6)]);
     for seq in [2, 5].map(Seq) {
-        carry_out(&mut board, Command::DeleteEntry { log: Requests, seq });
+        carry_out(&mut board, Command::Log(Requests, LogCommand::DeleteEntry { seq }));
     }
     let decision = carry_out(&mut board, keep_all(2));
     let removed = decision.commit.unwrap().changes.pop();
@@ -114,11 +118,11 @@ fn a_replacement_keeps_the_newest() {
     let mut board = board_of([keep_all(2), many(Requests, 1)]);
     let numbered = |texts: [&str; 3]| items(texts);
     let three = numbered([r#"{"n":1}"#, r#"{"n":2}"#, r#"{"n":3}"#]);
-    let replace = Command::ReplaceLog { log: Requests, items: three.clone() };
+    let replace = Command::Log(Requests, LogCommand::Replace { items: three.clone() });
     assert_eq!(changes(&carry_out(&mut board, replace)), ["cleared", "appended", "removed"]);
     assert_eq!(seqs(&board, &Requests), [3, 4]);
     let logs = [vec![], three.clone(), three, vec![]];
-    carry_out(&mut board, Command::ReplaceBoard { logs, state: None });
+    carry_out(&mut board, Command::Board(BoardCommand::Replace { logs, state: None }));
     assert_eq!(seqs(&board, &Requests), [6, 7]);
     assert_eq!(seqs(&board, &Trajectories), [2, 3]);
 }
@@ -127,7 +131,11 @@ fn a_replacement_keeps_the_newest() {
 fn a_session_begins_with_no_more_questions_than_it_keeps() {
     let patch = SettingsPatch { max_items: Set::To(all(2)), ..Default::default() };
     let qa_pairs = items([r#"{"n":2}"#, r#"{"n":3}"#]);
-    let make = Command::PutSession { settings: Set::To(patch), labels: Set::Keep, qa_pairs };
+    let make = Command::Session(SessionCommand::Put {
+        settings: Set::To(patch),
+        labels: Set::Keep,
+        qa_pairs,
+    });
     let policy = Policy { qa_pairs: items([r#"{"n":0}"#, r#"{"n":1}"#]), ..POLICY };
     let decision = decide(&absent(), &write(make), at(0, &policy)).unwrap();
     assert_eq!(changes(&decision), ["created", "appended", "removed"]);
@@ -138,7 +146,7 @@ fn a_session_begins_with_no_more_questions_than_it_keeps() {
 fn a_claim_goes_with_its_request() {
     let mut board = board_of([many(Requests, 2)]);
     for (request, time) in [(1, "1s"), (2, "2s")] {
-        let command = Command::Claim { request: Seq(request), ttl: ttl(time) };
+        let command = Command::Request(Seq(request), RequestCommand::Claim { ttl: ttl(time) });
         take(&mut board, &write_by("A", command), 1_000).unwrap();
     }
     assert_eq!(board.next_due(), Some(Timestamp(2_000)));

@@ -6,6 +6,7 @@ use super::board::*;
 use crate::board::json::Exact;
 use crate::board::*;
 
+use crate::board::{BoardCommand, LogCommand};
 use LogName::{Questions, Requests, Screenshots, Trajectories};
 
 fn entry(author: Option<&str>, item: Item) -> Entry {
@@ -229,7 +230,7 @@ fn every_part_of_a_filter_must_hold() {
 fn gaps() -> Arc<Board> {
     let mut board = board_of([append(Requests, vec![item("{}"); 10])]);
     for seq in [1, 4, 7, 8, 10].map(Seq) {
-        carry_out(&mut board, Command::DeleteEntry { log: Requests, seq });
+        carry_out(&mut board, Command::Log(Requests, LogCommand::DeleteEntry { seq }));
     }
     Arc::new(board)
 }
@@ -258,8 +259,10 @@ fn a_walk_keeps_its_bounds_with_or_without_entries_there() {
 
 #[test]
 fn a_walk_along_nothing_is_over_at_once() {
-    let empty =
-        Arc::new(board_of([append(Requests, items(["{}"])), Command::ClearBoard { state: false }]));
+    let empty = Arc::new(board_of([
+        append(Requests, items(["{}"])),
+        Command::Board(BoardCommand::Clear { state: false }),
+    ]));
     for (board, log) in [
         (gaps(), Trajectories),
         (gaps(), memory("a")),
@@ -278,7 +281,7 @@ fn a_walk_goes_on_where_it_stood_on_the_board_where_it_began() {
     let mut board = gaps();
     let mut walk = Selection::default().walk(&board, &Requests);
     assert_eq!(walk.next().unwrap().seq, Seq(2));
-    carry_out(Arc::make_mut(&mut board), Command::ClearBoard { state: false });
+    carry_out(Arc::make_mut(&mut board), Command::Board(BoardCommand::Clear { state: false }));
     let rest: Vec<_> = walk.clone().map(|entry| entry.seq.0).collect();
     assert_eq!((rest, walk.is_over()), (vec![3, 5, 6, 9], false));
     assert_eq!(walk.board().revision(), Revision(6));
@@ -297,7 +300,7 @@ fn long() -> Arc<Board> {
     carry_out(&mut board, append(Trajectories, steps(1_501..=3_000)));
     for (seq, text) in [(7, r#"{"status":"FAIL"}"#), (1_000, "{}")] {
         let (item, log, seq) = (item(text), Trajectories, Seq(seq));
-        carry_out(&mut board, Command::PutEntry { log, seq, item, basis: None });
+        carry_out(&mut board, Command::Log(log, LogCommand::PutEntry { seq, item, basis: None }));
     }
     Arc::new(board)
 }

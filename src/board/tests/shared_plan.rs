@@ -10,6 +10,7 @@ use proptest::sample::select;
 use super::board::*;
 use super::plan::{log, some_items};
 use crate::board::*;
+use crate::board::{AgentCommand, LogCommand, QuestionCommand, RequestCommand};
 
 /// The fence that stands on a request, where 0 is asked for.
 pub(crate) fn a_fence(board: &Board, request: Seq, asked: Revision) -> Revision {
@@ -26,7 +27,9 @@ pub(crate) fn a_fence(board: &Board, request: Seq, asked: Revision) -> Revision 
 /// The command with the fences and versions that stand, where it asks for them.
 pub(crate) fn standing(command: &Command, board: &Board) -> Command {
     let mut command = command.clone();
-    if let Command::Finish { request, fence: Some(fence), .. } = &mut command {
+    if let Command::Request(request, RequestCommand::Finish { fence: Some(fence), .. }) =
+        &mut command
+    {
         *fence = a_fence(board, *request, *fence);
     }
     if let Command::Transact(transaction) = &mut command {
@@ -49,11 +52,11 @@ pub(crate) fn shared() -> impl Strategy<Value = Command> {
     prop_oneof![
         18 => operation(),
         2 => (an_agent(), a_profile()).prop_map(|(agent, profile)| {
-            Command::PutAgent { agent, profile }
+            Command::Agent(agent, AgentCommand::Put { profile })
         }),
-        1 => an_agent().prop_map(|agent| Command::RemoveAgent { agent }),
+        1 => an_agent().prop_map(|agent| Command::Agent(agent, AgentCommand::Remove)),
         1 => Just(Command::RemoveAgents),
-        2 => a_request().prop_map(|request| Command::Release { request }),
+        2 => a_request().prop_map(|request| Command::Request(request, RequestCommand::Release)),
         6 => transaction.prop_map(|(tests, then, otherwise)| {
             Command::Transact(Box::new(Transaction { tests, then, otherwise }))
         }),
@@ -69,22 +72,19 @@ fn operation() -> impl Strategy<Value = Command> {
     let fence = option::of((0_u64..3).prop_map(Revision));
     let result = option::of(select(vec![json("null"), json("[1]")]));
     prop_oneof![
-        9 => (a_path(), an_edit()).prop_map(|(path, edit)| Command::EditState { path, edit }),
-        3 => (log(), some_items()).prop_map(|(log, items)| Command::Append { log, items }),
-        3 => (a_request(), a_ttl()).prop_map(|(request, ttl)| Command::Claim { request, ttl }),
+        9 => (a_path(), an_edit()).prop_map(|(path, edit)| Command::State(path, edit)),
+        3 => (log(), some_items()).prop_map(|(log, items)| Command::Log(log, LogCommand::Append { items })),
+        3 => (a_request(), a_ttl()).prop_map(|(request, ttl)| Command::Request(request, RequestCommand::Claim { ttl })),
         2 => (a_request(), fence, result).prop_map(|(request, fence, result)| {
-            Command::Finish { request, fence, result }
+            Command::Request(request, RequestCommand::Finish { fence, result })
         }),
         2 => (some_items(), a_ttl(), option::of(select(vec!["d", "\"é"]))).prop_map(
             |(items, ttl, default)| Command::Ask { items, ttl, default: default.map(str::to_owned) }
         ),
-        1 => (1_u64..6).prop_map(|question| Command::SkipQuestion { question: Seq(question) }),
-        1 => (1_u64..6).prop_map(|question| Command::AnswerQuestion {
-            question: Seq(question),
-            answer: "\"so\"".to_owned(),
-        }),
+        1 => (1_u64..6).prop_map(|question| Command::Question(Seq(question), QuestionCommand::Skip)),
+        1 => (1_u64..6).prop_map(|question| Command::Question(Seq(question), QuestionCommand::Answer { answer: "\"so\"".to_owned() })),
         2 => (an_agent(), a_profile()).prop_map(|(agent, patch)| {
-            Command::PatchAgent { agent, patch }
+            Command::Agent(agent, AgentCommand::Patch { patch })
         }),
     ]
 }

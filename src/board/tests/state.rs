@@ -1,11 +1,11 @@
 //! Edits of the state: their results, and their refusals.
 
 use super::board::*;
-use crate::board::StateChange;
 use crate::board::*;
+use crate::board::{BoardCommand, StateChange};
 
 fn edit(at: &str, edit: Edit) -> Command {
-    Command::EditState { path: path(at), edit }
+    Command::State(path(at), edit)
 }
 
 fn put(at: &str, value: &str) -> Command {
@@ -133,7 +133,7 @@ fn an_addition_and_an_append_answer_the_new_value() {
     ] {
         let answer = carry_out(&mut board, command.clone()).answer;
         let expected = expected.map(|expected| {
-            let Command::EditState { path, .. } = &command else { panic!() };
+            let Command::State(path, _) = &command else { panic!() };
             let value = board.state().value(path).unwrap();
             assert!(value.equals(expected), "{command:?}");
             Answer::Value(value)
@@ -198,7 +198,7 @@ fn a_condition_on_a_path_is_on_that_value_alone() {
     for (command, revision) in
         [(put("a", "1"), 2), (put("s", "1"), 1), (merge("", "{}"), 2), (remove("a/c"), 1)]
     {
-        let Command::EditState { path, .. } = &command else { panic!() };
+        let Command::State(path, _) = &command else { panic!() };
         let shown = Some(Current::State(board.state().value(path).unwrap()));
         let refusal = Rejected::Precondition {
             present: Some(board.at_version(Revision(revision))),
@@ -262,15 +262,19 @@ fn the_state_may_be_replaced_and_cleared_with_the_board() {
     let mut board = board_of([put("", r#"{"a":1,"b":[]}"#)]);
     let replace = |state: Option<&str>| {
         let logs = [items(["{}"]), vec![], vec![], vec![]];
-        Command::ReplaceBoard { logs, state: state.map(json) }
+        Command::Board(BoardCommand::Replace { logs, state: state.map(json) })
     };
     for (command, after, expected) in [
         (replace(None), r#"{"a":1,"b":[]}"#, vec!["appended"]),
         (replace(Some(r#"{"b" : [],"a":1}"#)), r#"{"b":[],"a":1}"#, vec!["state_put"]),
         (replace(Some(r#"{"b":[],"a":1}"#)), r#"{"b":[],"a":1}"#, vec![]),
-        (Command::ClearBoard { state: false }, r#"{"b":[],"a":1}"#, vec!["cleared"]),
-        (Command::ClearBoard { state: true }, "{}", vec!["state_removed"]),
-        (Command::ClearBoard { state: true }, "{}", vec![]),
+        (
+            Command::Board(BoardCommand::Clear { state: false }),
+            r#"{"b":[],"a":1}"#,
+            vec!["cleared"],
+        ),
+        (Command::Board(BoardCommand::Clear { state: true }), "{}", vec!["state_removed"]),
+        (Command::Board(BoardCommand::Clear { state: true }), "{}", vec![]),
     ] {
         let decision = carry_out(&mut board, command.clone());
         assert_eq!(changes(&decision), expected, "{command:?}");

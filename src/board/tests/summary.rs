@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::board::*;
 use super::plan::{history, steps};
+use crate::board::LogCommand;
 use crate::board::stored::{decode_summary, encode_summary};
 use crate::board::*;
 
@@ -64,7 +65,7 @@ fn questions_that_are_too_large_together_are_not_in_a_summary() {
     assert_eq!(summary(&board).questions, Questions::TooLarge);
     assert_eq!(again(&summary(&board)), summary(&board));
     let (log, which) = (LogName::Questions, Which::All);
-    carry_out(&mut board, Command::RemoveEntries { log, which });
+    carry_out(&mut board, Command::Log(log, LogCommand::Remove { which }));
     assert!(summary(&board).questions.are_none());
 }
 

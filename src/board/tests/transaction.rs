@@ -3,14 +3,15 @@
 use super::board::*;
 use crate::board::*;
 
+use crate::board::{AgentCommand, QuestionCommand, RequestCommand};
 use LogName::{Questions, Requests, Trajectories};
 
 fn put(at: &str, value: &str) -> Command {
-    Command::EditState { path: path(at), edit: Edit::Put { value: json(value), ttl: None } }
+    Command::State(path(at), Edit::Put { value: json(value), ttl: None })
 }
 
 fn add(at: &str, number: &str) -> Command {
-    Command::EditState { path: path(at), edit: Edit::Add(json(number)) }
+    Command::State(path(at), Edit::Add(json(number)))
 }
 
 fn transact(tests: Vec<Test>, then: Vec<Command>, otherwise: Vec<Command>) -> Command {
@@ -18,7 +19,7 @@ fn transact(tests: Vec<Test>, then: Vec<Command>, otherwise: Vec<Command>) -> Co
 }
 
 fn answer_to(question: u64) -> Command {
-    Command::AnswerQuestion { question: Seq(question), answer: "so".to_owned() }
+    Command::Question(Seq(question), QuestionCommand::Answer { answer: "so".to_owned() })
 }
 
 /// At revision 6: a document, a question, three requests of which the second is claimed and the third done.
@@ -29,9 +30,12 @@ fn board() -> Board {
         append(Requests, items(["{}", "{}", "{}"])),
         put("o/c", "true"),
     ]);
-    let claim = Command::Claim { request: Seq(2), ttl: ttl("60s") };
+    let claim = Command::Request(Seq(2), RequestCommand::Claim { ttl: ttl("60s") });
     take(&mut board, &write_by("A", claim), 1_000).unwrap();
-    carry_out(&mut board, Command::Finish { request: Seq(3), fence: None, result: None });
+    carry_out(
+        &mut board,
+        Command::Request(Seq(3), RequestCommand::Finish { fence: None, result: None }),
+    );
     board
 }
 
@@ -134,14 +138,16 @@ fn one_branch_is_done_and_the_other_is_not_looked_at() {
 fn each_operation_sees_those_before_it_and_the_tests_see_none() {
     let mut board = board();
     let tests = vec![Test::Absent(path("counter"), true), Test::Count(Trajectories, 0)];
-    let claim = Command::Claim { request: Seq(1), ttl: ttl("60s") };
+    let claim = Command::Request(Seq(1), RequestCommand::Claim { ttl: ttl("60s") });
     let finish = |fence: Option<u64>| {
         let fence = fence.map(Revision);
-        Command::Finish { request: Seq(1), fence, result: Some(json("1")) }
+        Command::Request(Seq(1), RequestCommand::Finish { fence, result: Some(json("1")) })
     };
-    let patch = |status: &str| Command::PatchAgent {
-        agent: agent("A"),
-        patch: item(&format!(r#"{{"status":"{status}"}}"#)),
+    let patch = |status: &str| {
+        Command::Agent(
+            agent("A"),
+            AgentCommand::Patch { patch: item(&format!(r#"{{"status":"{status}"}}"#)) },
+        )
     };
     let then = vec![
         add("counter", "1"),
@@ -154,9 +160,9 @@ fn each_operation_sees_those_before_it_and_the_tests_see_none() {
         claim,
         finish(Some(7)),
         answer_to(1),
-        Command::EditState { path: path("o/a"), edit: Edit::Append(vec![]) },
+        Command::State(path("o/a"), Edit::Append(vec![])),
         put("o/a", "[]"),
-        Command::EditState { path: path("o/a"), edit: Edit::Remove },
+        Command::State(path("o/a"), Edit::Remove),
     ];
     let command = transact(tests, then, vec![]);
     let decision = take(&mut board, &write_by("A", command), 2_000).unwrap();
@@ -193,7 +199,7 @@ fn each_operation_sees_those_before_it_and_the_tests_see_none() {
 #[test]
 fn an_operation_that_changes_nothing_takes_nothing_back() {
     let mut board = board();
-    let nothing = Command::EditState { path: path("o/a"), edit: Edit::Append(vec![]) };
+    let nothing = Command::State(path("o/a"), Edit::Append(vec![]));
     let command = transact(vec![], vec![put("x", "1"), nothing, put("o/c", "true")], vec![]);
     assert_eq!(changes(&carry_out(&mut board, command)), ["state_put"]);
     assert!(board.state().value(&path("x")).is_some());
@@ -204,16 +210,15 @@ fn a_refused_operation_refuses_all_and_says_which() {
     let board = board();
     let no_object = Rejected::NotAnObject { at: path("n") };
     let taken = Rejected::AlreadyClaimed { request: Seq(2), by: agent("A") };
-    let claim = |request| Command::Claim { request: Seq(request), ttl: ttl("1s") };
-    let patch = Command::PatchAgent { agent: agent("Z"), patch: item("{}") };
-    let finish = |request, fence| Command::Finish { request: Seq(request), fence, result: None };
+    let claim = |request| Command::Request(Seq(request), RequestCommand::Claim { ttl: ttl("1s") });
+    let patch = Command::Agent(agent("Z"), AgentCommand::Patch { patch: item("{}") });
+    let finish = |request, fence| {
+        Command::Request(Seq(request), RequestCommand::Finish { fence, result: None })
+    };
     for (command, rejected) in [
         (put("n/x", "1"), no_object),
         (add("o", "1"), Rejected::NotANumber { path: path("o") }),
-        (
-            Command::EditState { path: path("x"), edit: Edit::Remove },
-            Rejected::NoPath { path: path("x") },
-        ),
+        (Command::State(path("x"), Edit::Remove), Rejected::NoPath { path: path("x") }),
         (claim(2), taken.clone()),
         (claim(3), Rejected::AlreadyDone { request: Seq(3) }),
         (claim(9), Rejected::NoEntry { log: Requests, seq: Seq(9) }),
@@ -245,7 +250,7 @@ fn a_refused_operation_refuses_all_and_says_which() {
 
 #[test]
 fn a_transaction_needs_the_author_that_its_operations_need() {
-    let claim = Command::Claim { request: Seq(1), ttl: ttl("1s") };
+    let claim = Command::Request(Seq(1), RequestCommand::Claim { ttl: ttl("1s") });
     let rejected = Box::new(Rejected::AgentRequired);
     let expected = Rejected::InOperation { branch: Branch::Then, index: 0, rejected };
     assert_eq!(refused(&board(), transact(vec![], vec![claim], vec![])), expected);

@@ -12,7 +12,7 @@ use super::{name_member, needed};
 use crate::api::address::checkpoint_url;
 use crate::api::intake::fields::members;
 use crate::api::refusal::{invalid_field, unknown_field};
-use crate::board::{Checkpoint, CheckpointName, Command};
+use crate::board::{Checkpoint, CheckpointCommand, CheckpointName, Command};
 use crate::http::openapi;
 use crate::http::read::{Early, Reading};
 use crate::http::request::body::{BODY_BYTES_MAX, from_json, only_json};
@@ -99,7 +99,7 @@ pub(crate) async fn post(mut writing: Writing, body: Body) -> Result<Response, P
     let bytes = writing.body(body, BODY_BYTES_MAX).await?;
     only_json(&writing.headers)?;
     let name = from_json(bytes, new_checkpoint).await?;
-    let command = Command::PutCheckpoint { name: name.clone() };
+    let command = Command::Checkpoint(name.clone(), CheckpointCommand::Put);
     writing
         .write(Resource::Checkpoints, command, Vec::new(), move |written| {
             let (receipt, tag) = (written.receipt, tag(written));
@@ -179,7 +179,7 @@ pub(crate) async fn delete(
     mut writing: Writing,
 ) -> Result<Response, Problem> {
     writing.no_body()?;
-    let command = Command::RemoveCheckpoint { name };
+    let command = Command::Checkpoint(name, CheckpointCommand::Remove);
     writing
         .write(Resource::Checkpoints, command, Vec::new(), |written| {
             written.changed(tag(written), None)

@@ -21,8 +21,8 @@ use crate::api::view::state::StateText;
 use crate::board::json;
 use crate::board::json::{DEPTH_MAX, Kind};
 use crate::board::{
-    Board, Command, Entry, ImagesShown, Item, Json, LogName, Rejected, STATE_BYTES_MAX, Selection,
-    SessionName, Version, Walk,
+    Board, BoardCommand, Command, Entry, ImagesShown, Item, Json, LogName, Rejected,
+    STATE_BYTES_MAX, Selection, SessionName, Version, Walk,
 };
 use crate::http::openapi;
 use crate::http::read::{Early, Reading};
@@ -245,7 +245,7 @@ pub(crate) async fn put(mut writing: Writing, body: Body) -> Result<Response, Pr
     only_json(&writing.headers)?;
     let read = work(bytes.len(), move || dictionary(json_text(&bytes)?)).await?;
     let with_state = read.state.is_some();
-    let command = Command::ReplaceBoard { logs: read.logs, state: read.state };
+    let command = Command::Board(BoardCommand::Replace { logs: read.logs, state: read.state });
     writing
         .write(Resource::Blackboard, command, read.images, move |written| {
             let made = !written.receipt.existed;
@@ -328,5 +328,12 @@ pub(crate) async fn delete(mut writing: Writing) -> Result<Response, Problem> {
     let state = include_state(&mut writing.params)?;
     writing.no_body()?;
     let shape = move |written: &Written<'_>| written.removed(Some(board_tag(written, state)));
-    writing.write(Resource::Blackboard, Command::ClearBoard { state }, Vec::new(), shape).await
+    writing
+        .write(
+            Resource::Blackboard,
+            Command::Board(BoardCommand::Clear { state }),
+            Vec::new(),
+            shape,
+        )
+        .await
 }

@@ -14,7 +14,7 @@ use crate::api::schema::entry::EntryBody;
 use crate::api::view::entry::{View, images_param, keys_param};
 use crate::board::json;
 use crate::board::{
-    Board, Code, Command, Entry, ITEM_DEPTH_MAX, ImagesShown, InvalidItem, LogName, Seq,
+    Board, Code, Command, Entry, ITEM_DEPTH_MAX, ImagesShown, InvalidItem, LogCommand, LogName, Seq,
 };
 use crate::http::openapi;
 use crate::http::read::{Early, Reading};
@@ -94,7 +94,7 @@ pub(crate) async fn put(
     let Some(item) = items.into_iter().next() else {
         return Err(Problem::new(Code::Internal, "the server failed; its log has the cause"));
     };
-    let command = Command::PutEntry { log: log.clone(), seq, item, basis: None };
+    let command = Command::Log(log.clone(), LogCommand::PutEntry { seq, item, basis: None });
     let resource = Resource::Entry(log.clone(), seq);
     writing
         .write(resource, command, images, move |written| {
@@ -158,7 +158,7 @@ pub(crate) async fn delete(
     mut writing: Writing,
 ) -> Result<Response, Problem> {
     writing.no_body()?;
-    let command = Command::DeleteEntry { log: log.clone(), seq };
+    let command = Command::Log(log.clone(), LogCommand::DeleteEntry { seq });
     let resource = Resource::Entry(log.clone(), seq);
     writing
         .write(resource, command, Vec::new(), move |written| {

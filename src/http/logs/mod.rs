@@ -30,7 +30,7 @@ use crate::api::address::{entry_url, log_url};
 use crate::api::intake::items::{BodyReading, Intake};
 use crate::api::intake::steps::steps_param;
 use crate::api::params::invalid;
-use crate::board::{Command, Which};
+use crate::board::{Command, LogCommand, Which};
 use crate::service::Published;
 use page::LogQuery;
 use page_wait::SoughtPage;
@@ -108,7 +108,7 @@ pub(super) async fn post(
     let Intake { items, images, skipped, .. } = intake;
     let command = match waiting {
         Some(Waiting { ttl, default }) => Command::Ask { items, ttl, default },
-        None => Command::Append { log: log.clone(), items },
+        None => Command::Log(log.clone(), LogCommand::Append { items }),
     };
     writing
         .write(Resource::Log(log.clone()), command, images, move |written| {
@@ -141,7 +141,7 @@ pub(super) async fn put(
 ) -> Result<Response, Problem> {
     let bytes = writing.body(body, items_bytes_max(&log)).await?;
     let Intake { items, images, .. } = replaced(log.clone(), &writing.headers, bytes).await?;
-    let command = Command::ReplaceLog { log: log.clone(), items };
+    let command = Command::Log(log.clone(), LogCommand::Replace { items });
     writing
         .write(Resource::Log(log.clone()), command, images, move |written| {
             let made = written.receipt.committed && !written.receipt.existed;
@@ -175,7 +175,7 @@ pub(super) async fn delete(
         (None, None) => Which::All,
     };
     writing.no_body()?;
-    let command = Command::RemoveEntries { log: log.clone(), which };
+    let command = Command::Log(log.clone(), LogCommand::Remove { which });
     writing
         .write(Resource::Log(log.clone()), command, Vec::new(), move |written| {
             written.removed(Some(written.log_tag(&log)))

@@ -21,7 +21,8 @@ use crate::api::pieces::Pieces;
 use crate::api::segments::Segments;
 use crate::api::yielding::{TURN_BYTES_MAX, Turns};
 use crate::board::{
-    Board, Command, Condition, Image, Item, LogName, Policy, Screenshot, SessionName, Terms, Write,
+    Board, Command, Condition, Image, Item, LogCommand, LogName, Policy, Screenshot, SessionName,
+    Terms, Write,
 };
 use crate::http::logs::page::LogQuery;
 use crate::http::response::chunked;
@@ -57,7 +58,7 @@ impl World {
     async fn append(&self, log: LogName, item: Item, images: Vec<ImageBytes>) -> Arc<Board> {
         let condition = Condition::default();
         let terms = Terms { session: name(), condition, fence: None, author: None, key: None };
-        let command = Command::Append { log, items: vec![item] };
+        let command = Command::Log(log, LogCommand::Append { items: vec![item] });
         let reply = self.service.write(Write { terms, command }, images, None).await.unwrap();
         let Reply::Now(receipt) = reply else { panic!("{reply:?}") };
         receipt.board

@@ -32,7 +32,7 @@ use crate::auth::{Caller, Scope};
 use crate::board;
 use crate::board::{
     AgentName, Command, Current, Extent, Fence, ImagesShown, Json, Rejected, Revision, Seq,
-    SessionName, Terms, Version, Write,
+    SessionCommand, SessionName, Terms, Version, Write,
 };
 use crate::service::{ImageBytes, Keep, Patch, Receipt, Reply, Service, ServiceError};
 use response::{ShapeResult, Shaped, Written};
@@ -140,7 +140,7 @@ impl Writing {
         shape: impl Fn(&Written<'_>) -> ShapeResult + Send + Sync + 'static,
     ) -> Result<Response, Problem> {
         self.caller.permits(&command)?;
-        self.describes = matches!(command, Command::PutSession { .. });
+        self.describes = matches!(command, Command::Session(SessionCommand::Put { .. }));
         let (terms, shape) = (self.terms(&resource)?, Arc::new(shape));
         let keep = self.keep(&terms, &shape);
         let reply = self.service.write(Write { terms, command }, images, keep).await;

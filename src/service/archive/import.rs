@@ -13,8 +13,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::board::stored::archive::{ArchiveReader, Fault, LINE_BYTES_MAX, Taken};
 use crate::board::{
-    Board, COMMIT_BYTES_MAX, Command, Digest, Frame, Rejected, Revision, SessionId, SessionName,
-    Terms, Write,
+    Board, COMMIT_BYTES_MAX, Command, Digest, Frame, Rejected, Revision, SessionCommand, SessionId,
+    SessionName, Terms, Write,
 };
 use crate::service::history::staged_history::StagedHistory;
 use crate::service::history::truncate::put_base;
@@ -123,7 +123,8 @@ impl Service {
         }
         let Imported { staged, board, bytes, turn } = imported;
         let service = self.clone();
-        let command = Command::Adopt { board: Arc::new(board), fork_of: None };
+        let command =
+            Command::Session(SessionCommand::Adopt { board: Arc::new(board), fork_of: None });
         // The task ends even without a caller, so that a refused history is deleted.
         let adopting = tokio::spawn(async move {
             let _turn = turn;

@@ -9,7 +9,9 @@ use tokio_util::sync::CancellationToken;
 use super::blocking;
 use super::staged_history::{StagedHistory, discard};
 use super::truncate::put_base;
-use crate::board::{Board, Command, Extent, Rejected, SessionId, SessionName, Terms, Write};
+use crate::board::{
+    Board, Command, Extent, Rejected, SessionCommand, SessionId, SessionName, Terms, Write,
+};
 use crate::service::error::ServiceError;
 use crate::service::image_pins::ImagePin;
 use crate::service::job::WriteJob;
@@ -50,7 +52,10 @@ impl Service {
             return Err(ServiceError::Compacted { oldest });
         }
         let (staged, forked) = self.stage_fork(board, fork_of.clone(), hold).await?;
-        let command = Command::Adopt { board: Arc::new(forked), fork_of: Some(fork_of) };
+        let command = Command::Session(SessionCommand::Adopt {
+            board: Arc::new(forked),
+            fork_of: Some(fork_of),
+        });
         let job = WriteJob { keep, fork_key, ..WriteJob::of(Write { terms, command }) };
         self.adopt(staged.hand_over(), job).await
     }

@@ -28,8 +28,8 @@ use super::sessions::session::Published;
 use super::sessions::tombstones::Tombstones;
 use super::{Keep, Reply, Service};
 use crate::board::{
-    Board, CheckpointName, Command, Commit, Extent, InvalidName, Rejected, Revision, SessionId,
-    Terms, Write,
+    Board, CheckpointName, Command, Commit, Extent, InvalidName, Rejected, Revision,
+    SessionCommand, SessionId, Terms, Write,
 };
 use crate::fairness::{Limiter, Share, with_files};
 use crate::store::PageMax;
@@ -222,7 +222,12 @@ impl Service {
         then: Arc<Board>,
         keep: Option<Keep>,
     ) -> Result<Reply, ServiceError> {
-        self.write(Write { terms, command: Command::Restore { then } }, Vec::new(), keep).await
+        self.write(
+            Write { terms, command: Command::Session(SessionCommand::Restore { then }) },
+            Vec::new(),
+            keep,
+        )
+        .await
     }
 
     /// Returns the bytes of memory that past boards take.

@@ -15,8 +15,8 @@ use tokio_util::sync::CancellationToken;
 use super::Images;
 use super::gc_schedule::GcSchedule;
 use crate::board::{
-    Board, Change, Command, Condition, Digest, IMAGES_FORGOTTEN_MAX, Rejected, Revision, SessionId,
-    Terms, Version, Write,
+    Board, Change, Command, Condition, Digest, IMAGES_FORGOTTEN_MAX, Rejected, Revision,
+    SessionCommand, SessionId, Terms, Version, Write,
 };
 use crate::service::clock::Clock;
 use crate::service::deps::Deps;
@@ -234,7 +234,10 @@ impl Gc {
             if some.is_empty() {
                 return Ok(true);
             }
-            match self.write(session, Command::ForgetImages { seen, images: some.clone() }) {
+            match self.write(
+                session,
+                Command::Session(SessionCommand::ForgetImages { seen, images: some.clone() }),
+            ) {
                 Ok(()) => images.retain(|sha256| !some.contains(sha256)),
                 Err(ServiceError::Rejected { rejected: Rejected::Stale, .. }) => {}
                 Err(ServiceError::Rejected { .. }) => return Ok(true),

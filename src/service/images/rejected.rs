@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use super::ImageBytes;
 use super::gc::is_known;
-use crate::board::{Command, LogName, SessionId, SessionName, Write};
+use crate::board::{Command, LogCommand, LogName, SessionId, SessionName, Write};
 use crate::service::job::{ImagesIn, Unwritten};
 use crate::service::{Reply, Service, ServiceError};
 
 impl Service {
     /// Returns true if the session is set to drop the images that this write brings.
     pub(crate) fn drops(&self, write: &Write) -> Result<bool, ServiceError> {
-        if !matches!(&write.command, Command::Append { log: LogName::Screenshots, .. }) {
+        if !matches!(&write.command, Command::Log(LogName::Screenshots, LogCommand::Append { .. }))
+        {
             return Ok(false);
         }
         let Some(session) = self.existing(&write.terms.session)? else { return Ok(false) };

@@ -1,6 +1,8 @@
 //! Salvage of damaged sessions: each keeps its readable part and is reported.
 
-use crate::board::{Command, Condition, Digest, Revision, SessionName, Terms, Write};
+use crate::board::{
+    Command, Condition, Digest, Revision, SessionCommand, SessionName, Terms, Write,
+};
 use crate::service::archive::Lacks;
 use crate::service::{Cut, Damage, Listing, Service, ServiceError};
 
@@ -41,7 +43,7 @@ impl Service {
                 Ok((Cut { revision, head, .. }, images)) => (Some(revision), head, images),
                 Err(error) => {
                     tracing::debug!(session = %name, %error, "no part of a session can be salvaged");
-                    let (terms, command) = (terms(&name), Command::DeleteSession);
+                    let (terms, command) = (terms(&name), Command::Session(SessionCommand::Delete));
                     self.write(Write { terms, command }, Vec::new(), None).await?;
                     (None, last, Vec::new())
                 }

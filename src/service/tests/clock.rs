@@ -14,8 +14,8 @@ use uuid::Uuid;
 use super::cramped::start_uncompacted_at;
 use super::service::*;
 use crate::board::{
-    AgentName, Commit, Condition, Digest, Edit, Frame, Key, Revision, Seq, StatePath, Timestamp,
-    Ttl, stored,
+    AgentName, Commit, Condition, Digest, Edit, Frame, Key, RequestCommand, Revision, Seq,
+    StatePath, Timestamp, Ttl, stored,
 };
 use crate::service::*;
 use crate::store::{SqliteOptions, SqliteStore, Store as _, SyncLevel};
@@ -110,15 +110,15 @@ pub(crate) fn path(text: &str) -> StatePath {
 
 pub(crate) fn put(at: &str, value: &str, lives: Option<&str>) -> Command {
     let edit = Edit::Put { value: json(value), ttl: lives.map(ttl) };
-    Command::EditState { path: path(at), edit }
+    Command::State(path(at), edit)
 }
 
 pub(crate) fn add(at: &str, number: &str) -> Command {
-    Command::EditState { path: path(at), edit: Edit::Add(json(number)) }
+    Command::State(path(at), Edit::Add(json(number)))
 }
 
 pub(crate) fn claim(lives: &str) -> Command {
-    Command::Claim { request: Seq(1), ttl: ttl(lives) }
+    Command::Request(Seq(1), RequestCommand::Claim { ttl: ttl(lives) })
 }
 
 pub(crate) fn by(agent: &str, write: Write) -> Write {

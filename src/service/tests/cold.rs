@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use super::clock::{LONG, open, put, start_at, started, started_uncompacted};
 use super::cramped::Cramped;
 use super::service::*;
-use crate::board::{LogName, Revision, Which};
+use crate::board::{LogCommand, LogName, Revision, SessionCommand, Which};
 use crate::service::*;
 
 /// Takes a session's board out of memory.
@@ -217,7 +217,10 @@ async fn a_start_after_a_clean_stop_reads_no_board() {
         fill(&service, session, 3).await;
     }
     for session in ["gone", "again"] {
-        service.receipt(write_to(session, Command::DeleteSession), vec![]).await.unwrap();
+        service
+            .receipt(write_to(session, Command::Session(SessionCommand::Delete)), vec![])
+            .await
+            .unwrap();
     }
     fill(&service, "again", 2).await;
     let before = all_published(&service);
@@ -238,7 +241,7 @@ async fn a_start_after_a_clean_stop_reads_no_board() {
 async fn a_session_deleted_before_a_kill_leaves_nothing_to_its_name() {
     let (dir, hand, service) = started_uncompacted();
     fill(&service, "s", 3).await;
-    service.carry_out("s", Command::DeleteSession).await.unwrap();
+    service.carry_out("s", Command::Session(SessionCommand::Delete)).await.unwrap();
     stop(service).await;
     for revision in [5, 6] {
         let service = start_at(dir.path(), &hand);
@@ -310,16 +313,16 @@ fn written(command: Command) -> Step {
 
 fn step() -> impl Strategy<Value = Step> {
     let log = prop_oneof![Just(LogName::Requests), Just(LogName::Questions)];
-    let appended = (log, 1_usize..3).prop_map(|(log, count)| Command::Append {
-        log,
-        items: vec![item(r#"{"question":"?"}"#); count],
+    let appended = (log, 1_usize..3).prop_map(|(log, count)| {
+        Command::Log(log, LogCommand::Append { items: vec![item(r#"{"question":"?"}"#); count] })
     });
-    let remove = Command::RemoveEntries { log: LogName::Requests, which: Which::AllButNewest(1) };
+    let remove =
+        Command::Log(LogName::Requests, LogCommand::Remove { which: Which::AllButNewest(1) });
     prop_oneof![
         6 => appended.prop_map(written),
         2 => Just(written(put("a/b", "1", Some("1h")))),
         1 => Just(written(remove)),
-        1 => Just(written(Command::DeleteSession)),
+        1 => Just(written(Command::Session(SessionCommand::Delete))),
         5 => Just(Step::Evict),
         1 => Just(Step::Purge),
         1 => Just(Step::Restart),

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use super::cramped::start_uncompacted;
 use super::service::*;
-use crate::board::{LogName, Misfit, Revision};
+use crate::board::{BoardCommand, LogName, Misfit, Revision, SessionCommand};
 use crate::service::startup::damage::DamageCause;
 use crate::service::*;
 use crate::store::tests::fault::{SHORT_FILES, child_dir, run_child};
@@ -88,7 +88,10 @@ async fn a_session_that_the_start_found_damaged_is_deleted_for_good() {
     flip_a_bit(dir.path(), 5);
     let service = start_uncompacted(dir.path());
     assert_eq!(service.damaged(), 1);
-    let deleted = service.receipt(write_to("hurt", Command::DeleteSession), vec![]).await.unwrap();
+    let deleted = service
+        .receipt(write_to("hurt", Command::Session(SessionCommand::Delete)), vec![])
+        .await
+        .unwrap();
     assert_eq!((deleted.board.revision(), service.damaged()), (Revision(3), 0));
     stop(service).await;
     for _ in 0..2 {
@@ -117,7 +120,10 @@ async fn an_interrupted_deletion_is_completed_by_the_next_start() {
         rows.map(Result::unwrap).collect()
     };
     let service = start_uncompacted(dir.path());
-    service.receipt(write_to("hurt", Command::DeleteSession), vec![]).await.unwrap();
+    service
+        .receipt(write_to("hurt", Command::Session(SessionCommand::Delete)), vec![])
+        .await
+        .unwrap();
     stop(service).await;
     stop(start_uncompacted(dir.path())).await;
     for row in journal {
@@ -206,7 +212,10 @@ async fn poison(dir: &Path) {
     let too_much = append("s", LogName::Requests, vec![large; 12]);
     let (lost, refused) = tokio::join!(
         service.receipt(too_much, vec![]),
-        service.receipt(write_to("none", Command::ClearBoard { state: false }), vec![]),
+        service.receipt(
+            write_to("none", Command::Board(BoardCommand::Clear { state: false })),
+            vec![]
+        ),
     );
     assert!(matches!(lost, Err(ServiceError::Poisoned { outcome_unknown: true })), "{lost:?}");
     assert!(refused.is_err());

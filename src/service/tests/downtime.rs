@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use super::clock::*;
 use super::cramped::{Cramped, start_uncompacted_at};
 use super::service::*;
-use crate::board::{Change, Due, LogName, Revision, Seq, Set, SettingsPatch, Work};
+use crate::board::{Change, Due, LogName, Revision, Seq, SessionCommand, Set, SettingsPatch, Work};
 use crate::service::*;
 use crate::store::tests::fault::{SHORT_FILES, child_dir, run_child};
 use crate::store::{SqliteOptions, SqliteStore, Store, Stored};
@@ -26,7 +26,8 @@ async fn expiries_while_down_are_committed_before_serving() {
     service.receipt(write, images).await.unwrap();
     let patch = SettingsPatch { ttl: Set::To(ttl("10s")), ..SettingsPatch::default() };
     let settings = Set::To(patch);
-    let lives = Command::PutSession { settings, labels: Set::Keep, qa_pairs: vec![] };
+    let lives =
+        Command::Session(SessionCommand::Put { settings, labels: Set::Keep, qa_pairs: vec![] });
     service.carry_out("session", lives).await.unwrap();
     service.carry_out("later", put("a", "1", Some("11s"))).await.unwrap();
     stop(service).await;

@@ -9,14 +9,18 @@ use tempfile::TempDir;
 use super::clock::*;
 use super::service::*;
 use crate::board::{
-    Change, Due, Edit, Fence, LogName, Rejected, Revision, Seq, Set, SettingsPatch, Timestamp,
-    Transaction, Work,
+    BoardCommand, Change, Due, Edit, Fence, LogName, Rejected, Revision, Seq, SessionCommand, Set,
+    SettingsPatch, Timestamp, Transaction, Work,
 };
 use crate::service::*;
 
 fn lives(text: &str) -> Command {
     let patch = SettingsPatch { ttl: Set::To(ttl(text)), ..SettingsPatch::default() };
-    Command::PutSession { settings: Set::To(patch), labels: Set::Keep, qa_pairs: vec![] }
+    Command::Session(SessionCommand::Put {
+        settings: Set::To(patch),
+        labels: Set::Keep,
+        qa_pairs: vec![],
+    })
 }
 
 #[tokio::test]
@@ -137,7 +141,8 @@ async fn a_session_expires_and_its_name_keeps_its_revisions() {
     service.reaches("s", 4).await;
     assert_eq!(value(&board(&service, "s"), "a"), None, "nobody's write makes it live longer");
     hand.set(13_999);
-    let still = service.carry_out("s", Command::ClearBoard { state: true }).await.unwrap();
+    let still =
+        service.carry_out("s", Command::Board(BoardCommand::Clear { state: true })).await.unwrap();
     assert_eq!(still.board.revision(), Revision(5));
     hand.set(23_999);
     service.reaches("s", 6).await;
@@ -184,7 +189,7 @@ async fn a_refused_command_leaves_the_expiry_before_it() {
     let (dir, hand, service) = started();
     service.carry_out("s", put("a", "1", Some("10s"))).await.unwrap();
     hand.set(10_000);
-    let remove = Command::EditState { path: path("a"), edit: Edit::Remove };
+    let remove = Command::State(path("a"), Edit::Remove);
     let refused = service.carry_out("s", remove).await.unwrap_err();
     let ServiceError::Rejected { rejected: Rejected::NoPath { .. }, revision } = refused else {
         panic!("{refused:?}")

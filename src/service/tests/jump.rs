@@ -7,7 +7,10 @@ use tempfile::TempDir;
 
 use super::clock::*;
 use super::service::*;
-use crate::board::{Digest, History, Rejected, Revision, Seq, Set, SettingsPatch, Timestamp, Work};
+use crate::board::{
+    Digest, History, LogCommand, Rejected, Revision, Seq, SessionCommand, Set, SettingsPatch,
+    Timestamp, Work,
+};
 use crate::service::*;
 
 const SECOND: i64 = 1000;
@@ -58,7 +61,11 @@ impl Clocks {
 
 fn lives(text: &str) -> Command {
     let patch = SettingsPatch { ttl: Set::To(ttl(text)), ..SettingsPatch::default() };
-    Command::PutSession { settings: Set::To(patch), labels: Set::Keep, qa_pairs: vec![] }
+    Command::Session(SessionCommand::Put {
+        settings: Set::To(patch),
+        labels: Set::Keep,
+        qa_pairs: vec![],
+    })
 }
 
 async fn claimed(service: &Service, agent: &str, lives: &str) -> Result<Receipt, ServiceError> {
@@ -180,7 +187,7 @@ async fn no_image_and_no_history_goes_while_the_clock_is_held() {
     let keeps = async |session: &str, history| {
         let patch = SettingsPatch { history: Set::To(history), ..SettingsPatch::default() };
         let (settings, labels) = (Set::To(patch), Set::Keep);
-        let command = Command::PutSession { settings, labels, qa_pairs: vec![] };
+        let command = Command::Session(SessionCommand::Put { settings, labels, qa_pairs: vec![] });
         service.carry_out(session, command).await.unwrap();
     };
     let oldest = |session: &str| board(&service, session).oldest();
@@ -190,7 +197,7 @@ async fn no_image_and_no_history_goes_while_the_clock_is_held() {
     keeps("aged", History::Age(ttl("1h"))).await;
 
     clocks.set(SECOND, DAY).await;
-    let command = Command::DeleteEntry { log: LogName::Screenshots, seq: Seq(1) };
+    let command = Command::Log(LogName::Screenshots, LogCommand::DeleteEntry { seq: Seq(1) });
     service.carry_out("shown", command).await.unwrap();
     service.purge(&name("shown"), None).await.unwrap();
     service.receipt(request("aged", "{}"), vec![]).await.unwrap();

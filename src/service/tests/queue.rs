@@ -150,7 +150,7 @@ fn document(from: usize) -> String {
 
 fn put_large(session: &str, at: &str, from: usize) -> Write {
     let edit = Edit::Put { value: json(&document(from)), ttl: None };
-    write_to(session, Command::EditState { path: path(at), edit })
+    write_to(session, Command::State(path(at), edit))
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use tempfile::TempDir;
 
 use super::service::*;
-use crate::board::{LogName, Rejected, Revision, Seq, Set, SettingsPatch, json};
+use crate::board::{LogName, Rejected, Revision, Seq, SessionCommand, Set, SettingsPatch, json};
 use crate::service::*;
 
 /// One session is deleted again and again while screenshots are posted to it.
@@ -29,7 +29,10 @@ async fn an_acknowledged_screenshot_has_its_image() {
         let (service, done) = (service.clone(), Arc::clone(&done));
         tokio::spawn(async move {
             while !done.load(Ordering::Relaxed) {
-                match service.receipt(write_to("s", Command::DeleteSession), vec![]).await {
+                match service
+                    .receipt(write_to("s", Command::Session(SessionCommand::Delete)), vec![])
+                    .await
+                {
                     Ok(_) | Err(ServiceError::Rejected { .. }) => {}
                     Err(other) => panic!("{other}"),
                 }
@@ -80,14 +83,17 @@ async fn a_deleted_sessions_identity_never_comes_again() {
         let made = service.receipt(post, images).await.unwrap();
         assert!(known.insert(made.board.id()));
         let (post, images) = screenshot("s", b"later".to_vec());
-        let delete = write_to("s", Command::DeleteSession);
+        let delete = write_to("s", Command::Session(SessionCommand::Delete));
         let (posted, deleted) =
             tokio::join!(service.receipt(post, images), service.receipt(delete, vec![]));
         deleted.unwrap();
         let posted = posted.unwrap().board.id();
         if posted != made.board.id() {
             assert!(known.insert(posted));
-            service.receipt(write_to("s", Command::DeleteSession), vec![]).await.unwrap();
+            service
+                .receipt(write_to("s", Command::Session(SessionCommand::Delete)), vec![])
+                .await
+                .unwrap();
         }
         assert!(service.published_here(&name("s")).unwrap().is_none());
     }
@@ -195,5 +201,9 @@ async fn a_dropped_screenshot_leaves_nothing() {
 
 fn keeps(keeps: bool) -> Command {
     let patch = SettingsPatch { screenshot_to_memory: Set::To(keeps), ..SettingsPatch::default() };
-    Command::PutSession { settings: Set::To(patch), labels: Set::Keep, qa_pairs: vec![] }
+    Command::Session(SessionCommand::Put {
+        settings: Set::To(patch),
+        labels: Set::Keep,
+        qa_pairs: vec![],
+    })
 }

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use super::clock::*;
 use super::service::*;
-use crate::board::{Edit, LogName, Rejected, Revision, Seq};
+use crate::board::{Edit, LogCommand, LogName, Rejected, Revision, Seq, SessionCommand};
 use crate::service::*;
 use crate::store::tests::fault::{SHORT_FILES, child_dir, run_child};
 
@@ -72,7 +72,7 @@ async fn repeats_in_one_batch_are_one_commit_and_answered_alike() {
 async fn a_repeat_of_what_was_refused_is_carried_out() {
     let (_dir, _hand, service) = started();
     service.carry_out("s", put("n", "1", None)).await.unwrap();
-    let remove = Command::EditState { path: path("a"), edit: Edit::Remove };
+    let remove = Command::State(path("a"), Edit::Remove);
     let remove = write_to("s", remove);
     assert!(service.keyed(&remove, "k").await.is_err());
     assert!(board(&service, "s").keys().is_empty());
@@ -101,7 +101,7 @@ async fn repeats_after_a_restart_add_nothing() {
         by("A", write_to("s", claim("60s"))),
         request("s", r#"{"r":1}"#),
         // Nothing is changed by it, and it is kept all the same.
-        write_to("s", Command::Append { log: LogName::Questions, items: vec![] }),
+        write_to("s", Command::Log(LogName::Questions, LogCommand::Append { items: vec![] })),
         request("made", "{}"),
     ];
     let mut firsts = Vec::new();
@@ -198,8 +198,9 @@ async fn a_patch_is_repeated_though_its_entry_changed_or_went() {
     assert_eq!(came(patch(&service, "j", &count_up).await), Came::Now(3));
     assert!(is_reused(&patch(&service, "m", &count_up).await));
     let item = item(r#"{"other":1}"#);
-    let replace = Command::PutEntry { log: LogName::Requests, seq: Seq(1), item, basis: None };
-    let delete = Command::DeleteEntry { log: LogName::Requests, seq: Seq(1) };
+    let replace =
+        Command::Log(LogName::Requests, LogCommand::PutEntry { seq: Seq(1), item, basis: None });
+    let delete = Command::Log(LogName::Requests, LogCommand::DeleteEntry { seq: Seq(1) });
     for command in [replace, delete] {
         let after = service.carry_out("s", command).await.unwrap().board;
         assert_eq!(came(patch(&service, "m", &merge).await), Came::Before(2));
@@ -246,12 +247,12 @@ async fn a_patch_that_meets_its_first_under_way_is_answered_alike() {
 async fn a_deletion_is_repeated_until_its_name_is_used_again() {
     let (dir, hand, service) = started();
     service.receipt(request("s", "{}"), vec![]).await.unwrap();
-    let delete = write_to("s", Command::DeleteSession);
+    let delete = write_to("s", Command::Session(SessionCommand::Delete));
     let post = request("s", "{}");
     assert_eq!(came(service.keyed(&post, "post").await), Came::Now(2));
     assert_eq!(came(service.keyed(&delete, "k").await), Came::Now(3));
     assert_eq!(came(service.keyed(&delete, "k").await), Came::Before(3));
-    assert!(service.carry_out("s", Command::DeleteSession).await.is_err());
+    assert!(service.carry_out("s", Command::Session(SessionCommand::Delete)).await.is_err());
     assert!(service.keyed(&delete, "other").await.is_err());
     stop(service).await;
     let service = start_at(dir.path(), &hand);

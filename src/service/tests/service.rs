@@ -10,7 +10,7 @@ use futures_util::future::join_all;
 use tempfile::TempDir;
 
 use super::clock::Held;
-pub(crate) use crate::board::{Command, LogName};
+pub(crate) use crate::board::{BoardCommand, Command, LogCommand, LogName, SessionCommand};
 use crate::board::{Condition, Item, Policy, Rejected, Revision, Screenshot, Seq};
 use crate::service::*;
 use crate::store::{SqliteOptions, SqliteStore, SyncLevel};
@@ -88,7 +88,7 @@ impl Service {
 }
 
 pub(crate) fn append(session: &str, log: LogName, items: Vec<Item>) -> Write {
-    write_to(session, Command::Append { log, items })
+    write_to(session, Command::Log(log, LogCommand::Append { items }))
 }
 
 pub(crate) fn request(session: &str, text: &str) -> Write {
@@ -176,7 +176,10 @@ async fn a_restart_gives_equal_boards() {
         service.receipt(append(session, memory, vec![item("{}")]), vec![]).await.unwrap();
     }
     for session in ["gone", "again"] {
-        service.receipt(write_to(session, Command::DeleteSession), vec![]).await.unwrap();
+        service
+            .receipt(write_to(session, Command::Session(SessionCommand::Delete)), vec![])
+            .await
+            .unwrap();
     }
     service.receipt(request("again", "{}"), vec![]).await.unwrap();
     let before = all_published(&service);
@@ -284,7 +287,10 @@ async fn a_list_goes_on_after_a_name_within_a_prefix() {
     for session in ["b1", "a1", "b3", "b2", "c", "b20"] {
         service.receipt(request(session, "{}"), vec![]).await.unwrap();
     }
-    service.receipt(write_to("b3", Command::DeleteSession), vec![]).await.unwrap();
+    service
+        .receipt(write_to("b3", Command::Session(SessionCommand::Delete)), vec![])
+        .await
+        .unwrap();
     let list = |after: Option<&str>, prefix, limit| {
         let found = service.list(&Listing::all(prefix), after.map(name).as_ref(), limit);
         found.iter().map(|listed| listed.summary.name.to_string()).collect::<Vec<_>>()
@@ -304,7 +310,7 @@ async fn a_refusal_makes_nothing() {
     let dir = TempDir::new().unwrap();
     let service = start(dir.path());
     let refused = service
-        .receipt(write_to("s", Command::ClearBoard { state: false }), vec![])
+        .receipt(write_to("s", Command::Board(BoardCommand::Clear { state: false })), vec![])
         .await
         .unwrap_err();
     let ServiceError::Rejected { rejected: Rejected::NoSession { .. }, revision: None } = refused

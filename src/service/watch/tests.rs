@@ -5,7 +5,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use super::*;
-use crate::board::Command;
+use crate::board::{Command, SessionCommand};
 use crate::service::tests::service::{board, name, request, start, stop, write_to};
 
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -52,7 +52,7 @@ async fn a_watch_goes_on_over_a_deletion() {
     service.receipt(request("s", "{}"), Vec::new()).await.unwrap();
     let mut watch = service.watch(&name("s")).unwrap();
     assert_eq!(follow(&mut watch, 0, 1).await, [1]);
-    for command in [Command::DeleteSession, request("s", "{}").command] {
+    for command in [Command::Session(SessionCommand::Delete), request("s", "{}").command] {
         service.receipt(write_to("s", command), Vec::new()).await.unwrap();
     }
     assert_eq!(follow(&mut watch, 1, 3).await, [2, 3]);
@@ -111,7 +111,7 @@ async fn a_deleted_name_counts_for_as_much_as_after_a_restart() {
     for n in 0..10 {
         let session = format!("s{n}");
         service.receipt(request(&session, "{}"), Vec::new()).await.unwrap();
-        let deletion = write_to(&session, Command::DeleteSession);
+        let deletion = write_to(&session, Command::Session(SessionCommand::Delete));
         service.receipt(deletion, Vec::new()).await.unwrap();
     }
     let before = held(&service);

@@ -2,7 +2,10 @@
 
 use tokio::sync::oneshot;
 
-use crate::board::{Command, Digest, Edit, Item, Json, Prepared, SessionName, Transaction};
+use crate::board::{
+    AgentCommand, BoardCommand, Command, Digest, Edit, Item, Json, LogCommand, Prepared,
+    QuestionCommand, RequestCommand, SessionCommand, SessionName, Transaction,
+};
 use crate::fairness::{Limiter, Place, Share, compute};
 use crate::service::job::{Job, JobQueue, Pins, QUEUE_BYTES_MAX, Unwritten, WriteJob};
 use crate::service::sessions::session::{Pin, Published};
@@ -136,41 +139,45 @@ fn text_bytes(command: &Command) -> usize {
         |items: &[Item]| items.iter().map(|item| item.text().len() + ITEM_ITSELF).sum::<usize>();
     let text = |json: &Json| json.text().len();
     let brought = match command {
-        Command::PutSession { qa_pairs, .. } => of(qa_pairs),
-        Command::Append { items, .. } | Command::ReplaceLog { items, .. } => of(items),
-        Command::PutEntry { item, .. } => item.text().len(),
-        Command::ReplaceBoard { logs, state } => {
+        Command::Session(SessionCommand::Put { qa_pairs, .. }) => of(qa_pairs),
+        Command::Log(_, LogCommand::Append { items, .. } | LogCommand::Replace { items, .. }) => {
+            of(items)
+        }
+        Command::Log(_, LogCommand::PutEntry { item, .. }) => item.text().len(),
+        Command::Board(BoardCommand::Replace { logs, state }) => {
             logs.iter().map(|items| of(items)).sum::<usize>() + state.as_ref().map_or(0, text)
         }
-        Command::EditState { edit, .. } => match edit {
+        Command::State(_, edit) => match edit {
             Edit::Put { value, .. } | Edit::Merge(value) | Edit::Add(value) => text(value),
             Edit::Append(elements) => elements.iter().map(text).sum(),
             Edit::Remove => 0,
         },
-        Command::PutAgent { profile: item, .. } | Command::PatchAgent { patch: item, .. } => {
-            item.text().len()
+        Command::Agent(
+            _,
+            AgentCommand::Put { profile: item, .. } | AgentCommand::Patch { patch: item, .. },
+        ) => item.text().len(),
+        Command::Request(_, RequestCommand::Finish { result, .. }) => {
+            result.as_ref().map_or(0, text)
         }
-        Command::Finish { result, .. } => result.as_ref().map_or(0, text),
-        Command::AnswerQuestion { answer, .. } => answer.len(),
+        Command::Question(_, QuestionCommand::Answer { answer, .. }) => answer.len(),
         Command::Ask { items, default, .. } => of(items) + default.as_ref().map_or(0, String::len),
         Command::Transact(transaction) => {
             let Transaction { tests, then, otherwise } = &**transaction;
             tests.len() * ITSELF + then.iter().chain(otherwise).map(text_bytes).sum::<usize>()
         }
-        Command::ForgetImages { images, .. } => images.len() * size_of::<Digest>(),
-        Command::DeleteSession
-        | Command::RemoveEntries { .. }
-        | Command::DeleteEntry { .. }
-        | Command::ClearBoard { .. }
-        | Command::RemoveAgent { .. }
+        Command::Session(SessionCommand::ForgetImages { images, .. }) => {
+            images.len() * size_of::<Digest>()
+        }
+        Command::Session(
+            SessionCommand::Delete | SessionCommand::Restore { .. } | SessionCommand::Adopt { .. },
+        )
+        | Command::Log(_, LogCommand::Remove { .. } | LogCommand::DeleteEntry { .. })
+        | Command::Board(BoardCommand::Clear { .. })
+        | Command::Agent(_, AgentCommand::Remove)
         | Command::RemoveAgents
-        | Command::Claim { .. }
-        | Command::Release { .. }
-        | Command::SkipQuestion { .. }
-        | Command::PutCheckpoint { .. }
-        | Command::RemoveCheckpoint { .. }
-        | Command::Restore { .. }
-        | Command::Adopt { .. } => 0,
+        | Command::Request(_, RequestCommand::Claim { .. } | RequestCommand::Release)
+        | Command::Question(_, QuestionCommand::Skip)
+        | Command::Checkpoint(_, _) => 0,
     };
     brought + ITSELF
 }

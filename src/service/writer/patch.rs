@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::board::{
-    Board, Command, ITEM_BYTES_MAX, InvalidItem, Item, LogName, Rejected, Revision, Screenshot,
-    Seq, Terms, Write, json, patchable,
+    Board, Command, ITEM_BYTES_MAX, InvalidItem, Item, LogCommand, LogName, Rejected, Revision,
+    Screenshot, Seq, Terms, Write, json, patchable,
 };
 use crate::service::history::blocking;
 use crate::service::images::ImageBytes;
@@ -80,7 +80,8 @@ impl Service {
             Ok(patched(&of, &text)?)
         });
         let (item, images) = made.await?;
-        let command = Command::PutEntry { log: log.clone(), seq, item, basis: Some(basis) };
+        let command =
+            Command::Log(log.clone(), LogCommand::PutEntry { seq, item, basis: Some(basis) });
         Ok((Write { terms: terms.clone(), command }, images))
     }
 

@@ -9,7 +9,8 @@ use super::staging::Staging;
 use super::verdict::Verdict;
 use crate::board;
 use crate::board::{
-    Board, Command, Condition, Item, LogName, Seq, SessionName, Terms, Transaction, Write,
+    Board, Command, Condition, Item, LogCommand, LogName, QuestionCommand, Seq, SessionName, Terms,
+    Transaction, Write,
 };
 use crate::service::clock::Reading;
 use crate::service::job::WriteJob;
@@ -55,7 +56,7 @@ impl Writer {
             author: write.terms.author.clone(),
             key: None,
         };
-        let command = Command::Append { log: LogName::Questions, items };
+        let command = Command::Log(LogName::Questions, LogCommand::Append { items });
         let write = Write { terms, command };
         let job = WriteJob::of(write);
         let staging = self.staging(staged, &name, reading);
@@ -82,7 +83,9 @@ fn answered(command: &Command, answer: &board::Answer, board: &Board) -> Vec<Ite
         Some(entry.item.clone())
     };
     match (command, answer) {
-        (Command::AnswerQuestion { question, .. }, _) => one(*question).into_iter().collect(),
+        (Command::Question(question, QuestionCommand::Answer { .. }), _) => {
+            one(*question).into_iter().collect()
+        }
         (Command::Transact(transaction), board::Answer::Transacted { succeeded, .. }) => {
             let Transaction { then, otherwise, .. } = &**transaction;
             let done = if *succeeded { then } else { otherwise };

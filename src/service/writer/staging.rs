@@ -6,8 +6,8 @@ use super::verdict::Verdict;
 use crate::board::apply;
 use crate::board::{
     Board, COMMIT_BYTES_MAX, Change, Command, Commit, Decision, Extent, Frame, Json, Kept, Key,
-    KeyReused, Moment, Nonce, Rejected, Revision, SessionId, Timestamp, decide, decide_prepared,
-    decide_unread, expire, stored,
+    KeyReused, Moment, Nonce, Rejected, Revision, SessionCommand, SessionId, Timestamp, decide,
+    decide_prepared, decide_unread, expire, stored,
 };
 use crate::service::Receipt;
 use crate::service::error::ServiceError;
@@ -222,9 +222,9 @@ impl Staging {
         due: Timestamp,
     ) -> Result<Verdict, ServiceError> {
         let (head, write) = (self.board.revision(), &job.write);
-        let decision = if matches!(write.command, Command::DeleteSession) {
+        let decision = if matches!(write.command, Command::Session(SessionCommand::Delete)) {
             decide_unread(crate::service::new_session_id(), head, write, moment)
-        } else if matches!(write.command, Command::Adopt { .. }) {
+        } else if matches!(write.command, Command::Session(SessionCommand::Adopt { .. })) {
             let Some(board) = self.board_for(job) else { return Ok(Verdict::Moved) };
             decide(&board, write, moment)
         } else {
@@ -256,7 +256,7 @@ impl Staging {
         let keyed = commit.kept.is_some();
         let frame = framed(receipt.board.id(), &commit)?;
         // Nothing fails from here on, or a refused command would leave parts in the next run.
-        if let Command::Adopt { board, .. } = &job.write.command {
+        if let Command::Session(SessionCommand::Adopt { board, .. }) = &job.write.command {
             // The session's stored history is the staged one; revisions that the name had already are skipped.
             self.head = Revision(commit.revision.0.saturating_sub(1)).max(board.revision());
             self.history_bytes = job.staged_bytes;
@@ -277,7 +277,7 @@ impl Staging {
             let is_here = images_in.is_none_or(|at| at.session() == self.board.id());
             return is_here.then(|| Arc::clone(&self.board));
         }
-        if let Command::Adopt { board, .. } = &job.write.command {
+        if let Command::Session(SessionCommand::Adopt { board, .. }) = &job.write.command {
             return Some(Arc::new(Board::absent(board.id(), self.board.revision())));
         }
         let id = match images_in {

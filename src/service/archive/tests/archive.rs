@@ -5,6 +5,9 @@ use std::path::Path;
 use tempfile::TempDir;
 
 use crate::board::*;
+use crate::board::{
+    AgentCommand, CheckpointCommand, LogCommand, QuestionCommand, RequestCommand, SessionCommand,
+};
 use crate::service::tests::clock::*;
 use crate::service::tests::cramped::Cramped;
 use crate::service::tests::service::*;
@@ -47,15 +50,15 @@ pub(crate) async fn bring_in(
 }
 
 pub(crate) async fn delete(service: &Service, session: &str) {
-    service.carry_out(session, Command::DeleteSession).await.unwrap();
+    service.carry_out(session, Command::Session(SessionCommand::Delete)).await.unwrap();
 }
 
 fn edit(at: &str, edit: Edit) -> Command {
-    Command::EditState { path: path(at), edit }
+    Command::State(path(at), edit)
 }
 
 fn append_to(log: LogName, texts: &[&str]) -> Command {
-    Command::Append { log, items: texts.iter().map(|text| item(text)).collect() }
+    Command::Log(log, LogCommand::Append { items: texts.iter().map(|text| item(text)).collect() })
 }
 
 /// Makes a session with some of everything, by all kinds of commits.
@@ -65,17 +68,21 @@ pub(crate) async fn rich(service: &Service, session: &str) {
     let settings = SettingsPatch { history_keys: Set::To(vec!["a".into()]), ..Default::default() };
     let settings = Set::To(settings);
     let labels = Set::To(labels);
-    let put_session = Command::PutSession { settings, labels, qa_pairs: vec![item("{\"q\":1}")] };
+    let put_session = Command::Session(SessionCommand::Put {
+        settings,
+        labels,
+        qa_pairs: vec![item("{\"q\":1}")],
+    });
     let questions = vec![item(r#"{"question":"?"}"#), item(r#"{"text" : "é"}"#)];
     let profile = item(r#"{"type":"AppAgent","status":"CONTINUE"}"#);
     let commands = [
         put_session,
         append_to(LogName::Requests, &["{}", "{\"n\":1E5}", "{}"]),
         Command::Ask { items: questions, ttl: ttl("1h"), default: Some("none".to_owned()) },
-        Command::AnswerQuestion { question: Seq(2), answer: "yes".to_owned() },
+        Command::Question(Seq(2), QuestionCommand::Answer { answer: "yes".to_owned() }),
         append_to(LogName::Trajectories, &["{\"step\":1}", "{\"step\":2}", "{\"step\":3}"]),
         append_to(LogName::Memory("日本".parse().unwrap()), &["{\"cost\":1.50}"]),
-        Command::PutAgent { agent: "A".parse().unwrap(), profile },
+        Command::Agent("A".parse().unwrap(), AgentCommand::Put { profile }),
         put("a/b", "{\"n\":1.50,\"l\":[1]}", Some("30d")),
         edit("a/b/l", Edit::Append(vec![json("{\"x\" : []}")])),
         edit("a", Edit::Merge(json("{\"m\":null,\"z\":2}"))),
@@ -83,9 +90,12 @@ pub(crate) async fn rich(service: &Service, session: &str) {
         put("gone", "1", None),
         edit("gone", Edit::Remove),
         claim("1h"),
-        Command::PutCheckpoint { name: "early".parse().unwrap() },
-        Command::Finish { request: Seq(2), fence: None, result: Some(json("[1, 2]")) },
-        Command::DeleteEntry { log: LogName::Trajectories, seq: Seq(2) },
+        Command::Checkpoint("early".parse().unwrap(), CheckpointCommand::Put),
+        Command::Request(
+            Seq(2),
+            RequestCommand::Finish { fence: None, result: Some(json("[1, 2]")) },
+        ),
+        Command::Log(LogName::Trajectories, LogCommand::DeleteEntry { seq: Seq(2) }),
     ];
     for command in commands {
         service.receipt(by("A", write_to(session, command)), vec![]).await.unwrap();
@@ -100,7 +110,7 @@ pub(crate) async fn rich(service: &Service, session: &str) {
     let now = service.published_here(&name(session)).unwrap().unwrap();
     let then = At::Checkpoint("early".parse().unwrap());
     let then = service.board_at(&now, &then).await.unwrap();
-    service.carry_out(session, Command::Restore { then }).await.unwrap();
+    service.carry_out(session, Command::Session(SessionCommand::Restore { then })).await.unwrap();
     service.carry_out(session, append_to(LogName::Requests, &["{}"])).await.unwrap();
     service.receipt(by("B", write_to(session, claim("2h"))), vec![]).await.unwrap();
 }

@@ -7,7 +7,8 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::board::{
-    Command, History, LogName, Nonce, Seq, SessionChange, Set, SettingsPatch, stored,
+    Command, History, LogCommand, LogName, Nonce, Seq, SessionChange, SessionCommand, Set,
+    SettingsPatch, stored,
 };
 use crate::service::check;
 use crate::service::tests::clock::{Hand, Held};
@@ -33,7 +34,7 @@ fn start(dir: &Path) -> Service {
 }
 
 fn delete(session: &str) -> crate::board::Write {
-    write_to(session, Command::DeleteSession)
+    write_to(session, Command::Session(SessionCommand::Delete))
 }
 
 /// How many rows these tables have.
@@ -124,7 +125,7 @@ async fn a_running_server_forgets_old_and_reused_deletions() {
     // It looks at the clock as it looks after a history.
     let patch = SettingsPatch { history: Set::To(History::Revisions(1)), ..Default::default() };
     let (settings, labels) = (Set::To(patch), Set::Keep);
-    let command = Command::PutSession { settings, labels, qa_pairs: vec![] };
+    let command = Command::Session(SessionCommand::Put { settings, labels, qa_pairs: vec![] });
     service.receipt(write_to("again", command), vec![]).await.unwrap();
     reach(dir.path(), ["ending", "history"], [3, 2]).await;
     let known = |session| service.inner.sessions.directory.get(&name(session)).is_some();
@@ -204,7 +205,7 @@ async fn without_room_removals_do_not_wait_for_additions() {
         service.published(&name(session)).await.unwrap();
     }
     let held = Held::at(&service, delete("held")).await;
-    let clear = Command::DeleteEntry { log: LogName::Requests, seq: Seq(1) };
+    let clear = Command::Log(LogName::Requests, LogCommand::DeleteEntry { seq: Seq(1) });
     let writes = [
         request("deleted", r#"{"more":1}"#),
         delete("deleted"),

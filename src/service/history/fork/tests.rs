@@ -4,7 +4,7 @@ use futures_util::FutureExt as _;
 use tempfile::TempDir;
 
 use super::*;
-use crate::board::{Condition, LogName, Revision, Seq};
+use crate::board::{Condition, LogCommand, LogName, Revision, Seq, SessionCommand};
 use crate::service::tests::clock::{Held, LONG, keyed};
 use crate::service::tests::cold::evict;
 use crate::service::tests::cramped::Cramped;
@@ -45,7 +45,10 @@ async fn a_fork_survives_its_source_and_a_restart() {
     assert_eq!(fork(&service, "s", 4, "f").await.unwrap().board.revision(), Revision(5));
     assert_eq!(fork(&service, "s", 2, "g").await.unwrap().board.revision(), Revision(3));
     service.receipt(request("f", "{\"n\":4}"), Vec::new()).await.unwrap();
-    service.receipt(write_to("s", Command::DeleteSession), Vec::new()).await.unwrap();
+    service
+        .receipt(write_to("s", Command::Session(SessionCommand::Delete)), Vec::new())
+        .await
+        .unwrap();
     stop(service).await;
 
     let service = start(dir.path());
@@ -120,7 +123,8 @@ async fn after_a_failed_adoption_a_name_takes_the_next_write() {
         (board(&service, "s"), service.inner.images.pins.session(new_session_id()));
     let (staged, forked) = service.stage_fork(source, name("s"), hold).await.unwrap();
     let (id, forked) = (staged.hand_over(), Arc::new(forked));
-    let command = Command::Adopt { board: forked, fork_of: Some(name("s")) };
+    let command =
+        Command::Session(SessionCommand::Adopt { board: forked, fork_of: Some(name("s")) });
     // Its answer cannot be made.
     let write = keyed(write_to("f", command), "key", "fork");
     let job = WriteJob { keep: Some(Arc::new(|_| None)), ..WriteJob::of(write) };
@@ -175,9 +179,12 @@ async fn a_fork_goes_on_above_every_revision_that_its_name_ever_had() {
     for _ in 0..9 {
         service.receipt(request("f", "{}"), Vec::new()).await.unwrap();
     }
-    service.receipt(write_to("f", Command::DeleteSession), Vec::new()).await.unwrap();
+    service
+        .receipt(write_to("f", Command::Session(SessionCommand::Delete)), Vec::new())
+        .await
+        .unwrap();
     let items = vec![item("{}")];
-    let command = Command::Append { log: LogName::Requests, items };
+    let command = Command::Log(LogName::Requests, LogCommand::Append { items });
     service.receipt(write_to("s", command), Vec::new()).await.unwrap();
     let forked = fork(&service, "s", 1, "f").await.unwrap().board;
     assert_eq!((forked.revision(), forked.oldest_cursor()), (Revision(11), Revision(11)));

@@ -5,7 +5,7 @@ use std::time::Instant;
 use tempfile::TempDir;
 
 use super::*;
-use crate::board::{Command, LogName, Set, SettingsPatch};
+use crate::board::{Command, LogName, SessionCommand, Set, SettingsPatch};
 use crate::service::tests::service::{board, name, request, start, stop, write_to};
 use crate::service::{At, Service};
 
@@ -14,7 +14,7 @@ const DEADLINE: Duration = Duration::from_secs(30);
 async fn set(service: &Service, history: History) {
     let patch = SettingsPatch { history: Set::To(history), ..SettingsPatch::default() };
     let (settings, labels) = (Set::To(patch), Set::Keep);
-    let command = Command::PutSession { settings, labels, qa_pairs: Vec::new() };
+    let command = Command::Session(SessionCommand::Put { settings, labels, qa_pairs: Vec::new() });
     service.receipt(write_to("s", command), Vec::new()).await.unwrap();
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 use super::*;
-use crate::board::{LogName, Seq, Terms, Which};
+use crate::board::{LogCommand, LogName, Seq, SessionCommand, Terms, Which};
 use crate::service::check;
 use crate::service::tests::clock::{Held, LONG, open, until};
 use crate::service::tests::service::*;
@@ -27,7 +27,7 @@ async fn post(service: &Service, bytes: &[u8]) -> Seq {
 }
 
 async fn delete(service: &Service, seq: Seq) {
-    let command = Command::DeleteEntry { log: LogName::Screenshots, seq };
+    let command = Command::Log(LogName::Screenshots, LogCommand::DeleteEntry { seq });
     service.carry_out("s", command).await.unwrap();
 }
 
@@ -65,7 +65,7 @@ async fn deleted_images_go_once_the_history_is_cut() {
     let image = then.log(&LogName::Screenshots).unwrap().get(gone).unwrap().item.image().cloned();
     let read = service.image(&then, &image.unwrap()).await;
     assert!(matches!(read, Err(ServiceError::Compacted { oldest: Revision(3) })), "{read:?}");
-    let terms = |session| write_to(session, Command::DeleteSession).terms;
+    let terms = |session| write_to(session, Command::Session(SessionCommand::Delete)).terms;
     let fork = service.fork(terms("f"), Arc::clone(&then), name("s"), None).await;
     assert!(matches!(fork, Err(ServiceError::Compacted { .. })), "{fork:?}");
     let restored = service.restore(terms("s"), then, None).await;
@@ -99,7 +99,9 @@ async fn what_a_commit_after_the_base_names_stays_and_is_shown() {
     assert_eq!(now.board.image_bytes(), 16);
     let then = service.board_at(&now, &At::Revision(Revision(4))).await.unwrap();
     assert!(is_shown(&service, &then, of_base, b"of the base").await);
-    let restored = service.restore(write_to("s", Command::DeleteSession).terms, then, None).await;
+    let restored = service
+        .restore(write_to("s", Command::Session(SessionCommand::Delete)).terms, then, None)
+        .await;
     assert!(restored.is_ok(), "{restored:?}");
     assert!(is_shown(&service, &board(&service, "s"), of_base, b"of the base").await);
     stop(service).await;
@@ -145,12 +147,10 @@ async fn unnamed_and_refused_images_go_after_a_start() {
         // With no session of this name there is no entry to replace.
         let command = match session {
             "s" => write.command,
-            _ => Command::PutEntry {
-                log: LogName::Screenshots,
-                seq: Seq(1),
-                item: item("{}"),
-                basis: None,
-            },
+            _ => Command::Log(
+                LogName::Screenshots,
+                LogCommand::PutEntry { seq: Seq(1), item: item("{}"), basis: None },
+            ),
         };
         let refused = service.receipt(Write { terms, command }, images).await;
         assert!(matches!(refused, Err(ServiceError::Rejected { .. })), "{refused:?}");
@@ -170,7 +170,7 @@ async fn an_archive_has_images_that_are_forgotten_meanwhile() {
     for bytes in &many {
         post(&service, bytes).await;
     }
-    let all = Command::RemoveEntries { log: LogName::Screenshots, which: Which::All };
+    let all = Command::Log(LogName::Screenshots, LogCommand::Remove { which: Which::All });
     let hold = service.inner.images.pins.session(board(&service, "s").id());
     service.carry_out("s", all).await.unwrap();
     purge(&service).await;

@@ -8,6 +8,7 @@ use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::*;
+use crate::board::SessionCommand;
 use crate::service::tests::clock::{Held, LONG, open, until};
 use crate::service::tests::cramped::Cramped;
 use crate::service::tests::service::*;
@@ -37,7 +38,10 @@ async fn a_deletion_and_the_writes_after_it_wait_for_no_image_to_go() {
     let kept = post(&service, "kept").await;
     store.gate.set_closed(true);
     let answered = async {
-        service.receipt(write_to("gone", Command::DeleteSession), vec![]).await.unwrap();
+        service
+            .receipt(write_to("gone", Command::Session(SessionCommand::Delete)), vec![])
+            .await
+            .unwrap();
         service.receipt(request("kept", "{}"), vec![]).await.unwrap();
     };
     timeout(LONG, answered).await.expect("the writer removes images");
@@ -81,7 +85,7 @@ async fn what_waits_at_the_end_is_removed_before_it() {
         post(&service, &format!("s{n}")).await;
     }
     for n in 0..20 {
-        let delete = write_to(&format!("s{n}"), Command::DeleteSession);
+        let delete = write_to(&format!("s{n}"), Command::Session(SessionCommand::Delete));
         service.receipt(delete, vec![]).await.unwrap();
     }
     stop(service).await;
@@ -95,7 +99,7 @@ async fn an_upload_that_a_deletion_overtook_leaves_nothing() {
     let service = start(dir.path());
     let old = post(&service, "s").await;
     let held = Held::new(&service).await;
-    let delete = service.receipt(write_to("s", Command::DeleteSession), vec![]);
+    let delete = service.receipt(write_to("s", Command::Session(SessionCommand::Delete)), vec![]);
     let mut delete = Box::pin(delete);
     assert!(futures_util::poll!(&mut delete).is_pending());
     // Its image is stored under the session that is about to be deleted.

@@ -5,6 +5,7 @@ use tempfile::TempDir;
 use crate::service::tests::service::*;
 
 use super::*;
+use crate::board::SessionCommand;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_large_board_that_was_deleted_is_freed_beside_the_writer() {
@@ -18,7 +19,7 @@ async fn a_large_board_that_was_deleted_is_freed_beside_the_writer() {
     let large = format!("{{\"text\":\"{}\"}}", "x".repeat(bytes));
     service.receipt(request("s", &large), vec![]).await.unwrap();
     let former = Arc::downgrade(&board(&service, "s"));
-    service.receipt(write_to("s", Command::DeleteSession), vec![]).await.unwrap();
+    service.receipt(write_to("s", Command::Session(SessionCommand::Delete)), vec![]).await.unwrap();
     let left = inner.sessions.memory.held();
     assert!(former.upgrade().is_some(), "it was freed at once");
     inner.sessions.memory.free_leaving();

@@ -3,6 +3,7 @@
 use tempfile::TempDir;
 
 use super::*;
+use crate::board::QuestionCommand;
 use crate::service::tests::service::{POLICY, append, board, item, name, request, stop, write_to};
 use crate::service::{Clock, Options, Service};
 use crate::store::{SqliteOptions, SqliteStore, SyncLevel};
@@ -27,7 +28,7 @@ async fn ask(service: &Service, session: &str, texts: &[&str]) {
 }
 
 fn answer(question: u64, answer: &str) -> Command {
-    Command::AnswerQuestion { question: Seq(question), answer: answer.to_owned() }
+    Command::Question(Seq(question), QuestionCommand::Answer { answer: answer.to_owned() })
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -40,7 +41,7 @@ async fn answers_are_gathered_and_begin_new_sessions() {
     let both = Transaction { then: vec![answer(2, "B"), answer(3, "C")], ..Transaction::default() };
     done(Command::Transact(Box::new(both))).await.unwrap();
     // Neither one that is skipped nor a refused answer.
-    done(Command::SkipQuestion { question: Seq(4) }).await.unwrap();
+    done(Command::Question(Seq(4), QuestionCommand::Skip)).await.unwrap();
     done(answer(1, "again")).await.unwrap_err();
     let gathered = [("a", "A"), ("b", "B"), ("c", "C")]
         .map(|(asked, said)| format!("{{\"question\":\"{asked}?\",\"answer\":\"{said}\"}}"));

@@ -167,9 +167,8 @@ fn what_came_from_elsewhere_has_lower_counters() {
 #[test]
 fn a_large_board_comes_in_parts_of_a_bounded_size() {
     let long = |i: usize| item(&format!("{{\"question\":\"{}\",\"i\":{i}}}", "x".repeat(300_000)));
-    let put = |at: &str, value: &str| Command::EditState {
-        path: path(at),
-        edit: Edit::Put { value: json(value), ttl: Some(ttl("9s")) },
+    let put = |at: &str, value: &str| {
+        Command::State(path(at), Edit::Put { value: json(value), ttl: Some(ttl("9s")) })
     };
     let commands = [
         append(LogName::Questions, (0..10).map(long).collect()),

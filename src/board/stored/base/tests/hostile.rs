@@ -10,6 +10,7 @@ use super::base::*;
 use crate::board::tests::board::*;
 use crate::board::tests::plan::{Step, steps};
 use crate::board::*;
+use crate::board::{BoardCommand, LogCommand, SessionCommand};
 
 /// Looks at all that the functions of a board rely on.
 fn check_sound(board: &Board) {
@@ -84,10 +85,10 @@ fn go_on(mut board: Board, steps: &[Step]) {
     }
     for command in [
         append(LogName::Questions, items([r#"{"question":"?"}"#])),
-        Command::RemoveEntries { log: LogName::Requests, which: Which::AllButNewest(1) },
+        Command::Log(LogName::Requests, LogCommand::Remove { which: Which::AllButNewest(1) }),
         Command::RemoveAgents,
-        Command::ClearBoard { state: true },
-        Command::DeleteSession,
+        Command::Board(BoardCommand::Clear { state: true }),
+        Command::Session(SessionCommand::Delete),
     ] {
         let decided = decide_and_keep(&board, &write(command), at(0, &POLICY));
         if let Ok(Decision { commit: Some(commit), .. }) = decided {
