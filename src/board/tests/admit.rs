@@ -360,6 +360,13 @@ fn edits() -> impl Strategy<Value = Vec<(Index, u8)>> {
     vec((any::<Index>(), select(&b"0123456789-.eabdlnrstu_\"\\{}[]:, "[..])), 1..4)
 }
 
+fn is_sound(restored: &Restored) -> bool {
+    let entries = restored.logs.iter().flat_map(|(_, log)| &log.entries);
+    let agents = restored.agents.iter().filter_map(|(_, agent)| agent.as_ref());
+    entries.map(|entry| &entry.item).all(Item::is_sound)
+        && agents.map(|agent| agent.profile.item()).all(Item::is_sound)
+}
+
 proptest! {
     #[test]
     fn a_changed_body_is_refused_or_keeps_the_board_sound(
@@ -376,9 +383,10 @@ proptest! {
                 }
                 let Ok(commit) = stored::decode_commit(&body) else { continue };
                 // What is in an item or a profile is not looked at here, but where a base is read.
-                let is_odd = |change: &Change| {
-                    matches!(change, Change::Agent(_, AgentChange::Put { profile, .. }) if !profile.item().is_sound())
-                        || !change.items().iter().all(Item::is_sound)
+                let is_odd = |change: &Change| match change {
+                    Change::Agent(_, AgentChange::Put { profile, .. }) => !profile.item().is_sound(),
+                    Change::Session(SessionChange::Restored(restored)) => !is_sound(restored),
+                    change => !change.items().iter().all(Item::is_sound),
                 };
                 if commit.changes.iter().any(is_odd) {
                     continue;
