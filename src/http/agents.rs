@@ -1,9 +1,11 @@
 //! Agents: list, register, update, remove.
 
 use crate::api::refusal::Refusal;
-use crate::api::view::agent::{Seen, write_agent};
+use crate::api::view::agent::{AgentBody, Seen, shown_agent, write_agent};
 use axum::body::Body;
 use axum::response::Response;
+use serde::Serialize;
+use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use super::openapi;
@@ -17,7 +19,6 @@ use super::write::Writing;
 use super::write::response::WrittenBody;
 use crate::api::address::agent_url;
 use crate::api::refusal::{Place, invalid_item, object_required, refused};
-use crate::api::view::entry::push;
 use crate::board::json;
 use crate::board::json::Kind;
 use crate::board::{Agent, AgentCommand, AgentName, Board, Command, Item, Rejected};
@@ -30,44 +31,12 @@ const LIST_MAX: u64 = 1000;
 
 const PATCH_TYPES: &str = "application/merge-patch+json, application/json";
 
-/// An agent as it is, with all that it said of itself.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "the document's form of what is written here")]
-pub(super) struct AgentBody {
-    /// Its name.
-    #[schema(example = "AppAgent")]
-    agent: String,
-    /// What kind of agent it is.
-    #[schema(required = false, nullable = false, rename = "type", example = "AppAgent")]
-    r#type: Option<String>,
-    /// What it runs on.
-    #[schema(required = false, nullable = false, example = "windows")]
-    platform: Option<String>,
-    /// The agent that leads it.
-    #[schema(required = false, nullable = false, example = "HostAgent")]
-    host: Option<String>,
-    /// What it is doing.
-    #[schema(example = "CONTINUE")]
-    status: String,
-    /// The revision of its last change.
-    revision: u64,
-    /// When it was registered, RFC 3339 in UTC.
-    #[schema(format = DateTime)]
-    registered_at: String,
-    /// When it was registered or last changed, RFC 3339 in UTC.
-    #[schema(format = DateTime)]
-    updated_at: String,
-    /// With `seen=true`: when its last write was, RFC 3339 in UTC; null where it never wrote.
-    #[schema(required = false, format = DateTime)]
-    last_seen: Option<String>,
-}
-
 /// A page of agents, in the order of their names.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "the document's form of what is written here")]
+#[derive(Serialize, ToSchema)]
 pub(super) struct AgentPage {
     /// At most as many as asked for.
-    agents: Vec<AgentBody>,
+    #[schema(value_type = Vec<AgentBody>)]
+    agents: Vec<Box<RawValue>>,
     /// Where to go on, as `after`; null where nothing was listed yet.
     #[schema(required)]
     next: Option<String>,
@@ -126,26 +95,24 @@ pub(super) async fn list(
     let from = after.clone().map_or(std::ops::Bound::Unbounded, std::ops::Bound::Excluded);
     let range = board.agents().range((from, std::ops::Bound::Unbounded));
     let mut found = range.filter(|(_, agent)| wanted(agent)).peekable();
-    let (mut text, mut next, mut left) = (String::from("{\"agents\":["), after, limit);
-    while left > 0
-        && text.len() < PAGE_BYTES
+    let (mut agents, mut next, mut bytes) = (Vec::new(), after, 0);
+    while agents.len() < limit
+        && bytes < PAGE_BYTES
         && let Some((name, agent)) = found.next()
     {
-        if left < limit {
-            text.push(',');
-        }
-        write_agent(name, agent, seen, &mut text);
-        (next, left) = (Some(name.clone()), left - 1);
+        let body = shown_agent(name, agent, seen);
+        bytes += body.get().len();
+        agents.push(body);
+        next = Some(name.clone());
     }
-    text.push_str("],\"next\":");
-    match &next {
-        Some(name) => json::quote(name.as_str(), &mut text),
-        None => text.push_str("null"),
-    }
-    let (more, count) = (found.peek().is_some(), board.agents().len());
-    let revision = board.agents_version().changed;
-    push(&mut text, format_args!(",\"more\":{more},\"count\":{count},\"revision\":{revision}}}"));
-    Ok(answer.text(text))
+    let page = AgentPage {
+        agents,
+        next: next.map(|name| name.to_string()),
+        more: found.peek().is_some(),
+        count: board.agents().len(),
+        revision: board.agents_version().changed.0,
+    };
+    Ok(answer.json(&page)?)
 }
 
 /// Read an agent

@@ -4,6 +4,8 @@
 
 use crate::api::intake::fields::{answer_member, is_blank};
 use crate::api::refusal::Refusal;
+use serde::Serialize;
+use serde_json::value::RawValue;
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -24,10 +26,9 @@ use super::write::response::WrittenBody;
 use crate::api::intake::fields::members;
 use crate::api::params::{Params, invalid};
 use crate::api::refusal::{invalid_field, unknown_field};
-use crate::api::schema::entry::EntryBody;
-use crate::api::view::entry::{push, write_asked};
+use crate::api::view::entry::{AskedBody, asked};
+use crate::api::view::write_json;
 use crate::auth::Caller;
-use crate::board::json;
 use crate::board::{Command, LogName, QuestionCommand, Seq, SessionName, Ttl};
 use crate::service::{Asking, Service};
 
@@ -50,23 +51,12 @@ pub(super) struct NewAnswerBody {
     skip: Option<bool>,
 }
 
-/// A question that waits for an answer, with the session that it is of.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "the document's form of what is written here")]
-pub(super) struct AskedBody {
-    /// Its session.
-    #[schema(example = "sess_12345")]
-    session: String,
-    #[serde(flatten)]
-    entry: EntryBody,
-}
-
 /// A page of the inbox, by session and then by seq.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "the document's form of what is written here")]
+#[derive(Serialize, ToSchema)]
 pub(super) struct InboxPage {
     /// At most as many as asked for.
-    questions: Vec<AskedBody>,
+    #[schema(value_type = Vec<AskedBody>)]
+    questions: Vec<Box<RawValue>>,
     /// Where to go on, as `after`; null where nothing was listed yet.
     #[schema(required)]
     next: Option<String>,
@@ -223,28 +213,20 @@ async fn page(service: &Service, caller: &Caller, query: &InboxQuery) -> Result<
     let InboxQuery { limit, after, prefix, labels } = query;
     let listing = Arc::new(listing(prefix, labels, caller));
     let found = service.inbox(&listing, after.as_ref(), limit + 1).await?;
-    let (mut text, mut next, mut left) = (String::from("{\"questions\":["), after.clone(), *limit);
+    let (mut questions, mut next, mut bytes) = (Vec::new(), after.clone(), 0);
     let mut found = found.into_iter().peekable();
-    while left > 0
-        && text.len() < PAGE_BYTES
+    while questions.len() < *limit
+        && bytes < PAGE_BYTES
         && let Some(Asking { session, question }) = found.next()
     {
-        if left < *limit {
-            text.push(',');
-        }
-        text.push_str("{\"session\":");
-        json::quote(session.as_str(), &mut text);
-        text.push(',');
-        write_asked(&session, &question, &mut text);
-        text.push('}');
-        (next, left) = (Some((session, question.entry.seq)), left - 1);
+        let body = asked(&session, &question);
+        bytes += body.get().len();
+        questions.push(body);
+        next = Some((session, question.entry.seq));
     }
-    text.push_str("],\"next\":");
-    match &next {
-        Some((session, seq)) => json::quote(&format!("{session}/{seq}"), &mut text),
-        None => text.push_str("null"),
-    }
-    push(&mut text, format_args!(",\"more\":{}}}", found.peek().is_some()));
+    let next = next.map(|(session, seq)| format!("{session}/{seq}"));
+    let mut text = String::new();
+    write_json(&InboxPage { questions, next, more: found.peek().is_some() }, &mut text);
     text.push('\n');
     Ok(text)
 }

@@ -2,7 +2,7 @@
 
 use crate::api::intake::fields::{fence_member, result_member, ttl_member};
 use crate::api::refusal::Refusal;
-use crate::api::schema::entry::ClaimBody;
+use crate::api::view::entry::ClaimBody;
 use axum::body::Body;
 use axum::response::Response;
 use serde::Serialize;
@@ -24,10 +24,10 @@ use crate::board::{Command, LogName, RequestCommand, Seq, Ttl};
 
 /// What claiming came to.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct ClaimedBody {
+pub(super) struct ClaimedBody<'a> {
     /// The session's revision after it.
     revision: u64,
-    claim: ClaimBody,
+    claim: ClaimBody<'a>,
 }
 
 /// For how long a request is claimed.
@@ -84,7 +84,7 @@ pub(super) async fn claim(
         };
         let revision = written.receipt.board.revision().0;
         let made = won.then(|| entry_url(written.session, &LogName::Requests, seq));
-        let body = ClaimedBody { revision, claim: claim.into() };
+        let body = ClaimedBody { revision, claim: ClaimBody::of(claim) };
         written.json(Some(written.entry_tag(&LogName::Requests, seq)), made, &body)
     };
     writing.write(resource(seq), command, Vec::new(), shape).await

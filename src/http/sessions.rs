@@ -1,6 +1,9 @@
 //! Sessions: list, create or configure, describe, delete.
 
 use crate::api::refusal::Refusal;
+use crate::api::view::write_json;
+use serde_json::value::RawValue;
+use serde_json::value::to_raw_value;
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, Hash as _, Hasher as _, RandomState};
 use std::sync::{Arc, LazyLock};
@@ -31,9 +34,8 @@ use crate::api::intake::until::Until;
 use crate::api::offload::offload;
 use crate::api::params::{Params, invalid};
 use crate::api::refusal::no_session;
-use crate::api::view::entry::push;
 use crate::auth::Caller;
-use crate::board::{Command, Extent, SessionCommand, SessionName, Summary, json};
+use crate::board::{Command, Extent, SessionCommand, SessionName, Summary};
 use crate::service::{Listed as ListedSession, Listing, Published, Service};
 
 /// How many sessions a list has, unless it is asked for more or fewer.
@@ -134,11 +136,11 @@ pub(super) struct Counts {
 }
 
 /// A page of sessions, in the order of their names.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "the document's form of what is written here")]
+#[derive(Serialize, ToSchema)]
 pub(super) struct SessionPage {
     /// At most as many as asked for, and no more from about 1 MiB on.
-    sessions: Vec<ListedBody>,
+    #[schema(value_type = Vec<ListedBody>)]
+    sessions: Vec<Box<RawValue>>,
     /// Where to go on, as `after`; null where nothing was listed yet.
     #[schema(required)]
     next: Option<String>,
@@ -238,25 +240,21 @@ impl SessionsQuery {
     }
 
     fn render(&self, caller: &Caller, found: &[ListedSession]) -> Result<String, Problem> {
-        let (mut text, mut shown) = (String::from("{\"sessions\":["), 0);
+        let (mut sessions, mut bytes) = (Vec::new(), 0);
         for listed in found.iter().take(self.limit) {
-            if text.len() >= PAGE_BYTES {
+            if bytes >= PAGE_BYTES {
                 break;
             }
-            if shown > 0 {
-                text.push(',');
-            }
-            let body = ListedBody::seen_by(caller, listed);
-            text.push_str(&serde_json::to_string(&body).map_err(unwritten)?);
-            shown += 1;
+            let body = to_raw_value(&ListedBody::seen_by(caller, listed)).map_err(unwritten)?;
+            bytes += body.get().len();
+            sessions.push(body);
         }
-        let last = found.iter().take(shown).next_back().map(|listed| &listed.summary.name);
-        text.push_str("],\"next\":");
-        match last.or(self.after.as_ref()) {
-            Some(name) => json::quote(name.as_str(), &mut text),
-            None => text.push_str("null"),
-        }
-        push(&mut text, format_args!(",\"more\":{}}}\n", found.len() > shown));
+        let last = found.iter().take(sessions.len()).next_back();
+        let next = last.map(|listed| &listed.summary.name).or(self.after.as_ref());
+        let (next, more) = (next.map(ToString::to_string), found.len() > sessions.len());
+        let mut text = String::new();
+        write_json(&SessionPage { sessions, next, more }, &mut text);
+        text.push('\n');
         Ok(text)
     }
 }

@@ -3,9 +3,12 @@
 use crate::api::intake::fields::{number, value_of};
 use crate::api::refusal::Refusal;
 use crate::api::refusal::no_value;
+use crate::api::view::raw;
+use crate::api::view::state::text_of;
 use axum::body::Body;
 use axum::response::Response;
 use serde::Serialize;
+use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use super::openapi;
@@ -22,11 +25,10 @@ use crate::api::intake::fields::{json_text, members};
 use crate::api::intake::until::Until;
 use crate::api::offload::work;
 use crate::api::refusal::{array_required, invalid_field, unknown_field};
-use crate::api::view::entry::push;
 use crate::board;
 use crate::board::json;
 use crate::board::json::{DEPTH_MAX, Kind};
-use crate::board::{Command, Edit, Json, StatePath, StateValue};
+use crate::board::{Command, Edit, Json, StatePath};
 
 /// Up to this size a keyed answer has the value: it is stored with each write, and must not cost more as
 /// an array grows.
@@ -35,14 +37,13 @@ const KEPT_VALUE_BYTES_MAX: u64 = 64 << 10;
 const PATCH_TYPES: &str = "application/merge-patch+json, application/json";
 
 /// What a change by an operation came to.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "the document's form of what is written here")]
+#[derive(Serialize, ToSchema)]
 pub(super) struct ValueBody {
     /// The session's revision after it.
     revision: u64,
     /// With `add` and `append`: the value as it is now. With an `Idempotency-Key` only up to 64 KiB.
-    #[schema(required = false)]
-    value: serde_json::Value,
+    #[schema(required = false, value_type = serde_json::Value)]
+    value: Box<RawValue>,
 }
 
 /// One of two operations.
@@ -235,11 +236,8 @@ fn answer(written: &Written<'_>, path: &StatePath) -> ShapeResult {
     if written.keyed && value.bytes() > KEPT_VALUE_BYTES_MAX {
         return written.changed(tag, made);
     }
-    let mut text = String::new();
-    push(&mut text, format_args!("{{\"revision\":{},\"value\":", written.receipt.board.revision()));
-    value.write(&mut text);
-    text.push('}');
-    Ok(written.text(Some(tag), made, text))
+    let revision = written.receipt.board.revision().0;
+    written.json(Some(tag), made, &ValueBody { revision, value: raw(text_of(value)) })
 }
 
 /// The tag of what is at a path now; of what is absent, that of the whole state.
@@ -254,10 +252,4 @@ fn tag_of(written: &Written<'_>, path: &StatePath) -> Tag {
             written.tag(version, &Resource::State(StatePath::root()))
         }
     }
-}
-
-fn text_of(value: &StateValue) -> String {
-    let mut text = String::with_capacity(usize::try_from(value.bytes()).unwrap_or_default() + 1);
-    value.write(&mut text);
-    text
 }

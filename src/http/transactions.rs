@@ -1,7 +1,10 @@
 //! Transactions: tests, then one of two branches, in one commit.
 
+use crate::api::view::state::text_of;
 use axum::body::Body;
 use axum::response::Response;
+use serde::Serialize;
+use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use super::openapi;
@@ -13,9 +16,9 @@ use super::write::response::{ShapeResult, Written};
 use crate::api::intake::fields::json_text;
 use crate::api::intake::transaction::{Operation, Read, read};
 use crate::api::offload::work;
-use crate::api::view::entry::push;
+use crate::api::view::{Shown, raw, write_json};
 use crate::board;
-use crate::board::{Command, StatePath, json};
+use crate::board::{Command, StatePath, Timestamp, json};
 
 /// Tests, what to do if all of them hold, and what if not.
 #[derive(ToSchema)]
@@ -34,15 +37,40 @@ pub(super) struct TransactionBody {
 }
 
 /// What a transaction came to.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "the document's form of what is written here")]
+#[derive(Serialize, ToSchema)]
 pub(super) struct TransactedBody {
     /// Whether all tests held.
     succeeded: bool,
     /// The session's revision after it.
     revision: u64,
     /// What each operation came to.
-    results: Vec<openapi::ResultBody>,
+    #[schema(value_type = Vec<ResultBody>)]
+    results: Vec<Box<RawValue>>,
+}
+
+/// The result of one operation: its verb with its target, and what it gave.
+#[derive(Default, Serialize, ToSchema)]
+pub(super) struct ResultBody {
+    /// After `add`: the value at the path; after `status`: the agent's status.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, value_type = Value)]
+    value: Option<Box<RawValue>>,
+    /// After `append`: the seq of the new entry.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    seq: Option<u64>,
+    /// The number of screenshots that the session's settings discard.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    dropped: Option<usize>,
+    /// The fence of a claim.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    fence: Option<u64>,
+    /// The deadline of a claim, RFC 3339 in UTC.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false, value_type = Option<String>, format = DateTime)]
+    expires_at: Option<Shown<Timestamp>>,
 }
 
 /// Do one thing or another, at once
@@ -83,42 +111,43 @@ fn answer(written: &Written<'_>, then: &[Operation], otherwise: &[Operation]) ->
     let board::Answer::Transacted { succeeded, results } = &written.receipt.answer else {
         return written.changed(tag, None);
     };
-    let (revision, mut text) = (board.revision(), String::new());
-    push(
-        &mut text,
-        format_args!("{{\"succeeded\":{succeeded},\"revision\":{revision},\"results\":["),
-    );
     let operations = if *succeeded { then } else { otherwise };
-    for (index, (operation, result)) in operations.iter().zip(results).enumerate() {
-        if index > 0 {
-            text.push(',');
-        }
-        push(&mut text, format_args!("{{\"{}\":{}", operation.verb, operation.target));
-        write_result(result, &mut text);
-        text.push('}');
-    }
-    text.push_str("]}");
-    Ok(written.text(Some(tag), None, text))
+    let results =
+        operations.iter().zip(results).map(|(operation, result)| shown(operation, result));
+    let (succeeded, revision, results) = (*succeeded, board.revision().0, results.collect());
+    written.json(Some(tag), None, &TransactedBody { succeeded, revision, results })
 }
 
-fn write_result(result: &board::Answer, out: &mut String) {
-    match result {
-        board::Answer::Value(value) => {
-            out.push_str(",\"value\":");
-            value.write(out);
+/// The result of an operation: after its verb and target the members of a [`ResultBody`].
+fn shown(operation: &Operation, result: &board::Answer) -> Box<RawValue> {
+    let mut text = format!("{{\"{}\":{}", operation.verb, operation.target);
+    let members = text.len();
+    write_json(&ResultBody::of(result), &mut text);
+    // The two objects become one.
+    let joint = if text.ends_with("{}") { "" } else { "," };
+    text.replace_range(members..=members, joint);
+    raw(text)
+}
+
+impl ResultBody {
+    fn of(answer: &board::Answer) -> Self {
+        let none = Self::default();
+        match answer {
+            board::Answer::Value(value) => Self { value: Some(raw(text_of(value))), ..none },
+            board::Answer::Added { first, count: 1.., .. } => Self { seq: Some(first.0), ..none },
+            board::Answer::Added { dropped, .. } => Self { dropped: Some(*dropped), ..none },
+            board::Answer::Claimed { claim, .. } => {
+                let expires_at = Some(Shown(claim.expires_at));
+                Self { fence: Some(claim.fence.0), expires_at, ..none }
+            }
+            board::Answer::Status(status) => {
+                let mut text = String::new();
+                json::quote(status.as_str(), &mut text);
+                Self { value: Some(raw(text)), ..none }
+            }
+            board::Answer::Done
+            | board::Answer::Removed { .. }
+            | board::Answer::Transacted { .. } => none,
         }
-        board::Answer::Added { first, count: 1.., .. } => {
-            push(out, format_args!(",\"seq\":{first}"));
-        }
-        board::Answer::Added { dropped, .. } => push(out, format_args!(",\"dropped\":{dropped}")),
-        board::Answer::Claimed { claim, .. } => push(
-            out,
-            format_args!(",\"fence\":{},\"expires_at\":\"{}\"", claim.fence, claim.expires_at),
-        ),
-        board::Answer::Status(status) => {
-            out.push_str(",\"value\":");
-            json::quote(status.as_str(), out);
-        }
-        board::Answer::Done | board::Answer::Removed { .. } | board::Answer::Transacted { .. } => {}
     }
 }

@@ -1,10 +1,14 @@
 //! The audit's walk through commits in either direction, and its pages.
 
+use crate::api::view::event::EventBody;
+use crate::api::view::write_page_end;
+use serde::Serialize;
+use serde_json::value::RawValue;
 use std::sync::Arc;
+use utoipa::ToSchema;
 
 use crate::api::pieces::Pieces;
 use crate::api::view::change::{Form, write_commit};
-use crate::api::view::entry::push;
 use crate::auth::Caller;
 use crate::board::{AgentName, Board, Commit, Order, Revision, SessionName, Timestamp};
 use crate::service::{Service, ServiceError};
@@ -77,6 +81,20 @@ impl Span {
     fn is_over(&self) -> bool {
         self.after.next() >= self.before
     }
+}
+
+/// A page of commits.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct AuditPage {
+    /// The commits that match, in the order asked for; what they brought is at the addresses that they name.
+    #[schema(value_type = Vec<EventBody>)]
+    commits: Vec<Box<RawValue>>,
+    /// Where to go on, as `after`, or as `before` with `order=desc`: the last commit examined.
+    next: u64,
+    /// Whether there are more commits to examine.
+    more: bool,
+    /// The session's revision.
+    revision: u64,
 }
 
 /// The audit's answer while it is being written.
@@ -259,10 +277,9 @@ impl Pieces for AuditPieces {
         }
         if !self.lines {
             let (more, next, revision) = (!self.span.is_over(), self.next, self.board.revision());
-            push(
-                out,
-                format_args!("],\"next\":{next},\"more\":{more},\"revision\":{revision}}}\n"),
-            );
+            let page = AuditPage { commits: Vec::new(), next: next.0, more, revision: revision.0 };
+            write_page_end(&page, out);
+            out.push('\n');
         }
         Ok(false)
     }

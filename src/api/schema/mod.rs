@@ -1,6 +1,5 @@
 //! Schemas of the JSON that is read and shown here.
 
-pub(crate) mod entry;
 pub(crate) mod profiles;
 pub(crate) mod settings;
 

@@ -2,7 +2,8 @@
 //!
 //! Events and the audit show them alike; how they are stored is another matter.
 
-use super::entry::{push, write_image, write_imageless};
+use super::entry::{ImageBody, imageless, push};
+use super::write_json;
 use crate::api::address::{
     agent_url, entry_url, image_url, log_path, log_url, place_path, state_url,
 };
@@ -386,9 +387,10 @@ fn write_ranges(ranges: &[SeqRange], out: &mut String) {
 
 /// An item, and its stored image by its address.
 fn write_shown(session: &SessionName, seq: Seq, item: &Item, out: &mut String) {
-    write_imageless(item, out);
+    out.push_str(imageless(item).get());
     if let Some(image) = item.image() {
-        write_image(&image_url(session, seq), image, out);
+        out.push_str(",\"image\":");
+        write_json(&ImageBody::of(image_url(session, seq), image), out);
     }
 }
 

@@ -1,16 +1,22 @@
 //! Entries and items as JSON, with selected members and the form of stored images.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use serde::Serialize;
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+
 use super::inline_image::Inline;
+use super::{Shown, raw, write_json};
 use crate::api::address::image_url;
 use crate::api::params::{Params, invalid};
 use crate::api::refusal::Refusal;
 use crate::api::yielding::Turns;
 use crate::board::{
-    Awaited, Board, Claim, Done, Entry, IMAGE_MEMBER, Image, ImagesShown, Item, LogName, Question,
-    SessionName, Timestamp, Work, json,
+    AgentName, Awaited, Board, Claim, Digest, Done, Entry, IMAGE_MEMBER, Image, ImagesShown, Item,
+    Json, LogName, Question, SessionName, Timestamp, Work, json,
 };
 use crate::service::{Service, ServiceError};
 
@@ -67,17 +73,26 @@ impl View {
         entry: &Entry,
         out: &mut String,
     ) -> Result<Option<Inline>, ServiceError> {
-        out.push('{');
-        write_envelope(entry, awaited(board, entry).map(|until| until.expires_at), out);
-        let rest = self.begin_item(service, board, &entry.item, out).await?;
-        if let Some(rest) = rest {
-            return Ok(Some(rest.and("}")));
+        let expires_at = awaited(board, entry).map(|until| until.expires_at);
+        let envelope = EntryBody::of(entry, expires_at);
+        if self.shows_bytes(&entry.item).is_some() {
+            write_json(&envelope, out);
+            // The item is the last member, and takes the place of its null.
+            out.truncate(out.len() - "null}".len());
+            let rest = self.begin_item(service, board, &entry.item, out).await?;
+            return Ok(rest.map(|rest| rest.and("}")));
         }
-        if let (ImagesShown::Url, Some(image)) = (self.images, entry.item.image()) {
-            write_image(&image_url(&self.session, entry.seq), image, out);
-        }
-        out.push('}');
+        let image = entry.item.image().filter(|_| self.images == ImagesShown::Url);
+        let image = image.map(|image| ImageBody::of(image_url(&self.session, entry.seq), image));
+        let item = self.imageless(&entry.item).await?;
+        write_json(&EntryBody { item: &item, image, ..envelope }, out);
         Ok(None)
+    }
+
+    /// Returns the stored image of an item, if its bytes are shown.
+    fn shows_bytes<'a>(&self, item: &'a Item) -> Option<&'a Image> {
+        let shows_image = self.images == ImagesShown::Inline && self.shows(IMAGE_MEMBER);
+        item.image().filter(|_| shows_image)
     }
 
     /// Writes an item alone, up to its stored image, where that is shown in its place.
@@ -88,9 +103,8 @@ impl View {
         item: &Item,
         out: &mut String,
     ) -> Result<Option<Inline>, ServiceError> {
-        let shows_image = self.images == ImagesShown::Inline && self.shows(IMAGE_MEMBER);
-        let Some(image) = item.image().filter(|_| shows_image) else {
-            self.write_imageless(item, out).await?;
+        let Some(image) = self.shows_bytes(item) else {
+            out.push_str(self.imageless(item).await?.get());
             return Ok(None);
         };
         let selected = match self.keys {
@@ -104,19 +118,17 @@ impl View {
         Ok(Some(Inline::new(service.image_pieces(board, image).await?, after)))
     }
 
-    /// Writes an item without its stored image, where it has one.
-    async fn write_imageless(&self, item: &Item, out: &mut String) -> Result<(), ServiceError> {
+    /// An item without its stored image, if it has one.
+    async fn imageless<'a>(&self, item: &'a Item) -> Result<Cow<'a, RawValue>, ServiceError> {
         if self.keys.is_none() && item.image().is_none() {
-            out.push_str(item.text());
-            return Ok(());
+            return Ok(Cow::Borrowed(item.raw()));
         }
         let select = |view: &Self, item: &Item| {
             let is_shown =
                 |name: &str| view.shows(name) && (item.image().is_none() || name != IMAGE_MEMBER);
-            json::select(item.text(), is_shown)
+            raw(json::select(item.text(), is_shown))
         };
-        out.push_str(&self.worked(item, select).await?);
-        Ok(())
+        Ok(Cow::Owned(self.worked(item, select).await?))
     }
 
     /// Makes something of an item's text; where it may block, if that is long.
@@ -130,50 +142,184 @@ impl View {
     }
 }
 
-/// Writes an item without its stored image, where it has one.
-pub(crate) fn write_imageless(item: &Item, out: &mut String) {
-    match item.image() {
-        Some(_) => out.push_str(&json::select(item.text(), |name| name != IMAGE_MEMBER)),
-        None => out.push_str(item.text()),
-    }
+/// An item in its envelope.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct EntryBody<'a> {
+    /// The place in the log, from 1, never used again.
+    #[schema(example = 17)]
+    seq: u64,
+    /// The revision of the last change.
+    #[schema(example = 1042)]
+    revision: u64,
+    /// The time of the append, RFC 3339 in UTC.
+    #[schema(value_type = String, format = DateTime)]
+    at: Shown<Timestamp>,
+    /// The author of the append, if named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    agent: Option<&'a str>,
+    /// The time of the last change, if the entry was changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false, value_type = Option<String>, format = DateTime)]
+    updated_at: Option<Shown<Timestamp>>,
+    /// The author of the last change, if named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    updated_by: Option<&'a str>,
+    /// The deadline of a question for its answer, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false, value_type = Option<String>, format = DateTime)]
+    expires_at: Option<Shown<Timestamp>>,
+    /// The claim on a request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    claim: Option<ClaimBody<'a>>,
+    /// The end of a request, and its result.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    done: Option<DoneBody<'a>>,
+    /// The item, as it was sent.
+    #[schema(value_type = Object)]
+    item: &'a RawValue,
+    /// The stored image, with `images=url`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    image: Option<ImageBody<'a>>,
 }
 
-/// Writes the members of an open question's envelope. No board is needed for that, and no image's bytes.
-pub(crate) fn write_asked(session: &SessionName, question: &Question, out: &mut String) {
-    let Question { entry, expires_at } = question;
-    write_envelope(entry, *expires_at, out);
-    write_imageless(&entry.item, out);
-    if let Some(image) = entry.item.image() {
-        write_image(&image_url(session, entry.seq), image, out);
-    }
-}
-
-fn write_envelope(entry: &Entry, expires_at: Option<Timestamp>, out: &mut String) {
-    let Entry { seq, revision, at, agent, updated, .. } = entry;
-    push(out, format_args!("\"seq\":{seq},\"revision\":{revision},\"at\":\"{at}\""));
-    if let Some(agent) = agent {
-        out.push_str(",\"agent\":");
-        json::quote(agent.as_str(), out);
-    }
-    if let Some(updated) = updated {
-        push(out, format_args!(",\"updated_at\":\"{}\"", updated.at));
-        if let Some(by) = &updated.by {
-            out.push_str(",\"updated_by\":");
-            json::quote(by.as_str(), out);
+impl<'a> EntryBody<'a> {
+    /// The envelope of an entry, with no item in it yet.
+    fn of(entry: &'a Entry, expires_at: Option<Timestamp>) -> Self {
+        let Entry { seq, revision, at, agent, updated, work, .. } = entry;
+        Self {
+            seq: seq.0,
+            revision: revision.0,
+            at: Shown(*at),
+            agent: agent.as_ref().map(AgentName::as_str),
+            updated_at: updated.as_ref().map(|updated| Shown(updated.at)),
+            updated_by: updated
+                .as_ref()
+                .and_then(|updated| updated.by.as_ref())
+                .map(AgentName::as_str),
+            expires_at: expires_at.map(Shown),
+            claim: work.as_deref().and_then(Work::claim).map(ClaimBody::of),
+            done: work.as_deref().and_then(Work::done).map(DoneBody::of),
+            item: RawValue::NULL,
+            image: None,
         }
     }
-    if let Some(expires_at) = expires_at {
-        push(out, format_args!(",\"expires_at\":\"{expires_at}\""));
-    }
-    match entry.work.as_deref() {
-        Some(Work::Claimed(claim)) => write_claim(claim, out),
-        Some(Work::Done(done)) => write_done(done, out),
-        Some(Work::Lapsed { .. }) | None => {}
-    }
-    out.push_str(",\"item\":");
 }
 
-/// Until when an entry waits for its answer. Only a question can, and the entries of other logs have the
+/// A stored image.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ImageBody<'a> {
+    /// The address of its bytes.
+    url: String,
+    /// Its media type.
+    #[schema(example = "image/png")]
+    media_type: &'a str,
+    /// The number of bytes.
+    bytes: u64,
+    /// Their SHA-256, in hexadecimal.
+    #[schema(value_type = String)]
+    sha256: Shown<Digest>,
+    /// Its width in pixels, if known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    width: Option<u32>,
+    /// Its height in pixels, if known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    height: Option<u32>,
+}
+
+impl<'a> ImageBody<'a> {
+    pub(crate) fn of(url: String, image: &'a Image) -> Self {
+        Self {
+            url,
+            media_type: image.media_type(),
+            bytes: image.bytes,
+            sha256: Shown(image.sha256),
+            width: image.size.map(|(width, _)| width),
+            height: image.size.map(|(_, height)| height),
+        }
+    }
+}
+
+/// An agent's claim on a request.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ClaimBody<'a> {
+    /// The claiming agent.
+    agent: &'a str,
+    /// The revision at which the claim was won.
+    fence: u64,
+    /// The deadline, RFC 3339 in UTC.
+    #[schema(value_type = String, format = DateTime)]
+    expires_at: Shown<Timestamp>,
+}
+
+impl<'a> ClaimBody<'a> {
+    pub(crate) fn of(claim: &'a Claim) -> Self {
+        let Claim { agent, fence, expires_at } = claim;
+        Self { agent: agent.as_str(), fence: fence.0, expires_at: Shown(*expires_at) }
+    }
+}
+
+/// The end of a request.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct DoneBody<'a> {
+    /// The author, if named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    agent: Option<&'a str>,
+    /// The time, RFC 3339 in UTC.
+    #[schema(value_type = String, format = DateTime)]
+    at: Shown<Timestamp>,
+    /// The fence of the claim under which the request was finished.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    fence: Option<u64>,
+    /// The result.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, value_type = Value)]
+    result: Option<&'a RawValue>,
+}
+
+impl<'a> DoneBody<'a> {
+    pub(crate) fn of(done: &'a Done) -> Self {
+        let Done { agent, at, fence, result } = done;
+        Self {
+            agent: agent.as_ref().map(AgentName::as_str),
+            at: Shown(*at),
+            fence: fence.map(|fence| fence.0),
+            result: result.as_ref().map(Json::raw),
+        }
+    }
+}
+
+/// An open question, with its session.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct AskedBody<'a> {
+    /// Its session.
+    #[schema(example = "sess_12345")]
+    session: &'a str,
+    #[serde(flatten)]
+    entry: EntryBody<'a>,
+}
+
+/// An open question as JSON. No board is needed for that, and no image's bytes.
+pub(crate) fn asked(session: &SessionName, question: &Question) -> Box<RawValue> {
+    let Question { entry, expires_at } = question;
+    let item = imageless(&entry.item);
+    let image = entry.item.image();
+    let image = image.map(|image| ImageBody::of(image_url(session, entry.seq), image));
+    let entry = EntryBody { item: &item, image, ..EntryBody::of(entry, *expires_at) };
+    let mut text = String::new();
+    write_json(&AskedBody { session: session.as_str(), entry }, &mut text);
+    raw(text)
+}
+
+/// Returns the deadline of an entry for its answer. Only a question has one, and the entries of other logs have the
 /// same seqs.
 fn awaited<'a>(board: &'a Board, entry: &Entry) -> Option<&'a Awaited> {
     let awaited = board.asked().awaited(entry.seq)?;
@@ -181,45 +327,12 @@ fn awaited<'a>(board: &'a Board, entry: &Entry) -> Option<&'a Awaited> {
     std::ptr::eq(&raw const **question, entry).then_some(awaited)
 }
 
-/// Writes who works on a request, as a member that follows another.
-pub(crate) fn write_claim(claim: &Claim, out: &mut String) {
-    let Claim { agent, fence, expires_at } = claim;
-    out.push_str(",\"claim\":{\"agent\":");
-    json::quote(agent.as_str(), out);
-    push(out, format_args!(",\"fence\":{fence},\"expires_at\":\"{expires_at}\"}}"));
-}
-
-/// Writes what came of a request, as a member that follows another.
-pub(crate) fn write_done(done: &Done, out: &mut String) {
-    let Done { agent, at, fence, result } = done;
-    out.push_str(",\"done\":{");
-    if let Some(agent) = agent {
-        out.push_str("\"agent\":");
-        json::quote(agent.as_str(), out);
-        out.push(',');
+/// An item without its stored image, if it has one.
+pub(crate) fn imageless(item: &Item) -> Cow<'_, RawValue> {
+    match item.image() {
+        Some(_) => Cow::Owned(raw(json::select(item.text(), |name| name != IMAGE_MEMBER))),
+        None => Cow::Borrowed(item.raw()),
     }
-    push(out, format_args!("\"at\":\"{at}\""));
-    if let Some(fence) = fence {
-        push(out, format_args!(",\"fence\":{fence}"));
-    }
-    if let Some(result) = result {
-        out.push_str(",\"result\":");
-        out.push_str(result.text());
-    }
-    out.push('}');
-}
-
-/// Writes what stands for a stored image, as a member that follows another.
-pub(crate) fn write_image(url: &str, image: &Image, out: &mut String) {
-    out.push_str(",\"image\":{\"url\":");
-    json::quote(url, out);
-    out.push_str(",\"media_type\":");
-    json::quote(image.media_type(), out);
-    push(out, format_args!(",\"bytes\":{},\"sha256\":\"{}\"", image.bytes, image.sha256));
-    if let Some((width, height)) = image.size {
-        push(out, format_args!(",\"width\":{width},\"height\":{height}"));
-    }
-    out.push('}');
 }
 
 /// Writes to a string, which cannot fail.

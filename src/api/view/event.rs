@@ -6,7 +6,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::api::intake::settings::SettingsBody;
-use crate::api::schema::entry::ImageBody;
+use crate::api::view::entry::ImageBody;
 
 /// A commit as it is shown: the data of an event.
 #[derive(ToSchema)]
@@ -61,7 +61,7 @@ pub(crate) struct EventChangeBody {
     item: Option<Value>,
     /// Its stored image.
     #[schema(required = false, nullable = false)]
-    image: Option<ImageBody>,
+    image: Option<ImageBody<'static>>,
     /// The digests of the images that were forgotten, since nothing of what is kept names them.
     #[schema(required = false, nullable = false)]
     images: Option<Vec<String>>,
@@ -141,7 +141,7 @@ pub(crate) struct ChangedEntry {
     item: Value,
     /// Its stored image.
     #[schema(required = false, nullable = false)]
-    image: Option<ImageBody>,
+    image: Option<ImageBody<'static>>,
 }
 
 /// A log that a restore changed.

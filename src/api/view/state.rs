@@ -1,11 +1,19 @@
 //! The state's text inside larger answers, rendered and written piece by piece.
 
+use crate::board::StateValue;
 use std::sync::Arc;
 
 use crate::api::offload::work;
 use crate::api::pieces::PIECE_BYTES;
 use crate::board::Board;
 use crate::service::ServiceError;
+
+/// A value of the state as JSON.
+pub(crate) fn text_of(value: &StateValue) -> String {
+    let mut text = String::with_capacity(usize::try_from(value.bytes()).unwrap_or_default() + 1);
+    value.write(&mut text);
+    text
+}
 
 /// A text while it is being written, piece by piece.
 pub(crate) struct StateText {

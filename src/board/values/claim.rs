@@ -73,6 +73,15 @@ impl Work {
         }
     }
 
+    /// The end of the request, if it is done.
+    #[must_use]
+    pub fn done(&self) -> Option<&Done> {
+        match self {
+            Self::Done(done) => Some(done),
+            Self::Claimed(_) | Self::Lapsed { .. } => None,
+        }
+    }
+
     /// Whether it is a claim, expired or not.
     pub(crate) fn is_open(&self) -> bool {
         matches!(self, Self::Claimed(_) | Self::Lapsed { .. })

@@ -7,6 +7,9 @@ pub(crate) mod notices;
 pub(crate) mod sse;
 
 use super::response::EVENT_STREAM;
+use crate::api::view::{raw, write_json};
+use serde::Serialize;
+use serde_json::value::RawValue;
 use std::time::Duration;
 
 use axum::extract::State;
@@ -40,13 +43,14 @@ const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const EXAMINED_MAX: usize = 10_000;
 
 /// The commits after a cursor.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "the document's form of what is written here")]
+#[derive(Serialize, ToSchema)]
 pub(super) struct EventPage {
     /// The commits in order; absent with `resync`.
-    #[schema(required = false, nullable = false)]
-    events: Option<Vec<EventBody>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false, value_type = Option<Vec<EventBody>>)]
+    events: Option<Box<RawValue>>,
     /// That commits are missing, because the cursor is before what is kept, or beyond the head.
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]
     resync: Option<ResyncBody>,
     /// Where to go on, as `after`.
@@ -56,8 +60,7 @@ pub(super) struct EventPage {
 }
 
 /// Where a session stands whose commits cannot all be given.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "the document's form of what is written here")]
+#[derive(Serialize, ToSchema)]
 pub(super) struct ResyncBody {
     /// Its revision, from which the events go on.
     revision: u64,
@@ -187,15 +190,16 @@ impl Events {
 
     /// Tells that commits are missing, and goes on from the head.
     fn resync(&mut self, out: &mut String) {
-        let text = self.resync_text();
-        push(out, format_args!("event: resync\ndata: {text}\n\nid: {}\n\n", self.cursor));
+        out.push_str("event: resync\ndata: ");
+        write_json(&self.resync_body(), out);
+        push(out, format_args!("\n\nid: {}\n\n", self.cursor));
     }
 
     /// Goes to the head, and says where that is.
-    fn resync_text(&mut self) -> String {
+    fn resync_body(&mut self) -> ResyncBody {
         let Extent { revision, oldest, .. } = self.watch.extent();
         self.cursor = revision;
-        format!("{{\"revision\":{revision},\"oldest_revision\":{oldest}}}")
+        ResyncBody { revision: revision.0, oldest_revision: oldest.0 }
     }
 
     /// The commits that are there, or the first that come in this time.
@@ -211,7 +215,7 @@ impl Events {
                 write_event(&reader.session, commit, &changes, true, &mut events);
             });
             match look.await? {
-                Look::Gap => return Ok(Page::Resync(self.resync_text())),
+                Look::Gap => return Ok(Page::Resync(self.resync_body())),
                 Look::Examined(commits) => examined += commits,
                 Look::Nothing => match timeout_at(until, self.watch.changed()).await {
                     Ok(true) => {}
@@ -270,18 +274,19 @@ impl Frames for Events {
 /// What a poll came to.
 enum Page {
     Events(String),
-    Resync(String),
+    Resync(ResyncBody),
 }
 
 impl Page {
     fn respond(self, events: &Events, headers: &HeaderMap) -> Result<Response, Early> {
         let next = events.cursor;
         let more = events.watch.extent().revision > next;
-        let found = match self {
-            Self::Events(events) => format!("\"events\":[{events}]"),
-            Self::Resync(resync) => format!("\"resync\":{resync}"),
+        let (found, resync) = match self {
+            Self::Events(events) => (Some(raw(format!("[{events}]"))), None),
+            Self::Resync(resync) => (None, Some(resync)),
         };
-        let text = format!("{{{found},\"next\":{next},\"more\":{more}}}");
+        let mut text = String::new();
+        write_json(&EventPage { events: found, resync, next: next.0, more }, &mut text);
         let tag = Tag::of_bytes(events.service.epoch(), text.as_bytes());
         let answer = Answer::of(next).tag(&tag);
         if is_known(headers, &tag)? {

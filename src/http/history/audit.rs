@@ -2,14 +2,13 @@
 //!
 //! It is read from the store look by look, so that a long history takes no more memory than a short one.
 
+use crate::api::history::audit::AuditPage;
 use crate::api::refusal::Refusal;
 use axum::response::Response;
-use utoipa::ToSchema;
 
 use crate::api::history::audit::{AuditPieces, Chosen, Span};
 use crate::api::params::{Params, invalid};
 use crate::api::view::change::KINDS;
-use crate::api::view::event::EventBody;
 use crate::board::{Order, Revision};
 use crate::http::openapi;
 use crate::http::read::{Early, Reading};
@@ -24,20 +23,6 @@ const LIMIT_DEFAULT: usize = 100;
 
 /// How many commits a page may have.
 const LIMIT_MAX: u64 = 1000;
-
-/// A page of commits.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "the document's form of what is written here")]
-pub(crate) struct AuditPage {
-    /// The commits that match, in the order asked for; what they brought is at the addresses that they name.
-    commits: Vec<EventBody>,
-    /// Where to go on, as `after`, or as `before` with `order=desc`: the last commit examined.
-    next: u64,
-    /// Whether there are more commits to examine.
-    more: bool,
-    /// The session's revision.
-    revision: u64,
-}
 
 /// Read who wrote what and when
 ///

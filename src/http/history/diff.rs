@@ -1,11 +1,13 @@
 //! The diff: additions, changes and removals between two revisions of a session.
 
 use crate::api::refusal::Refusal;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::vec::IntoIter;
 
 use axum::response::Response;
-use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::api::address::{agent_path, image_url, log_path, segment};
@@ -13,12 +15,12 @@ use crate::api::history::diff::{Difference, Differences, How, Sides};
 use crate::api::offload::work;
 use crate::api::params::invalid;
 use crate::api::pieces::{PIECE_BYTES, Pieces};
-use crate::api::schema::entry::ImageBody;
-use crate::api::schema::entry::{ClaimBody, DoneBody};
 use crate::api::view::change::{labels_text, settings_text};
-use crate::api::view::entry::{push, write_claim, write_done, write_image, write_imageless};
+use crate::api::view::entry::{ClaimBody, DoneBody, ImageBody, imageless, push};
+use crate::api::view::state::text_of;
+use crate::api::view::{raw, write_json};
 use crate::auth::Caller;
-use crate::board::{Board, Entry, LogName, Revision, SessionName, StateValue, Work, json};
+use crate::board::{Board, Entry, LogName, Revision, SessionName, Settings, Work};
 use crate::http::openapi;
 use crate::http::read::{Early, Reading};
 use crate::http::request::path::SessionPath;
@@ -36,18 +38,18 @@ const LIMIT_MAX: u64 = 10_000;
 
 /// A page of differences.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "the document's form of what is written here")]
+#[expect(dead_code, reason = "written by hand: its three lists are made piece by piece")]
 pub(crate) struct DiffBody {
     /// The revision before.
     from: u64,
     /// The revision after.
     to: u64,
     /// What is there only after.
-    added: Vec<DifferenceBody>,
+    added: Vec<DifferenceBody<'static>>,
     /// What is there before and after, and not the same.
-    changed: Vec<DifferenceBody>,
+    changed: Vec<DifferenceBody<'static>>,
     /// What is there only before.
-    removed: Vec<DifferenceBody>,
+    removed: Vec<DifferenceBody<'static>>,
     /// Whether there are more differences.
     more: bool,
     /// Where to go on, as `after`.
@@ -55,33 +57,39 @@ pub(crate) struct DiffBody {
 }
 
 /// A place of the board that is different.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "the document's form of what is written here")]
-pub(crate) struct DifferenceBody {
+#[derive(Default, Serialize, ToSchema)]
+pub(crate) struct DifferenceBody<'a> {
     /// Where, as an address within the session.
     #[schema(example = "trajectories/17")]
     path: String,
     /// Of an entry that was added or removed: its item.
-    #[schema(required = false, nullable = false, value_type = Object)]
-    item: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false, value_type = Option<Object>)]
+    item: Option<Cow<'a, RawValue>>,
     /// Of anything else that was added or removed: its value.
-    #[schema(required = false)]
-    value: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, value_type = Option<Value>)]
+    value: Option<Cow<'a, RawValue>>,
     /// Of what was changed: what it was, an entry's item or another value.
-    #[schema(required = false)]
-    before: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, value_type = Option<Value>)]
+    before: Option<Cow<'a, RawValue>>,
     /// Of what was changed: what it is.
-    #[schema(required = false)]
-    after: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, value_type = Option<Value>)]
+    after: Option<Cow<'a, RawValue>>,
     /// The stored image that an entry has; had, where it was removed.
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]
-    image: Option<ImageBody>,
+    image: Option<ImageBody<'a>>,
     /// Who works on a request.
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]
-    claim: Option<ClaimBody>,
+    claim: Option<ClaimBody<'a>>,
     /// That a request is done, and what came of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]
-    done: Option<DoneBody>,
+    done: Option<DoneBody<'a>>,
 }
 
 /// Compare two revisions
@@ -187,58 +195,62 @@ impl DiffPieces {
     }
 
     fn write_one(&self, difference: &Difference, out: &mut String) {
-        out.push_str("{\"path\":");
-        match difference {
-            Difference::Entry(log, sides) => self.write_entry(log, sides, out),
+        let settings = |settings: &Arc<Settings>| Cow::Owned(raw(settings_text(settings)));
+        let body = match difference {
+            Difference::Entry(log, sides) => self.entry(log, sides),
             Difference::State(step, sides) => {
                 let names = step.names().into_iter().map(segment);
                 let path = names.fold("state".to_owned(), |path, name| format!("{path}/{name}"));
-                json::quote(&path, out);
-                write_sides(sides, "value", out, StateValue::write);
+                DifferenceBody::of(path, sides, |value| Cow::Owned(raw(text_of(value))))
             }
             Difference::Agent(agent, sides) => {
-                json::quote(&agent_path(agent), out);
-                write_sides(sides, "value", out, |item, out| out.push_str(item.text()));
+                DifferenceBody::of(agent_path(agent), sides, |item| Cow::Borrowed(item.raw()))
             }
             Difference::Settings(sides) => {
-                out.push_str("\"settings\"");
-                write_sides(sides, "value", out, |set, out| out.push_str(&settings_text(set)));
+                DifferenceBody::of("settings".to_owned(), sides, settings)
             }
-            Difference::Labels(sides) => {
-                out.push_str("\"labels\"");
-                write_sides(sides, "value", out, |all, out| out.push_str(&labels_text(all)));
-            }
-        }
-        out.push('}');
+            Difference::Labels(sides) => DifferenceBody::of("labels".to_owned(), sides, |labels| {
+                Cow::Owned(raw(labels_text(labels)))
+            }),
+        };
+        write_json(&body, out);
     }
 
-    /// An entry as an item, with what else is to be known of it: afterwards, or before where it was removed.
-    fn write_entry(&self, log: &LogName, sides: &Sides<Arc<Entry>>, out: &mut String) {
-        let Some(entry) = sides.after.as_ref().or(sides.before.as_ref()) else { return };
-        json::quote(&format!("{}/{}", log_path(log), entry.seq), out);
-        write_sides(sides, "item", out, |entry, out| write_imageless(&entry.item, out));
+    /// An entry as an item, with its image and its work afterwards, or before its removal.
+    fn entry<'a>(&self, log: &LogName, sides: &'a Sides<Arc<Entry>>) -> DifferenceBody<'a> {
+        let path = |entry: &Entry| format!("{}/{}", log_path(log), entry.seq);
+        let Some(entry) = sides.after.as_ref().or(sides.before.as_ref()) else {
+            return DifferenceBody::default();
+        };
+        let body = DifferenceBody::of(path(entry), sides, |entry| imageless(&entry.item));
         let at = if sides.after.is_some() { self.ends.1 } else { self.ends.0 };
-        if let Some(image) = entry.item.image() {
-            write_image(&format!("{}?at={at}", image_url(&self.session, entry.seq)), image, out);
-        }
-        match entry.work.as_deref() {
-            Some(Work::Claimed(claim)) => write_claim(claim, out),
-            Some(Work::Done(done)) => write_done(done, out),
-            Some(Work::Lapsed { .. }) | None => {}
+        let image = entry.item.image().map(|image| {
+            ImageBody::of(format!("{}?at={at}", image_url(&self.session, entry.seq)), image)
+        });
+        let work = entry.work.as_deref();
+        DifferenceBody {
+            item: body.value,
+            value: None,
+            image,
+            claim: work.and_then(Work::claim).map(ClaimBody::of),
+            done: work.and_then(Work::done).map(DoneBody::of),
+            ..body
         }
     }
 }
 
-/// Writes both sides as members that follow another, or the one that there is under this name.
-fn write_sides<T>(sides: &Sides<T>, name: &str, out: &mut String, write: impl Fn(&T, &mut String)) {
-    let named = match (&sides.before, &sides.after) {
-        (Some(before), Some(after)) => vec![("before", before), ("after", after)],
-        (Some(one), None) | (None, Some(one)) => vec![(name, one)],
-        (None, None) => Vec::new(),
-    };
-    for (name, value) in named {
-        push(out, format_args!(",\"{name}\":"));
-        write(value, out);
+impl<'a> DifferenceBody<'a> {
+    /// Shows both sides, or the only one as the value.
+    fn of<T>(
+        path: String,
+        sides: &'a Sides<T>,
+        shown: impl Fn(&'a T) -> Cow<'a, RawValue>,
+    ) -> Self {
+        let (before, after) = (sides.before.as_ref().map(&shown), sides.after.as_ref().map(&shown));
+        match (before, after) {
+            (before @ Some(_), after @ Some(_)) => Self { path, before, after, ..Self::default() },
+            (value, None) | (None, value) => Self { path, value, ..Self::default() },
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use crate::api::intake::fields::json_text;
 use crate::api::intake::items::Intake;
 use crate::api::offload::work;
 use crate::api::refusal::{Place, invalid_item, no_entry};
-use crate::api::schema::entry::EntryBody;
+use crate::api::view::entry::EntryBody;
 use crate::api::view::entry::{View, images_param, keys_param};
 use crate::board::json;
 use crate::board::{

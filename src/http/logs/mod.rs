@@ -9,10 +9,8 @@ pub(crate) mod memory;
 pub(crate) mod page;
 mod page_wait;
 
-use crate::api::schema::entry::EntryBody;
 use axum::body::Body;
 use axum::response::Response;
-use utoipa::ToSchema;
 
 use super::openapi;
 use super::questions::Waiting;
@@ -32,24 +30,8 @@ use crate::api::intake::steps::steps_param;
 use crate::api::params::invalid;
 use crate::board::{Command, LogCommand, Which};
 use crate::service::Published;
-use page::LogQuery;
+use page::{EntryPage, LogQuery};
 use page_wait::SoughtPage;
-
-/// A page of a log.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "the document's form of what a page writes")]
-pub(super) struct EntryPage {
-    /// The entries that match, in the order asked for.
-    entries: Vec<EntryBody>,
-    /// Where to go on, as `after`, or as `before` with `order=desc`: the last entry examined.
-    next: u64,
-    /// Whether there are more entries to examine.
-    more: bool,
-    /// How many entries the log has.
-    count: usize,
-    /// The revision of the log's last change; the session's is in `Blackboard-Revision`.
-    revision: u64,
-}
 
 /// Read a log
 ///

@@ -5,12 +5,15 @@ use std::iter::Peekable;
 use std::sync::Arc;
 
 use axum::http::HeaderMap;
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::api::intake::steps::steps_param;
 use crate::api::params::{Params, invalid};
 use crate::api::pieces::{PIECE_BYTES, Pieces};
-use crate::api::view::entry::{View, images_param, keys_param, push};
+use crate::api::view::entry::{EntryBody, View, images_param, keys_param};
 use crate::api::view::inline_image::Inline;
+use crate::api::view::write_page_end;
 use crate::api::yielding::{TURN_BYTES_MAX, Turns};
 use crate::board::{
     Board, Contains, Entry, Filter, ImagesShown, Log, LogName, Order, Revision, Selection, Seq,
@@ -32,6 +35,21 @@ const EXAMINED_MAX: usize = 10_000;
 
 /// How many bytes of items one page examines at most; the entry that reaches it is the last.
 const EXAMINED_BYTES_MAX: u64 = 8 << 20;
+
+/// A page of a log.
+#[derive(Serialize, ToSchema)]
+pub(super) struct EntryPage<'a> {
+    /// The entries that match, in the order asked for.
+    entries: Vec<EntryBody<'a>>,
+    /// Where to go on, as `after`, or as `before` with `order=desc`: the last entry examined.
+    next: u64,
+    /// Whether there are more entries to examine.
+    more: bool,
+    /// How many entries the log has.
+    count: usize,
+    /// The revision of the log's last change; the session's is in `Blackboard-Revision`.
+    revision: u64,
+}
 
 /// What the query of a log asks for.
 pub(crate) struct LogQuery {
@@ -336,12 +354,9 @@ impl LogPieces {
 
     fn write_end(&mut self, out: &mut String) {
         let more = self.older || self.entries.peek().is_some();
-        let Self { next, count, revision, .. } = self;
-        push(
-            out,
-            format_args!(
-                "],\"next\":{next},\"more\":{more},\"count\":{count},\"revision\":{revision}}}\n"
-            ),
-        );
+        let (next, revision) = (self.next.0, self.revision.0);
+        let page = EntryPage { entries: Vec::new(), next, more, count: self.count, revision };
+        write_page_end(&page, out);
+        out.push('\n');
     }
 }

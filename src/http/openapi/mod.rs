@@ -36,7 +36,7 @@ pub(super) use problems::{
     ServerRefusals, TransactRefusals, components, guarded,
 };
 pub(super) use schemas::{checkpoint_name, image_url, new_session_name, point, skip};
-pub(super) use transactions::{OperationBody, ResultBody, TestBody, TtlText};
+pub(super) use transactions::{OperationBody, TestBody, TtlText};
 
 /// A log of the board; the screenshots have paths of their own in this document.
 #[derive(ToSchema)]

@@ -112,24 +112,3 @@ pub(in crate::http) struct AgentText(String);
     example = "60s"
 )]
 pub(in crate::http) struct TtlText(String);
-
-/// What an operation came to: its verb with what it was done to, and what it gave.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "the document's form of what is written as text")]
-pub(in crate::http) struct ResultBody {
-    /// What stands at the path now, after `add`; or the agent's status.
-    #[schema(required = false)]
-    value: Value,
-    /// The entry that an `append` made.
-    #[schema(required = false, nullable = false)]
-    seq: Option<u64>,
-    /// How many screenshots were not kept, because the session is set so.
-    #[schema(required = false, nullable = false)]
-    dropped: Option<usize>,
-    /// The fence of a claim.
-    #[schema(required = false, nullable = false)]
-    fence: Option<u64>,
-    /// When a claim runs out, RFC 3339 in UTC.
-    #[schema(required = false, nullable = false, format = DateTime)]
-    expires_at: Option<String>,
-}
