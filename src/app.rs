@@ -25,11 +25,11 @@ use crate::service::{Clock, LoadError, Options, QaSession, Service};
 use crate::store::{SqliteOptions, SqliteStore, Store, StoreError, SyncLevel};
 use crate::telemetry::{FIRST_TOKEN, LISTENING};
 
-/// How long open requests may take once the server is to end: with what the writer and the store then
-/// need, the end comes within 10 s.
+/// The time for open requests to finish at shutdown: together with the writer and the store, the server stops
+/// within 10 s.
 const DRAIN_MAX: Duration = Duration::from_secs(8);
 
-/// What those who watch the server may take of it: a few scrapers and probes.
+/// The limits of the metrics listener: a few scrapers and probes.
 const OBSERVERS: ConnectionLimits = ConnectionLimits {
     connections_max: 64,
     head_timeout: Duration::from_secs(10),
@@ -39,23 +39,23 @@ const OBSERVERS: ConnectionLimits = ConnectionLimits {
     write_stall_max: Duration::from_secs(10),
 };
 
-/// Why the server did not start.
+/// A failed start.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The address is taken, or not ours.
+    /// The address is in use, or not an address of this machine.
     #[error("cannot listen on {listen}")]
     Listen {
-        /// What was asked for.
+        /// The requested address.
         listen: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The data directory cannot be opened.
     #[error("cannot open the data directory {}", data.display())]
     Store {
-        /// Which one.
+        /// The directory.
         data: PathBuf,
-        /// Why.
+        /// The store's error.
         source: StoreError,
     },
     /// The sessions in it cannot be loaded.
@@ -64,33 +64,31 @@ pub enum Error {
     /// The file of questions and answers cannot be read.
     #[error("cannot read the --qa-file {}", path.display())]
     QaFile {
-        /// Which one.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
-    /// There is no first token.
-    #[error("cannot give the server its first token")]
+    /// The first token could not be created.
+    #[error("cannot create the first token")]
     FirstToken(#[from] FirstTokenError),
-    /// Whoever reaches the address could read and write everything.
+    /// Anyone who reaches the address could read and write everything.
     #[error(
         "{listen} can be reached from other machines, and this server has no tokens: add --require-token, or make \
          one with 'blackboard token create'; listen on a loopback address such as 127.0.0.1; or add --insecure if \
          only a trusted network reaches it"
     )]
     Exposed {
-        /// What was asked for.
+        /// The requested address.
         listen: SocketAddr,
     },
-    /// A thread of ours panicked.
+    /// A thread of the server panicked.
     #[error("a part of the server panicked while it started or stopped")]
     Panicked,
-    /// The writer panicked. What it acknowledged is durable; the next start finds it.
-    #[error(
-        "the thread that writes panicked; start the server again: nothing acknowledged is lost"
-    )]
+    /// The writer panicked. Acknowledged writes are durable; the next start recovers them.
+    #[error("the writer thread panicked; restart the server: no acknowledged write is lost")]
     Failed,
-    /// The system gives no handler for signals.
+    /// No signal handler could be installed.
     #[error("cannot wait for signals")]
     Signals(#[source] io::Error),
 }
@@ -99,7 +97,7 @@ pub enum Error {
 ///
 /// # Errors
 ///
-/// The server could not start; once it listens, it ends well.
+/// The server could not start, or did not stop cleanly.
 pub async fn run(config: Config) -> Result<(), Error> {
     // Before anything else, so that a signal during the start is not lost.
     let signals = Signals::listen().map_err(Error::Signals)?;
@@ -158,7 +156,7 @@ pub async fn run(config: Config) -> Result<(), Error> {
     Ok(())
 }
 
-/// The socket for commands. Where there can be none the server runs all the same.
+/// Opens the control socket. The server runs without one if that fails.
 fn control_socket(data: &Path) -> Option<Socket> {
     let bound = Socket::bind(data);
     let told = bound.inspect_err(|error| {
@@ -179,7 +177,7 @@ async fn answer_commands(
     }
 }
 
-/// Takes an address; the one it is where any port was asked for.
+/// Binds an address, and returns it with the port that was chosen for port 0.
 async fn listen(listen: SocketAddr) -> Result<(TcpListener, SocketAddr), Error> {
     let failed = |source| Error::Listen { listen, source };
     let listener = TcpListener::bind(listen).await.map_err(failed)?;
@@ -224,7 +222,7 @@ fn start(config: &Config) -> Result<(Service, Tokens), Error> {
     Ok((service, tokens))
 }
 
-/// Opens the tokens, with a first one where one is asked for.
+/// Opens the tokens, and creates the first one if required.
 fn tokens(config: &Config, store: &Arc<dyn Store>) -> Result<Tokens, Error> {
     let limits = TokenLimits {
         rate: NonZeroU32::new(config.token_rate),
@@ -240,14 +238,14 @@ fn tokens(config: &Config, store: &Arc<dyn Store>) -> Result<Tokens, Error> {
         tracing::info!(
             target: FIRST_TOKEN,
             path = %path.display(),
-            "made the first token: it may do everything; keep it, and delete the file"
+            "created the first token, with all rights; save it, and delete the file"
         );
     }
     refuse_exposure(config, tokens.are_required())?;
     Ok(tokens)
 }
 
-/// Without tokens, only this machine may reach the server.
+/// Refuses addresses beyond loopback without tokens.
 fn refuse_exposure(config: &Config, has_tokens: bool) -> Result<(), Error> {
     let listen = config.listen;
     if has_tokens || config.insecure || listen.ip().to_canonical().is_loopback() {
@@ -256,7 +254,7 @@ fn refuse_exposure(config: &Config, has_tokens: bool) -> Result<(), Error> {
     Err(Error::Exposed { listen })
 }
 
-/// The last lines of a JSONL file as items. A line that is none is passed over, as in the original.
+/// Reads the last lines of a JSONL file as items. Invalid lines are skipped, as in the original.
 fn qa_pairs(path: &Path, last: Option<usize>) -> Result<Vec<Item>, Error> {
     let text = fs::read_to_string(path)
         .map_err(|source| Error::QaFile { path: path.to_owned(), source })?;
@@ -268,7 +266,7 @@ fn qa_pairs(path: &Path, last: Option<usize>) -> Result<Vec<Item>, Error> {
             Ok(item) => items.push(item),
             Err(why) => {
                 let line = index + 1;
-                tracing::warn!(path = %path.display(), line, %why, "a line of the --qa-file is no item");
+                tracing::warn!(path = %path.display(), line, %why, "skipped a line of the --qa-file: it is not an item");
             }
         }
     }
@@ -283,12 +281,12 @@ fn qa_pair(line: &str) -> Result<Item, NoPair> {
 enum NoPair {
     #[error(transparent)]
     Malformed(#[from] json::Malformed),
-    /// Its words would tell which member is at fault, and so name one.
+    /// Only the code: the message could quote a member of the line.
     #[error("{}", .0.code().as_str())]
     Invalid(#[from] InvalidItem),
 }
 
-/// The signals that ask a server to end.
+/// The signals that stop the server.
 struct Signals {
     terminate: Signal,
     interrupt: Signal,
@@ -302,7 +300,7 @@ impl Signals {
         })
     }
 
-    /// Waits for the first of them.
+    /// Waits for the first signal.
     async fn cancel(mut self, shutdown: CancellationToken) {
         let name = tokio::select! {
             _ = self.terminate.recv() => "SIGTERM",

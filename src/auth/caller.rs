@@ -1,7 +1,7 @@
 //! The caller of a request, and the rights checked on every view and write.
 //!
-//! An agent's memory is its own. The token of another agent sees it only with `memory:read` and writes it never;
-//! a token of no agent is a person's or a program's, and the memories are a part of the boards it reads.
+//! A memory belongs to its agent. The token of another agent reads it only with `memory:read` and never writes it.
+//! A token without an agent belongs to a person or program, and sees memories as part of its boards.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,44 +16,46 @@ use crate::board::{
 };
 use crate::fairness::Client;
 
-/// Who sends a request.
+/// The caller of a request.
 #[derive(Clone, Debug)]
 pub struct Caller(Kind);
 
 #[derive(Clone, Debug)]
 enum Kind {
-    /// Somebody of whom nothing is known, on a route for everybody.
+    /// An unauthenticated caller of a public route.
     Nobody,
-    /// Whoever it is: no token was ever made. It ends once one is.
+    /// Any caller of a server without tokens, until a first one is created.
     Anyone(CancellationToken),
-    /// Who was given the signed address of an image: whether that opens it is looked at with the image.
+    /// The holder of a signed image address; its signature is checked with the image.
     Signed,
     /// The holder of a token.
     Bearer(Arc<Grant>),
 }
 
-/// What a caller may not do.
+/// A missing right.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Forbidden {
-    /// Its token has not the scope.
-    #[error("the token has not the scope {0}")]
+    /// The token lacks the scope.
+    #[error("the token lacks the scope {0}")]
     Scope(Scope),
-    /// It would show or take with it what another agent remembers.
-    #[error("the token is {own}'s, and memories of other agents need the scope memory:read")]
+    /// The request would read or take another agent's memory.
+    #[error("the token is bound to {own}; memories of other agents need the scope memory:read")]
     ForeignMemory {
         /// The agent that the token is bound to.
         own: AgentName,
     },
-    /// It would let the session empty what another agent remembers.
-    #[error("the token is {own}'s, and the setting {setting} can empty memories of other agents")]
+    /// The setting could empty another agent's memory.
+    #[error(
+        "the token is bound to {own}, and the setting {setting} can empty memories of other agents"
+    )]
     Setting {
         /// The agent that the token is bound to.
         own: AgentName,
-        /// Which one.
+        /// The setting.
         setting: &'static str,
     },
-    /// It would change or empty what another agent remembers.
-    #[error("the token is {own}'s, and a memory is written by its own agent only")]
+    /// The request would change another agent's memory.
+    #[error("the token is bound to {own}, and only a memory's own agent may write it")]
     ForeignWrite {
         /// The agent that the token is bound to.
         own: AgentName,
@@ -61,13 +63,13 @@ pub enum Forbidden {
 }
 
 impl Caller {
-    /// Somebody on a route that is for everybody; it sees no board.
+    /// Returns the caller of a public route, who sees no board.
     #[must_use]
     pub const fn nobody() -> Self {
         Self(Kind::Nobody)
     }
 
-    /// Whoever reads an image by an address that says it was signed.
+    /// Returns the reader of an image by a signed address.
     #[must_use]
     pub const fn signed() -> Self {
         Self(Kind::Signed)
@@ -81,7 +83,7 @@ impl Caller {
         Self(Kind::Bearer(grant))
     }
 
-    /// Its token, where it came with one.
+    /// Returns the token of the request, if any.
     #[must_use]
     pub fn grant(&self) -> Option<&Arc<Grant>> {
         match &self.0 {
@@ -90,20 +92,20 @@ impl Caller {
         }
     }
 
-    /// Whose share of the server its requests take: its token's, else its address's.
+    /// Returns the client whose share the requests take: the token, else the address.
     #[must_use]
     pub fn client(&self) -> Client {
         self.grant()
             .map_or_else(Client::current, |grant| Client::Token(grant.token().id.0.into_bytes()))
     }
 
-    /// Whether all it has is a signed address.
+    /// Returns true if the only right is a signed address.
     #[must_use]
     pub const fn is_signed(&self) -> bool {
         matches!(self.0, Kind::Signed)
     }
 
-    /// When its rights end: by a token that is revoked, or by the first one that is made.
+    /// Returns the signal that ends the rights: a revocation, or the creation of the first token.
     #[must_use]
     pub fn ended(&self) -> Option<&CancellationToken> {
         match &self.0 {
@@ -113,34 +115,34 @@ impl Caller {
         }
     }
 
-    /// How long its token still is valid, where that has an end.
+    /// Returns the time until the token expires.
     #[must_use]
     pub fn left(&self, now: Timestamp) -> Option<Duration> {
         let expires_at = self.grant()?.token().expires_at?;
         Some(Duration::from_millis(u64::try_from(expires_at.0 - now.0).unwrap_or(0)))
     }
 
-    /// Whether its rights have ended since the request came.
+    /// Returns true if the rights have ended since the request came.
     #[must_use]
     pub fn is_over(&self, now: Timestamp) -> bool {
         self.ended().is_some_and(CancellationToken::is_cancelled)
             || self.left(now).is_some_and(|left| left.is_zero())
     }
 
-    /// The agent that its token is bound to.
+    /// Returns the agent that the token is bound to.
     #[must_use]
     pub fn agent(&self) -> Option<&AgentName> {
         self.grant()?.token().agent.as_ref()
     }
 
-    /// What tells it from other callers who write in the same name: of a token without an agent, its id.
+    /// Returns the id of a token without an agent, which tells callers apart that write under the same name.
     #[must_use]
     pub fn identity(&self) -> Option<[u8; 16]> {
         let token = self.grant()?.token();
         token.agent.is_none().then(|| token.id.0.into_bytes())
     }
 
-    /// Whether its rights include this kind of thing.
+    /// Returns true if the caller has this scope.
     #[must_use]
     pub fn may(&self, scope: Scope) -> bool {
         match &self.0 {
@@ -152,16 +154,16 @@ impl Caller {
         }
     }
 
-    /// The same, as an answer.
+    /// Checks the scope.
     ///
     /// # Errors
     ///
-    /// [`Forbidden::Scope`] where not.
+    /// [`Forbidden::Scope`] without it.
     pub fn needs(&self, scope: Scope) -> Result<(), Forbidden> {
         if self.may(scope) { Ok(()) } else { Err(Forbidden::Scope(scope)) }
     }
 
-    /// Whether there is, for it, a session of this name.
+    /// Returns true if the caller can reach a session of this name.
     #[must_use]
     pub fn reaches(&self, session: &SessionName) -> bool {
         match &self.0 {
@@ -173,7 +175,7 @@ impl Caller {
         }
     }
 
-    /// What the names that it reaches begin with: each with one of these.
+    /// Returns the prefixes of all names that the caller reaches.
     #[must_use]
     pub fn stems(&self) -> Vec<String> {
         match &self.0 {
@@ -185,7 +187,7 @@ impl Caller {
         }
     }
 
-    /// Whether it reaches every session there may be.
+    /// Returns true if the caller reaches every session.
     #[must_use]
     pub fn reaches_all(&self) -> bool {
         match &self.0 {
@@ -195,18 +197,18 @@ impl Caller {
         }
     }
 
-    /// The agent to which its sight of memories is limited.
+    /// Returns the only agent whose memory the caller may read.
     #[must_use]
     pub fn limited_to(&self) -> Option<&AgentName> {
         self.agent().filter(|_| !self.may(Scope::MemoryRead))
     }
 
-    /// The agent whose memory is the only one that it may write.
+    /// Returns the only agent whose memory the caller may write.
     fn kept_to(&self) -> Option<&AgentName> {
         self.agent().filter(|_| !self.may(Scope::Admin))
     }
 
-    /// Whether it may see what is in this log.
+    /// Returns true if the caller may see this log.
     #[must_use]
     pub fn sees(&self, log: &LogName) -> bool {
         match log {
@@ -218,26 +220,26 @@ impl Caller {
         }
     }
 
-    /// Whether it may see what this agent remembers.
+    /// Returns true if the caller may see the memory of this agent.
     #[must_use]
     pub fn sees_memory_of(&self, agent: &AgentName) -> bool {
         self.limited_to().is_none_or(|own| own == agent)
     }
 
-    /// The same, as an answer.
+    /// Checks that the caller may see this log.
     ///
     /// # Errors
     ///
-    /// [`Forbidden::ForeignMemory`] where not.
+    /// [`Forbidden::ForeignMemory`] if not.
     pub fn sees_log(&self, log: &LogName) -> Result<(), Forbidden> {
         if self.sees(log) { Ok(()) } else { self.sees_all_memories() }
     }
 
-    /// Whether it may see all of every board that it reaches.
+    /// Checks that the caller may see all of every board that it reaches.
     ///
     /// # Errors
     ///
-    /// [`Forbidden::ForeignMemory`] where not.
+    /// [`Forbidden::ForeignMemory`] if not.
     pub fn sees_all_memories(&self) -> Result<(), Forbidden> {
         match self.limited_to() {
             None => Ok(()),
@@ -245,11 +247,11 @@ impl Caller {
         }
     }
 
-    /// Whether it may write this log.
+    /// Checks that the caller may write this log.
     ///
     /// # Errors
     ///
-    /// [`Forbidden::ForeignWrite`] where it is another agent's.
+    /// [`Forbidden::ForeignWrite`] if the log is another agent's memory.
     pub fn writes_log(&self, log: &LogName) -> Result<(), Forbidden> {
         match log {
             LogName::Memory(agent) => self.writes_memory_of(Some(agent)),
@@ -260,7 +262,7 @@ impl Caller {
         }
     }
 
-    /// Whether it may write the memory of this agent, or of all of them.
+    /// Checks that the caller may write the memory of this agent, or all memories.
     fn writes_memory_of(&self, agent: Option<&AgentName>) -> Result<(), Forbidden> {
         match self.kept_to() {
             Some(own) if agent != Some(own) => Err(Forbidden::ForeignWrite { own: own.clone() }),
@@ -268,20 +270,20 @@ impl Caller {
         }
     }
 
-    /// Whether it may let a session be as it was, and all memories with it.
+    /// Checks that the caller may restore a session with all its memories.
     ///
     /// # Errors
     ///
-    /// [`Forbidden::ForeignWrite`] where not.
+    /// [`Forbidden::ForeignWrite`] if not.
     pub fn restores(&self) -> Result<(), Forbidden> {
         self.writes_memory_of(None)
     }
 
-    /// Whether it may do this, in a session that it reaches and may write to.
+    /// Checks a command to a session that the caller reaches and may write to.
     ///
     /// # Errors
     ///
-    /// [`Forbidden`] where not.
+    /// [`Forbidden`] if not.
     pub fn permits(&self, command: &Command) -> Result<(), Forbidden> {
         match command {
             Command::Log(log, _) => self.writes_log(log),
@@ -319,8 +321,8 @@ impl Caller {
         }
     }
 
-    /// What a setting lets go later is as if the caller had removed it: a history as a purge does, a session and
-    /// memories as their deletion.
+    /// A setting needs the rights of the deletions that it will cause: of a purge for a history, of a deletion for a
+    /// session or memories.
     fn permits_settings(&self, settings: &SettingsPatch) -> Result<(), Forbidden> {
         if matches!(settings.history, Set::To(_)) {
             self.needs(Scope::Admin)?;
@@ -341,7 +343,7 @@ impl Caller {
         }
     }
 
-    /// A test tells something of what it looks at.
+    /// A test reveals part of what it reads.
     fn permits_test(&self, test: &Test) -> Result<(), Forbidden> {
         match test {
             Test::Count(log, _) => self.sees_log(log),
@@ -355,7 +357,7 @@ impl Caller {
 }
 
 impl fmt::Display for Caller {
-    /// As the log names it.
+    /// Formats the caller as the log names it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Kind::Nobody | Kind::Anyone(_) => f.write_str("anyone"),

@@ -8,64 +8,64 @@ use std::path::{Path, PathBuf};
 use super::{AuthError, InvalidSecret, NewToken, Scope, Secret, Tokens};
 use crate::board::{InvalidName, TokenName};
 
-/// Where in its data directory a server leaves the token that it made for itself.
+/// The file in the data directory that holds a generated first token.
 pub const ADMIN_TOKEN_FILE: &str = "admin-token";
 
-/// What the token that a server made is called.
+/// The name of a generated first token.
 const MADE: &str = "admin";
 
-/// What a token that was given in a file is called.
+/// The name of a token given in a file.
 const GIVEN: &str = "admin-token-file";
 
-/// A token and the end of its line; more in a file is not one token.
+/// The size of a token and its line end, the longest valid content of a file.
 const FILE_BYTES_MAX: u64 = 256;
 
-/// For its owner only.
+/// The mode of the file: readable by its owner only.
 const FILE_MODE: u32 = 0o600;
 
-/// Why there is no first token.
+/// A first token that could not be created or read.
 #[derive(Debug, thiserror::Error)]
 pub enum FirstTokenError {
     /// The file cannot be read or written.
     #[error("cannot read or write {}", path.display())]
     File {
-        /// Which one.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
-    /// What is in the file is no token.
+    /// The file does not hold one token.
     #[error("{} does not hold one token", path.display())]
     NoToken {
-        /// Which one.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The fault.
         source: InvalidSecret,
     },
-    /// The token in the file was revoked; it stays so.
-    #[error("the token in {} was revoked; put another one there", path.display())]
+    /// The token in the file was revoked, and stays revoked.
+    #[error("the token in {} was revoked; use another one", path.display())]
     Revoked {
-        /// Which one.
+        /// The file.
         path: PathBuf,
     },
-    /// The token in the file is known, and may not do everything.
-    #[error("the token in {} is one that may not do everything; put another one there", path.display())]
+    /// The token in the file is known, but is not an admin token.
+    #[error("the token in {} is not an admin token for all sessions; use another one", path.display())]
     Limited {
-        /// Which one.
+        /// The file.
         path: PathBuf,
     },
-    /// It has no name.
+    /// The token has no name.
     #[error(transparent)]
     Name(#[from] InvalidName),
-    /// It could not be kept.
+    /// The token could not be stored.
     #[error(transparent)]
     Auth(#[from] AuthError),
 }
 
-/// Gives a store that never had a token its first one, and leaves it in the data directory; where it lies, if it
-/// was made now.
+/// Creates the first token of a store that never had one, in a file of the data directory. Returns the file's path
+/// if a token was created.
 ///
-/// The file comes first: a crash between leaves one that is taken by the next start.
+/// The file is written first: the next start takes over one that a crash left.
 ///
 /// # Errors
 ///
@@ -88,7 +88,7 @@ pub fn first_token(tokens: &Tokens, data: &Path) -> Result<Option<PathBuf>, Firs
     Ok(Some(path))
 }
 
-/// Takes the token in a file as an admin token; the one that was there before is revoked.
+/// Registers the token in a file as an admin token, and revokes the one registered before.
 ///
 /// # Errors
 ///
@@ -133,7 +133,7 @@ fn read(path: &Path) -> Result<Secret, FirstTokenError> {
     text.trim().parse().map_err(no_token)
 }
 
-/// Whole under its name, or not there.
+/// Writes a file that appears only once complete.
 fn write(path: &Path, secret: &Secret) -> io::Result<()> {
     let temporary = path.with_extension("tmp");
     let mut options = OpenOptions::new();

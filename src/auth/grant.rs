@@ -12,16 +12,16 @@ use tokio_util::sync::CancellationToken;
 
 use super::Token;
 
-/// How much one token may ask of the server.
+/// The rate and stream limits of a token.
 #[derive(Clone, Copy, Debug)]
 pub struct TokenLimits {
-    /// So many requests a second on average, and as many at once; any number where there is none.
+    /// Requests a second on average, and the size of a burst; unlimited if absent.
     pub rate: Option<NonZeroU32>,
-    /// So many event streams at a time.
+    /// The maximum number of concurrent event streams.
     pub streams_max: u32,
 }
 
-/// A token that is in use.
+/// A token in use.
 pub struct Grant {
     token: Token,
     limiter: Option<DefaultDirectRateLimiter>,
@@ -41,13 +41,13 @@ impl Grant {
         }
     }
 
-    /// What it is.
+    /// Returns the token.
     #[must_use]
     pub fn token(&self) -> &Token {
         &self.token
     }
 
-    /// Cancelled when it is revoked; that it expired has to be looked at besides.
+    /// Returns the signal of the token's revocation. Expiry is not signalled; compare the time.
     #[must_use]
     pub fn ended(&self) -> &CancellationToken {
         &self.ended
@@ -57,13 +57,13 @@ impl Grant {
     ///
     /// # Errors
     ///
-    /// How long to wait, where there were too many.
+    /// The time until the next request is allowed.
     pub fn count_request(&self) -> Result<(), Duration> {
         let Some(limiter) = &self.limiter else { return Ok(()) };
         limiter.check().map_err(|early| early.wait_time_from(DefaultClock::default().now()))
     }
 
-    /// One of its event streams, for as long as what is given is kept; none where it has as many as it may.
+    /// Takes one of the token's event streams until the permit is dropped; `None` if all are taken.
     #[must_use]
     pub fn stream(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.streams).try_acquire_owned().ok()

@@ -1,9 +1,9 @@
 //! Authentication: tokens and the rights that they grant.
 //!
-//! A server without any token asks nobody for one. From the first token on every request needs one, also after
-//! the last was revoked. A token is shown once, when it is made; what is kept is its hash.
+//! A server without tokens grants everything to anyone. Once a token was created, every request needs one, even after
+//! the last was revoked. A token is shown once, when it is created; only its hash is stored.
 //!
-//! [`Caller`] is the only place that decides what somebody may see or do. A door takes it with the request, and
+//! [`Caller`] is the only place that decides who may see or do something. A door takes a caller with the request, and
 //! asks it; nothing here knows HTTP.
 
 mod caller;

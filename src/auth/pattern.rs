@@ -7,46 +7,46 @@ use serde::{Deserialize, Serialize};
 
 use crate::board::{NAME_BYTES_MAX, SessionName};
 
-/// A pattern of sessions' names: `*` stands for any characters, also for none; all else for itself.
+/// A pattern of session names: `*` matches any characters, or none; any other character matches itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct SessionPattern(String);
 
-/// The text is no pattern.
+/// An invalid pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "a pattern of sessions is 1 to {NAME_BYTES_MAX} bytes without control characters and '/', with * for any characters"
+    "a session pattern is 1 to {NAME_BYTES_MAX} bytes without control characters or '/'; * matches any characters"
 )]
 pub struct InvalidPattern;
 
 impl SessionPattern {
-    /// The pattern as text.
+    /// Returns the pattern as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether every name matches.
+    /// Returns true if every name matches.
     #[must_use]
     pub fn is_all(&self) -> bool {
         self.0.bytes().all(|byte| byte == b'*')
     }
 
-    /// What every name that matches begins with.
+    /// Returns the common prefix of all matching names.
     #[must_use]
     pub fn stem(&self) -> &str {
         self.0.split('*').next().unwrap_or_default()
     }
 
-    /// Whether this name matches.
+    /// Returns true if the name matches.
     #[must_use]
     pub fn matches(&self, session: &SessionName) -> bool {
         matches(self.0.as_bytes(), session.as_str().as_bytes())
     }
 }
 
-/// A star that took too little takes one byte more, and only the last one needs that: the time is the product of
-/// the lengths at most. Bytes will do, since a star may end only where the pattern goes on with a whole character.
+/// Matches by extending only the last star, which suffices: the time is at most the product of the lengths. Bytes
+/// suffice too, since a star may end only where the pattern goes on with a whole character.
 fn matches(pattern: &[u8], name: &[u8]) -> bool {
     let (mut at, mut from, mut star) = (0, 0, None);
     while from < name.len() {

@@ -5,31 +5,31 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// One kind of thing.
+/// A scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
-    /// To read boards.
+    /// Reads boards.
     Read,
-    /// To write to boards.
+    /// Writes to boards.
     Write,
-    /// Everything: also to purge a history, to take archives in, and whatever the others allow.
+    /// Grants everything: purges, imports, and all that the other scopes allow.
     Admin,
-    /// With a token of an agent: to read the memories of other agents too.
+    /// Lets an agent's token read the memories of other agents too.
     #[serde(rename = "memory:read")]
     MemoryRead,
 }
 
-/// The text is no scope.
+/// An unknown scope.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no scope: there are read, write, admin and memory:read")]
+#[error("{0:?} is not a scope; scopes are read, write, admin and memory:read")]
 pub struct InvalidScope(String);
 
 impl Scope {
-    /// All of them.
+    /// All scopes.
     pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Admin, Self::MemoryRead];
 
-    /// Its word.
+    /// Returns the scope's word.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -65,18 +65,18 @@ impl FromStr for Scope {
     }
 }
 
-/// Some scopes.
+/// A set of scopes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scopes(u8);
 
 impl Scopes {
-    /// Whether this one is among them, or all are by `admin`.
+    /// Returns true if the set has this scope, or `admin`.
     #[must_use]
     pub const fn allow(self, scope: Scope) -> bool {
         self.0 & (scope.bit() | Scope::Admin.bit()) != 0
     }
 
-    /// Those that were named.
+    /// Returns the scopes as they were named.
     pub fn iter(self) -> impl Iterator<Item = Scope> {
         Scope::ALL.into_iter().filter(move |scope| self.0 & scope.bit() != 0)
     }

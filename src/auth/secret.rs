@@ -8,40 +8,40 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
-/// What every token begins with, so that one is found where it should not be.
+/// The prefix of every token, by which scanners find leaked ones.
 const PREFIX: &str = "bb_";
 
 const RANDOM_BYTES: usize = 32;
 
-/// How long a token is.
+/// The length of a token.
 pub const SECRET_CHARS: usize = 46;
 
-/// A token as its holder has it. It is no part of any log: its `Debug` shows nothing of it.
+/// A token's secret. Its `Debug` shows nothing, so that no log has it.
 #[derive(Clone)]
 pub struct Secret(String);
 
-/// The text is no token.
+/// The text is not a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a token is {PREFIX} and 43 characters, as 'blackboard token create' shows it")]
+#[error("a token is {PREFIX} followed by 43 characters, as 'blackboard token create' shows it")]
 pub struct InvalidSecret;
 
-/// What is kept of a token: its SHA-256. Of 256 random bits no slower hash is needed.
+/// The stored SHA-256 of a token. A token has 256 random bits, so no slower hash is needed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SecretHash(pub(super) [u8; 32]);
 
 impl Secret {
-    /// A new one, from the system's random bits.
+    /// Creates a token from the system's random bits.
     ///
     /// # Errors
     ///
-    /// Where the system has none.
+    /// The system has no random bits.
     pub(super) fn random() -> Result<Self, getrandom::Error> {
         let mut bytes = [0; RANDOM_BYTES];
         getrandom::fill(&mut bytes)?;
         Ok(Self(format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(bytes))))
     }
 
-    /// The token, to be shown once.
+    /// Returns the secret as text, to be shown once.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
@@ -69,13 +69,13 @@ impl fmt::Debug for Secret {
 }
 
 impl SecretHash {
-    /// Whether both are of one token; how long that takes tells nothing of them.
+    /// Compares in constant time.
     pub(super) fn is(&self, other: &Self) -> bool {
         self.0.ct_eq(&other.0).into()
     }
 
-    /// By which it is looked up. An attacker who learns from the time of a look-up how far this part agrees
-    /// learns nothing of the token: it is of the hash.
+    /// Returns the part of the hash that look-ups use. The time of a look-up may tell an attacker how much of this
+    /// part agrees, which says nothing about the token.
     pub(super) fn place(&self) -> [u8; 8] {
         let [a, b, c, d, e, f, g, h, ..] = self.0;
         [a, b, c, d, e, f, g, h]

@@ -1,6 +1,6 @@
 //! The stored form of a token: versioned JSON. A token in an unknown form grants nothing.
 //!
-//! Who meets a form that it does not know, or a member, does not guess: such a token opens nothing.
+//! An unknown form or member is never guessed at.
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -9,7 +9,7 @@ use super::secret::SecretHash;
 use super::{PATTERNS_MAX, Scope, SessionPattern, Token, TokenId};
 use crate::board::{AgentName, Digest, Timestamp, TokenName};
 
-/// The form that is written, and the only one that is read.
+/// The only form that is written and read.
 const FORM: u32 = 1;
 
 #[derive(Serialize, Deserialize)]
@@ -30,20 +30,20 @@ struct StoredToken {
     revoked_at: Option<Timestamp>,
 }
 
-/// Why a stored token cannot be read.
+/// An unreadable stored token.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Unreadable {
-    #[error("it is not of the form that this version knows")]
+    #[error("unknown form")]
     Json(#[from] serde_json::Error),
-    #[error("it has form {0}, this version knows {FORM}")]
+    #[error("form {0} is unknown; this version reads form {FORM}")]
     Form(u32),
-    #[error("it has no hash")]
+    #[error("the hash is invalid")]
     Hash,
-    #[error("it has {0} patterns of sessions")]
+    #[error("a token has 1 to {PATTERNS_MAX} session patterns, not {0}")]
     Patterns(usize),
 }
 
-/// The bytes of a token with its hash.
+/// Encodes a token with its hash.
 pub(super) fn encode(token: &Token, hash: &SecretHash) -> Result<Vec<u8>, serde_json::Error> {
     serde_json::to_vec(&StoredToken {
         form: FORM,
@@ -58,7 +58,7 @@ pub(super) fn encode(token: &Token, hash: &SecretHash) -> Result<Vec<u8>, serde_
     })
 }
 
-/// A token with its hash, of its bytes.
+/// Decodes a token with its hash.
 pub(super) fn decode(id: Uuid, bytes: &[u8]) -> Result<(Token, SecretHash), Unreadable> {
     let stored: StoredToken = serde_json::from_slice(bytes)?;
     if stored.form != FORM {

@@ -8,63 +8,63 @@ use uuid::Uuid;
 use super::{Scopes, SessionPattern};
 use crate::board::{AgentName, Timestamp, TokenName};
 
-/// How many patterns of sessions a token may have.
+/// The maximum number of session patterns of a token.
 pub const PATTERNS_MAX: usize = 16;
 
-/// The identity of a token, which is no secret.
+/// The public id of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TokenId(pub Uuid);
 
-/// A token as it is listed.
+/// A token as listed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// Which one.
+    /// The id.
     pub id: TokenId,
-    /// What it is called; of all that are live, only one is called so.
+    /// The name, unique among live tokens.
     pub name: TokenName,
-    /// What it may do.
+    /// The scopes.
     pub scopes: Scopes,
-    /// Which sessions it reaches: those that match any of these.
+    /// The patterns of the sessions that it reaches.
     pub sessions: Vec<SessionPattern>,
-    /// The agent as which it writes, where it is bound to one.
+    /// The agent that it is bound to.
     pub agent: Option<AgentName>,
-    /// When it was made.
+    /// The time of its creation.
     pub created_at: Timestamp,
-    /// When it ends by itself.
+    /// The time of its expiry.
     pub expires_at: Option<Timestamp>,
-    /// When it was revoked.
+    /// The time of its revocation.
     pub revoked_at: Option<Timestamp>,
 }
 
-/// A token that is to be made.
+/// A token to be created.
 #[derive(Clone, Debug)]
 pub struct NewToken {
-    /// What it is called.
+    /// The name.
     pub name: TokenName,
-    /// What it may do.
+    /// The scopes.
     pub scopes: Scopes,
-    /// Which sessions it reaches.
+    /// The patterns of the sessions that it reaches.
     pub sessions: Vec<SessionPattern>,
-    /// The agent as which it writes, where it is to be bound to one.
+    /// The agent to bind it to.
     pub agent: Option<AgentName>,
-    /// When it ends by itself.
+    /// The time of its expiry.
     pub expires_at: Option<Timestamp>,
 }
 
 impl Token {
-    /// Whether it opens anything at this time.
+    /// Returns true if the token is neither expired nor revoked at this time.
     #[must_use]
     pub fn is_live(&self, now: Timestamp) -> bool {
         self.revoked_at.is_none() && !self.is_expired(now)
     }
 
-    /// Whether its time is over.
+    /// Returns true if the token has expired.
     #[must_use]
     pub fn is_expired(&self, now: Timestamp) -> bool {
         self.expires_at.is_some_and(|expires_at| expires_at <= now)
     }
 
-    /// When it ended, if it has.
+    /// Returns the time of its expiry or revocation, if past.
     pub(super) fn ended_at(&self, now: Timestamp) -> Option<Timestamp> {
         self.revoked_at.or_else(|| self.expires_at.filter(|expires_at| *expires_at <= now))
     }

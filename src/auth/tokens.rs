@@ -14,46 +14,46 @@ use crate::board::{Code, Timestamp, TokenName};
 use crate::service::Clock;
 use crate::store::{Store, StoreError};
 
-/// How many tokens a store keeps; the first to go for another one is that which ended first.
+/// The maximum number of stored tokens; beyond, the one that ended first is deleted.
 pub const TOKENS_MAX: usize = 10_000;
 
-/// Why a token was not made, found or revoked.
+/// A token that was not created, found or revoked.
 #[derive(Debug, thiserror::Error)]
 pub enum AuthError {
-    /// A live token is called so.
-    #[error("there is a token called {name} already; revoke it first, or choose another name")]
+    /// A live token has this name.
+    #[error("a token named {name} exists; revoke it first, or choose another name")]
     NameTaken {
-        /// What it is called.
+        /// The name.
         name: TokenName,
     },
-    /// The very same token is known already.
-    #[error("this token is known already, as {name}")]
+    /// The store has the same token already.
+    #[error("this token exists already, as {name}")]
     Known {
-        /// What it is called.
+        /// The name of that token.
         name: TokenName,
     },
-    /// There are as many as a store keeps, all of them live.
-    #[error("there are {TOKENS_MAX} live tokens, which is as many as there may be; revoke some")]
+    /// The store is full of live tokens.
+    #[error("there are {TOKENS_MAX} live tokens, the maximum; revoke some")]
     TooMany,
-    /// It would open nothing.
+    /// The token would grant nothing.
     #[error("a token needs a scope, and 1 to {PATTERNS_MAX} patterns of sessions")]
     Nothing,
-    /// No token has this id, and no live one this name.
-    #[error("there is no live token with the name or id {0:?}")]
+    /// No token has this id, and no live token this name.
+    #[error("no live token has the name or id {0:?}")]
     Unknown(String),
-    /// The system has no random bits.
-    #[error("the system gives no random bits")]
+    /// The system returned no random bits.
+    #[error("the system returned no random bits")]
     Random(#[from] getrandom::Error),
-    /// It has no stored form.
+    /// The token has no stored form.
     #[error("the token cannot be stored")]
     Unstorable(#[from] serde_json::Error),
-    /// The store cannot keep it.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
 impl AuthError {
-    /// Its stable code.
+    /// Returns the stable code.
     #[must_use]
     pub const fn code(&self) -> Code {
         match self {
@@ -66,29 +66,29 @@ impl AuthError {
     }
 }
 
-/// Why a request has no rights.
+/// A request without rights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unauthorized {
-    /// It came without a token.
+    /// The request has no token.
     #[error(
-        "a token is needed: send 'Authorization: Bearer bb_…'; 'blackboard token create' makes one"
+        "the request needs a token: send 'Authorization: Bearer bb_…'; 'blackboard token create' makes one"
     )]
     Missing,
-    /// It came with more than one.
-    #[error("one token is taken, in Authorization or in X-API-Key, not several")]
+    /// The request has more than one token.
+    #[error("the request has several tokens; send one, in Authorization or X-API-Key")]
     Several,
-    /// No such token was ever made here.
-    #[error("the token is not one of this server's")]
+    /// The token was never created here.
+    #[error("the token is unknown to this server")]
     Unknown,
-    /// Its time is over.
+    /// The token has expired.
     #[error("the token has expired")]
     Expired,
-    /// It was revoked.
+    /// The token was revoked.
     #[error("the token was revoked")]
     Revoked,
 }
 
-/// The tokens of one store. Cloning gives another handle to the same ones.
+/// The tokens of one store. Clones share them.
 #[derive(Clone)]
 pub struct Tokens(Arc<Inner>);
 
@@ -97,9 +97,9 @@ struct Inner {
     clock: Clock,
     limits: TokenLimits,
     known: RwLock<Known>,
-    /// Taken by who changes something, so that names stay unique.
+    /// Held during a change, so that names stay unique.
     changing: Mutex<()>,
-    /// Cancelled once a token is needed.
+    /// Cancelled once requests need a token.
     open: CancellationToken,
 }
 
@@ -115,11 +115,11 @@ struct Held {
 }
 
 impl Tokens {
-    /// The tokens of a store. One that cannot be read opens nothing, and is told of in the log.
+    /// Loads the tokens of a store. An unreadable token grants nothing, and is reported in the log.
     ///
     /// # Errors
     ///
-    /// Where the store cannot be read.
+    /// The store cannot be read.
     pub fn open(
         store: Arc<dyn Store>,
         clock: Clock,
@@ -138,17 +138,17 @@ impl Tokens {
         Ok(Self(Arc::new(Inner { store, clock, limits, known, changing, open })))
     }
 
-    /// Whether a request needs a token: once there was one, for ever.
+    /// Returns true if requests need a token, as they do forever once there was one.
     #[must_use]
     pub fn are_required(&self) -> bool {
         self.0.open.is_cancelled()
     }
 
-    /// Who sends a request with this token, or with none.
+    /// Returns the caller that sends a request with this token, or with none.
     ///
     /// # Errors
     ///
-    /// [`Unauthorized`] where it takes one that is live.
+    /// [`Unauthorized`] if a live token is needed.
     pub fn authenticate(&self, presented: Option<&str>) -> Result<Caller, Unauthorized> {
         if !self.are_required() {
             return Ok(Caller::anyone(self.0.open.clone()));
@@ -166,17 +166,17 @@ impl Tokens {
         Ok(Caller::with(grant))
     }
 
-    /// Makes a token, and gives it with what is known of it.
+    /// Creates a token, and returns its secret with its description.
     ///
     /// # Errors
     ///
-    /// [`AuthError`]; nothing was made then.
+    /// [`AuthError`]; no token was created then.
     pub fn create(&self, new: NewToken) -> Result<(Token, Secret), AuthError> {
         let secret = Secret::random()?;
         Ok((self.adopt(new, &secret)?, secret))
     }
 
-    /// Makes a token of a secret that was given.
+    /// Creates a token with a given secret.
     ///
     /// # Errors
     ///
@@ -206,18 +206,18 @@ impl Tokens {
         Ok(token)
     }
 
-    /// All tokens, the oldest first, also those that ended.
+    /// Returns all tokens, oldest first, with those that ended.
     #[must_use]
     pub fn list(&self) -> Vec<Token> {
         let known = self.0.known.read();
         known.by_id.values().map(|held| held.grant.token().clone()).collect()
     }
 
-    /// Ends a token, by its id or name: what goes on with it ends too.
+    /// Revokes a token by its id or name, and ends its requests and streams.
     ///
     /// # Errors
     ///
-    /// [`AuthError::Unknown`] where there is none, or why it could not be noted.
+    /// [`AuthError::Unknown`] if there is no such token, or the store's error.
     pub fn revoke(&self, which: &str) -> Result<Token, AuthError> {
         let _changing = self.0.changing.lock();
         let unknown = || AuthError::Unknown(which.to_owned());
@@ -233,13 +233,13 @@ impl Tokens {
         Ok(token)
     }
 
-    /// The server's time, by which tokens expire.
+    /// Returns the server's time, by which tokens expire.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         self.0.clock.now()
     }
 
-    /// The live token with this id or name.
+    /// Finds the live token with this id or name.
     fn live(&self, which: &str) -> Option<TokenId> {
         let (known, now) = (self.0.known.read(), self.0.clock.now());
         let mut tokens = known.by_id.values().map(|held| held.grant.token());
@@ -248,7 +248,7 @@ impl Tokens {
         tokens.find(|token| token.is_live(now) && is(token)).map(|token| token.id)
     }
 
-    /// Forgets the token that ended first, where there are as many as there may be.
+    /// Deletes the token that ended first if the store is full.
     fn make_room(&self, now: Timestamp) -> Result<(), AuthError> {
         let oldest = {
             let known = self.0.known.read();
@@ -273,7 +273,7 @@ impl Known {
         held.map(|held| Arc::clone(&held.grant))
     }
 
-    /// Puts one in the place of the one with its id, which ends.
+    /// Replaces the token with the same id, and ends the old grant.
     fn put(&mut self, held: Held) {
         let (id, place) = (held.grant.token().id, held.hash.place());
         match self.by_id.insert(id, held) {

@@ -11,16 +11,16 @@ use super::{Failure, note};
 use crate::control::{AskError, BackedUp, Line, Request};
 use crate::store::{IsOver, Store as _, StoreError};
 
-/// Copy a data directory, also while a server runs
+/// Copy a data directory, even while a server runs
 ///
-/// The copy is a data directory like any other: 'check --data NEWDIR' says whether it is sound, and 'serve --data
-/// NEWDIR' serves it. It has each session with all that was acknowledged when the copy began. It is there whole or
-/// not at all. It takes the room of the database; images are linked, and copied only to another file system. Tags
-/// and signed addresses from before are none of its own. A running server writes it itself, as its user and where it
-/// sees that path. What a broken one leaves ends with .partial and can be removed.
+/// The copy is an ordinary data directory: 'check --data NEWDIR' verifies it, and 'serve --data NEWDIR' serves it. It
+/// holds every write acknowledged before the backup began, and appears only once complete. It needs as much space as
+/// the database; images are hard-linked, and copied only to another file system. Tags and signed addresses of the
+/// original are not valid for the copy. A running server writes the copy itself, as its own user and in its own
+/// file-system view. A failed backup leaves a directory that ends in .partial and can be removed.
 #[derive(Args, Debug)]
 pub(super) struct Backup {
-    /// Directory to make, outside of the data directory; it may be there if it is empty
+    /// Directory to create, outside the data directory; an empty one is accepted
     #[arg(long, env = "BLACKBOARD_BACKUP_TO", value_name = "NEWDIR")]
     to: PathBuf,
 
@@ -34,9 +34,9 @@ enum NotBackedUp {
     Unanswered(#[from] Unanswered),
     #[error(transparent)]
     Ask(#[from] AskError),
-    #[error("cannot make the backup")]
+    #[error("cannot create the backup")]
     Store(#[from] StoreError),
-    #[error("cannot tell where {} is", path.display())]
+    #[error("cannot resolve {}", path.display())]
     Path { path: PathBuf, source: io::Error },
     #[error("the answer cannot be read: is the server of another version?")]
     Unreadable(#[source] serde_json::Error),

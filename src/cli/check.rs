@@ -16,18 +16,19 @@ use crate::service::Soundness;
 use crate::service::check;
 use crate::store::{IsOver, SqliteStore, Store as _, StoreError};
 
-/// Read all of a data directory, and tell whether it is sound; exit 0 if it is, else 1
+/// Verify a whole data directory; exit 0 if it is intact, else 1
 ///
-/// Every checksum is computed, every commit is replayed, and every image is read, where they are: nothing in the
-/// data directory is changed or made. Where damage ends that, what can be read is copied into --scratch, else into the
-/// system's temporary directory, and read there, and sessions are named that are not whole. A running server does so itself, by one processor, and its write-ahead log
-/// is not emptied meanwhile.
+/// Computes every checksum, replays every commit and reads every image, all in place: nothing in the data directory
+/// is changed or created. If damage prevents that, the readable part is copied into --scratch, or else the system's
+/// temporary directory, and checked there; incomplete sessions are listed. A running server does the check itself, on
+/// one processor, and cannot empty its write-ahead log until the check ends.
 #[derive(Args, Debug)]
 pub(super) struct Check {
-    /// Check a copy of the database in this directory instead; it is removed afterwards
+    /// Check a copy of the database in this directory instead; the copy is removed afterwards
     ///
-    /// It takes the room of the database, and links images. A running server makes it itself, as its user and
-    /// where it sees that path. What a broken check leaves is named blackboard-check-… and can be removed.
+    /// Needs the space of the database; images are hard-linked. A running server makes the copy itself, as its own
+    /// user and in its own file-system view. A failed check leaves a directory named blackboard-check-…, which can
+    /// be removed.
     #[arg(long, env = "BLACKBOARD_SCRATCH", value_name = "DIR")]
     scratch: Option<PathBuf>,
 
@@ -41,19 +42,19 @@ enum Unsound {
     Unanswered(#[from] Unanswered),
     #[error(transparent)]
     Ask(#[from] AskError),
-    #[error("cannot go on beyond the damage")]
+    #[error("cannot check beyond the damage")]
     Salvage(#[from] Unsalvaged),
     #[error("the store cannot be read")]
     Store(#[from] StoreError),
-    #[error("cannot tell what was found")]
+    #[error("cannot print the results")]
     Output(#[from] io::Error),
-    #[error("cannot tell where {} is", path.display())]
+    #[error("cannot resolve {}", path.display())]
     Path { path: PathBuf, source: io::Error },
     #[error("the answer cannot be read: is the server of another version?")]
     Unreadable(#[source] serde_json::Error),
-    /// What is wrong was told line by line.
+    /// The damage was listed line by line.
     #[error(
-        "{} is damaged in {places} places; 'blackboard salvage --to DIR' makes a store of what is sound",
+        "{} is damaged in {places} places; 'blackboard salvage --to DIR' recovers everything intact",
         data.display()
     )]
     Damaged { data: PathBuf, places: usize },
@@ -105,7 +106,7 @@ impl Check {
         }
     }
 
-    /// Reads what can be read beyond the damage, in a copy.
+    /// Checks a copy of the part that is readable beyond the damage.
     fn go_on(
         &self,
         scratch: Option<PathBuf>,
@@ -144,7 +145,7 @@ fn counted(soundness: &Soundness) -> Checked {
 }
 
 impl Unsound {
-    /// Whether the store cannot be read in one go because it is damaged.
+    /// Returns true if damage prevents reading the store in place.
     fn is_damage(&self) -> bool {
         match self {
             Self::Store(error) | Self::Unanswered(Unanswered::Store { source: error, .. }) => {
@@ -167,13 +168,13 @@ impl Unsound {
     }
 }
 
-/// The server has a working directory of its own.
+/// Makes a path absolute, since the server's working directory differs.
 fn absolute(path: &Path) -> Result<PathBuf, Unsound> {
     let unknown = |source| Unsound::Path { path: path.to_owned(), source };
     std::path::absolute(path).map_err(unknown)
 }
 
-/// Checks a store that nobody else has.
+/// Checks a store that no server has open.
 fn here(store: &SqliteStore, scratch: Option<&Path>) -> Result<Soundness, StoreError> {
     let (mut found, never): (_, IsOver) = (None, Arc::new(|| false));
     store.look_at(scratch, &never, &mut |store| found = Some(check(store)))?;

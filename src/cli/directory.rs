@@ -1,5 +1,5 @@
-//! The data directory of a command, opened here or reached through its running server. Requests and answers are the
-//! same either way.
+//! The data directory of a command, opened here or reached through its running server. Requests and answers are
+//! the same either way.
 
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -18,19 +18,19 @@ use crate::store::{SqliteStore, Store, StoreError};
 
 #[derive(Args, Clone, Debug)]
 pub(super) struct Directory {
-    /// Directory that holds the store; if a server has it, that server is asked
+    /// Directory that holds the store; a running server of this directory is asked to do the work
     #[arg(long, env = "BLACKBOARD_DATA", value_name = "DIR", default_value = "./data")]
     pub(super) data: PathBuf,
 }
 
-/// Why nobody answers for a data directory.
+/// A data directory that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Unanswered {
     #[error("{} is no data directory: there is no blackboard.db in it", .0.display())]
     Absent(PathBuf),
     #[error(
-        "{} is in use, and nobody answers at its control socket: a server that starts or ends does not, nor \
-         one that could not make it; its log says so",
+        "{} is in use, and no server answers at its control socket: it may be starting or stopping, or could not \
+         create the socket; see its log",
         data.display()
     )]
     Unreachable { data: PathBuf, source: io::Error },
@@ -38,21 +38,21 @@ pub(super) enum Unanswered {
     Store { data: PathBuf, source: StoreError },
     #[error("cannot load the sessions; 'blackboard check' tells more")]
     Load(#[from] LoadError),
-    #[error("cannot begin")]
+    #[error("cannot start")]
     Io(#[from] io::Error),
     #[error(transparent)]
     Ask(#[from] AskError),
 }
 
-/// Who answers.
+/// The party that answers.
 pub(super) enum Answering {
-    /// The server that has the directory.
+    /// The running server of the directory.
     Server(PathBuf),
-    /// This process, which has it meanwhile.
+    /// This process, which holds the directory's lock.
     Here(Box<Here>),
 }
 
-/// A server's service without its doors.
+/// The service of a server, without listeners.
 pub(super) struct Here {
     runtime: Runtime,
     service: Service,
@@ -60,7 +60,7 @@ pub(super) struct Here {
 }
 
 impl Directory {
-    /// The directory, if there is a store in it.
+    /// Returns the directory if it holds a store.
     pub(super) fn present(&self) -> Result<&Path, Unanswered> {
         if SqliteStore::is_in(&self.data) {
             Ok(&self.data)
@@ -69,12 +69,12 @@ impl Directory {
         }
     }
 
-    /// The store, if nobody has it.
+    /// Opens the store unless a server has it.
     pub(super) fn open(&self) -> Result<Option<SqliteStore>, Unanswered> {
         self.unless_in_use(SqliteStore::open_unserved(&self.data))
     }
 
-    /// The same to read it where it is: nothing of it is changed.
+    /// Opens the store for reading in place, without changing it.
     pub(super) fn look(&self) -> Result<Option<SqliteStore>, Unanswered> {
         self.unless_in_use(SqliteStore::look(&self.data))
     }
@@ -90,12 +90,12 @@ impl Directory {
         }
     }
 
-    /// Who answers for its sessions.
+    /// Opens the sessions, here or through the running server.
     pub(super) fn answering(&self) -> Result<Answering, Unanswered> {
         self.answer_by(self.open()?, Options::default())
     }
 
-    /// The same for what only reads: this process changes nothing of the store.
+    /// As [`answering`](Self::answering), read-only: this process does not change the store.
     pub(super) fn telling(&self) -> Result<Answering, Unanswered> {
         self.answer_by(self.look()?, Options { reads_only: true, ..Options::default() })
     }
@@ -118,14 +118,14 @@ impl Directory {
         Ok(Answering::Here(Box::new(Here { runtime, service, tokens })))
     }
 
-    /// Asks the server that has the directory.
+    /// Connects to the server that has the directory.
     pub(super) fn ask_server(&self, request: &Request) -> Result<Asking, Unanswered> {
         ask_server(&self.data, request)
     }
 }
 
 impl Answering {
-    /// Asks for something.
+    /// Sends a request.
     pub(super) fn ask(&self, request: &Request) -> Result<Asking, Unanswered> {
         match self {
             Self::Server(data) => ask_server(data, request),
@@ -134,7 +134,7 @@ impl Answering {
     }
 }
 
-/// Commands on a directory have no bounds: those are the server's for its clients.
+/// Commands on a directory have no limits: those protect a server from its clients.
 pub(super) fn owners_policy() -> Policy {
     Policy {
         auto_create: true,

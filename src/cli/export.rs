@@ -17,31 +17,31 @@ use crate::board::SessionName;
 use crate::control::{AskError, Line, Request, Sought};
 use crate::error_chain::Chain;
 
-/// What the files of `--all` end with.
+/// The suffix of the files of `--all`.
 pub(super) const SUFFIX: &str = ".ndjson";
 
-/// Most file systems have no longer names.
+/// The longest file name of most file systems.
 const FILE_NAME_BYTES_MAX: usize = 255;
 
-/// What may stand in a file's name as it is.
+/// Bytes that a file name keeps unescaped.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// Write a session's archive, as GET …/archive gives it: all that is kept of it at one moment
+/// Export a session as an archive, as GET …/archive returns it
 ///
-/// Without --to it goes to standard output. A file is there only when it is whole; of a damaged session it has what
-/// could be read, which is told, and the exit code is 1. Nothing in the data directory is changed: where no server has
-/// it, what came to its end by time meanwhile has not ended yet.
+/// Writes to standard output without --to. A file appears only once complete. The archive of a damaged session has
+/// what could be read; the damage is reported, and the exit code is 1. The data directory is not changed: without a
+/// running server, values that have expired since are still included.
 #[derive(Args, Debug)]
 pub(super) struct Export {
     /// The session
     #[arg(required_unless_present = "all", conflicts_with = "all")]
     session: Option<SessionName>,
 
-    /// Every session, each to a file of its own in the directory --to
+    /// Export every session, each to its own file in the directory --to
     #[arg(long, env = "BLACKBOARD_EXPORT_ALL", requires = "to")]
     all: bool,
 
-    /// File to write; with --all a directory, which is made if absent
+    /// File to write; with --all a directory, created if absent
     #[arg(long, env = "BLACKBOARD_EXPORT_TO", value_name = "PATH")]
     to: Option<PathBuf>,
 
@@ -59,29 +59,29 @@ enum Unexported {
     Write { path: PathBuf, source: io::Error },
     #[error("cannot write the archive")]
     Output(#[source] io::Error),
-    #[error("no file can have that name; export the session by itself")]
+    #[error("the session's name is too long for a file; export the session alone")]
     LongName,
     #[error("a line of the answer cannot be read: is the server of another version?")]
     Unreadable(#[source] serde_json::Error),
     #[error(
-        "the session is damaged: its archive was written up to revision {revision}, and what came after it up to \
-         {head} cannot be read"
+        "the session is damaged: its archive ends at revision {revision}, and later revisions up to {head} are \
+         unreadable"
     )]
     Cut { revision: u64, head: u64 },
-    #[error("{0} of the sessions were not exported, or not whole")]
+    #[error("{0} sessions were not exported, or not completely")]
     Some(usize),
 }
 
-/// What is told of an archive that was written.
+/// Facts about a written archive.
 #[derive(Deserialize)]
 struct Reached {
     revision: u64,
-    /// The session's last revision, where it is damaged.
+    /// The last revision of a damaged session.
     head: Option<u64>,
 }
 
 impl Reached {
-    /// Fails where the archive does not have all of its session.
+    /// Fails unless the archive has the whole session.
     fn whole(self) -> Result<(), Unexported> {
         let Self { revision, head } = self;
         head.map_or(Ok(()), |head| Err(Unexported::Cut { revision, head }))
@@ -109,7 +109,7 @@ impl Export {
     }
 }
 
-/// Each session to its file; one that fails holds up no other.
+/// Exports each session to its file; a failure does not stop the others.
 fn all(answering: &Answering, dir: &Path) -> Result<(), Unexported> {
     let unwritten = |source| Unexported::Write { path: dir.to_owned(), source };
     fs::create_dir_all(dir).map_err(unwritten)?;
@@ -123,7 +123,7 @@ fn all(answering: &Answering, dir: &Path) -> Result<(), Unexported> {
         match exported {
             Ok(()) => note(format_args!("exported {session}")),
             Err(Unexported::Ask(AskError::Failed { code, .. })) if code == "session-not-found" => {
-                note(format_args!("passed over {session}: it was deleted meanwhile"));
+                note(format_args!("skipped {session}: deleted meanwhile"));
             }
             Err(error) => {
                 note(format_args!("error: {session}: {}", Chain(&error)));
@@ -149,7 +149,7 @@ fn file_name(session: &SessionName) -> Option<String> {
     (name.len() <= FILE_NAME_BYTES_MAX).then_some(name)
 }
 
-/// The file has its name only once all of it is on the disk.
+/// Renames the file to its final name once it is synced.
 fn to_file(answering: &Answering, session: SessionName, to: &Path) -> Result<(), Unexported> {
     let mut temporary = to.as_os_str().to_owned();
     temporary.push(format!(".{}", process::id()));

@@ -11,20 +11,20 @@ use clap::Args;
 use super::Failure;
 use crate::config::LISTEN_DEFAULT;
 
-/// For the connection, and for each wait after it.
+/// The timeout of the connection, and of each read and write.
 const TIMEOUT: Duration = Duration::from_secs(3);
 
-/// A status line is shorter.
+/// An upper bound for a status line.
 const LINE_BYTES_MAX: u64 = 1024;
 
-/// Ask a running server whether it is ready; exit 0 if it is, else 1
+/// Ask a running server whether it is ready; exit 0 if so, else 1
 #[derive(Args, Debug)]
 pub(super) struct Healthcheck {
-    /// What to ask; if absent, /readyz of the server on this machine that listens on --listen
+    /// URL to request; by default /readyz of the server on this machine that listens on --listen
     #[arg(long, env = "BLACKBOARD_HEALTHCHECK_URL", value_name = "URL")]
     url: Option<String>,
 
-    /// Address and port that the server was told to listen on
+    /// Address and port of the server's --listen
     #[arg(long, env = "BLACKBOARD_LISTEN", value_name = "ADDR:PORT", default_value = LISTEN_DEFAULT)]
     listen: SocketAddr,
 }
@@ -46,7 +46,7 @@ impl Healthcheck {
     }
 }
 
-/// Where a server that listens on `listen` is reached from its own machine.
+/// The URL at which a server that listens on `listen` is reached from its own machine.
 fn url_of(mut listen: SocketAddr) -> String {
     if listen.ip().is_unspecified() {
         listen.set_ip(match listen.ip() {

@@ -15,20 +15,20 @@ use crate::board::SessionName;
 use crate::control::{AskError, Line, Request};
 use crate::error_chain::Chain;
 
-/// What is read at once.
+/// The size of one read.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// Make a session of an archive, under a name that has none; all of it or nothing
+/// Import an archive as a new session, completely or not at all
 ///
-/// Without --from it is read from standard input. Claims are over in it, and keys forgotten. A data directory
-/// that is absent is made.
+/// Reads standard input without --from. The session's name must be free. Claims of the archive have ended and its
+/// idempotency keys are forgotten. The data directory is created if absent.
 #[derive(Args, Debug)]
 pub(super) struct Import {
     /// The session
     #[arg(required_unless_present = "all", conflicts_with = "all")]
     session: Option<SessionName>,
 
-    /// Every file of the directory --from that 'export --all' wrote
+    /// Import every file in the directory --from that 'export --all' wrote
     #[arg(long, env = "BLACKBOARD_IMPORT_ALL", requires = "from")]
     all: bool,
 
@@ -50,15 +50,15 @@ enum Unimported {
     Read { path: PathBuf, source: io::Error },
     #[error("cannot read the archive")]
     Input(#[source] io::Error),
-    #[error("{0:?} is not the name of a file that 'export --all' writes")]
+    #[error("{0:?} is not a file name that 'export --all' writes")]
     Name(String),
     #[error("the answer cannot be read: is the server of another version?")]
     Unreadable(#[source] serde_json::Error),
-    #[error("{0} of the files were not imported")]
+    #[error("{0} files were not imported")]
     Some(usize),
 }
 
-/// What is told of a session that was made.
+/// Facts about an imported session.
 #[derive(Deserialize)]
 struct Made {
     revision: u64,
@@ -79,7 +79,7 @@ impl Import {
     }
 }
 
-/// Each file to its session; one that fails holds up no other.
+/// Imports each file as its session; a failure does not stop the others.
 fn all(answering: &Answering, dir: &Path) -> Result<(), Unimported> {
     let mut failed = 0;
     for path in files(dir).map_err(|source| Unimported::Read { path: dir.to_owned(), source })? {

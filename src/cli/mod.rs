@@ -41,19 +41,19 @@ enum Command {
     Openapi(openapi::Openapi),
 }
 
-/// Why a command failed, which decides the exit code.
+/// A failed command; decides the exit code.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// What was asked for cannot be meant: exit code 2, as for an unknown flag.
+    /// Invalid usage: exit code 2, as for an unknown flag.
     #[error(transparent)]
     Usage(Box<dyn Error + Send + Sync>),
-    /// It was tried, and failed: exit code 1.
+    /// The command failed: exit code 1.
     #[error(transparent)]
     Failed(Box<dyn Error + Send + Sync>),
 }
 
 impl Failure {
-    /// The exit code of the process.
+    /// Returns the exit code of the process.
     #[must_use]
     pub const fn exit_code(&self) -> u8 {
         match self {
@@ -76,7 +76,7 @@ impl Cli {
     ///
     /// # Errors
     ///
-    /// The command failed, or was asked for what it refuses.
+    /// The usage is invalid, or the command failed.
     pub fn run(self) -> Result<(), Failure> {
         match self.command {
             Command::Serve(serve) => serve.run(),
@@ -92,12 +92,12 @@ impl Cli {
     }
 }
 
-/// Tells a person something, in a line of standard error. Names in it may have been chosen by clients.
+/// Writes a line for people to standard error. Names in it may have been chosen by clients.
 pub fn note(what: impl Display) {
     eprintln!("{}", line(&what.to_string()));
 }
 
-/// Writes all there is to say to standard output.
+/// Writes the whole text to standard output.
 fn put(text: &str) -> io::Result<()> {
     match io::stdout().write_all(text.as_bytes()) {
         // Whoever read it has read enough.

@@ -1,6 +1,6 @@
 //! `blackboard serve --print-config`: the settings in force and their sources.
 //!
-//! The lines without a comment are an environment that gives the same settings, but for secrets, which are starred.
+//! The lines that are not comments form an environment with the same settings, except that secrets are starred.
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
@@ -8,10 +8,10 @@ use std::fmt::Write as _;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
-/// What a setting's name ends with where its value is nobody's business.
+/// Name endings of settings whose values are secret.
 const SECRET_ENDS: [&str; 4] = ["token", "secret", "password", "headers"];
 
-/// With it in the environment a server would do nothing else.
+/// Left out: with it in the environment a server would print its settings and exit.
 const ITSELF: &str = "print-config";
 
 const STARS: &str = "***";
@@ -47,7 +47,7 @@ fn value(arg: &Arg, matches: &ArgMatches, flag: &str) -> String {
     values.join(",")
 }
 
-/// Whether it is only on or off, which tells nothing.
+/// Returns true if the flag is only on or off.
 fn is_switch(arg: &Arg) -> bool {
     matches!(arg.get_action(), ArgAction::SetTrue)
 }
@@ -56,7 +56,7 @@ fn is_path(arg: &Arg) -> bool {
     arg.get_value_names().is_some_and(|names| names.iter().any(|name| name == "PATH"))
 }
 
-/// A value without what a URL in it has before its host.
+/// Stars the user information of a URL.
 fn starred(value: &str) -> String {
     let Some((scheme, rest)) = value.split_once("://") else { return value.to_owned() };
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
@@ -67,7 +67,7 @@ fn starred(value: &str) -> String {
     }
 }
 
-/// A value as a shell reads it; most need no quotes.
+/// Quotes a value for a shell, if needed.
 fn quoted(value: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "-_./:,=@%+".contains(c);
     if value.chars().all(is_plain) {

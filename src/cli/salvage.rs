@@ -21,14 +21,14 @@ use crate::service::{
 };
 use crate::store::{SqliteStore, StoreError, Wreckage, take_out};
 
-/// Make a store of all that is sound in a damaged data directory; exit 0 if all of it was, else 1
+/// Recover everything intact from a damaged data directory into a new one; exit 0 if nothing was lost, else 1
 ///
-/// The damaged directory is only read, and no server may have it. Sessions that are sound are taken whole, with
-/// their images, and so are tokens. One that is not is kept under its name up to the damage, and told of by name with
-/// what is lost. It takes the room of the store once more, and that of its database once more meanwhile.
+/// The damaged directory is only read; no server may be using it. Intact sessions are taken whole, with their images,
+/// and so are tokens. A damaged session keeps its name and its history up to the damage, and its losses are listed.
+/// Needs the space of the store, and temporarily that of its database once more.
 #[derive(Args, Debug)]
 pub(super) struct Salvage {
-    /// Directory to make, which is absent or empty
+    /// Directory to create; an empty one is accepted
     #[arg(long, env = "BLACKBOARD_SALVAGE_TO", value_name = "DIR")]
     to: PathBuf,
 
@@ -41,31 +41,31 @@ pub(super) struct Salvage {
 pub(super) enum Unsalvaged {
     #[error(transparent)]
     Unanswered(#[from] Unanswered),
-    #[error("{} is there already, and is no empty directory", .0.display())]
+    #[error("{} exists and is not an empty directory", .0.display())]
     Occupied(PathBuf),
     #[error("cannot make {}", path.display())]
     Make { path: PathBuf, source: io::Error },
-    #[error("nothing can be read of {}: go on from a backup", data.display())]
+    #[error("nothing in {} is readable; restore a backup", data.display())]
     Unreadable { data: PathBuf, source: Box<dyn Error + Send + Sync> },
-    #[error("cannot read what was taken out")]
+    #[error("cannot read the recovered store")]
     Store(#[from] StoreError),
-    #[error("cannot load what was taken out")]
+    #[error("cannot load the recovered store")]
     Load(#[from] LoadError),
-    #[error("cannot keep what was taken out")]
+    #[error("cannot write the recovered store")]
     Service(#[from] ServiceError),
-    #[error("cannot tell what was found")]
+    #[error("cannot print the results")]
     Output(#[from] io::Error),
-    /// The losses were told line by line.
-    #[error("{} was damaged in {places} places; {} has what is sound", data.display(), to.display())]
+    /// The losses were listed line by line.
+    #[error("{} was damaged in {places} places; {} has the intact rest", data.display(), to.display())]
     Lost { data: PathBuf, to: PathBuf, places: usize },
 }
 
-/// The store that was made, with all that is to be told.
+/// The new store, with the losses to report.
 pub(super) struct Made {
     wreckage: Wreckage,
     pub(super) soundness: Soundness,
     lost: Vec<Lost>,
-    /// Sessions of which not even the name could be read.
+    /// Sessions whose names could not be read.
     nameless: Vec<String>,
     sessions: usize,
 }
@@ -91,7 +91,7 @@ impl Salvage {
     }
 }
 
-/// Takes out what is sound of a damaged store.
+/// Recovers what is intact in a damaged store.
 pub(super) fn make(data: &Path, to: &Path) -> Result<Made, Unsalvaged> {
     let unreadable = |error| {
         // That of a damaged file says to do what was just tried.
@@ -114,7 +114,7 @@ pub(super) fn make(data: &Path, to: &Path) -> Result<Made, Unsalvaged> {
 }
 
 impl Made {
-    /// Tells what is lost, a line each; how many lines.
+    /// Lists the losses, a line each, and returns their number.
     fn tell(&self, out: &mut impl Write) -> io::Result<usize> {
         let Self { lost, nameless, sessions, .. } = self;
         let lines = self.lines();
@@ -138,7 +138,7 @@ impl Made {
         Ok(lines.len())
     }
 
-    /// The images of sessions whose history is whole.
+    /// Returns the lost images of sessions whose history is whole.
     fn images_lost(&self) -> impl Iterator<Item = &DamagedImage> {
         let tells = |lost: &Lost, image: &DamagedImage| {
             image.name.as_ref().is_none_or(|name| *name == lost.name)
@@ -148,7 +148,7 @@ impl Made {
         images.filter(move |image| !self.lost.iter().any(|lost| tells(lost, image)))
     }
 
-    /// The losses, a line each.
+    /// Returns the losses, a line each.
     pub(super) fn lines(&self) -> Vec<String> {
         let Self { wreckage, soundness, lost, nameless, .. } = self;
         let mut lines: Vec<String> = lost.iter().flat_map(told).collect();
@@ -179,7 +179,7 @@ fn told(lost: &Lost) -> Vec<String> {
     [history].into_iter().chain(images).collect()
 }
 
-/// A directory that is filled beside its place; dropped before it is finished, it is gone.
+/// A directory that is filled under a temporary name, and removed if dropped before it is finished.
 pub(super) struct Draft {
     pub(super) dir: PathBuf,
 }

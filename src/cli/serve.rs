@@ -12,10 +12,10 @@ use crate::telemetry;
 use crate::telemetry::Wanted;
 use crate::{app, config::Config};
 
-/// How many threads may wait for the disk, or work on something large, at once.
+/// The maximum number of threads that wait for the disk or do large computations.
 const BLOCKING_THREADS_MAX: usize = 64;
 
-/// How long the end waits for threads that still work.
+/// The time that the shutdown waits for busy threads.
 const RUNTIME_END_MAX: Duration = Duration::from_secs(1);
 
 /// Serve the blackboards of a data directory over HTTP
@@ -24,7 +24,7 @@ pub(super) struct Serve {
     #[command(flatten)]
     config: Config,
 
-    /// Print every setting as it is in force and where it comes from, as lines NAME=value; nothing is opened
+    /// Print each setting in force with its source, as lines NAME=value, and exit without opening anything
     #[arg(long, env = "BLACKBOARD_PRINT_CONFIG", value_parser = BoolishValueParser::new())]
     print_config: bool,
 }
@@ -58,7 +58,7 @@ impl Serve {
     }
 }
 
-/// Where a value came from is known only to what parsed it, so the command line is parsed once more.
+/// Only the parser knows where a value came from, so the command line is parsed once more.
 fn print() -> io::Result<()> {
     let cli = Cli::command();
     let matches = cli.clone().get_matches();

@@ -12,9 +12,9 @@ use crate::control::{AskError, Line, MadeToken, Request, TokenLine};
 use crate::printable;
 use crate::printable::plain;
 
-/// Make, list and revoke tokens, also while a server runs: what is done takes effect at once
+/// Create, list and revoke tokens, even while a server runs; changes take effect at once
 ///
-/// From the first token on, every request to a server of this data directory needs one.
+/// Once a data directory has had a token, every request to its server needs one.
 #[derive(Args, Debug)]
 pub(super) struct Token {
     #[command(subcommand)]
@@ -28,22 +28,22 @@ enum Command {
     Revoke(Revoke),
 }
 
-/// Make a token, and print it: it is kept nowhere, and cannot be shown again
+/// Create a token and print it; it is not stored and cannot be shown again
 #[derive(Args, Debug)]
 struct Create {
-    /// What it is called, for those who list and revoke it
+    /// Name for listing and revoking the token
     #[arg(long, env = "BLACKBOARD_TOKEN_NAME", value_name = "NAME")]
     name: TokenName,
 
-    /// The agent as which it writes, always; it does not see what other agents remember without memory:read
+    /// Author of all writes with this token; without memory:read it cannot read the memories of other agents
     #[arg(long, env = "BLACKBOARD_TOKEN_AGENT", value_name = "AGENT")]
     agent: Option<AgentName>,
 
-    /// Which sessions it reaches, * for any characters; may be given several times. Others do not exist for it
+    /// Sessions that the token can reach, * for any characters; may be given several times. Others answer 404
     #[arg(long, env = "BLACKBOARD_TOKEN_SESSIONS", value_name = "PATTERN", default_value = "*")]
     sessions: Vec<SessionPattern>,
 
-    /// What it may do, separated by commas: read, write, memory:read, or admin for everything
+    /// Rights of the token, separated by commas: read, write, memory:read, or admin for everything
     #[arg(
         long,
         env = "BLACKBOARD_TOKEN_SCOPES",
@@ -53,7 +53,7 @@ struct Create {
     )]
     scopes: Vec<Scope>,
 
-    /// How long it lives, such as 12h or 30d; until it is revoked if absent
+    /// Lifetime, such as 12h or 30d; without it the token is valid until revoked
     #[arg(long, env = "BLACKBOARD_TOKEN_EXPIRES", value_name = "DURATION")]
     expires: Option<Ttl>,
 
@@ -61,10 +61,10 @@ struct Create {
     directory: Directory,
 }
 
-/// List all tokens, the oldest first: not what they are, but what they may do
+/// List all tokens with their rights, oldest first, without their secrets
 #[derive(Args, Debug)]
 struct List {
-    /// A JSON object a line, for programs
+    /// Print one JSON object per line
     #[arg(long, env = "BLACKBOARD_TOKEN_JSON")]
     json: bool,
 
@@ -72,10 +72,10 @@ struct List {
     directory: Directory,
 }
 
-/// End a token: requests with it are refused, and streams that it has open end
+/// Revoke a token: its requests are refused, and its open streams end
 #[derive(Args, Debug)]
 struct Revoke {
-    /// Its name or its id
+    /// Name or id of the token
     #[arg(value_name = "NAME|ID")]
     token: String,
 
@@ -107,7 +107,7 @@ impl Token {
 }
 
 impl Create {
-    /// The token alone goes to standard output, so that a script can take it.
+    /// Only the token goes to standard output, so that a script can capture it.
     fn run(self) -> Result<(), Unfinished> {
         let Self { name, agent, sessions, scopes, expires, directory } = self;
         let request = Request::CreateToken { name, scopes, sessions, agent, expires };
@@ -115,7 +115,7 @@ impl Create {
         let made: MadeToken = serde_json::from_str(&done)?;
         writeln!(io::stdout(), "{}", made.token)?;
         for line in lines {
-            note(format_args!("made {}; it is not shown again", told(&line)));
+            note(format_args!("created {}; it will not be shown again", told(&line)));
         }
         Ok(())
     }
@@ -133,7 +133,7 @@ impl List {
             return Ok(());
         }
         if lines.is_empty() {
-            note("there are no tokens: whoever reaches the server may do everything");
+            note("no tokens: anyone who reaches the server may do everything");
         }
         for line in lines {
             writeln!(out, "{}  {}", line.id, printable::line(&told(&line)))?;
@@ -154,7 +154,7 @@ impl Revoke {
     }
 }
 
-/// The lines of an answer, and what its last one tells.
+/// Returns the lines of an answer, and the contents of its last one.
 fn asked(answering: &Answering, request: &Request) -> Result<(Vec<TokenLine>, String), Unfinished> {
     let (mut asking, mut lines) = (answering.ask(request)?, Vec::new());
     loop {
@@ -165,7 +165,7 @@ fn asked(answering: &Answering, request: &Request) -> Result<(Vec<TokenLine>, St
     }
 }
 
-/// A token in a line for a person.
+/// Describes a token in one line for people.
 fn told(line: &TokenLine) -> String {
     let scopes: Vec<_> = line.scopes.iter().map(|scope| scope.as_str()).collect();
     let sessions: Vec<_> = line.sessions.iter().map(SessionPattern::as_str).collect();

@@ -16,40 +16,40 @@ use crate::board::{Code, SessionName};
 use crate::error_chain::Chain;
 use crate::service::ServiceError;
 
-/// A client that takes nothing for so long is cut off, as is one that sends nothing.
+/// The read and write timeout of a client.
 pub(super) const SILENCE_MAX: Duration = Duration::from_secs(60);
 
 /// The last line of an answer.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Last {
-    /// All of it was done.
+    /// The request succeeded.
     Done(Box<RawValue>),
-    /// It was not.
+    /// The request failed.
     Failed {
-        /// The stable word for it.
+        /// The stable code.
         code: String,
-        /// What happened, for a person to read.
+        /// The reason, for people.
         detail: String,
     },
 }
 
-/// Why a request came to nothing.
+/// A refused or failed request.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Refusal {
-    #[error("no request of at most {max} bytes came in time")]
+    #[error("no complete request arrived in time; a request is one line of at most {max} bytes")]
     NoRequest { max: u64 },
-    #[error("this version knows no such request: {0}")]
+    #[error("unknown request for this version: {0}")]
     Unknown(serde_json::Error),
-    #[error("there is no session '{0}'")]
+    #[error("session '{0}' does not exist")]
     NoSession(SessionName),
-    #[error("{} does not begin at the root", .0.display())]
+    #[error("{} is not an absolute path", .0.display())]
     Relative(PathBuf),
     #[error(transparent)]
     Service(#[from] ServiceError),
     #[error(transparent)]
     Auth(#[from] AuthError),
-    #[error("the connection broke")]
+    #[error("the connection failed")]
     Broken(#[from] io::Error),
     #[error("the answer has no JSON form")]
     Unwritten(#[source] serde_json::Error),
@@ -68,15 +68,15 @@ impl Refusal {
     }
 }
 
-/// What a request came to.
+/// The outcome of a request.
 pub(super) type Done = Result<Box<RawValue>, Refusal>;
 
-/// What tells of something that was done.
+/// The content of a successful last line.
 pub(super) fn done(told: &impl Serialize) -> Done {
     to_raw_value(told).map_err(Refusal::Unwritten)
 }
 
-/// Where the lines go.
+/// The sink for the lines of an answer.
 pub(super) struct Answer {
     output: OwnedWriteHalf,
 }
@@ -86,13 +86,13 @@ impl Answer {
         Self { output }
     }
 
-    /// Whole lines.
+    /// Writes whole lines.
     pub(super) async fn lines(&mut self, lines: &str) -> Result<(), Refusal> {
         let written = timeout(SILENCE_MAX, self.output.write_all(lines.as_bytes())).await;
         Ok(written.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??)
     }
 
-    /// The last line. Nobody may be there to read it.
+    /// Writes the last line; the client may have disconnected.
     pub(super) async fn end(mut self, request: Option<&Request>, done: Done) {
         let kind = request.map(tracing::field::display);
         let last = match done {
@@ -109,7 +109,7 @@ impl Answer {
         let Ok(mut line) = serde_json::to_string(&last) else { return };
         line.push('\n');
         if let Err(refusal) = self.lines(&line).await {
-            tracing::debug!(error = %Chain(&refusal), "who asked went away before the end");
+            tracing::debug!(error = %Chain(&refusal), "the client disconnected before the end of the answer");
         }
     }
 }

@@ -12,23 +12,23 @@ use super::request::Sought;
 use crate::board::{Condition, Revision, SessionName, Terms};
 use crate::service::{Cut, Export, Listing, Reply, Service, ServiceError};
 
-/// How many names are looked up at once.
+/// The number of names looked up at once.
 const NAMES_AT_ONCE: usize = 1_000;
 
-/// How often a session is looked at whose history is cut before it is pinned.
+/// The number of attempts to pin a session whose history is being truncated.
 const LOOKS_MAX: usize = 8;
 
-/// What is read of an archive at once.
+/// The size of one read of an archive.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// What the last line tells of archives.
+/// The last line of an export or import.
 #[derive(Serialize)]
 struct Told {
     #[serde(skip_serializing_if = "Option::is_none")]
     sessions: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     revision: Option<Revision>,
-    /// The session's last revision, where it is damaged and the archive does not reach that.
+    /// The last revision of a damaged session that its archive does not reach.
     #[serde(skip_serializing_if = "Option::is_none")]
     head: Option<Revision>,
 }
@@ -68,7 +68,7 @@ pub(super) async fn export(service: &Service, session: &SessionName, answer: &mu
     done(&Told { sessions: None, revision: Some(revision), head })
 }
 
-/// An archive of what is published, which is another one where the history is cut before it is pinned.
+/// Opens an archive of the published board; a history truncated before it is pinned is opened again.
 async fn begun(service: &Service, session: &SessionName) -> Result<(Export, Revision), Refusal> {
     for _ in 0..LOOKS_MAX {
         let published = service.published(session).await?;

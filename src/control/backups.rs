@@ -7,30 +7,30 @@ use serde::{Deserialize, Serialize};
 use super::answer::{Answer, Done, Refusal, done};
 use crate::service::Service;
 
-/// What a backup took.
+/// The size of a backup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BackedUp {
-    /// How many bytes were written; a linked image has none.
+    /// The bytes written; a linked image adds none.
     pub bytes: u64,
-    /// How many images it has.
+    /// The number of images.
     pub images: u64,
 }
 
-/// What is wrong in one place.
+/// Damage at one place of the store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fault {
-    /// A sentence.
+    /// A description, for people.
     pub damaged: String,
 }
 
-/// What a check read.
+/// The totals of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checked {
-    /// How many commits there are.
+    /// The number of commits.
     pub commits: u64,
-    /// How many sessions.
+    /// The number of sessions.
     pub sessions: usize,
-    /// How many images they have.
+    /// The number of their images.
     pub images: usize,
 }
 

@@ -7,52 +7,52 @@ use std::os::unix::net::UnixStream;
 use super::answer::Last;
 use super::request::Request;
 
-/// A longer line is none of ours: those of archives have at most that.
+/// The maximum length of a line; lines of archives are bounded by it.
 const LINE_BYTES_MAX: u64 = crate::board::stored::archive::LINE_BYTES_MAX as u64 + 1;
 
-/// Why there is no whole answer.
+/// A request without a complete answer.
 #[derive(Debug, thiserror::Error)]
 pub enum AskError {
-    /// It was refused, or failed.
+    /// The request was refused, or failed.
     #[error("{detail}")]
     Failed {
-        /// The stable word for it.
+        /// The stable code.
         code: String,
-        /// What happened, for a person to read.
+        /// The reason, for people.
         detail: String,
     },
-    /// It broke off.
-    #[error("the server ended before it was done")]
+    /// The answer broke off.
+    #[error("the server stopped before the request was done")]
     BrokenOff,
-    /// The last line is none that this version knows.
+    /// The last line has a form that this version does not know.
     #[error("the answer cannot be read: is the server of another version?")]
     Unreadable(#[source] serde_json::Error),
-    /// The connection broke.
-    #[error("the server cannot be spoken to")]
+    /// The connection failed.
+    #[error("the connection to the server failed")]
     Io(#[from] io::Error),
 }
 
 /// A line of an answer.
 #[derive(Debug)]
 pub enum Line {
-    /// Something that was asked for, with its end.
+    /// A line of content, with its line end.
     Part(Vec<u8>),
-    /// The last one: what it tells, as JSON.
+    /// The last line: its content as JSON.
     Done(String),
 }
 
-/// A request that was asked.
+/// A request that was sent.
 #[derive(Debug)]
 pub struct Asking {
     stream: BufReader<UnixStream>,
 }
 
 impl Asking {
-    /// Asks by a connection on which nothing was asked before.
+    /// Sends a request on a fresh connection.
     ///
     /// # Errors
     ///
-    /// If nobody reads it.
+    /// The request could not be sent.
     pub fn ask(mut stream: UnixStream, request: &Request) -> Result<Self, AskError> {
         let mut line = serde_json::to_string(request).map_err(AskError::Unreadable)?;
         line.push('\n');
@@ -60,11 +60,11 @@ impl Asking {
         Ok(Self { stream: BufReader::new(stream) })
     }
 
-    /// Sends what follows the request; `false` where no more is taken: then the answer says why.
+    /// Sends content that follows the request. Returns `false` if the server takes no more; the answer then says why.
     ///
     /// # Errors
     ///
-    /// If the connection broke.
+    /// The connection failed.
     pub fn send(&mut self, bytes: &[u8]) -> Result<bool, AskError> {
         match self.stream.get_mut().write_all(bytes) {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
@@ -72,11 +72,11 @@ impl Asking {
         }
     }
 
-    /// Says that nothing follows any more.
+    /// Ends the content of the request.
     ///
     /// # Errors
     ///
-    /// If the connection broke.
+    /// The connection failed.
     pub fn end(&mut self) -> Result<(), AskError> {
         match self.stream.get_mut().shutdown(Shutdown::Write) {
             Err(error) if error.kind() != io::ErrorKind::NotConnected => Err(error.into()),
@@ -84,11 +84,11 @@ impl Asking {
         }
     }
 
-    /// The next line of the answer.
+    /// Returns the next line of the answer.
     ///
     /// # Errors
     ///
-    /// [`AskError`]; then there is none any more.
+    /// [`AskError`]; no further line follows.
     pub fn line(&mut self) -> Result<Line, AskError> {
         let mut line = Vec::new();
         self.stream.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line)?;

@@ -13,10 +13,10 @@ use super::{archives, backups, tokens};
 use crate::auth::{NewToken, Tokens};
 use crate::service::Service;
 
-/// A longer request is none.
+/// The maximum length of a request.
 const REQUEST_BYTES_MAX: u64 = 64 << 10;
 
-/// Carries out the one request of a connection.
+/// Runs the one request of a connection.
 pub async fn converse(stream: UnixStream, service: &Service, tokens: &Tokens) {
     let (input, output) = stream.into_split();
     let (mut input, mut answer) = (BufReader::new(input), Answer::to(output));
@@ -70,7 +70,7 @@ async fn carry_out(
     }
 }
 
-/// Gives up what takes long when its client goes away: such a one sends nothing more.
+/// Cancels long work once the client disconnects; clients send nothing more by then.
 async fn unless_gone(
     input: &mut BufReader<OwnedReadHalf>,
     work: impl Future<Output = Done>,

@@ -2,10 +2,10 @@
 //!
 //! ```text
 //! {"export":{"session":"demo"}}       one request a connection: a line of JSON, and for an import the archive
-//! {"format":…}, {"commit":…}, …       what was asked for, if it has lines
+//! {"format":…}, {"commit":…}, …       the content, if the request returns any
 //! {"done":{"revision":17}}            or {"failed":{"code":"session-not-found","detail":"…"}}
 //! ```
-//! An answer without such a last line broke off. Whoever reaches the socket may do everything: its mode is 0600.
+//! An answer without such a last line is incomplete. Access to the socket grants every right, so its mode is 0600.
 
 mod answer;
 mod archives;

@@ -8,59 +8,59 @@ use serde::{Deserialize, Serialize};
 use crate::auth::{Scope, SessionPattern};
 use crate::board::{AgentName, SessionName, TokenName, Ttl};
 
-/// A request, as its line has it.
+/// A request, as read from its line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Request {
-    /// The names of all sessions: a line [`Sought`] each.
+    /// Lists the names of all sessions, a [`Sought`] line each.
     Sessions {},
-    /// A session's archive: its lines.
+    /// Exports a session: the lines of its archive.
     Export {
-        /// Which one.
+        /// The session.
         session: SessionName,
     },
-    /// Make a session of the archive that follows the request, up to the end of what is sent.
+    /// Imports the archive that follows the request, up to the end of input.
     Import {
-        /// The name that it gets, which must have none yet.
+        /// The name of the new session, which must be free.
         session: SessionName,
     },
-    /// Make a token: a line [`TokenLine`](super::TokenLine), and the token itself in what was done.
+    /// Creates a token: a [`TokenLine`](super::TokenLine), and the secret in the last line.
     CreateToken {
-        /// What it is called.
+        /// The name.
         name: TokenName,
-        /// What it may do.
+        /// The scopes.
         scopes: Vec<Scope>,
-        /// Which sessions it reaches.
+        /// The patterns of the sessions that it reaches.
         sessions: Vec<SessionPattern>,
-        /// The agent as which it writes.
+        /// The agent that it is bound to.
         agent: Option<AgentName>,
-        /// How long it lives.
+        /// The lifetime.
         expires: Option<Ttl>,
     },
-    /// All tokens: a line [`TokenLine`](super::TokenLine) each, the oldest first.
+    /// Lists all tokens, oldest first, a [`TokenLine`](super::TokenLine) each.
     Tokens {},
-    /// End a token: a line [`TokenLine`](super::TokenLine).
+    /// Revokes a token: a [`TokenLine`](super::TokenLine).
     RevokeToken {
-        /// Its name or id.
+        /// The name or id.
         token: String,
     },
-    /// A copy of the whole store, as a data directory.
+    /// Backs up the whole store to a new data directory.
     Backup {
-        /// Where, from the root; it is absent or empty.
+        /// The absolute path of the backup, absent or empty.
         to: PathBuf,
     },
-    /// Whether the store is sound: a line [`Fault`](super::Fault) for each place where it is not.
+    /// Checks the store: a [`Fault`](super::Fault) line for each damaged place.
     Check {
-        /// Where a copy is made that is checked instead, from the root.
+        /// The absolute path for a copy that is checked instead.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         scratch: Option<PathBuf>,
     },
 }
 
-/// A session that was found.
+/// A session in a listing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sought {
-    /// Its name.
+    /// The name.
     pub session: SessionName,
 }
 

@@ -13,13 +13,13 @@ use super::socket::Socket;
 use crate::auth::Tokens;
 use crate::service::Service;
 
-/// How many requests are carried out at once; others wait in the system's queue.
+/// The maximum number of concurrent requests; others wait in the system's queue.
 const CONVERSATIONS_MAX: usize = 8;
 
-/// How long to wait after the system refused to give a connection: for want of descriptors, mostly.
+/// The pause after a failed accept, which is mostly a lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Answers at the socket until `shutdown`, and ends what is still under way then: who asked sees that it broke
+/// Serves the socket until `shutdown`, then aborts the requests in progress: their clients see the answer break
 /// off.
 pub async fn serve(socket: Socket, service: Service, tokens: Tokens, shutdown: CancellationToken) {
     let (tasks, slots) = (TaskTracker::new(), Arc::new(Semaphore::new(CONVERSATIONS_MAX)));
@@ -31,7 +31,7 @@ pub async fn serve(socket: Socket, service: Service, tokens: Tokens, shutdown: C
     tasks.wait().await;
 }
 
-/// Accepts for ever.
+/// Accepts connections forever.
 async fn accept(
     socket: &Socket,
     (service, tokens): (&Service, &Tokens),

@@ -1,7 +1,7 @@
 //! The control socket file, never reachable by another user.
 //!
-//! It is made in a directory of its own that only its owner may enter, and then moved to its place, where it takes
-//! that of one which a crash left. The directory's lock is ours meanwhile, so nobody answers there.
+//! The socket is created in a directory that only its owner may enter, then moved to its place, where it replaces one
+//! left by a crash. The lock of the data directory is held meanwhile, so nobody else answers there.
 
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io;
@@ -12,19 +12,19 @@ use std::path::{Path, PathBuf};
 
 use tokio::net::{UnixListener, UnixStream};
 
-/// Its name in the data directory.
+/// The file name in the data directory.
 pub const SOCKET: &str = "control.sock";
 
-/// Where it is made.
+/// The directory in which the socket is created.
 const NURSERY: &str = "control.new";
 
 const MODE: u32 = 0o600;
 const NURSERY_MODE: u32 = 0o700;
 
-/// A longer path does not fit into a socket's address on every system; the shortest has room for 104 bytes.
+/// The longest path of a socket's address on every system; the shortest limit is 104 bytes.
 const ADDRESS_BYTES_MAX: usize = 100;
 
-/// The socket of a running server. Dropped, it is gone.
+/// The socket of a running server; its file is removed on drop.
 #[derive(Debug)]
 pub struct Socket {
     listener: UnixListener,
@@ -32,11 +32,11 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// Makes the socket of a data directory whose lock is held. Needs a runtime.
+    /// Creates the socket of a data directory whose lock is held. Needs a runtime.
     ///
     /// # Errors
     ///
-    /// Where the file system has no sockets, or the directory's path is too long and there is no `/proc`.
+    /// The file system has no sockets, or the directory's path is too long and there is no `/proc`.
     pub fn bind(data: &Path) -> io::Result<Self> {
         let nursery = data.join(NURSERY);
         remove_nursery(&nursery)?;
@@ -46,7 +46,7 @@ impl Socket {
         Ok(Self { listener: UnixListener::from_std(bound?)?, path: data.join(SOCKET) })
     }
 
-    /// The next who asks.
+    /// Accepts the next connection.
     pub(super) async fn accept(&self) -> io::Result<UnixStream> {
         self.listener.accept().await.map(|(stream, _)| stream)
     }
@@ -60,11 +60,11 @@ impl Drop for Socket {
     }
 }
 
-/// Speaks to the server that has a data directory.
+/// Connects to the server of a data directory.
 ///
 /// # Errors
 ///
-/// If none answers there.
+/// No server listens there.
 pub fn connect(data: &Path) -> io::Result<net::UnixStream> {
     reach(data, SOCKET, |address| net::UnixStream::connect(address))
 }
@@ -85,7 +85,7 @@ fn remove_nursery(nursery: &Path) -> io::Result<()> {
     }
 }
 
-/// Uses the address of a name in a directory, by way of the open directory where its path is too long.
+/// Calls back with the address of a name in a directory, through the open directory if its path is too long.
 fn reach<T>(dir: &Path, name: &str, using: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T> {
     let path = dir.join(name);
     if path.as_os_str().len() <= ADDRESS_BYTES_MAX {

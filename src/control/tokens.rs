@@ -7,37 +7,37 @@ use crate::auth::{AuthError, NewToken, Scope, SessionPattern, Token, Tokens};
 use crate::board::{AgentName, Timestamp, TokenName};
 use crate::service::ServiceError;
 
-/// A token as a line tells of it; it does not have the token itself.
+/// A token as listed, without its secret.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TokenLine {
-    /// Which one.
+    /// The id.
     pub id: String,
-    /// What it is called.
+    /// The name.
     pub name: TokenName,
-    /// What it may do.
+    /// The scopes.
     pub scopes: Vec<Scope>,
-    /// Which sessions it reaches.
+    /// The patterns of the sessions that it reaches.
     pub sessions: Vec<SessionPattern>,
-    /// The agent as which it writes.
+    /// The agent that it is bound to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentName>,
-    /// Whether it opens anything: `live`, `expired` or `revoked`.
+    /// The status: `live`, `expired` or `revoked`.
     pub state: String,
-    /// When it was made, RFC 3339 in UTC.
+    /// The time of creation, RFC 3339 in UTC.
     pub created_at: String,
-    /// When it ends or ended, RFC 3339 in UTC.
+    /// The time of its expiry or revocation, RFC 3339 in UTC.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ends_at: Option<String>,
 }
 
-/// The token itself, which is told once.
+/// The secret of a new token, shown once.
 #[derive(Serialize, Deserialize)]
 pub struct MadeToken {
     /// `bb_` and 43 characters.
     pub token: String,
 }
 
-/// How many lines are written at once.
+/// The number of lines written at once.
 const LINES_AT_ONCE: usize = 256;
 
 impl TokenLine {
@@ -60,14 +60,14 @@ impl TokenLine {
     }
 }
 
-/// Makes one.
+/// Creates a token.
 pub(super) async fn create(tokens: &Tokens, new: NewToken, answer: &mut Answer) -> Done {
     let (token, secret) = blocking(tokens, move |tokens| tokens.create(new)).await?;
     write(tokens, &[token], answer).await?;
     done(&MadeToken { token: secret.reveal().to_owned() })
 }
 
-/// Lists all of them.
+/// Lists all tokens.
 pub(super) async fn list(tokens: &Tokens, answer: &mut Answer) -> Done {
     let all = tokens.list();
     for some in all.chunks(LINES_AT_ONCE) {
@@ -76,7 +76,7 @@ pub(super) async fn list(tokens: &Tokens, answer: &mut Answer) -> Done {
     done(&serde_json::json!({ "tokens": all.len() }))
 }
 
-/// Ends one.
+/// Revokes a token.
 pub(super) async fn revoke(tokens: &Tokens, which: String, answer: &mut Answer) -> Done {
     let token = blocking(tokens, move |tokens| tokens.revoke(&which)).await?;
     write(tokens, &[token], answer).await?;
@@ -93,7 +93,7 @@ async fn write(tokens: &Tokens, some: &[Token], answer: &mut Answer) -> Result<(
     answer.lines(&lines).await
 }
 
-/// The store is written on a thread that may block.
+/// Runs a change of the store on a blocking thread.
 async fn blocking<T: Send + 'static>(
     tokens: &Tokens,
     work: impl FnOnce(&Tokens) -> Result<T, AuthError> + Send + 'static,

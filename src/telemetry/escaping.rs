@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use crate::printable::plain;
 
-/// Gives on lines, each written at once, in plain characters.
+/// Forwards lines with their control characters escaped, one write per line.
 #[derive(Clone, Debug)]
 pub(super) struct Plain<W>(pub(super) W);
 

@@ -1,6 +1,6 @@
 //! Log lines on their way out, written by a thread of their own.
 //!
-//! A reader that is slow, or has gone, holds up nobody: what finds no room is dropped, and told of.
+//! A slow or missing reader delays nothing: lines that do not fit into the buffer are dropped, and counted.
 
 use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,19 +13,19 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::metrics;
 
-/// How many bytes of lines may wait.
+/// The maximum size of buffered lines in bytes.
 const WAITING_BYTES_MAX: usize = 8 << 20;
 
-/// How much room is kept for the next ones.
+/// The capacity that is kept for the next lines.
 const KEPT_BYTES: usize = 64 << 10;
 
-/// How long lines are gathered after some were written: to wake a thread for each is what this saves.
+/// The pause between two writes, which saves a wake-up per line.
 const GATHERING: Duration = Duration::from_millis(5);
 
-/// How long the end waits for a reader.
+/// The time that the shutdown waits for a reader.
 const END_MAX: Duration = Duration::from_secs(1);
 
-/// Where lines are left, each by one write.
+/// The buffer of log lines; each write adds a line.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lines(Arc<Waiting>);
 
@@ -42,7 +42,7 @@ struct Left {
     is_ended: bool,
 }
 
-/// While it is there, lines are written. When it goes, those that wait are written first, if somebody reads.
+/// Writes lines until dropped; buffered lines are then written first, if anybody reads.
 #[derive(Debug)]
 pub(super) struct Writing {
     waiting: Arc<Waiting>,
@@ -50,7 +50,7 @@ pub(super) struct Writing {
 }
 
 impl Lines {
-    /// Begins to write them.
+    /// Starts the thread.
     pub(super) fn begin(&self, mut out: impl Write + Send + 'static) -> io::Result<Writing> {
         let (end, ended) = sync_channel(0);
         let waiting = Arc::clone(&self.0);
@@ -70,7 +70,7 @@ impl Lines {
 
 #[cfg(test)]
 impl Lines {
-    /// What waits to be written.
+    /// The buffer.
     pub(super) fn text(&self) -> String {
         String::from_utf8_lossy(&self.0.lines.lock().bytes).into_owned()
     }
@@ -94,7 +94,7 @@ impl Write for Lines {
 }
 
 impl Waiting {
-    /// Writes what comes, until the end.
+    /// Writes the buffered lines until the end.
     fn write_all(&self, out: &mut impl Write) {
         let mut lines = Vec::new();
         loop {
@@ -107,13 +107,16 @@ impl Waiting {
             lines.clear();
             lines.shrink_to(KEPT_BYTES);
             if dropped > 0 {
-                tracing::warn!(lines = dropped, "the log was not read, and has lost lines");
+                tracing::warn!(
+                    lines = dropped,
+                    "log lines were dropped: the log is not read fast enough"
+                );
             }
             thread::sleep(GATHERING);
         }
     }
 
-    /// Takes what there is, once there is something: how many lines found no room, and whether it is the last.
+    /// Waits for lines and takes them; returns the number of dropped lines, and true at the end.
     fn take(&self, lines: &mut Vec<u8>) -> (u64, bool) {
         let mut left = self.lines.lock();
         while left.bytes.is_empty() && !left.is_ended {

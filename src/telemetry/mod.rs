@@ -24,14 +24,14 @@ use lines::{Lines, Writing};
 #[cfg(feature = "otlp")]
 use otlp::{Sending, Spans};
 
-/// The target of the line that says where the server listens. It is always in the log.
+/// The target of the line with the server's address, which no filter hides.
 pub const LISTENING: &str = "blackboard::listening";
 
-/// The target of the line that says where the first token lies. It is always in the log too.
+/// The target of the line with the first token's path, which no filter hides.
 pub const FIRST_TOKEN: &str = "blackboard::token";
 
-/// While it is there the log is written, by a thread of its own: a call into the kernel for each line held up
-/// the answer that it tells of. What waits when it goes is written first.
+/// Keeps the log's writer thread running; dropped, it writes the queued lines first. Without a thread, a system call
+/// per line would delay each answer.
 #[must_use]
 #[derive(Debug)]
 pub struct Log {
@@ -40,27 +40,27 @@ pub struct Log {
     _sending: Option<Sending>,
 }
 
-/// Why the log could not be started.
+/// A failed start of the log.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The text is no filter.
-    #[error("{0:?} is no log filter such as info, or warn,blackboard=debug")]
+    /// The text is not a filter.
+    #[error("{0:?} is not a log filter such as info or warn,blackboard=debug")]
     Filter(String),
-    /// The collector cannot be sent to.
+    /// The collector's address or headers are unusable.
     #[cfg(feature = "otlp")]
-    #[error("no spans can be sent to the --otlp-endpoint")]
+    #[error("cannot send spans to the --otlp-endpoint")]
     Endpoint(#[from] opentelemetry_otlp::ExporterBuildError),
-    /// The thread that writes it could not be made.
-    #[error("the log's thread could not be started")]
+    /// The log's thread could not be started.
+    #[error("cannot start the log's thread")]
     Thread(#[from] io::Error),
 }
 
-/// What is to be told, and to whom.
+/// The settings of the log.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted<'a> {
-    /// What the log tells; what it leaves out is never formatted.
+    /// The filter; excluded events are never formatted.
     pub filter: &'a str,
-    /// The collector that gets a span for each exchange.
+    /// The collector that receives a span per exchange.
     #[cfg(feature = "otlp")]
     pub otlp_endpoint: Option<&'a str>,
 }
@@ -69,7 +69,7 @@ pub struct Wanted<'a> {
 ///
 /// # Errors
 ///
-/// The filter is none, or there is no room for another thread.
+/// The filter is invalid, or no thread could be started.
 pub fn start(wanted: Wanted<'_>) -> Result<Log, Error> {
     let parsed = EnvFilter::builder().parse(wanted.filter);
     let filter = parsed.map_err(|_| Error::Filter(wanted.filter.to_owned()))?;
@@ -102,7 +102,7 @@ pub fn start(wanted: Wanted<'_>) -> Result<Log, Error> {
     })
 }
 
-/// What spans are made of: probes that succeed are told below this level.
+/// Selects the events that become spans: successful probes are logged below this level.
 #[cfg(feature = "otlp")]
 fn exchanges() -> FilterFn {
     let is_one: fn(&Metadata<'_>) -> bool =
@@ -110,9 +110,9 @@ fn exchanges() -> FilterFn {
     FilterFn::new(is_one).with_max_level_hint(Level::INFO)
 }
 
-/// Lets every panic be in the log, wherever it is caught: those of an answer's body end nowhere else. Its message is
-/// told only where it is a text of this program: one that was made may quote what a client sent, as that of a string
-/// cut within a character does. The hook from before, which prints every message, is not called.
+/// Logs every panic, wherever it is caught: no other place reports a panic of a response body. A message is logged
+/// only if it is a literal of this program: a formatted one may quote a client, such as that of a string cut within
+/// a character. The previous hook, which prints every message, is not called.
 fn log_panics() {
     panic::set_hook(Box::new(|panicked| {
         let why = panicked.payload().downcast_ref::<&'static str>().copied();
@@ -122,7 +122,7 @@ fn log_panics() {
     }));
 }
 
-/// The time of day in UTC.
+/// Prints the time of day in UTC.
 struct ShortTime;
 
 impl FormatTime for ShortTime {

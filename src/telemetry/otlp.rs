@@ -1,7 +1,7 @@
 //! OpenTelemetry spans, one for each exchange, sent by a thread.
 //!
-//! It is made of the line that tells of the exchange, so it tells no more, and its id is the one that was passed on.
-//! What waits is bounded: where the collector is slow or gone, spans are dropped and nobody waits.
+//! A span is made from the log line of its exchange, with the trace id that was passed on, and holds nothing more.
+//! The queue is bounded: if the collector is slow or down, spans are dropped and nothing waits.
 
 use std::fmt;
 use std::hash::{BuildHasher as _, RandomState};
@@ -23,36 +23,36 @@ use tracing_subscriber::layer::{Context, Layer};
 
 use crate::http::ANSWERED;
 
-/// How many spans may wait to be sent.
+/// The maximum number of queued spans.
 const WAITING_MAX: usize = 4096;
 
-/// How many are sent at once.
+/// The maximum number of spans in one export.
 const AT_ONCE_MAX: usize = 512;
 
-/// How long they are gathered at most.
+/// The maximum time that spans are gathered before an export.
 const GATHERING: Duration = Duration::from_secs(2);
 
-/// How long the collector may take.
+/// The timeout of an export.
 const EXPORT_MAX: Duration = Duration::from_secs(5);
 
-/// How long the end waits for it.
+/// The time that the shutdown waits for the collector.
 const END_MAX: Duration = Duration::from_secs(1);
 
 const SERVICE: &str = "blackboard";
 
-/// Makes spans of what is told of exchanges.
+/// Turns log events of exchanges into spans.
 #[derive(Debug)]
 pub(super) struct Spans {
     sending: Arc<BatchSpanProcessor>,
     scope: InstrumentationScope,
 }
 
-/// While it is there, spans are sent. When it goes, those that wait are sent first, if the collector takes them.
+/// Sends spans until dropped; queued spans are then sent first, if the collector accepts them.
 #[derive(Debug)]
 pub(super) struct Sending(Arc<BatchSpanProcessor>);
 
 impl Spans {
-    /// To a collector, by its base address; headers come from `OTEL_EXPORTER_OTLP_HEADERS`.
+    /// Connects to a collector by its base address; headers come from `OTEL_EXPORTER_OTLP_HEADERS`.
     pub(super) fn to(endpoint: &str) -> Result<(Self, Sending), ExporterBuildError> {
         let exporter = SpanExporter::builder()
             .with_http()
@@ -93,7 +93,7 @@ impl<S: Subscriber> Layer<S> for Spans {
     }
 }
 
-/// What the line tells of an exchange.
+/// The fields of an exchange's log line.
 #[derive(Debug)]
 struct Told {
     method: String,
@@ -109,7 +109,7 @@ struct Told {
 }
 
 impl Default for Told {
-    /// Of an exchange that comes of no trace: it begins one.
+    /// The context of an exchange without a trace, which starts a new one.
     fn default() -> Self {
         let random = || RandomState::new().hash_one(()).max(1);
         let trace = u128::from(random()) << 64 | u128::from(random());

@@ -57,7 +57,7 @@ async fn what_is_no_request_is_refused_with_a_word_and_a_sentence() {
     assert_eq!(told[0]["failed"]["code"], "invalid-field");
     let told = answer(&server, "{\"export\":{\"session\":\"absent\"}}\n");
     let expected =
-        json!({"failed":{"code":"session-not-found","detail":"there is no session 'absent'"}});
+        json!({"failed":{"code":"session-not-found","detail":"session 'absent' does not exist"}});
     assert_eq!(told, [expected]);
 }
 

@@ -142,7 +142,7 @@ async fn what_cannot_be_done_is_one_line_and_leaves_nothing() {
     let path = file.to_str().expect("a path");
 
     let said = failed(&run(&server.data(), &["export", "absent", "--to", path]));
-    assert_eq!(said, "error: there is no session 'absent'\n");
+    assert_eq!(said, "error: session 'absent' does not exist\n");
     assert_eq!(fs::read_dir(&dir).expect("a directory").count(), 0, "something is left");
 
     fs::write(&file, archive.replacen("\"n\":1E5", "\"n\":1E6", 1)).expect("written");

@@ -324,7 +324,7 @@ fn a_server_makes_its_first_token_or_takes_one_from_a_file() {
     let made = fs::read_to_string(&file).unwrap();
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     assert!(made.starts_with("bb_") && made.trim().len() == 46);
-    let said = server.said("made the first token");
+    let said = server.said("created the first token");
     assert!(said.contains("admin-token") && !said.contains(made.trim()));
     server.stop();
     server.start_again();
