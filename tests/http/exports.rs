@@ -129,7 +129,7 @@ async fn all_sessions_go_out_and_in() {
     // They are there already: each is told, and nothing changed.
     let said = failed(&run(&other.data(), &["import", "--all", "--from", dir]));
     assert_eq!(said.lines().count(), names.len() + 1, "{said}");
-    assert!(said.ends_with("error: 4 of the files were not imported\n"), "{said}");
+    assert!(said.ends_with("error: 4 files were not imported\n"), "{said}");
 }
 
 #[tokio::test]

@@ -11,13 +11,13 @@ use crate::harness::{Server, finished};
 /// Its name, what it does, and what is said of it.
 type Ruin = (&'static str, fn(&Path), &'static str);
 
-/// What is done to the database, and what a salvage says then: where nothing can be read, it makes nothing.
+/// What is done to the database, and what a salvage says then: if nothing is readable, it makes nothing.
 const RUINS: [Ruin; 8] = [
     ("a changed magic", |file| write(file, 0, b"x"), "salvaged: 3 sessions whole"),
     ("no page size", |file| write(file, 16, &[0; 8]), "salvaged: 3 sessions whole"),
     ("the last page is cut off", |file| cut(file, 4096), "damaged: the database is cut off"),
     ("two pages and a half are cut off", |file| cut(file, 10_240), "salvaged: "),
-    ("nothing is left", |file| fs::write(file, []).unwrap(), "nothing can be read"),
+    ("nothing is left", |file| fs::write(file, []).unwrap(), "is readable; restore a backup"),
     ("no row of its own", |file| execute(file, "DELETE FROM meta"), "own row is damaged"),
     ("a short epoch", |file| execute(file, "UPDATE meta SET epoch = x'01'"), "own row is damaged"),
     ("a table is gone", |file| execute(file, "DROP TABLE journal"), "table journal is missing"),
@@ -68,7 +68,7 @@ async fn a_ruined_database_is_never_called_sound_and_is_salvaged() {
         let to = data.with_file_name(ruin.replace(' ', "-"));
         let (is_whole, said) = run(&["salvage", "--to", to.to_str().unwrap()], &data);
         assert!(!is_whole && said.contains(told), "{ruin}: {said}");
-        assert_eq!(to.exists(), told != "nothing can be read", "{ruin}: {said}");
+        assert_eq!(to.exists(), told != "is readable; restore a backup", "{ruin}: {said}");
         let (is_sound, said) = run(&["check"], &data);
         assert!(!is_sound, "{ruin}: {said}");
         let (_, said) = run(&["serve", "--listen", "127.0.0.1:0"], &data);
