@@ -64,7 +64,7 @@ enum Unexported {
     #[error("a line of the answer cannot be read: is the server of another version?")]
     Unreadable(#[source] serde_json::Error),
     #[error(
-        "the session is damaged: its archive ends at revision {revision}, and later revisions up to {head} are \
+        "the session is damaged: its archive goes up to revision {revision}, and later revisions up to {head} are \
          unreadable"
     )]
     Cut { revision: u64, head: u64 },
