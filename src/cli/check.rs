@@ -54,7 +54,7 @@ enum Unsound {
     Unreadable(#[source] serde_json::Error),
     /// The damage was listed line by line.
     #[error(
-        "{} is damaged in {places} places; 'blackboard salvage --to DIR' recovers everything intact",
+        "{} is damaged in {places} places; 'blackboard salvage --to DIR' copies everything intact to a new store",
         data.display()
     )]
     Damaged { data: PathBuf, places: usize },

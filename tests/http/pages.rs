@@ -95,7 +95,7 @@ fn meet(whole: &Path, at: usize) -> Vec<String> {
     check(!is_sound && !told.contains("\nsound:"), &told);
     check(told.contains("blackboard salvage") || told.contains("a backup"), &told);
     let (_, said) = run(&["salvage", "--to", to.to_str().unwrap()], &data);
-    check(to.exists() || said.contains("go on from a backup"), &said);
+    check(to.exists() || said.contains("restore a backup"), &said);
     if to.exists() {
         let (is_sound, told) = run(&["check"], &to);
         check(is_sound, &format!("what was salvaged: {told}"));

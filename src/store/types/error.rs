@@ -123,7 +123,7 @@ pub enum StoreError {
     Closed,
     /// A row of the journal does not say whose commit it is.
     #[error(
-        "row {} of the journal is damaged; 'blackboard salvage --to DIR' makes a store of what is sound",
+        "row {} of the journal is damaged; 'blackboard salvage --to DIR' copies everything intact to a new store",
         journal_id.0
     )]
     DamagedRow {
@@ -140,7 +140,7 @@ pub enum StoreError {
     },
     /// The row that says where a session's history begins was changed.
     #[error(
-        "a session's row in the history table is damaged; 'blackboard salvage --to DIR' makes a store of what is sound"
+        "a session's row in the history table is damaged; 'blackboard salvage --to DIR' copies everything intact to a new store"
     )]
     DamagedHistory,
     /// A part of a base is missing.
@@ -190,7 +190,7 @@ pub enum StoreError {
     },
     /// The database holds no epoch, or one that is none.
     #[error(
-        "the database's meta row is damaged; 'blackboard salvage --to DIR' makes a store of what is sound"
+        "the database's meta row is damaged; 'blackboard salvage --to DIR' copies everything intact to a new store"
     )]
     DamagedMeta,
     /// The session has no such blob.
@@ -227,18 +227,18 @@ pub enum StoreError {
     },
     /// What was read of the database is not what SQLite wrote.
     #[error(
-        "the database file is damaged; 'blackboard salvage --to DIR' makes a store of what is sound"
+        "the database file is damaged; 'blackboard salvage --to DIR' copies everything intact to a new store"
     )]
     DamagedFile(#[source] rusqlite::Error),
     /// What was to be changed lies on a page that SQLite cannot read.
     #[error(
         "the write needs a damaged page of the database; nothing was written; \
-         'blackboard salvage --to DIR' makes a store of what is sound"
+         'blackboard salvage --to DIR' copies everything intact to a new store"
     )]
     Malformed,
     /// The pages of the journal do not fit together.
     #[error(
-        "the journal is damaged: {found}; 'blackboard salvage --to DIR' makes a store of what is sound"
+        "the journal is damaged: {found}; 'blackboard salvage --to DIR' copies everything intact to a new store"
     )]
     DamagedTree {
         /// What SQLite says of it first.
