@@ -1,11 +1,10 @@
 //! One timer for all heads of a connection.
 //!
-//! For each head the connection asks for a timer, and drops it when the head is there. To put each into
-//! the runtime's wheel and to take it out again costs a lock that all connections share. This one stays in
-//! the wheel from head to head, at a time that is mostly over before its deadline, and is put to the
-//! deadline only when it goes off.
+//! hyper creates a timer for each head and drops it when the head is complete. Each insertion into the runtime's
+//! timer wheel, and each removal, takes a lock that all connections share. This timer stays in the wheel from head
+//! to head, mostly set to an earlier time than the deadline, and is reset only when it fires.
 //!
-//! The first head, and any that has begun, has less time than a client that rests between two requests.
+//! The first head, and any head that has begun, has a shorter timeout than an idle connection.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -26,11 +25,11 @@ pub(crate) struct HeadTimer {
     idleness: Arc<Idleness>,
 }
 
-/// The timer while no head is waited for.
+/// The timer, kept while no head is awaited.
 type Kept = Mutex<Option<Pin<Box<time::Sleep>>>>;
 
 impl HeadTimer {
-    /// For a connection that was just opened: its first head is waited for already.
+    /// Creates the timer of a new connection, which awaits its first head.
     pub(crate) fn new(head_timeout: Duration, idleness: Arc<Idleness>) -> Self {
         Self { head_timeout, kept: Arc::default(), idleness }
     }
@@ -45,7 +44,7 @@ impl Timer for HeadTimer {
         let deadline = time::Instant::from_std(deadline);
         let kept = self.kept.lock().take();
         if kept.is_some() {
-            // What was read until now is of the request before.
+            // All bytes read until now belong to the previous request.
             self.idleness.begin();
         }
         let mut timer = kept.unwrap_or_else(|| Box::pin(time::sleep_until(deadline)));
@@ -61,7 +60,7 @@ impl Timer for HeadTimer {
     }
 }
 
-/// One wait for a head.
+/// The wait for one head.
 struct Until {
     timer: Option<Pin<Box<time::Sleep>>>,
     deadline: time::Instant,
@@ -70,7 +69,7 @@ struct Until {
 }
 
 impl Until {
-    /// A head that has begun has its own time. This is polled after each piece of it.
+    /// Shortens the deadline once a head has begun. Called on each poll, so after each read.
     fn begin(&mut self) {
         if self.has_begun || self.head.idleness.is_idle() {
             return;
@@ -106,7 +105,7 @@ impl Future for Until {
 
 impl Drop for Until {
     fn drop(&mut self) {
-        // The head is there, perhaps one that was read with the request before.
+        // The head is complete, perhaps read together with the previous request.
         self.head.idleness.end();
         *self.head.kept.lock() = self.timer.take();
     }

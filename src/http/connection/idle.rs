@@ -1,8 +1,8 @@
-//! Idle connections: when places run out, one is closed for a newcomer.
+//! Eviction of idle connections for new ones.
 //!
-//! It is one of the client with the most of them, and of those the one that has kept its place the longest so. Each
-//! connection notes its own state, without a lock. The queues are put right only while a newcomer waits: each look
-//! at one either finds a place, or a request that came since the last look.
+//! The victim belongs to the client with the most connections, and has been without a request for longest. Each
+//! connection records its own state without a lock. The queues are corrected only while a new connection waits:
+//! each entry examined either is the victim or has had a request since it was queued.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,7 +17,7 @@ use tokio::time::sleep;
 use super::idle_queues::Queues;
 use crate::fairness::Client;
 
-/// So long a head may be on its way before its connection yields to a client that has as many.
+/// The age from which an incomplete head may be evicted for a client that has as many connections.
 const HEAD_GRACE: Duration = Duration::from_millis(500);
 
 /// The connections of one listener.
@@ -25,18 +25,18 @@ const HEAD_GRACE: Duration = Duration::from_millis(500);
 pub(crate) struct IdleConnections {
     begun: Instant,
     is_crowded: AtomicBool,
-    /// A connection became idle while a newcomer waits, or one that was to close is busy again.
+    /// Notified when a connection becomes idle while a new one waits, or when a victim turns out to be busy.
     again: Notify,
     pub(crate) queues: Mutex<Queues>,
     last: AtomicU64,
 }
 
-/// What a connection keeps its place for, and since when in nanoseconds of the listener's time.
+/// The state of a connection without a request, and its start in nanoseconds since the listener's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Keeps {
-    /// Nothing: no byte came since its last answer.
+    /// No byte was read since the last answer.
     Idle(u64),
-    /// A head that has not all come.
+    /// A head is incomplete.
     Head(u64),
 }
 
@@ -45,23 +45,23 @@ pub(crate) enum Keeps {
 pub(crate) struct Idleness {
     pub(crate) id: u64,
     pub(crate) client: Client,
-    /// What it keeps its place for, as a word; 0 while it is busy.
+    /// The current [`Keeps`] as a word; 0 while a request is under way.
     state: AtomicU64,
-    /// What a queue has it for, as a word; 0 where none has it. Changed only under the lock of the queues.
+    /// The [`Keeps`] of the queue entry as a word; 0 without an entry. Changed only under the lock of the queues.
     queued: AtomicU64,
-    /// It is to close.
+    /// Notified when the connection must close.
     yields: Notify,
     connections: Arc<IdleConnections>,
 }
 
-/// A connection's membership, from its opening to its end.
+/// The registration of a connection, from its opening to its end.
 #[derive(Debug)]
 pub(crate) struct Membership(Arc<Idleness>);
 
 impl Keeps {
     const HEAD: u64 = 1;
 
-    /// Never 0.
+    /// Encodes the state, never as 0.
     const fn word(self) -> u64 {
         match self {
             Self::Idle(since) => (since + 1) << 1,
@@ -86,7 +86,7 @@ impl IdleConnections {
         })
     }
 
-    /// Adds a connection that was just opened: its first head is on the way.
+    /// Registers a new connection, which awaits its first head.
     pub(crate) fn join(self: &Arc<Self>, client: Client) -> Membership {
         let idleness = Arc::new(Idleness {
             id: self.last.fetch_add(1, Ordering::Relaxed),
@@ -100,8 +100,8 @@ impl IdleConnections {
         Membership(idleness)
     }
 
-    /// Waits for a place for this client, and lets a connection that asks for nothing give up its own. `None` where
-    /// there are to be no more.
+    /// Waits for a place for this client, and evicts an idle connection if there is none. `None` once `places` is
+    /// closed.
     pub(crate) async fn place(
         &self,
         places: &Arc<Semaphore>,
@@ -120,13 +120,13 @@ impl IdleConnections {
                 biased;
                 place = place.as_mut() => return place.ok(),
                 () = self.again.notified() => {}
-                // Heads that were on their way may be late by now.
+                // Incomplete heads may have passed their grace by now.
                 () = sleep(HEAD_GRACE) => {}
             }
         }
     }
 
-    /// Takes the connection that yields to this newcomer out of its queue.
+    /// Takes the connection to evict for this client out of its queue.
     pub(crate) fn take(&self, newcomer: Client) -> Option<Arc<Idleness>> {
         let late = self.now().checked_sub(nanoseconds(HEAD_GRACE));
         self.queues.lock().take(newcomer, late)
@@ -136,8 +136,8 @@ impl IdleConnections {
         nanoseconds(self.begun.elapsed())
     }
 
-    /// Lets a connection end with this answer while a newcomer waits. Its client is told, so that no request meets
-    /// a connection that has just closed.
+    /// Closes the connection after this answer if a new one waits. `Connection: close` tells the client, so that no
+    /// request meets a closed connection.
     pub(crate) fn see_off(&self, mut response: Response) -> Response {
         if self.is_crowded.load(Ordering::Relaxed) {
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
@@ -146,12 +146,12 @@ impl IdleConnections {
     }
 }
 
-/// Half of what a word has room for is 292 years.
+/// Converts to nanoseconds, capped at a quarter of a word's range (146 years) to leave room for the tag bit.
 fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).min(u64::MAX >> 2)
 }
 
-/// The time in which a newcomer waits.
+/// Marks the listener as crowded while a new connection waits.
 struct Crowded<'a>(&'a AtomicBool);
 
 impl<'a> Crowded<'a> {
@@ -168,66 +168,66 @@ impl Drop for Crowded<'_> {
 }
 
 impl Idleness {
-    /// What it keeps its place for; `None` while it is busy.
+    /// Returns the state of the connection; `None` while a request is under way.
     pub(crate) fn keeps(&self) -> Option<Keeps> {
         Keeps::of(self.state.load(Ordering::SeqCst))
     }
 
-    /// What a queue has it for.
+    /// Returns the state under which the connection is queued.
     pub(crate) fn queued(&self) -> Option<Keeps> {
         Keeps::of(self.queued.load(Ordering::SeqCst))
     }
 
-    /// Whether it has an entry, perhaps an old one, that a choice comes to.
+    /// Returns true if the connection is in the idle queue, perhaps with an outdated entry.
     pub(crate) fn is_queued_as_idle(&self) -> bool {
         matches!(self.queued(), Some(Keeps::Idle(_)))
     }
 
-    /// Notes what a queue has it for.
+    /// Records the state under which the connection is queued.
     pub(crate) fn is_queued_for(&self, keeps: Option<Keeps>) {
         self.queued.store(keeps.map_or(0, Keeps::word), Ordering::SeqCst);
     }
 
-    /// Notes that it waits for the first byte of its next request.
+    /// Records that the connection waits for the first byte of its next request.
     pub(crate) fn begin(self: &Arc<Self>) {
         let idle = Keeps::Idle(self.connections.now());
-        // In this order: a choice that takes it out of its queue sees that it is idle, or this sees that it was.
+        // In this order: either an eviction that dequeues the connection sees it idle, or this sees it dequeued.
         self.state.store(idle.word(), Ordering::SeqCst);
         if !self.is_queued_as_idle() {
             self.connections.queues.lock().put_back(self);
         }
-        // And a newcomer that begins to wait sees that it is idle, or is told.
+        // Likewise, a new connection that begins to wait either sees this one idle or is notified.
         if self.connections.is_crowded.load(Ordering::SeqCst) {
             self.connections.again.notify_one();
         }
     }
 
-    /// Notes that something was read of it.
+    /// Records that bytes were read.
     pub(crate) fn read(&self) {
         let was = self.state.load(Ordering::Relaxed);
         if let Some(Keeps::Idle(_)) = Keeps::of(was) {
             let head = Keeps::Head(self.connections.now()).word();
-            // Only this connection's own task changes it.
+            // Only the connection's own task changes the state.
             self.state.store(head, Ordering::SeqCst);
         }
     }
 
-    /// Notes that a head is there.
+    /// Records that a head is complete.
     pub(crate) fn end(&self) {
         self.state.store(0, Ordering::SeqCst);
     }
 
-    /// Whether nothing was read since its last answer.
+    /// Returns true if no byte was read since the last answer.
     pub(crate) fn is_idle(&self) -> bool {
         matches!(self.keeps(), Some(Keeps::Idle(_)))
     }
 
-    /// Waits until it is to close.
+    /// Waits until the connection must close.
     pub(crate) async fn yields(&self) {
         self.yields.notified().await;
     }
 
-    /// Notes that it was to close and has another request to answer first.
+    /// Records that the evicted connection has another request to answer first.
     pub(crate) fn is_busy_after_all(&self) {
         self.connections.again.notify_one();
     }

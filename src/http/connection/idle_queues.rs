@@ -1,8 +1,8 @@
 //! Queues of idle connections, by client and by time.
 //!
-//! An entry may be out of date, since a connection notes its state without the queues. It is put right when it comes
-//! to the front, and one that is busy leaves until it is idle again: so all choices together cost no more than all
-//! requests did.
+//! Connections record their state without the queues, so entries may be outdated. An entry is corrected when it
+//! reaches the front, and a busy connection is dequeued until it is idle again. Thus all evictions together cost
+//! no more than the requests did.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -10,14 +10,14 @@ use std::sync::Arc;
 use super::idle::{Idleness, Keeps};
 use crate::fairness::Client;
 
-/// A choice looks at so many clients, those with the most connections first.
+/// The maximum number of clients examined for an eviction, those with the most connections first.
 const LOOKS_MAX: usize = 256;
 
 /// All connections of a listener.
 #[derive(Debug, Default)]
 pub(crate) struct Queues {
     clients: HashMap<Client, Connections>,
-    /// Those whose queues are not empty, by the number of all their connections.
+    /// The clients with a non-empty queue, by their number of connections.
     by_number: BTreeSet<(usize, Client)>,
 }
 
@@ -29,11 +29,11 @@ struct Connections {
     heads: Queue,
 }
 
-/// By since when, and by id among those of one moment.
+/// Connections by the start of their state, then by id.
 type Queue = BTreeMap<(u64, u64), Arc<Idleness>>;
 
 impl Queues {
-    /// Adds a connection that was just opened.
+    /// Adds a new connection.
     pub(crate) fn join(&mut self, new: &Arc<Idleness>) {
         self.change(new.client, |connections| {
             connections.number += 1;
@@ -41,7 +41,7 @@ impl Queues {
         });
     }
 
-    /// Takes one out that has ended.
+    /// Removes a closed connection.
     pub(crate) fn leave(&mut self, old: &Idleness) {
         self.change(old.client, |connections| {
             connections.number -= 1;
@@ -49,7 +49,7 @@ impl Queues {
         });
     }
 
-    /// Queues one that has become idle. Its entry among the heads would be passed over while that is young.
+    /// Moves a connection that became idle to the idle queue. An eviction would skip a recent entry among the heads.
     pub(crate) fn put_back(&mut self, idle: &Arc<Idleness>) {
         self.change(idle.client, |connections| {
             if !idle.is_queued_as_idle() {
@@ -59,8 +59,8 @@ impl Queues {
         });
     }
 
-    /// Takes the connection that yields to a newcomer. A head that began after `late` is taken for one on its way,
-    /// unless its client has more connections than the newcomer's would have.
+    /// Takes the connection to evict for a new one. A head that began after `late` is spared, unless its client has
+    /// more connections than the new one's would have.
     pub(crate) fn take(&mut self, newcomer: Client, late: Option<u64>) -> Option<Arc<Idleness>> {
         let own = self.clients.get(&newcomer).map_or(0, |connections| connections.number) + 1;
         let mut next = self.by_number.last().copied();
@@ -76,7 +76,7 @@ impl Queues {
         None
     }
 
-    /// Changes a client's connections, and keeps its place among the others.
+    /// Changes a client's connections and updates the client's place in the order.
     fn change<T>(&mut self, client: Client, how: impl FnOnce(&mut Connections) -> T) -> T {
         let connections = self.clients.entry(client).or_default();
         let before = connections.place();
@@ -94,13 +94,13 @@ impl Queues {
 }
 
 impl Connections {
-    /// How many there are, if any may be asking for nothing.
+    /// Returns the number of connections if any of them is queued.
     fn place(&self) -> Option<usize> {
         let is_queued = !(self.idle.is_empty() && self.heads.is_empty());
         is_queued.then_some(self.number)
     }
 
-    /// Queues one as it is now, unless it is busy.
+    /// Queues a connection by its current state, unless a request is under way.
     fn queue(&mut self, one: &Arc<Idleness>) {
         let keeps = one.keeps();
         one.is_queued_for(keeps);
@@ -119,16 +119,16 @@ impl Connections {
         };
     }
 
-    /// The one that has asked for nothing the longest.
+    /// Takes the connection that has been without a request for longest.
     fn take(&mut self, late: Option<u64>) -> Option<Arc<Idleness>> {
         loop {
             let one = self.first(late)?;
             self.remove(&one);
             if one.keeps() == one.queued() {
-                // Still noted as queued, so that no other newcomer counts on its place.
+                // Left recorded as queued, so that no other new connection counts on its place.
                 return Some(one);
             }
-            // In this order: one that becomes idle now sees that it is in no queue, or is seen to be idle.
+            // In this order: a connection that becomes idle now either sees that it is dequeued, or is seen here.
             one.is_queued_for(None);
             self.queue(&one);
         }

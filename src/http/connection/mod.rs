@@ -1,8 +1,7 @@
-//! The accept loop: connections are counted, timed and, at the end, all joined.
+//! The accept loop, with limits on connections and graceful shutdown.
 //!
-//! Where there are as many as may be, a newcomer takes the place of one that asks for nothing ([`self::idle`]).
-//! `axum::serve` has no cap on connections, no timeout for a silent one, and waits for ever for a
-//! stream that does not end.
+//! At the maximum number of connections, an idle one is closed for a new one ([`self::idle`]). `axum::serve` limits
+//! neither the number nor the silence of connections, and waits for ever for a stream that does not end.
 
 mod head_timer;
 mod idle;
@@ -38,34 +37,34 @@ use head_timer::HeadTimer;
 use idle::{IdleConnections, Idleness};
 use stream::ClientStream;
 
-/// How long to wait after the system refused to give a connection: for want of descriptors, mostly.
+/// The pause after a failed accept, mostly for lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// The first head is there within so long of the connection's opening, and each other one of its first byte.
+/// The timeout of a head: of the first from the connection's opening, of later ones from their first byte.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// So long a connection may rest between two requests.
+/// The longest idle time between two requests.
 const IDLE_MAX: Duration = Duration::from_secs(60);
 
-/// A client that takes nothing of its answer for so long is cut off; it would keep a board in memory.
+/// The timeout of a client that reads nothing of its answer, which would keep a board in memory.
 const WRITE_STALL_MAX: Duration = Duration::from_secs(10);
 
-/// What one client, and all of them together, may take of the server.
+/// Limits on single connections and on all together.
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectionLimits {
-    /// So many connections at once. Another one waits until one that asks for nothing was closed for it, and more
-    /// wait in the system's queue.
+    /// The maximum number of open connections. A further one waits until an idle one was closed for it; more wait
+    /// in the system's backlog.
     pub connections_max: usize,
-    /// A connection that sends no complete head for so long is closed: a new one, and one that dawdles
-    /// within a head.
+    /// The time for a complete head, after which the connection is closed: counted from the opening for the first
+    /// head, from the first byte for later ones.
     pub head_timeout: Duration,
-    /// So is one that rests between two requests for so long.
+    /// The longest idle time between two requests, after which the connection is closed.
     pub idle_max: Duration,
-    /// One that takes nothing of its answer for so long is cut off.
+    /// The time without progress of an answer after which the connection is reset.
     pub write_stall_max: Duration,
-    /// A longer head is refused with 431.
+    /// The maximum size of a head, in bytes; a larger one is refused with 431.
     pub head_bytes_max: usize,
-    /// What still runs so long after the shutdown began is cut off.
+    /// The time from the beginning of a shutdown until open connections are closed.
     pub drain_timeout: Duration,
 }
 
@@ -82,11 +81,10 @@ impl Default for ConnectionLimits {
     }
 }
 
-/// Serves `router` until `shutdown`, then lets what is under way finish, and returns when the last
-/// connection is gone.
+/// Serves `router` until `shutdown`, then drains: requests under way finish. Returns when the last connection is
+/// closed.
 ///
-/// Streams must end by themselves at the shutdown; one that does not is cut off when the time to
-/// drain is over.
+/// Streams must end by themselves at shutdown; those left after the drain timeout are aborted.
 pub async fn serve(
     listener: TcpListener,
     router: Router,
@@ -107,12 +105,12 @@ pub async fn serve(
     connections.drain(limits.drain_timeout).await;
 }
 
-/// Accepts for ever.
+/// Accepts connections until its future is dropped.
 async fn accept(listener: &TcpListener, connections: &Connections, connections_max: usize) {
     let places = Arc::new(Semaphore::new(connections_max));
     loop {
         match listener.accept().await {
-            // The semaphore is never closed, so that the loop ends only with its future.
+            // The semaphore is never closed, so `None` never comes.
             Ok((stream, peer)) => {
                 let client = Client::at(peer.ip());
                 match connections.idle.place(&places, client).await {
@@ -154,7 +152,7 @@ impl Connections {
         let shutdown = End::of(&self.shutdown);
         let mut abort = End::of(&self.abort);
         let counted = metrics::CONNECTIONS.count();
-        // Without a token the address is whom requests are for.
+        // Requests without a token count as their address's.
         self.tasks.spawn(client.scope(async move {
             tokio::select! {
                 biased;
@@ -169,7 +167,7 @@ impl Connections {
         self.tasks.close();
         if timeout(drain_timeout, self.tasks.wait()).await.is_err() {
             let connections = self.tasks.len();
-            tracing::warn!(connections, "cut off what did not finish in time");
+            tracing::warn!(connections, "aborted connections at the drain timeout");
             self.abort.cancel();
             self.tasks.wait().await;
         }
@@ -178,8 +176,8 @@ impl Connections {
 
 type Connection<S> = http1::Connection<TokioIo<ClientStream>, S>;
 
-/// The end of all connections, as one of them waits for it. A token alone takes the lock of all who wait
-/// for it whenever the connection has something to do; this looks at it only when it was cancelled.
+/// A connection's wait for a cancellation. Polling the token's own future takes a lock that all waiters share, at
+/// each wake-up of the connection; here it is polled again only when the token was cancelled.
 struct End(FuturesUnordered<WaitForCancellationFutureOwned>);
 
 impl End {
@@ -192,7 +190,8 @@ impl End {
     }
 }
 
-/// Runs one connection to its end; no further request is taken at the shutdown, or where a newcomer needs its place.
+/// Serves one connection until it closes. At shutdown, or when a new connection needs its place, the connection
+/// takes no further request.
 async fn run<S>(connection: Connection<S>, mut shutdown: End, idleness: &Idleness)
 where
     S: HttpService<Incoming, ResBody = Body>,
@@ -206,7 +205,7 @@ where
             connection.as_mut().graceful_shutdown();
             match (poll!(connection.as_mut()), why, idleness.keeps()) {
                 (Poll::Ready(ended), _, _) => ended,
-                // Its head would be waited for.
+                // hyper would wait for the head of a further request.
                 (Poll::Pending, LastRequest::Yields, Some(_)) => return,
                 (Poll::Pending, LastRequest::Yields | LastRequest::Shutdown, _) => {
                     idleness.is_busy_after_all();
@@ -216,21 +215,21 @@ where
         }
     };
     if let Err(error) = ended {
-        // The client's doing: it left, sent what is no HTTP, or was silent for too long.
+        // The client's doing: it left, sent malformed HTTP, or ran into a timeout.
         tracing::debug!(%error, "connection ended early");
     }
 }
 
-/// Why a connection takes no further request.
+/// The reason why a connection takes no further request.
 #[derive(Clone, Copy)]
 enum LastRequest {
-    /// The server ends.
+    /// The server shuts down.
     Shutdown,
-    /// A newcomer needs its place.
+    /// A new connection needs its place.
     Yields,
 }
 
-/// Comes when a connection is to take no further request.
+/// Waits until the connection must take no further request.
 async fn last_request(shutdown: &mut End, idleness: &Idleness) -> LastRequest {
     tokio::select! {
         biased;
@@ -241,16 +240,16 @@ async fn last_request(shutdown: &mut End, idleness: &Idleness) -> LastRequest {
 
 fn http(limits: &ConnectionLimits) -> http1::Builder {
     let mut http = http1::Builder::new();
-    // At most 100 headers is hyper's own bound.
-    // A client that has said all it has to say still gets its answer.
-    // The timer of each connection knows which waits are shorter.
+    // hyper's own limit is 100 headers.
+    // A client that has closed its sending half still gets its answer.
+    // The connection's `HeadTimer` shortens this timeout where a head has less time.
     http.half_close(true)
         .header_read_timeout(limits.idle_max.max(limits.head_timeout))
         .max_header_size(limits.head_bytes_max);
     http
 }
 
-/// Errors that belong to the connection which would have been next, not to the listener.
+/// Returns true if the error is of the connection to accept, not of the listener.
 fn is_of_one_connection(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     [ConnectionAborted, ConnectionRefused, ConnectionReset].contains(&error.kind())

@@ -1,8 +1,8 @@
 //! Deadlines for slow clients, by a debt of waiting time.
 //!
-//! Waiting runs up a debt, and bytes that move pay it off at the slowest rate that is borne. So silence has an
-//! end, dawdling has one too, and who paused once and went on is not held to it for ever. Time in which nobody
-//! waits for the client, as between two events of a stream, is no debt.
+//! Waiting increases the debt, and transferred bytes reduce it at the minimum rate. So both silence and a trickle
+//! reach the deadline, while a client that paused once recovers. Time in which nothing waits for the client, as
+//! between two events of a stream, does not count.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// The slowest rate that is borne, in bytes a second: a phone at the edge of its network has ten times as much.
+/// The minimum transfer rate, in bytes a second: a phone at the edge of its network has ten times as much.
 const RATE_MIN: u32 = 1024;
 
-/// The patience with one direction of one client.
+/// The deadline for one direction of one connection.
 pub(crate) struct Patience {
-    /// So much debt is its end.
+    /// The debt at which the deadline is reached.
     max: Duration,
     debt: Duration,
     waiting_since: Option<Instant>,
@@ -23,12 +23,12 @@ pub(crate) struct Patience {
 }
 
 impl Patience {
-    /// With nothing owed.
+    /// Creates a deadline without debt.
     pub(crate) fn new(max: Duration) -> Self {
         Self { max, debt: Duration::ZERO, waiting_since: None, timer: None }
     }
 
-    /// So many bytes moved.
+    /// Records transferred bytes.
     pub(crate) fn moved(&mut self, bytes: usize) {
         if self.waiting_since.is_some() || !self.debt.is_zero() {
             self.moved_at(bytes, Instant::now());
@@ -43,7 +43,7 @@ impl Patience {
         self.debt = self.debt.saturating_sub(Duration::from_secs(1) * bytes / RATE_MIN);
     }
 
-    /// Waits for the client; ready when that was for too long.
+    /// Waits for the client; ready at the deadline.
     pub(crate) fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let end = self.end(Instant::now());
         let timer = self.timer.get_or_insert_with(|| Box::pin(sleep_until(end)));
@@ -53,7 +53,7 @@ impl Patience {
         timer.as_mut().poll(cx)
     }
 
-    /// When the wait that goes on, or begins now, is for too long.
+    /// Returns the deadline of the current wait, which begins now if none is under way.
     fn end(&mut self, now: Instant) -> Instant {
         *self.waiting_since.get_or_insert(now) + self.max.saturating_sub(self.debt)
     }

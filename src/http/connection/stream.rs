@@ -1,4 +1,6 @@
-//! The byte stream of a connection: cuts off slow clients, times each head from its first byte.
+//! The byte stream of a connection, with timeouts.
+//!
+//! Resets the connections of slow clients, and tells the head timer of each first byte.
 
 use std::io;
 use std::pin::Pin;
@@ -12,7 +14,7 @@ use tokio::net::TcpStream;
 use super::idle::Idleness;
 use super::slow_client::Patience;
 
-/// A connection, as the server reads and writes it.
+/// The stream from which hyper reads and to which hyper writes.
 pub(crate) struct ClientStream {
     tcp: TcpStream,
     idleness: Arc<Idleness>,
@@ -20,13 +22,13 @@ pub(crate) struct ClientStream {
 }
 
 impl ClientStream {
-    /// Cut off where the client takes nothing for `stall_max`, or takes it too slowly.
+    /// Wraps a connection, which is reset if the client reads nothing for `stall_max`, or reads too slowly.
     pub(crate) fn new(tcp: TcpStream, idleness: Arc<Idleness>, stall_max: Duration) -> Self {
         prepare(&tcp, stall_max);
         Self { tcp, idleness, patience: Patience::new(stall_max) }
     }
 
-    /// A write that came to this.
+    /// Maps the result of a write, which becomes an error once the client is too slow.
     fn written(
         &mut self,
         cx: &mut Context<'_>,
@@ -39,7 +41,7 @@ impl ClientStream {
             return Poll::Ready(written);
         }
         ready!(self.patience.poll_end(cx));
-        // Else the system would go on offering what was written.
+        // Otherwise the system would go on sending the bytes in its buffer.
         if let Err(error) = self.tcp.set_zero_linger() {
             tracing::debug!(%error, "cannot reset a connection");
         }
@@ -47,12 +49,12 @@ impl ClientStream {
     }
 }
 
-/// Tells the system how to treat the connection. What it refuses makes the connection no worse.
+/// Sets the socket's options. A failure does no harm.
 fn prepare(tcp: &TcpStream, stall_max: Duration) {
     if let Err(error) = tcp.set_nodelay(true) {
         tracing::debug!(%error, "cannot set TCP_NODELAY");
     }
-    // What lies in the system's buffer no write waits for: the system itself must see that nobody takes it.
+    // No write waits for bytes in the system's buffer: the system itself must detect that the client takes none.
     #[cfg(target_os = "linux")]
     {
         let ms = u32::try_from(stall_max.as_millis()).unwrap_or(u32::MAX);

@@ -1,4 +1,4 @@
-//! Connections: their head, their silence, their number, their end.
+//! Timeouts, limits and shutdown of connections.
 
 use std::{net::SocketAddr, time::Instant};
 
@@ -41,7 +41,7 @@ fn hello() -> Router {
     Router::new().route("/", get(async || "hello"))
 }
 
-/// A handler that says when it was entered and leaves when it is told to.
+/// Returns a handler that notifies on entry and waits for a signal to leave.
 fn gated() -> (Router, Arc<Notify>, Arc<Notify>) {
     let (entered, leave) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let handler = {
@@ -57,11 +57,11 @@ fn gated() -> (Router, Arc<Notify>, Arc<Notify>) {
 
 const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
-/// What the server sends until it closes, and how long that took.
+/// Reads until the server closes the connection; returns the text and the time taken.
 async fn until_closed(mut stream: TcpStream) -> (String, Duration) {
     let begun = Instant::now();
     let mut bytes = Vec::new();
-    // A reset closes as well as an end does.
+    // A reset counts as a close.
     _ = stream.read_to_end(&mut bytes).await;
     let text = String::from_utf8_lossy(&bytes).into_owned();
     (text, begun.elapsed())
@@ -117,17 +117,17 @@ async fn a_connection_may_rest_longer_than_a_head_may_take() {
     let mut kept = TcpStream::connect(server.addr).await.expect("connect");
     kept.write_all(GET).await.expect("write");
     read_hello(&mut kept).await;
-    // A silent connection, opened later, measures the time that a head has.
+    // A silent connection, opened later, measures the head timeout.
     let silent = TcpStream::connect(server.addr).await.expect("connect");
     until_closed(silent).await;
     kept.write_all(GET).await.expect("write");
     read_hello(&mut kept).await;
-    // Once it has begun, its next head has no more time than a first one.
+    // A head that has begun has no more time than a first one.
     kept.write_all(b"GET / HTTP/1.1\r\n").await.expect("write");
     assert_eq!(until_closed(kept).await.0, "");
 }
 
-/// A body without an end, which says when it is given up.
+/// Returns an endless body that notifies when it is dropped.
 fn endless() -> (Router, Arc<Notify>) {
     struct Given(Arc<Notify>);
     impl Drop for Given {
@@ -157,7 +157,7 @@ async fn a_client_that_takes_nothing_of_its_answer_is_cut_off() {
     let mut stalled = TcpStream::connect(server.addr).await.expect("connect");
     stalled.write_all(GET).await.expect("write");
     given_up.notified().await;
-    // It is not even offered what was written already.
+    // The reset also discards the bytes already written.
     let mut read = Vec::new();
     let ended = stalled.read_to_end(&mut read).await;
     assert_eq!(ended.map_err(|error| error.kind()), Err(io::ErrorKind::ConnectionReset));
@@ -258,7 +258,7 @@ async fn a_newcomer_gets_the_place_of_the_idlest_connection() {
         read_hello(&mut stream).await;
         idle.push(stream);
     }
-    // The first is idle for less long than the second now.
+    // The first has now been idle for less time than the second.
     idle[0].write_all(GET).await.expect("write");
     read_hello(&mut idle[0]).await;
 
@@ -281,7 +281,7 @@ async fn a_newcomer_waits_for_the_first_connection_that_idles() {
     let waited = timeout(Duration::from_millis(100), entered.notified()).await;
     assert!(waited.is_err(), "let in beyond the cap");
     leave.notify_one();
-    // Told with its answer, it sends no request that nobody would take.
+    // `Connection: close` in the answer keeps the client from sending a request that would be lost.
     let (said, _) = until_closed(busy).await;
     assert!(said.contains("connection: close") && said.ends_with("hello"), "{said}");
     entered.notified().await;

@@ -1,4 +1,4 @@
-//! Which of the two times a head has.
+//! Timeouts of first and later heads.
 
 use tokio::time::timeout;
 
@@ -9,13 +9,13 @@ use crate::http::connection::idle::IdleConnections;
 const MS: Duration = Duration::from_millis(1);
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// The timer of a connection that was just opened.
+/// Returns the timer of a new connection.
 fn timer(head_timeout: Duration) -> HeadTimer {
     let member = IdleConnections::new().join(Client::default());
     HeadTimer::new(head_timeout, Arc::clone(member.idleness()))
 }
 
-/// A wait for a second head.
+/// Returns the wait for a second head.
 fn second(timer: &HeadTimer) -> Pin<Box<dyn Sleep>> {
     drop(timer.sleep(HOUR));
     timer.sleep(HOUR)

@@ -1,4 +1,4 @@
-//! Which connection yields, and how much is looked at to find it.
+//! The choice of the connection to evict, and its cost.
 
 use super::*;
 use crate::http::connection::idle::{IdleConnections, Membership};
@@ -9,7 +9,7 @@ fn client(number: u8) -> Client {
     Client::Token([number; 16])
 }
 
-/// So many connections of this client, each with its first request under way.
+/// Opens `number` connections of this client, each with its first request under way.
 fn busy(connections: &Arc<IdleConnections>, client: Client, number: usize) -> Vec<Membership> {
     let joined = (0..number).map(|_| connections.join(client));
     joined.inspect(|member| member.idleness().end()).collect()

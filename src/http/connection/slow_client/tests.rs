@@ -1,11 +1,11 @@
-//! Debts that run up and are paid off.
+//! The debt of slow clients.
 
 use super::*;
 
 const MAX: Duration = Duration::from_secs(10);
 const S: Duration = Duration::from_secs(1);
 
-/// How long, from this moment on, the client may keep silent.
+/// Returns the time from now until the deadline of a silent client.
 fn left(patience: &mut Patience, now: Instant) -> Duration {
     patience.end(now) - now
 }
