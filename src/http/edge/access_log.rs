@@ -17,28 +17,28 @@ use crate::metrics;
 use crate::metrics::{Counted, known_method};
 use crate::printable::cut;
 
-/// The target of the line that tells of an exchange.
+/// The `tracing` target of the access log.
 pub const ANSWERED: &str = "blackboard::answered";
 
 const X_AGENT_ID: HeaderName = HeaderName::from_static("x-agent-id");
 
-/// A longer name is cut in the log: every valid one has room, percent-encoded.
+/// The maximum length of a name in the log. Every valid name fits, percent-encoded.
 const LOGGED_BYTES_MAX: usize = 3 * NAME_BYTES_MAX;
 
-/// One exchange, from its request to the head of its answer: a stream may last for days.
+/// One exchange, from its request to the head of its answer. The body is left out: a stream may last for days.
 pub(super) struct Exchange {
     begun: Instant,
     id: RequestId,
-    /// One of the known ones: a client may send any word.
+    /// The method, if known: a client may send any word.
     method: &'static str,
     route: Option<MatchedPath>,
     trace: Option<Trace>,
-    /// What only the log tells; `None` where the log leaves the line out.
+    /// Fields of the log line only; `None` if the log omits the line.
     named: Option<Named>,
     _counted: Counted,
 }
 
-/// Who asks, and of whom. Names stay percent-encoded, as they came, so that none can forge a line.
+/// The address and agent of a request. Names stay percent-encoded as received, so that none can forge a line.
 struct Named {
     uri: Uri,
     agent: Option<HeaderValue>,
@@ -59,7 +59,7 @@ impl Named {
 }
 
 impl Exchange {
-    /// The exchange that begins with this request.
+    /// Begins the exchange of a request.
     pub(super) fn begin(request: &Request, id: RequestId) -> Self {
         Self {
             begun: Instant::now(),
@@ -72,7 +72,7 @@ impl Exchange {
         }
     }
 
-    /// Counts and tells what came of it, and lets the answer name the trace.
+    /// Counts and logs the result, and adds `traceparent` to the answer.
     pub(super) fn end(self, response: &mut Response) {
         let took = self.begun.elapsed();
         let status = response.status().as_u16();
@@ -93,7 +93,7 @@ impl Exchange {
         }
     }
 
-    /// The template of its route; a path never leaves this file.
+    /// Returns the template of the route, never the path.
     fn route(&self) -> &str {
         self.route.as_ref().map_or("none", MatchedPath::as_str)
     }
@@ -136,7 +136,7 @@ impl Exchange {
                 )
             };
         }
-        // Probes come every few seconds and say nothing while all is well.
+        // Probes come every few seconds; successful ones are logged at debug level.
         match route {
             "/healthz" | "/readyz" | "/metrics" if status < 400 => line!(debug),
             _ => line!(info),

@@ -1,4 +1,4 @@
-//! Timeouts of request bodies, and the reasons why reading a body failed.
+//! Timeouts of request bodies, and tests for read errors.
 
 use std::error::Error;
 use std::iter::successors;
@@ -13,19 +13,19 @@ use super::body_polls::wrapped::wrapped;
 use super::decompress::Inflated;
 use crate::http::connection::slow_client::Patience;
 
-/// The body was waited for too long.
+/// A body that stalled or was too slow.
 #[derive(Debug, thiserror::Error)]
-#[error("the body did not come, or came too slowly")]
+#[error("the body stalled or was too slow")]
 struct Late;
 
-/// The same body, which fails where it sends nothing for so long, or too little.
+/// Makes a body fail if its client sends nothing for `silence_max`, or sends too slowly.
 pub(super) fn watched(body: Body, silence_max: Duration) -> Body {
     if body.is_end_stream() {
         return body;
     }
     let mut patience = Patience::new(silence_max);
-    // A small body lies in the connection's buffer already and is only to be asked for: the connection has it before
-    // the next look, and no timer need be set.
+    // A small body is mostly in the connection's buffer already. The first poll asks the connection for it and the
+    // next one gets it, without a timer.
     let mut is_asked = false;
     wrapped(body, move |body, cx| {
         let asked = std::mem::replace(&mut is_asked, true);
@@ -42,10 +42,10 @@ pub(super) fn watched(body: Body, silence_max: Duration) -> Body {
     })
 }
 
-/// Whether a body's gzip or zstd stream is damaged or cut short: the client's fault,
-/// `invalid-encoding`, and not a lost connection or a limit.
+/// Returns true if a body's gzip or zstd stream is damaged or truncated. This is the client's fault,
+/// `invalid-encoding`, not a lost connection or a limit.
 ///
-/// Takes any error that has the body's among its sources, such as a rejection of axum's extractors.
+/// Accepts any error that has the body's error among its sources, such as a rejection by axum's extractors.
 #[must_use]
 pub fn is_corrupt(error: &(dyn Error + 'static)) -> bool {
     let is_body = sources(error).any(<dyn Error>::is::<axum::Error>);
@@ -55,19 +55,19 @@ pub fn is_corrupt(error: &(dyn Error + 'static)) -> bool {
         && !sources(error).any(|e| e.is::<hyper::Error>() || is_limit(e))
 }
 
-/// Whether a body stopped coming, or came too slowly: `request-timeout`. Takes what [`is_corrupt`] takes.
+/// Returns true if a body stalled or was too slow, `request-timeout`. Accepts the errors that [`is_corrupt`] does.
 #[must_use]
 pub fn is_late(error: &(dyn Error + 'static)) -> bool {
     sources(error).any(<dyn Error>::is::<Late>)
 }
 
-/// Whether a compressed body became too many times its size. Takes what [`is_corrupt`] takes.
+/// Returns true if a body expanded beyond the ratio allowed. Accepts the errors that [`is_corrupt`] does.
 pub(in crate::http) fn is_inflated(error: &(dyn Error + 'static)) -> bool {
     sources(error).any(<dyn Error>::is::<Inflated>)
 }
 
 fn is_limit(error: &(dyn Error + 'static)) -> bool {
-    // axum boxes it once more on its way into a rejection.
+    // axum boxes the error once more in a rejection.
     error.is::<LengthLimitError>() || error.is::<Box<LengthLimitError>>()
 }
 

@@ -1,4 +1,4 @@
-//! Compression of answers by gzip or zstd, as the client accepts.
+//! Compression of answers by gzip or zstd.
 
 use std::convert::Infallible;
 
@@ -14,18 +14,18 @@ use tower_http::compression::Compression;
 use super::body_polls::paced::paced;
 use crate::api::pieces::WHOLE_BYTES_MAX;
 
-/// Compresses an answer as `Accept-Encoding` asks for, whose value this is. Most clients of ours send
-/// none, and nothing is done for them.
+/// Compresses an answer by `accepted`, the value of `Accept-Encoding`. Most clients send none, and get the answer
+/// unchanged.
 pub(super) async fn compress(accepted: Option<HeaderValue>, response: Response) -> Response {
     let Some(accepted) = accepted else { return response };
-    // What can be had in parts stands as it is: its tag and its places are those of these very bytes.
+    // An answer with ranges stays uncompressed: its tag and its ranges are of the plain bytes.
     if response.headers().contains_key(header::ACCEPT_RANGES) {
         return response;
     }
     let length = response.body().size_hint().upper();
     let level = match length {
         Some(length) if length <= WHOLE_BYTES_MAX as u64 => CompressionLevel::Default,
-        // A long answer costs a client that waits, and the others, more time than it saves them.
+        // A higher level on a long answer costs its client, and others, more time than it saves.
         Some(_) | None => CompressionLevel::Fastest,
     };
     let mut request = Request::new(Body::empty());

@@ -1,7 +1,7 @@
-//! CORS: the sites whose pages may call this server from a browser. None are allowed by default.
+//! CORS for a list of sites, empty by default.
 //!
-//! A browser asks before it sends what a plain form could not (a preflight); that is answered before anything
-//! else, and for any path, since the browser asks without the credentials that a handler would want to see.
+//! Before a request that a plain form could not send, a browser sends a preflight, without credentials. So
+//! preflights are answered before authentication, for any path.
 
 use std::collections::BTreeSet;
 use std::str::FromStr;
@@ -13,45 +13,45 @@ use axum::response::{IntoResponse, Response};
 
 use super::hosts::is_authority;
 
-/// What such a page may ask with.
+/// The methods that a page of a listed site may use.
 const METHODS: &str = "GET, HEAD, POST, PUT, PATCH, DELETE";
 
-/// The headers that such a page may send.
+/// The headers that a page of a listed site may send.
 const SENT: &str = "authorization, x-api-key, content-type, content-encoding, accept, if-match, if-none-match, \
     idempotency-key, last-event-id, x-agent-id, range, traceparent";
 
-/// The headers that such a page may read.
+/// The headers that a page of a listed site may read.
 const SHOWN: &str = "etag, location, retry-after, blackboard-revision, blackboard-tokens, \
     blackboard-truncated, idempotency-replayed, x-request-id, link, content-range, accept-post, accept-patch, \
     allow";
 
-/// How long a browser may go by what it was told, in seconds.
+/// The time for which a browser may cache a preflight's answer, in seconds.
 const TOLD_S: &str = "600";
 
-/// The sites whose pages may use this server.
+/// The sites whose pages may call this server from a browser.
 #[derive(Clone, Debug, Default)]
 pub struct CorsOrigins(Arc<BTreeSet<Origin>>);
 
-/// A site as a browser names it: scheme, host, and port where it is not the scheme's own.
+/// A site as a browser names it: scheme, host, and port unless it is the scheme's default.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Origin(String);
 
-/// Why a text is no list of sites.
+/// An invalid list of sites.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidOrigin {
-    /// All sites at once.
+    /// The wildcard `*`.
     #[error(
-        "'*' would let every site that somebody visits read and write here; list those that may"
+        "'*' would let every site that a user visits read and write here; list the allowed sites"
     )]
     Any,
-    /// What browsers send of pages without a site.
-    #[error("'null' stands for any sandboxed page or local file, whoever made it; list sites")]
+    /// The origin `null`, which browsers send for pages without a site.
+    #[error("'null' is the origin of any sandboxed page or local file; list the allowed sites")]
     Null,
-    /// It is of no web server.
+    /// A text without the scheme `http` or `https`.
     #[error("{0:?} does not begin with http:// or https://")]
     Scheme(String),
-    /// It is no site.
-    #[error("{0:?} is no site such as https://board.example.com or http://localhost:5173")]
+    /// A text that is not a site, such as a URL with a path.
+    #[error("{0:?} is not a site such as https://board.example.com or http://localhost:5173")]
     Malformed(String),
 }
 
@@ -74,7 +74,7 @@ impl FromStr for Origin {
         if !is_authority(authority) || authority.ends_with(':') {
             return Err(InvalidOrigin::Malformed(text.to_owned()));
         }
-        // A browser leaves it out.
+        // Browsers omit the default port.
         Ok(Self(site.strip_suffix(own_port).unwrap_or(&site).to_owned()))
     }
 }
@@ -82,7 +82,7 @@ impl FromStr for Origin {
 impl FromStr for CorsOrigins {
     type Err = InvalidOrigin;
 
-    /// Reads sites separated by commas; none at all is a list too.
+    /// Parses sites separated by commas; the list may be empty.
     fn from_str(text: &str) -> Result<Self, InvalidOrigin> {
         let sites = text.split(',').map(str::trim).filter(|site| !site.is_empty());
         let sites: Result<_, _> = sites.map(str::parse).collect();
@@ -91,12 +91,12 @@ impl FromStr for CorsOrigins {
 }
 
 impl CorsOrigins {
-    /// Whether no site is listed.
+    /// Returns true if no site is listed.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The site that a request comes from, if it is listed.
+    /// Returns the site that a request comes from, if listed.
     pub(super) fn listed(&self, headers: &HeaderMap) -> Option<HeaderValue> {
         if self.is_empty() {
             return None;
@@ -106,12 +106,12 @@ impl CorsOrigins {
         self.has(origin).then(|| origin.clone())
     }
 
-    /// Whether this is one of the sites.
+    /// Returns true if the site is listed.
     pub(super) fn has(&self, origin: &HeaderValue) -> bool {
         origin.to_str().is_ok_and(|origin| self.0.iter().any(|listed| listed.0 == origin))
     }
 
-    /// The answer to a browser that asks whether a page of a listed site may send something.
+    /// Answers a preflight from a listed site; `None` for any other request.
     pub(super) fn preflight(&self, request: &Request) -> Option<Response> {
         let asks = request.method() == Method::OPTIONS
             && request.headers().contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);

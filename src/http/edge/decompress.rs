@@ -1,8 +1,8 @@
-//! Decompression of gzip and zstd request bodies while they are read.
+//! Streaming decompression of gzip and zstd request bodies.
 //!
-//! A body may be several streams on end, as `cat a.gz b.gz` makes it: all of them count, and what
-//! follows the last one is damage. A layer that stops after the first would lose the rest in silence.
-//! A body that becomes many times its size is refused as soon as it does.
+//! A body may be several concatenated streams, as made by `cat a.gz b.gz`. All of them are read, and trailing data
+//! is damage; a layer that stops after the first stream would silently lose the rest. A body that expands beyond
+//! the ratio allowed is refused at once.
 
 use std::io;
 use std::sync::Arc;
@@ -21,20 +21,20 @@ use super::body_polls::paced::paced;
 use super::body_polls::wrapped::wrapped;
 use super::encoding::Coding;
 
-/// How many times the size of what came a body may become, beyond what is free.
+/// The maximum ratio of a body's decompressed size to its compressed size, beyond `RATIO_FREE_BYTES`.
 pub(in crate::http) const RATIO_MAX: u64 = 200;
 
-/// So much may come of however little: an ordinary body has no more.
+/// The decompressed size that is allowed at any ratio; ordinary bodies are no larger.
 const RATIO_FREE_BYTES: u64 = 8 << 20;
 
-/// A body became too many times its size.
+/// A body that expanded beyond the ratio allowed.
 #[derive(Debug, thiserror::Error)]
-#[error("the body becomes more than {RATIO_MAX} times its size")]
+#[error("the body expands to more than {RATIO_MAX} times its compressed size")]
 pub(super) struct Inflated;
 
-/// The same request with its body decompressed.
+/// Decompresses the body of a request.
 pub(super) fn decompress(mut request: Request, coding: Coding) -> Request {
-    // It is the length of what was sent, not of what comes out.
+    // The header gives the compressed length.
     request.headers_mut().remove(header::CONTENT_LENGTH);
     request.map(|body| {
         let came = Arc::new(AtomicU64::new(0));
@@ -55,12 +55,12 @@ pub(super) fn decompress(mut request: Request, coding: Coding) -> Request {
                 Body::from_stream(ReaderStream::new(decoder))
             }
         };
-        // A few KiB may become many MiB, and all of them are there at once.
+        // A few KiB may expand to many MiB, ready all at once.
         paced(bounded(body, came))
     })
 }
 
-/// A decompressed body up to the bound on its ratio. `came` counts the bytes of the compressed one that were read.
+/// Limits the ratio of a decompressed body. `came` counts the compressed bytes read.
 fn bounded(body: Body, came: Arc<AtomicU64>) -> Body {
     let mut made = 0_u64;
     wrapped(body, move |body, cx| {

@@ -1,23 +1,23 @@
-//! Path and body encodings, normalized for the layers behind.
+//! Checks of path and body encodings.
 
 use axum::http::{HeaderMap, HeaderValue, header};
 
 use crate::api::address::percent_decode;
 use crate::{board::Code, http::Problem};
 
-/// Refuses a path that is no percent-encoded UTF-8.
+/// Refuses a path that is not percent-encoded UTF-8.
 pub(super) fn check_path(path: &str) -> Result<(), Problem> {
     if !path.contains('%') || percent_decode(path.as_bytes()).is_some() {
         return Ok(());
     }
     Err(Problem::new(
         Code::InvalidEncoding,
-        "the path is not percent-encoded UTF-8; a literal % is written %25",
+        "the path is not percent-encoded UTF-8; write a literal % as %25",
     ))
 }
 
-/// Refuses a body that is coded for its way in another manner than in chunks. The connection is read as if it
-/// were chunked all the same, and a proxy before us may have read it otherwise: what follows may be anything.
+/// Refuses any transfer coding but `chunked`, and closes the connection. hyper would read the body as chunked, and
+/// a proxy in front may have read it otherwise, so the bytes that follow cannot be trusted.
 pub(super) fn check_transfer_coding(headers: &HeaderMap) -> Result<(), Problem> {
     let mut codings = headers.get_all(header::TRANSFER_ENCODING).into_iter();
     let is_chunked =
@@ -30,14 +30,14 @@ pub(super) fn check_transfer_coding(headers: &HeaderMap) -> Result<(), Problem> 
         .header(header::CONNECTION, HeaderValue::from_static("close")))
 }
 
-/// How a body is compressed.
+/// The compression of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Coding {
     Gzip,
     Zstd,
 }
 
-/// Takes the one `Content-Encoding` that a body may have.
+/// Removes `Content-Encoding` and returns its coding; at most one is allowed besides `identity`.
 pub(super) fn take_content_coding(headers: &mut HeaderMap) -> Result<Option<Coding>, Problem> {
     if !headers.contains_key(header::CONTENT_ENCODING) {
         return Ok(None);
@@ -50,7 +50,7 @@ pub(super) fn take_content_coding(headers: &mut HeaderMap) -> Result<Option<Codi
             "zstd" => Coding::Zstd,
             _ => return Err(unsupported()),
         };
-        // Coded twice over: nobody sends that, except to make a small body very large.
+        // Only decompression bombs are compressed twice.
         if found.replace(known).is_some() {
             return Err(unsupported());
         }
@@ -59,10 +59,10 @@ pub(super) fn take_content_coding(headers: &mut HeaderMap) -> Result<Option<Codi
     Ok(found)
 }
 
-/// Takes of `Accept-Encoding` what the compression can give; `None` where that is nothing.
+/// Removes `Accept-Encoding` and returns its supported members, if any.
 ///
-/// Without it, a client that refuses `identity` and names nothing that we have would get a 406 in
-/// place of the answer to a write that was done.
+/// Otherwise a client that refuses `identity` and names no supported coding would get 406 as the answer to a
+/// write that succeeded.
 pub(super) fn take_accepted(headers: &mut HeaderMap) -> Option<HeaderValue> {
     if !headers.contains_key(header::ACCEPT_ENCODING) {
         return None;
@@ -81,17 +81,14 @@ pub(super) fn take_accepted(headers: &mut HeaderMap) -> Option<HeaderValue> {
 
 fn members(headers: &HeaderMap, name: header::HeaderName) -> impl Iterator<Item = &str> {
     let values = headers.get_all(name).into_iter();
-    // A value that is no text becomes a member that nobody knows.
+    // A value that is not text becomes an unknown member.
     values.flat_map(|value| value.to_str().unwrap_or("?").split(',')).map(str::trim)
 }
 
 fn unsupported() -> Problem {
     Problem::new(
         Code::UnsupportedMediaType,
-        "the body's Content-Encoding is not supported; send it as it is, or as one of gzip and zstd",
+        "the body's Content-Encoding is not supported; send the body with gzip, zstd or neither",
     )
-    .header(
-        header::ACCEPT_ENCODING,
-        HeaderValue::from_static("gzip, zstd"),
-    )
+    .header(header::ACCEPT_ENCODING, HeaderValue::from_static("gzip, zstd"))
 }

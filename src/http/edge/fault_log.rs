@@ -1,4 +1,6 @@
-//! The fault log: server failures with their causes. Repeated store failures are logged at intervals, with a count.
+//! The log of server failures with their causes.
+//!
+//! Repeated refusals by the store's state are logged at intervals, with a count.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -10,25 +12,25 @@ use crate::error_chain::Chain;
 use crate::http::response::problem::Problem;
 use crate::http::response::request_id::RequestId;
 
-/// How long the same state is not told again.
+/// The minimum interval between two lines about the same state.
 const TOLD_EVERY: Duration = Duration::from_secs(60);
 
-/// The states of the store that refuse one request like the other.
+/// States of the store that refuse many requests alike.
 const STATES: [Code; 3] = [Code::StoreFull, Code::StorePoisoned, Code::StoreUnavailable];
 
-/// What was told of the store's states.
+/// The last line about each state of the store.
 #[derive(Debug, Default)]
 pub(super) struct Faults(Mutex<BTreeMap<&'static str, Told>>);
 
 #[derive(Debug)]
 struct Told {
     at: Instant,
-    /// How many were not told since.
+    /// The number of refusals not logged since.
     more: u64,
 }
 
 impl Faults {
-    /// The one place where the cause of a failure is told.
+    /// Logs a failure with its cause. Causes are logged nowhere else.
     pub(super) fn tell(&self, problem: &mut Problem, id: RequestId) {
         let cause = problem.take_cause();
         let code = problem.code();
@@ -40,7 +42,7 @@ impl Faults {
         tracing::error!(code = code.as_str(), cause, repeated, request_id = %id, "failed: {problem}");
     }
 
-    /// How many were not told since the last one that was; nothing where it is not yet time for another.
+    /// Returns the number of refusals not logged since the last line; `None` if the next line is not yet due.
     fn due(&self, code: Code, now: Instant) -> Option<u64> {
         let mut told = self.0.lock();
         let Some(last) = told.get_mut(code.as_str()) else {

@@ -1,4 +1,4 @@
-//! Allowed host names, against DNS rebinding and cross-site posts.
+//! Allowed hosts, against DNS rebinding and cross-site posts.
 
 use std::{
     collections::BTreeSet,
@@ -12,11 +12,11 @@ use axum::http::{HeaderMap, Uri, header};
 use super::cors::CorsOrigins;
 use crate::{board::Code, http::Problem};
 
-/// A host name, in lower case and without its port.
+/// A host name in lower case, without a port.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct HostName(String);
 
-/// The text is no host name.
+/// An invalid host name.
 #[derive(Debug, thiserror::Error)]
 #[error("{0:?} is not a host name such as blackboard.example.com")]
 pub struct InvalidHost(String);
@@ -27,21 +27,21 @@ impl FromStr for HostName {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match Host::parse(text) {
             Some(Host::Name(name)) => Ok(name),
-            // Always allowed, so naming it is harmless.
+            // IP addresses are always allowed, so listing one is harmless.
             Some(Host::Ip(ip)) => Ok(Self(ip.to_string())),
             None => Err(InvalidHost(text.to_owned())),
         }
     }
 }
 
-/// The names that a request may be addressed to; IP literals and localhost are always among them.
+/// The host names that a request may be addressed to. IP addresses and `localhost` are always allowed.
 #[derive(Clone, Debug, Default)]
 pub struct AllowedHosts(Arc<BTreeSet<HostName>>);
 
 impl FromStr for AllowedHosts {
     type Err = InvalidHost;
 
-    /// Reads names separated by commas; none at all is a list too.
+    /// Parses names separated by commas; the list may be empty.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
         let names: Result<_, _> = names.map(str::parse).collect();
@@ -50,7 +50,7 @@ impl FromStr for AllowedHosts {
 }
 
 impl AllowedHosts {
-    /// Refuses a request for a foreign host, or one that a page of a foreign origin sent.
+    /// Refuses requests to other hosts, and requests from pages of other origins.
     pub(super) fn check(
         &self,
         uri: &Uri,
@@ -64,18 +64,18 @@ impl AllowedHosts {
             if !is_own && !listed.has(origin) {
                 return Err(Problem::new(
                     Code::Forbidden,
-                    "the request's Origin is not one of this server's hosts (--allowed-hosts), and no site \
-                     that may use it (--cors-origins)",
+                    "the request's Origin is neither a host of this server (--allowed-hosts) nor an allowed site \
+                     (--cors-origins)",
                 ));
             }
         }
         Ok(())
     }
 
-    /// The host that the request names; every mention of one must be allowed.
+    /// Returns the host that the request names. Each mention of a host must be allowed.
     fn addressed(&self, uri: &Uri, headers: &HeaderMap) -> Result<Host, Problem> {
         if headers.get_all(header::HOST).iter().nth(1).is_some() {
-            return Err(Problem::new(Code::InvalidParameter, "a request has one Host header"));
+            return Err(Problem::new(Code::InvalidParameter, "send one Host header, not several"));
         }
         let in_uri = uri.authority().map(|authority| Ok(authority.as_str()));
         let in_headers = headers.get_all(header::HOST).iter().map(|v| v.to_str());
@@ -86,7 +86,7 @@ impl AllowedHosts {
                 Some(host) => _ = addressed.get_or_insert(host),
                 None => {
                     return Err(unknown(
-                        "the request is addressed to a host that this server does not answer to; name it in --allowed-hosts, or use an IP address",
+                        "the request's host is not allowed; add it to --allowed-hosts or use an IP address",
                     ));
                 }
             }
@@ -101,7 +101,8 @@ impl AllowedHosts {
         }
     }
 
-    /// An address is no proof of being ours: a foreign one may serve a page too.
+    /// Returns true if the origin is this server. A foreign IP address may serve pages too, so an IP address must be
+    /// loopback or the host that the request names.
     fn is_origin_allowed(&self, origin: &Host, host: &Host) -> bool {
         match origin {
             Host::Ip(ip) => ip.to_canonical().is_loopback() || origin == host,
@@ -117,7 +118,7 @@ enum Host {
 }
 
 impl Host {
-    /// Reads `host`, `host:port` or `[v6]:port`.
+    /// Parses `host`, `host:port`, `[v6]` or `[v6]:port`.
     fn parse(authority: &str) -> Option<Self> {
         if let Some(rest) = authority.strip_prefix('[') {
             let (ip, after) = rest.split_once(']')?;
@@ -138,7 +139,7 @@ impl Host {
     }
 }
 
-/// Whether this is a host, perhaps with a port.
+/// Returns true if the text is a host with an optional port.
 pub(super) fn is_authority(text: &str) -> bool {
     Host::parse(text).is_some()
 }

@@ -1,8 +1,8 @@
 //! The edge: processing shared by all requests and answers.
 //!
-//! It lives behind the router's matching, so that it knows the matched route, and around its fallback,
-//! so that an unknown route is treated like any other. It is one service and not a layer for each step:
-//! each layer would clone all below it, and box what it gives on, for every request.
+//! The edge runs after the router's matching, so that it knows the matched route. It also wraps the fallback, so
+//! that unknown routes are treated alike. It is one service instead of a layer for each step: each layer would
+//! clone the layers below it and box its answer, for every request.
 
 mod access_log;
 mod body_polls;
@@ -45,10 +45,10 @@ use response_headers::Dress;
 pub(super) use unread_rest::LINGER_BYTES_MAX;
 use unread_rest::Rest;
 
-/// A body that sends nothing for so long fails, and its connection with it.
+/// The timeout of a silent request body; the connection is closed with it.
 const BODY_SILENCE_MAX: Duration = Duration::from_secs(10);
 
-/// Puts the edge around a complete router; routes added afterwards would stand outside it.
+/// Wraps a complete router in the edge. Routes added afterwards are outside it.
 pub fn edge(router: Router, hosts: AllowedHosts, cors: CorsOrigins) -> Router {
     let faults = Faults::default();
     layered(router, Gate { hosts, cors, body_silence_max: BODY_SILENCE_MAX, faults })
@@ -63,7 +63,7 @@ fn layered(router: Router, gate: Gate) -> Router {
     router.fallback(problem_body::route_not_found).layer(layer_fn(around))
 }
 
-/// What the edge goes by.
+/// The edge's settings, and its log of faults.
 struct Gate {
     hosts: AllowedHosts,
     cors: CorsOrigins,
@@ -71,9 +71,8 @@ struct Gate {
     faults: Faults,
 }
 
-/// Takes a request in, and its answer out: an id and the line in the log around all; compression sees
-/// rendered problems; rendering sees those of a panic and of the admission. The rest of a body that was not read
-/// comes last: a slow client makes no answer look slow.
+/// Answers one request. Refusals of the admission and panics are rendered as problems, then compressed and logged.
+/// The unread rest of a body is drained after the log line, so that a slow client makes no answer look slow.
 async fn pass(gate: Arc<Gate>, route: Route, request: Request) -> Result<Response, Infallible> {
     #[cfg(debug_assertions)]
     let polls = body_polls::slow::Polls::of(&request);
@@ -102,7 +101,7 @@ async fn handled(gate: Arc<Gate>, route: Route, request: Request) -> Response {
     response
 }
 
-/// The route's answer; a panic of its handler is one too.
+/// Calls the route, and turns a panic of its handler into an answer.
 async fn answer(mut route: Route, request: Request) -> Response {
     let answering = AssertUnwindSafe(async move { route.call(request).await });
     let answering = answering.catch_unwind().map(|answered| match answered {
@@ -113,11 +112,11 @@ async fn answer(mut route: Route, request: Request) -> Response {
     answering.await
 }
 
-/// Why a request goes to no route.
+/// The reason why a request reaches no route.
 enum Turned {
-    /// It is refused.
+    /// The request is refused.
     Away(Problem),
-    /// It is a browser's question, with its answer.
+    /// The request is a preflight, with its answer.
     Back(Box<Response>),
 }
 
@@ -137,7 +136,7 @@ impl IntoResponse for Turned {
 }
 
 impl Gate {
-    /// Lets in what is addressed to us and well-formed, with a body that is watched and decompressed.
+    /// Checks the encodings, host and origin of a request, and adds timeout and decompression to its body.
     fn admit(&self, mut request: Request) -> Result<Request, Turned> {
         encoding::check_transfer_coding(request.headers())?;
         self.hosts.check(request.uri(), request.headers(), &self.cors)?;

@@ -1,4 +1,4 @@
-//! Rendering of problems, from handlers, the router, layers and panics.
+//! Rendering of problems from handlers, router, layers and panics.
 
 use std::any::Any;
 
@@ -14,11 +14,11 @@ use crate::board::Code;
 use crate::http::response::problem::{MEDIA_TYPE, Problem};
 use crate::http::response::request_id::RequestId;
 
-/// How much of a layer's plain text may become a problem's detail.
+/// The maximum length of a layer's plain text that becomes a problem's detail.
 const DETAIL_BYTES_MAX: u64 = 4096;
 
-/// Renders the problem among the answer's extensions, or what a layer said without one; its code
-/// stays there for the log.
+/// Renders the problem among the answer's extensions, or else a layer's bare error. The code stays among the
+/// extensions for the log.
 pub(super) async fn render(mut response: Response, id: RequestId, faults: &Faults) -> Response {
     let found = response.extensions_mut().remove::<Problem>();
     let problem = match found {
@@ -43,14 +43,14 @@ fn fill(mut response: Response, mut problem: Problem, id: RequestId, faults: &Fa
     response
 }
 
-/// Whether more was asked for than there is room for, or than is there yet: no failure of ours. Each is told by
-/// its line in the log; another one for each would make an overload worse.
+/// Returns true for refusals for lack of capacity, or of a revision not reached yet. These are no faults of the
+/// server, and the access log has them; a second line for each would make an overload worse.
 fn is_for_want_of_room(code: Code) -> bool {
     [Code::Overloaded, Code::RevisionNotReached, Code::SessionFull].contains(&code)
 }
 
-/// An error that says nothing, or only plain text: the router's, an extractor's or a layer's own.
-/// What has another media type (a JSON-RPC error) is somebody's deliberate answer.
+/// Returns true for an error without a media type or in plain text, as from the router, an extractor or a layer.
+/// An error of another media type, such as JSON-RPC, is a handler's deliberate answer.
 fn is_bare_error(response: &Response) -> bool {
     let status = response.status();
     if !(status.is_client_error() || status.is_server_error()) {
@@ -63,7 +63,7 @@ fn is_bare_error(response: &Response) -> bool {
 async fn bare(response: &mut Response) -> Problem {
     let status = response.status();
     let body = std::mem::take(response.body_mut());
-    // A stream has no upper bound and is not waited for; what a failure says is not for the client.
+    // A stream has no upper bound and is not read; the text of a server error is not for the client.
     let is_short = body.size_hint().upper().is_some_and(|n| n <= DETAIL_BYTES_MAX);
     let said = if is_short && status.is_client_error() {
         to_bytes(body, usize::MAX).await.unwrap_or_default()
@@ -73,7 +73,7 @@ async fn bare(response: &mut Response) -> Problem {
     let said = String::from_utf8_lossy(&said);
     let detail = match (said.trim(), status) {
         ("", StatusCode::METHOD_NOT_ALLOWED) => {
-            "the route has no such method; Allow lists those it has"
+            "the route has no such method; use one that Allow lists"
         }
         ("", _) => status.canonical_reason().unwrap_or("Error"),
         (said, _) => said,
@@ -81,16 +81,16 @@ async fn bare(response: &mut Response) -> Problem {
     Problem::of_status(status, detail.to_owned())
 }
 
-/// What the router says where nothing matches.
+/// Handles a request that matches no route.
 pub(super) async fn route_not_found() -> Problem {
     crate::http::response::problem::no_route()
 }
 
-/// A handler's panic: its message goes to the log if it is a text of ours. One that was made may quote what a
-/// client sent.
+/// Turns a handler's panic into a problem. The log gets its message only if that is a literal: a formatted message
+/// may quote the client.
 pub(super) fn panicked(payload: Box<dyn Any + Send + 'static>) -> Response {
-    let message = payload.downcast::<&'static str>().map_or("no text of ours", |text| *text);
-    Problem::new(Code::Internal, "the request failed inside the server; its log has the cause")
+    let message = payload.downcast::<&'static str>().map_or("message withheld", |text| *text);
+    Problem::new(Code::Internal, "the request failed in the server; its log has the cause")
         .cause(Panicked(message))
         .into_response()
 }

@@ -1,6 +1,7 @@
-//! Headers set on every answer: request id, `Vary`, and security headers for browsers.
+//! Headers set on every answer.
 //!
-//! What a handler said itself is left as it is.
+//! These are the request id, `Vary`, caching, CORS, and security headers for browsers. A handler's own caching,
+//! content security and resource policies are kept.
 
 use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
@@ -12,16 +13,16 @@ use crate::http::response::request_id::RequestId;
 const CROSS_ORIGIN_RESOURCE_POLICY: HeaderName =
     HeaderName::from_static("cross-origin-resource-policy");
 
-/// Most answers are no pages: they may load nothing, and be shown in nothing.
+/// The policy of answers that are not pages: they may load nothing and not be framed.
 const NO_PAGE: HeaderValue = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'");
 
-/// A cache may keep an answer of a board for its own client, and asks with its tag before it shows that again.
+/// The caching of answers about boards: only the client's own cache stores them, and revalidates before each use.
 const REVALIDATED: HeaderValue = HeaderValue::from_static("private, no-cache");
 
-/// What of a request decides how its answer is dressed.
+/// The facts about a request that decide its answer's headers.
 pub(super) struct Dress {
     is_of_boards: bool,
-    /// The listed site whose page sent it.
+    /// The listed site whose page sent the request.
     page: Option<HeaderValue>,
     vary: HeaderValue,
 }
@@ -40,7 +41,7 @@ impl Dress {
         }
     }
 
-    /// Puts it on.
+    /// Sets the headers.
     pub(super) fn put_on(self, headers: &mut HeaderMap, id: RequestId) {
         headers.reserve(8);
         id.put_on(headers);

@@ -1,22 +1,21 @@
 //! Trace context of a request, from `traceparent` (W3C Trace Context).
 //!
-//! What is not well-formed to the letter is no trace: a header that is sent by many programs and read by few
-//! goes no further than it can be trusted.
+//! A header that is not strictly well-formed is ignored: many programs send the header, and few check it.
 
 use std::hash::{BuildHasher as _, RandomState};
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 
-/// Names the trace and the span that a request comes from.
+/// The header that names the trace and parent span of a request.
 pub(super) const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
-/// How long it is in version 00, with which every later one begins.
+/// The length of the header in version 00. Later versions begin with the same fields.
 const LENGTH: usize = 55;
 
-/// The flags that mean something: that the trace is recorded, and that its id is random.
+/// The defined flags: the trace is sampled, and its id is random.
 const FLAGS: u8 = 0b11;
 
-/// That the trace is recorded.
+/// The flag of a sampled trace.
 const SAMPLED: u8 = 0b01;
 
 /// A request's place in a trace.
@@ -29,7 +28,7 @@ pub(super) struct Trace {
 }
 
 impl Trace {
-    /// What the headers say, with a span of our own below it; `None` where they say nothing that is well-formed.
+    /// Reads the headers and creates a child span; `None` unless there is exactly one well-formed header.
     pub(super) fn of(headers: &HeaderMap) -> Option<Self> {
         let mut sent = headers.get_all(TRACEPARENT).iter();
         let (Some(sent), None) = (sent.next(), sent.next()) else { return None };
@@ -37,40 +36,40 @@ impl Trace {
         Some(Self { id, parent, span: new_span(), flags: flags & FLAGS })
     }
 
-    /// The trace's id.
+    /// Returns the trace's id.
     pub(super) fn id(&self) -> String {
         format!("{:032x}", self.id)
     }
 
-    /// The id of the client's span.
+    /// Returns the id of the client's span.
     pub(super) fn parent(&self) -> String {
         format!("{:016x}", self.parent)
     }
 
-    /// The id of this request's span.
+    /// Returns the id of this request's span.
     pub(super) fn span(&self) -> String {
         format!("{:016x}", self.span)
     }
 
-    /// Whether the client records it.
+    /// Returns true if the client samples the trace.
     pub(super) const fn is_sampled(&self) -> bool {
         self.flags & SAMPLED != 0
     }
 
-    /// What is passed on.
+    /// Returns the header to send, with this request's span.
     pub(super) fn value(&self) -> Option<HeaderValue> {
         let text = format!("00-{:032x}-{:016x}-{:02x}", self.id, self.span, self.flags);
         HeaderValue::from_str(&text).ok()
     }
 }
 
-/// The trace's id, the client's span and the flags.
+/// Parses the trace's id, the client's span and the flags.
 fn parse(text: &str) -> Option<(u128, u64, u8)> {
     let (head, more) = text.split_at_checked(LENGTH)?;
     let mut parts = head.split('-');
     let [version, id, parent, flags] = [parts.next()?, parts.next()?, parts.next()?, parts.next()?];
     let version = u8::try_from(hex(version, 2)?).ok()?;
-    // A later version may go on behind a dash.
+    // A later version may have more fields after a dash.
     let fits = match version {
         0 => more.is_empty(),
         0xff => false,
@@ -82,14 +81,14 @@ fn parse(text: &str) -> Option<(u128, u64, u8)> {
     (fits && parts.next().is_none() && id != 0 && parent != 0).then_some((id, parent, flags))
 }
 
-/// So many digits, none of them in upper case.
+/// Parses exactly `digits` hexadecimal digits in lower case.
 fn hex(text: &str, digits: usize) -> Option<u128> {
     let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
     let is_hex = text.len() == digits && text.bytes().all(is_digit);
     is_hex.then(|| u128::from_str_radix(text, 16).ok()).flatten()
 }
 
-/// Random, and never 0, which is no id.
+/// Returns a random id; 0 is invalid.
 fn new_span() -> u64 {
     RandomState::new().hash_one(()).max(1)
 }

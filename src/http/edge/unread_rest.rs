@@ -1,7 +1,8 @@
-//! The unread rest of a request's body: drained before the answer, or the connection is closed.
+//! Draining of unread request bodies before the answer.
 //!
-//! A route that answers early drops its body. hyper then closes the connection without saying so, and the next
-//! request of a client that pools its connections meets a broken pipe.
+//! A route that answers early drops its body. hyper then closes the connection without `Connection: close`, and the
+//! next request of a client that pools its connections fails with a broken pipe. So the rest is drained, or the
+//! answer has that header.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -17,17 +18,17 @@ use http_body_util::BodyExt as _;
 use parking_lot::Mutex;
 use tokio::time::timeout;
 
-/// After a longer rest the connection is closed.
+/// The size of a rest above which the connection is closed.
 const REST_BYTES_MAX: usize = 64 << 10;
 
-/// A rest is read for so long.
+/// The maximum time to drain a rest.
 const REST_TIME_MAX: Duration = Duration::from_secs(1);
 
-/// So much of a refused body is read and thrown away at most. A connection that is closed under a client that
-/// still writes takes the answer with it.
+/// The maximum size of a refused body that is read and discarded. A client that still writes to a closed connection
+/// loses the answer.
 pub(in crate::http) const LINGER_BYTES_MAX: usize = 40 << 20;
 
-/// The place where a request's body leaves its rest.
+/// The slot for the unread rest of a request's body.
 #[derive(Default)]
 pub(super) struct Rest(Option<Arc<Place>>);
 
@@ -36,12 +37,12 @@ type Place = Mutex<Option<Left>>;
 /// A body that was dropped before its end.
 struct Left {
     body: Body,
-    /// Its client waits for `100 Continue` and has not got it: reading would ask for the body.
+    /// True if the client still waits for `100 Continue`; reading would request the body.
     is_awaited: bool,
 }
 
 impl Rest {
-    /// The same request with a body that leaves its rest here.
+    /// Wraps the body of a request so that its unread rest is left here.
     pub(super) fn of(request: Request) -> (Request, Self) {
         if request.body().is_end_stream() {
             return (request, Self::default());
@@ -53,7 +54,7 @@ impl Rest {
         (request.map(tracked), Self(Some(place)))
     }
 
-    /// Reads the rest where it is small and comes soon, or says with the answer that the connection is closed.
+    /// Drains a rest that is small and arrives soon; otherwise adds `Connection: close` to the answer.
     pub(super) async fn settle(self, response: &mut Response) {
         let left = self.0.and_then(|place| place.lock().take());
         if let Some(left) = left
@@ -66,7 +67,7 @@ impl Rest {
 }
 
 impl Left {
-    /// Whether the connection may go on.
+    /// Reads the rest. Returns true if the connection can be reused.
     async fn drain(self) -> bool {
         let Self { mut body, is_awaited } = self;
         if is_awaited {
@@ -87,7 +88,7 @@ impl Left {
     }
 }
 
-/// A body that leaves its rest behind.
+/// A body that leaves its unread rest in the slot when dropped.
 struct Tracked {
     body: Body,
     is_awaited: bool,

@@ -1,4 +1,4 @@
-//! Wrappers of body polling: pacing, slicing and timing.
+//! Body wrappers: pacing, time slices and timing of polls.
 
 pub(crate) mod paced;
 pub(crate) mod processor_time;

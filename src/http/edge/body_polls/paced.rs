@@ -1,4 +1,4 @@
-//! Paced bodies: frames of bounded size, yielding after each frame.
+//! Paced bodies: small frames, with yields between them.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -8,10 +8,10 @@ use http_body::{Body as _, Frame, SizeHint};
 
 use crate::fairness::end_turn;
 
-/// How many bytes are worked on at once.
+/// The maximum size of a frame, and the number of bytes after which the body yields.
 const FRAME_BYTES_MAX: usize = 64 << 10;
 
-/// The same body, at most so many bytes a poll.
+/// Splits a body into frames of at most `FRAME_BYTES_MAX` bytes.
 pub(crate) fn paced(body: Body) -> Body {
     let is_short = body.size_hint().upper().is_some_and(|most| most <= FRAME_BYTES_MAX as u64);
     if is_short { body } else { Body::new(Paced { body, rest: Bytes::new(), worked: 0 }) }
@@ -19,9 +19,9 @@ pub(crate) fn paced(body: Body) -> Body {
 
 struct Paced {
     body: Body,
-    /// What is left of a frame.
+    /// The rest of the current frame.
     rest: Bytes,
-    /// How many bytes were given since others had their turn.
+    /// The number of bytes returned since the last yield.
     worked: usize,
 }
 
@@ -57,7 +57,7 @@ impl http_body::Body for Paced {
     }
 
     fn size_hint(&self) -> SizeHint {
-        // The body counts no more what is left of its frame here.
+        // The body no longer counts the rest of the frame taken from it.
         let (hint, rest) = (self.body.size_hint(), self.rest.len() as u64);
         let mut with_rest = SizeHint::new();
         with_rest.set_lower(hint.lower() + rest);
@@ -129,7 +129,7 @@ mod tests {
             far.read_u8().await.unwrap();
             count.load(Ordering::SeqCst)
         });
-        // It never waits for anything, and wakes nobody but itself.
+        // This task never waits, and wakes only itself.
         let working = tokio::spawn(async move {
             let mut body = paced(Body::from(vec![b'x'; 100 * FRAME_BYTES_MAX]));
             while body.frame().await.is_some() {

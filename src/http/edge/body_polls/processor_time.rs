@@ -1,4 +1,4 @@
-//! Sliced answer bodies: rendering and compression take turns among clients.
+//! Time slices for rendering and compressing answer bodies.
 
 use axum::response::Response;
 use http_body::Body as _;
@@ -7,7 +7,8 @@ use super::wrapped::wrapped;
 use crate::api::pieces::WHOLE_BYTES_MAX;
 use crate::fairness::{Client, Meter};
 
-/// The same answer. A short body whose length is known is there already.
+/// Meters the polls of an answer's body for its client. A short body of known length is already rendered, and
+/// returned unchanged.
 pub(crate) fn in_slices(response: Response) -> Response {
     let length = response.body().size_hint().exact();
     if length.is_some_and(|length| length <= WHOLE_BYTES_MAX as u64) {

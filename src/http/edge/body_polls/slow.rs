@@ -1,7 +1,7 @@
 //! Slow polls, logged in builds with debug assertions.
 //!
-//! A longer poll holds up everybody whom that thread of the runtime serves. Such work belongs on a
-//! thread that may block, or has to let others have their turn.
+//! A slow poll delays all other tasks of its runtime thread. Such work belongs on a thread that may block, or must
+//! yield.
 
 use std::pin::pin;
 use std::task::Context;
@@ -13,10 +13,10 @@ use http_body::Body as _;
 
 use super::wrapped::wrapped;
 
-/// A poll that takes longer is told.
+/// The duration above which a poll is logged.
 const POLL_MAX: Duration = Duration::from_millis(10);
 
-/// The polls of one request, by its route.
+/// A watch on the polls of one request, logged by route.
 #[derive(Clone)]
 pub(crate) struct Polls(Option<MatchedPath>);
 
@@ -25,7 +25,7 @@ impl Polls {
         Self(request.extensions().get().cloned())
     }
 
-    /// The answer that `answering` makes, whose body is watched in its turn.
+    /// Times the polls of `answering`, then those of the answer's body.
     pub(crate) async fn watch(self, answering: impl Future<Output = Response>) -> Response {
         let mut answering = pin!(answering);
         let timed = |cx: &mut Context<'_>| self.timed("request", || answering.as_mut().poll(cx));

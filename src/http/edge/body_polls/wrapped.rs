@@ -1,4 +1,4 @@
-//! A body wrapper: each poll passes through a function.
+//! A body wrapper that passes each poll through a function.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -6,10 +6,10 @@ use std::task::{Context, Poll};
 use axum::body::{Body, Bytes};
 use http_body::{Frame, SizeHint};
 
-/// A frame, or why there is none.
+/// The result of a poll for a frame.
 pub(crate) type Polled = Poll<Option<Result<Frame<Bytes>, axum::Error>>>;
 
-/// The same body, whose frames `poll` asks for.
+/// Wraps a body so that `poll` polls it for frames.
 pub(crate) fn wrapped(
     body: Body,
     poll: impl FnMut(Pin<&mut Body>, &mut Context<'_>) -> Polled + Send + Unpin + 'static,

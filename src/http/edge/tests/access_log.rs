@@ -1,4 +1,4 @@
-//! What the log tells of a request, and what it never tells.
+//! The contents of the log, and what it must not contain.
 
 use std::{io, sync::Arc};
 
@@ -25,17 +25,17 @@ impl io::Write for Lines {
     }
 }
 
-/// The lines that one request leaves in the log.
+/// Returns the log lines of one request.
 async fn logged(path: &str) -> Vec<Value> {
     answered(path, &[]).await.0
 }
 
-/// The same with these headers `traceparent`, and the headers of the answer.
+/// Returns the log lines of one request with these `traceparent` headers, and the headers of the answer.
 async fn answered(path: &str, traces: &[&str]) -> (Vec<Value>, HeaderMap) {
     repeated(path, traces, 1).await
 }
 
-/// The same of so many requests to one server, with the headers of the last answer.
+/// Returns the log lines of repeated requests to one server, and the headers of the last answer.
 async fn repeated(path: &str, traces: &[&str], times: usize) -> (Vec<Value>, HeaderMap) {
     let lines = Lines::default();
     let writer = lines.clone();
@@ -68,7 +68,7 @@ async fn repeated(path: &str, traces: &[&str], times: usize) -> (Vec<Value>, Hea
     };
     let text = String::from_utf8(lines.0.lock().clone()).expect("UTF-8");
     let lines = text.lines().map(|line| serde_json::from_str(line).expect("JSON"));
-    // A slow machine is no part of what is logged of a request.
+    // A slow machine may add lines about slow polls.
     (lines.filter(|line: &Value| line["message"] != "slow poll").collect(), headers)
 }
 
@@ -124,7 +124,7 @@ async fn a_panic_is_logged_with_its_message() {
 #[tokio::test]
 async fn what_a_panic_quotes_is_not_logged() {
     let lines = logged("/quoting?secret").await;
-    assert_eq!(lines[0]["cause"], "the handler panicked: no text of ours");
+    assert_eq!(lines[0]["cause"], "the handler panicked: message withheld");
     assert!(!format!("{lines:?}").contains("secret"), "{lines:?}");
 }
 

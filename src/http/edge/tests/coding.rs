@@ -1,4 +1,4 @@
-//! Compression both ways, through the whole edge.
+//! Compression of answers and decompression of requests, through the whole edge.
 
 use std::io::{self, Write};
 use std::time::Duration;

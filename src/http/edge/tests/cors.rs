@@ -1,4 +1,4 @@
-//! Sites that may use the server from a browser, and all others.
+//! Browser requests from listed sites and from others.
 
 use axum::http::header;
 use reqwest::{Method, Response as Answer};

@@ -1,4 +1,4 @@
-//! What the edge lets in, and the form of what leaves it.
+//! Admission of requests, and the form of answers.
 
 mod access_log;
 mod coding;
@@ -31,7 +31,7 @@ use crate::{
 pub(super) const LONG: &str =
     "one two three four five six seven eight nine ten one two three four five six";
 
-/// Headers that a handler chose.
+/// Headers set by a handler.
 const OWN: [(&str, &str); 3] = [
     ("content-security-policy", "sandbox"),
     ("cache-control", "no-store"),
@@ -96,7 +96,7 @@ impl Edge {
         Self::start_for("").await
     }
 
-    /// One that these sites may use.
+    /// Starts a server that pages of these sites may call.
     pub(super) async fn start_for(sites: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let addr = listener.local_addr().expect("an address");
@@ -131,7 +131,7 @@ impl Edge {
         TcpStream::connect(self.addr).await.expect("connect")
     }
 
-    /// Sends these very bytes and reads to the end; they must ask for `Connection: close`.
+    /// Sends a raw request, which must have `Connection: close`, and reads the answer to its end.
     pub(super) async fn raw(&self, request: &str) -> String {
         let mut stream = self.connect().await;
         stream.write_all(request.as_bytes()).await.expect("write");
@@ -145,7 +145,7 @@ pub(super) async fn send(request: RequestBuilder) -> Answer {
     request.send().await.expect("an answer")
 }
 
-/// Checks that an answer is a whole problem, and gives its document.
+/// Checks that an answer is a complete problem, and returns its document.
 pub(super) async fn problem(answer: Answer, status: u16, code: &str) -> Value {
     assert_eq!(answer.status(), status);
     let media_type = &answer.headers()[header::CONTENT_TYPE];

@@ -1,4 +1,4 @@
-//! What every answer tells a browser, unless its handler knows better.
+//! Security headers of answers, and handlers that set their own.
 
 use reqwest::Method;
 

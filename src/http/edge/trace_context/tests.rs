@@ -1,4 +1,4 @@
-//! What is a trace, and what is none.
+//! Well-formed and malformed trace headers.
 
 use super::*;
 

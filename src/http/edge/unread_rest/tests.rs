@@ -1,4 +1,4 @@
-//! Rests that come slowly, or never end.
+//! Unread bodies that arrive slowly or never end.
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +10,7 @@ use super::*;
 
 const PIECE: &str = "a piece of a body that nobody reads, in lines of this length, again";
 
-/// A body without an end: a piece after each pause, and how many were taken.
+/// Returns an endless body, with a pause before each piece, and the number of pieces taken.
 fn endless(pause: Duration) -> (Body, Arc<AtomicUsize>) {
     let taken = Arc::new(AtomicUsize::new(0));
     let pieces = stream::repeat_with({
@@ -29,7 +29,7 @@ fn endless(pause: Duration) -> (Body, Arc<AtomicUsize>) {
     (Body::from_stream(paced), taken)
 }
 
-/// Whether the connection goes on after an answer that did not read this.
+/// Returns true if the connection stays open after an answer that left this body unread.
 async fn goes_on(body: Body) -> bool {
     let (request, rest) = Rest::of(Request::new(body));
     drop(request);
