@@ -1,4 +1,4 @@
-//! Expiry of long answers: a stream ends with its caller's rights.
+//! Expiry of bodies with their caller's rights.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -17,8 +17,8 @@ use crate::board::{Code, Timestamp};
 use crate::http::response::EVENT_STREAM;
 use crate::http::response::problem::Problem;
 
-/// Lets a streamed answer end with its caller's rights: events between two of them, anything else by breaking off,
-/// so that nobody takes it for the whole. Of events a token has only so many streams at a time.
+/// Ends a streamed answer with its caller's rights: an event stream between two events, any other with an error, so
+/// that no client takes it for complete. The number of event streams of a token is limited.
 pub(crate) fn end_with(caller: &Caller, now: Timestamp, response: Response) -> Response {
     if caller.ended().is_none() || response.body().size_hint().exact().is_some() {
         return response;
@@ -33,22 +33,22 @@ pub(crate) fn end_with(caller: &Caller, now: Timestamp, response: Response) -> R
     response.map(|body| Ending::of(caller, now, body, is_events, slot))
 }
 
-/// Lets what somebody sends break off with his rights.
+/// Breaks off a request's body when its caller's rights end.
 pub(crate) fn end_body_with(caller: &Caller, now: Timestamp, body: Body) -> Body {
     if body.is_end_stream() { body } else { Ending::of(caller, now, body, false, None) }
 }
 
-/// Why a caller whose rights have ended has none.
+/// Returns the reason why the caller's rights have ended.
 pub(crate) fn why_over(caller: &Caller) -> Unauthorized {
     match (caller.grant(), caller.ended().is_some_and(CancellationToken::is_cancelled)) {
-        // The first token was made meanwhile.
+        // The first token was created meanwhile.
         (None, _) => Unauthorized::Missing,
         (Some(_), true) => Unauthorized::Revoked,
         (Some(_), false) => Unauthorized::Expired,
     }
 }
 
-/// Comes when the caller's rights end, and says why. It may never come.
+/// Waits until the caller's rights end, perhaps for ever, and returns the reason.
 pub(crate) async fn rights_end(caller: &Caller, now: Timestamp) -> Unauthorized {
     let revoked = OptionFuture::from(caller.ended().map(CancellationToken::cancelled));
     let expired = OptionFuture::from(caller.left(now).map(sleep));
@@ -64,18 +64,18 @@ fn too_many_streams() -> Problem {
     Problem::new(Code::RateLimited, detail).retry_after(1)
 }
 
-/// A body until its reader's rights end.
+/// A body that ends with its caller's rights.
 struct Ending {
     body: Body,
     ended: Pin<Box<WaitForCancellationFutureOwned>>,
     expires: Option<Pin<Box<Sleep>>>,
     is_events: bool,
-    /// Given back with the body.
+    /// The event stream's place, released with the body.
     _slot: Option<OwnedSemaphorePermit>,
 }
 
 impl Ending {
-    /// The same body, which ends with its caller's rights where these have an end.
+    /// Wraps a body so that it ends with its caller's rights, if these can end.
     fn of(
         caller: &Caller,
         now: Timestamp,
@@ -90,9 +90,9 @@ impl Ending {
     }
 }
 
-/// The reader may read no more.
+/// The end of the caller's rights.
 #[derive(Debug, thiserror::Error)]
-#[error("the token has ended")]
+#[error("the token expired or was revoked")]
 struct Ended;
 
 impl http_body::Body for Ending {

@@ -1,7 +1,7 @@
-//! The guard: authenticates each request and checks its scope once the route is known.
+//! The guard: authentication, and the scope of routes.
 //!
-//! What a route needs follows from its method, but for those that are listed. Which session a path names is looked
-//! at where the name is read ([`SessionPath`](super::request::path::SessionPath) and its like), which log where that is.
+//! The scope of a route follows from its method, except for the routes listed here. Access to a session, and to a
+//! log, is checked by extractors such as [`SessionPath`](super::request::path::SessionPath).
 
 mod expiry;
 pub(crate) mod visibility;
@@ -29,23 +29,23 @@ use expiry::{end_body_with, end_with, rights_end, why_over};
 
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
-/// What everybody may ask for.
+/// The routes that need no token.
 const PUBLIC: [&str; 6] =
     ["/healthz", "/readyz", "/openapi.yaml", "/openapi.json", "/docs", "/docs/"];
 
-/// What shows all of the server.
+/// The route that covers all sessions.
 const METRICS: &str = "/metrics";
 
-/// What only an admin may do.
+/// The routes for admins only.
 const ADMIN: [(Method, &str); 2] = [
     (Method::POST, "/v1/sessions/{session}/purge"),
     (Method::PUT, "/v1/sessions/{session}/archive"),
 ];
 
-/// What an image's address leads to.
+/// The route that a signed address opens.
 const IMAGE: &str = "/v1/sessions/{session}/screenshots/{seq}/image";
 
-/// What the guard goes by.
+/// The authentication of requests.
 #[derive(Clone)]
 pub(super) struct Guard {
     pub(super) tokens: Tokens,
@@ -53,7 +53,7 @@ pub(super) struct Guard {
 }
 
 impl Guard {
-    /// Lets a request through to its route, if its caller may do what that is for.
+    /// Passes a request to its route if its caller has the route's scope.
     pub(super) async fn pass(
         self,
         mut route: Route,
@@ -63,7 +63,7 @@ impl Guard {
             Ok(caller) => caller,
             Err(problem) => return Ok((*problem).into_response()),
         };
-        // What was written stands, whoever may no more hear of it.
+        // A write that succeeded is reported, even if the rights end meanwhile.
         let reads = is_read(request.method());
         let uri = request.uri().clone();
         request.extensions_mut().insert(caller.clone());
@@ -81,7 +81,7 @@ impl Guard {
         } else {
             answer.await?
         };
-        // What it sent may have been broken off by that.
+        // The refusal may only be due to a body broken off with the rights.
         if response.status().is_client_error()
             && let Err(problem) = still_may(&caller, self.tokens.now())
         {
@@ -94,7 +94,7 @@ impl Guard {
             }
         }
         self.name_revision(&caller, uri.path(), &mut response);
-        // The body is made, and compressed, beyond this task's turn.
+        // The body is rendered and compressed outside `in_slices`, and must count as this client's too.
         if client != Client::current() {
             response.extensions_mut().insert(client);
         }
@@ -130,8 +130,7 @@ impl Guard {
         Ok(caller)
     }
 
-    /// Names the revision of the session in every answer about it, where the handler did not: a refusal that
-    /// never came to look at the board has it too.
+    /// Adds the session's revision to an answer that lacks it, such as a refusal made before the board was read.
     fn name_revision(&self, caller: &Caller, path: &str, response: &mut Response) {
         if !response.headers().contains_key(REVISION_HEADER)
             && !caller.is_signed()
@@ -153,7 +152,7 @@ impl<S: Sync> FromRequestParts<S> for Caller {
     }
 }
 
-/// Who sends this request. A route that stands outside the guard has nobody.
+/// Returns the caller of a request. A route outside the guard has none.
 pub(super) fn caller_of(parts: &Parts) -> Result<Caller, Problem> {
     let caller = parts.extensions.get::<Caller>().cloned();
     caller.ok_or_else(|| {
@@ -161,32 +160,32 @@ pub(super) fn caller_of(parts: &Parts) -> Result<Caller, Problem> {
     })
 }
 
-/// The token that a request came with.
+/// Returns the token of a request.
 fn presented(headers: &HeaderMap) -> Result<Option<&str>, Box<Problem>> {
     let bearer = headers.get_all(AUTHORIZATION).iter().map(bearer);
     let keys = headers.get_all(API_KEY).iter().map(|value| value.to_str().ok());
     let mut tokens = bearer.chain(keys);
     match (tokens.next(), tokens.next()) {
         (None, _) => Ok(None),
-        // What is no token is none that is known.
+        // A malformed token counts as an unknown one.
         (Some(token), None) => Ok(Some(token.unwrap_or_default())),
         (Some(_), Some(_)) => Err(Box::new(unauthorized(Unauthorized::Several))),
     }
 }
 
-/// The scheme's name is in any case (RFC 9110).
+/// Returns the token of a bearer authorization. The scheme's name is case-insensitive (RFC 9110).
 fn bearer(value: &HeaderValue) -> Option<&str> {
     let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
-/// Whether it would tell who guesses an address what there is.
+/// Returns true if the answer would tell a guesser of addresses what exists.
 fn tells_something(response: &Response) -> bool {
     let status = response.status();
     status.is_client_error() && status != StatusCode::RANGE_NOT_SATISFIABLE
 }
 
-/// Whether everybody may ask for it.
+/// Returns true if the route needs no token.
 pub(super) fn is_public(path: &str) -> bool {
     PUBLIC.contains(&path)
 }
@@ -211,12 +210,12 @@ fn scope_of(method: &Method, matched: &str) -> Scope {
     }
 }
 
-/// Refuses what comes so late that its caller's rights have ended.
+/// Refuses a request whose caller's rights have ended.
 pub(super) fn still_may(caller: &Caller, now: Timestamp) -> Result<(), Problem> {
     if caller.is_over(now) { Err(unauthorized(why_over(caller))) } else { Ok(()) }
 }
 
-/// The refusal of a request without a token that is valid here (RFC 6750).
+/// Refuses a request without a valid token (RFC 6750).
 fn unauthorized(why: Unauthorized) -> Problem {
     let challenge = match why {
         Unauthorized::Missing => HeaderValue::from_static("Bearer realm=\"blackboard\""),

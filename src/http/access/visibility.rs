@@ -1,7 +1,7 @@
-//! Sight of a session: the detail that a caller's token may see.
+//! The detail of a session that a caller sees.
 //!
-//! Sizes count memories that a caller may not see, and would tell how long each step in them is. A tag tells what it
-//! is made of to anyone who tries all values, so it is made of what its caller is shown.
+//! Sizes include memories that the caller may not see, and would reveal the length of each step in them. A tag
+//! reveals its inputs to anyone who tries all values, so a tag is made only of what its caller is shown.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,18 +9,18 @@ use crate::auth::{Caller, Scope};
 use crate::board::Extent;
 use crate::http::response::tag::{Rendering, Resource};
 
-/// To whom sizes are told in such steps, who may not see all that they are of.
+/// The step to which sizes are rounded up for a caller who may not see all memories, in bytes.
 const SIZE_STEP: u64 = 1 << 20;
 
-/// How much of a session a caller is told, the least first.
+/// The detail of a session that a caller sees, from least to most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Sight {
-    /// Its revision: the token may not read.
+    /// The revision only: the token may not read.
     Revision,
-    /// All but its exact sizes: some memories are hidden from the token.
+    /// All but exact sizes: some memories are hidden from the token.
     Rounded,
-    /// All of it.
+    /// All of the session.
     Exact,
 }
 
@@ -35,7 +35,7 @@ impl Sight {
         }
     }
 
-    /// A size as it is told; not at all where only the revision is.
+    /// Returns a size as the caller sees it; 0 if the caller sees only the revision.
     pub(crate) fn size(self, bytes: u64) -> u64 {
         match self {
             Self::Revision => 0,
@@ -44,7 +44,7 @@ impl Sight {
         }
     }
 
-    /// The session as it is shown. Its description may change without a commit, by what is kept of its history.
+    /// Returns the rendering of the session. Retention changes a session's description without a commit.
     pub(crate) fn rendering(self, now: Extent, history_bytes: u64) -> Rendering {
         let plain = Rendering::of(Resource::Session, now.version());
         match self {
