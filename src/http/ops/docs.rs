@@ -1,4 +1,6 @@
-//! The OpenAPI document as YAML, as JSON and as a page. The page needs no network.
+//! The OpenAPI document as YAML, JSON and page.
+//!
+//! The page loads nothing from other servers.
 
 use std::sync::Arc;
 
@@ -15,14 +17,14 @@ use crate::http::read::{Early, Reading};
 use crate::http::response::problem::Problem;
 use crate::http::response::problem::no_route;
 
-/// What the page may load: its own files, and answers of this server. Swagger UI styles as it goes, and has its
-/// icons as `data:` in its style.
+/// The page's policy: it may load its own files and answers of this server. Swagger UI sets inline styles, and has
+/// its icons there as `data:` URLs.
 const PAGE: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; \
      connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 );
 
-/// The texts of the document, written once.
+/// The document's texts, rendered once.
 #[derive(Clone)]
 pub(crate) struct Document(Arc<Texts>);
 
@@ -33,7 +35,7 @@ struct Texts {
 }
 
 impl Document {
-    /// The document in both forms. That it can be written is held by the test of the command.
+    /// Renders the document in both forms. A test of the command ensures that rendering succeeds.
     pub(crate) fn new(document: &OpenApi) -> Self {
         let page = Config::new(["/openapi.json"])
             .use_base_layout()
@@ -71,9 +73,9 @@ pub(crate) async fn openapi_json(
     reading.text("application/json", &document.0.json)
 }
 
-/// Find the page of this document
+/// Redirect to the page of this document
 #[utoipa::path(get, path = "/docs", operation_id = "find_docs", tag = "server",
-    responses((status = 308, description = "It is at `/docs/`", headers(("Location" = String, description = "`/docs/`"))), openapi::ServerRefusals))]
+    responses((status = 308, description = "The page is at `/docs/`", headers(("Location" = String, description = "`/docs/`"))), openapi::ServerRefusals))]
 pub(crate) async fn find_docs(params: Params) -> Result<Redirect, Problem> {
     params.finish()?;
     Ok(Redirect::permanent("/docs/"))
@@ -81,7 +83,7 @@ pub(crate) async fn find_docs(params: Params) -> Result<Redirect, Problem> {
 
 /// Read this document as a page
 ///
-/// Its scripts and styles are below `/docs/` too; it loads nothing from elsewhere.
+/// The page's scripts and styles are below `/docs/` too; it loads nothing from other servers.
 #[utoipa::path(get, path = "/docs/", operation_id = "get_docs", tag = "server",
     responses((status = 200, description = "The page", body = String, content_type = "text/html"), openapi::ServerRefusals))]
 pub(crate) async fn docs(
@@ -92,7 +94,7 @@ pub(crate) async fn docs(
     page_file(&document, "index.html")
 }
 
-/// A file that the page loads.
+/// Serves a file that the page loads.
 pub(crate) async fn docs_file(
     State(document): State<Document>,
     Path(name): Path<String>,
@@ -103,7 +105,7 @@ pub(crate) async fn docs_file(
 fn page_file(document: &Document, name: &str) -> Result<Response, Problem> {
     let config = Arc::clone(&document.0.page);
     let found = utoipa_swagger_ui::serve(name, config)
-        .map_err(|_| Problem::new(Code::Internal, "the page cannot be written"))?;
+        .map_err(|_| Problem::new(Code::Internal, "the page could not be rendered"))?;
     let file = found.ok_or_else(no_route)?;
     let bytes = match name {
         "index.html" => {
@@ -113,12 +115,12 @@ fn page_file(document: &Document, name: &str) -> Result<Response, Problem> {
         _ => file.bytes.into_owned(),
     };
     let media_type = HeaderValue::from_str(&file.content_type)
-        .map_err(|error| Problem::new(Code::Internal, "the file has no type").cause(error))?;
+        .map_err(|error| Problem::new(Code::Internal, "the file has no media type").cause(error))?;
     let headers = [(header::CONTENT_TYPE, media_type), (header::CONTENT_SECURITY_POLICY, PAGE)];
     Ok((headers, bytes).into_response())
 }
 
-/// The document as YAML that readers of YAML 1.1 read too: they take a bare `on` for true.
+/// Renders the document as YAML that parsers of YAML 1.1 accept too: they read a bare `on` as true.
 pub(crate) fn yaml(
     document: &OpenApi,
 ) -> Result<String, impl std::error::Error + Send + Sync + use<>> {

@@ -1,4 +1,4 @@
-//! Health: liveness and readiness for writes.
+//! Health checks: liveness, and readiness for writes.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -16,12 +16,12 @@ use crate::store::Health;
 /// The state of the server.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct HealthBody {
-    /// `ok`; `full` where the disk has no room for more; `degraded` while a thread pauses after a panic.
+    /// `ok`, `full` if the disk is full, or `degraded` while a thread pauses after a panic.
     #[schema(example = "ok")]
     status: &'static str,
-    /// How many sessions are not served, because their stored history is damaged.
+    /// The number of sessions that are not served because their stored history is damaged.
     damaged_sessions: usize,
-    /// The threads that pause after a panic, if there are any; each starts again by itself.
+    /// The threads that pause after a panic, if any. Each restarts by itself.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     threads_down: Vec<&'static str>,
 }
@@ -36,9 +36,9 @@ impl HealthBody {
     }
 }
 
-/// Tell whether the server lives
+/// Check that the server is alive
 #[utoipa::path(get, path = "/healthz", tag = "server",
-    responses((status = 200, description = "It lives", body = HealthBody), openapi::ServerRefusals))]
+    responses((status = 200, description = "The server is alive", body = HealthBody), openapi::ServerRefusals))]
 pub(crate) async fn healthz(
     State(service): State<Service>,
     params: Params,
@@ -47,9 +47,9 @@ pub(crate) async fn healthz(
     Answer::plain().json(&HealthBody::new(&service, "ok"))
 }
 
-/// Tell whether the server takes writes
+/// Check that the server accepts writes
 #[utoipa::path(get, path = "/readyz", tag = "server",
-    responses((status = 200, description = "It does", body = HealthBody), openapi::ReadinessRefusals))]
+    responses((status = 200, description = "The server accepts writes; if `full`, only deletions", body = HealthBody), openapi::ReadinessRefusals))]
 pub(crate) async fn readyz(
     State(service): State<Service>,
     params: Params,

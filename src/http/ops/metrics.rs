@@ -1,6 +1,6 @@
-//! Metrics in the format of `OpenMetrics`: counters of the running server, and gauges read on request.
+//! Metrics in the format of `OpenMetrics`.
 //!
-//! Nothing in it names a session, an agent or a token.
+//! Counters are of the running server; gauges are read on request. No metric names a session, an agent or a token.
 
 use std::fmt;
 use std::fs;
@@ -31,18 +31,18 @@ use crate::metrics::MEDIA_TYPE;
 use crate::service::{Service, Stats};
 use crate::store::Health;
 
-/// Looking how much there is of everything visits each session: one looks at a time, the others wait.
+/// Limits the gathering of statistics, which visits each session, to one request at a time.
 static LOOK: Semaphore = Semaphore::const_new(1);
 
-/// When this process began to serve, in seconds since 1970.
+/// The start time of this process, in seconds since 1970.
 static STARTED: LazyLock<f64> = LazyLock::new(|| {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
 });
 
-/// Tell what the server counts and times
+/// Read the server's metrics
 #[utoipa::path(get, path = "/metrics", tag = "server",
-    responses((status = 200, description = "Metrics in the text format of OpenMetrics, 1.0.0, which Prometheus reads; none of \
-        them names a session, an agent or a token", body = String, content_type = MEDIA_TYPE),
+    responses((status = 200, description = "Metrics in the text format of OpenMetrics, 1.0.0, which Prometheus reads; none \
+        names a session, an agent or a token", body = String, content_type = MEDIA_TYPE),
         openapi::ServerRefusals))]
 pub(crate) async fn metrics(
     State(service): State<Service>,
@@ -53,12 +53,12 @@ pub(crate) async fn metrics(
     let text = compute(move || text(&service.stats(), &service.threads())).await;
     drop(look);
     let Ok(Ok(text)) = text else {
-        return Err(Problem::new(Code::Internal, "the metrics were not gathered"));
+        return Err(Problem::new(Code::Internal, "the metrics could not be gathered"));
     };
     Ok(Answer::plain().body(MEDIA_TYPE, Body::from(text)))
 }
 
-/// The routes for whoever watches the server and has no token: nothing of any session can be read there.
+/// Returns the routes for monitoring without a token. They show nothing of any session.
 pub fn observation(service: Service) -> Router {
     begin();
     Router::new()
@@ -68,7 +68,7 @@ pub fn observation(service: Service) -> Router {
         .with_state(service)
 }
 
-/// Notes when the server began.
+/// Records the start time.
 pub(crate) fn begin() {
     LazyLock::force(&STARTED);
 }
@@ -78,12 +78,12 @@ fn text(stats: &Stats, threads: &[(&'static str, bool)]) -> Result<String, fmt::
     add_server(&mut looked_up);
     looked_up.register(
         "clock_held",
-        "1 while nothing expires because the wall clock jumped, 0 otherwise",
+        "1 while expiry is suspended because the wall clock jumped, 0 otherwise",
         ConstGauge::new(u64::from(stats.is_clock_held)),
     );
     looked_up.register(
         "thread_up",
-        "1 for each of the server's threads that works, 0 while it pauses after a panic",
+        "1 while the server's thread is running, 0 while it pauses after a panic",
         by_word("thread", threads.iter().map(|(name, is_up)| (*name, u64::from(*is_up)))),
     );
     add_store(&mut looked_up, stats);
@@ -94,7 +94,7 @@ fn text(stats: &Stats, threads: &[(&'static str, bool)]) -> Result<String, fmt::
 
 type ByWord = Family<[(&'static str, &'static str); 1], Gauge<u64, AtomicU64>>;
 
-/// Numbers of now, by one label.
+/// Builds a family of gauges by one label.
 fn by_word(label: &'static str, values: impl IntoIterator<Item = (&'static str, u64)>) -> ByWord {
     let family = ByWord::default();
     for (word, value) in values {
@@ -105,24 +105,24 @@ fn by_word(label: &'static str, values: impl IntoIterator<Item = (&'static str, 
 
 fn add_server(looked_up: &mut Registry) {
     let version = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
-    looked_up.register("build", "The version that runs", version);
+    looked_up.register("build", "The running version", version);
     looked_up.register_with_unit(
         "start_time",
-        "When the server began, in seconds since 1970",
+        "The server's start time, in seconds since 1970",
         Unit::Seconds,
         ConstGauge::new(*STARTED),
     );
     if let Some(bytes) = resident_memory() {
         looked_up.register_with_unit(
             "process_resident",
-            "The memory of the whole process, as the system counts it",
+            "Resident memory of the process, as reported by the system",
             Unit::Bytes,
             ConstGauge::new(bytes),
         );
     }
 }
 
-/// The bytes of memory that the system counts for this process, where it says so.
+/// Returns the resident memory of this process in bytes, where the system reports it.
 fn resident_memory() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
@@ -139,12 +139,12 @@ fn add_store(looked_up: &mut Registry, stats: &Stats) {
     ];
     looked_up.register(
         "store_state",
-        "1 for the state that the store is in; full still takes deletions, poisoned waits for a restart",
+        "1 for the store's current state; full still accepts deletions, poisoned needs a restart",
         by_word("state", states),
     );
     looked_up.register_with_unit(
         "store_file",
-        "The length of the store's files",
+        "Size of the store's files",
         Unit::Bytes,
         by_word("file", [("database", stats.files.database), ("log", stats.files.log)]),
     );
@@ -152,48 +152,48 @@ fn add_store(looked_up: &mut Registry, stats: &Stats) {
 
 fn add_sessions(looked_up: &mut Registry, stats: &Stats) {
     let sessions = ConstGauge::new(stats.hot + stats.cold);
-    looked_up.register("sessions", "Sessions that exist", sessions);
+    looked_up.register("sessions", "Existing sessions", sessions);
     looked_up.register(
         "boards",
-        "Boards in memory (hot), and those that are read when they are asked for (cold)",
+        "Boards in memory (hot), and boards loaded on demand (cold)",
         by_word("place", [("hot", stats.hot as u64), ("cold", stats.cold as u64)]),
     );
     looked_up.register(
         "sessions_damaged",
-        "Sessions that are not served, because their stored history is damaged",
+        "Sessions that are not served because their stored history is damaged",
         ConstGauge::new(stats.damaged),
     );
 }
 
 fn add_bytes(looked_up: &mut Registry, stats: &Stats) {
     for (name, help, bytes) in [
+        ("resident", "Estimated memory of sessions and past boards", stats.resident_bytes as u64),
         (
-            "resident",
-            "About what the sessions and past boards take of the memory",
-            stats.resident_bytes as u64,
+            "memory_budget",
+            "Limit of the resident bytes (--memory-budget)",
+            stats.budget_bytes as u64,
         ),
-        ("memory_budget", "What they may take (--memory-budget)", stats.budget_bytes as u64),
         (
             "past_boards",
-            "About what past boards take of the resident bytes",
+            "Estimated memory of past boards, part of the resident bytes",
             stats.past_bytes as u64,
         ),
         (
             "recent_commits",
-            "The last commits of watched sessions, in memory besides",
+            "Memory of the last commits of watched sessions, besides the resident bytes",
             stats.recent_bytes as u64,
         ),
         (
             "writer_queue",
-            "Bytes of the writes that wait for the writer, or that it has in its hands",
+            "Bytes of the writes queued for the writer or being committed",
             stats.waiting_bytes as u64,
         ),
         (
             "journal_unsettled",
-            "Bytes of commits in the journal that are not packed by session yet",
+            "Bytes of commits in the journal that are not compacted yet",
             stats.uncompacted_bytes,
         ),
-        ("image", "Bytes of the images that the sessions' histories name", stats.image_bytes),
+        ("image", "Bytes of the images that sessions' histories reference", stats.image_bytes),
     ] {
         looked_up.register_with_unit(name, help, Unit::Bytes, ConstGauge::new(bytes));
     }
