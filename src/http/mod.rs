@@ -1,8 +1,7 @@
-//! The HTTP door, from a socket to the service.
+//! The HTTP door, from socket to service.
 //!
-//! [`serve`] keeps the connections, [`edge()`] treats every request and answer alike, and a refusal of
-//! any layer leaves as a [`Problem`]. A handler takes what it needs from the request, makes one call,
-//! and shapes the answer.
+//! [`serve`] runs the connections, [`edge()`] wraps all requests and answers, and refusals of every layer become a
+//! [`Problem`]. A handler extracts its arguments from the request, makes one call and shapes the answer.
 
 mod access;
 mod agents;

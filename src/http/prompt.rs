@@ -1,4 +1,4 @@
-//! The prompt: its query, its formats' media types, its headers.
+//! The handler of the prompt.
 
 use axum::extract::State;
 use axum::http::{HeaderName, HeaderValue};
@@ -21,13 +21,13 @@ const TRUNCATED: HeaderName = HeaderName::from_static("blackboard-truncated");
 
 const TOKENS: HeaderName = HeaderName::from_static("blackboard-tokens");
 
-/// A part of a prompt; which members it has is its format's.
+/// A part of a prompt. Its members depend on the format.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "the document's form of what is written here")]
 #[expect(non_snake_case, reason = "the names are the providers'")]
 pub(in crate::http) struct PartBody {
-    /// `text` or `image_url`; of `responses` `input_text` or `input_image`, of `anthropic` `text` or `image`; not of
-    /// `gemini`.
+    /// `text` or `image_url`; in `responses` `input_text` or `input_image`; in `anthropic` `text` or `image`; absent
+    /// in `gemini`.
     #[schema(rename = "type", required = false, nullable = false, example = "text")]
     r#type: Option<String>,
     /// The text of a text part.
@@ -35,36 +35,36 @@ pub(in crate::http) struct PartBody {
     text: Option<String>,
     #[schema(required = false, schema_with = openapi::image_url)]
     image_url: Option<String>,
-    /// Of `responses`: how closely to look.
+    /// In `responses`: the resolution at which the model sees the image.
     #[schema(required = false, nullable = false, example = "auto")]
     detail: Option<String>,
-    /// Of `anthropic`: the image.
+    /// In `anthropic`: the image.
     #[schema(required = false, nullable = false, value_type = Object)]
     source: Option<String>,
-    /// Of `anthropic` with `cache_marks`: up to here it is to be cached.
+    /// In `anthropic` with `cache_marks`: marks the end of the prefix to cache.
     #[schema(required = false, nullable = false, value_type = Object)]
     cache_control: Option<String>,
-    /// Of `gemini`: the image.
+    /// In `gemini`: the image.
     #[schema(required = false, nullable = false, value_type = Object)]
     inlineData: Option<String>,
-    /// Of `gemini`: where the image is.
+    /// In `gemini`: the address of the image.
     #[schema(required = false, nullable = false, value_type = Object)]
     fileData: Option<String>,
 }
 
 /// Read the board as a prompt
 ///
-/// Unless the query or a profile says otherwise, what the original's `blackboard_to_prompt` gives. The order of the
-/// parts is fixed: questions, requests, trajectories, screenshots, state, memories.
+/// By default, the parts are those of the original's `blackboard_to_prompt`; the query or a profile changes them.
+/// Their order is fixed: questions, requests, trajectories, screenshots, state, memories.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/prompt", operation_id = "get_prompt", tag = "prompt",
     params(openapi::InSession, openapi::PromptQuery, openapi::PastQuery, openapi::MinRevision, openapi::WaitQuery, openapi::IfNoneMatch),
     responses(
-        (status = 200, description = "The parts in the format that was asked for, in OpenAI's chat format by default",
+        (status = 200, description = "The parts in the requested format, by default OpenAI's chat format",
             content((Vec<PartBody> = "application/json"), (String = "text/markdown")),
             headers(("ETag" = String, description = "Changes with what the prompt shows"), ("Blackboard-Revision" = u64, description = "The revision shown"),
-                ("Blackboard-Tokens" = Option<u64>, description = "With `max_tokens`: how many tokens it takes, by estimate"),
-                ("Blackboard-Truncated" = Option<u64>, description = "With `max_tokens`: how many items and images were left out"))),
+                ("Blackboard-Tokens" = Option<u64>, description = "With `max_tokens`: the estimated number of tokens"),
+                ("Blackboard-Truncated" = Option<u64>, description = "With `max_tokens`: the number of items and images left out"))),
         openapi::ReadPromptRefusals,
     )
 )]

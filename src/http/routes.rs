@@ -1,4 +1,4 @@
-//! The routes, and the document that describes them.
+//! The routes and their OpenAPI document.
 
 use super::ops::docs;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ use crate::api::schema::ImagesName;
 use crate::auth::Tokens;
 use crate::service::Service;
 
-/// What the document says of all routes together.
+/// The general part of the document.
 #[derive(OpenApi)]
 #[openapi(
     info(
@@ -46,30 +46,30 @@ use crate::service::Service;
         description = "A durable blackboard that agents on many devices share: questions and answers, requests, \
             step trajectories, screenshots, and each agent's memory of its steps.\n\n\
             Every refusal is a problem (RFC 9457) with a stable `code`. Every answer about a session has the \
-            revision that it shows in `Blackboard-Revision`. Every answer has its own name in `X-Request-Id`, \
-            which the problem repeats as `instance`.\n\n\
+            revision that it shows in `Blackboard-Revision`. Every answer has a unique id in `X-Request-Id`, \
+            which a problem repeats as `instance`.\n\n\
             Times are RFC 3339 in UTC with milliseconds. `seq` counts a log's entries from 1, `revision` a \
-            session's commits. Bodies may be coded with gzip or zstd; one has at most 8 MiB decompressed, \
-            32 MiB where screenshots may be in it, 256 MiB for a whole board or an archive. A parameter or a member \
-            that is not in this document is refused.\n\n\
-            The path of a place in the state may have slashes, each between two keys.",
+            session's commits. Bodies may be compressed with gzip or zstd. A decompressed body has at most 8 MiB, \
+            32 MiB if it may contain screenshots, or 256 MiB if it is a whole board or an archive. Parameters and \
+            members that are not in this document are refused.\n\n\
+            A path in the state may have slashes, each between two keys.",
         license(name = "MIT", identifier = "MIT"),
     ),
     servers((url = "/", description = "This server")),
     tags(
         (name = "sessions", description = "Named boards"),
         (name = "blackboard", description = "The four logs as one dictionary"),
-        (name = "prompt", description = "The board as a model reads it"),
+        (name = "prompt", description = "The board as input for a model"),
         (name = "logs", description = "Ordered lists of items"),
-        (name = "memories", description = "What each agent remembers of its own steps: a log like the others"),
+        (name = "memories", description = "Each agent's memory of its own steps, a log like the others"),
         (name = "entries", description = "Single entries"),
         (name = "state", description = "One JSON document, by path"),
         (name = "transactions", description = "Tests and operations in one commit"),
-        (name = "agents", description = "Who takes part, and in which status"),
-        (name = "claims", description = "One agent at a time works on a request"),
-        (name = "questions", description = "Which of them wait for an answer, and their answers; a log like the others"),
-        (name = "history", description = "What was, and how to come back to it"),
-        (name = "events", description = "What happens, as it happens"),
+        (name = "agents", description = "Participants and their status"),
+        (name = "claims", description = "Exclusive work on requests, by one agent at a time"),
+        (name = "questions", description = "Open questions and their answers, a log like the others"),
+        (name = "history", description = "Past revisions, and how to return to them"),
+        (name = "events", description = "Changes as they happen"),
         (name = "screenshots", description = "A log like the others, whose items may have images"),
         (name = "server", description = "The server itself"),
     ),
@@ -77,7 +77,7 @@ use crate::service::Service;
 )]
 struct Api;
 
-/// What the handlers may reach.
+/// The state that handlers extract from.
 #[derive(Clone)]
 struct Handles(Arc<Held>);
 
@@ -163,8 +163,8 @@ fn described() -> OpenApiRouter<Handles> {
         .routes(routes!(docs::docs))
 }
 
-/// All routes, with the service behind them, who may use them, where others than clients reach them, and the streams
-/// that may be open.
+/// Builds all routes. `tokens` says who may use them, `public_url` is the base of addresses that third parties open,
+/// and `streams` limits the open event streams.
 pub fn router(
     service: Service,
     tokens: Tokens,
@@ -184,7 +184,7 @@ pub fn router(
     let handles = Handles(Arc::new(held));
     described
         .route(STATE, whole_state())
-        // No key is empty: the extractor refuses the path.
+        // Keys are never empty: the extractor refuses the path.
         .route(STATE_SLASH, whole_state())
         .route(MEMORY, get(logs::get).post(logs::post).put(logs::put).delete(logs::delete))
         .route(
@@ -196,21 +196,21 @@ pub fn router(
         .with_state(handles)
 }
 
-/// The state as a whole has the handlers of its parts.
+/// Routes the whole state to the handlers of its parts.
 fn whole_state() -> MethodRouter<Handles> {
     get(state::get).put(state::put).patch(state::patch).delete(state::delete)
 }
 
-/// The OpenAPI document, as YAML.
+/// Returns the OpenAPI document as YAML.
 ///
 /// # Errors
 ///
-/// Where it cannot be written, which is a fault of its parts.
+/// If the document cannot be serialized, because of a defect in one of its parts.
 pub fn openapi_yaml() -> Result<String, impl std::error::Error + Send + Sync + 'static> {
     docs::yaml(&whole().1)
 }
 
-/// The routes that are described one by one, and the document of all routes.
+/// Returns the routes with a description of their own, and the document of all routes.
 fn whole() -> (Router<Handles>, Document) {
     let (described, document) = described().split_for_parts();
     let mut document = with_all_kinds(document);
@@ -225,7 +225,7 @@ fn whole() -> (Router<Handles>, Document) {
             let in_session = path.contains("{session}");
             operations(item).for_each(|operation| openapi::guarded(operation, in_session));
         } else {
-            // Everybody may ask.
+            // Public routes need no token.
             operations(item).for_each(|operation| operation.security = Some(Vec::new()));
         }
     }
@@ -246,7 +246,7 @@ fn whole() -> (Router<Handles>, Document) {
     (described, document)
 }
 
-/// How a token comes. A server without tokens asks for none.
+/// Returns the ways to send a token. A server without tokens needs neither.
 fn security_schemes() -> [(String, RefOr<SecurityScheme>); 2] {
     let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).bearer_format("bb_…").build();
     let key = ApiKeyValue::new("X-API-Key");
@@ -261,10 +261,10 @@ fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
     [get, put, post, patch, delete].into_iter().flatten()
 }
 
-/// Headers that an answer has only where it was asked for them.
+/// Headers that an answer has only on request.
 const ON_DEMAND: [&str; 2] = ["Blackboard-Tokens", "Blackboard-Truncated"];
 
-/// What a success lists among its headers is on every such answer.
+/// Marks the headers of each documented response as required, except those on demand.
 fn always_have_their_headers(operation: &mut Operation) {
     for response in operation.responses.responses.values_mut() {
         let RefOr::T(response) = response else { continue };
