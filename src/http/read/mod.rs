@@ -1,6 +1,6 @@
-//! Reads: the published or past board, its tag, and 304.
+//! Reads of published and past boards, with tags.
 //!
-//! A handler takes its own parameters, then makes one call, which waits as the query asks.
+//! A handler takes its own parameters, then makes one call, which waits if the query asks for it.
 
 pub(crate) mod shared_scans;
 pub(crate) mod until;
@@ -30,17 +30,17 @@ use crate::service::{At, Published, Service, ServiceError};
 use shared_scans::{Listed, Lists, Look};
 use wait::{Patience, Sought, wait_param};
 
-/// How a read ends before there is anything to show.
+/// The end of a read without a body to show.
 #[derive(Debug)]
 pub(super) enum Early {
-    /// It is refused, or failed.
+    /// A refusal or a failure.
     Refused(Problem),
-    /// It is answered without a body: the client has it already, or waited for it to be gone.
+    /// An answer without a body: the client has the body already, or waited for a deletion.
     Bare(Box<Response>),
 }
 
 impl Early {
-    /// Answers so, without a body.
+    /// Creates the end with this answer, without a body.
     pub(super) fn bare(answer: Answer) -> Self {
         Self::Bare(Box::new(answer.without_body()))
     }
@@ -79,13 +79,13 @@ impl From<ServiceError> for Early {
     }
 }
 
-/// A read on its way from its request to what is published.
+/// A read request.
 pub(super) struct Reading {
     pub(super) service: Service,
-    /// Who reads.
+    /// The caller, whose rights limit the read.
     pub(super) caller: Caller,
     pub(super) headers: HeaderMap,
-    /// What is left of the query: the handler takes its own of it first.
+    /// The rest of the query: the handler takes its own parameters first.
     pub(super) params: Params,
     query: String,
     lists: Lists,
@@ -99,7 +99,7 @@ where
 {
     type Rejection = Problem;
 
-    /// Takes the headers with it, so that it comes last.
+    /// Takes the headers out of the request, so this extractor must be the last.
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         Ok(Self {
             service: Service::from_ref(state),
@@ -113,8 +113,8 @@ where
 }
 
 impl Reading {
-    /// The board that is shown, now or at a point in the past, and the answer's beginning with its tag;
-    /// `rendering` tells what is shown of the board, or that it is not there.
+    /// Returns the board to show, now or at a past revision, and the beginning of the answer with its tag.
+    /// `rendering` says what is shown of the board, or refuses.
     pub(super) async fn of(
         &mut self,
         session: &SessionName,
@@ -125,7 +125,7 @@ impl Reading {
         Ok((answer, shown.board))
     }
 
-    /// What is published now, of something that has no past or shows more than the board.
+    /// Returns what is published now, for resources that have no past or show more than the board.
     pub(super) async fn published(
         &mut self,
         session: &SessionName,
@@ -134,7 +134,7 @@ impl Reading {
         self.seek(session, None, &mut There { session, rendering }).await
     }
 
-    /// What is sought, now or at a point in the past.
+    /// Returns what is sought, now or at a past revision.
     pub(super) async fn seek_at(
         &mut self,
         session: &SessionName,
@@ -151,8 +151,8 @@ impl Reading {
         self.seek(session, at, sought).await
     }
 
-    /// Looks at what is published until there is something to show that the client has not, or its time
-    /// is over, or the server's.
+    /// Reads what is published until there is something that the client does not have, the deadline is
+    /// reached, or the server shuts down.
     pub(super) async fn seek(
         &mut self,
         session: &SessionName,
@@ -177,7 +177,7 @@ impl Reading {
                 return Ok(found);
             }
             match &mut watch {
-                // What changed before the watch began is seen by one more look.
+                // Changes before the watch began are seen by one more look.
                 None => watch = Some(self.service.watch(session)?),
                 Some(watch) => {
                     let changed = timeout_at(deadline, watch.changed()).await;
@@ -187,7 +187,7 @@ impl Reading {
         }
     }
 
-    /// What is answered at once, if it is there and the client has it not.
+    /// Returns the answer if there is something that the client does not have.
     async fn look(
         &self,
         now: Option<Published>,
@@ -199,7 +199,7 @@ impl Reading {
         Ok((!known).then_some((answer, now)))
     }
 
-    /// What is answered where there is no time left to wait.
+    /// Returns the answer at the deadline.
     async fn last(
         &self,
         at: Option<At>,
@@ -222,13 +222,13 @@ impl Reading {
         }
     }
 
-    /// The answer's beginning, and whether the client has what would follow.
+    /// Returns the answer without a body, and true if the client has the body already.
     fn begun(&self, shown: &Published, rendering: &Rendering) -> Result<(Answer, bool), Problem> {
         let tag = Tag::of(self.service.epoch(), rendering, &self.query);
         Ok((Answer::of(shown.board.revision()).tag(&tag), is_known(&self.headers, &tag)?))
     }
 
-    /// A text that shows no single session: its tag is of its bytes.
+    /// Answers with a text that belongs to no single session; its tag is a hash of its bytes.
     pub(super) fn text(self, media_type: &'static str, text: &str) -> Result<Response, Early> {
         self.params.finish()?;
         let tag = Tag::of_bytes(self.service.epoch(), text.as_bytes());
@@ -239,13 +239,13 @@ impl Reading {
         Ok(answer.body(media_type, Body::from(text.to_owned())))
     }
 
-    /// A list of something of several sessions.
+    /// Answers with a list that covers several sessions.
     pub(super) async fn list(mut self, listed: &impl Listed) -> Result<Response, Early> {
         let wait = wait_param(&mut self.params, &self.headers, false)?.unwrap_or_default();
         std::mem::take(&mut self.params).finish()?;
         let deadline = Instant::now() + wait;
         let (mut ticks, stopping) = (listed.ticks(&self.service), self.service.stopping().clone());
-        // The first look is this request's own: it shows all that was answered before.
+        // The first look is not shared, so that it includes all commits answered before this request.
         let mut look = Look::at(listed, &self.service, &self.caller, &ticks, None).await?;
         let waited = self.lists.wait_for(listed, &self.caller);
         let mut is_over = wait.is_zero();
@@ -256,7 +256,7 @@ impl Reading {
             }
             let seen = look.tick;
             let changed = async {
-                // Its sender is the service's, which is held here.
+                // The service owns the sender and is held here, so this cannot fail.
                 ticks.wait_for(|tick| *tick > seen).await.ok();
                 let again = Look::at(listed, &self.service, &self.caller, &ticks, Some(&look));
                 waited.next(seen, again).await
@@ -275,7 +275,7 @@ impl Reading {
     }
 }
 
-/// What is there, or is refused.
+/// A resource that is refused if its session does not exist, without waiting.
 struct There<'a, F> {
     session: &'a SessionName,
     rendering: F,

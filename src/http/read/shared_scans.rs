@@ -1,7 +1,7 @@
-//! Shared scans of lists, for all who wait with the same query and rights.
+//! Shared scans of lists for waiting readers.
 //!
-//! A look may pass over many sessions, and any commit may have changed what it finds. Those whose query and rights are
-//! the same share each look, and none is made sooner than a while after the one before.
+//! A look at a list may visit many sessions, and any commit may change its result. So readers with the same query
+//! and rights share each look, and looks are at least `LOOK_EVERY` apart.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -16,21 +16,21 @@ use crate::auth::Caller;
 use crate::http::response::problem::Problem;
 use crate::service::Service;
 
-/// How often a list that is waited for is looked at again, however often its sessions change.
+/// The minimum interval between two looks at an awaited list.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// From this size on a page has no more, however much was asked for.
+/// The size in bytes at which a page ends, whatever its limit.
 pub(crate) const PAGE_BYTES: usize = 1 << 20;
 
-/// What a read lists of several sessions, and waits for.
+/// A list that covers several sessions, and can be awaited.
 pub(crate) trait Listed: Sync {
-    /// Tells it from other lists: two of one name show the same to callers of the same rights.
+    /// Returns the list's name. Two lists of one name show the same to callers with the same rights.
     fn name(&self) -> String;
 
-    /// Ticks when it may have changed.
+    /// Returns a counter that ticks when the list may have changed.
     fn ticks(&self, service: &Service) -> watch::Receiver<u64>;
 
-    /// The list as it is now for this caller; the last one where that is of the same version.
+    /// Renders the list as it is now for this caller; returns `last` if its version is the same.
     fn text(
         &self,
         service: &Service,
@@ -39,41 +39,41 @@ pub(crate) trait Listed: Sync {
     ) -> impl Future<Output = Result<ListText, Problem>> + Send;
 }
 
-/// A list as the whole body of an answer.
+/// A list as the body of an answer.
 #[derive(Clone, Debug)]
 pub(crate) struct ListText {
-    /// Equal for two texts that are equal, where a list has versions.
+    /// The version, if the list has versions. Texts of equal versions are equal.
     pub(crate) version: Option<u64>,
     pub(crate) text: Arc<str>,
 }
 
-/// One look at a list.
+/// The result of one look at a list.
 #[derive(Clone, Debug)]
 pub(crate) struct Look {
-    /// It shows all that was committed up to this tick.
+    /// The tick up to which all commits are included.
     pub(crate) tick: u64,
     pub(crate) body: ListText,
     begun: Instant,
 }
 
-/// The lists that are waited for now.
+/// The lists that are awaited now.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lists(Arc<Mutex<HashMap<Key, Weak<Waited>>>>);
 
-/// A list's name, and the token of those who wait for it.
+/// The name of a list, and the token of its readers.
 type Key = (String, Option<[u8; 16]>);
 
-/// A list that somebody waits for. It goes with the last who does.
+/// An awaited list, dropped with its last reader.
 #[derive(Debug)]
 pub(crate) struct Waited {
     key: Key,
     lists: Lists,
-    /// The last look that was made for all. Held while one is made: all others wait for the same.
+    /// The last shared look. Locked during a look, so that all other readers wait for its result.
     last: tokio::sync::Mutex<Option<Look>>,
 }
 
 impl Look {
-    /// Looks at a list now, after a look that the same caller had.
+    /// Looks at a list now; `last` is an earlier look by the same caller.
     pub(crate) async fn at(
         listed: &impl Listed,
         service: &Service,
@@ -81,7 +81,7 @@ impl Look {
         ticks: &watch::Receiver<u64>,
         last: Option<&Self>,
     ) -> Result<Self, Problem> {
-        // Before the look, so that what is committed meanwhile is looked for again.
+        // Read before the look, so that commits during the look cause another one.
         let (tick, begun) = (*ticks.borrow(), Instant::now());
         let body = listed.text(service, caller, last.map(|last| &last.body)).await?;
         Ok(Self { tick, body, begun })
@@ -89,7 +89,7 @@ impl Look {
 }
 
 impl Lists {
-    /// Joins those who wait for a list.
+    /// Joins the readers that wait for a list.
     pub(crate) fn wait_for(&self, listed: &impl Listed, caller: &Caller) -> Arc<Waited> {
         let token = caller.grant().map(|grant| grant.token().id.0.into_bytes());
         let key = (listed.name(), token);
@@ -105,7 +105,7 @@ impl Lists {
 }
 
 impl Waited {
-    /// The next look at the list, made by this or by another who waits, after something was committed since `seen`.
+    /// Returns a look after the tick `seen`, made by this reader or by another. Called once there was a later tick.
     pub(crate) async fn next(
         &self,
         seen: u64,
@@ -127,7 +127,7 @@ impl Waited {
 impl Drop for Waited {
     fn drop(&mut self) {
         let mut lists = self.lists.0.lock();
-        // Another one may have come to its place already.
+        // A new entry may have replaced this one already.
         if let Entry::Occupied(found) = lists.entry(self.key.clone())
             && found.get().strong_count() == 0
         {

@@ -1,6 +1,6 @@
-//! Reads with `until`: waiting for a condition on a value or a session.
+//! Reads that wait for `until`, on values and sessions.
 //!
-//! What holds is answered as any read; that something is gone is 204; what does not hold in time is 412.
+//! A condition that holds is answered like any read, `absent` with 204, and one not met in time with 412.
 
 use axum::http::StatusCode;
 use serde_json::value::RawValue;
@@ -17,10 +17,10 @@ use crate::http::response::tag::{Rendering, Resource};
 use crate::http::response::{REVISION_HEADER, revision_value};
 use crate::service::{Published, Service};
 
-/// Up to this size a condition that is not met shows the value as it is.
+/// The maximum size of a value that the refusal of an unmet condition shows.
 const CURRENT_BYTES_MAX: u64 = 64 << 10;
 
-/// A value of the state, perhaps one that is waited for.
+/// A value of the state, perhaps with a condition to wait for.
 pub(crate) struct SoughtValue<'a> {
     pub(crate) service: Service,
     pub(crate) session: &'a SessionName,
@@ -33,7 +33,7 @@ impl SoughtValue<'_> {
         now.and_then(|now| now.board.state().value(self.path))
     }
 
-    /// What is shown if it holds now.
+    /// Returns what to show if the condition holds now.
     fn held(&self, now: Option<&Published>) -> Result<Option<Rendering>, Early> {
         let value = self.value(now);
         let holds = match &self.until {
@@ -77,7 +77,7 @@ impl Sought for SoughtValue<'_> {
     }
 }
 
-/// A session, perhaps one that is waited for.
+/// A session, perhaps with a condition to wait for.
 pub(crate) struct SoughtSession<'a> {
     pub(crate) service: Service,
     pub(crate) session: &'a SessionName,
@@ -120,7 +120,7 @@ impl Sought for SoughtSession<'_> {
     }
 }
 
-/// The last revision of a session's name, whether it exists or not.
+/// Returns the last revision of a session's name, even if the session does not exist.
 fn last_revision(
     service: &Service,
     session: &SessionName,
@@ -132,12 +132,12 @@ fn last_revision(
     }
 }
 
-/// What was to be gone is gone.
+/// Answers a met condition `absent`.
 fn gone(revision: Revision) -> Early {
     Early::bare(Answer::of(revision).status(StatusCode::NO_CONTENT))
 }
 
-/// What was waited for did not come in time; the value as it is, where there is one.
+/// Refuses a condition that was not met in time, with the current value if there is one.
 fn not_met(revision: Revision, current: Option<&StateValue>) -> Early {
     let detail = "condition 'until' was not met within 'wait'";
     let problem = Problem::new(Code::ConditionNotMet, detail)

@@ -1,7 +1,7 @@
-//! Wait deadlines of reads: `min_revision`, `wait` and their loop.
+//! Wait deadlines of reads: `min_revision` and `wait`.
 //!
-//! A reader looks at what is published, waits for a change, and looks again. What wakes it carries
-//! nothing, and no board is held meanwhile: boards are big.
+//! A reader looks at what is published, waits for a change, and looks again. Wake-ups carry no data, and
+//! no board is held while waiting: boards are big.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -16,30 +16,30 @@ use crate::http::response::problem::Problem;
 use crate::http::response::tag::Rendering;
 use crate::service::{Published, ServiceError};
 
-/// How long a read may wait.
+/// The maximum of `wait`, in milliseconds.
 const WAIT_MS_MAX: u64 = 60_000;
 
-/// How long a read waits for the revision that it names, unless it says so.
+/// The time that a read waits for `min_revision` by default.
 const REVISION_WAIT_MAX: Duration = Duration::from_secs(2);
 
-/// What a read shows of a session, and waits for.
+/// The part of a session that a read shows, and may wait for.
 pub(crate) trait Sought: Send {
-    /// Whether it may not be there yet, so that there is something to wait for besides a new tag.
+    /// Returns true if the read has a condition, so that `wait` needs no tag.
     fn may_come(&self) -> bool {
         false
     }
 
-    /// What is shown now, of a session that may not be; `None` where it is not there yet.
+    /// Returns what to show now, of a session that may not exist; `None` to wait.
     fn look(
         &mut self,
         now: Option<&Published>,
     ) -> impl Future<Output = Result<Option<Rendering>, Early>> + Send;
 
-    /// What is shown where there is no time left to wait.
+    /// Returns what to show at the deadline.
     fn at_last(&mut self, now: Option<&Published>) -> Result<Rendering, Early>;
 }
 
-/// How long a read waits.
+/// The wait parameters of a read.
 pub(crate) struct Patience {
     begun: Instant,
     wait: Option<Duration>,
@@ -47,7 +47,7 @@ pub(crate) struct Patience {
 }
 
 impl Patience {
-    /// Takes `min_revision` and `wait`, which needs something to wait for.
+    /// Takes `min_revision` and `wait`. `wait` needs something to wait for.
     pub(crate) fn params(
         params: &mut Params,
         headers: &HeaderMap,
@@ -59,12 +59,12 @@ impl Patience {
         Ok(Self { begun: Instant::now(), wait, revision })
     }
 
-    /// The revision that the session has to reach yet, if it is at `head`.
+    /// Returns the requested revision if `head` has not reached it.
     fn missing(&self, head: Revision) -> Option<Revision> {
         self.revision.filter(|wanted| *wanted > head)
     }
 
-    /// Until when a reader waits who finds the session so.
+    /// Returns the deadline of a reader that finds this published.
     pub(crate) fn deadline(&self, now: Option<&Published>) -> Instant {
         let missing = now.and_then(|now| self.missing(now.board.revision()));
         let otherwise = if missing.is_some() { REVISION_WAIT_MAX } else { Duration::ZERO };
@@ -82,7 +82,7 @@ impl Patience {
     }
 }
 
-/// The parameter `wait`; with a tag there is always something to wait for.
+/// Takes the parameter `wait`, which needs `If-None-Match` or something else to wait for.
 pub(crate) fn wait_param(
     params: &mut Params,
     headers: &HeaderMap,
@@ -90,23 +90,22 @@ pub(crate) fn wait_param(
 ) -> Result<Option<Duration>, Problem> {
     let wait: Option<Wait> = params.parsed("wait")?;
     if wait.is_some() && !waits_for_something && !headers.contains_key(header::IF_NONE_MATCH) {
-        let goes_with = "needs the header If-None-Match, with 'after' on a log, with 'until' on the \
-            state or a session, or with 'min_revision'";
+        let goes_with = "needs If-None-Match, 'after', 'until' or 'min_revision'";
         return Err(invalid("wait", goes_with).into());
     }
     Ok(wait.map(|Wait(wait)| wait))
 }
 
-/// How long to wait, as a query says it: unlike a time to live it may be nothing.
+/// The value of `wait`. Unlike a time to live it may be 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Wait(Duration);
 
-/// Why a text is no time to wait.
+/// An invalid value of `wait`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be a whole number with ms, s, m, h or d, such as 30s, and at most 60s")]
 struct InvalidWait;
 
-/// The units in milliseconds; the longer name first where another one ends it.
+/// The units in milliseconds; a name comes before any other name that is its suffix.
 const UNITS: [(&str, u64); 5] =
     [("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
 

@@ -1,4 +1,4 @@
-//! Looks at lists that many wait for, counted.
+//! The number of looks at awaited lists.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 
 use super::*;
 
-/// A list that nobody waits for yet.
+/// Returns a list without readers.
 fn waited() -> Arc<Waited> {
     let key = ("sessions".to_owned(), None);
     Arc::new(Waited { key, lists: Lists::default(), last: tokio::sync::Mutex::default() })
@@ -22,7 +22,7 @@ async fn looked(looks: &AtomicU64, tick: u64) -> Result<Look, Problem> {
 async fn of_all_who_wait_for_the_same_one_looks() {
     let (waited, looks) = (waited(), AtomicU64::new(0));
     for tick in 1..=3 {
-        // Each of them has seen all up to the tick before.
+        // Each reader has seen the previous tick.
         let all = (0..8).map(|_| waited.next(tick - 1, looked(&looks, tick)));
         let found = join_all(all).await;
         assert!(found.iter().all(|look| look.as_ref().is_ok_and(|look| look.tick == tick)));
