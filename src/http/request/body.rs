@@ -1,4 +1,4 @@
-//! Request bodies: read within limits of size, shared memory and time.
+//! Request bodies, limited in size, memory and time.
 
 use crate::api::intake::fields::json_text;
 use crate::api::offload::work;
@@ -16,26 +16,26 @@ use crate::fairness::{Limiter, Place, Share};
 use crate::http::edge::{LINGER_BYTES_MAX, RATIO_MAX, is_corrupt, is_inflated, is_late};
 use crate::http::response::problem::Problem;
 
-/// The largest body, decompressed, unless a route takes more.
+/// The maximum size of a body, decompressed, unless a route allows more.
 pub(crate) const BODY_BYTES_MAX: usize = 8 << 20;
 
-/// The largest body of a route that takes screenshots.
+/// The maximum size of a body on routes for screenshots.
 const SCREENSHOT_BODY_BYTES_MAX: usize = 32 << 20;
 
-/// The largest body of `PUT blackboard`.
+/// The maximum size of a body of `PUT blackboard`.
 pub(crate) const BLACKBOARD_BODY_BYTES_MAX: usize = 256 << 20;
 
-/// The largest body that is an archive; it is read as it comes, and never whole.
+/// The maximum size of an archive. Archives are streamed, never held whole.
 pub(crate) const ARCHIVE_BODY_BYTES_MAX: usize = 256 << 20;
 
-/// What the bodies of one client's requests may hold in memory together.
+/// The maximum memory that the bodies of one client's requests hold together.
 const BODIES_BYTES_MAX: u64 = 256 << 20;
 
-/// How long a whole body may take. The edge lets none keep silent for long, so that it is enough to look
-/// at the clock with each piece.
+/// The time limit of a whole body. The edge ends silent bodies, so checking the clock at each frame is
+/// enough.
 const BODY_TIME_MAX: Duration = Duration::from_secs(15 * 60);
 
-/// How long the rest of a refused body may keep silent before the answer.
+/// The longest silence while the rest of a refused body is drained before the answer.
 const LINGER_SILENCE_MAX: Duration = Duration::from_millis(500);
 
 /// The memory that request bodies share.
@@ -43,20 +43,20 @@ const LINGER_SILENCE_MAX: Duration = Duration::from_millis(500);
 pub(crate) struct BodyRoom(Limiter);
 
 impl BodyRoom {
-    /// All of it, free.
+    /// Creates the limit, with all memory free.
     pub(crate) fn new() -> Self {
         Self(Limiter::new(BODIES_BYTES_MAX, 0, Share::LeavesRest))
     }
 }
 
-/// A body that was read whole. It holds its share of the room until it is dropped.
+/// A body that was read whole. It holds its share of the shared memory until it is dropped.
 pub(crate) struct BodyBytes {
     bytes: Vec<u8>,
     _room: Option<Place>,
 }
 
 impl BodyBytes {
-    /// The bytes alone.
+    /// Returns the bytes, and releases their share of the memory.
     pub(crate) fn into_vec(self) -> Vec<u8> {
         self.bytes
     }
@@ -70,7 +70,7 @@ impl std::ops::Deref for BodyBytes {
     }
 }
 
-/// The largest body of a route that takes items for this log.
+/// Returns the maximum size of a body with items for this log.
 pub(crate) fn items_bytes_max(log: &LogName) -> usize {
     match log {
         LogName::Screenshots => SCREENSHOT_BODY_BYTES_MAX,
@@ -80,7 +80,7 @@ pub(crate) fn items_bytes_max(log: &LogName) -> usize {
     }
 }
 
-/// Reads a body of at most `max` bytes. A length that is announced as larger is refused unread.
+/// Reads a body of at most `max` bytes. A body whose announced length is larger is refused unread.
 pub(crate) async fn read(
     headers: &HeaderMap,
     body: Body,
@@ -90,7 +90,7 @@ pub(crate) async fn read(
     let mut body = unless_too_large(headers, body, max).await?;
     let until = Instant::now() + BODY_TIME_MAX;
     let (mut bytes, mut held) = (Vec::new(), None);
-    // One for which there will be no room is refused before it comes, and one for which there is grows only once.
+    // A body of announced length is refused before it arrives if memory is short, and else allocated only once.
     let mut reserved =
         announced(headers).map_or(0, |length| usize::try_from(length).unwrap_or(max));
     hold(room, reserved, &mut held)?;
@@ -112,9 +112,9 @@ pub(crate) async fn read(
     Ok(BodyBytes { bytes, _room: held })
 }
 
-/// Makes room for `more` bytes of at most `max`: eight times as much as there was, but never beyond what the body may
-/// have. Room that is not written to takes no memory yet; what each step leaves behind does, until the allocator
-/// gives it back, so that doubling took twice as much in all.
+/// Makes room for `more` bytes, by a factor of eight up to `max`. Capacity that is not written to takes no memory
+/// yet. The smaller buffers left behind do, until the allocator returns them to the system, so that doubling took
+/// twice as much memory in all.
 fn grow(bytes: &mut Vec<u8>, more: usize, max: usize) {
     let needed = bytes.len() + more;
     if needed > bytes.capacity() {
@@ -123,7 +123,7 @@ fn grow(bytes: &mut Vec<u8>, more: usize, max: usize) {
     }
 }
 
-/// How long the body will be, where that is told.
+/// Returns the announced length of the body, if any.
 fn announced(headers: &HeaderMap) -> Option<u64> {
     headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
@@ -145,7 +145,7 @@ fn too_slow() -> Problem {
     Problem::new(Code::RequestTimeout, detail)
 }
 
-/// A body that is taken piece by piece, and never held whole.
+/// A body that is streamed, never held whole.
 pub(crate) struct Arriving {
     body: Body,
     max: usize,
@@ -154,7 +154,7 @@ pub(crate) struct Arriving {
 }
 
 impl Arriving {
-    /// A body of at most `max` bytes. A length that is announced as larger is refused unread.
+    /// Begins a body of at most `max` bytes. A body whose announced length is larger is refused unread.
     pub(crate) async fn begin(
         headers: &HeaderMap,
         body: Body,
@@ -164,7 +164,7 @@ impl Arriving {
         Ok(Self { body, max, taken: 0, until: Instant::now() + BODY_TIME_MAX })
     }
 
-    /// The next piece; `None` at its end.
+    /// Returns the next piece; `None` at the end of the body.
     pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, Problem> {
         loop {
             let frame = next_frame(&mut self.body, self.until).await?;
@@ -179,7 +179,7 @@ impl Arriving {
         }
     }
 
-    /// Throws away what a client still sends of it: it is refused.
+    /// Discards the rest of a refused body.
     pub(crate) async fn linger(&mut self) {
         linger(std::mem::take(&mut self.body)).await;
     }
@@ -203,14 +203,14 @@ async fn next_frame(body: &mut Body, until: Instant) -> Result<Option<Frame<Byte
         let detail = if is_corrupt(&error) {
             "the body does not match its Content-Encoding"
         } else {
-            "the body broke off"
+            "the body ended early"
         };
         Problem::new(Code::InvalidEncoding, detail)
     })
 }
 
-/// Throws away what a client still sends of a body that is refused. A connection that is closed under
-/// a client that writes takes the answer with it; but what is never read need not be waited for.
+/// Discards the rest of a refused body. A client that still writes to a closed connection loses the answer;
+/// a client that stops sending is not waited for.
 pub(crate) async fn linger(mut body: Body) {
     let mut bytes = 0;
     while bytes < LINGER_BYTES_MAX {
@@ -238,7 +238,7 @@ fn inflated() -> Problem {
     let detail = format!(
         "the body expands to more than {RATIO_MAX} times its compressed size; send it uncompressed"
     );
-    // The rest is not read.
+    // The rest of the body is not read.
     let close = HeaderValue::from_static("close");
     Problem::new(Code::BodyTooLarge, detail).header(header::CONNECTION, close)
 }
@@ -247,12 +247,12 @@ fn too_large(max: usize) -> Problem {
     let mib = max >> 20;
     let detail =
         format!("the body exceeds {mib} MiB ({max} bytes) after decompression; send less at once");
-    // What the client still sends is not read.
+    // The rest of the body is not read.
     let close = HeaderValue::from_static("close");
     Problem::new(Code::BodyTooLarge, detail).header(header::CONNECTION, close)
 }
 
-/// Makes something of a body that is one JSON document.
+/// Parses a body that is one JSON document.
 pub(crate) async fn from_json<T: Send + 'static>(
     bytes: BodyBytes,
     read: impl FnOnce(&str) -> Result<T, Refusal> + Send + 'static,
@@ -260,21 +260,21 @@ pub(crate) async fn from_json<T: Send + 'static>(
     work(bytes.len(), move || read(json_text(&bytes)?)).await
 }
 
-/// The refusal of a media type that a patch does not have (RFC 5789 has those that it may in
-/// `Accept-Patch`).
+/// Refuses the media type of a patch, and names the supported ones in `Accept-Patch` as well
+/// (RFC 5789).
 pub(crate) fn unpatchable(found: &str, accepted: &'static str, hint: &str) -> Problem {
     unsupported(found, accepted, hint)
         .header(HeaderName::from_static("accept-patch"), HeaderValue::from_static(accepted))
 }
 
-/// The media type of a body, without its parameters, in lower case.
+/// Returns the media type of a body, without parameters and in lower case.
 pub(crate) fn media_type(headers: &HeaderMap) -> String {
     let value = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let essence = value.unwrap_or_default().split(';').next().unwrap_or_default();
     essence.trim().to_ascii_lowercase()
 }
 
-/// Refuses every body that is not said to be JSON.
+/// Refuses a body whose media type is not JSON.
 pub(crate) fn only_json(headers: &HeaderMap) -> Result<(), Problem> {
     match media_type(headers).as_str() {
         "application/json" => Ok(()),
@@ -282,7 +282,7 @@ pub(crate) fn only_json(headers: &HeaderMap) -> Result<(), Problem> {
     }
 }
 
-/// The JSON document of a body that may be left out: an absent one is an empty object.
+/// Returns the JSON document of an optional body; a missing body is an empty object.
 pub(crate) fn json_or_nothing(headers: &HeaderMap, body: BodyBytes) -> Result<BodyBytes, Problem> {
     if body.is_empty() && matches!(media_type(headers).as_str(), "" | "application/json") {
         return Ok(BodyBytes { bytes: b"{}".to_vec(), _room: None });
@@ -291,11 +291,11 @@ pub(crate) fn json_or_nothing(headers: &HeaderMap, body: BodyBytes) -> Result<Bo
     Ok(body)
 }
 
-/// The refusal of a media type: it says what to send instead.
+/// Refuses a media type, and names the supported ones.
 pub(crate) fn unsupported(found: &str, accepted: &'static str, hint: &str) -> Problem {
     let sent = match found {
         "" => "no Content-Type was sent".to_owned(),
-        found => format!("'{found}' is not taken here"),
+        found => format!("'{found}' is not supported here"),
     };
     let detail = format!("{sent}; send {accepted}, {hint}");
     let accepted = HeaderValue::from_static(accepted);

@@ -1,6 +1,6 @@
 //! Conditions on reads and writes, by entity tags.
 //!
-//! A condition on a write compares the first half of a tag only: it is about the resource.
+//! A condition on a write compares only the first half of a tag, which stands for the resource.
 
 use axum::http::{HeaderMap, HeaderName, header};
 
@@ -8,14 +8,14 @@ use crate::board::{Code, Condition, Epoch, Matches, SessionId};
 use crate::http::response::problem::Problem;
 use crate::http::response::tag::{Resource, Tag, version};
 
-/// How many bytes of a tag are its quotes.
+/// The number of bytes of a tag's quotes.
 const QUOTES: usize = 2;
 
-/// How many tags a condition may name.
+/// The maximum number of tags in a condition.
 const TAGS_MAX: usize = 64;
 
-/// Whether a read's `If-None-Match` names this tag, so that the answer is 304. It compares weakly, as
-/// RFC 9110 has it for reads.
+/// Returns true if a read's `If-None-Match` names this tag, so that the answer is 304. The comparison is
+/// weak, as RFC 9110 requires for reads.
 pub(crate) fn is_known(headers: &HeaderMap, tag: &Tag) -> Result<bool, Problem> {
     Ok(match tags(headers, &header::IF_NONE_MATCH)? {
         None => false,
@@ -24,7 +24,7 @@ pub(crate) fn is_known(headers: &HeaderMap, tag: &Tag) -> Result<bool, Problem> 
     })
 }
 
-/// The condition of a write on `resource` of a session that is `session` now, if it exists.
+/// Reads the condition of a write on `resource`. `session` is the id of the session, if it exists.
 pub(crate) fn condition(
     headers: &HeaderMap,
     epoch: Epoch,
@@ -52,7 +52,7 @@ pub(crate) fn condition(
 
 struct Named<'a> {
     weak: bool,
-    /// With its quotes.
+    /// The tag with its quotes.
     text: &'a str,
 }
 
@@ -61,7 +61,7 @@ enum Tags<'a> {
     These(Vec<Named<'a>>),
 }
 
-/// The tags of a condition (RFC 9110, section 13.1).
+/// Parses the tags of a condition (RFC 9110, section 13.1).
 fn tags<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<Tags<'a>>, Problem> {
     let malformed = || {
         let detail = format!("{name} must be * or a list of entity tags in double quotes");
@@ -83,7 +83,7 @@ fn tags<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<Tags<'a>
             rest = after.trim_start_matches([' ', '\t', ',']);
         }
         if tags.len() > TAGS_MAX {
-            let detail = format!("{name} has at most {TAGS_MAX} entity tags");
+            let detail = format!("{name} must name at most {TAGS_MAX} entity tags");
             return Err(Problem::new(Code::InvalidParameter, detail));
         }
     }

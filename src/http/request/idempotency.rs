@@ -1,7 +1,7 @@
-//! `Idempotency-Key`: the fingerprint by which a retry is recognized.
+//! `Idempotency-Key`, and the fingerprint that identifies a retry.
 //!
-//! A repeat has all in common with its first that could make it another write: method, path, query,
-//! conditions, media type, body, and who sent it.
+//! A repeat agrees with the first request in method, path, query, conditions, media type, body and
+//! author.
 
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, header};
@@ -12,10 +12,10 @@ use crate::http::response::problem::Problem;
 
 const KEY_HEADER: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// The headers that make a request another one.
+/// The headers that are part of the fingerprint.
 const TELLING: [HeaderName; 3] = [header::IF_MATCH, header::IF_NONE_MATCH, header::CONTENT_TYPE];
 
-/// A request's key, and the hash of what it said so far.
+/// A request's key, and the hash of its parts so far.
 #[derive(Clone)]
 pub(crate) struct Repeat {
     key: String,
@@ -23,7 +23,7 @@ pub(crate) struct Repeat {
 }
 
 impl Repeat {
-    /// The key of a request, where it has one.
+    /// Reads the key of a request, if any, and hashes its head.
     pub(crate) fn of(parts: &Parts) -> Result<Option<Self>, Problem> {
         let Some(key) = key(&parts.headers)? else { return Ok(None) };
         let mut repeat = Self { key, said: Sha256::new() };
@@ -38,20 +38,20 @@ impl Repeat {
         Ok(Some(repeat))
     }
 
-    /// The same with the request's body.
+    /// Adds the request's body.
     pub(crate) fn with_body(mut self, body: &[u8]) -> Self {
         self.say(body);
         self
     }
 
-    /// The same with the hash of a body that was not kept.
+    /// Adds the hash of a body that was streamed.
     pub(crate) fn with_hash(self, body: Sha256) -> Self {
         let hash: [u8; 32] = body.finalize().into();
         self.with_body(&hash)
     }
 
-    /// The key, once all of the request is known, with the hash of it and its author.
-    /// `identity` tells apart callers who may write in one name.
+    /// Returns the key with the fingerprint of the whole request and its author.
+    /// `identity` tells callers apart that write under the same name.
     pub(crate) fn key(&self, author: Option<&AgentName>, identity: Option<[u8; 16]>) -> Key {
         let mut all = self.clone();
         all.say(&[u8::from(author.is_some())]);
@@ -60,7 +60,7 @@ impl Repeat {
         Key { key: self.key.as_str().into(), fingerprint: Digest(all.said.finalize().into()) }
     }
 
-    /// With its length, so that no two sequences of parts have one hash.
+    /// Adds a part with its length, so that no two sequences of parts have the same hash.
     fn say(&mut self, part: &[u8]) {
         self.said.update((part.len() as u64).to_be_bytes());
         self.said.update(part);
@@ -77,7 +77,7 @@ fn key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
         (Some(key), None) => Ok(Some(key.to_owned())),
         (_, _) => {
             let detail = format!(
-                "Idempotency-Key is one text of 1 to {KEY_CHARS_MAX} visible ASCII characters"
+                "Idempotency-Key must be one value of 1 to {KEY_CHARS_MAX} printable ASCII characters"
             );
             Err(Problem::new(Code::InvalidParameter, detail))
         }

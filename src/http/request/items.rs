@@ -1,4 +1,4 @@
-//! Items in bodies: JSON, JSON lines, images and forms.
+//! Items in request bodies: JSON, JSON lines, images and forms.
 
 use axum::http::HeaderMap;
 use blackboard_thumbnail::IMAGE_TYPES;
@@ -54,7 +54,7 @@ pub(crate) async fn posted(
     Ok(taken.await?)
 }
 
-/// The refusal of a media type that a log does not take.
+/// Refuses a media type that a log does not support.
 pub(crate) fn refused(log: &LogName, sent: &str) -> Problem {
     let accepted = match log {
         LogName::Screenshots => ACCEPTED_SCREENSHOTS,
@@ -65,7 +65,7 @@ pub(crate) fn refused(log: &LogName, sent: &str) -> Problem {
     unsupported(sent, accepted, "for example with curl --json")
 }
 
-/// Reads the body of a PUT of a log: all its items, as an array or as lines.
+/// Reads the body of a PUT of a log: all items, as an array or as lines.
 pub(crate) async fn replaced(
     log: LogName,
     headers: &HeaderMap,

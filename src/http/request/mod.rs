@@ -1,4 +1,4 @@
-//! Requests as handlers take them: path, query, headers and body.
+//! Extraction of requests: path, query, headers and body.
 
 pub(crate) mod body;
 pub(crate) mod conditions;

@@ -1,4 +1,4 @@
-//! A screenshot as a form: the parts `image`, `metadata` and `image_path`.
+//! Screenshots as forms: `image`, `metadata` and `image_path`.
 
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, FromRequest as _, Multipart, Request};
@@ -12,7 +12,7 @@ use crate::api::refusal::{invalid_field, unknown_field};
 use crate::board::Code;
 use crate::http::response::problem::Problem;
 
-/// The parts of a form that brings one screenshot.
+/// The parts of a form with one screenshot.
 #[derive(Default)]
 struct Form {
     image: Option<(String, Vec<u8>)>,
@@ -21,13 +21,13 @@ struct Form {
     image_path: Option<String>,
 }
 
-/// Reads a form that brings one screenshot.
+/// Reads a form with one screenshot.
 pub(crate) async fn multipart(headers: &HeaderMap, bytes: BodyBytes) -> Result<Intake, Problem> {
     let mut request = Request::new(Body::from(bytes.into_vec()));
     if let Some(kind) = headers.get(header::CONTENT_TYPE) {
         request.headers_mut().insert(header::CONTENT_TYPE, kind.clone());
     }
-    // The body was read within our own limit.
+    // The body was already read within its limit.
     DefaultBodyLimit::disable().apply(&mut request);
     let mut parts = Multipart::from_request(request, &())
         .await
@@ -70,7 +70,7 @@ impl Form {
             _ => return Err(unknown_field(format!("/{name}")).into()),
         };
         if taken_before {
-            return Err(invalid_field(format!("/{name}"), "the part came twice").into());
+            return Err(invalid_field(format!("/{name}"), "the part was sent twice").into());
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Extractors for a path and its author: session, log, entry, agent.
+//! Extractors of a path's resources and the author.
 
 use crate::api::address::{InvalidStatePath, state_path};
 use axum::extract::{FromRequestParts, RawPathParams};
@@ -13,7 +13,7 @@ use crate::http::access::{caller_of, is_read};
 use crate::http::response::problem::Problem;
 use crate::http::response::problem::no_route;
 
-/// The header in which a client without a token names its agent.
+/// The header that names the agent of a request, unless its token does.
 pub(crate) const AGENT_HEADER: &str = "x-agent-id";
 
 /// The session of a path.
@@ -41,13 +41,13 @@ pub(crate) struct AgentPath {
 /// The checkpoint of a path.
 pub(crate) struct CheckpointPath(pub(crate) CheckpointName);
 
-/// The place in the state that a path names.
+/// The state path of a path.
 pub(crate) struct StateAt {
     pub(crate) session: SessionName,
     pub(crate) path: StatePath,
 }
 
-/// The agent in whose name a request is made, if any: that of its token, else that of a header.
+/// The agent on whose behalf a request is made, if any: the token's, else the header's.
 pub(crate) struct Author(pub(crate) Option<AgentName>);
 
 struct Named {
@@ -66,7 +66,7 @@ impl Named {
         let param = |name: &str| params.iter().find(|(key, _)| *key == name).map(|(_, text)| text);
         let session = param("session").unwrap_or_default();
         let session = session.parse().map_err(|why| invalid_name("session", why))?;
-        // A session that is not for this caller is none.
+        // To a caller who may not reach a session, the session does not exist.
         let caller = caller_of(parts)?;
         if !caller.reaches(&session) {
             return Err(no_session(&session).into());
@@ -85,7 +85,7 @@ impl Named {
         Ok(Self { session, log, seq, checkpoint })
     }
 
-    /// The log that is read or written, if that is for this caller.
+    /// Returns the log, if the caller may read or write it.
     fn log(&self, parts: &Parts) -> Result<LogName, Problem> {
         let log = self.log.clone().unwrap_or(LogName::Screenshots);
         let caller = caller_of(parts)?;
@@ -103,7 +103,7 @@ fn board_log(name: &str) -> Result<LogName, Problem> {
     log.ok_or_else(no_route)
 }
 
-/// A path segment that is no seq names no entry.
+/// Parses a seq. A segment that is not a seq names no entry.
 fn parse_seq(text: &str) -> Result<Seq, Problem> {
     let plain = text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0');
     let seq = text.parse().ok().filter(|_| plain).map(Seq);
@@ -168,7 +168,7 @@ impl<S: Send + Sync> FromRequestParts<S> for StateAt {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let Named { session, .. } = Named::read(parts, state).await?;
-        // As it was sent: a slash that is percent-encoded belongs to a key.
+        // The path as sent: a percent-encoded slash belongs to a key.
         let path = parts.uri.path().splitn(STATE_PARTS, '/').nth(STATE_PARTS - 1);
         let path = path.map_or_else(|| Ok(StatePath::root()), state_path).map_err(|why| {
             let code = match why {

@@ -1,4 +1,4 @@
-//! The public URL of this server, for addresses that third parties open.
+//! The server's public URL, for addresses opened by third parties.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,39 +6,39 @@ use std::sync::Arc;
 
 use axum::http::Uri;
 
-/// The longest public address, in bytes.
+/// The maximum length of a public URL, in bytes.
 pub const PUBLIC_URL_BYTES_MAX: usize = 2 << 10;
 
-/// An address such as `https://board.example.org/team`, without a slash at its end.
+/// A URL such as `https://board.example.org/team`, without a trailing slash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PublicUrl(Arc<str>);
 
-/// Why a text is no public address.
+/// An invalid public URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidPublicUrl {
-    /// It is too long.
-    #[error("an address has at most {PUBLIC_URL_BYTES_MAX} bytes, this one has {bytes}")]
+    /// The URL is too long.
+    #[error("the URL has {bytes} bytes, more than {PUBLIC_URL_BYTES_MAX}")]
     TooLong {
-        /// How long it is.
+        /// The length of the URL.
         bytes: usize,
     },
-    /// It is no URL at all, or none that needs no more encoding.
-    #[error("this is no URL such as https://board.example.org/team")]
+    /// The text is not a URL, or needs percent-encoding.
+    #[error("the text is not a URL such as https://board.example.org/team")]
     Malformed,
-    /// It is not of HTTP.
-    #[error("the address begins with http:// or https://")]
+    /// The scheme is neither `http` nor `https`.
+    #[error("the URL must begin with http:// or https://")]
     Scheme,
-    /// It names no host, or a port that is none.
-    #[error("the address has a host, and a port from 1 to 65535 where it has one")]
+    /// The host is missing, or the port is invalid.
+    #[error("the URL must have a host, and a port, if any, from 1 to 65535")]
     Host,
-    /// It has a name or a password in it.
-    #[error("the address has no user and no password in it")]
+    /// The URL contains a user or a password.
+    #[error("the URL must not contain a user or a password")]
     UserInfo,
-    /// It has more than a path.
-    #[error("the address has neither a query nor a fragment")]
+    /// The URL has a query or a fragment.
+    #[error("the URL must not have a query or a fragment")]
     BeyondPath,
-    /// Whoever opens it would take another path.
-    #[error("no part of the address's path is empty, '.' or '..'")]
+    /// The path has a segment that clients would remove.
+    #[error("the URL's path must not have an empty, '.' or '..' segment")]
     Path,
 }
 
@@ -80,18 +80,18 @@ impl FromStr for PublicUrl {
 }
 
 impl PublicUrl {
-    /// The text that whole addresses begin with.
+    /// Returns the text that complete addresses begin with.
     pub(crate) fn base(&self) -> Arc<str> {
         Arc::clone(&self.0)
     }
 }
 
-/// Returns true for a byte that a path may have (RFC 3986).
+/// Returns true if a path may contain the byte (RFC 3986).
 fn is_of_path(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"/-._~!$&'()*+,;=:@%".contains(&byte)
 }
 
-/// Whether each percent sign has its two digits.
+/// Returns true if two hexadecimal digits follow each percent sign.
 fn is_encoded(path: &str) -> bool {
     path.split('%').skip(1).all(|after| {
         let digits = after.as_bytes().first_chunk::<2>();
@@ -146,7 +146,7 @@ mod tests {
         ] {
             assert_eq!(text.parse::<PublicUrl>(), Err(why), "{text}");
         }
-        // The parser of URLs refuses some of them before we do.
+        // The URL parser refuses some of these first.
         for text in ["https://a:65536", "https://a:b", "https://[::1", "https://a\\b"] {
             assert!(text.parse::<PublicUrl>().is_err(), "{text}");
         }

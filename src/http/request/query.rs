@@ -1,4 +1,4 @@
-//! The query of a request, as its parameters.
+//! The extractor of query parameters.
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
