@@ -1,4 +1,4 @@
-//! Chunked bodies, rendered from a snapshot in bounded memory. A short body still has a length.
+//! Chunked bodies, rendered in bounded memory. A short body still has a length.
 
 use axum::body::{Body, Bytes};
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
@@ -6,7 +6,7 @@ use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use crate::api::pieces::{Pieces, WHOLE_BYTES_MAX};
 use crate::service::ServiceError;
 
-/// The body that these pieces make. What fails early is an error; what fails later breaks the body off.
+/// Builds a body from pieces. An early failure is returned as an error; a later one breaks the body off.
 pub(crate) async fn body(mut pieces: impl Pieces) -> Result<Body, ServiceError> {
     let mut head = String::new();
     while head.len() < WHOLE_BYTES_MAX {
@@ -19,7 +19,7 @@ pub(crate) async fn body(mut pieces: impl Pieces) -> Result<Body, ServiceError> 
         let Some(mut pieces) = pieces else { return Ok(None) };
         let mut piece = String::new();
         let more = pieces.write(&mut piece).await?;
-        // A fast reader of a long answer must not keep a worker from all others.
+        // A fast reader of a long answer must not monopolize a worker thread.
         tokio::task::yield_now().await;
         Ok(Some((Bytes::from(piece), more.then_some(pieces))))
     });

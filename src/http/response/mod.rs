@@ -1,4 +1,4 @@
-//! Answers: JSON with a newline, the shown revision, and the entity tag.
+//! Answers: JSON with a newline, revision and entity tag.
 
 pub(crate) mod chunked;
 pub(crate) mod problem;
@@ -16,7 +16,7 @@ use crate::board::{AgentName, Code, Revision};
 use problem::Problem;
 use tag::Tag;
 
-/// The header that tells which revision of a session an answer shows.
+/// The header with the revision of the session that an answer shows.
 pub(crate) const REVISION_HEADER: HeaderName = HeaderName::from_static("blackboard-revision");
 
 /// The media type of JSON.
@@ -28,8 +28,8 @@ pub(crate) const EVENT_STREAM: &str = "text/event-stream";
 /// The media type of JSON lines.
 pub(super) const NDJSON: &str = "application/x-ndjson";
 
-/// As many headers as an answer has with those that the edge puts on it, so that they are not moved for
-/// want of room.
+/// The capacity for an answer's headers, including those that the edge adds, so that the map need not
+/// grow.
 const HEADERS: usize = 12;
 
 /// An answer about a session.
@@ -39,34 +39,34 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// An answer that shows a revision.
+    /// Creates an answer that shows a revision.
     pub(super) fn of(revision: Revision) -> Self {
         Self::plain().header(REVISION_HEADER, revision_value(revision))
     }
 
-    /// An answer that shows no session.
+    /// Creates an answer that shows no session.
     pub(super) fn plain() -> Self {
         Self { status: StatusCode::OK, headers: HeaderMap::with_capacity(HEADERS) }
     }
 
-    /// With the tag of what is shown, or of what was written.
+    /// Adds the tag of the resource shown or written.
     pub(super) fn tag(self, tag: &Tag) -> Self {
         self.header(header::ETAG, tag.value())
     }
 
-    /// With another header.
+    /// Adds a header.
     pub(super) fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.headers.insert(name, value);
         self
     }
 
-    /// With another status than 200.
+    /// Sets a status other than 200.
     pub(super) fn status(mut self, status: StatusCode) -> Self {
         self.status = status;
         self
     }
 
-    /// With the address of what was made.
+    /// Adds the address of the created resource.
     pub(super) fn location(self, location: &str) -> Self {
         match HeaderValue::from_str(location) {
             Ok(location) => self.header(header::LOCATION, location),
@@ -74,28 +74,28 @@ impl Answer {
         }
     }
 
-    /// Its headers, for an answer whose body is no text of ours.
+    /// Returns the headers, for an answer whose body is built elsewhere.
     pub(super) fn into_headers(self) -> HeaderMap {
         self.headers
     }
 
-    /// With a body of this media type.
+    /// Adds a body of this media type.
     pub(super) fn body(self, media_type: &'static str, body: Body) -> Response {
         self.header(header::CONTENT_TYPE, HeaderValue::from_static(media_type)).with(body)
     }
 
-    /// With a JSON text as its body.
+    /// Adds a JSON text as the body.
     pub(super) fn text(self, mut text: String) -> Response {
         text.push('\n');
         self.body(JSON, Body::from(text))
     }
 
-    /// With a value as its body.
+    /// Adds a value as the JSON body.
     pub(super) fn json(self, value: &impl Serialize) -> Result<Response, Problem> {
         Ok(self.text(serde_json::to_string(value).map_err(unwritten)?))
     }
 
-    /// Without a body.
+    /// Finishes the answer without a body.
     pub(super) fn without_body(self) -> Response {
         self.with(Body::empty())
     }
@@ -112,27 +112,27 @@ impl Answer {
 #[derive(Clone)]
 pub(crate) struct LoggedAgent(pub(crate) AgentName);
 
-/// A session's revision as a header's value.
+/// Returns a session's revision as a header's value.
 pub(crate) fn revision_value(revision: Revision) -> HeaderValue {
     HeaderValue::from(revision.0)
 }
 
-/// The failure of an answer that has no JSON form: a fault of ours.
+/// Reports an answer that cannot be serialized, which is the server's fault.
 #[expect(clippy::needless_pass_by_value, reason = "as `map_err` gives it")]
 pub(super) fn unwritten(error: serde_json::Error) -> Problem {
     let cause = Unwritten { category: error.classify(), at: error.column() };
     Problem::new(Code::Internal, "the answer could not be written").cause(cause)
 }
 
-/// What the log is told of it: the parser's own words would quote values.
+/// The cause for the log, without the parser's own message, which would quote values.
 #[derive(Debug, thiserror::Error)]
-#[error("JSON failed by its {category:?}, at byte {at}")]
+#[error("JSON failed with a {category:?} error at column {at}")]
 struct Unwritten {
     category: Category,
     at: usize,
 }
 
-/// Whether the client names a media type in `Accept`, and JSON not above it (RFC 9110, section 12.5.1).
+/// Returns true if `Accept` names one of the media types and does not prefer JSON (RFC 9110, section 12.5.1).
 pub(super) fn prefers(request: &HeaderMap, media_types: &[&str]) -> bool {
     let values = request.get_all(header::ACCEPT).into_iter();
     let ranges = values.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','));

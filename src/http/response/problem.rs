@@ -1,7 +1,7 @@
 //! Refusals and failures as RFC 9457 problems.
 //!
-//! A handler makes a [`Problem`]; the edge renders it, because only there the request's id is known.
-//! So every problem has one form, whoever made it, and a cause is logged but never answered.
+//! A handler creates a [`Problem`]; the edge renders it, because only the edge knows the request's id.
+//! So problems of all layers have one form, and a cause is logged but never sent.
 
 use std::{collections::BTreeMap, error::Error, fmt, sync::Arc};
 
@@ -45,25 +45,25 @@ pub struct ProblemBody {
     #[serde(rename = "type")]
     #[schema(example = "urn:blackboard:problem:session-not-found")]
     kind: String,
-    /// What kind of problem this is, in a phrase that is the same each time.
+    /// The kind of problem, as a fixed phrase.
     #[schema(value_type = String, example = "Session not found")]
     title: &'static str,
     /// The status of the answer.
     #[schema(example = 404)]
     status: u16,
-    /// What happened this time, for a person to read.
+    /// An explanation of this occurrence, for people.
     detail: String,
-    /// The request, as its `X-Request-Id` names it.
+    /// The request's id, as in `X-Request-Id`.
     #[schema(example = "urn:uuid:0198c0de-0000-7000-8000-000000000000")]
     instance: String,
-    /// The stable word to match on.
+    /// The stable code to match on.
     #[schema(value_type = CodeWord, example = "session-not-found")]
     code: &'static str,
-    /// Present and true where the same request may succeed later.
+    /// Present and true if the same request may succeed later.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schema(required = false)]
     retryable: bool,
-    /// The parts of the body that are at fault, where a part is.
+    /// The faulty parts of the body, if any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     errors: Vec<Fault>,
@@ -73,14 +73,14 @@ pub struct ProblemBody {
 }
 
 impl Problem {
-    /// A problem with the status that belongs to `code`, and with `Retry-After` where the contract
-    /// promises it.
+    /// Creates a problem with the status of `code`, and with `Retry-After` where the contract promises
+    /// it.
     #[must_use]
     pub fn new(code: Code, detail: impl Into<String>) -> Self {
         Self::with_status(code, status(code), detail.into())
     }
 
-    /// A problem for a status that a layer below chose without telling a code.
+    /// Creates a problem for a status that an inner layer chose without a code.
     pub(crate) fn of_status(status: StatusCode, detail: String) -> Self {
         Self::with_status(code_of(status), status, detail)
     }
@@ -102,14 +102,14 @@ impl Problem {
         }
     }
 
-    /// Names a part of the body that is at fault.
+    /// Adds a faulty part of the body.
     #[must_use]
     pub fn fault(mut self, fault: Fault) -> Self {
         self.0.faults.push(fault);
         self
     }
 
-    /// Says that a retry can help, after so many seconds.
+    /// Marks the problem as retryable after this many seconds.
     #[must_use]
     pub fn retry_after(mut self, seconds: u64) -> Self {
         self.0.retryable = true;
@@ -123,30 +123,30 @@ impl Problem {
         self
     }
 
-    /// Adds a member to the document; its text stays as it is where `value` is raw JSON.
+    /// Adds a member to the document. Raw JSON keeps its text.
     #[must_use]
     pub fn member(mut self, name: &'static str, value: &(impl Serialize + ?Sized)) -> Self {
-        // A value without a JSON form (a map whose keys are no strings) is not worth failing a refusal.
+        // A value that cannot be serialized, such as a map with non-string keys, must not fail a refusal.
         if let Ok(json) = to_raw_value(value) {
             self.0.members.insert(name, json);
         }
         self
     }
 
-    /// Keeps the error behind a failure for the log.
+    /// Adds the error behind a failure, for the log.
     #[must_use]
     pub fn cause(mut self, error: impl Error + Send + Sync + 'static) -> Self {
         self.0.cause = Some(Arc::new(error));
         self
     }
 
-    /// The stable code.
+    /// Returns the stable code.
     #[must_use]
     pub fn code(&self) -> Code {
         self.0.code
     }
 
-    /// The status of the answer.
+    /// Returns the status of the answer.
     #[must_use]
     pub fn status(&self) -> StatusCode {
         self.0.status
@@ -160,7 +160,7 @@ impl Problem {
         self.0.cause.take()
     }
 
-    /// The document as it leaves, with its final newline.
+    /// Renders the document, with a final newline.
     pub(crate) fn into_json(self, id: RequestId) -> String {
         let body = ProblemBody {
             kind: format!("urn:blackboard:problem:{}", self.0.code.as_str()),
@@ -208,7 +208,7 @@ impl fmt::Display for Problem {
 impl Error for Problem {}
 
 impl IntoResponse for Problem {
-    /// Status and headers, with the problem itself among the extensions for the edge to render.
+    /// Returns status and headers, with the problem among the extensions for the edge to render.
     fn into_response(mut self) -> Response {
         let mut response = self.0.status.into_response();
         *response.headers_mut() = self.take_headers();
@@ -327,17 +327,17 @@ fn title(code: Code) -> &'static str {
     }
 }
 
-/// The refusal of a path that is no route.
+/// Refuses a path that matches no route.
 pub(crate) fn no_route() -> Problem {
-    Problem::new(Code::RouteNotFound, "there is no such route; /openapi.json lists them all")
+    Problem::new(Code::RouteNotFound, "there is no such route; /openapi.json lists all routes")
 }
 
-/// When a client should come back, where the contract promises a `Retry-After`.
+/// Returns the value of `Retry-After`, where the contract promises one.
 fn retry_after_seconds(code: Code) -> Option<u64> {
     if status(code) != StatusCode::SERVICE_UNAVAILABLE {
         return None;
     }
-    // A poisoned store waits for a restart; the rest passes by itself.
+    // A poisoned store needs a restart; other failures pass by themselves.
     Some(if code == Code::StorePoisoned { 30 } else { 1 })
 }
 

@@ -1,4 +1,4 @@
-//! Bodies of segments, with their length where it is known.
+//! Bodies of segments, with their length if known.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -14,7 +14,7 @@ use crate::api::segments::Segments;
 use crate::board::Board;
 use crate::service::{Service, ServiceError};
 
-/// The body. What fails early is an error; what fails later breaks it off.
+/// Builds the body. An early failure is returned as an error; a later one breaks the body off.
 pub(crate) async fn body(
     segments: Segments,
     service: Service,
@@ -27,7 +27,7 @@ pub(crate) async fn body(
     }
     while bytes < WHOLE_BYTES_MAX {
         let Some(frame) = pieces.next().await? else {
-            // All of it is here, and so is its length.
+            // The body is complete, so its length is known.
             let left = Some(ready.iter().map(|frame: &Bytes| frame.len() as u64).sum());
             return Ok(Body::new(Frames { ready, rest: stream::empty().boxed(), left }));
         };
@@ -40,15 +40,15 @@ pub(crate) async fn body(
         if let Err(error) = &frame {
             tracing::error!(%error, "an answer broke off");
         }
-        // A fast reader of a long answer must not keep a worker from all others.
+        // A fast reader of a long answer must not monopolize a worker thread.
         tokio::task::yield_now().await;
         Some((frame, pieces))
     });
-    // Compression asks once more after the end.
+    // Compression polls once more after the end.
     Ok(Body::new(Frames { ready, rest: rest.fuse().boxed(), left }))
 }
 
-/// The frames of a body, and the bytes that are left where the length is known.
+/// The frames of a body, and the number of bytes left if the length is known.
 struct Frames {
     ready: VecDeque<Bytes>,
     rest: BoxStream<'static, Result<Bytes, ServiceError>>,

@@ -1,7 +1,7 @@
-//! Entity tags: the state of a resource, and behind a dash its rendering.
+//! Entity tags: a resource's state, and its rendering.
 //!
-//! The state is how the last change left the resource. Tags hold the store's epoch and the session's identity, so
-//! none matches across a deletion or a restored backup.
+//! The state stands for the resource's last change; a rendering follows after a dash. Tags include the store's epoch
+//! and the session's identity, so none matches across a deletion or a restored backup.
 
 use std::fmt;
 
@@ -10,18 +10,18 @@ use sha2::{Digest as _, Sha256};
 
 use crate::board::{AgentName, Epoch, LogName, Revision, Seq, SessionId, StatePath, Version};
 
-/// The parameters that say when a rendering is shown, and not what is shown.
+/// The parameters that decide when a rendering is shown, not what it shows.
 const OF_WAITING: [&str; 3] = ["min_revision=", "wait=", "until="];
 
-/// How long most tags are at most.
+/// The capacity that most tags fit into.
 const TAG_BYTES: usize = 48;
 
-/// What a tag is about.
+/// The resource that a tag belongs to.
 #[derive(Clone, Debug)]
 pub(crate) enum Resource {
     /// The whole session.
     Session,
-    /// Its four logs together, as a dictionary.
+    /// The four logs as one dictionary.
     Blackboard,
     /// One log.
     Log(LogName),
@@ -41,9 +41,9 @@ pub(crate) enum Resource {
     Agent(AgentName),
     /// All checkpoints together.
     Checkpoints,
-    /// Its commits.
+    /// The session's commits.
     Audit,
-    /// The difference between it at the one revision and at the other.
+    /// The difference between two revisions.
     Diff(Revision, Revision),
 }
 
@@ -82,12 +82,12 @@ pub(crate) struct Rendering {
 }
 
 impl Rendering {
-    /// The plain one.
+    /// Creates the plain rendering.
     pub(crate) fn of(resource: Resource, version: Version) -> Self {
         Self { resource, version, format: String::new() }
     }
 
-    /// In another form than the plain one.
+    /// Sets a form other than the plain one.
     pub(crate) fn in_format(self, format: impl Into<String>) -> Self {
         Self { format: format.into(), ..self }
     }
@@ -98,7 +98,7 @@ impl Rendering {
 pub(crate) struct Tag(String);
 
 impl Tag {
-    /// The tag of a resource as `version` left it.
+    /// Returns the tag of a resource at `version`.
     pub(crate) fn new(epoch: Epoch, version: Version, resource: &Resource) -> Self {
         let mut text = String::with_capacity(TAG_BYTES);
         text.push('"');
@@ -107,7 +107,7 @@ impl Tag {
         Self(text)
     }
 
-    /// The tag of one rendering of it: `query` and `format` tell which. The plain one has neither.
+    /// Returns the tag of the rendering by `query` and `format`. The plain rendering has neither.
     pub(crate) fn rendering(self, query: &str, format: &str) -> Self {
         let shown =
             query.split('&').filter(|pair| !OF_WAITING.iter().any(|name| pair.starts_with(name)));
@@ -119,22 +119,22 @@ impl Tag {
         Self(format!("{}-{rendering:08x}\"", self.0.trim_end_matches('"')))
     }
 
-    /// The tag of a rendering that `query` asked for.
+    /// Returns the tag of a rendering requested by `query`.
     pub(crate) fn of(epoch: Epoch, shown: &Rendering, query: &str) -> Self {
         Self::new(epoch, shown.version, &shown.resource).rendering(query, &shown.format)
     }
 
-    /// The tag of an answer that has no revision: of its bytes.
+    /// Returns the tag of an answer without a revision, by a hash of its bytes.
     pub(crate) fn of_bytes(epoch: Epoch, bytes: &[u8]) -> Self {
         Self(format!("\"{:016x}\"", short_hash(&[&epoch.0.to_be_bytes(), bytes])))
     }
 
-    /// A tag that was given before, as its text says it.
+    /// Restores a tag from the text of an earlier answer.
     pub(crate) fn again(text: String) -> Self {
         Self(text)
     }
 
-    /// The tag of the resource alone, whichever rendering this is of: a condition takes it as well.
+    /// Returns the tag of the resource alone, without a rendering. Conditions accept this tag as well.
     pub(crate) fn of_resource(self) -> Self {
         match self.0.split_once('-') {
             Some((state, _)) => Self(format!("{state}\"")),
@@ -142,23 +142,23 @@ impl Tag {
         }
     }
 
-    /// The tag's text, with its quotes.
+    /// Returns the tag's text, with its quotes.
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The tag as a header's value.
+    /// Returns the tag as a header's value.
     pub(crate) fn value(&self) -> HeaderValue {
         // A tag is printable ASCII by construction.
         HeaderValue::from_str(&self.0).unwrap_or_else(|_| HeaderValue::from_static("\"\""))
     }
 }
 
-/// The revision is in the hash too, so that no tag can be made from another one.
+/// Renders a state. The hash includes the revision, so that no tag can be derived from another one.
 fn state(epoch: Epoch, version: Version, resource: &Resource) -> String {
     let changed = version.changed.0;
-    // All but the last have one length, so that no two of these have the same bytes. As they are, they
-    // mostly fit into one block of the hash.
+    // All parts but the last have a fixed length, so that no two sequences have the same bytes. Mostly
+    // they fit into one block of the hash.
     let mut hash = Sha256::new();
     hash.update(epoch.0.to_be_bytes());
     hash.update(version.session.0.as_bytes());
@@ -182,7 +182,7 @@ fn shortened(hash: Sha256) -> u64 {
     u64::from_be_bytes([a, b, c, d, e, f, g, h])
 }
 
-/// The version that a tag of this resource stands for; `None` for any other tag.
+/// Returns the version that a tag of this resource stands for; `None` for any other tag.
 pub(crate) fn version(
     text: &str,
     weak: bool,
