@@ -383,10 +383,10 @@ proptest! {
                 }
                 let Ok(commit) = stored::decode_commit(&body) else { continue };
                 // What is in an item or a profile is not looked at here, but where a base is read.
-                let is_odd = |change: &Change| match change {
-                    Change::Agent(_, AgentChange::Put { profile, .. }) => !profile.item().is_sound(),
-                    Change::Session(SessionChange::Restored(restored)) => !is_sound(restored),
-                    change => !change.items().iter().all(Item::is_sound),
+                let is_odd = |change: &Change| {
+                    matches!(change, Change::Agent(_, AgentChange::Put { profile, .. }) if !profile.item().is_sound())
+                        || matches!(change, Change::Session(SessionChange::Restored(restored)) if !is_sound(restored))
+                        || !change.items().iter().all(Item::is_sound)
                 };
                 if commit.changes.iter().any(is_odd) {
                     continue;
