@@ -192,9 +192,9 @@ async fn the_log_has_nothing_of_a_signature() {
 #[test]
 fn a_public_address_that_is_none_is_refused_at_the_start() {
     for (url, why) in [
-        ("ftp://board.example.org", "begins with http:// or https://"),
-        ("https://me@board.example.org", "no user"),
-        ("https://board.example.org/?a=b", "neither a query nor a fragment"),
+        ("ftp://board.example.org", "must begin with http:// or https://"),
+        ("https://me@board.example.org", "a user or a password"),
+        ("https://board.example.org/?a=b", "a query or a fragment"),
     ] {
         let refused = finished(&["serve", "--public-url", url]);
         let said = String::from_utf8(refused.stderr).unwrap();
