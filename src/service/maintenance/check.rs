@@ -11,9 +11,6 @@ use crate::service::startup::damage::{Damage, DamageCause, Loading};
 use crate::service::startup::scan::{is_of_history, name_of, summary};
 use crate::store::{IsOver, NameRow, Record, Store, StoreError, Stored, StoredSession, SummaryRow};
 
-/// The number of further checks of a store that changes meanwhile.
-const CHECKS_AGAIN_MAX: usize = 4;
-
 /// Result of a check.
 #[derive(Debug)]
 pub struct Soundness {
@@ -66,18 +63,41 @@ impl Soundness {
 
     /// Returns the faults, a sentence each.
     pub fn faults(&self) -> impl Iterator<Item = String> {
-        let damage = self.damage.iter().map(|damage| match &damage.name {
-            Some(name) => format!("{damage} ({name})"),
-            None => damage.to_string(),
-        });
-        let images = self.images_damaged.iter().map(|image| {
-            format!("image {} of session {}: {}", image.digest, image.whose(), image.error)
-        });
-        let tokens = (self.tokens_damaged > 0)
-            .then(|| format!("tokens that open nothing: {}", self.tokens_damaged));
-        let misfits = self.misfits.iter().map(|found| format!("the database: {found}"));
+        let damage = self.damage.iter().map(damage_text);
+        let images = self.images_damaged.iter().map(image_text);
+        let tokens = (self.tokens_damaged > 0).then(|| self.tokens_text());
+        let misfits = self.misfits.iter().map(misfit_text);
         damage.chain(misfits).chain(images).chain(tokens)
     }
+
+    fn tokens_text(&self) -> String {
+        format!("tokens that open nothing: {}", self.tokens_damaged)
+    }
+
+    /// Keeps the faults that an earlier check found too.
+    fn retain_repeated(&mut self, before: &BTreeSet<String>) {
+        self.damage.retain(|damage| before.contains(&damage_text(damage)));
+        self.misfits.retain(|misfit| before.contains(&misfit_text(misfit)));
+        self.images_damaged.retain(|image| before.contains(&image_text(image)));
+        if !before.contains(&self.tokens_text()) {
+            self.tokens_damaged = 0;
+        }
+    }
+}
+
+fn damage_text(damage: &Damage) -> String {
+    match &damage.name {
+        Some(name) => format!("{damage} ({name})"),
+        None => damage.to_string(),
+    }
+}
+
+fn misfit_text(misfit: &String) -> String {
+    format!("the database: {misfit}")
+}
+
+fn image_text(image: &DamagedImage) -> String {
+    format!("image {} of session {}: {}", image.digest, image.whose(), image.error)
 }
 
 /// Reads all of a store: every checksum, every commit, every image.
@@ -90,20 +110,17 @@ pub fn check(store: &dyn Store) -> Result<Soundness, StoreError> {
     check_unless(store, &never)
 }
 
-/// Checks a store under writes. A finding that does not repeat was a change between two reads.
+/// Checks a store under writes. A fault that a second check does not find was a change between two reads, such as a
+/// deletion between the commit of a screenshot and its image.
 pub(crate) fn check_changing(store: &dyn Store, is_over: &IsOver) -> Result<Soundness, StoreError> {
-    let mut found = check_unless(store, is_over)?;
-    for _ in 0..CHECKS_AGAIN_MAX {
-        if found.is_sound() {
-            break;
-        }
-        let before = found.faults().collect::<BTreeSet<_>>();
-        found = check_unless(store, is_over)?;
-        if found.faults().collect::<BTreeSet<_>>() == before {
-            break;
-        }
+    let found = check_unless(store, is_over)?;
+    if found.is_sound() {
+        return Ok(found);
     }
-    Ok(found)
+    let before = found.faults().collect();
+    let mut again = check_unless(store, is_over)?;
+    again.retain_repeated(&before);
+    Ok(again)
 }
 
 /// Checks like [`check`], and stops with [`StoreError::Closed`] once `is_over` says so.
