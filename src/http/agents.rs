@@ -237,7 +237,7 @@ pub(super) async fn delete(
     AgentPath { agent, .. }: AgentPath,
     mut writing: Writing,
 ) -> Result<Response, Problem> {
-    writing.no_body()?;
+    writing.finish_query()?;
     let resource = Resource::Agent(agent.clone());
     writing
         .write(resource, Command::Agent(agent, AgentCommand::Remove), Vec::new(), |written| {
@@ -260,7 +260,7 @@ pub(super) async fn delete(
     )
 )]
 pub(super) async fn delete_all(mut writing: Writing) -> Result<Response, Problem> {
-    writing.no_body()?;
+    writing.finish_query()?;
     writing
         .write(Resource::Agents, Command::RemoveAgents, Vec::new(), |written| {
             let version = written.receipt.board.agents_version();

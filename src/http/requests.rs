@@ -1,6 +1,6 @@
 //! Requests as work: claim, release, finish.
 
-use crate::api::intake::fields::{fence_member, result_member, ttl_member};
+use crate::api::intake::fields::{fence_member, named, result_member, ttl_member};
 use crate::api::refusal::Refusal;
 use crate::api::view::entry::ClaimBody;
 use axum::body::Body;
@@ -17,8 +17,6 @@ use super::response::tag::Resource;
 use super::write::Writing;
 use super::write::response::{ShapeResult, Written, WrittenBody};
 use crate::api::address::entry_url;
-use crate::api::intake::fields::members;
-use crate::api::refusal::unknown_field;
 use crate::board;
 use crate::board::{Command, LogName, RequestCommand, Seq, Ttl};
 
@@ -106,7 +104,7 @@ pub(super) async fn release(
     EntryPath { seq, .. }: EntryPath,
     mut writing: Writing,
 ) -> Result<Response, Problem> {
-    writing.no_body()?;
+    writing.finish_query()?;
     writing.by_an_agent()?;
     let command = Command::Request(seq, RequestCommand::Release);
     writing.write(resource(seq), command, Vec::new(), move |written| finished(written, seq)).await
@@ -138,26 +136,15 @@ pub(super) async fn finish(
 
 /// Reads `{"ttl": …}`, which may be left out.
 fn new_claim(text: &str) -> Result<Ttl, Refusal> {
-    let mut ttl = Ttl::MINUTE;
-    for (pointer, value) in members("", text)? {
-        match pointer.as_str() {
-            "/ttl" => ttl = ttl_member(&pointer, value)?,
-            _ => return Err(unknown_field(pointer)),
-        }
-    }
-    Ok(ttl)
+    let [ttl] = named(text, ["ttl"])?;
+    ttl.map_or(Ok(Ttl::MINUTE), |ttl| ttl_member("/ttl", ttl))
 }
 
 /// Reads `{"fence": …, "result": …}`, which may be left out.
 fn new_end(request: Seq, text: &str) -> Result<Command, Refusal> {
-    let (mut fence, mut result) = (None, None);
-    for (pointer, value) in members("", text)? {
-        match pointer.as_str() {
-            "/fence" => fence = Some(fence_member(&pointer, value)?),
-            "/result" => result = Some(result_member(&pointer, value)?),
-            _ => return Err(unknown_field(pointer)),
-        }
-    }
+    let [fence, result] = named(text, ["fence", "result"])?;
+    let fence = fence.map(|fence| fence_member("/fence", fence)).transpose()?;
+    let result = result.map(|result| result_member("/result", result)).transpose()?;
     Ok(Command::Request(request, RequestCommand::Finish { fence, result }))
 }
 

@@ -236,9 +236,9 @@ fn whole() -> (Router<Handles>, Document) {
     ]);
     for operation in document.paths.paths.values_mut().flat_map(operations) {
         always_have_their_headers(operation);
-        let takes_no_body_too = operation.operation_id.as_deref() == Some("put_session");
+        let takes_finish_query_too = operation.operation_id.as_deref() == Some("put_session");
         if let Some(RefOr::T(body)) = &mut operation.request_body
-            && takes_no_body_too
+            && takes_finish_query_too
         {
             body.required = Some(Required::False);
         }

@@ -390,7 +390,7 @@ pub(super) async fn put(mut writing: Writing, body: Body) -> Result<Response, Pr
     )
 )]
 pub(super) async fn delete(mut writing: Writing) -> Result<Response, Problem> {
-    writing.no_body()?;
+    writing.finish_query()?;
     let command = Command::Session(SessionCommand::Delete);
     writing.write(Resource::Session, command, Vec::new(), |written| written.removed(None)).await
 }

@@ -184,7 +184,7 @@ pub(super) async fn delete(
     StateAt { path, .. }: StateAt,
     mut writing: Writing,
 ) -> Result<Response, Problem> {
-    writing.no_body()?;
+    writing.finish_query()?;
     let command = Command::State(path.clone(), Edit::Remove);
     let above = path.parent().unwrap_or_else(StatePath::root);
     writing

@@ -8,10 +8,9 @@ use axum::response::Response;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{name_member, needed};
+use super::name_member;
 use crate::api::address::checkpoint_url;
-use crate::api::intake::fields::members;
-use crate::api::refusal::{invalid_field, unknown_field};
+use crate::api::intake::fields::{named, needed};
 use crate::board::{Checkpoint, CheckpointCommand, CheckpointName, Command};
 use crate::http::openapi;
 use crate::http::read::{Early, Reading};
@@ -114,14 +113,8 @@ pub(crate) async fn post(mut writing: Writing, body: Body) -> Result<Response, P
 
 /// Reads `{"name": …}`.
 fn new_checkpoint(text: &str) -> Result<CheckpointName, Refusal> {
-    let mut name = None;
-    for (pointer, value) in members("", text)? {
-        match pointer.as_str() {
-            "/name" => name = Some(name_member(&pointer, value)?),
-            _ => return Err(unknown_field(pointer)),
-        }
-    }
-    name.ok_or_else(|| invalid_field(String::new(), needed("name")))
+    let [name] = named(text, ["name"])?;
+    name_member("/name", name.ok_or_else(|| needed("name"))?)
 }
 
 /// The checkpoints' tag as a write left them.
@@ -178,7 +171,7 @@ pub(crate) async fn delete(
     CheckpointPath(name): CheckpointPath,
     mut writing: Writing,
 ) -> Result<Response, Problem> {
-    writing.no_body()?;
+    writing.finish_query()?;
     let command = Command::Checkpoint(name, CheckpointCommand::Remove);
     writing
         .write(Resource::Checkpoints, command, Vec::new(), |written| {

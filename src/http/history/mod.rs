@@ -21,9 +21,9 @@ use super::response::tag::Resource;
 use super::write::Writing;
 use super::write::response::WrittenBody;
 use crate::api::address::session_url;
-use crate::api::intake::fields::members;
 use crate::api::intake::fields::text_of;
-use crate::api::refusal::{invalid_field, unknown_field};
+use crate::api::intake::fields::{named, needed};
+use crate::api::refusal::invalid_field;
 use crate::board::json;
 use crate::board::json::Kind;
 use crate::board::{Revision, SessionName};
@@ -100,16 +100,9 @@ pub(super) async fn fork(mut writing: Writing, body: Body) -> Result<Response, P
 
 /// Reads `{"to": …, "at": …}`.
 fn new_fork(text: &str) -> Result<(SessionName, Option<At>), Refusal> {
-    let (mut to, mut at) = (None, None);
-    for (pointer, value) in members("", text)? {
-        match pointer.as_str() {
-            "/to" => to = Some(name_member(&pointer, value)?),
-            "/at" => at = Some(at_member(&pointer, value)?),
-            _ => return Err(unknown_field(pointer)),
-        }
-    }
-    let to = to.ok_or_else(|| invalid_field(String::new(), needed("to")))?;
-    Ok((to, at))
+    let [to, at] = named(text, ["to", "at"])?;
+    let to = name_member("/to", to.ok_or_else(|| needed("to"))?)?;
+    Ok((to, at.map(|at| at_member("/at", at)).transpose()?))
 }
 
 /// Let a session be as it was
@@ -140,14 +133,8 @@ pub(super) async fn restore(mut writing: Writing, body: Body) -> Result<Response
 
 /// Reads `{"at": …}`.
 fn new_restore(text: &str) -> Result<At, Refusal> {
-    let mut at = None;
-    for (pointer, value) in members("", text)? {
-        match pointer.as_str() {
-            "/at" => at = Some(at_member(&pointer, value)?),
-            _ => return Err(unknown_field(pointer)),
-        }
-    }
-    at.ok_or_else(|| invalid_field(String::new(), needed("at")))
+    let [at] = named(text, ["at"])?;
+    at_member("/at", at.ok_or_else(|| needed("at"))?)
 }
 
 /// Forget a session's history
@@ -163,7 +150,7 @@ fn new_restore(text: &str) -> Result<At, Refusal> {
     )
 )]
 pub(super) async fn purge(mut writing: Writing) -> Result<Response, Problem> {
-    writing.no_body()?;
+    writing.finish_query()?;
     writing.purge(|written| written.changed(written.session_tag(), None)).await
 }
 
@@ -196,9 +183,4 @@ fn at_member(pointer: &str, value: &str) -> Result<At, Refusal> {
             Err(invalid_field(pointer.to_owned(), why))
         }
     }
-}
-
-/// What is said of a body without a member that it must have.
-pub(super) fn needed(member: &str) -> String {
-    format!("expected the member '{member}'")
 }

@@ -326,7 +326,7 @@ const NAMES: [&str; 4] = ["questions", "requests", "trajectories", "screenshots"
 )]
 pub(crate) async fn delete(mut writing: Writing) -> Result<Response, Problem> {
     let state = include_state(&mut writing.params)?;
-    writing.no_body()?;
+    writing.finish_query()?;
     let shape = move |written: &Written<'_>| written.removed(Some(board_tag(written, state)));
     writing
         .write(

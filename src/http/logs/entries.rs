@@ -157,7 +157,7 @@ pub(crate) async fn delete(
     EntryPath { log, seq, .. }: EntryPath,
     mut writing: Writing,
 ) -> Result<Response, Problem> {
-    writing.no_body()?;
+    writing.finish_query()?;
     let command = Command::Log(log.clone(), LogCommand::DeleteEntry { seq });
     let resource = Resource::Entry(log.clone(), seq);
     writing

@@ -156,7 +156,7 @@ pub(super) async fn delete(
         (None, Some(keep)) => Which::AllButNewest(keep),
         (None, None) => Which::All,
     };
-    writing.no_body()?;
+    writing.finish_query()?;
     let command = Command::Log(log.clone(), LogCommand::Remove { which });
     writing
         .write(Resource::Log(log.clone()), command, Vec::new(), move |written| {

@@ -99,12 +99,11 @@ where
 {
     type Rejection = Problem;
 
-    /// Takes the headers out of the request, so this extractor must be the last.
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         Ok(Self {
             service: Service::from_ref(state),
             caller: caller_of(parts)?,
-            headers: std::mem::take(&mut parts.headers),
+            headers: parts.headers.clone(),
             params: Params::from_request_parts(parts, state).await?,
             query: parts.uri.query().unwrap_or_default().to_owned(),
             lists: Lists::from_ref(state),

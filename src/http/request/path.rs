@@ -50,6 +50,7 @@ pub(crate) struct StateAt {
 /// The agent on whose behalf a request is made, if any: the token's, else the header's.
 pub(crate) struct Author(pub(crate) Option<AgentName>);
 
+#[derive(Clone)]
 struct Named {
     session: SessionName,
     log: Option<LogName>,
@@ -59,6 +60,9 @@ struct Named {
 
 impl Named {
     async fn read<S: Send + Sync>(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        if let Some(named) = parts.extensions.get::<Self>() {
+            return Ok(named.clone());
+        }
         let params = RawPathParams::from_request_parts(parts, state).await;
         let params = params.map_err(|_| {
             Problem::new(Code::InvalidEncoding, "the path is not percent-encoded UTF-8")
@@ -82,7 +86,9 @@ impl Named {
         let seq = param("seq").map(parse_seq).transpose()?;
         let checkpoint = param("checkpoint").map(str::parse).transpose();
         let checkpoint = checkpoint.map_err(|why| invalid_name("checkpoint", why))?;
-        Ok(Self { session, log, seq, checkpoint })
+        let named = Self { session, log, seq, checkpoint };
+        parts.extensions.insert(named.clone());
+        Ok(named)
     }
 
     /// Returns the log, if the caller may read or write it.

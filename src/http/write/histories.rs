@@ -86,7 +86,7 @@ impl Writing {
         body: Body,
         shape: impl Fn(&Written<'_>) -> ShapeResult + Send + Sync + 'static,
     ) -> Result<Response, Problem> {
-        self.no_body()?;
+        self.finish_query()?;
         let max = ARCHIVE_BODY_BYTES_MAX;
         let mut arriving = Arriving::begin(&self.headers, body, max).await?;
         let import = match self.service.import(&self.session).await {

@@ -64,7 +64,6 @@ where
 {
     type Rejection = Problem;
 
-    /// Takes the headers with it, so that only the body comes after it.
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let SessionPath(session) = SessionPath::from_request_parts(parts, state).await?;
         let Author(author) = Author::from_request_parts(parts, state).await?;
@@ -77,7 +76,7 @@ where
             session,
             author,
             caller,
-            headers: std::mem::take(&mut parts.headers),
+            headers: parts.headers.clone(),
             params,
             fence: None,
             repeat,
@@ -94,7 +93,7 @@ impl Writing {
 
     /// Ends the query, and reads a body of at most `max` bytes.
     pub(super) async fn body(&mut self, body: Body, max: usize) -> Result<BodyBytes, Problem> {
-        self.no_body()?;
+        self.finish_query()?;
         let bytes = read(&self.headers, body, max, &self.room).await?;
         let Some(repeat) = self.repeat.take() else { return Ok(bytes) };
         let length = bytes.len();
@@ -107,8 +106,8 @@ impl Writing {
         Ok(bytes)
     }
 
-    /// Ends the query, for a write that takes no body.
-    pub(super) fn no_body(&mut self) -> Result<(), Problem> {
+    /// Takes the claim of the query, and refuses what is left of it.
+    pub(super) fn finish_query(&mut self) -> Result<(), Problem> {
         let mut params = std::mem::take(&mut self.params);
         let request = params.number("claim", 0..=u64::MAX)?.map(Seq);
         let fence = params.number("fence", 0..=u64::MAX)?.map(Revision);
