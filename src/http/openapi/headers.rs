@@ -1,4 +1,4 @@
-//! Headers as the document describes them.
+//! Schemas of response headers.
 
 use serde_json::json;
 use utoipa::openapi::header::{Header, HeaderBuilder};
@@ -11,11 +11,11 @@ pub(crate) fn text_header(description: &str) -> Header {
 
 pub(crate) fn revision_header() -> Header {
     let schema = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0));
-    let told = "The revision of the session that this was decided against";
+    let told = "The revision of the session at which the request was decided";
     HeaderBuilder::new().schema(Some(schema)).description(Some(told)).build()
 }
 
-/// The header is on every such answer. OpenAPI has a word for it, and the builder has none.
+/// Marks a header as always present. The builder has no method for OpenAPI's `required`.
 pub(in crate::http) fn required(mut header: Header) -> Header {
     header.extensions = Some([("required", json!(true))].into_iter().collect());
     header

@@ -1,4 +1,6 @@
-//! Paths of screenshots and memories, copied from the paths of `{log}`.
+//! Paths of screenshots, memories and the whole state.
+//!
+//! They are copied from the paths of `{log}` and of a value in the state.
 
 use utoipa::openapi::path::{Operation, PathItem};
 use utoipa::openapi::{OpenApi, RefOr};
@@ -8,31 +10,29 @@ use super::problems::{without_images, without_names, without_paths};
 
 /// The path of a log of the board.
 const LOG: &str = "/v1/sessions/{session}/{log}";
-/// The path of one of its entries.
+/// The path of an entry of a log of the board.
 const ENTRY: &str = "/v1/sessions/{session}/{log}/{seq}";
-/// The path of the screenshots.
 const SCREENSHOTS: &str = "/v1/sessions/{session}/screenshots";
-/// The path of one of them.
 const SCREENSHOT: &str = "/v1/sessions/{session}/screenshots/{seq}";
 /// The path of an agent's memory.
 pub(in crate::http) const MEMORY: &str = "/v1/sessions/{session}/agents/{agent}/memory";
-/// The path of one of its entries.
+/// The path of an entry of a memory.
 pub(in crate::http) const MEMORY_ENTRY: &str = "/v1/sessions/{session}/agents/{agent}/memory/{seq}";
 
-/// The parameters that mean something to screenshots only.
+/// The parameters that only screenshots take.
 const OF_SCREENSHOTS: [&str; 3] = ["images", "metadata", "image_path"];
 
-/// The path of a place in the state, as the router has it.
+/// The path of a value in the state, in the router's syntax.
 const STATE_AT: &str = "/v1/sessions/{session}/state/{*path}";
-/// The same, as the document has it: OpenAPI has no parameter of several segments.
+/// The path of a value in the document, since OpenAPI has no parameter of several segments.
 const STATE_AT_DOCUMENTED: &str = "/v1/sessions/{session}/state/{path}";
 /// The path of the whole state.
 pub(in crate::http) const STATE: &str = "/v1/sessions/{session}/state";
 
-/// The same with a slash behind it.
+/// The path of the whole state with a trailing slash.
 pub(in crate::http) const STATE_SLASH: &str = "/v1/sessions/{session}/state/";
 
-/// The document with each kind of log, and with the state as a whole.
+/// Adds the paths of each kind of log, and of the whole state.
 pub(in crate::http) fn with_all_kinds(mut document: OpenApi) -> OpenApi {
     if let Some(item) = document.paths.paths.remove(STATE_AT) {
         let paths = &mut document.paths.paths;
@@ -91,7 +91,7 @@ fn of_memory(operation: &mut Operation) {
     operation.responses.responses.values_mut().for_each(without_names);
 }
 
-/// Gives an operation the name of its kind.
+/// Renames an operation for its kind of log.
 fn rename(operation: &mut Operation, log: &str, entry: &str) {
     let tag = if log == "memory" { "memories" } else { log };
     operation.tags = Some(vec![tag.to_owned()]);
@@ -118,7 +118,7 @@ fn parameters(operation: &mut Operation, keeps: impl Fn(&str) -> bool) {
     }
 }
 
-/// Images belong to screenshots only.
+/// Removes image bodies, which only screenshots take, with their description.
 fn drop_images(operation: &mut Operation) {
     if let Some(RefOr::T(body)) = &mut operation.request_body {
         body.content.retain(|media_type, _| {

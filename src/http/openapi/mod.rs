@@ -1,4 +1,4 @@
-//! The OpenAPI document beside the routes: parameters, problems, schemas.
+//! Parameters, problems and schemas of the OpenAPI document.
 
 mod headers;
 mod log_kinds;
@@ -38,7 +38,7 @@ pub(super) use problems::{
 pub(super) use schemas::{checkpoint_name, image_url, new_session_name, point, skip};
 pub(super) use transactions::{OperationBody, TestBody, TtlText};
 
-/// A log of the board; the screenshots have paths of their own in this document.
+/// A log of the board. Screenshots have paths of their own in this document.
 #[derive(ToSchema)]
 #[schema(rename_all = "snake_case")]
 #[expect(dead_code, reason = "the document's form of a part of the path")]
@@ -48,7 +48,7 @@ pub(super) enum BoardLog {
     Trajectories,
 }
 
-/// From the oldest, or from the newest.
+/// The order: `asc` starts with the oldest, `desc` with the newest.
 #[derive(ToSchema)]
 #[schema(rename_all = "snake_case")]
 #[expect(dead_code, reason = "the document's form of a parameter")]
@@ -57,7 +57,7 @@ pub(super) enum OrderName {
     Desc,
 }
 
-/// An item: any JSON object, kept as it was sent. A string stands for the object `{"text": …}`.
+/// An item: any JSON object, stored exactly as sent. A string is short for the object `{"text": …}`.
 #[derive(Serialize, ToSchema)]
 #[serde(untagged)]
 #[expect(dead_code, reason = "the document's form of a body that is kept as text")]
@@ -67,12 +67,12 @@ pub(super) enum ItemBody {
     Text(String),
 }
 
-/// Items, all or none.
+/// Items, written all or none.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "the document's form of a body that is kept as text")]
 pub(super) struct ItemArray(Vec<ItemBody>);
 
-/// One item, or many.
+/// One item or an array of items.
 #[derive(Serialize, ToSchema)]
 #[serde(untagged)]
 #[expect(dead_code, reason = "the document's form of a body that is kept as text")]
@@ -93,15 +93,15 @@ pub(super) struct JsonPatchOperation {
     op: JsonPatchVerb,
     /// A JSON pointer (RFC 6901).
     path: String,
-    /// Where to move or copy from.
+    /// The pointer to move or copy from.
     #[schema(required = false, nullable = false)]
     from: Option<String>,
-    /// What to add, to put in its place, or to find there.
+    /// The value to add, to replace with, or to test for.
     #[schema(required = false)]
     value: Option<Value>,
 }
 
-/// What an operation does.
+/// The kind of operation.
 #[derive(ToSchema)]
 #[schema(rename_all = "snake_case")]
 #[expect(dead_code, reason = "the document's form of a body that is kept as text")]
@@ -114,30 +114,30 @@ pub(super) enum JsonPatchVerb {
     Test,
 }
 
-/// A screenshot as a form.
+/// A screenshot as form data.
 #[derive(ToSchema)]
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "the document's form of a body that is read part by part")]
 pub(super) struct ScreenshotForm {
-    /// The image's bytes; their type is the part's, or is told from the bytes.
+    /// The bytes of the image. Without a media type of the part, the type is detected from the bytes.
     #[schema(format = Binary, value_type = String)]
     image: Vec<u8>,
-    /// What belongs to it, as JSON.
+    /// The metadata, as JSON.
     #[schema(required = false, nullable = false)]
     metadata: Option<String>,
-    /// A label; the file's name unless it is sent.
+    /// A label. Defaults to the name of the file.
     #[schema(required = false, nullable = false)]
     image_path: Option<String>,
 }
 
-/// Bytes, which have no JSON form.
+/// Any bytes.
 pub(super) struct Bytes;
 
 impl ToSchema for Bytes {}
 
 impl PartialSchema for Bytes {
     fn schema() -> RefOr<Schema> {
-        // What OpenAPI 3.1 has for a body that is no JSON, by its media type alone.
+        // OpenAPI 3.1 describes a body other than JSON by its media type alone.
         ObjectBuilder::new().schema_type(SchemaType::AnyValue).into()
     }
 }
@@ -153,16 +153,16 @@ impl PartialSchema for AnyJson {
     }
 }
 
-/// An OpenAPI document, which has a schema of its own.
+/// An OpenAPI document.
 #[derive(ToSchema)]
 #[schema(value_type = Object)]
 #[expect(dead_code, reason = "the document's form of itself")]
 pub(super) struct DocumentBody(Value);
 
-/// The labels of a request: an absent one stays, null removes it.
+/// Returns the schema of a request's labels, a merge patch.
 pub(super) fn labels_patch() -> Schema {
-    let told = "At most 64 labels of at most 256 bytes each; a name is not empty and has no `:` and no \
-        `,`. An absent label stays, null removes it; null in place of all removes all";
+    let told = "At most 64 labels, each name and value of at most 256 bytes. A name is not empty and contains \
+        neither `:` nor `,`. An absent label stays, null removes a label, and null for `labels` removes all";
     let text = |max| ObjectBuilder::new().schema_type(Type::String).max_length(Some(max));
     let value =
         text(LABEL_BYTES_MAX).schema_type(SchemaType::from_iter([Type::String, Type::Null]));

@@ -1,5 +1,7 @@
-//! The parameters of the document. What they say is what [`Params`](crate::api::params::Params), the
-//! path's extractors and the conditions take; the fuzzing in `tests/run` holds the two together.
+//! Parameters of the document.
+//!
+//! They describe what [`Params`](crate::api::params::Params), the path's extractors and the conditions accept. The
+//! fuzzing in `tests/run` compares the two.
 
 use blackboard_thumbnail::MAX_PX_MAX;
 use utoipa::IntoParams;
@@ -30,267 +32,246 @@ macro_rules! params {
 }
 
 params! {
-    /// The session of a path.
-    InSession = [path("session", "The session's name: 1 to 256 bytes of UTF-8, without control \
-        characters and `/`, not `.` or `..`; percent-encoded", name())];
-    /// One of the board's logs.
-    InLog = [path("log", "Which of the board's logs", schema_ref("BoardLog"))];
-    /// The agent of a path.
+    InSession = [path("session", "The name of the session, percent-encoded: 1 to 256 bytes of UTF-8 \
+        without control characters and `/`, not `.` or `..`", name())];
+    InLog = [path("log", "A log of the board", schema_ref("BoardLog"))];
     InMemory = [agent()];
-    /// The agent of a path.
     InAgent = [agent()];
-    /// The place in the state of a path.
-    AtPath = [path("path", "Where in the state: keys from the root, separated by `/` and percent-encoded \
-        each, so that `%2F` is part of a key; none is empty, `.` or `..`", state_path())];
-    /// The entry of a path.
-    AtSeq = [path("seq", "The entry's place in its log", unsigned(1, usize::MAX))];
-    /// The tag that a reader has already.
-    IfNoneMatch = [header("If-None-Match", "The tags of the copies that the client has: the answer is \
-        304 where one of them is the present one", tags())];
-    /// Which part of a body is sent.
+    /// The path of a value in the state.
+    AtPath = [path("path", "The path in the state: keys from the root, separated by `/` and each \
+        percent-encoded, so that `%2F` is part of a key. No key is empty, `.` or `..`", state_path())];
+    AtSeq = [path("seq", "The seq of the entry in its log", unsigned(1, usize::MAX))];
+    IfNoneMatch = [header("If-None-Match", "The tags of the client's copies. The answer is 304 if one \
+        of the tags is current", tags())];
     RangeOf = [
-        header("Range", "One range of bytes, as `bytes=0-1023`: the answer is 206 with these alone, or 416 where \
-            there are none of them. Several ranges, and what is no range, are passed over", text()),
-        header("If-Range", "The tag of the copy that the client has a part of: the range holds only where that is \
-            the present one", text()),
+        header("Range", "A range of bytes, such as `bytes=0-1023`. The answer is 206 with only these bytes, or 416 \
+            if the image has none of them. Multiple and malformed ranges are ignored", text()),
+        header("If-Range", "The tag of the client's partial copy; `Range` is ignored unless the tag is current",
+            text()),
     ];
-    /// Which image is sent, and how large.
     ImageQuery = [
-        query("max_px", "Scale the image down, so that no side is longer than this", unsigned(1, MAX_PX_MAX as usize)),
-        query("sha256", "Only this image: 404 where the entry has another one now. Without `at` the answer is never \
-            another one, and may be kept for ever", pattern("^[0-9a-f]{64}$")),
+        query("max_px", "The maximum length of the longest side, in pixels; a larger image is scaled down",
+            unsigned(1, MAX_PX_MAX as usize)),
+        query("sha256", "The digest of the image; 404 if the entry now has another image. Without `at`, the image \
+            never changes and may be cached forever", pattern("^[0-9a-f]{64}$")),
     ];
-    /// What a write is made on condition of, and who makes it.
+    /// The conditions, author and claim of a write.
     Writes = [
         if_match(),
-        header("If-None-Match", "Only if what is written does not exist yet", one_of(["*"])),
+        header("If-None-Match", "`*`: write only if the target does not exist", one_of(["*"])),
         author(),
         key(),
         claim(),
         fence(),
     ];
-    /// The same for a removal.
+    /// The conditions, author and claim of a deletion.
     Removes = [if_match(), author(), key(), claim(), fence()];
-    /// The revision that is to be shown at least.
-    MinRevision = [query("min_revision", "Wait until the session has reached this revision, for 2 s or as \
-        long as `wait` says, then 503", unsigned(0, usize::MAX))];
-    /// How long to wait for another tag, or for that revision.
-    WaitQuery = [wait("With `If-None-Match` or `min_revision`: wait at most so long, 60 s at most, until there \
-        is another tag, or until the session has reached the revision. An integer with `ms`, `s`, `m`, `h` or \
-        `d`; not with `at`")];
-    /// How long to wait for another list.
-    ListWaitQuery = [wait("With `If-None-Match`: wait at most so long, 60 s at most, until there is another \
-        tag. An integer with `ms`, `s`, `m`, `h` or `d`")];
-    /// How long to wait for an entry.
-    PageWaitQuery = [wait("With `after`, `If-None-Match` or `min_revision`: wait at most so long, 60 s at most, \
-        until the page has an entry, there is another tag, and the session has reached the revision. An \
-        integer with `ms`, `s`, `m`, `h` or `d`; not with `at`")];
-    /// How long to wait until something holds, and what.
+    /// The minimum revision to show.
+    MinRevision = [query("min_revision", "Wait until the session has reached this revision, for 2 s or the \
+        time of `wait`; then 503", unsigned(0, usize::MAX))];
+    /// The time to wait for another tag or for the minimum revision.
+    WaitQuery = [wait("With `If-None-Match` or `min_revision`: the maximum time to wait until the tag has \
+        changed, and the session has reached the revision. An integer with `ms`, `s`, `m`, `h` or `d`, at most \
+        60 s; not with `at`")];
+    /// The time to wait for another list.
+    ListWaitQuery = [wait("With `If-None-Match`: the maximum time to wait until the tag has changed. An \
+        integer with `ms`, `s`, `m`, `h` or `d`, at most 60 s")];
+    /// The time to wait for an entry.
+    PageWaitQuery = [wait("With `after`, `If-None-Match` or `min_revision`: the maximum time to wait until \
+        the page has an entry, the tag has changed, and the session has reached the revision. An integer with \
+        `ms`, `s`, `m`, `h` or `d`, at most 60 s; not with `at`")];
+    /// The condition on a value to wait for, and the time to wait.
     UntilQuery = [
-        query("until", "`exists`; `absent`, which is answered with 204; or `equals:` with a JSON value, numbers \
-            by value and members in any order. What does not hold is 412; not with `at`",
+        query("until", "`exists`; `absent`, answered with 204; or `equals:` with a JSON value, where numbers compare \
+            by value and members in any order. 412 if the condition is not met; not with `at`",
             pattern("^(exists|absent|equals:.+)$")),
         wait(UNTIL_WAIT),
     ];
-    /// How long to wait until a session is there or gone.
+    /// The condition on a session to wait for, and the time to wait.
     SessionUntilQuery = [
-        query("until", "`exists`; or `absent`, which is answered with 204. What does not hold is 412",
+        query("until", "`exists`; or `absent`, answered with 204. 412 if the condition is not met",
             one_of(["exists", "absent"])),
         wait(UNTIL_WAIT),
     ];
-    /// The point in the past that is to be shown.
-    PastQuery = [query("at", "Show it as it was at this revision, or at the checkpoint of this name", name())];
-    /// How long a value lives.
-    LifetimeQuery = [query("ttl", "The value goes away by itself after so long, unless it is put again",
+    /// The revision to show.
+    PastQuery = [query("at", "The past revision to show, or the name of a checkpoint", name())];
+    /// The time to live of a value.
+    LifetimeQuery = [query("ttl", "The time to live: the value expires after this time unless it is put again",
         ttl())];
-    /// Which agents a list has.
     AgentsQuery = [
-        query("limit", "How many at most; 100 unless said otherwise", unsigned(1, 1000)),
-        query("after", "Only names after this one, in the order of their bytes", name()),
-        query("status", "Only agents in this status", text()),
+        query("limit", "The maximum number of agents on a page; 100 by default", unsigned(1, 1000)),
+        query("after", "Only names after this one, in byte order", name()),
+        query("status", "Only agents with this status", text()),
     ];
-    /// What is shown of an agent.
-    SeenQuery = [query("seen", "Show when an agent wrote last; that changes no tag", boolean())];
-    /// Which sessions a list has.
+    SeenQuery = [query("seen", "Show the time of an agent's last write, which changes no tag", boolean())];
     ListQuery = [
-        query("limit", "How many at most; 100 unless said otherwise", unsigned(1, 1000)),
-        query("after", "Only names after this one, in the order of their bytes", name()),
-        query("prefix", "Only names that begin so", text()),
-        list("label", "Only sessions that have all these labels, each as `name:value`",
+        query("limit", "The maximum number of sessions on a page; 100 by default", unsigned(1, 1000)),
+        query("after", "Only names after this one, in byte order", name()),
+        query("prefix", "Only names that begin with this text", text()),
+        list("label", "Only sessions with all of these labels, each as `name:value`",
             pattern("^[^:]*:"), None),
     ];
-    /// What a dictionary shows.
     DictionaryQuery = [
-        list("include", "Show the state too", one_of(["state"]), None),
-        images("`inline`: as it was sent, which is the default; `url`: `image_str` is the image's \
-            address; `none`: without it"),
+        list("include", "Also show the state", one_of(["state"]), None),
+        images("The form of a screenshot's stored image in `image_str`: `inline`, the default, as it was sent; \
+            `url`, its address; `none`, without `image_str`"),
     ];
-    /// What is cleared with the board.
-    ClearingQuery = [list("include", "Clear the state too", one_of(["state"]), None)];
-    /// The signature of an address.
+    ClearingQuery = [list("include", "Also clear the state", one_of(["state"]), None)];
+    /// The signature of an image address.
     SignedQuery = [
-        query("expires", "Until when an address with a `signature` is valid, in seconds since 1970",
+        query("expires", "The expiry of a signed address, in seconds since 1970; needs `signature`",
             unsigned(0, usize::MAX)),
-        query("signature", "What makes an address with `expires` valid: 403 where it is not this image's; not \
-            with `at`, `min_revision` and `wait`", pattern("^[A-Za-z0-9_-]{43}$")),
+        query("signature", "The signature of an address; 403 if it is expired or not for this image. Needs \
+            `expires`; not with `at`, `min_revision` or `wait`", pattern("^[A-Za-z0-9_-]{43}$")),
     ];
-    /// What a prompt shows.
     PromptQuery = [
-        query("format", "For which models: `parts`, which is the original's and OpenAI's Chat Completions; `responses`, \
-            OpenAI's Responses; `anthropic`, its Messages; `gemini`; or `markdown`, which `Accept: text/markdown` \
-            asks for too", one_of(["parts", "responses", "anthropic", "gemini", "markdown"])),
-        list("include", "Only these parts; their order in the prompt is fixed, and at most 100 are memories",
+        query("format", "The format: `parts`, the original's and that of OpenAI's Chat Completions; `responses` for \
+            OpenAI's Responses; `anthropic` for Anthropic's Messages; `gemini`; or `markdown`, which \
+            `Accept: text/markdown` also selects", one_of(["parts", "responses", "anthropic", "gemini", "markdown"])),
+        list("include", "Only these parts, at most 100 of them memories. Their order in the prompt is fixed",
             pattern(PROMPT_PART), Some(PROMPT_PARTS_MAX)),
-        list("keys", "Show only these members of trajectories and memories; else those of the session's \
-            `history_keys`, else all", member(), Some(LIST_MAX)),
+        list("keys", "Only these members of the items of trajectories and memories. Defaults to the session's \
+            `history_keys`, or to all members", member(), Some(LIST_MAX)),
         query("latest", "Only the last N items of each text log", unsigned(1, 1_000_000)),
-        query("agent", "Only the steps and screenshots of this agent: those that it appended, and where nobody \
-            was named, those whose item has this `agent`", name()),
-        query("status", "Only steps with this `status`, or with one of `results` that has it", text()),
+        query("agent", "Only this agent's steps and screenshots: entries that the agent appended, and entries \
+            without an author whose item has this `agent`", name()),
+        query("status", "Only steps with this `status`, or with this `status` in one of their `results`", text()),
         list("steps", "Only steps whose `step` is one of these JSON numbers, by value", pattern(NUMBER),
             Some(LIST_MAX)),
-        query("screenshots", "Only the last K screenshots with their images; of the others a line each, with \
-            metadata and address", unsigned(0, 1_000_000)),
-        images("How a stored image is shown: `inline`, which is the default but for `markdown`; `url` by its \
-            address, for which the server is told its `--public-url`; with `none` there is no image"),
-        query("max_px", "Images of at most so many pixels on the longest side; larger ones are made smaller, as \
-            PNG or JPEG", unsigned(1, 16_384)),
-        query("max_tokens", "Leave out what is beyond so many tokens: first the images of the oldest screenshots, then \
-            the oldest trajectories, memory items, requests and answered questions, then screenshots. A last \
-            line says how many, as `Blackboard-Truncated` does; `Blackboard-Tokens` is the estimate. A text takes a \
-            token for every four bytes, an image what its provider says", unsigned(1, 100_000_000)),
-        query("cache_marks", "With `anthropic`: mark the last part that stays the same while steps are added, for \
-            the provider to cache. No effect on the other formats", boolean()),
-        query("profile", "One of the session's saved `profiles`: what holds where the query says nothing", text()),
+        query("screenshots", "Show the images of only the last K screenshots; each older screenshot is one line with \
+            its metadata and address", unsigned(0, 1_000_000)),
+        images("The form of a stored image: `inline`, the default except for `markdown`; `url`, its address, \
+            absolute and signed if the server has a `--public-url`; or `none`, without the image"),
+        query("max_px", "The maximum length of an image's longest side, in pixels; larger images are scaled down \
+            to PNG or JPEG", unsigned(1, 16_384)),
+        query("max_tokens", "The token budget. To fit, the prompt first omits the images of the oldest screenshots, \
+            then the oldest trajectories, memory items, requests and answered questions, then screenshots. A \
+            last line and `Blackboard-Truncated` give the number omitted; `Blackboard-Tokens` is the estimate. \
+            Text counts one token per four bytes, an image as its provider states", unsigned(1, 100_000_000)),
+        query("cache_marks", "With `anthropic`: mark the end of the prefix that stays the same while steps are \
+            added, so that the provider caches it. No effect on other formats", boolean()),
+        query("profile", "One of the session's `profiles`: the defaults of the query's parameters", text()),
     ];
-    /// Which entries a page has.
     PageQuery = [
         query("after", "Only entries after this seq", unsigned(0, usize::MAX)),
         query("before", "Only entries before this seq", unsigned(0, usize::MAX)),
-        query("limit", "How many at most; 100 unless said otherwise, and all of them as lines", unsigned(1, 1000)),
-        query("order", "From the oldest, which is the default, or from the newest", schema_ref("OrderName")),
-        query("latest", "The last N after filtering, ascending; not with `after`, `before`, `limit`, \
-            `order`. Where a page may examine no more before it has N, `more` is true: go on with \
-            `order=desc` and `before` = `next`", unsigned(1, 1000)),
-        list("steps", "Items whose `step` is one of these JSON numbers, by value (2 is 2.0)",
+        query("limit", "The maximum number of entries; 100 by default, or all as lines", unsigned(1, 1000)),
+        query("order", "`asc`, the default, starts with the oldest, `desc` with the newest", schema_ref("OrderName")),
+        query("latest", "The last N matching entries, ascending; not with `after`, `before`, `limit` or \
+            `order`. If the page reaches its limit of examined entries before it has N, `more` is true: \
+            continue with `order=desc` and `before` = `next`", unsigned(1, 1000)),
+        list("steps", "Only items whose `step` is one of these JSON numbers, by value (2 equals 2.0)",
             pattern(NUMBER), Some(LIST_MAX)),
-        query("status", "Items with this `status`, or with one of `results` that has it", text()),
-        query("agent", "Entries that this agent appended; where nobody was named, items with this \
-            `agent`", name()),
-        query("trajectory_key", "Items with this `key`", text()),
-        query("contains", "Items with this text in one of their string values, however deep, letter \
-            case aside", text()),
-        query("pending", "Questions with a string `question` or `text` and no `answer`; requests that are \
-            neither claimed nor done; no effect on the other logs", boolean()),
+        query("status", "Only items with this `status`, or with this `status` in one of their `results`", text()),
+        query("agent", "Only entries that this agent appended, and entries without an author whose item has \
+            this `agent`", name()),
+        query("trajectory_key", "Only items with this `key`", text()),
+        query("contains", "Only items with this text in a string value at any depth, ignoring case", text()),
+        query("pending", "Only questions with a string `question` or `text` and without `answer`, and requests \
+            that are neither claimed nor done. No effect on the other logs", boolean()),
     ];
-    /// Which questions the inbox has.
     InboxParams = [
-        query("limit", "How many at most; 100 unless said otherwise", unsigned(1, 1000)),
-        query("after", "Only questions after this place: the `next` of another page",
+        query("limit", "The maximum number of questions on a page; 100 by default", unsigned(1, 1000)),
+        query("after", "Only questions after this cursor, the `next` of another page",
             pattern(INBOX_PLACE)),
-        query("prefix", "Only of sessions whose names begin so", text()),
-        list("label", "Only of sessions that have all these labels, each as `name:value`",
+        query("prefix", "Only questions of sessions whose names begin with this text", text()),
+        list("label", "Only questions of sessions with all of these labels, each as `name:value`",
             pattern("^[^:]*:"), None),
     ];
-    /// Which checkpoints a list has.
     CheckpointsQuery = [
-        query("limit", "How many at most; 100 unless said otherwise", unsigned(1, 1000)),
-        query("after", "Only names after this one, in the order of their bytes", checkpoint_name()),
+        query("limit", "The maximum number of checkpoints on a page; 100 by default", unsigned(1, 1000)),
+        query("after", "Only names after this one, in byte order", checkpoint_name()),
     ];
-    /// The checkpoint of a path.
-    InCheckpoint = [path("checkpoint", "The checkpoint's name, by the same rule as the session's, with at \
-        least one character that is no digit", checkpoint_name())];
-    /// How long questions wait.
+    InCheckpoint = [path("checkpoint", "The name of the checkpoint, by the same rules as a session's, with \
+        at least one character that is not a digit", checkpoint_name())];
+    /// The expiry of questions.
     WaitingQuery = [
-        query("expires", "Questions wait so long for their answers; then the default is the answer, marked \
+        query("expires", "The time that questions wait for an answer. Then `default` becomes the answer, marked \
             as `expired`. No effect on the other logs", ttl()),
-        query("default", "With `expires`: what the answer is then; null unless it is said",
+        query("default", "With `expires`: the answer of an expired question; null by default",
             pattern("\\S")),
     ];
-    /// Which commits a reader of events sees.
     EventsQuery = [
-        query("after", "The revision read so far; the present one unless said otherwise", unsigned(0, usize::MAX)),
-        header("Last-Event-ID", "The same, as a client sends it that was cut off; it wins over `after`",
+        query("after", "The last revision read; the current revision by default", unsigned(0, usize::MAX)),
+        header("Last-Event-ID", "The last revision read, as sent by a reconnecting client; overrides `after`",
             unsigned(0, usize::MAX)),
-        list("on", "Only changes of these: a log of the board, `agents`, `agents/{agent}`, \
-            `agents/{agent}/memory`, `state`, `state/{path}`, each segment percent-encoded; and what changes \
-            all of the session", pattern(PART), Some(100)),
-        query("agent", "Only commits of this author", name()),
-        query("wait", "With `Accept: application/json`: how long to wait for the first commit, at most 60s",
+        list("on", "Only changes to these parts: a log of the board, `agents`, `agents/{agent}`, \
+            `agents/{agent}/memory`, `state`, `state/{path}`, each segment percent-encoded. Changes to the whole \
+            session are always included", pattern(PART), Some(100)),
+        query("agent", "Only commits by this agent", name()),
+        query("wait", "With `Accept: application/json`: the maximum time to wait for the first commit, at most 60 s",
             pattern("^[0-9]+(ms|s|m|h|d)$")),
     ];
-    /// Which commits an audit has.
     AuditQuery = [
         query("after", "Only commits after this revision", unsigned(0, usize::MAX)),
         query("before", "Only commits before this revision", unsigned(0, usize::MAX)),
-        query("limit", "How many at most; 100 unless said otherwise, and all of them as lines", unsigned(1, 1000)),
-        query("order", "From the oldest, which is the default, or from the newest", schema_ref("OrderName")),
-        query("agent", "Only commits of this author", name()),
-        query("kind", "Only commits of this kind, or with a change of it", one_of(KINDS)),
-        query("since", "Only commits made then or later, RFC 3339", moment()),
-        query("till", "Only commits made then or earlier, RFC 3339", moment()),
+        query("limit", "The maximum number of commits; 100 by default, or all as lines", unsigned(1, 1000)),
+        query("order", "`asc`, the default, starts with the oldest, `desc` with the newest", schema_ref("OrderName")),
+        query("agent", "Only commits by this agent", name()),
+        query("kind", "Only commits of this kind, or with a change of this kind", one_of(KINDS)),
+        query("since", "Only commits at or after this time, RFC 3339", moment()),
+        query("till", "Only commits at or before this time, RFC 3339", moment()),
     ];
-    /// Which differences a page has.
     DiffQuery = [
-        parameter(ParameterIn::Query, "from", "The revision before, or a checkpoint", revision_or_checkpoint())
+        parameter(ParameterIn::Query, "from", "The earlier revision, or a checkpoint's name",
+            revision_or_checkpoint())
             .required(Required::True)
             .build(),
-        query("to", "The revision after, or a checkpoint; the present revision unless said otherwise",
+        query("to", "The later revision, or a checkpoint's name; the current revision by default",
             revision_or_checkpoint()),
-        query("limit", "How many differences at most; 1000 unless said otherwise", unsigned(1, 10_000)),
-        query("after", "How many differences to pass over", unsigned(0, usize::MAX)),
+        query("limit", "The maximum number of differences; 1000 by default", unsigned(1, 10_000)),
+        query("after", "The number of differences to skip", unsigned(0, usize::MAX)),
     ];
-    /// How entries are shown.
+    /// The form of entries.
     ShownQuery = [
-        list("keys", "Show only these members of each item", member(), Some(LIST_MAX)),
-        images("What stands for a screenshot's stored image: `url`, the default, describes it in the \
-            envelope; `inline` gives it in the item, as it was sent; `none` leaves it out"),
+        list("keys", "Only these members of each item", member(), Some(LIST_MAX)),
+        images("The form of a screenshot's stored image: `url`, the default, describes the image in the \
+            envelope; `inline` has it in the item, as it was sent; `none` omits it"),
     ];
-    /// How a body is read.
+    /// Options for reading a body.
     ReadingQuery = [
-        query("lenient", "Pass over lines that are no items, and list them in the answer", boolean()),
-        query("last_k", "Take only the last N lines; -1 is all of them", last_k()),
+        query("lenient", "Skip lines that are not items, and list the skipped lines in the answer", boolean()),
+        query("last_k", "Append only the last N lines; -1 appends all", last_k()),
         query("trajectory_key", "In trajectories and memories, an object without `key` is stored with this \
-            one, any other value as `{\"key\":…,\"value\":…}`", text()),
-        query("metadata", "With the bytes of an image: what belongs to it, as a JSON text", json_text()),
-        query("image_path", "With the bytes of an image: a label; the server never opens it", text()),
+            key, any other value as `{\"key\":…,\"value\":…}`", text()),
+        query("metadata", "With the bytes of an image: its metadata, as JSON", json_text()),
+        query("image_path", "With the bytes of an image: a label, which the server never opens", text()),
     ];
-    /// Which entries are removed.
     RemovalQuery = [
-        list("steps", "Only items whose `step` is one of these JSON numbers, by value (2 is 2.0); not \
-            with `keep`", pattern(NUMBER), Some(LIST_MAX)),
-        query("keep", "All but the newest N", unsigned(0, usize::MAX)),
+        list("steps", "Delete only items whose `step` is one of these JSON numbers, by value (2 equals \
+            2.0); not with `keep`", pattern(NUMBER), Some(LIST_MAX)),
+        query("keep", "Delete all but the newest N", unsigned(0, usize::MAX)),
     ];
 }
 
-/// The agent of a path, which the memories have in place of a log.
+/// Returns the parameter `agent`, which memories have in place of `log`.
 pub(in crate::http) fn agent() -> Parameter {
-    path("agent", "The agent's name, by the same rule as the session's", name())
+    path("agent", "The name of the agent, by the same rules as a session's", name())
 }
 
 fn if_match() -> Parameter {
     header(
         "If-Match",
-        "Only if what is written has one of these tags now; `*`: only if it exists",
+        "Write only if the target has one of these tags; `*`: only if the target exists",
         tags(),
     )
 }
 
 fn key() -> Parameter {
-    let told = "A repeat of this request under the same key gets the first answer, with \
-        `Idempotency-Replayed: true`, and writes nothing: for 24 h, or until the session has had 10,000 \
-        newer keys. Refusals are not kept";
+    let told = "A repeat of this request with the same key gets the first answer, with \
+        `Idempotency-Replayed: true`, and writes nothing. Keys are retained for 24 h, or until the session \
+        has had 10,000 newer keys. Refusals are not retained";
     let key = ObjectBuilder::new().schema_type(Type::String).pattern(Some("^[!-~]([ -~]*[!-~])?$"));
     header("Idempotency-Key", told, key.min_length(Some(1)).max_length(Some(255)).build())
 }
 
 fn claim() -> Parameter {
-    let told = "The request whose claim this write is made under; with `fence`";
+    let told = "The seq of the request under whose claim to write; needs `fence`";
     query("claim", told, unsigned(0, usize::MAX))
 }
 
 fn fence() -> Parameter {
-    let told = "The claim's fence: 409 where it was lost or given back; with `claim`";
+    let told = "The fence of the claim; 409 if the claim was lost or released. Needs `claim`";
     query("fence", told, unsigned(0, usize::MAX))
 }
 
@@ -309,7 +290,7 @@ fn state_path() -> Object {
 
 fn author() -> Parameter {
     let encoded = ObjectBuilder::new().schema_type(Type::String).pattern(Some(ENCODED_NAME));
-    header("X-Agent-ID", "The agent that writes: its name, percent-encoded", encoded.build())
+    header("X-Agent-ID", "The name of the writing agent, percent-encoded", encoded.build())
 }
 
 fn path(name: &str, description: &str, schema: impl Into<RefOr<Schema>>) -> Parameter {
@@ -328,7 +309,7 @@ fn images(description: &str) -> Parameter {
     query("images", description, schema_ref("ImagesName"))
 }
 
-/// Split at commas before it is percent-decoded, which is what this style says.
+/// Describes a list that is split at commas before percent-decoding, which is the meaning of this style.
 fn list(name: &str, description: &str, item: Object, items_max: Option<usize>) -> Parameter {
     let items = ArrayBuilder::new().items(item).min_items(Some(1)).max_items(items_max).build();
     parameter(ParameterIn::Query, name, description, Schema::Array(items))

@@ -1,7 +1,6 @@
-//! Problems in the OpenAPI document: the codes of each kind of route, by status.
+//! Problems of the OpenAPI document, by route and status.
 //!
-//! A problem's schema names the codes of its status, so that an answer with another one is outside the
-//! document.
+//! A problem's schema names the codes of its status, so that an answer with any other code violates the document.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +16,7 @@ use super::headers::{required, revision_header, text_header};
 use crate::board::Code;
 use crate::http::response::problem;
 
-/// A refusal that several routes share: a status with its codes.
+/// A refusal that routes share: a status with its codes.
 pub(crate) struct Refusal {
     name: &'static str,
     codes: &'static [Code],
@@ -99,25 +98,25 @@ refusals! {
     Full = [SessionFull, StoreFull];
 }
 
-/// What the edge refuses, whatever the route. An unknown `Content-Encoding` is among it.
+/// Refusals of the edge, on all routes. An unknown `Content-Encoding` is one of them.
 const EDGE: [&Refusal; 4] = [&NotAllowed, &MediaType, &ForeignHost, &Fault];
 
-/// What every route may meet that is not for everybody.
+/// Refusals of all routes that need a token.
 const GUARDED: [&Refusal; 3] = [&NoToken, &NotAllowed, &TooManyRequests];
 
-/// What every write may meet.
+/// Refusals of all writes.
 const WRITE: [&Refusal; 2] = [&NotWritable, &Full];
 
-/// What a write may meet that has no other conflict, and no body.
+/// Refusals of writes without a body and without other conflicts.
 const ALONE: [&Refusal; 2] = [&LostClaim, &KeyReused];
 
-/// What every route with a body may meet.
+/// Refusals of all routes with a body.
 const BODY: [&Refusal; 3] = [&InvalidBody, &BodyTimeout, &TooLarge];
 
-/// The answer to a reader that has the present copy.
+/// The answer to a reader with a current copy.
 const NOT_MODIFIED: &str = "NotModified";
 
-/// The answer to a request that never reached the router.
+/// The answer to a request whose head is too large to reach the router.
 const HEAD_TOO_LARGE: &str = "HeadTooLarge";
 
 macro_rules! sets {
@@ -137,93 +136,57 @@ macro_rules! sets {
 }
 
 sets! {
-    /// Of a route about no session.
+    /// Refusals of routes outside sessions.
     ServerRefusals = [InvalidQuery];
-    /// Of following all sessions.
     NoticesRefusals = [InvalidQuery, NoPlace];
-    /// Of the readiness.
     ReadinessRefusals = [InvalidQuery, NotReady];
-    /// Of the list of sessions.
+    /// Refusals of lists across sessions, and of this document.
     ListRefusals(NOT_MODIFIED) = [InvalidQuery];
-    /// Of describing a session.
     DescribeRefusals(NOT_MODIFIED) = [InvalidRequest, NoSession, NotMet, NotReadable];
-    /// Of reading something of a session that has no past.
+    /// Refusals of reads that take no past revision.
     ReadNowRefusals(NOT_MODIFIED) = [InvalidRequest, NoSession, NotReadable];
-    /// Of reading something of a session.
+    /// Refusals of reads that take a past revision.
     ReadRefusals(NOT_MODIFIED) = [InvalidRequest, NoPoint, Compacted, NotReadable];
-    /// Of reading a prompt.
     ReadPromptRefusals(NOT_MODIFIED) = [InvalidRequest, NoPoint, Compacted, OverBudget, NotReadable];
-    /// Of following a session.
     FollowRefusals(NOT_MODIFIED) = [InvalidRequest, Unreadable];
-    /// Of reading who wrote what.
     AuditRefusals(NOT_MODIFIED) = [InvalidRequest, NoSession, Compacted, NotReadable];
-    /// Of comparing two revisions.
     DiffRefusals(NOT_MODIFIED) = [InvalidRequest, NoPoint, Compacted, NotReadable];
-    /// Of reading a log.
     ReadLogRefusals(NOT_MODIFIED) = [InvalidRequest, NoPastLog, Compacted, NotReadable];
-    /// Of reading an entry.
     ReadEntryRefusals(NOT_MODIFIED) = [InvalidRequest, NoPastLogEntry, Compacted, NotReadable];
-    /// Of reading an image.
     ReadImageRefusals(NOT_MODIFIED) = [InvalidRequest, NoPastImage, Compacted, NoSuchRange, NotShowable, NotReadable];
-    /// Of reading the state.
     ReadStateRefusals(NOT_MODIFIED) = [InvalidRequest, NoPastState, Compacted, NotMet, TooDeepPath, NotReadable];
-    /// Of reading an agent.
     ReadAgentRefusals(NOT_MODIFIED) = [InvalidRequest, NoPastAgent, Compacted, NotReadable];
-    /// Of making or changing a session, or its dictionary.
+    /// Refusals of creating or changing a session, and of replacing its board.
     PutRefusals = [NoSession, LostClaim, Precondition, InvalidDocument] + BODY + WRITE;
-    /// Of removing a session, or the items of its dictionary.
+    /// Refusals of deleting a session, and of clearing its board.
     RemoveRefusals = [InvalidRequest, NoSession, Precondition, TooLargeToCommit] + ALONE + WRITE;
-    /// Of appending to a log.
     AppendRefusals = [NoLog, LostClaim, Precondition, InvalidItems] + BODY + WRITE;
-    /// Of replacing a log.
     ReplaceRefusals = [NoLog, LostClaim, Precondition, InvalidList] + BODY + WRITE;
-    /// Of removing entries of a log.
     RemoveEntriesRefusals = [InvalidRequest, NoLog, Precondition, TooLargeToCommit] + ALONE + WRITE;
-    /// Of replacing an entry's item.
     PutEntryRefusals = [NoLogEntry, LostClaim, Precondition, InvalidItem] + BODY + WRITE;
-    /// Of patching an entry's item.
     PatchEntryRefusals = [NoLogEntry, LostClaim, PreconditionOrTest, InvalidPatch] + BODY + WRITE;
-    /// Of removing an entry.
     RemoveEntryRefusals = [InvalidRequest, NoLogEntry, Precondition, TooLargeToCommit] + ALONE + WRITE;
-    /// Of setting a value of the state.
     PutStateRefusals = [NoSession, Blocked, Precondition, InvalidValue] + BODY + WRITE;
-    /// Of patching a value of the state.
     PatchStateRefusals = [NoSession, BlockedOrNoNumber, Precondition, InvalidOperation] + BODY + WRITE;
-    /// Of removing a value of the state.
     RemoveStateRefusals = [InvalidRequest, NoState, LostClaim, Precondition, TooDeepPath, TooLargeToCommit] + WRITE;
-    /// Of registering an agent.
     PutAgentRefusals = [NoSession, WrongMove, Precondition, InvalidProfile] + BODY + WRITE;
-    /// Of changing an agent.
     PatchAgentRefusals = [NoAgent, WrongMove, Precondition, InvalidProfile] + BODY + WRITE;
-    /// Of removing an agent.
     RemoveAgentRefusals = [InvalidRequest, NoAgent, Precondition, TooLargeToCommit] + ALONE + WRITE;
-    /// Of claiming a request.
     ClaimRefusals = [AnonymousBody, NoEntry, Claimed, BodyTimeout, TooLarge, Precondition, InvalidTerms] + WRITE;
-    /// Of giving a claim back.
     ReleaseRefusals = [Anonymous, NoEntry, Claimed, Precondition, TooLargeToCommit, KeyReused] + WRITE;
-    /// Of finishing a request.
     FinishRefusals = [NoEntry, Claimed, Precondition, InvalidOutcome] + BODY + WRITE;
-    /// Of answering a question.
     AnswerRefusals = [NoEntry, Answered, Precondition, InvalidOutcome] + BODY + WRITE;
-    /// Of making a checkpoint.
     CheckpointRefusals = [NoSession, LostClaim, Precondition, InvalidTerms] + BODY + WRITE;
-    /// Of removing a checkpoint.
     RemoveCheckpointRefusals = [InvalidRequest, NoCheckpoint, Precondition, TooLargeToCommit] + ALONE + WRITE;
-    /// Of forking a session.
     ForkRefusals = [NoPoint, Exists, Compacted, Precondition, InvalidTerms] + BODY + WRITE;
-    /// Of letting a session be as it was.
     RestoreRefusals = [NoPoint, LostClaim, Compacted, Precondition, InvalidTerms] + BODY + WRITE;
-    /// Of forgetting a session's history.
     PurgeRefusals = [InvalidRequest, NoSession, LostClaim, Precondition] + WRITE;
-    /// Of taking an archive out.
     ReadArchiveRefusals(NOT_MODIFIED) = [InvalidRequest, NoSession, Compacted, NotReadable];
-    /// Of taking an archive in.
     PutArchiveRefusals = [Exists, Precondition, InvalidTerms] + BODY + WRITE;
-    /// Of a transaction.
     TransactRefusals = [AnonymousBody, NoPart, Conflict, BodyTimeout, TooLarge, Precondition, InvalidItems] + WRITE;
 }
 
-/// Adds what a route refuses that is not for everybody, with a session in its path or not.
+/// Adds the refusals of a route that needs a token, with or without a session in its path.
 pub(in crate::http) fn guarded(operation: &mut Operation, in_session: bool) {
     let session = in_session.then_some(&NoSession);
     let responses = &mut operation.responses.responses;
@@ -233,20 +196,20 @@ pub(in crate::http) fn guarded(operation: &mut Operation, in_session: bool) {
     }
 }
 
-/// The same refusal where the path names no log, so that it is always a route.
+/// Removes `route-not-found` from a refusal: the path names a fixed log, which is always a route.
 pub(crate) fn without_names(response: &mut RefOr<Response>) {
     let reads = [(&NoPastLog, &NoPoint), (&NoPastLogEntry, &NoPastEntry)];
     in_place_of(response, &[(&NoLog, &NoSession), (&NoLogEntry, &NoEntry)]);
     in_place_of(response, &reads);
 }
 
-/// The same refusal where the path names the whole state, which is always there.
+/// Removes `path-not-found` and `too-deep` from a refusal: the path is the whole state, which always exists.
 pub(crate) fn without_paths(response: &mut RefOr<Response>) {
     in_place_of(response, &[(&NoState, &NoSession), (&TooDeepPath, &KeyReused)]);
     in_place_of(response, &[(&NoPastState, &NoPoint)]);
 }
 
-/// The same refusal where no image is taken.
+/// Replaces the refusal of items with that of routes that take no images.
 pub(crate) fn without_images(response: &mut RefOr<Response>) {
     in_place_of(response, &[(&InvalidItems, &InvalidItem)]);
 }
@@ -258,16 +221,18 @@ fn in_place_of(response: &mut RefOr<Response>, changes: &[(&Refusal, &Refusal)])
     }
 }
 
-/// All refusals, each under its name.
+/// Returns all refusals by name.
 pub(in crate::http) fn components() -> BTreeMap<String, RefOr<Response>> {
     let head = ResponseBuilder::new()
-        .description("The request's line and headers are too large; there is no body, and the connection ends")
+        .description(
+            "The request line and headers are too large; no body, and the connection is closed",
+        )
         .build();
     let refusals =
         REFUSALS.iter().map(|refusal| (refusal.name.to_owned(), refusal.response().into()));
     let known = ResponseBuilder::new()
-        .description("The client's copy is the present one")
-        .header("ETag", text_header("Its tag"))
+        .description("The client's copy is current")
+        .header("ETag", text_header("The tag of the copy"))
         .header("Blackboard-Revision", revision_header())
         .build();
     refusals
@@ -294,9 +259,9 @@ impl Refusal {
         let code = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(codes));
         let mut own = ObjectBuilder::new().property("code", code);
         let current = if self.codes.contains(&Code::PreconditionFailed) {
-            Some("What was to be written, as it is: an entry, an agent or a value of the state")
+            Some("The current target of the write: an entry, an agent or a value in the state")
         } else if self.codes.contains(&Code::ConditionNotMet) {
-            Some("The value of the state, as it is")
+            Some("The current value in the state")
         } else {
             None
         };
@@ -306,14 +271,14 @@ impl Refusal {
         }
         if self.codes.contains(&Code::HistoryCompacted) {
             let oldest = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0));
-            let told = "The oldest revision that the history can show";
+            let told = "The oldest retained revision";
             own = own.property("oldest_revision", oldest.description(Some(told)));
         }
         if self.codes.contains(&Code::StorePoisoned) && self.codes.len() > 1 {
             let unknown = ObjectBuilder::new()
                 .schema_type(Type::String)
                 .enum_values(Some(["unknown"]))
-                .description(Some("Present where the write may have happened all the same"));
+                .description(Some("Present if the write may have been committed"));
             own = own.property("outcome", unknown);
         }
         let schema = AllOfBuilder::new().item(Ref::from_schema_name("ProblemBody")).item(own);
@@ -335,27 +300,31 @@ impl Refusal {
         }
         match self.status() {
             StatusCode::PRECONDITION_FAILED if self.codes.contains(&Code::PreconditionFailed) => {
-                headers.push(("ETag", text_header("The present tag of what was to be written")));
+                headers.push(("ETag", text_header("The current tag of the write's target")));
             }
             StatusCode::UNSUPPORTED_MEDIA_TYPE => headers.extend([
-                ("Accept-Post", text_header("The media types that a body may have here")),
-                ("Accept-Patch", text_header("The media types that a patch may have here")),
-                ("Accept-Encoding", text_header("The codings that a body may have")),
+                ("Accept-Post", text_header("The media types accepted for a body")),
+                ("Accept-Patch", text_header("The media types accepted for a patch")),
+                ("Accept-Encoding", text_header("The content codings accepted for a body")),
             ]),
             StatusCode::RANGE_NOT_SATISFIABLE => {
-                headers.push(("Content-Range", text_header("How many bytes there are")));
+                headers.push((
+                    "Content-Range",
+                    text_header("The total number of bytes, as `bytes */N`"),
+                ));
             }
             StatusCode::UNAUTHORIZED => {
-                let challenge = text_header("`Bearer` (RFC 6750), with why a token is not taken");
+                let challenge =
+                    text_header("`Bearer` (RFC 6750), with the reason if a token was rejected");
                 headers.push(("WWW-Authenticate", required(challenge)));
             }
             StatusCode::FORBIDDEN => {
-                let challenge = text_header("The scope that the token has not, where that is why");
+                let challenge = text_header("The missing scope, if the token lacks one");
                 headers.push(("WWW-Authenticate", challenge));
             }
             StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => {
                 let seconds = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1));
-                let told = "When to come back, in seconds";
+                let told = "The time to wait before a retry, in seconds";
                 let header = HeaderBuilder::new().schema(Some(seconds)).description(Some(told));
                 headers.push(("Retry-After", required(header.build())));
             }
@@ -365,7 +334,7 @@ impl Refusal {
     }
 }
 
-/// Whether the refusal was decided against a session.
+/// Returns true if the refusal was decided at a revision of a session.
 fn is_about_session(code: Code) -> bool {
     matches!(
         code,

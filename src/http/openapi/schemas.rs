@@ -8,50 +8,50 @@ use utoipa::openapi::schema::{
 use crate::api::schema::{NAME, name, unsigned};
 use crate::board::NAME_BYTES_MAX;
 
-/// A JSON number.
+/// The pattern of a JSON number.
 pub(crate) const NUMBER: &str = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$";
 
-/// The same, with at least one character that is no digit.
+/// The pattern of a checkpoint's name: a [`NAME`] with at least one character that is not a digit.
 pub(crate) const CHECKPOINT: &str = r"^(?![0-9]+$)(?!\.{1,2}$)[^/\u0000-\u001f\u007f-\u009f]+$";
 
-/// A session's name and a seq.
+/// The pattern of an inbox cursor: a session's name and a seq.
 pub(crate) const INBOX_PLACE: &str = r"^(?!\.{1,2}/)[^/\u0000-\u001f\u007f-\u009f]+/[0-9]{1,19}$";
 
-/// A list of entity tags, or `*`.
+/// The pattern of a list of entity tags, or `*`.
 pub(crate) const TAGS: &str = r#"^(\*|(W/)?"[!#-~]*"(, (W/)?"[!#-~]*")*)$"#;
 
-/// How long something lives. The server takes a little more: up to 36500d, in any unit.
+/// The pattern of a time to live. The server accepts slightly more: up to 36500d, in any unit.
 pub(crate) const TTL: &str =
     "^0*([1-9][0-9]{0,11}ms|[1-9][0-9]{0,8}s|[1-9][0-9]{0,6}m|[1-9][0-9]{0,4}h|[1-9][0-9]{0,3}d)$";
 
-/// How long to wait.
+/// The pattern of a wait, at most 60 s.
 pub(crate) const WAIT: &str =
     "^0*([0-9]{1,4}ms|[1-5][0-9]{4}ms|60000ms|[0-9]s|[1-5][0-9]s|60s|[01]m|0h|0d)$";
 
-/// What a wait is for that goes with `until`.
-pub(crate) const UNTIL_WAIT: &str = "With `until`, `If-None-Match` or `min_revision`: wait at most so long, 60 s at most, \
-    until it holds, there is another tag, and the session has reached the revision. An integer with `ms`, \
-    `s`, `m`, `h` or `d`; not with `at`";
-/// A part of a session, by its address within it.
+/// The description of `wait` where it is combined with `until`.
+pub(crate) const UNTIL_WAIT: &str = "With `until`, `If-None-Match` or `min_revision`: the maximum time to wait \
+    until the condition is met, the tag has changed, and the session has reached the revision. An integer with \
+    `ms`, `s`, `m`, `h` or `d`, at most 60 s; not with `at`";
+
+/// The pattern of a part of a session, by its address within the session.
 pub(crate) const PART: &str =
     "^(questions|requests|trajectories|screenshots|agents(/[^/,]+(/memory)?)?|state(/[^/,]+)*)$";
 
-/// A percent-encoded name.
+/// The pattern of a percent-encoded name.
 pub(crate) const ENCODED_NAME: &str = r"^([!-$&-.0-~]|%[0-9A-Fa-f]{2})+$";
 
-/// How many names or numbers a list in a query may have.
+/// The maximum number of names or numbers in a list of a query.
 pub(crate) const LIST_MAX: usize = 1000;
 
-/// The name of a session that is to be made.
+/// Returns the schema of the name of a session to create.
 pub(in crate::http) fn new_session_name() -> Object {
     let mut named = name();
     named.description = Some("The new session's name".to_owned());
     named
 }
 
-/// The name of a checkpoint.
 pub(in crate::http) fn checkpoint_name() -> Object {
-    let told = "A name with at least one character that is no digit";
+    let told = "A name with at least one character that is not a digit";
     ObjectBuilder::new()
         .schema_type(Type::String)
         .description(Some(told))
@@ -61,25 +61,25 @@ pub(in crate::http) fn checkpoint_name() -> Object {
         .build()
 }
 
-/// A point in a session's history: a revision, as a number or as digits, or a checkpoint's name.
+/// Returns the schema of a point in history: a revision, as a number or as digits, or a checkpoint's name.
 pub(in crate::http) fn point() -> Schema {
-    let told = "A revision, or a checkpoint's name";
+    let told = "A revision or the name of a checkpoint";
     let any = utoipa::openapi::schema::OneOfBuilder::new().description(Some(told));
     any.item(unsigned(0, usize::MAX)).item(name()).into()
 }
 
-/// The image of a part: an object with its URL, or its URL alone.
+/// Returns the schema of a part's image: an object with the URL, or the URL alone.
 pub(in crate::http) fn image_url() -> Schema {
     let told =
-        "The image of an image part: of `parts` an object with its `url`, of `responses` its URL";
+        "The image of an image part: in `parts` an object with its `url`, in `responses` its URL";
     let any = utoipa::openapi::schema::OneOfBuilder::new().description(Some(told));
     any.item(ObjectBuilder::new().schema_type(Type::Object)).item(text()).into()
 }
 
-/// That a question is skipped: true, and nothing else.
+/// Returns the schema of `skip`, whose only value is true.
 pub(in crate::http) fn skip() -> Object {
     let only_true = ObjectBuilder::new().schema_type(Type::Boolean).enum_values(Some([true]));
-    only_true.description(Some("There is no answer, and none will come")).build()
+    only_true.description(Some("Skip the question: it will never have an answer")).build()
 }
 
 pub(crate) fn text() -> Object {

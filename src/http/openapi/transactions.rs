@@ -1,4 +1,4 @@
-//! Schemas of a transaction's tests, operations and results.
+//! Schemas of a transaction's tests and operations.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -28,35 +28,35 @@ macro_rules! forms {
 }
 
 forms! {
-    /// A question to the board.
+    /// A test of the board.
     TestBody =
-        /// A path of the state has this value: numbers by value, members in any order.
+        /// True if the value at a path of the state equals this one: numbers by value, members in any order.
         Equals: TestEquals { path: PathText, equals: Value, } |
-        /// A path of the state is absent, or is there.
+        /// True if a path of the state is absent, or with `false` if it exists.
         Absent: TestAbsent { path: PathText, absent: bool, } |
-        /// A path of the state has this tag.
+        /// True if the value at a path of the state has this tag.
         Tag: TestTag { path: PathText, etag: String, } |
-        /// A log has so many entries.
+        /// True if a log has this number of entries.
         Count: TestCount { log: LogText, count: u64, } |
-        /// A request is neither claimed nor done, or it is.
+        /// True if a request is neither claimed nor done, or with `false` if it is claimed or done.
         Claimable: TestClaimable { request: u64, claimable: bool, } |
-        /// The session is at this revision.
+        /// True if the session is at this revision.
         Revision: TestRevision { revision: u64, };
 
-    /// One thing to do. Each sees what those before it changed.
+    /// An operation. Each operation sees the changes of the operations before it.
     OperationBody =
-        /// Sets a value of the state.
+        /// Sets a value in the state.
         Put: PutOperation {
             put: PathText, value: Value,
             #[schema(required = false, nullable = false)]
             #[serde(skip_serializing_if = "Option::is_none")]
             ttl: Option<TtlText>,
         } |
-        /// Applies a merge patch (RFC 7396) to a value of the state.
+        /// Applies a merge patch (RFC 7396) to a value in the state.
         Patch: PatchOperation { patch: PathText, value: Value, } |
-        /// Adds to a number of the state.
+        /// Adds to a number in the state.
         Add: AddOperation { add: PathText, value: f64, } |
-        /// Removes a value of the state.
+        /// Deletes a value from the state.
         Delete: DeleteOperation { delete: PathText, } |
         /// Appends an item to a log.
         Append: AppendOperation {
@@ -71,7 +71,7 @@ forms! {
             #[serde(skip_serializing_if = "Option::is_none")]
             ttl: Option<TtlText>,
         } |
-        /// Finishes a request.
+        /// Marks a request as done.
         Done: DoneOperation {
             done: u64,
             #[schema(required = false, nullable = false, minimum = 1)]
@@ -80,17 +80,17 @@ forms! {
             #[schema(required = false)]
             result: Value,
         } |
-        /// Answers a question that has no answer.
+        /// Answers an open question.
         Answer: AnswerOperation {
             answer: u64,
             #[schema(pattern = r"\S")]
             value: String,
         } |
-        /// Gives an agent a status.
+        /// Sets the status of an agent.
         Status: StatusOperation { status: AgentText, value: String, };
 }
 
-/// Where in the state: keys separated by `/`, percent-encoded each; empty for all of it.
+/// A path in the state: percent-encoded keys separated by `/`. The empty path is the whole state.
 #[derive(Serialize, ToSchema)]
 #[schema(pattern = r"^([A-Za-z0-9_~-]+(/[A-Za-z0-9_~-]+)*)?$", example = "tasks/t1/status")]
 pub(in crate::http) struct PathText(String);
@@ -105,7 +105,7 @@ pub(in crate::http) struct LogText(String);
 #[schema(pattern = "^[A-Za-z0-9_~-]+$", max_length = 256, example = "AppAgent")]
 pub(in crate::http) struct AgentText(String);
 
-/// How long something lives: a whole number with `ms`, `s`, `m`, `h` or `d`.
+/// A time to live: an integer with `ms`, `s`, `m`, `h` or `d`.
 #[derive(Serialize, ToSchema)]
 #[schema(
     pattern = "^0*([1-9][0-9]{0,11}ms|[1-9][0-9]{0,8}s|[1-9][0-9]{0,6}m|[1-9][0-9]{0,4}h|[1-9][0-9]{0,3}d)$",
