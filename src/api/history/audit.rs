@@ -1,4 +1,4 @@
-//! The audit's walk through commits in either direction, and its pages.
+//! The audit: pages and lines of commits, in either order.
 
 use crate::api::view::event::EventBody;
 use crate::api::view::write_page_end;
@@ -13,22 +13,22 @@ use crate::auth::Caller;
 use crate::board::{AgentName, Board, Commit, Order, Revision, SessionName, Timestamp};
 use crate::service::{Service, ServiceError};
 
-/// How many looks at the history one page takes at most, whether what they find matches or not; each has at most
+/// The maximum number of reads of the history for a page, whether commits match or not. A read returns at most
 /// [`COMMITS_AT_ONCE_MAX`](crate::service::COMMITS_AT_ONCE_MAX) commits.
 const LOOKS_MAX: usize = 16;
 
-/// How many revisions are read together where the newest come first.
+/// The number of revisions to read together in descending order.
 const WINDOW: u64 = 64;
 
-/// Which commits are shown.
+/// The filter of commits.
 pub(crate) struct Chosen {
-    /// Those of this author.
+    /// Only commits by this agent.
     pub(crate) agent: Option<AgentName>,
-    /// Those of this kind, or with a change of it.
+    /// Only commits of this kind, or with a change of this kind.
     pub(crate) kind: Option<&'static str>,
-    /// Those made then or later.
+    /// Only commits at or after this time.
     pub(crate) since: Option<Timestamp>,
-    /// Those made then or earlier.
+    /// Only commits at or before this time.
     pub(crate) till: Option<Timestamp>,
 }
 
@@ -43,7 +43,7 @@ impl Chosen {
             && self.till.is_none_or(|till| commit.at <= till)
     }
 
-    /// Whether no commit that comes after this one in that order is among them: their times never go back.
+    /// Returns true if no later commit in this order matches, since the times of commits never decrease.
     fn ends_with(&self, commit: &Commit, order: Order) -> bool {
         match order {
             Order::Ascending => self.till.is_some_and(|till| commit.at > till),
@@ -52,17 +52,17 @@ impl Chosen {
     }
 }
 
-/// The part of a history that is walked: what comes after the one revision and before the other.
+/// The range of a history to read, between two exclusive revisions.
 pub(crate) struct Span {
     after: Revision,
     before: Revision,
     order: Order,
-    /// What the answer names as the place to go on, where nothing is examined.
+    /// The cursor to continue at if no commit is examined.
     begin: Revision,
 }
 
 impl Span {
-    /// The part of a board's history between these.
+    /// Creates the range of a board's history between two exclusive revisions.
     pub(crate) fn new(
         board: &Board,
         after: Option<Revision>,
@@ -97,7 +97,7 @@ pub(crate) struct AuditPage {
     revision: u64,
 }
 
-/// The audit's answer while it is being written.
+/// The audit's answer, written in pieces.
 pub(crate) struct AuditPieces {
     service: Service,
     caller: Caller,
@@ -105,9 +105,9 @@ pub(crate) struct AuditPieces {
     session: SessionName,
     chosen: Chosen,
     span: Span,
-    /// How many commits may still be shown.
+    /// The number of commits that may still be shown.
     left: usize,
-    /// How many looks may still be taken.
+    /// The number of reads that are left.
     looks: usize,
     next: Revision,
     lines: bool,
@@ -115,7 +115,7 @@ pub(crate) struct AuditPieces {
     begun: bool,
 }
 
-/// A commit as the audit shows it, made at once so that it need not be kept.
+/// A commit as shown by the audit, rendered immediately so that the commit can be dropped.
 struct Line {
     revision: Revision,
     text: Option<String>,
@@ -123,7 +123,7 @@ struct Line {
 }
 
 impl AuditPieces {
-    /// The answer about this span: a page, or lines.
+    /// Creates the answer for this range, as a page or as lines.
     pub(crate) fn new(
         (service, caller): (Service, Caller),
         board: Arc<Board>,
@@ -149,7 +149,7 @@ impl AuditPieces {
         }
     }
 
-    /// The commits that come next in the span, in its order; none at its end.
+    /// Reads the next commits of the range, in its order; none at its end.
     async fn look(&mut self) -> Result<Vec<Line>, ServiceError> {
         match self.span.order {
             Order::Ascending => {
@@ -162,14 +162,14 @@ impl AuditPieces {
         }
     }
 
-    /// One look at the history.
+    /// Reads the history once.
     async fn read(&mut self, after: Revision) -> Result<Vec<Line>, ServiceError> {
         self.looks = self.looks.saturating_sub(1);
         let commits = self.service.history(self.board.extent(), after).await?;
         Ok(commits.iter().map(|commit| self.line(commit)).collect())
     }
 
-    /// The last commits of the span, the newest first.
+    /// Reads the last commits of the range, newest first.
     async fn window(&mut self) -> Result<Vec<Line>, ServiceError> {
         let Span { after: bottom, before, .. } = self.span;
         let mut from = Revision(before.0.saturating_sub(1 + WINDOW)).max(bottom);
@@ -183,7 +183,7 @@ impl AuditPieces {
         Ok(found)
     }
 
-    /// All commits between two revisions.
+    /// Reads all commits between two exclusive revisions.
     async fn through(
         &mut self,
         after: Revision,
@@ -199,14 +199,14 @@ impl AuditPieces {
         Ok(found)
     }
 
-    /// The last commit before a revision, or `bottom` where there is none after that. A history that came to a name
-    /// of its own leaves revisions out, perhaps very many.
+    /// Finds the last commit after `bottom` and before a revision, or returns `bottom` if there is none. An
+    /// adopted history, of a fork or an archive, may skip very many revisions.
     async fn last_before(
         &mut self,
         bottom: Revision,
         before: Revision,
     ) -> Result<Revision, ServiceError> {
-        // The commit that is looked for is at `low` or after it, and before `high`.
+        // The commit is at `low` or later, and before `high`.
         let (mut low, mut high) = (bottom.0, before.0);
         while low + 1 < high {
             let middle = low + (high - low) / 2;
@@ -231,7 +231,7 @@ impl AuditPieces {
         Line { revision: commit.revision, text, ends }
     }
 
-    /// Takes one commit as examined, and writes it where it is shown.
+    /// Counts a commit as examined, and writes the commit if it matches.
     fn take(&mut self, line: Line, out: &mut String) {
         self.next = line.revision;
         match self.span.order {

@@ -1,6 +1,6 @@
-//! Differences of two boards of a session, in a fixed order, by page.
+//! Differences between two boards of a session, paged.
 //!
-//! Both are of one history, so what has the same revision at the same place is the same, and is not looked into.
+//! Their order is fixed. The boards share one history, so parts with the same revision are equal, and are skipped.
 
 use std::iter::Peekable;
 use std::ops::ControlFlow;
@@ -13,14 +13,14 @@ use crate::board::{
     StateValue,
 };
 
-/// What is at one place before and after; not the same, and not absent in both.
+/// The values at a place before and after. They differ, and at least one exists.
 #[derive(Clone, Debug)]
 pub(crate) struct Sides<T> {
     pub(crate) before: Option<T>,
     pub(crate) after: Option<T>,
 }
 
-/// One place that is different.
+/// A place at which the boards differ.
 #[derive(Clone, Debug)]
 pub(crate) enum Difference {
     Entry(LogName, Sides<Arc<Entry>>),
@@ -30,7 +30,7 @@ pub(crate) enum Difference {
     Labels(Sides<Arc<Labels>>),
 }
 
-/// How it is different.
+/// The kind of difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum How {
     Added,
@@ -38,8 +38,8 @@ pub(crate) enum How {
     Removed,
 }
 
-/// A way down into the state: the last name, and the way to what it is in. Ways share what they have in common,
-/// since names may be long and differences many.
+/// A path in the state: the last name, and the path above. Paths share their common beginnings, since names may be
+/// long and differences many.
 #[derive(Debug)]
 pub(crate) struct Step {
     above: Option<Arc<Self>>,
@@ -56,7 +56,7 @@ pub(crate) struct Differences {
 }
 
 impl Step {
-    /// The names from the root.
+    /// Returns the names from the root.
     pub(crate) fn names(&self) -> Vec<&str> {
         let above = std::iter::successors(Some(self), |step| step.above.as_deref());
         let mut names: Vec<_> = above.map(|step| step.name.as_str()).collect();
@@ -76,7 +76,7 @@ impl<T> Sides<T> {
 }
 
 impl Difference {
-    /// How the place is different.
+    /// Returns the kind of difference.
     pub(crate) fn how(&self) -> How {
         match self {
             Self::Entry(_, sides) => sides.how(),
@@ -89,7 +89,7 @@ impl Difference {
 }
 
 impl Differences {
-    /// At most `limit` differences between two boards that this caller may see, without the first `skip`.
+    /// Finds at most `limit` differences that this caller may see, after the first `skip`.
     pub(crate) fn between(
         caller: &Caller,
         before: &Board,
@@ -143,7 +143,7 @@ impl Differences {
             return ControlFlow::Continue(());
         }
         let by_seq = |log: Option<&Log>| log.cloned().unwrap_or_default();
-        // What lies in both boards at one place is not looked at.
+        // Runs that both boards share are skipped.
         let (a, b) = by_seq(a).apart(&by_seq(b));
         for (_, a, b) in both(entries(&a), entries(&b)) {
             if !same_entry(a, b) {
@@ -154,7 +154,7 @@ impl Differences {
         ControlFlow::Continue(())
     }
 
-    /// The members of two objects. No document is deeper than 128 levels.
+    /// Compares the members of two objects. The recursion is bounded: no document is deeper than 128 levels.
     fn objects(
         &mut self,
         above: Option<&Arc<Step>>,
@@ -212,7 +212,7 @@ fn text(value: &StateValue) -> String {
     text
 }
 
-/// Whether nothing can be seen to have changed, though it may have been changed and changed back.
+/// Returns true if no change is visible, even if the entry was changed and changed back.
 fn same_entry(a: Option<&Arc<Entry>>, b: Option<&Arc<Entry>>) -> bool {
     let (Some(a), Some(b)) = (a, b) else { return false };
     a.revision == b.revision || (a.item == b.item && a.work == b.work)
@@ -222,7 +222,7 @@ fn entries(runs: &[Run]) -> impl Iterator<Item = (&Seq, &Arc<Entry>)> {
     runs.iter().flat_map(Run::entries).map(|entry| (&entry.seq, entry))
 }
 
-/// Two sequences in the order of their keys as one, each key with what both have of it.
+/// Merges two sequences in key order. Each key comes with the values of both.
 fn both<'a, K: Ord + 'a, V: 'a>(
     a: impl Iterator<Item = (&'a K, &'a V)>,
     b: impl Iterator<Item = (&'a K, &'a V)>,

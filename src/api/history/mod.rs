@@ -1,4 +1,4 @@
-//! Walks through a history: the audit, and the difference of two revisions.
+//! Readers of history: the audit and diffs.
 
 pub(crate) mod audit;
 pub(crate) mod diff;
