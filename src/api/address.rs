@@ -1,25 +1,25 @@
-//! Addresses of sessions, logs, entries, agents and places in the state.
+//! Addresses of sessions, logs, entries, agents and state values.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::board::{AgentName, CheckpointName, InvalidPath, LogName, Seq, SessionName, StatePath};
 
-/// Everything but the unreserved characters of RFC 3986.
+/// The characters to encode: all but the unreserved ones of RFC 3986.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// How long most addresses are at most.
+/// The capacity of a new address, enough for most.
 const URL_BYTES: usize = 96;
 
-/// The address of a session, as a path.
+/// Returns the URL path of a session.
 pub(crate) fn session_url(session: &SessionName) -> String {
-    // Room for what follows in most cases: every append answers with such an address.
+    // Avoids growing in most cases: every append answers with an address.
     let mut url = String::with_capacity(URL_BYTES);
     url.push_str("/v1/sessions/");
     url.extend(utf8_percent_encode(session.as_str(), SEGMENT));
     url
 }
 
-/// The address of a log, as a path.
+/// Returns the URL path of a log.
 pub(crate) fn log_url(session: &SessionName, log: &LogName) -> String {
     let (mut url, path) = (session_url(session), log_path(log));
     url.push('/');
@@ -27,7 +27,7 @@ pub(crate) fn log_url(session: &SessionName, log: &LogName) -> String {
     url
 }
 
-/// The address of a log within its session.
+/// Returns the path of a log within its session.
 pub(crate) fn log_path(log: &LogName) -> String {
     match log {
         LogName::Memory(agent) => format!("{}/memory", agent_path(agent)),
@@ -37,41 +37,41 @@ pub(crate) fn log_path(log: &LogName) -> String {
     }
 }
 
-/// The address of an agent, as a path.
+/// Returns the URL path of an agent.
 pub(crate) fn agent_url(session: &SessionName, agent: &AgentName) -> String {
     format!("{}/{}", session_url(session), agent_path(agent))
 }
 
-/// The address of an agent within its session.
+/// Returns the path of an agent within its session.
 pub(crate) fn agent_path(agent: &AgentName) -> String {
     format!("agents/{}", utf8_percent_encode(agent.as_str(), SEGMENT))
 }
 
-/// The address of a checkpoint, as a path.
+/// Returns the URL path of a checkpoint.
 pub(crate) fn checkpoint_url(session: &SessionName, checkpoint: &CheckpointName) -> String {
     let checkpoint = utf8_percent_encode(checkpoint.as_str(), SEGMENT);
     format!("{}/checkpoints/{checkpoint}", session_url(session))
 }
 
-/// The address of a place in the state, as a path.
+/// Returns the URL path of a value in the state.
 pub(crate) fn state_url(session: &SessionName, path: &StatePath) -> String {
     let below = place_path(path);
     let slash = if below.is_empty() { "" } else { "/" };
     format!("{}/state{slash}{below}", session_url(session))
 }
 
-/// The address of a place within the state; of the whole it is empty.
+/// Returns the path of a value within the state; empty for the whole state.
 pub(crate) fn place_path(path: &StatePath) -> String {
     let segments = path.segments().iter().map(|name| segment(name));
     segments.collect::<Vec<_>>().join("/")
 }
 
-/// A name as a segment of an address.
+/// Encodes a name as a path segment.
 pub(crate) fn segment(name: &str) -> String {
     utf8_percent_encode(name, SEGMENT).to_string()
 }
 
-/// The address of an entry, as a path.
+/// Returns the URL path of an entry.
 pub(crate) fn entry_url(session: &SessionName, log: &LogName, seq: Seq) -> String {
     let mut url = log_url(session, log);
     url.push('/');
@@ -79,13 +79,13 @@ pub(crate) fn entry_url(session: &SessionName, log: &LogName, seq: Seq) -> Strin
     url
 }
 
-/// The address of a screenshot's image, as a path.
+/// Returns the URL path of a screenshot's image.
 pub(crate) fn image_url(session: &SessionName, seq: Seq) -> String {
     format!("{}/image", entry_url(session, &LogName::Screenshots, seq))
 }
 
-/// Decodes percent-encoded UTF-8; `None` where a `%` has no two hex digits behind it, or what comes out
-/// is not UTF-8.
+/// Decodes percent-encoded UTF-8. Returns `None` if two hex digits do not follow a `%`, or the result is not
+/// UTF-8.
 pub(crate) fn percent_decode(raw: &[u8]) -> Option<String> {
     let is_escaped = raw.split(|byte| *byte == b'%').skip(1).all(|rest| {
         let digits = rest.iter().take(2).filter(|byte| byte.is_ascii_hexdigit());
@@ -95,25 +95,25 @@ pub(crate) fn percent_decode(raw: &[u8]) -> Option<String> {
     is_escaped.then(|| decoded.into_owned())
 }
 
-/// Why a text names no place in the state.
+/// The reason why a text is not a path in the state.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum InvalidStatePath {
-    /// Its percent-encoding is none, or does not give UTF-8.
+    /// The percent-encoding is malformed, or not of UTF-8.
     #[error("the path is not percent-encoded UTF-8")]
     Encoding,
-    /// Its segments make no path.
+    /// The segments are not a path.
     #[error("the path in the state is invalid: {0}")]
     Path(#[from] InvalidPath),
 }
 
-/// A path as addresses have it: split at slashes, then percent-decoded.
+/// Parses a path in the state from an address: split at slashes, then percent-decoded.
 pub(crate) fn state_path(raw: &str) -> Result<StatePath, InvalidStatePath> {
     let segments = raw.split('/').map(|segment| percent_decode(segment.as_bytes()));
     let segments = segments.collect::<Option<Vec<_>>>().ok_or(InvalidStatePath::Encoding)?;
     Ok(StatePath::from_segments(segments)?)
 }
 
-/// The session that a path names, if it names one.
+/// Returns the session in a URL path, if any.
 pub(crate) fn session_of(path: &str) -> Option<SessionName> {
     let name = path.strip_prefix("/v1/sessions/")?.split('/').next()?;
     percent_decode(name.as_bytes())?.parse().ok()

@@ -1,7 +1,7 @@
-//! Requests and answers as JSON: in to commands, out of boards.
+//! JSON of requests and answers: bodies to commands, boards to bodies.
 //!
-//! Every door shares this layer, so nothing here knows a protocol: a [`Refusal`] is a code with facts and pointers,
-//! and the door gives it a status.
+//! All protocols share this layer, so it depends on none. A [`Refusal`] is a code with facts and pointers, to which
+//! each protocol assigns a status.
 
 pub(crate) mod address;
 pub(crate) mod history;

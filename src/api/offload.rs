@@ -5,7 +5,7 @@ use super::yielding::TURN_BYTES_MAX;
 use crate::board::Code;
 use crate::fairness::compute;
 
-/// Does work where it holds up nobody else.
+/// Runs work on a blocking thread.
 pub(crate) async fn offload<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
 ) -> Result<T, Refusal> {
@@ -13,7 +13,7 @@ pub(crate) async fn offload<T: Send + 'static>(
     compute(work).await.map_err(fault)?
 }
 
-/// Does work that grows with a body's size: at once where it is small, else where it may block.
+/// Runs work that grows with a body's size: in place if the body is small, else on a blocking thread.
 pub(crate) async fn work<T: Send + 'static>(
     bytes: usize,
     work: impl FnOnce() -> Result<T, Refusal> + Send + 'static,

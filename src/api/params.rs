@@ -1,6 +1,7 @@
-//! Query parameters, taken by name. A parameter that no handler takes is rejected.
+//! Query parameters, taken by name.
 //!
-//! Lists are split at commas before they are percent-decoded, so that `%2C` is part of a name.
+//! A parameter that no handler takes is rejected. Lists are split at commas before percent-decoding, so that `%2C` is
+//! part of a name.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -10,10 +11,10 @@ use super::address::percent_decode;
 use super::refusal::Refusal;
 use crate::board::Code;
 
-/// How many parameters a query may have.
+/// The maximum number of parameters in a query.
 const PARAMS_MAX: usize = 64;
 
-/// The parameters of a query that are not yet taken.
+/// The parameters of a query that are not taken yet.
 #[derive(Debug, Default)]
 pub(crate) struct Params {
     raw: Vec<(String, String)>,
@@ -27,7 +28,7 @@ impl Params {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             let name = decode(name).ok_or_else(|| not_utf8(name))?;
             if raw.iter().any(|(taken, _)| *taken == name) {
-                return Err(invalid(&name, "is given twice; send it once"));
+                return Err(invalid(&name, "is sent twice; send it once"));
             }
             if raw.len() == PARAMS_MAX {
                 let detail = format!("the query exceeds {PARAMS_MAX} parameters");
@@ -43,24 +44,24 @@ impl Params {
         Some(self.raw.swap_remove(index).1)
     }
 
-    /// Whether the parameter is there, and not yet taken.
+    /// Returns true if the parameter is present and not taken yet.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.raw.iter().any(|(left, _)| left == name)
     }
 
-    /// Whether the parameter is there, not yet taken, and begins so.
+    /// Returns true if the parameter is present, not taken yet, and begins with this text.
     pub(crate) fn begins(&self, name: &str, beginning: &str) -> bool {
         let begins = |raw: &str| decode(raw).is_some_and(|text| text.starts_with(beginning));
         self.raw.iter().any(|(left, raw)| left == name && begins(raw))
     }
 
-    /// The parameter as text.
+    /// Takes the parameter as text.
     pub(crate) fn text(&mut self, name: &str) -> Result<Option<String>, Refusal> {
         let Some(raw) = self.take(name) else { return Ok(None) };
         decode(&raw).map(Some).ok_or_else(|| not_utf8(name))
     }
 
-    /// The parameter as a value that knows its own form.
+    /// Takes the parameter, parsed by its type.
     pub(crate) fn parsed<T>(&mut self, name: &str) -> Result<Option<T>, Refusal>
     where
         T: FromStr<Err: Display>,
@@ -69,7 +70,7 @@ impl Params {
         text.parse().map(Some).map_err(|error: T::Err| invalid(name, error))
     }
 
-    /// The parameter as a whole number within bounds.
+    /// Takes the parameter as a whole number within bounds.
     pub(crate) fn number(
         &mut self,
         name: &str,
@@ -86,7 +87,7 @@ impl Params {
         number.map(Some).ok_or_else(|| invalid(name, expected))
     }
 
-    /// The parameter as a count for this machine, at least `min`.
+    /// Takes the parameter as a count from `min` to `max`, saturating at `usize::MAX`.
     pub(crate) fn count(
         &mut self,
         name: &str,
@@ -97,13 +98,13 @@ impl Params {
         Ok(number.map(|number| usize::try_from(number).unwrap_or(usize::MAX)))
     }
 
-    /// The parameter as `true` or `false`.
+    /// Takes the parameter as `true` or `false`; false if absent.
     pub(crate) fn flag(&mut self, name: &str) -> Result<bool, Refusal> {
         let choices = [("true", true), ("false", false)];
         Ok(self.choice(name, &choices)?.unwrap_or(false))
     }
 
-    /// The parameter as one of these words.
+    /// Takes the parameter as one of these words.
     pub(crate) fn choice<T: Copy>(
         &mut self,
         name: &str,
@@ -115,7 +116,7 @@ impl Params {
         chosen.map(Some).ok_or_else(|| invalid(name, format!("must be one of {}", words())))
     }
 
-    /// The parameter as a list.
+    /// Takes the parameter as a list.
     pub(crate) fn list(&mut self, name: &str) -> Result<Option<Vec<String>>, Refusal> {
         let Some(raw) = self.take(name) else { return Ok(None) };
         if raw.is_empty() {
@@ -125,7 +126,7 @@ impl Params {
         items.map(Some).ok_or_else(|| not_utf8(name))
     }
 
-    /// The parameter as a list whose elements are not percent-decoded yet, since they have parts of their own.
+    /// Takes the parameter as a list of elements with parts of their own, not percent-decoded yet.
     pub(crate) fn raw_list(&mut self, name: &str) -> Result<Option<Vec<String>>, Refusal> {
         let Some(raw) = self.take(name) else { return Ok(None) };
         if raw.is_empty() {
@@ -134,7 +135,7 @@ impl Params {
         Ok(Some(raw.replace('+', " ").split(',').map(str::to_owned).collect()))
     }
 
-    /// Ends the taking: a parameter that is left is unknown.
+    /// Refuses a parameter that is left, which is unknown.
     pub(crate) fn finish(self) -> Result<(), Refusal> {
         let Some((name, _)) = self.raw.first() else { return Ok(()) };
         let detail = format!("unknown parameter '{name}'; remove it or check its spelling");
@@ -142,7 +143,7 @@ impl Params {
     }
 }
 
-/// A parameter whose value is not as it should be.
+/// Refuses the value of a parameter.
 pub(crate) fn invalid(name: &str, why: impl Display) -> Refusal {
     Refusal::new(Code::InvalidParameter, format!("'{name}' {why}"))
 }
@@ -151,7 +152,7 @@ fn not_utf8(name: &str) -> Refusal {
     Refusal::new(Code::InvalidEncoding, format!("'{name}' is not percent-encoded UTF-8"))
 }
 
-/// Decodes a part of a query, in which `+` is a space, as forms and most clients write it.
+/// Decodes a part of a query. A `+` is a space, as forms and most clients write it.
 fn decode(raw: &str) -> Option<String> {
     percent_decode(raw.replace('+', " ").as_bytes())
 }

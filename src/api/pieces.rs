@@ -1,16 +1,16 @@
-//! Long answers, written piece by piece from a snapshot.
+//! Long answers, written in pieces from a snapshot.
 
 use crate::service::ServiceError;
 
-/// How large a piece is made before it is sent.
+/// The size from which a piece is sent.
 pub(crate) const PIECE_BYTES: usize = 64 << 10;
 
-/// Up to this size an answer is made whole before its first byte is sent.
+/// The maximum size of an answer that is complete before its first byte is sent.
 pub(crate) const WHOLE_BYTES_MAX: usize = 256 << 10;
 
-/// Something that writes itself piece by piece.
+/// An answer that is written in pieces.
 pub(crate) trait Pieces: Send + 'static {
-    /// Writes the next piece, of about [`PIECE_BYTES`]; `false` when it was the last one.
+    /// Writes the next piece, of about [`PIECE_BYTES`]. Returns `false` if the piece was the last.
     fn write(
         &mut self,
         out: &mut String,

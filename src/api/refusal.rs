@@ -1,6 +1,6 @@
-//! Refusals and failures: a code, its facts, and pointers into the body.
+//! Refusals and failures: codes, facts, pointers.
 //!
-//! A door gives a refusal the form of its protocol; a cause is logged and never leaves.
+//! Each protocol renders a refusal in its own form. The cause of a failure is logged, and never sent.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -21,23 +21,23 @@ use crate::board::{
 use crate::service::ServiceError;
 use crate::store::StoreError;
 
-/// The error behind a failure, for the log only.
+/// The error that caused a failure, for the log only.
 pub(crate) type Cause = Arc<dyn Error + Send + Sync>;
 
-/// A part of a request's body that is at fault.
+/// A faulty part of a request's body.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Fault {
-    /// Where it stands: a JSON pointer (RFC 6901) into the body, or into the line.
+    /// A JSON pointer (RFC 6901) to the part, into the body or into the line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pointer: Option<String>,
     /// The line of an NDJSON body, counted from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
-    /// What is wrong with it.
+    /// The fault, as a sentence.
     pub detail: String,
 }
 
-/// A refusal or a failure, as every door tells it.
+/// A refusal or a failure, in no protocol's form.
 #[derive(Clone, Debug)]
 pub struct Refusal(Box<Facts>);
 
@@ -48,13 +48,13 @@ pub(crate) struct Facts {
     pub(crate) detail: String,
     pub(crate) faults: Vec<Fault>,
     pub(crate) members: BTreeMap<&'static str, Box<RawValue>>,
-    /// The session's revision at which it was decided, where there is one.
+    /// The revision of the session at which the request was decided, if any.
     pub(crate) revision: Option<Revision>,
     pub(crate) cause: Option<Cause>,
 }
 
 impl Refusal {
-    /// A refusal with this code and a sentence that tells the fact and the remedy.
+    /// Creates a refusal with this code and a sentence that states the fact and the remedy.
     pub(crate) fn new(code: Code, detail: impl Into<String>) -> Self {
         Self(Box::new(Facts {
             code,
@@ -66,13 +66,13 @@ impl Refusal {
         }))
     }
 
-    /// Names a part of the body that is at fault.
+    /// Adds a faulty part of the body.
     pub(crate) fn fault(mut self, fault: Fault) -> Self {
         self.0.faults.push(fault);
         self
     }
 
-    /// Puts each pointer below another one: the faulty value is a part of a larger one.
+    /// Prefixes each pointer, since the faulty value is part of a larger one.
     pub(crate) fn below(mut self, pointer: &str) -> Self {
         for fault in &mut self.0.faults {
             let inner = fault.pointer.take().unwrap_or_default();
@@ -82,45 +82,45 @@ impl Refusal {
         self
     }
 
-    /// Adds a member; its text stays as it is where `value` is raw JSON.
+    /// Adds a member. Raw JSON keeps its text.
     pub(crate) fn member(mut self, name: &'static str, value: &(impl Serialize + ?Sized)) -> Self {
-        // A map whose keys are no strings has no JSON form, and is not worth failing a refusal.
+        // Only a map with keys other than strings fails, and is not worth failing a refusal.
         if let Ok(json) = to_raw_value(value) {
             self.0.members.insert(name, json);
         }
         self
     }
 
-    /// Keeps the error behind a failure for the log.
+    /// Adds the error that caused a failure, for the log.
     pub(crate) fn cause(mut self, error: impl Error + Send + Sync + 'static) -> Self {
         self.0.cause = Some(Arc::new(error));
         self
     }
 
-    /// Tells the revision of the session that was decided against.
+    /// Adds the revision of the session at which the request was decided.
     fn at(mut self, revision: Revision) -> Self {
         self.0.revision = Some(revision);
         self
     }
 
-    /// The sentence.
+    /// Returns the sentence.
     pub(crate) fn detail(&self) -> &str {
         &self.0.detail
     }
 
-    /// The stable code.
+    /// Returns the stable code.
     #[cfg(test)]
     pub(crate) fn code(&self) -> Code {
         self.0.code
     }
 
-    /// All facts, for the form that a door gives them.
+    /// Returns all facts, for a protocol to render.
     pub(crate) fn into_facts(self) -> Facts {
         *self.0
     }
 }
 
-/// The word of a problem.
+/// The schema of a problem's code.
 pub(crate) struct CodeWord;
 
 impl ToSchema for CodeWord {
@@ -131,14 +131,14 @@ impl ToSchema for CodeWord {
 
 impl PartialSchema for CodeWord {
     fn schema() -> RefOr<Schema> {
-        let told = "Why something was refused or failed, in one stable word";
+        let told = "The stable code of a refusal or failure";
         let words = Code::ALL.iter().map(|code| code.as_str());
         let schema = ObjectBuilder::new().schema_type(Type::String).description(Some(told));
         schema.enum_values(Some(words)).into()
     }
 }
 
-/// Where in a body something stands.
+/// A place in a body.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Place {
     /// The index of an item in an array.
@@ -157,13 +157,13 @@ impl Place {
     }
 }
 
-/// The JSON pointer (RFC 6901) of a member, given its name's literal.
+/// Returns the JSON pointer (RFC 6901) of a member, given the literal of its name.
 pub(crate) fn child(parent: &str, name: &str) -> String {
     let name = json::decode(name).replace('~', "~0").replace('/', "~1");
     format!("{parent}/{name}")
 }
 
-/// An item that is none.
+/// Refuses an invalid item.
 pub(crate) fn invalid_item(invalid: &InvalidItem, place: Place) -> Refusal {
     let (inner, why) = match invalid {
         InvalidItem::Unsupported(unsupported) => {
@@ -184,26 +184,25 @@ pub(crate) fn invalid_item(invalid: &InvalidItem, place: Place) -> Refusal {
     Refusal::new(invalid.code(), detail).fault(fault)
 }
 
-/// A member of a body's object that is not known.
+/// Refuses an unknown member of a body's object.
 pub(crate) fn unknown_field(pointer: String) -> Refusal {
     let detail = format!("{pointer}: unknown member; remove it or check its spelling");
-    let fault =
-        Fault { pointer: Some(pointer), line: None, detail: "there is no such member".to_owned() };
+    let fault = Fault { pointer: Some(pointer), line: None, detail: "unknown member".to_owned() };
     Refusal::new(Code::UnknownField, detail).fault(fault)
 }
 
-/// A member of a body's object that is not as it should be.
+/// Refuses the value of a member of a body's object.
 pub(crate) fn invalid_field(pointer: String, why: impl Into<String>) -> Refusal {
     at_fault(Code::InvalidField, pointer, why.into())
 }
 
-/// A part of a body that must be an array of items.
+/// Refuses a part of a body that must be an array of items.
 pub(crate) fn array_required(pointer: String, found: Kind) -> Refusal {
     let why = format!("expected an array of items, found {}", found.with_article());
     at_fault(Code::ArrayRequired, pointer, why)
 }
 
-/// A part of a body that must be an object.
+/// Refuses a part of a body that must be an object.
 pub(crate) fn object_required(pointer: String, found: Kind) -> Refusal {
     let why = format!("expected an object, found {}", found.with_article());
     invalid_field(pointer, why)
@@ -214,7 +213,7 @@ fn at_fault(code: Code, pointer: String, why: String) -> Refusal {
     Refusal::new(code, detail).fault(Fault { pointer: Some(pointer), line: None, detail: why })
 }
 
-/// There is no session of the name that was asked for.
+/// Refuses a request for a session that does not exist.
 pub(crate) fn no_session(session: &SessionName) -> Refusal {
     refused(&Rejected::NoSession { session: session.clone() }, None)
 }
@@ -240,7 +239,8 @@ impl From<ServiceError> for Refusal {
             }
             ServiceError::Store(StoreError::Full) => Self::new(code, detail),
             ServiceError::Store(cause) => {
-                Self::new(code, "the store could not read or write").cause(cause)
+                Self::new(code, "the store failed to read or write; the server's log has the cause")
+                    .cause(cause)
             }
             ServiceError::CommitTooLarge { .. }
             | ServiceError::Overloaded
@@ -256,7 +256,7 @@ impl From<ServiceError> for Refusal {
     }
 }
 
-/// A refusal by a rule of the board, with the revision that it was decided against.
+/// Returns the refusal by a rule of the board, with the revision at which the request was decided.
 pub(crate) fn refused(rejected: &Rejected, revision: Option<Revision>) -> Refusal {
     let why = rejected.to_string();
     let refusal = match part_at_fault(rejected) {
@@ -269,7 +269,7 @@ pub(crate) fn refused(rejected: &Rejected, revision: Option<Revision>) -> Refusa
     }
 }
 
-/// The pointer of the part of the body that a rule refuses, where it is one.
+/// Returns the pointer of the part of the body that a rule refuses, if any.
 fn part_at_fault(rejected: &Rejected) -> Option<String> {
     Some(match rejected {
         Rejected::NotAtCreation => "/qa_pairs".to_owned(),
@@ -311,12 +311,12 @@ fn part_at_fault(rejected: &Rejected) -> Option<String> {
     })
 }
 
-/// There is no value at a path.
+/// Refuses a read of a path without a value.
 pub(crate) fn no_value(path: &StatePath, revision: Revision) -> Refusal {
     refused(&Rejected::NoPath { path: path.clone() }, Some(revision))
 }
 
-/// An entry that is not there.
+/// Refuses a read of an entry that does not exist.
 pub(crate) fn no_entry(board: &Board, log: &LogName, seq: Seq) -> Refusal {
     refused(&Rejected::NoEntry { log: log.clone(), seq }, Some(board.revision()))
 }

@@ -1,4 +1,6 @@
-//! Texts of segments: shared text, text rendered on demand, and images read piece by piece.
+//! Bodies as segments: texts and images, streamed.
+//!
+//! A text is shared or rendered on demand; images are read in pieces.
 
 use std::collections::VecDeque;
 use std::num::NonZeroU32;
@@ -13,38 +15,38 @@ use super::yielding::Turns;
 use crate::board::{Board, Image};
 use crate::service::{ImagePieces, Service, ServiceError};
 
-/// A text from this length on is sent as it is; shorter ones are copied together, since each frame has its
-/// price too.
+/// The length from which a text is sent without a copy. Shorter texts are copied together, since each frame has a
+/// cost too.
 const ALONE_BYTES_MIN: usize = 16 << 10;
 
-/// Makes a text.
+/// Renders a text.
 type Make = Box<dyn FnOnce() -> String + Send>;
 
-/// How much of a thumbnail is encoded at once. Base64 makes four bytes of three.
+/// The number of bytes of a thumbnail to encode at once. Base64 turns three bytes into four.
 const ENCODED_BYTES: usize = PIECE_BYTES / 4 * 3;
 
 enum Segment {
     Text(Bytes),
-    /// Of so many bytes.
+    /// A text to be rendered from this number of bytes.
     Made(u64, Make),
     Image(Image),
-    /// Of an image, not above so many pixels on its longest side.
+    /// A thumbnail of an image, with the maximum length of the longest side in pixels.
     Thumbnail(Image, Option<NonZeroU32>),
 }
 
-/// A body while it is put together.
+/// A body under construction.
 #[derive(Default)]
 pub(crate) struct Segments {
     all: VecDeque<Segment>,
-    /// Short texts that have no segment yet.
+    /// Short texts that are not in a segment yet.
     short: Vec<u8>,
     bytes: u64,
-    /// Whether the length of a segment is not known.
+    /// True if the length of a segment is unknown.
     is_open: bool,
 }
 
 impl Segments {
-    /// Adds a text by copying it.
+    /// Adds a copy of a text.
     pub(crate) fn push_str(&mut self, text: &str) {
         self.push_short(text.as_bytes());
     }
@@ -56,7 +58,7 @@ impl Segments {
         }
     }
 
-    /// Adds a text, without a copy where it is not short.
+    /// Adds a text, without a copy unless the text is short.
     pub(crate) fn push_bytes(&mut self, text: Bytes) {
         if text.len() < ALONE_BYTES_MIN {
             self.push_short(&text);
@@ -67,7 +69,7 @@ impl Segments {
         }
     }
 
-    /// Adds a text that is made of so many bytes when its turn comes.
+    /// Adds a text that is rendered on demand from this number of bytes.
     pub(crate) fn push_made(&mut self, bytes: u64, make: impl FnOnce() -> String + Send + 'static) {
         self.close_short();
         self.is_open = true;
@@ -81,7 +83,7 @@ impl Segments {
         self.all.push_back(Segment::Image(image.clone()));
     }
 
-    /// Adds the base64 of what is made of a stored image, which has so many bytes.
+    /// Adds the base64 of a thumbnail of a stored image. `bytes` is the size of the thumbnail.
     pub(crate) fn push_thumbnail(&mut self, image: &Image, max_px: Option<NonZeroU32>, bytes: u64) {
         self.close_short();
         self.bytes += bytes.div_ceil(3) * 4;
@@ -95,7 +97,7 @@ impl Segments {
         }
     }
 
-    /// The pieces of the text, those that are ready first.
+    /// Returns the pieces of the body.
     pub(crate) fn pieces(mut self, service: Service, board: Arc<Board>) -> SegmentPieces {
         self.close_short();
         let bytes = (!self.is_open).then_some(self.bytes);
@@ -104,25 +106,25 @@ impl Segments {
     }
 }
 
-/// The segments that are not yet read.
+/// The segments that are not read yet.
 pub(crate) struct SegmentPieces {
     service: Service,
     board: Arc<Board>,
     segments: VecDeque<Segment>,
     bytes: Option<u64>,
     image: Option<ImagePieces>,
-    /// What is left of a thumbnail.
+    /// The rest of a thumbnail.
     thumbnail: Bytes,
     turns: Turns,
 }
 
 impl SegmentPieces {
-    /// The length of the whole text, where it is known.
+    /// Returns the length of the whole body, if known.
     pub(crate) fn bytes(&self) -> Option<u64> {
         self.bytes
     }
 
-    /// The next segment, if it is a text that is there.
+    /// Takes the next segment, if it is a rendered text.
     pub(crate) fn ready(&mut self) -> Option<Bytes> {
         match self.segments.pop_front()? {
             Segment::Text(text) => Some(text),
@@ -133,7 +135,7 @@ impl SegmentPieces {
         }
     }
 
-    /// The next piece, or none after the last.
+    /// Reads the next piece. Returns `None` after the last.
     pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, ServiceError> {
         loop {
             if let Some(image) = &mut self.image {

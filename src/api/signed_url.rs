@@ -1,7 +1,7 @@
-//! Signed image URLs, for a model provider that fetches a prompt's images.
+//! Signed image URLs, for model providers that fetch images.
 //!
-//! Without `--public-url` an address is a path for whoever asked. With it, it is whole and signed, and opens one
-//! image of one entry in one size until its end, also where the server asks for tokens: who was given it has none.
+//! Without `--public-url`, an address is a path for the caller. With it, an address is absolute and signed. A signed
+//! address opens one image of one entry in one size until it expires. It needs no token, since a provider has none.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -15,24 +15,24 @@ use super::refusal::Refusal;
 use crate::board::{Board, Code, Digest, Epoch, Image, Seq, SessionId, SessionName, Timestamp};
 use crate::service::Service;
 
-/// What a signature is of, before all that makes one differ from another.
+/// The domain of signatures: the first bytes of each signed message.
 const DOMAIN: &[u8] = b"blackboard image 1\n";
 
 const DAY_S: u64 = 24 * 60 * 60;
 
-/// How long before its end an address can have been given out.
+/// The maximum lifetime of an address.
 const LIFE_S_MAX: u64 = 2 * DAY_S;
 
-/// Parameters that wait for or show something else than the image that was signed.
+/// The parameters that a signed address must not have: they select another image or wait.
 const APART: [&str; 3] = ["at", "min_revision", "wait"];
 
-/// Where images are found by those who are not our clients.
+/// The image addresses of a session.
 pub(crate) struct ImageAddresses {
     session: SessionName,
     outside: Option<Outside>,
 }
 
-/// What a signed address needs besides its image.
+/// The facts of a signed address besides its image.
 struct Outside {
     service: Service,
     public: Arc<str>,
@@ -41,7 +41,7 @@ struct Outside {
 }
 
 impl ImageAddresses {
-    /// Those of one session's images.
+    /// Creates the addresses of a session's images. They are signed if there is a `public` URL.
     pub(crate) fn of(
         service: &Service,
         public: Option<Arc<str>>,
@@ -57,7 +57,7 @@ impl ImageAddresses {
         Self { session: session.clone(), outside }
     }
 
-    /// The address of an entry's image, at most so many pixels long and wide.
+    /// Returns the address of an entry's image, scaled down to `max_px` on the longest side.
     pub(crate) fn of_image(&self, seq: Seq, image: &Image, max_px: Option<NonZeroU32>) -> String {
         let path = image_url(&self.session, seq);
         let size = max_px.map(|max_px| format!("max_px={max_px}"));
@@ -77,15 +77,14 @@ impl ImageAddresses {
         format!("{public}{path}?{size}expires={expires}&signature={signature}")
     }
 
-    /// What the addresses depend on besides the board: part of a prompt's tag.
+    /// Returns the facts that the addresses depend on besides the board, as part of a prompt's tag.
     pub(crate) fn version(&self) -> String {
         let outside = self.outside.as_ref();
         outside.map(|outside| format!("{} {}", outside.expires, outside.public)).unwrap_or_default()
     }
 }
 
-/// When an address ends that is given out now: at the next midnight but one, so that equal prompts are equal
-/// bytes all day.
+/// Returns the expiry of a new address: the midnight after next, so that equal prompts have equal bytes all day.
 fn end_of(now: u64) -> u64 {
     (now / DAY_S).saturating_add(2).saturating_mul(DAY_S)
 }
@@ -94,10 +93,10 @@ fn seconds(now: Timestamp) -> u64 {
     u64::try_from(now.0.div_euclid(1000)).unwrap_or(0)
 }
 
-/// The numbers in a signed address; none of them is ever 0.
+/// The numbers in a signed address. None is ever 0.
 const NUMBERS: [&str; 2] = ["expires", "max_px"];
 
-/// What a signature opens.
+/// The access that a signature grants.
 #[derive(Clone, Copy)]
 struct Grant {
     epoch: Epoch,
@@ -109,7 +108,7 @@ struct Grant {
 }
 
 impl Grant {
-    /// What is signed. Every part has its length, so that no two grants give the same bytes.
+    /// Returns the bytes to sign. Each part has a fixed length, so that two grants never have the same bytes.
     fn message(&self) -> Vec<u8> {
         [
             DOMAIN,
@@ -124,16 +123,16 @@ impl Grant {
     }
 }
 
-/// The end and the signature of an address that was opened.
+/// The expiry and the signature of a requested address.
 pub(crate) struct SignedQuery {
     expires: u64,
     signature: String,
 }
 
 impl SignedQuery {
-    /// Takes `expires` and `signature`, which go together.
+    /// Takes `expires` and `signature`, which need each other.
     pub(crate) fn params(params: &mut Params) -> Result<Option<Self>, Refusal> {
-        // Another spelling of a number would be another address under the same signature.
+        // Leading zeros would make a second address with the same signature.
         let has_zeros = NUMBERS.iter().any(|name| params.begins(name, "0"));
         if params.has("signature") && has_zeros {
             return Err(not_signed());
@@ -150,8 +149,8 @@ impl SignedQuery {
         }
     }
 
-    /// Refuses an address that was not given out for this image, or that is over. One that passes stands in for a
-    /// token that may read this image and nothing else.
+    /// Refuses an address that is expired, or not signed for this image. A valid address replaces a token, for this
+    /// image only.
     pub(crate) fn check(
         &self,
         service: &Service,
@@ -182,13 +181,13 @@ impl SignedQuery {
         Err(not_signed())
     }
 
-    /// The seconds that the address is still valid.
+    /// Returns the remaining validity in seconds.
     pub(crate) fn left_s(&self, service: &Service) -> u64 {
         self.expires.saturating_sub(seconds(service.now()))
     }
 }
 
-/// The refusal of a signed address. The same for each reason: the reader is whoever was given the address.
+/// Returns the refusal of a signed address. It is the same for each reason, since the reader is unknown.
 pub(crate) fn not_signed() -> Refusal {
     Refusal::new(
         Code::Forbidden,

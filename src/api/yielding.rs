@@ -1,4 +1,4 @@
-//! Cooperation: long work yields after a bounded number of bytes.
+//! Cooperative yielding after a bounded number of bytes.
 
 use tokio::task::yield_now;
 
@@ -6,13 +6,13 @@ use crate::board::{Entry, Seq};
 use crate::fairness::compute;
 use crate::service::ServiceError;
 
-/// After so many bytes others get their turn. What is longer in one piece is done where it may block.
+/// The number of bytes after which a task yields. A longer piece of work runs on a blocking thread.
 pub(crate) const TURN_BYTES_MAX: usize = 64 << 10;
 
-/// What a piece of work costs besides its text, in bytes of it.
+/// The cost of a piece of work besides its text, in bytes.
 const PIECE_OVERHEAD_BYTES: u64 = 256;
 
-/// Counts what was worked on, and lets others have their turn.
+/// Counts the bytes of a task's work, and yields.
 #[derive(Default)]
 pub(crate) struct Turns {
     bytes: u64,
@@ -22,14 +22,14 @@ pub(crate) struct Turns {
 impl Turns {
     /// Counts an entry that was examined.
     pub(crate) async fn examined(&mut self, entry: &Entry) {
-        // For those that a walk passed over it looked at all that lies with them.
+        // To skip entries, a walk examines all that are stored with them.
         let passed =
             self.last.replace(entry.seq).is_some_and(|last| last.0.abs_diff(entry.seq.0) > 1);
         let own = entry.bytes().saturating_add(PIECE_OVERHEAD_BYTES);
         self.worked(if passed { TURN_BYTES_MAX as u64 } else { own }).await;
     }
 
-    /// Counts so many bytes that were worked on.
+    /// Counts bytes of work.
     pub(crate) async fn worked(&mut self, bytes: u64) {
         self.bytes = self.bytes.saturating_add(bytes);
         if self.bytes >= TURN_BYTES_MAX as u64 {
@@ -38,7 +38,7 @@ impl Turns {
         }
     }
 
-    /// Makes something of so many bytes: here, if they are few.
+    /// Runs work on this number of bytes: in place if small, else on a blocking thread.
     pub(crate) async fn make<T: Send + 'static>(
         &mut self,
         bytes: u64,

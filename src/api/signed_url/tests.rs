@@ -1,4 +1,4 @@
-//! What an address opens, and until when.
+//! Tests of signed addresses: their images and expiry.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -10,10 +10,10 @@ use crate::board::{Command, Condition, Policy, SessionCommand, Set, Terms, Write
 use crate::service::{Clock, Reply};
 use crate::store::{SqliteOptions, SqliteStore, SyncLevel};
 
-/// A Thursday's midnight.
+/// The midnight that begins a Thursday.
 const MIDNIGHT_S: u64 = 20_000 * DAY_S;
 
-/// A service whose time is the test's, and a session of it.
+/// A service with a clock that the test sets, and a session.
 struct World {
     service: Service,
     board: Arc<Board>,
@@ -66,7 +66,7 @@ impl World {
         ImageAddresses::of(&self.service, Some(public), &self.board, &name())
     }
 
-    /// Whether an address opens this image.
+    /// Returns true if an address opens this image.
     fn opens(&self, address: &str, seq: u64, image: &Image, max_px: Option<u32>) -> bool {
         let (_, query) = address.split_once('?').unwrap();
         let member = |name: &str| {
