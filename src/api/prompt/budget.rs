@@ -1,8 +1,8 @@
-//! The token budget of a prompt: the cost of each part, and the order of removal.
+//! The token budget: costs and the removal order.
 //!
-//! First screenshots lose their images, then the oldest steps of the trajectories go, those of the memories, requests
-//! and answered questions; at last whole screenshots. The state and open questions never go. Fit goes the other
-//! way, and ends where the budget does.
+//! A budget removes first the images of screenshots, then the oldest steps of trajectories and of memories, then
+//! requests and answered questions, and last whole screenshots. The state and open questions are never removed.
+//! [`Fit`] adds parts in the reverse order until the budget is spent.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,21 +20,21 @@ use crate::board::{Board, Code, Image, LogName, Timestamp};
 use crate::prompt::{Cost, Cut, Fitting, Kind, LeftOut, Step, TooSmall, image_value};
 use crate::service::{ServiceError, ShownImage};
 
-/// The kinds of items in lists, the first to go at the end.
+/// The kinds of items in lists, in reverse order of removal.
 const LISTED: [Kind; 4] = [Kind::Question, Kind::Request, Kind::MemoryStep, Kind::Trajectory];
 
-/// What a budget leaves of a plan.
+/// The parts of a plan that fit into a budget.
 pub(super) struct Fit {
     pub(super) cut: Cut,
-    /// The indexes of the items that stay, of each part that is a list.
+    /// The indexes of the items that are kept, for each part that is a list.
     lists: BTreeMap<usize, Vec<usize>>,
-    /// The screenshots that stay,
+    /// The indexes of the screenshots that are kept.
     shots: BTreeSet<usize>,
-    /// and those of which the image goes.
+    /// The indexes of the screenshots whose images are removed.
     without_image: BTreeSet<usize>,
 }
 
-/// The lists and screenshots of a plan, and what it costs when all goes that may.
+/// The lists and screenshots of a plan, and the cost of the parts that are never removed.
 #[derive(Default)]
 struct Weights<'a> {
     rest: Cost,
@@ -44,21 +44,21 @@ struct Weights<'a> {
     shots: Vec<ShotStep>,
 }
 
-/// A list, and which part it is.
+/// A list and the index of its part.
 struct List<'a> {
     part: usize,
     kind: Kind,
     newest: Newest<'a>,
 }
 
-/// A screenshot or its image, that may go.
+/// A removable screenshot or image.
 struct ShotStep {
     at: Timestamp,
     index: usize,
     step: Step,
 }
 
-/// What is kept while there is room.
+/// A part that is kept.
 enum Place {
     Item(usize, usize),
     Shot(usize),
@@ -66,7 +66,7 @@ enum Place {
 }
 
 impl Fit {
-    /// Weighs as much of a plan as there is room for.
+    /// Weighs the parts of a plan until the budget is spent.
     pub(super) async fn of(
         plan: &Plan,
         board: &Arc<Board>,
@@ -83,13 +83,13 @@ impl Fit {
         Ok(weights.left(cut, kept))
     }
 
-    /// The screenshots of which no image is shown, and so none is made.
+    /// Returns the screenshots without an image, for which no image is rendered.
     pub(super) fn without_image(&self, shots: usize) -> BTreeSet<usize> {
         let gone = (0..shots).filter(|index| !self.shots.contains(index));
         gone.chain(self.without_image.iter().copied()).collect()
     }
 
-    /// Leaves out of a plan what goes.
+    /// Removes the parts from a plan that do not fit.
     pub(super) fn leave_out(mut self, plan: &mut Plan) {
         for (part, planned) in plan.parts.iter_mut().enumerate() {
             match planned {
@@ -133,7 +133,7 @@ impl<'a> Weights<'a> {
                 Planned::State(text) => weights.rest += cost(text, texts, &mut turns).await?,
             }
         }
-        // Stable: of one time, as they are shown.
+        // The sort is stable: screenshots of the same time keep their order.
         weights.images.sort_by_key(|image| image.at);
         weights.shots.sort_by_key(|shot| shot.at);
         Ok(weights)
@@ -176,7 +176,7 @@ impl<'a> Weights<'a> {
             turns.examined(&shot.entry).await;
             let mut saves = metadata + shown;
             let instead = texts.cost(texts.instead(&shot.entry).as_bytes());
-            // A line that takes as much as a small image is no gain.
+            // A line may cost as much as a small image, and then saves nothing.
             let again = shot.is_image() && instead < shown;
             if again {
                 let step = Step { kind: Kind::Image, saves: shown, instead, again: false };
@@ -189,7 +189,7 @@ impl<'a> Weights<'a> {
         Ok(())
     }
 
-    /// Keeps what there is room for, the last to go first.
+    /// Keeps parts while they fit, in reverse order of removal.
     async fn keep(
         &mut self,
         fitting: &mut Fitting,
@@ -220,7 +220,7 @@ impl<'a> Weights<'a> {
         Ok(())
     }
 
-    /// The newest item of a kind that was not passed, and its list.
+    /// Returns the newest item of a kind that is not kept yet, and its list.
     async fn newest(&mut self, kind: Kind) -> Result<Option<(&mut List<'a>, Item)>, ServiceError> {
         let mut newest: Option<(usize, Item)> = None;
         for (place, list) in self.lists.iter_mut().enumerate().filter(|(_, l)| l.kind == kind) {
@@ -234,7 +234,7 @@ impl<'a> Weights<'a> {
         Ok(self.lists.get_mut(place).map(|list| (list, item)))
     }
 
-    /// What is left with these.
+    /// Returns the parts that are kept.
     fn left(self, cut: Cut, kept: Vec<Place>) -> Fit {
         let stay = |list: &List<'_>| (list.part, list.newest.stay().iter().copied().collect());
         let mut lists: BTreeMap<usize, Vec<usize>> = self.lists.iter().map(stay).collect();
@@ -255,14 +255,14 @@ fn too_small(error: TooSmall) -> Refusal {
     Refusal::new(Code::BudgetTooSmall, error.to_string())
 }
 
-/// What a text costs, which may be long.
+/// Returns the cost of a text, which may be long.
 async fn cost(text: &Bytes, texts: &Texts<'_>, turns: &mut Turns) -> Result<Cost, ServiceError> {
     let (items, text) = (texts.items(), text.clone());
     turns.make(text.len() as u64, move || items.cost(&text)).await
 }
 
 impl Shot {
-    /// Whether it shows an image, or what the model is to take for one.
+    /// Returns true if the screenshot shows an image, or an address that the model reads as an image.
     fn is_image(&self) -> bool {
         match self.shows {
             Shows::Nothing | Shows::Instead => false,
@@ -273,8 +273,8 @@ impl Shot {
 }
 
 impl Texts<'_> {
-    /// What a screenshot costs besides its metadata. Where it is not known yet how its image is shown, at the
-    /// most: there may turn out to be none.
+    /// Returns the cost of a screenshot besides its metadata. While the form of its image is undecided, this is the
+    /// maximum: the image may turn out to be invalid.
     pub(super) fn image_cost(&self, shot: &Shot) -> Cost {
         let stored = shot.entry.item.image();
         match &shot.shows {
@@ -297,12 +297,12 @@ impl Texts<'_> {
         }
     }
 
-    /// What stands in the place of an image: its address, or a text like any other.
+    /// Returns the cost of an image value that is not stored: an address, or any other text.
     fn value_cost(&self, value: &str) -> Cost {
         if is_address(value) { self.estimator.image(None) } else { self.estimator.text(value) }
     }
 
-    /// An image that is part of a text.
+    /// Returns the cost of an image in Markdown.
     fn cost_as_text(&self, shot: &Shot) -> Cost {
         let image = shot.entry.item.image();
         let bytes = match (&shot.shows, image) {
@@ -319,7 +319,7 @@ impl Texts<'_> {
     }
 }
 
-/// Whether a model would look for an image there.
+/// Returns true if a model reads the value as the address of an image.
 fn is_address(value: &str) -> bool {
     ["\"data:", "\"http:", "\"https:"].iter().any(|begin| value.starts_with(begin))
 }

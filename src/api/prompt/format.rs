@@ -1,4 +1,4 @@
-//! Prompt formats: the text and JSON around items.
+//! Prompt formats: text and JSON around items.
 
 use crate::api::address::image_url;
 use crate::board::{Board, Entry, Image, LogName, PromptFormat, PromptPart, SessionName};
@@ -11,12 +11,12 @@ use super::items::Items;
 use super::query::PromptSpec;
 use crate::api::signed_url::ImageAddresses;
 
-/// How the texts of a prompt are made. Those of the JSON formats are the insides of string literals.
+/// Renders the texts of a prompt. In the JSON formats, each text is the inside of a string literal.
 pub(super) struct Texts<'a> {
     session: &'a SessionName,
     pub(super) spec: &'a PromptSpec,
     addresses: &'a ImageAddresses,
-    /// Nothing for Markdown.
+    /// The JSON syntax; `None` for Markdown.
     pub(super) syntax: Option<Syntax>,
     pub(super) estimator: Estimator,
 }
@@ -31,12 +31,12 @@ impl<'a> Texts<'a> {
         Self { session, spec, addresses, syntax, estimator }
     }
 
-    /// How items are written.
+    /// Returns the form of items.
     pub(super) const fn items(&self) -> Items {
         Items { syntax: self.syntax, estimator: self.estimator }
     }
 
-    /// What it costs to show a text.
+    /// Returns the cost of a text.
     pub(super) fn cost(&self, text: &[u8]) -> Cost {
         self.items().cost(text)
     }
@@ -68,7 +68,7 @@ impl<'a> Texts<'a> {
         }
     }
 
-    /// How many bytes of a list's first item are its comma, which is not shown.
+    /// Returns the comma that begins each item's text. It is not shown for the first item of a list.
     pub(super) const fn comma(&self) -> &'static str {
         match self.syntax {
             Some(_) => LIST_COMMA,
@@ -76,7 +76,7 @@ impl<'a> Texts<'a> {
         }
     }
 
-    /// What comes before the first screenshot.
+    /// Returns the text before the first screenshot.
     pub(super) fn screenshots_begin(&self) -> String {
         match self.syntax {
             Some(_) => String::new(),
@@ -84,7 +84,7 @@ impl<'a> Texts<'a> {
         }
     }
 
-    /// What comes after all of a screenshot.
+    /// Returns the text after a screenshot.
     pub(super) const fn screenshot_end(&self) -> &'static str {
         match self.syntax {
             Some(_) => "",
@@ -92,24 +92,24 @@ impl<'a> Texts<'a> {
         }
     }
 
-    /// What comes before an image that is part of the text.
+    /// Returns the text before an image in Markdown.
     pub(super) fn image_begin(&self, entry: &Entry) -> String {
         format!(" ![screenshot {}](<", entry.seq)
     }
 
-    /// What comes after it.
+    /// Returns the text after an image in Markdown.
     pub(super) const fn image_end(&self) -> &'static str {
         ">)"
     }
 
-    /// The address of a screenshot's image, for who is no client of ours.
+    /// Returns the address of a screenshot's image, for the model provider.
     pub(super) fn address(&self, entry: &Entry, image: &Image) -> String {
         self.addresses.of_image(entry.seq, image, self.spec.max_px)
     }
 
-    /// What follows a screenshot's metadata where its image is not shown.
+    /// Returns the rest of a screenshot's line if its image is not shown.
     pub(super) fn instead(&self, entry: &Entry) -> String {
-        // It stays the same as long as the entry, whatever the addresses of images that are shown.
+        // This path changes only with the entry, unlike the addresses of shown images.
         let address = entry.item.image().map(|_| image_url(self.session, entry.seq));
         match (self.syntax, address) {
             (Some(_), address) => literal(&instead_of_image(address.as_deref())),
@@ -118,7 +118,7 @@ impl<'a> Texts<'a> {
         }
     }
 
-    /// What writes the state.
+    /// Returns a function that renders the state.
     pub(super) fn state_writer(&self) -> impl FnOnce(&Board) -> String + use<> {
         let (heading, is_json) = (self.heading(&PromptPart::State), self.syntax.is_some());
         move |board| {
@@ -132,7 +132,7 @@ impl<'a> Texts<'a> {
         }
     }
 
-    /// The line that says what was left out.
+    /// Returns the line that gives the number of parts left out.
     pub(super) fn left_out(&self, left_out: &LeftOut) -> String {
         let line = left_out.line(self.spec.max_tokens.unwrap_or_default());
         match self.syntax {
@@ -146,19 +146,19 @@ impl<'a> Texts<'a> {
         }
     }
 
-    /// Whether a part is to be marked up to which the provider is to cache.
+    /// Returns true if the end of the prefix to cache is to be marked.
     pub(super) fn marks(&self) -> bool {
         let marked = self.syntax.and_then(Syntax::marked_text_end);
         self.spec.cache_marks && marked.is_some()
     }
 
-    /// Whether it is the original's form.
+    /// Returns true if the format is the original's.
     pub(super) fn is_original(&self) -> bool {
         self.spec.format == PromptFormat::Parts
     }
 }
 
-/// A section of a Markdown text.
+/// Renders the beginning of a Markdown section.
 fn section(heading: &str) -> String {
     let mut text = "\n".to_owned();
     text.push_str(&title("##", heading));
@@ -166,7 +166,7 @@ fn section(heading: &str) -> String {
     text
 }
 
-/// A heading of a Markdown text: without the brackets of the original's.
+/// Renders a Markdown heading, without the brackets of the original's headings.
 fn title(level: &str, heading: &str) -> String {
     let bare = heading.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     let bare = bare.map_or(heading, |bare| bare.strip_suffix(':').unwrap_or(bare));

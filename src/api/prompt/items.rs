@@ -1,4 +1,6 @@
-//! Rendered items in one format, with their costs. Long texts are rendered on a blocking thread.
+//! Rendered items in one format, with costs.
+//!
+//! Long texts are rendered on a blocking thread.
 
 use std::sync::Arc;
 
@@ -10,19 +12,19 @@ use crate::prompt;
 use crate::prompt::{Cost, Estimator, Syntax, list_items, markdown, markdown_items, metadata};
 use crate::service::ServiceError;
 
-/// How many bytes could be looked through while one is written or weighed.
+/// The work to render or weigh a byte, in bytes that are read.
 const WRITTEN: u64 = 4;
 
-/// How the items of a prompt are written and weighed.
+/// Renders and weighs the items of a prompt.
 #[derive(Clone, Copy)]
 pub(super) struct Items {
-    /// Nothing for Markdown.
+    /// The JSON syntax; `None` for Markdown.
     pub(super) syntax: Option<Syntax>,
     pub(super) estimator: Estimator,
 }
 
 impl Items {
-    /// What it costs to show a text.
+    /// Returns the cost of a text.
     pub(super) fn cost(self, text: &[u8]) -> Cost {
         match self.syntax {
             Some(_) => self.estimator.literal(text),
@@ -30,12 +32,12 @@ impl Items {
         }
     }
 
-    /// In which form texts are kept.
+    /// Returns the form of cached texts.
     pub(super) const fn form(self) -> TextForm {
         if self.syntax.is_some() { TextForm::Literals } else { TextForm::Markdown }
     }
 
-    /// The text of a run, which is kept with it.
+    /// Returns the text of a run, which is cached with the run.
     pub(super) async fn kept(
         self,
         run: &Run,
@@ -47,7 +49,7 @@ impl Items {
         turns.make(WRITTEN * bytes, move || self.text(&run, &keys)).await
     }
 
-    /// The metadata of a run of screenshots, which are kept with it.
+    /// Returns the metadata of a run of screenshots, which are cached with the run.
     pub(super) async fn metadata(
         self,
         run: &Run,
@@ -58,7 +60,7 @@ impl Items {
         turns.make(WRITTEN * bytes, move || metadata(&all, form)).await
     }
 
-    /// What makes the text of a run that is kept nowhere, and of how many bytes.
+    /// Returns a function that renders the text of a run without caching, and its work in bytes.
     pub(super) fn unkept(self, run: Run, keys: TextKeys) -> (u64, impl FnOnce() -> String + Send) {
         let bytes = WRITTEN * run.bytes();
         let make = move || {
@@ -69,7 +71,7 @@ impl Items {
         (bytes, make)
     }
 
-    /// What the items of a run cost, in their order.
+    /// Returns the costs of the items of a run, in order.
     pub(super) async fn costs(
         self,
         run: &Run,
@@ -84,7 +86,7 @@ impl Items {
         turns.make(WRITTEN * bytes, weigh).await
     }
 
-    /// What writes entries in the list of their log, one after the other.
+    /// Returns a function that renders the entries of a list one after the other.
     fn writer(self) -> impl FnMut(&Entry, &TextKeys, &mut String) {
         let (is_json, mut literal) = (self.syntax.is_some(), Literal::default());
         move |entry, keys, out| {
@@ -96,7 +98,7 @@ impl Items {
         }
     }
 
-    /// What is kept that shows these members.
+    /// Returns the kind of cached text that shows these members.
     fn kind(self, keys: &TextKeys) -> TextKind {
         TextKind { form: self.form(), keys: keys.clone() }
     }
@@ -108,7 +110,7 @@ impl Items {
         }
     }
 
-    /// What the items cost, which is kept with their run.
+    /// Returns the costs of the items, which are cached with the run.
     fn weights(self, run: &Run, keys: &TextKeys) -> Vec<Cost> {
         let (text, scale) = (self.text(run, keys), self.estimator.scale());
         let weights =
@@ -116,7 +118,7 @@ impl Items {
         weights.each().map(Cost::of_quarters).collect()
     }
 
-    /// The same of texts that are not kept.
+    /// Returns the costs of the items without caching.
     fn weigh(self, run: &Run, keys: &TextKeys) -> Vec<Cost> {
         let (mut item, mut text) = (self.writer(), String::new());
         let cost = |entry: &Arc<Entry>| {

@@ -1,7 +1,7 @@
-//! The prompt: the board as a model reads it. All formats share one walk over the board.
+//! The prompt: the board as a model reads it.
 //!
-//! The query and the board make a plan of entries, each in a form. A budget removes parts of the plan, the oldest first.
-//! Then the plan is rendered with the texts of its format.
+//! The query and the board determine a plan of entries and their forms, which all formats share. A budget removes
+//! parts of the plan, the oldest first. Then the plan is rendered with the texts of its format.
 
 mod budget;
 mod format;
@@ -29,12 +29,12 @@ use render::Renderer;
 pub(crate) struct Prompt {
     /// The text, in the spec's format.
     pub(crate) segments: Segments,
-    /// The result of the token budget, where there is one.
+    /// The result of the token budget, if there is one.
     pub(crate) budgeted: Option<Budgeted>,
 }
 
 impl Prompt {
-    /// Selects, weighs and renders.
+    /// Selects, weighs and renders the entries.
     pub(crate) async fn of(
         service: &Service,
         session: &SessionName,

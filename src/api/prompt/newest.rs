@@ -1,4 +1,6 @@
-//! Items of a list with their costs, newest first. Items beyond the budget are not examined.
+//! Items of a list with their costs, newest first.
+//!
+//! Items beyond the budget are not examined.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,29 +12,29 @@ use crate::board::{Board, Log, LogName, Run, TextKeys, Timestamp};
 use crate::prompt::Cost;
 use crate::service::ServiceError;
 
-/// What an item costs to add up that was weighed before, in bytes of text.
+/// The work to add up a cached item cost, in bytes of text.
 const ITEM_BYTES: u64 = 64;
 
-/// A walk over what may go from a list, from the last to go: the newest by time, of one time by place.
+/// Iterates over the removable items of a list, newest first. Items of the same time are ordered by place.
 pub(super) struct Newest<'a> {
     texts: &'a Texts<'a>,
     keys: TextKeys,
     keeps: bool,
     /// The runs that are not weighed yet, each with the index of its first entry.
     runs: Vec<(usize, Run)>,
-    /// What is weighed, the next one at the end.
+    /// The weighed items; the next is at the end.
     weighed: Vec<Item>,
-    /// The indexes of what stays whatever goes.
+    /// The indexes of the items that are never removed.
     stay: BTreeSet<usize>,
-    /// How many may go.
+    /// The number of removable items.
     count: usize,
-    /// The index of the last item, where no comma goes with it.
+    /// The index of the last item, if it is removed without a comma.
     last: Option<usize>,
     is_ordered: bool,
     turns: Turns,
 }
 
-/// An item that may go.
+/// A removable item.
 #[derive(Clone, Copy)]
 pub(super) struct Item {
     pub(super) at: Timestamp,
@@ -65,17 +67,17 @@ impl<'a> Newest<'a> {
         }
     }
 
-    /// How many may go.
+    /// Returns the number of removable items.
     pub(super) const fn count(&self) -> usize {
         self.count
     }
 
-    /// The indexes of what stays.
+    /// Returns the indexes of the items that are never removed.
     pub(super) const fn stay(&self) -> &BTreeSet<usize> {
         &self.stay
     }
 
-    /// What the items cost that stay, with the commas between them.
+    /// Returns the cost of the items that are never removed, with the commas between them.
     pub(super) async fn cost_of_stay(&mut self, log: &Log) -> Result<Cost, ServiceError> {
         let mut cost = Cost::default();
         let runs = self.stay.iter().flat_map(|index| log.runs(*index..*index + 1));
@@ -85,7 +87,7 @@ impl<'a> Newest<'a> {
         Ok(if self.stay.is_empty() { cost } else { cost - self.comma() })
     }
 
-    /// The next item.
+    /// Returns the next item.
     pub(super) async fn peek(&mut self) -> Result<Option<Item>, ServiceError> {
         while (self.weighed.is_empty() || !self.is_ordered)
             && let Some((first, run)) = self.runs.pop()
@@ -99,7 +101,7 @@ impl<'a> Newest<'a> {
         Ok(self.weighed.last().copied())
     }
 
-    /// Goes on to the one after the next.
+    /// Skips the next item.
     pub(super) fn pass(&mut self) {
         self.weighed.pop();
     }
@@ -108,12 +110,12 @@ impl<'a> Newest<'a> {
         let costs = self.costs(run).await?;
         for ((index, entry), cost) in (first..).zip(run.entries()).zip(costs) {
             if !self.stay.contains(&index) {
-                // The comma of the list's first item is not shown: when the last one goes, there is none left.
+                // The first item of a list shows no comma, so the last item to be removed saves none.
                 let cost = if self.last == Some(index) { cost - self.comma() } else { cost };
                 self.weighed.push(Item { at: entry.at, index, cost });
             }
         }
-        // Also where all was weighed before.
+        // Counts also if all costs were cached.
         self.turns.worked(ITEM_BYTES * run.len() as u64).await;
         Ok(())
     }
@@ -127,7 +129,7 @@ impl<'a> Newest<'a> {
     }
 }
 
-/// The indexes of the questions that wait for an answer.
+/// Returns the indexes of the open questions.
 fn open(board: &Board, questions: &Log) -> BTreeSet<usize> {
     let index = |seq| questions.get(seq).and_then(|_| questions.count_through(seq).checked_sub(1));
     board.asked().open().iter().filter_map(|seq| index(*seq)).collect()

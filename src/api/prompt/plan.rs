@@ -1,4 +1,4 @@
-//! The plan of a prompt: the entries of each log, their form, within the budget.
+//! The plan of a prompt: entries, forms, budget.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
@@ -15,20 +15,20 @@ use crate::board::{Board, Entry, Image, ImagesShown, LogName, PromptPart};
 use crate::prompt::{Cost, Cut, LeftOut};
 use crate::service::{Service, ServiceError, ShownImage};
 
-/// How often a plan is fitted into a budget while images turn out to be none; then all of them are looked at.
+/// The maximum number of attempts to fit a plan while images turn out to be invalid. Then all images are examined.
 const ROUNDS_MAX: usize = 8;
 
-/// What a screenshot costs to plan whose metadata are written already, in bytes of text.
+/// The work to plan a screenshot with cached metadata, in bytes of text.
 const SHOT_BYTES: u64 = 256;
 
-/// What a prompt shows.
+/// The entries of a prompt and their forms.
 pub(super) struct Plan {
     pub(super) parts: Vec<Planned>,
-    /// What a budget left of it, where there is one.
+    /// The result of the budget, if there is one.
     pub(super) budgeted: Option<Budgeted>,
 }
 
-/// What a budget left of a prompt.
+/// The result of a budget.
 pub(crate) struct Budgeted {
     pub(crate) cost: Cost,
     pub(crate) left_out: LeftOut,
@@ -45,27 +45,27 @@ pub(super) enum Planned {
 /// A screenshot.
 pub(super) struct Shot {
     pub(super) entry: Arc<Entry>,
-    /// What comes before its image, or all that there is of it.
+    /// The metadata, shown before the image.
     pub(super) metadata: Bytes,
     pub(super) shows: Shows,
 }
 
-/// What is shown of a screenshot besides its metadata.
+/// The form of a screenshot's image.
 #[derive(Clone, Debug)]
 pub(super) enum Shows {
-    /// Nothing.
+    /// The image is omitted.
     Nothing,
-    /// A few words in the place of its image.
+    /// A few words replace the image.
     Instead,
-    /// What it has as its image, of whatever kind, since it is none that is stored.
+    /// The image value of any kind, which is not stored as an image.
     Value,
-    /// Its image, exactly as it was sent.
+    /// The image, exactly as it was sent.
     Original,
-    /// Its image as the model takes it.
+    /// The image in a form that the model accepts.
     Image(ShownImage),
-    /// Its image's address, at which the model finds an image of this media type.
+    /// The address of the image, and its media type there.
     Address { media_type: String },
-    /// Its image, of which it is not known yet how.
+    /// The image, in a form that is not decided yet.
     Undecided,
 }
 
@@ -92,7 +92,7 @@ impl Plan {
         Ok(Self { parts, budgeted: None })
     }
 
-    /// Leaves out what is beyond the budget. Only those images are made that are shown then.
+    /// Removes the parts beyond the budget. Only images that are shown are rendered.
     pub(super) async fn keep_within(
         &mut self,
         service: &Service,
@@ -102,10 +102,10 @@ impl Plan {
     ) -> Result<(), Refusal> {
         for round in 1.. {
             let weighing = Fit::of(self, board, texts, max_tokens).await?;
-            // An image that is part of a text takes as much as that, which only making it tells.
+            // In Markdown, the cost of an image is its length, which is known only after rendering.
             let is_lazy = texts.syntax.is_some() && round < ROUNDS_MAX;
             let gone = if is_lazy { weighing.without_image(self.shots()) } else { BTreeSet::new() };
-            // One that turns out to be none takes less or more than it was weighed.
+            // The cost of an image changes if it turns out to be invalid, so the plan is fitted again.
             if !self.decide_images(service, board, texts, &gone).await? {
                 let Cut { cost, left_out, .. } = weighing.cut;
                 weighing.leave_out(self);
@@ -116,7 +116,7 @@ impl Plan {
         Ok(())
     }
 
-    /// How many screenshots it has.
+    /// Returns the number of screenshots.
     fn shots(&self) -> usize {
         let shots = self.parts.iter().map(|part| match part {
             Planned::Screenshots(shots) => shots.len(),
@@ -125,7 +125,7 @@ impl Plan {
         shots.sum()
     }
 
-    /// Finds out how each image is shown but those that are gone; whether there was any of which it was not known.
+    /// Decides the form of each image, except of the screenshots in `gone`. Returns true if any was undecided.
     pub(super) async fn decide_images(
         &mut self,
         service: &Service,
@@ -150,13 +150,13 @@ impl Plan {
     }
 }
 
-/// The text of the state, which may have several MiB.
+/// Renders the state, which may have several MiB.
 async fn state(board: &Arc<Board>, texts: &Texts<'_>) -> Result<Bytes, ServiceError> {
     let (bytes, board, write) = (board.state().bytes(), Arc::clone(board), texts.state_writer());
     Turns::default().make(bytes, move || Bytes::from(write(&board))).await
 }
 
-/// The screenshots, the older ones without their images if only some are wanted with theirs.
+/// Plans the screenshots. If the number of images is limited, older screenshots are shown without them.
 async fn shots(board: &Arc<Board>, texts: &Texts<'_>) -> Result<Vec<Shot>, ServiceError> {
     let spec = texts.spec;
     let name = LogName::Screenshots;
@@ -189,7 +189,7 @@ fn wanted(entry: &Entry, is_older: bool, texts: &Texts<'_>) -> Shows {
     }
 }
 
-/// How an image is shown.
+/// Decides the form of an image.
 async fn decide(
     service: &Service,
     board: &Board,
@@ -203,7 +203,7 @@ async fn decide(
     if is_address && texts.is_original() {
         return Ok(address(image.media_type()));
     }
-    // Bytes whose size cannot be told are no image, whatever they begin with.
+    // Bytes without a recognisable size are not an image, whatever they begin with.
     if image.size.is_none() {
         return Ok(Shows::Instead);
     }
@@ -216,7 +216,7 @@ async fn decide(
         (Some(ShownImage::Stored { media_type }), ImagesShown::Url) => {
             Shows::Address { media_type }
         }
-        // What is found there is of the type that was sent, unless it is made smaller.
+        // The address serves the type that was sent, unless the image is scaled down.
         (Some(ShownImage::Made { media_type, .. }), ImagesShown::Url) => {
             if spec.max_px.is_some_and(|max_px| is_larger(image, max_px)) {
                 address(media_type)

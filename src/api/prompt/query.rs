@@ -1,4 +1,6 @@
-//! The query of a prompt, over its profile, the session's settings and the defaults.
+//! The prompt's query, profile, settings and defaults.
+//!
+//! The query overrides the profile, which overrides the session's settings and the defaults.
 
 use std::collections::BTreeSet;
 use std::num::{NonZeroU32, NonZeroU64};
@@ -14,11 +16,11 @@ use crate::board::{
     PromptPart, PromptProfile, Revision, TextKeys,
 };
 
-/// What the request says.
+/// The query of a request.
 pub(crate) struct PromptQuery {
     query: PromptProfile,
     profile: Option<String>,
-    /// Whether its `Accept` names Markdown.
+    /// True if the request's `Accept` names Markdown.
     prefers_markdown: bool,
 }
 
@@ -48,21 +50,21 @@ impl PromptQuery {
         Ok(Self { query, profile, prefers_markdown })
     }
 
-    /// What that comes to for this board.
+    /// Resolves the query for this board.
     pub(crate) fn of(&self, board: &Board) -> Result<PromptSpec, Refusal> {
         let settings = board.life().map(|life| &life.settings);
         let profile = match &self.profile {
             Some(name) => {
                 let profiles = settings.and_then(|settings| settings.profiles.as_ref());
                 let profile = profiles.and_then(|profiles| profiles.get(name.as_str()));
-                profile.ok_or_else(|| invalid("profile", "names no profile of this session"))?
+                profile.ok_or_else(|| invalid("profile", "is not a profile of this session"))?
             }
             None => &PromptProfile::default(),
         };
         let markdown = self.prefers_markdown.then_some(PromptFormat::Markdown);
         let query = PromptProfile { format: self.query.format.or(markdown), ..self.query.clone() };
         let set = settings.and_then(|settings| settings.history_keys.as_ref());
-        // Keys that are set are asked for again.
+        // Texts with configured keys are cached, since later prompts use the same keys.
         let keeps = query.keys.is_none() || query.keys.as_ref() == set;
         let all = query.or(profile);
         let format = all.format.unwrap_or_default();
@@ -84,7 +86,7 @@ impl PromptQuery {
             },
             seen_by: all.agent,
             screenshots: all.screenshots.map(count),
-            // An image in the middle of a text is of no use to who reads it.
+            // An inline image is of no use in the middle of a text.
             images: all.images.unwrap_or(match format {
                 PromptFormat::Markdown => ImagesShown::Url,
                 PromptFormat::Parts
@@ -100,18 +102,18 @@ impl PromptQuery {
     }
 }
 
-/// What a prompt of this board is to show, and how.
+/// The content and the form of a prompt of a board.
 pub(crate) struct PromptSpec {
     pub(crate) format: PromptFormat,
-    /// In the order in which they are shown.
+    /// The parts, in the order shown.
     pub(super) parts: Vec<PromptPart>,
     keys: TextKeys,
-    /// Whether the keys are set, so that others will ask for them too.
+    /// True if texts with these keys are cached, since other requests use the same keys.
     keeps: bool,
     pub(super) latest: Option<usize>,
-    /// Which steps of trajectories and memories.
+    /// The filter of the steps of trajectories and memories.
     steps: Filter,
-    /// Whose screenshots.
+    /// The agent whose screenshots are shown; `None` for all.
     seen_by: Option<AgentName>,
     pub(super) screenshots: Option<usize>,
     pub(super) images: ImagesShown,
@@ -122,14 +124,14 @@ pub(crate) struct PromptSpec {
 }
 
 impl PromptSpec {
-    /// Which members of a log's items, and whether a text of them is to be kept.
+    /// Returns the members of a log's items to show, and true if their text is to be cached.
     pub(super) fn keys_of(&self, log: &LogName) -> (TextKeys, bool) {
         let keys = self.keys.clone().filter(|_| log.has_steps());
         let keeps = keys.is_none() || self.keeps;
         (keys, keeps)
     }
 
-    /// The logs that it shows.
+    /// Returns the logs that the prompt shows.
     pub(crate) fn logs(&self) -> impl Iterator<Item = &LogName> {
         self.parts.iter().filter_map(|part| match part {
             PromptPart::Log(log) => Some(log),
@@ -137,7 +139,7 @@ impl PromptSpec {
         })
     }
 
-    /// The form of the prompt, besides its board and the query: part of its tag.
+    /// Returns the form of the prompt, as part of its tag besides the board and the query.
     pub(crate) fn form(&self, addresses: impl FnOnce() -> ImageAddresses) -> String {
         let shows_addresses = self.images == ImagesShown::Url;
         let addresses = if shows_addresses { addresses().version() } else { String::new() };
@@ -150,7 +152,7 @@ impl PromptSpec {
         }
     }
 
-    /// The last change of anything that the prompt shows, the session's settings among it.
+    /// Returns the revision of the last change to anything that the prompt shows, including the settings.
     pub(crate) fn changed(&self, board: &Board) -> Revision {
         let configured = board.life().map(|life| life.configured).unwrap_or_default();
         let changed = self.parts.iter().filter_map(|part| match part {
@@ -160,7 +162,7 @@ impl PromptSpec {
         changed.fold(configured, Revision::max)
     }
 
-    /// Which of a log's entries.
+    /// Returns the filter of a log's entries.
     pub(super) fn filter_of(&self, log: &LogName) -> Filter {
         match log {
             LogName::Trajectories | LogName::Memory(_) => self.steps.clone(),
@@ -174,18 +176,18 @@ fn count(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
-/// The parameter `include`.
+/// Takes the parameter `include`.
 fn include_param(params: &mut Params) -> Result<Option<Vec<PromptPart>>, Refusal> {
     let Some(names) = params.list("include")? else { return Ok(None) };
     let parts = names.iter().map(|name| name.parse().map_err(|why| invalid("include", why)));
     let parts = parts.collect::<Result<BTreeSet<PromptPart>, Refusal>>()?;
     if parts.iter().filter(|part| part.is_memory()).count() > PROMPT_MEMORIES_MAX {
-        return Err(invalid("include", format!("names at most {PROMPT_MEMORIES_MAX} memories")));
+        return Err(invalid("include", format!("takes at most {PROMPT_MEMORIES_MAX} memories")));
     }
     Ok(Some(parts.into_iter().collect()))
 }
 
-/// The order of the parts is fixed: the logs of the board, the state, the memories by name.
+/// Sorts the parts into their fixed order: the logs of the board, the state, the memories by name.
 fn in_order(parts: Vec<PromptPart>) -> Vec<PromptPart> {
     let parts: BTreeSet<_> = parts.into_iter().collect();
     let (memories, others): (Vec<_>, Vec<_>) = parts.into_iter().partition(PromptPart::is_memory);

@@ -1,4 +1,6 @@
-//! Rendering of a plan as a body: cached texts are sent, the rest is rendered.
+//! Rendering of a plan as a body.
+//!
+//! Cached texts are sent; all others are rendered.
 
 use std::sync::Arc;
 
@@ -13,25 +15,25 @@ use crate::board::{Board, Image, Log, LogName};
 use crate::prompt::{IMAGE_URL_BEGIN, IMAGE_URL_END, Source, Syntax, image_value};
 use crate::service::{ServiceError, ShownImage};
 
-/// How many items of a list stand in one text, where texts are marked up to which a provider is to cache: a text
-/// that grows is not found in its cache, one that is full does not change any more.
+/// The number of list items in a text if the prefix to cache is marked. A provider does not find a growing text in
+/// its cache, but a full block never changes.
 const BLOCK_ITEMS: usize = 32;
 
-/// A prompt while it is put together.
+/// A prompt under construction.
 pub(super) struct Renderer<'a> {
     board: &'a Arc<Board>,
     texts: &'a Texts<'a>,
     out: Segments,
-    /// How many parts there are so far.
+    /// The number of parts so far.
     parts: usize,
-    /// Which part is marked: up to it, a prompt of the same board stays the same while steps, screenshots and
-    /// the state change.
+    /// The index of the marked part. Up to this part, the prompt stays the same while steps, screenshots and the
+    /// state change.
     marked: Option<usize>,
     turns: Turns,
 }
 
 impl<'a> Renderer<'a> {
-    /// What the body of a plan is made of.
+    /// Renders a plan as the segments of a body.
     pub(super) async fn segments(
         plan: &Plan,
         board: &'a Arc<Board>,
@@ -91,7 +93,7 @@ impl<'a> Renderer<'a> {
         self.text_begin();
         self.out.push_str(&self.texts.list_begin(name));
         if let Some(log) = self.board.log(name) {
-            // A comma comes before each item but the first.
+            // Each item has a comma before it, except the first.
             let mut comma = self.texts.comma().len();
             if self.marked.is_some() && name.has_steps() {
                 let blocks = selected.clone().in_blocks(BLOCK_ITEMS);
@@ -209,8 +211,8 @@ impl<'a> Renderer<'a> {
     }
 }
 
-/// How many parts come before what changes with every step: the opening, questions and requests, and of the
-/// first list of steps the blocks that are full.
+/// Returns the number of parts that no new step changes: the opening, questions, requests, and the full blocks of the
+/// first list of steps.
 fn stable_parts(plan: &Plan) -> usize {
     let mut parts = 1;
     for part in &plan.parts {

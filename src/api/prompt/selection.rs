@@ -1,16 +1,18 @@
-//! Selection of entries for a prompt. Neighbours stay together, so that rendered chunks are reused.
+//! Selection of entries for a prompt.
+//!
+//! Neighbours stay together, so that the cached texts of runs are reused.
 
 use std::ops::Range;
 
 use crate::api::yielding::Turns;
 use crate::board::{Filter, Log, LogName, Run};
 
-/// Some entries of a log: ascending ranges of indexes, none of them empty.
+/// Selected entries of a log: ascending ranges of indexes, none empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Selected(Vec<Range<usize>>);
 
 impl Selected {
-    /// Those of a log that match.
+    /// Selects the entries of a log that match.
     pub(super) async fn of(log: &Log, name: &LogName, filter: &Filter) -> Self {
         if filter.is_empty() {
             return Self::default().and(0..log.len());
@@ -33,7 +35,7 @@ impl Selected {
         selected
     }
 
-    /// These and those that come behind them.
+    /// Adds a later range.
     fn and(mut self, more: Range<usize>) -> Self {
         match self.0.last_mut() {
             _ if more.is_empty() => {}
@@ -43,7 +45,7 @@ impl Selected {
         self
     }
 
-    /// The last so many of them.
+    /// Returns the last `count` entries.
     pub(super) fn last(self, count: usize) -> Self {
         let mut passed = self.len().saturating_sub(count);
         let mut last = Self::default();
@@ -55,33 +57,33 @@ impl Selected {
         last
     }
 
-    /// Those of these indexes, which ascend.
+    /// Selects ascending indexes.
     pub(super) fn these(indexes: impl IntoIterator<Item = usize>) -> Self {
         indexes.into_iter().fold(Self::default(), |selected, index| selected.and(index..index + 1))
     }
 
-    /// Whether this one is among them.
+    /// Returns true if this index is selected.
     pub(super) fn has(&self, index: usize) -> bool {
         let range = self.0.partition_point(|range| range.end <= index);
         self.0.get(range).is_some_and(|range| range.contains(&index))
     }
 
-    /// The index of the last one.
+    /// Returns the index of the last entry.
     pub(super) fn last_index(&self) -> Option<usize> {
         self.0.last().map(|range| range.end - 1)
     }
 
-    /// How many they are.
+    /// Returns the number of entries.
     pub(super) fn len(&self) -> usize {
         self.0.iter().map(Range::len).sum()
     }
 
-    /// Their runs.
+    /// Returns the runs of the entries.
     pub(super) fn runs(&self, log: &Log) -> Vec<Run> {
         self.0.iter().flat_map(|range| log.runs(range.clone())).collect()
     }
 
-    /// Their runs, each with the index of its first entry.
+    /// Returns the runs of the entries, each with the index of its first entry.
     pub(super) fn runs_with_indexes(&self, log: &Log) -> Vec<(usize, Run)> {
         let runs = self.0.iter().flat_map(|range| {
             log.runs(range.clone()).scan(range.start, |next, run| {
@@ -93,7 +95,7 @@ impl Selected {
         runs.collect()
     }
 
-    /// The same in blocks of so many, of which only the last one has fewer; it may be empty.
+    /// Splits the entries into blocks of `size`. Only the last block is smaller, and may be empty.
     pub(super) fn in_blocks(self, size: usize) -> Vec<Self> {
         let mut blocks = vec![Self::default()];
         let mut room = size;
