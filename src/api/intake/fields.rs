@@ -1,4 +1,4 @@
-//! Members of a body: read by name, each refusal with its pointer.
+//! Parsing of a body's members, with pointers in refusals.
 
 use serde_json::value::RawValue;
 
@@ -9,12 +9,12 @@ use crate::board::json;
 use crate::board::json::{DEPTH_MAX, Kind, Malformed, Member};
 use crate::board::{Code, ITEM_BYTES_MAX, InvalidItem, Json, LABEL_BYTES_MAX, Revision, Ttl};
 
-/// A body as one JSON document.
+/// Reads a body as the text of one JSON document.
 pub(crate) fn json_text(bytes: &[u8]) -> Result<&str, Refusal> {
     json_document(bytes).map(RawValue::get)
 }
 
-/// The same as a value that is known to be JSON.
+/// Reads a body as one JSON document.
 pub(crate) fn json_document(bytes: &[u8]) -> Result<&RawValue, Refusal> {
     json::document(bytes).map_err(|malformed| malformed_json(&malformed))
 }
@@ -26,7 +26,7 @@ fn malformed_json(malformed: &Malformed) -> Refusal {
     Refusal::new(Code::InvalidJson, detail).fault(fault)
 }
 
-/// The members of an object that stands at this pointer of a body, each with its own pointer.
+/// Returns the members of the object at this pointer of a body, each with its own pointer.
 pub(crate) fn members<'a>(pointer: &str, text: &'a str) -> Result<Vec<(String, &'a str)>, Refusal> {
     if json::kind(text) != Kind::Object {
         return Err(object_required(pointer.to_owned(), json::kind(text)));
@@ -56,7 +56,7 @@ pub(crate) fn needed(member: &str) -> Refusal {
     invalid_field(String::new(), format!("expected the member '{member}'"))
 }
 
-/// A member that is `true` or `false`.
+/// Reads a member that is `true` or `false`.
 pub(crate) fn flag(at: &str, value: &str) -> Result<bool, Refusal> {
     match value {
         "true" => Ok(true),
@@ -65,19 +65,20 @@ pub(crate) fn flag(at: &str, value: &str) -> Result<bool, Refusal> {
     }
 }
 
-/// A string of a bounded length, without half characters.
+/// Reads a string of bounded length without lone surrogates.
 pub(crate) fn text_of(literal: &str, pointer: &str) -> Result<String, Refusal> {
     json::check(literal, 1)
         .map_err(|unsupported| invalid_field(pointer.to_owned(), unsupported.reason.to_string()))?;
     let text = json::decode(literal).into_owned();
     if text.len() > LABEL_BYTES_MAX {
-        let why = format!("at most {LABEL_BYTES_MAX} bytes of UTF-8, these are {}", text.len());
+        let why =
+            format!("expected at most {LABEL_BYTES_MAX} bytes of UTF-8, found {}", text.len());
         return Err(invalid_field(pointer.to_owned(), why));
     }
     Ok(text)
 }
 
-/// An array of names, each with its place.
+/// Reads an array of names.
 pub(crate) fn names(at: &str, value: &str, max: usize) -> Result<Vec<String>, Refusal> {
     if json::kind(value) != Kind::Array {
         return Err(invalid_field(at.to_owned(), "expected an array of names"));
@@ -86,17 +87,17 @@ pub(crate) fn names(at: &str, value: &str, max: usize) -> Result<Vec<String>, Re
     for (index, element) in json::elements(value).enumerate() {
         let at = format!("{at}/{index}");
         if json::kind(element) != Kind::String {
-            return Err(invalid_field(at, "expected a name, as a string"));
+            return Err(invalid_field(at, "expected a string"));
         }
         if index == max {
-            return Err(invalid_field(at, format!("at most {max} names")));
+            return Err(invalid_field(at, format!("expected at most {max} names")));
         }
         names.push(text_of(element, &at)?);
     }
     Ok(names)
 }
 
-/// A number to be added, as a body says it.
+/// Reads a number to add.
 pub(crate) fn number(pointer: &str, value: &str) -> Result<Json, Refusal> {
     if json::kind(value) != Kind::Number {
         return Err(invalid_field(pointer.to_owned(), "expected a number"));
@@ -104,7 +105,7 @@ pub(crate) fn number(pointer: &str, value: &str) -> Result<Json, Refusal> {
     value_of(value, DEPTH_MAX, pointer)
 }
 
-/// A value, as a body says it.
+/// Reads a value.
 pub(crate) fn value_of(text: &str, levels_max: usize, pointer: &str) -> Result<Json, Refusal> {
     Json::from_json(text, levels_max).map_err(|unsupported| {
         let invalid = InvalidItem::Unsupported(unsupported.below(pointer));
@@ -112,21 +113,21 @@ pub(crate) fn value_of(text: &str, levels_max: usize, pointer: &str) -> Result<J
     })
 }
 
-/// A time to live, as a body says it.
+/// Reads a time to live.
 pub(crate) fn ttl_member(pointer: &str, value: &str) -> Result<Ttl, Refusal> {
     let text = (json::kind(value) == Kind::String).then(|| json::decode(value));
     let ttl = text.as_deref().unwrap_or_default().parse::<Ttl>();
     ttl.map_err(|why| invalid_field(pointer.to_owned(), why.to_string()))
 }
 
-/// A fence, as a body says it.
+/// Reads a fence.
 pub(crate) fn fence_member(pointer: &str, value: &str) -> Result<Revision, Refusal> {
     let fence = json::whole(value).filter(|fence| *fence > 0);
-    let why = "expected the fence of a claim, as a whole number";
+    let why = "expected the fence of a claim, a whole number of at least 1";
     fence.map(Revision).ok_or_else(|| invalid_field(pointer.to_owned(), why))
 }
 
-/// What came of a request, as a body says it.
+/// Reads the result of a request.
 pub(crate) fn result_member(pointer: &str, value: &str) -> Result<Json, Refusal> {
     if value.len() > ITEM_BYTES_MAX {
         let invalid = InvalidItem::TooLarge { bytes: value.len() };
@@ -138,7 +139,7 @@ pub(crate) fn result_member(pointer: &str, value: &str) -> Result<Json, Refusal>
     })
 }
 
-/// An answer, as a body says it.
+/// Reads an answer, which must not be blank.
 pub(crate) fn answer_member(at: &str, value: &str) -> Result<String, Refusal> {
     if json::kind(value) != Kind::String {
         return Err(invalid_field(at.to_owned(), "expected a string"));
@@ -146,7 +147,7 @@ pub(crate) fn answer_member(at: &str, value: &str) -> Result<String, Refusal> {
     value_of(value, DEPTH_MAX, at)?;
     let answer = json::decode(value).into_owned();
     if is_blank(&answer) {
-        return Err(invalid_field(at.to_owned(), "an answer is not blank"));
+        return Err(invalid_field(at.to_owned(), "an answer must not be blank"));
     }
     Ok(answer)
 }

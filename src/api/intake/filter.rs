@@ -1,4 +1,4 @@
-//! Filters of commits: the parameters `on` and `agent`.
+//! Filters of commits: parameters `on` and `agent`.
 
 use crate::api::address::percent_decode;
 use crate::api::address::{InvalidStatePath, state_path};
@@ -9,15 +9,15 @@ use crate::board::{
     StatePath, json,
 };
 
-/// How many parts of a session one reader may name.
+/// The maximum number of parts in `on`.
 const ON_MAX: usize = 100;
 
-/// Which commits a reader sees, and what of them.
+/// A filter of commits and of their changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Wanted {
-    /// Only changes of these, where some are named.
+    /// Only changes to these parts; `None` for all.
     on: Option<Box<[On]>>,
-    /// Only commits of this author.
+    /// Only commits by this agent.
     agent: Option<AgentName>,
 }
 
@@ -31,18 +31,18 @@ enum On {
 }
 
 impl Wanted {
-    /// Takes the parameters.
+    /// Takes the parameters `on` and `agent`.
     pub(crate) fn params(params: &mut Params) -> Result<Self, Refusal> {
         let agent = params.parsed("agent")?;
         let Some(names) = params.raw_list("on")? else { return Ok(Self { on: None, agent }) };
         if names.len() > ON_MAX {
-            return Err(invalid("on", format!("names at most {ON_MAX} parts of a session")));
+            return Err(invalid("on", format!("takes at most {ON_MAX} parts of a session")));
         }
         let on = names.iter().map(|name| On::parse(name)).collect::<Result<_, _>>()?;
         Ok(Self { on: Some(on), agent })
     }
 
-    /// The changes of a commit that are wanted, `None` where the commit is not.
+    /// Returns the changes of a commit that match, or `None` if the commit does not match.
     pub(crate) fn of<'a>(&self, commit: &'a Commit) -> Option<Vec<&'a Change>> {
         if self.agent.is_some() && self.agent != commit.agent {
             return None;
@@ -54,7 +54,7 @@ impl Wanted {
     }
 }
 
-/// Whether nothing of the session need be as it was after this change.
+/// Returns true if the change may affect the whole session.
 fn changes_all(change: &Change) -> bool {
     matches!(
         change,
@@ -65,7 +65,7 @@ fn changes_all(change: &Change) -> bool {
 }
 
 impl On {
-    /// Reads a name whose segments are percent-encoded each.
+    /// Parses the name of a part, each segment percent-encoded.
     fn parse(raw: &str) -> Result<Self, Refusal> {
         let (first, rest) = match raw.split_once('/') {
             Some((first, rest)) => (first, Some(rest)),
@@ -77,7 +77,9 @@ impl On {
             ("state", None) => Ok(Self::State(StatePath::root())),
             ("state", Some(rest)) => state_path(rest).map(Self::State).map_err(|why| match why {
                 InvalidStatePath::Encoding => not_encoded(),
-                InvalidStatePath::Path(why) => invalid("on", format!("names no place: {why}")),
+                InvalidStatePath::Path(why) => {
+                    invalid("on", format!("has an invalid state path: {why}"))
+                }
             }),
             (name, None) => LogName::of_board(name).map(Self::Log).ok_or_else(|| unknown(raw)),
             (_, Some(_)) => Err(unknown(raw)),
@@ -90,7 +92,9 @@ impl On {
             None => (rest, None),
         };
         let agent = decoded(agent)?;
-        let agent = agent.parse().map_err(|why| invalid("on", format!("names no agent: {why}")))?;
+        let agent = agent
+            .parse()
+            .map_err(|why| invalid("on", format!("has an invalid agent name: {why}")))?;
         match memory.as_deref() {
             None => Ok(Self::Agent(agent)),
             Some("memory") => Ok(Self::Log(LogName::Memory(agent))),
@@ -98,7 +102,7 @@ impl On {
         }
     }
 
-    /// Whether the change is one of this part.
+    /// Returns true if the change is to this part.
     fn is_in(&self, change: &Change) -> bool {
         match change {
             Change::Log(log, _) => self.is_log(log),
@@ -137,12 +141,12 @@ impl On {
         }
     }
 
-    /// Whether a change at this path changes what is at, above or below the own one.
+    /// Returns true if a change at this path affects a value at, above or below the part's path.
     fn meets(&self, path: &StatePath) -> bool {
         matches!(self, Self::State(own) if own.contains(path) || path.contains(own))
     }
 
-    /// Whether a merge patch at this path does: it leaves alone what it does not name.
+    /// Returns true if a merge patch at this path affects the part. Members that it does not name are unchanged.
     fn is_merged(&self, path: &StatePath, patch: &Json) -> bool {
         let Self::State(own) = self else { return false };
         let Some(names) = own.segments().get(path.len()..).filter(|_| path.contains(own)) else {
@@ -170,8 +174,8 @@ fn not_encoded() -> Refusal {
 
 fn unknown(raw: &str) -> Refusal {
     let known = "questions, requests, trajectories, screenshots, agents, agents/{agent}, \
-        agents/{agent}/memory, state or state/{path}, with slashes and commas as they are";
-    invalid("on", format!("'{raw}' is none of {known}"))
+        agents/{agent}/memory, state or state/{path}, with literal slashes and commas";
+    invalid("on", format!("has the unknown part '{raw}'; use {known}"))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Items of a log: from JSON, JSON lines and images.
+//! Parsing of items: JSON, JSON lines, images.
 
 use std::str::Utf8Error;
 use std::sync::Arc;
@@ -19,37 +19,37 @@ use crate::board::json::Kind;
 use crate::board::{COMMIT_ITEMS_MAX, Code, InvalidItem, Item, LogName, Rejected, Screenshot};
 use crate::service::ImageBytes;
 
-/// How many skipped lines an answer names; the rest are only counted.
+/// The maximum number of skipped lines to list; further lines are only counted.
 const SKIPPED_LISTED_MAX: usize = 1000;
 
-/// What came in: items, and the images to be stored before them.
+/// The items of a request, and their images, which are stored first.
 #[derive(Debug, Default)]
 pub(crate) struct Intake {
     pub(crate) items: Vec<Item>,
     pub(crate) images: Vec<ImageBytes>,
-    /// The lines that were passed over, where that was asked for.
+    /// The skipped lines, if `lenient` was requested.
     pub(crate) skipped: Option<SkippedLines>,
-    /// The key under which steps are stored, where one was named.
+    /// The key of steps, if `trajectory_key` was sent.
     key: Option<String>,
 }
 
-/// The lines that were passed over.
+/// The skipped lines.
 #[derive(Debug)]
 pub(crate) struct SkippedLines {
     pub(crate) listed: Arc<[Skipped]>,
     pub(crate) count: usize,
 }
 
-/// A line that was passed over.
+/// A skipped line.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Skipped {
-    /// Its number, from 1.
+    /// The number of the line, from 1.
     line: usize,
-    /// Why it is no item.
+    /// The reason why the line is not an item.
     detail: String,
 }
 
-/// How a body of a POST is to be read.
+/// The options for reading the body of a POST.
 #[derive(Debug, Default)]
 pub(crate) struct BodyReading {
     lenient: bool,
@@ -60,14 +60,14 @@ pub(crate) struct BodyReading {
 }
 
 impl BodyReading {
-    /// The parameters of a POST.
+    /// Takes the parameters of a POST.
     pub(crate) fn params(params: &mut Params) -> Result<Self, Refusal> {
         let last_k = match params.text("last_k")?.as_deref() {
             None | Some("-1") => None,
             Some(text) => {
                 let k = text.parse().ok().filter(|k| *k >= 1 && !text.starts_with('+'));
                 Some(k.ok_or_else(|| {
-                    invalid("last_k", "must be a whole number from 1, or -1 for all")
+                    invalid("last_k", "must be a whole number of at least 1, or -1 for all")
                 })?)
             }
         };
@@ -82,7 +82,7 @@ impl BodyReading {
 }
 
 impl Intake {
-    /// An empty intake that stores steps under this key.
+    /// Creates an empty intake that adds this key to steps.
     pub(crate) fn keyed(key: Option<String>) -> Self {
         Self { key, ..Self::default() }
     }
@@ -99,7 +99,7 @@ impl Intake {
         Ok(())
     }
 
-    /// The same of a whole document.
+    /// Takes a whole JSON document as an item.
     fn take_document(&mut self, log: &LogName, document: &RawValue) -> Result<(), InvalidItem> {
         if *log == LogName::Screenshots || self.key.is_some() {
             return self.take(log, document.get());
@@ -114,7 +114,7 @@ impl Intake {
         self.images.extend(images);
     }
 
-    /// Takes every element of an array.
+    /// Takes each element of an array as an item.
     pub(crate) fn take_array(
         &mut self,
         log: &LogName,
@@ -131,7 +131,7 @@ impl Intake {
         Ok(())
     }
 
-    /// Takes one JSON document: an item, or an array of items.
+    /// Takes a JSON document: an item or an array of items.
     pub(crate) fn take_json(&mut self, log: &LogName, bytes: &[u8]) -> Result<(), Refusal> {
         let document = json_document(bytes)?;
         if json::kind(document.get()) == Kind::Array {
@@ -141,7 +141,7 @@ impl Intake {
             .map_err(|invalid| invalid_item(&invalid, Place::default()))
     }
 
-    /// Takes JSON lines. Where a line ends is as in a Python text file: `\n`, `\r\n` or `\r`.
+    /// Takes JSON lines. A line ends as in a Python text file, with `\n`, `\r\n` or `\r`.
     pub(crate) fn take_lines(
         &mut self,
         log: &LogName,
@@ -188,7 +188,7 @@ impl Intake {
         self.take_document(log, document).map_err(|invalid| invalid_item(&invalid, place))
     }
 
-    /// Takes an image that came as bytes.
+    /// Takes the bytes of an image as a screenshot.
     pub(crate) fn take_image(
         &mut self,
         media_type: &str,
@@ -204,7 +204,7 @@ impl Intake {
         }
         let metadata = metadata.map(|text| json::syntax(text.as_bytes())).transpose();
         let metadata = metadata.map_err(|malformed| {
-            invalid("metadata", format!("is a JSON text: {}", malformed.reason))
+            invalid("metadata", format!("must be JSON: {}", malformed.reason))
         })?;
         let screenshot = Screenshot::from_bytes(media_type, bytes, metadata, image_path);
         self.add(screenshot.map_err(|invalid| invalid_item(&invalid, Place::default()))?);
@@ -212,12 +212,12 @@ impl Intake {
     }
 }
 
-/// The refusal of more items than one write may bring, before they take room in the queue.
+/// Returns the refusal of too many items, before they take space in the queue.
 fn too_many(items: usize) -> Refusal {
     refused_by_rule(&Rejected::TooManyItems { items, max: COMMIT_ITEMS_MAX }, None)
 }
 
-/// The refusal of a body that is no text, with the line of the first byte that is none.
+/// Returns the refusal of a body that is not UTF-8, with the line of the first invalid byte.
 fn not_utf8(bytes: &[u8], error: Utf8Error) -> Refusal {
     let before = bytes.get(..error.valid_up_to()).unwrap_or_default();
     let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
@@ -228,7 +228,7 @@ fn not_utf8(bytes: &[u8], error: Utf8Error) -> Refusal {
     Refusal::new(Code::InvalidJson, detail).fault(fault)
 }
 
-/// The lines of a text; what follows the last line's end is a line only if there is something.
+/// Splits a text into lines. An empty rest after the last line end is not a line.
 fn lines(text: &str) -> Vec<&str> {
     let mut lines = Vec::new();
     let mut rest = text;
@@ -243,7 +243,7 @@ fn lines(text: &str) -> Vec<&str> {
     lines
 }
 
-/// A line without the white space around it, as Python's `str.strip` sees white space.
+/// Removes the whitespace around a line, by the definition of Python's `str.strip`.
 fn strip(line: &str) -> &str {
     line.trim_matches(|c: char| c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c))
 }

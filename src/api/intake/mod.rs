@@ -1,4 +1,4 @@
-//! Bodies and parameters, read into commands.
+//! Parsing of bodies and parameters into commands.
 
 pub(crate) mod fields;
 pub(crate) mod filter;

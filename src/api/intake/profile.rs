@@ -1,4 +1,4 @@
-//! Prompt profiles: read from settings member by member, and shown.
+//! Prompt profiles: parsing and their JSON form.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU64;
@@ -27,15 +27,15 @@ use crate::board::{
 #[schema(value_type = BTreeMap<String, PromptProfileBody>)]
 pub(crate) struct PromptProfilesBody(BTreeMap<String, PromptProfileBody>);
 
-/// What a prompt is asked for: each member as the parameter of the same name, which goes before it.
+/// Defaults for the parameters of a prompt. Each member is overridden by the parameter of the same name.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PromptProfileBody {
-    /// For which models it is written; `parts` where it is absent.
+    /// The format; `parts` by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, schema_with = schema::profiles::prompt_format)]
     format: Option<PromptFormat>,
-    /// Only these parts; their order in the prompt is fixed, and at most 100 are memories.
+    /// Only these parts, at most 100 of them memories. Their order in the prompt is fixed.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, schema_with = schema::profiles::prompt_parts)]
     include: Option<Vec<String>>,
@@ -43,11 +43,11 @@ pub(crate) struct PromptProfileBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, min_items = 1, max_items = 1000)]
     keys: Option<Vec<String>>,
-    /// Only the last so many items of each text log.
+    /// Only the last N items of each text log.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, schema_with = schema::profiles::prompt_latest)]
     latest: Option<u64>,
-    /// Only what this agent did, remembers and saw.
+    /// Only this agent's trajectories, memory items and screenshots.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, schema_with = schema::profiles::prompt_agent)]
     agent: Option<String>,
@@ -55,31 +55,31 @@ pub(crate) struct PromptProfileBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, max_length = 256)]
     status: Option<String>,
-    /// Only these steps, by value.
+    /// Only steps with one of these numbers, compared by value.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, value_type = Option<Vec<f64>>, min_items = 1, max_items = 1000)]
     steps: Option<Vec<Box<RawValue>>>,
-    /// The last so many screenshots with their images.
+    /// Show the images of only the last K screenshots.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, schema_with = schema::profiles::prompt_screenshots)]
     screenshots: Option<u64>,
-    /// What stands for an image.
+    /// The form of a stored image.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, value_type = Option<schema::ImagesName>)]
     images: Option<ImagesShown>,
-    /// The longest side of an image, in pixels.
+    /// The maximum length of an image's longest side, in pixels.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, schema_with = schema::profiles::prompt_px)]
     max_px: Option<u64>,
-    /// Whether to mark what a provider may cache.
+    /// True to mark the end of the prefix that a provider may cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     cache_marks: Option<bool>,
-    /// How many tokens it may have.
+    /// The token budget.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, schema_with = schema::profiles::prompt_tokens)]
     max_tokens: Option<u64>,
-    /// Headings in place of the original's, each one line.
+    /// Headings that replace the original's, each of one line.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, schema_with = schema::profiles::prompt_headings)]
     headings: Option<Headings>,
@@ -93,7 +93,7 @@ impl From<&PromptProfiles> for PromptProfilesBody {
 
 impl From<&PromptProfile> for PromptProfileBody {
     fn from(profile: &PromptProfile) -> Self {
-        // What is stored are numbers, each as it was sent.
+        // Stored steps are valid JSON numbers, each as it was sent.
         let number = |step: &String| RawValue::from_string(step.clone()).unwrap_or_default();
         Self {
             format: profile.format,
@@ -117,7 +117,7 @@ fn strings(parts: &[PromptPart]) -> Vec<String> {
     parts.iter().map(ToString::to_string).collect()
 }
 
-/// Reads the setting `profiles`: all of them together, and no null in them.
+/// Reads the setting `profiles`. It replaces all profiles, so no member may be null.
 pub(crate) fn profiles(at: &str, value: &str) -> Result<PromptProfiles, Refusal> {
     if json::kind(value) != Kind::Object {
         return Err(object_required(at.to_owned(), json::kind(value)));
@@ -126,16 +126,19 @@ pub(crate) fn profiles(at: &str, value: &str) -> Result<PromptProfiles, Refusal>
     for member in json::members(value) {
         let pointer = child(at, member.name);
         let name: ProfileName = text_of(member.name, &pointer)?.parse().map_err(|why| {
-            invalid_field(pointer.clone(), format!("no name of a profile: {why}"))
+            invalid_field(pointer.clone(), format!("invalid profile name: {why}"))
         })?;
         profiles.insert(name, profile(&pointer, member.value)?);
         if profiles.len() > PROFILES_MAX {
-            return Err(invalid_field(at.to_owned(), format!("at most {PROFILES_MAX} profiles")));
+            return Err(invalid_field(
+                at.to_owned(),
+                format!("expected at most {PROFILES_MAX} profiles"),
+            ));
         }
     }
     let bytes = profiles_bytes(&profiles);
     if bytes > PROFILES_BYTES_MAX {
-        let why = format!("at most {PROFILES_BYTES_MAX} bytes in all, these are {bytes}");
+        let why = format!("expected at most {PROFILES_BYTES_MAX} bytes in total, found {bytes}");
         return Err(invalid_field(at.to_owned(), why));
     }
     Ok(profiles)
@@ -151,7 +154,8 @@ fn profile(parent: &str, value: &str) -> Result<PromptProfile, Refusal> {
             "/latest" => profile.latest = Some(positive(&at, value, PROMPT_LATEST_MAX)?),
             "/agent" => {
                 let agent = string(&at, value)?.parse();
-                let agent = agent.map_err(|why| invalid_field(at, format!("no agent: {why}")))?;
+                let agent =
+                    agent.map_err(|why| invalid_field(at, format!("invalid agent name: {why}")))?;
                 profile.agent = Some(agent);
             }
             "/status" => profile.status = Some(string(&at, value)?),
@@ -185,7 +189,7 @@ fn headings(parent: &str, value: &str) -> Result<Headings, Refusal> {
         let text = string(&at, value)?;
         if !is_heading(&text) {
             let why = format!(
-                "a heading is one line of 1 to {HEADING_BYTES_MAX} bytes, without control characters"
+                "expected one line of 1 to {HEADING_BYTES_MAX} bytes without control characters"
             );
             return Err(invalid_field(at, why));
         }
@@ -194,7 +198,7 @@ fn headings(parent: &str, value: &str) -> Result<Headings, Refusal> {
     Ok(headings)
 }
 
-/// The parts that are named, each once.
+/// Reads the parts of a prompt, and drops repeated parts.
 fn include(at: &str, value: &str) -> Result<Vec<PromptPart>, Refusal> {
     let (mut parts, mut seen) = (Vec::new(), BTreeSet::new());
     for (index, name) in some_names(at, value, PROMPT_PARTS_MAX)?.iter().enumerate() {
@@ -207,7 +211,10 @@ fn include(at: &str, value: &str) -> Result<Vec<PromptPart>, Refusal> {
     if are_parts(&parts) {
         Ok(parts)
     } else {
-        Err(invalid_field(at.to_owned(), format!("at most {PROMPT_MEMORIES_MAX} memories")))
+        Err(invalid_field(
+            at.to_owned(),
+            format!("expected at most {PROMPT_MEMORIES_MAX} memories"),
+        ))
     }
 }
 
@@ -219,7 +226,7 @@ fn some_names(at: &str, value: &str, max: usize) -> Result<Vec<String>, Refusal>
     Ok(names)
 }
 
-/// JSON numbers, each as it was sent.
+/// Reads an array of JSON numbers, each as it was sent.
 fn steps(at: &str, value: &str) -> Result<Vec<String>, Refusal> {
     let why = format!("expected an array of 1 to {PROMPT_STEPS_MAX} numbers");
     if json::kind(value) != Kind::Array {
@@ -231,7 +238,7 @@ fn steps(at: &str, value: &str) -> Result<Vec<String>, Refusal> {
             return Err(invalid_field(at.to_owned(), why));
         }
         if !is_step(step) {
-            return Err(invalid_field(format!("{at}/{index}"), "a step is a number"));
+            return Err(invalid_field(format!("{at}/{index}"), "expected a number"));
         }
         steps.push(step.to_owned());
     }
@@ -253,7 +260,7 @@ fn word<T: Copy>(at: &str, value: &str, named: &[(&str, T)]) -> Result<T, Refusa
 }
 
 fn positive(at: &str, value: &str, max: u64) -> Result<NonZeroU64, Refusal> {
-    // At least 1 by then.
+    // The number is at least 1 here.
     number(at, value, 1, max).map(|number| NonZeroU64::new(number).unwrap_or(NonZeroU64::MIN))
 }
 

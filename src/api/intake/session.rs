@@ -1,4 +1,4 @@
-//! The body of `PUT` of a session: settings, labels and questions.
+//! The body of a session's `PUT`: settings, labels, questions.
 
 use super::fields::members;
 use super::fields::text_of;
@@ -47,17 +47,23 @@ fn labels_patch(object: &str) -> Result<LabelsPatch, Refusal> {
             Kind::Object | Kind::Array | Kind::Number | Kind::Bool => {
                 return Err(invalid_field(
                     pointer,
-                    "a label's value is a string, or null to remove it",
+                    "expected a string, or null to remove the label",
                 ));
             }
         };
         if name.is_empty() || name.contains([':', ',']) {
-            return Err(invalid_field(pointer, "a label's name is not empty, without ':' and ','"));
+            return Err(invalid_field(
+                pointer,
+                "a label's name must not be empty or contain ':' or ','",
+            ));
         }
         patch.insert(name, value);
     }
     if patch.len() > LABELS_MAX {
-        return Err(invalid_field("/labels".to_owned(), format!("at most {LABELS_MAX} labels")));
+        return Err(invalid_field(
+            "/labels".to_owned(),
+            format!("expected at most {LABELS_MAX} labels"),
+        ));
     }
     Ok(patch)
 }

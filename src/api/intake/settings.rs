@@ -1,12 +1,11 @@
 //! Settings of a session: read member by member, and shown.
-
-use super::fields::{names, text_of};
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::fields::{names, text_of};
 use super::fields::ttl_member;
 use super::fields::{flag, members};
 use super::profile::{PromptProfilesBody, profiles};

@@ -4,11 +4,11 @@ use crate::board::json;
 use crate::board::json::{Kind, Unsupported};
 use crate::board::{InvalidItem, Item};
 
-/// What stands before the parts of a value that is no object of its own.
+/// The pointer of a value that is stored beside its key.
 const VALUE: &str = "/value";
 
-/// An object without a member `key` gets this one as its first; any other value becomes
-/// `{"key":…,"value":…}`. What is refused is named as it was sent.
+/// Adds this key as the first member of an object without a member `key`. Any other value becomes
+/// `{"key":…,"value":…}`. The pointer of a fault is that of the value as sent.
 pub(crate) fn keyed(key: &str, text: &str) -> Result<Item, InvalidItem> {
     let mut keyed = String::from("{\"key\":");
     json::quote(key, &mut keyed);

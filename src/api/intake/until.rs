@@ -49,9 +49,10 @@ impl Until {
 }
 
 fn equals(text: &str) -> Result<Until, Refusal> {
-    let text = json::syntax(text.as_bytes())
-        .map_err(|malformed| invalid("until", format!("equals no JSON: {malformed}")))?;
-    Json::from_json(text, DEPTH_MAX)
-        .map(Until::Equals)
-        .map_err(|unsupported| invalid("until", format!("equals no value: {}", unsupported.reason)))
+    let text = json::syntax(text.as_bytes()).map_err(|malformed| {
+        invalid("until", format!("needs JSON after 'equals:': {malformed}"))
+    })?;
+    Json::from_json(text, DEPTH_MAX).map(Until::Equals).map_err(|unsupported| {
+        invalid("until", format!("needs a value after 'equals:': {}", unsupported.reason))
+    })
 }

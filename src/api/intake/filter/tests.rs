@@ -1,4 +1,4 @@
-//! What `on` and `agent` name, and what of a commit they let through.
+//! Tests of `on` and `agent`: parsing and filtering.
 
 use super::*;
 use crate::board::{

@@ -1,9 +1,9 @@
-//! What profiles may say, and where the fault is if they may not.
+//! Tests of profiles: values, bounds and the pointers of faults.
 
 use super::*;
 use crate::board::Code;
 
-/// Every member, as it is shown.
+/// A profile with every member, as shown.
 const WHOLE: &str = concat!(
     r#"{"format":"anthropic","include":["state","memory:App é","questions"],"keys":["a","b,c"],"latest":5,"#,
     r#""agent":"App é","status":"FAIL","steps":[1,2.0,-1E5],"screenshots":0,"images":"url","max_px":1024,"#,
@@ -40,7 +40,7 @@ fn profiles_are_shown_as_they_were_sent() {
 fn whole_numbers_have_any_form_and_parts_are_named_once() {
     let sent = r#"{"a":{"latest":5.0,"max_px":1e3,"include":["state","state","requests"]}}"#;
     assert_eq!(shown(sent), r#"{"a":{"include":["state","requests"],"latest":5,"max_px":1000}}"#);
-    // The last of a name, however it is written.
+    // The last of repeated names wins, whatever their escapes.
     let sent = r#"{"a":{"latest":1},"\u0061":{"latest":2,"latest":3}}"#;
     assert_eq!(shown(sent), r#"{"a":{"latest":3}}"#);
 }
@@ -121,7 +121,7 @@ fn profiles_have_bounds() {
     };
     assert_eq!(read(&named(64)).unwrap().len(), 64);
     check_refused(&named(65), Code::InvalidField, "");
-    // No single bound is passed, but the one on all of them is.
+    // Each profile is within its limits, but their total is not.
     let keys = vec![format!("\"{}\"", "k".repeat(256)); 600].join(",");
     let one = format!("{{\"keys\":[{keys}]}}");
     assert!(read(&format!("{{\"a\":{one}}}")).is_ok());
