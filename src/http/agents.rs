@@ -1,7 +1,4 @@
 //! Agents: list, register, update, remove.
-
-use crate::api::refusal::Refusal;
-use crate::api::view::agent::{AgentBody, Seen, shown_agent, write_agent};
 use axum::body::Body;
 use axum::response::Response;
 use serde::Serialize;
@@ -18,7 +15,9 @@ use super::response::tag::{Rendering, Resource};
 use super::write::Writing;
 use super::write::response::WrittenBody;
 use crate::api::address::agent_url;
+use crate::api::refusal::Refusal;
 use crate::api::refusal::{Place, invalid_item, object_required, refused};
+use crate::api::view::agent::{AgentBody, Seen, shown_agent, write_agent};
 use crate::board::json;
 use crate::board::json::Kind;
 use crate::board::{Agent, AgentCommand, AgentName, Board, Command, Item, Rejected};

@@ -1,15 +1,12 @@
 //! Questions: answer or skip one, and the inbox of open questions.
 //!
 //! Questions are a log like the others; what is here is only what no other log has.
-
-use crate::api::intake::fields::{answer_member, is_blank};
-use crate::api::refusal::Refusal;
-use serde::Serialize;
-use serde_json::value::RawValue;
 use std::sync::Arc;
 
 use axum::body::Body;
 use axum::response::Response;
+use serde::Serialize;
+use serde_json::value::RawValue;
 use tokio::sync::watch;
 use utoipa::ToSchema;
 
@@ -24,7 +21,9 @@ use super::sessions::{labels_param, listing};
 use super::write::Writing;
 use super::write::response::WrittenBody;
 use crate::api::intake::fields::members;
+use crate::api::intake::fields::{answer_member, is_blank};
 use crate::api::params::{Params, invalid};
+use crate::api::refusal::Refusal;
 use crate::api::refusal::{invalid_field, unknown_field};
 use crate::api::view::entry::{AskedBody, asked};
 use crate::api::view::write_json;

@@ -1,8 +1,4 @@
 //! Requests as work: claim, release, finish.
-
-use crate::api::intake::fields::{fence_member, named, result_member, ttl_member};
-use crate::api::refusal::Refusal;
-use crate::api::view::entry::ClaimBody;
 use axum::body::Body;
 use axum::response::Response;
 use serde::Serialize;
@@ -17,6 +13,9 @@ use super::response::tag::Resource;
 use super::write::Writing;
 use super::write::response::{ShapeResult, Written, WrittenBody};
 use crate::api::address::entry_url;
+use crate::api::intake::fields::{fence_member, named, result_member, ttl_member};
+use crate::api::refusal::Refusal;
+use crate::api::view::entry::ClaimBody;
 use crate::board;
 use crate::board::{Command, LogName, RequestCommand, Seq, Ttl};
 

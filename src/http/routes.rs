@@ -1,6 +1,4 @@
 //! The routes and their OpenAPI document.
-
-use super::ops::docs;
 use std::sync::Arc;
 
 use axum::Router;
@@ -25,6 +23,7 @@ use super::logs::memory;
 use super::logs::{blackboard, entries};
 use super::openapi;
 use super::openapi::{MEMORY, MEMORY_ENTRY, STATE, STATE_SLASH, with_all_kinds};
+use super::ops::docs;
 use super::ops::health;
 use super::ops::metrics;
 use super::read::shared_scans::Lists;

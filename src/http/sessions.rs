@@ -1,9 +1,4 @@
 //! Sessions: list, create or configure, describe, delete.
-
-use crate::api::refusal::Refusal;
-use crate::api::view::write_json;
-use serde_json::value::RawValue;
-use serde_json::value::to_raw_value;
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, Hash as _, Hasher as _, RandomState};
 use std::sync::{Arc, LazyLock};
@@ -12,6 +7,8 @@ use axum::body::Body;
 use axum::response::Response;
 use serde::Serialize;
 use serde::ser::Error as _;
+use serde_json::value::RawValue;
+use serde_json::value::to_raw_value;
 use tokio::sync::watch;
 use utoipa::ToSchema;
 
@@ -33,7 +30,9 @@ use crate::api::intake::settings::{SettingsBody, SettingsPatchBody};
 use crate::api::intake::until::Until;
 use crate::api::offload::offload;
 use crate::api::params::{Params, invalid};
+use crate::api::refusal::Refusal;
 use crate::api::refusal::no_session;
+use crate::api::view::write_json;
 use crate::auth::Caller;
 use crate::board::{Command, Extent, SessionCommand, SessionName, Summary};
 use crate::service::{Listed as ListedSession, Listing, Published, Service};

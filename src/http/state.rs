@@ -1,10 +1,4 @@
 //! The state: one JSON document for each session, read and written by path.
-
-use crate::api::intake::fields::{number, value_of};
-use crate::api::refusal::Refusal;
-use crate::api::refusal::no_value;
-use crate::api::view::raw;
-use crate::api::view::state::text_of;
 use axum::body::Body;
 use axum::response::Response;
 use serde::Serialize;
@@ -22,9 +16,14 @@ use super::write::Writing;
 use super::write::response::{ShapeResult, Written, WrittenBody};
 use crate::api::address::state_url;
 use crate::api::intake::fields::{json_text, members};
+use crate::api::intake::fields::{number, value_of};
 use crate::api::intake::until::Until;
 use crate::api::offload::work;
+use crate::api::refusal::Refusal;
+use crate::api::refusal::no_value;
 use crate::api::refusal::{array_required, invalid_field, unknown_field};
+use crate::api::view::raw;
+use crate::api::view::state::text_of;
 use crate::board;
 use crate::board::json;
 use crate::board::json::{DEPTH_MAX, Kind};

@@ -1,6 +1,4 @@
 //! Transactions: tests, then one of two branches, in one commit.
-
-use crate::api::view::state::text_of;
 use axum::body::Body;
 use axum::response::Response;
 use serde::Serialize;
@@ -16,6 +14,7 @@ use super::write::response::{ShapeResult, Written};
 use crate::api::intake::fields::json_text;
 use crate::api::intake::transaction::{Operation, Read, read};
 use crate::api::offload::work;
+use crate::api::view::state::text_of;
 use crate::api::view::{Shown, raw, write_json};
 use crate::board;
 use crate::board::{Command, StatePath, Timestamp, json};

@@ -10,12 +10,12 @@ mod syntax;
 mod token_estimate;
 #[cfg(feature = "openai-tokens")]
 mod vocabulary;
+use exact_json::python::{self, Literal};
 
 use crate::board::{
     Headings, IMAGE_MEMBER, Item, LogName, PromptPart, Run, RunText, TextForm, TextKeys, TextKind,
     json,
 };
-use exact_json::python::{self, Literal};
 
 pub use budget::{Cut, Fitting, Kind, LeftOut, Step, TooSmall};
 pub use syntax::{IMAGE_URL_BEGIN, IMAGE_URL_END, Source, Syntax};

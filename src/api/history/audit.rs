@@ -1,14 +1,14 @@
 //! The audit: pages and lines of commits, in either order.
+use std::sync::Arc;
 
-use crate::api::view::event::EventBody;
-use crate::api::view::write_page_end;
 use serde::Serialize;
 use serde_json::value::RawValue;
-use std::sync::Arc;
 use utoipa::ToSchema;
 
 use crate::api::pieces::Pieces;
 use crate::api::view::change::{Form, write_commit};
+use crate::api::view::event::EventBody;
+use crate::api::view::write_page_end;
 use crate::auth::Caller;
 use crate::board::{AgentName, Board, Commit, Order, Revision, SessionName, Timestamp};
 use crate::service::{Service, ServiceError};

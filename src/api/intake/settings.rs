@@ -5,9 +5,9 @@ use std::num::NonZeroUsize;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::fields::{names, text_of};
 use super::fields::ttl_member;
 use super::fields::{flag, members};
+use super::fields::{names, text_of};
 use super::profile::{PromptProfilesBody, profiles};
 use crate::api::refusal::Refusal;
 use crate::api::refusal::{child, invalid_field, object_required, unknown_field};

@@ -1,11 +1,10 @@
 //! The state's text inside larger answers, rendered and written piece by piece.
-
-use crate::board::StateValue;
 use std::sync::Arc;
 
 use crate::api::offload::work;
 use crate::api::pieces::PIECE_BYTES;
 use crate::board::Board;
+use crate::board::StateValue;
 use crate::service::ServiceError;
 
 /// A value of the state as JSON.

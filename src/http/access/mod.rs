@@ -5,8 +5,6 @@
 
 mod expiry;
 pub(crate) mod visibility;
-
-use super::response::LoggedAgent;
 use std::convert::Infallible;
 
 use axum::extract::{FromRequestParts, MatchedPath, Request};
@@ -17,6 +15,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::Route;
 use tower::Service as _;
 
+use super::response::LoggedAgent;
 use super::response::problem::Problem;
 use super::response::{REVISION_HEADER, revision_value};
 use crate::api::address::session_of;

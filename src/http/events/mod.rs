@@ -5,16 +5,13 @@
 
 pub(crate) mod notices;
 pub(crate) mod sse;
-
-use super::response::EVENT_STREAM;
-use crate::api::view::{raw, write_json};
-use serde::Serialize;
-use serde_json::value::RawValue;
 use std::time::Duration;
 
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, StatusCode};
 use axum::response::Response;
+use serde::Serialize;
+use serde_json::value::RawValue;
 use tokio::time::{Instant, timeout_at};
 use utoipa::ToSchema;
 
@@ -23,6 +20,7 @@ use super::read::Early;
 use super::read::wait::wait_param;
 use super::request::conditions::is_known;
 use super::request::path::SessionPath;
+use super::response::EVENT_STREAM;
 use super::response::problem::Problem;
 use super::response::tag::Tag;
 use super::response::{Answer, JSON, prefers};
@@ -31,6 +29,7 @@ use crate::api::params::{Params, invalid};
 use crate::api::view::change::write_event;
 use crate::api::view::entry::push;
 use crate::api::view::event::EventBody;
+use crate::api::view::{raw, write_json};
 use crate::auth::Caller;
 use crate::board::{Code, Commit, Extent, Revision, SessionName};
 use crate::service::{Commits, Service, ServiceError, Watch};

@@ -1,8 +1,6 @@
 //! Server-sent events: a frame is made once the client took the previous frames.
 //!
 //! A stream holds no board, no commit and no frame while it waits, so that ten thousand idle ones are cheap.
-
-use crate::http::response::EVENT_STREAM;
 use std::convert::Infallible;
 use std::time::Duration;
 
@@ -15,6 +13,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::board::Code;
 use crate::fairness::{Limiter, Place, Share};
 use crate::http::response::Answer;
+use crate::http::response::EVENT_STREAM;
 use crate::http::response::problem::Problem;
 use crate::metrics;
 

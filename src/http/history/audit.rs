@@ -1,13 +1,12 @@
 //! The audit: authors, times and kinds of commits, as pages or lines.
 //!
 //! It is read from the store look by look, so that a long history takes no more memory than a short one.
-
-use crate::api::history::audit::AuditPage;
-use crate::api::refusal::Refusal;
 use axum::response::Response;
 
+use crate::api::history::audit::AuditPage;
 use crate::api::history::audit::{AuditPieces, Chosen, Span};
 use crate::api::params::{Params, invalid};
+use crate::api::refusal::Refusal;
 use crate::api::view::change::KINDS;
 use crate::board::{Order, Revision};
 use crate::http::openapi;

@@ -1,6 +1,4 @@
 //! Checkpoints: name a revision, list the names, remove one.
-
-use crate::api::refusal::Refusal;
 use std::ops::Bound;
 
 use axum::body::Body;
@@ -11,6 +9,7 @@ use utoipa::ToSchema;
 use super::name_member;
 use crate::api::address::checkpoint_url;
 use crate::api::intake::fields::{named, needed};
+use crate::api::refusal::Refusal;
 use crate::board::{Checkpoint, CheckpointCommand, CheckpointName, Command};
 use crate::http::openapi;
 use crate::http::read::{Early, Reading};

@@ -1,13 +1,11 @@
 //! The diff: additions, changes and removals between two revisions of a session.
-
-use crate::api::refusal::Refusal;
-use serde::Serialize;
-use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::vec::IntoIter;
 
 use axum::response::Response;
+use serde::Serialize;
+use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use crate::api::address::{agent_path, image_url, log_path, segment};
@@ -15,6 +13,7 @@ use crate::api::history::diff::{Difference, Differences, How, Sides};
 use crate::api::offload::work;
 use crate::api::params::invalid;
 use crate::api::pieces::{PIECE_BYTES, Pieces};
+use crate::api::refusal::Refusal;
 use crate::api::view::change::{labels_text, settings_text};
 use crate::api::view::entry::{ClaimBody, DoneBody, ImageBody, imageless, push};
 use crate::api::view::state::text_of;

@@ -4,8 +4,6 @@ pub(crate) mod archive;
 pub(crate) mod audit;
 pub(crate) mod checkpoints;
 pub(crate) mod diff;
-
-use crate::api::refusal::Refusal;
 use std::fmt::Display;
 use std::str::FromStr;
 
@@ -23,6 +21,7 @@ use super::write::response::WrittenBody;
 use crate::api::address::session_url;
 use crate::api::intake::fields::text_of;
 use crate::api::intake::fields::{named, needed};
+use crate::api::refusal::Refusal;
 use crate::api::refusal::invalid_field;
 use crate::board::json;
 use crate::board::json::Kind;

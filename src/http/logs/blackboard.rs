@@ -1,6 +1,4 @@
 //! The board as the original's dictionary: read, replace, clear.
-
-use crate::api::refusal::Refusal;
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -14,6 +12,7 @@ use crate::api::intake::items::Intake;
 use crate::api::offload::work;
 use crate::api::params::{Params, invalid};
 use crate::api::pieces::{PIECE_BYTES, Pieces};
+use crate::api::refusal::Refusal;
 use crate::api::refusal::{array_required, object_required, refused, unknown_field};
 use crate::api::view::entry::{View, images_param};
 use crate::api::view::inline_image::Inline;

@@ -1,6 +1,4 @@
 //! Single entries: read, replace, patch, remove.
-
-use crate::api::refusal::Refusal;
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -9,6 +7,7 @@ use axum::response::Response;
 use crate::api::intake::fields::json_text;
 use crate::api::intake::items::Intake;
 use crate::api::offload::work;
+use crate::api::refusal::Refusal;
 use crate::api::refusal::{Place, invalid_item, no_entry};
 use crate::api::view::entry::EntryBody;
 use crate::api::view::entry::{View, images_param, keys_param};

@@ -1,6 +1,4 @@
 //! Pages of a log: filtered entries, or lines of items.
-
-use crate::api::refusal::Refusal;
 use std::iter::Peekable;
 use std::sync::Arc;
 
@@ -11,6 +9,7 @@ use utoipa::ToSchema;
 use crate::api::intake::steps::steps_param;
 use crate::api::params::{Params, invalid};
 use crate::api::pieces::{PIECE_BYTES, Pieces};
+use crate::api::refusal::Refusal;
 use crate::api::view::entry::{EntryBody, View, images_param, keys_param};
 use crate::api::view::inline_image::Inline;
 use crate::api::view::write_page_end;

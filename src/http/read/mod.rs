@@ -5,8 +5,6 @@
 pub(crate) mod shared_scans;
 pub(crate) mod until;
 pub(crate) mod wait;
-
-use crate::api::refusal::Refusal;
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -16,14 +14,14 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use tokio::time::{Instant, timeout_at};
 
-use super::response::{Answer, JSON};
-use crate::api::refusal::no_session;
-
 use super::access::caller_of;
 use super::request::conditions::is_known;
 use super::response::problem::Problem;
 use super::response::tag::{Rendering, Tag};
+use super::response::{Answer, JSON};
 use crate::api::params::{Params, invalid};
+use crate::api::refusal::Refusal;
+use crate::api::refusal::no_session;
 use crate::auth::{Caller, Forbidden};
 use crate::board::{Board, SessionName};
 use crate::service::{At, Published, Service, ServiceError};

@@ -1,8 +1,4 @@
 //! Request bodies, limited in size, memory and time.
-
-use crate::api::intake::fields::json_text;
-use crate::api::offload::work;
-use crate::api::refusal::Refusal;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
@@ -11,6 +7,9 @@ use http_body::Frame;
 use http_body_util::BodyExt as _;
 use tokio::time::Instant;
 
+use crate::api::intake::fields::json_text;
+use crate::api::offload::work;
+use crate::api::refusal::Refusal;
 use crate::board::{Code, LogName};
 use crate::fairness::{Limiter, Place, Share};
 use crate::http::edge::{LINGER_BYTES_MAX, RATIO_MAX, is_corrupt, is_inflated, is_late};

@@ -1,10 +1,9 @@
 //! Extractors of a path's resources and the author.
-
-use crate::api::address::{InvalidStatePath, state_path};
 use axum::extract::{FromRequestParts, RawPathParams};
 use axum::http::request::Parts;
 
 use crate::api::address::percent_decode;
+use crate::api::address::{InvalidStatePath, state_path};
 use crate::api::refusal::no_session;
 use crate::board::{
     AgentName, CheckpointName, Code, InvalidName, InvalidPath, LogName, Seq, SessionName, StatePath,

@@ -2,10 +2,8 @@
 //!
 //! A handler creates a [`Problem`]; the edge renders it, because only the edge knows the request's id.
 //! So problems of all layers have one form, and a cause is logged but never sent.
-
 use std::{collections::BTreeMap, error::Error, fmt, sync::Arc};
 
-use super::{REVISION_HEADER, revision_value};
 use axum::{
     http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
@@ -15,6 +13,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use utoipa::ToSchema;
 
 use super::request_id::RequestId;
+use super::{REVISION_HEADER, revision_value};
 use crate::api::refusal::{Cause, CodeWord, Fault, Refusal};
 use crate::board::Code;
 use crate::service::ServiceError;

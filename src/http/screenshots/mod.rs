@@ -1,8 +1,6 @@
 //! Bytes of a screenshot's image: stored or scaled, whole or a range.
 
 mod range;
-
-use crate::api::refusal::Refusal;
 use std::num::NonZeroU32;
 use std::ops::Range;
 
@@ -20,6 +18,7 @@ use super::response::problem::Problem;
 use super::response::tag::{Rendering, Resource};
 use crate::api::params::{Params, invalid};
 use crate::api::pieces::WHOLE_BYTES_MAX;
+use crate::api::refusal::Refusal;
 use crate::api::signed_url::{SignedQuery, not_signed};
 use crate::board::{Board, Code, Digest, Entry, Image};
 use crate::service::{Service, ServiceError, ShownImage};

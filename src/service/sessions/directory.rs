@@ -1,12 +1,11 @@
 //! Directory of running sessions by name, sharded to keep lookups off each other's locks.
-
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Bound;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 use parking_lot::RwLock;
-use std::sync::atomic::AtomicUsize;
 use tokio::sync::watch;
 
 use super::by_id::SessionsById;

@@ -19,30 +19,29 @@ pub(crate) mod segments;
 mod session_names;
 pub(crate) mod wal;
 mod writes;
-
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
+use parking_lot::{Mutex, RwLock};
+use rusqlite::Connection;
+
 use super::blobs::Blobs;
 use super::files::disk::{Room, SPARE_BYTES};
-use super::types::health::Condition;
-use index::Histories;
-
 use super::files::lock::Lock;
 use super::keyed_lock::KeyedLock;
+use super::types::health::Condition;
 use super::{
     Copied, FileBytes, Health, IsOver, NameRow, Outcome, PageMax, Pin, Record, Run, SigningKey,
     Store, StoreError, Stored, StoredSession, SummaryRow, TokenRow,
 };
 use crate::board::{Epoch, Revision, SessionId};
-use parking_lot::{Mutex, RwLock};
+use index::Histories;
 use rows::journal::Journal;
 use rows::read;
 use rows::read::Readers;
 use rows::{summaries, tokens};
-use rusqlite::Connection;
 use schema::Source;
 
 pub(super) const DATABASE: &str = "blackboard.db";
