@@ -213,11 +213,11 @@ params! {
         query("till", "Only commits at or before this time, RFC 3339", moment()),
     ];
     DiffQuery = [
-        parameter(ParameterIn::Query, "from", "The earlier revision, or a checkpoint's name",
+        parameter(ParameterIn::Query, "from", "The revision to compare from, or a checkpoint's name",
             revision_or_checkpoint())
             .required(Required::True)
             .build(),
-        query("to", "The later revision, or a checkpoint's name; the current revision by default",
+        query("to", "The revision to compare to, or a checkpoint's name; the current revision by default",
             revision_or_checkpoint()),
         query("limit", "The maximum number of differences; 1000 by default", unsigned(1, 10_000)),
         query("after", "The number of differences to skip", unsigned(0, usize::MAX)),
