@@ -22,59 +22,59 @@ use crate::board::json;
 use crate::board::json::Kind;
 use crate::board::{Agent, AgentCommand, AgentName, Board, Command, Item, Rejected};
 
-/// How many agents a list has, unless it is asked for more or fewer.
+/// The number of agents on a page by default.
 const LIST_DEFAULT: usize = 100;
 
-/// How many agents a list may have.
+/// The maximum number of agents on a page.
 const LIST_MAX: u64 = 1000;
 
 const PATCH_TYPES: &str = "application/merge-patch+json, application/json";
 
-/// A page of agents, in the order of their names.
+/// A page of agents in the order of their names.
 #[derive(Serialize, ToSchema)]
 pub(super) struct AgentPage {
-    /// At most as many as asked for.
+    /// At most `limit` agents.
     #[schema(value_type = Vec<AgentBody>)]
     agents: Vec<Box<RawValue>>,
-    /// Where to go on, as `after`; null where nothing was listed yet.
+    /// The value of `after` for the next page; null if nothing has been listed yet.
     #[schema(required)]
     next: Option<String>,
-    /// Whether there are more.
+    /// True if more agents follow.
     more: bool,
-    /// How many agents the session has.
+    /// The number of agents in the session.
     count: usize,
     /// The revision of the agents' last change; the session's is in `Blackboard-Revision`.
     revision: u64,
 }
 
-/// What an agent says of itself: these members, and any others.
+/// An agent's profile: these members and any others.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "the document's form of a body that is kept as text")]
+#[expect(dead_code, reason = "the document's form of a body that is stored as text")]
 pub(super) struct ProfileBody {
-    /// What kind of agent it is.
+    /// The kind of agent.
     #[schema(required = false, nullable = false, rename = "type", example = "AppAgent")]
     r#type: Option<String>,
-    /// What it runs on.
+    /// The platform that the agent runs on.
     #[schema(required = false, nullable = false, example = "windows")]
     platform: Option<String>,
-    /// The agent that leads it.
+    /// The agent that leads this agent.
     #[schema(required = false, nullable = false, example = "HostAgent")]
     host: Option<String>,
-    /// What it is doing: `CONTINUE`, `FINISH`, `FAIL`, `ERROR`, `PENDING`, `CONFIRM`, `SCREENSHOT`, or a
-    /// status of the session's `agent_states`.
+    /// The agent's status: `CONTINUE`, `FINISH`, `FAIL`, `ERROR`, `PENDING`, `CONFIRM`, `SCREENSHOT`, or a status of
+    /// the session's `agent_states`.
     #[schema(required = false, nullable = false, example = "CONTINUE")]
     status: Option<String>,
 }
 
 /// List agents
 ///
-/// In the order of their names, a page at a time.
+/// Agents come in the order of their names, a page at a time.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/agents", operation_id = "list_agents", tag = "agents",
     params(openapi::InSession, openapi::AgentsQuery, openapi::SeenQuery, openapi::PastQuery, openapi::MinRevision, openapi::WaitQuery, openapi::IfNoneMatch),
     responses(
         (status = 200, description = "A page of agents", body = AgentPage,
-            headers(("ETag" = String, description = "Changes with the agents, and with the query"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
+            headers(("ETag" = String, description = "Changes with the agents and the query"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
         openapi::ReadRefusals,
     )
 )]
@@ -120,7 +120,7 @@ pub(super) async fn list(
     params(openapi::InSession, openapi::InAgent, openapi::SeenQuery, openapi::PastQuery, openapi::MinRevision, openapi::WaitQuery, openapi::IfNoneMatch),
     responses(
         (status = 200, description = "The agent", body = AgentBody,
-            headers(("ETag" = String, description = "Changes with the agent; not with `last_seen`"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
+            headers(("ETag" = String, description = "Changes with the agent, but not with `last_seen`"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
         openapi::ReadAgentRefusals,
     )
 )]
@@ -146,15 +146,16 @@ fn agent_of<'a>(board: &'a Board, name: &AgentName) -> Result<&'a Agent, Refusal
         .ok_or_else(|| refused(&Rejected::NoAgent { agent: name.clone() }, Some(board.revision())))
 }
 
-/// Register an agent, or let it say something else of itself
+/// Register an agent, or replace its profile
 ///
-/// All that it says, from now on. Without `status` a new agent has CONTINUE, and another keeps the one it has.
+/// The sent profile replaces the whole profile. Without `status`, a new agent gets `CONTINUE` and a registered agent
+/// keeps its status.
 #[utoipa::path(
     put, path = "/v1/sessions/{session}/agents/{agent}", operation_id = "put_agent", tag = "agents",
     params(openapi::InSession, openapi::InAgent, openapi::Writes),
-    request_body(content = ProfileBody, description = "What it says of itself, at most 64 KiB"),
+    request_body(content = ProfileBody, description = "The profile, at most 64 KiB"),
     responses(
-        (status = 200, description = "Changed, or as it was", body = WrittenBody,
+        (status = 200, description = "Changed, or already the same", body = WrittenBody,
             headers(("ETag" = String, description = "The agent's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
         (status = 201, description = "Registered", body = WrittenBody,
             headers(("ETag" = String, description = "The agent's tag"), ("Location" = String, description = "The agent"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
@@ -172,16 +173,16 @@ pub(super) async fn put(
     change(writing, agent.clone(), Command::Agent(agent, AgentCommand::Put { profile })).await
 }
 
-/// Change what an agent says of itself
+/// Change an agent's profile
 ///
-/// Its status among it, by the moves that the life cycle of agents allows.
+/// The patch may change the status, by the moves that the life cycle of agents allows.
 #[utoipa::path(
     patch, path = "/v1/sessions/{session}/agents/{agent}", operation_id = "patch_agent", tag = "agents",
     params(openapi::InSession, openapi::InAgent, openapi::Writes),
-    request_body(description = "A JSON Merge Patch (RFC 7396), under either media type",
+    request_body(description = "A JSON Merge Patch (RFC 7396), with either media type",
         content((ProfileBody = "application/merge-patch+json"), (ProfileBody = "application/json"))),
     responses(
-        (status = 200, description = "Changed, or as it was", body = WrittenBody,
+        (status = 200, description = "Changed, or already the same", body = WrittenBody,
             headers(("ETag" = String, description = "The agent's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
         openapi::PatchAgentRefusals,
     )
@@ -222,13 +223,13 @@ async fn change(writing: Writing, agent: AgentName, command: Command) -> Result<
 
 /// Remove an agent
 ///
-/// Its memory is emptied; what it wrote to the board stays.
+/// The agent's memory is emptied; its entries on the board stay.
 #[utoipa::path(
     delete, path = "/v1/sessions/{session}/agents/{agent}", operation_id = "delete_agent", tag = "agents",
     params(openapi::InSession, openapi::InAgent, openapi::Removes),
     responses(
-        (status = 200, description = "It is gone", body = WrittenBody,
-            headers(("ETag" = String, description = "The tag of the agents together"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        (status = 200, description = "Removed", body = WrittenBody,
+            headers(("ETag" = String, description = "The tag of the list of agents"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
         openapi::RemoveAgentRefusals,
     )
 )]
@@ -248,13 +249,13 @@ pub(super) async fn delete(
 
 /// Remove all agents
 ///
-/// All memories are emptied; the board stays. This is the end of a session as the original has it.
+/// All memories are emptied; the board stays. This is how the original ends a session.
 #[utoipa::path(
     delete, path = "/v1/sessions/{session}/agents", operation_id = "delete_agents", tag = "agents",
     params(openapi::InSession, openapi::Removes),
     responses(
-        (status = 200, description = "They are gone", body = WrittenBody,
-            headers(("ETag" = String, description = "The tag of the agents together"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        (status = 200, description = "Removed", body = WrittenBody,
+            headers(("ETag" = String, description = "The tag of the list of agents"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
         openapi::RemoveRefusals,
     )
 )]

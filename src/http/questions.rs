@@ -1,6 +1,6 @@
 //! Questions: answer or skip one, and the inbox of open questions.
 //!
-//! Questions are a log like the others; what is here is only what no other log has.
+//! Questions are otherwise a log like the others; only their own operations are here.
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -31,46 +31,46 @@ use crate::auth::Caller;
 use crate::board::{Command, LogName, QuestionCommand, Seq, SessionName, Ttl};
 use crate::service::{Asking, Service};
 
-/// How many questions a page of the inbox has, unless it is asked for more or fewer.
+/// The number of questions on a page by default.
 const INBOX_DEFAULT: usize = 100;
 
-/// How many questions a page of the inbox may have.
+/// The maximum number of questions on a page.
 const INBOX_MAX: u64 = 1000;
 
-/// An answer, or that there is none: one of the two.
+/// An answer, or a skip: exactly one of the two.
 #[derive(ToSchema)]
 #[schema(max_properties = 1, min_properties = 1)]
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "the document's form of what is read here")]
 pub(super) struct NewAnswerBody {
-    /// The answer, which is not blank.
+    /// The answer, not blank.
     #[schema(required = false, nullable = false, min_length = 1, pattern = "\\S")]
     answer: Option<String>,
     #[schema(required = false, schema_with = openapi::skip)]
     skip: Option<bool>,
 }
 
-/// A page of the inbox, by session and then by seq.
+/// A page of open questions, by session and then by seq.
 #[derive(Serialize, ToSchema)]
 pub(super) struct InboxPage {
-    /// At most as many as asked for.
+    /// At most `limit` questions.
     #[schema(value_type = Vec<AskedBody>)]
     questions: Vec<Box<RawValue>>,
-    /// Where to go on, as `after`; null where nothing was listed yet.
+    /// The value of `after` for the next page; null if nothing has been listed yet.
     #[schema(required)]
     next: Option<String>,
-    /// Whether there are more.
+    /// True if more questions follow.
     more: bool,
 }
 
-/// How long questions that are posted wait, and what is their answer after that.
+/// The time that posted questions wait, and their default answer after it.
 pub(super) struct Waiting {
     pub(super) ttl: Ttl,
     pub(super) default: Option<String>,
 }
 
 impl Waiting {
-    /// The parameters of a POST; they mean something to questions only.
+    /// Takes the parameters of a POST, which only questions have.
     pub(super) fn params(log: &LogName, params: &mut Params) -> Result<Option<Self>, Refusal> {
         let ttl: Option<Ttl> = params.parsed("expires")?;
         let default = params.text("default")?;
@@ -88,15 +88,15 @@ impl Waiting {
     }
 }
 
-/// Answer a question
+/// Answer or skip a question
 ///
-/// Or say that there is no answer. One answer wins; the next is refused.
+/// The first answer wins; a later one is refused.
 #[utoipa::path(
     put, path = "/v1/sessions/{session}/questions/{seq}/answer", operation_id = "answer_question", tag = "questions",
     params(openapi::InSession, openapi::AtSeq, openapi::Writes),
-    request_body(content = NewAnswerBody, description = "The answer, or that there is none"),
+    request_body(content = NewAnswerBody, description = "The answer, or a skip"),
     responses(
-        (status = 200, description = "It is answered", body = WrittenBody,
+        (status = 200, description = "Answered or skipped", body = WrittenBody,
             headers(("ETag" = String, description = "The entry's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
         openapi::AnswerRefusals,
     )
@@ -138,7 +138,7 @@ fn answering(question: Seq, text: &str) -> Result<Command, Refusal> {
     read.ok_or_else(none)
 }
 
-/// Which questions a page of the inbox has.
+/// The query of a page of the inbox.
 #[derive(Debug)]
 struct InboxQuery {
     limit: usize,
@@ -151,7 +151,7 @@ impl InboxQuery {
     fn params(params: &mut Params) -> Result<Self, Problem> {
         let after = params.text("after")?;
         let place = |text: &str| {
-            place(text).ok_or_else(|| invalid("after", "must be a 'next' of this list"))
+            place(text).ok_or_else(|| invalid("after", "must be a 'next' from this list"))
         };
         Ok(Self {
             limit: params.count("limit", 1, INBOX_MAX)?.unwrap_or(INBOX_DEFAULT),
@@ -162,23 +162,23 @@ impl InboxQuery {
     }
 }
 
-/// Where a page ended: no session's name has a slash.
+/// Parses the end of a page. A session's name has no slash.
 fn place(text: &str) -> Option<(SessionName, Seq)> {
     let (session, seq) = text.rsplit_once('/')?;
     let digits = seq.bytes().all(|byte| byte.is_ascii_digit());
     Some((session.parse().ok()?, Seq(seq.parse().ok().filter(|_| digits)?)))
 }
 
-/// List the questions that wait for an answer
+/// List open questions
 ///
-/// Of all sessions, by session and then by seq, a page at a time. A question waits while it has a text as
-/// `question` or `text`, and no `answer`.
+/// Open questions of all sessions come by session and then by seq, a page at a time. A question is open while it has
+/// a text as `question` or `text` and no `answer`.
 #[utoipa::path(
     get, path = "/v1/questions", operation_id = "list_questions", tag = "questions",
     params(openapi::InboxParams, openapi::ListWaitQuery, openapi::IfNoneMatch),
     responses(
         (status = 200, description = "A page of questions", body = InboxPage,
-            headers(("ETag" = String, description = "Changes with the answer"))),
+            headers(("ETag" = String, description = "Changes with the response"))),
         openapi::ListRefusals,
     )
 )]
@@ -207,7 +207,7 @@ impl Listed for InboxQuery {
     }
 }
 
-/// A page of the inbox as it is now, as JSON.
+/// Renders the current page of the inbox as JSON.
 async fn page(service: &Service, caller: &Caller, query: &InboxQuery) -> Result<String, Problem> {
     let InboxQuery { limit, after, prefix, labels } = query;
     let listing = Arc::new(listing(prefix, labels, caller));

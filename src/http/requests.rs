@@ -1,4 +1,4 @@
-//! Requests as work: claim, release, finish.
+//! Work on requests: claim, release, finish.
 use axum::body::Body;
 use axum::response::Response;
 use serde::Serialize;
@@ -19,49 +19,49 @@ use crate::api::view::entry::ClaimBody;
 use crate::board;
 use crate::board::{Command, LogName, RequestCommand, Seq, Ttl};
 
-/// What claiming came to.
+/// The result of a claim.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ClaimedBody<'a> {
-    /// The session's revision after it.
+    /// The session's revision after the write.
     revision: u64,
     claim: ClaimBody<'a>,
 }
 
-/// For how long a request is claimed.
+/// The duration of a claim.
 #[derive(ToSchema)]
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "the document's form of what is read here")]
 pub(super) struct NewClaimBody {
-    /// A whole number with `ms`, `s`, `m`, `h` or `d`; a minute unless it is said.
+    /// A whole number with `ms`, `s`, `m`, `h` or `d`; one minute by default.
     #[schema(required = false, nullable = false)]
     ttl: Option<openapi::TtlText>,
 }
 
-/// How a request ends.
+/// The end of a request.
 #[derive(ToSchema)]
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "the document's form of what is read here")]
 pub(super) struct NewDoneBody {
-    /// The fence of the claim under which it was worked on.
+    /// The fence of the claim under which the work was done.
     #[schema(required = false, nullable = false, minimum = 1)]
     fence: Option<u64>,
-    /// What came of it, at most 1 MiB.
+    /// The result, at most 1 MiB.
     #[schema(required = false, value_type = Value)]
     result: Box<RawValue>,
 }
 
 /// Claim a request
 ///
-/// One agent has it at a time; its own PUT renews the claim. Every write may then say
-/// `?claim=SEQ&fence=N`, and is refused once the claim was lost to another agent, or given back.
+/// One agent at a time holds a claim; its own PUT renews the claim. Its writes may then carry `?claim=SEQ&fence=N`.
+/// They are refused once the claim is released, or lost to another agent.
 #[utoipa::path(
     put, path = "/v1/sessions/{session}/requests/{seq}/claim", operation_id = "claim_request", tag = "claims",
     params(openapi::InSession, openapi::AtSeq, openapi::Writes),
-    request_body(content = NewClaimBody, description = "For how long; it may be left out"),
+    request_body(content = NewClaimBody, description = "The duration of the claim; the body may be omitted"),
     responses(
-        (status = 200, description = "Renewed", body = ClaimedBody,
+        (status = 200, description = "Claim renewed", body = ClaimedBody,
             headers(("ETag" = String, description = "The entry's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
-        (status = 201, description = "Won", body = ClaimedBody,
+        (status = 201, description = "Claim won", body = ClaimedBody,
             headers(("ETag" = String, description = "The entry's tag"), ("Location" = String, description = "The entry"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
         openapi::ClaimRefusals,
     )
@@ -87,14 +87,14 @@ pub(super) async fn claim(
     writing.write(resource(seq), command, Vec::new(), shape).await
 }
 
-/// Give a claim back
+/// Release a claim
 ///
-/// What is claimed by nobody may be given back too.
+/// Releasing an unclaimed request succeeds too.
 #[utoipa::path(
     delete, path = "/v1/sessions/{session}/requests/{seq}/claim", operation_id = "release_request", tag = "claims",
     params(openapi::InSession, openapi::AtSeq, openapi::Removes),
     responses(
-        (status = 200, description = "Nobody has it now", body = WrittenBody,
+        (status = 200, description = "The request is unclaimed", body = WrittenBody,
             headers(("ETag" = String, description = "The entry's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
         openapi::ReleaseRefusals,
     )
@@ -111,13 +111,13 @@ pub(super) async fn release(
 
 /// Finish a request
 ///
-/// It is neither pending nor claimable any more.
+/// A finished request is neither pending nor claimable.
 #[utoipa::path(
     put, path = "/v1/sessions/{session}/requests/{seq}/done", operation_id = "finish_request", tag = "claims",
     params(openapi::InSession, openapi::AtSeq, openapi::Writes),
-    request_body(content = NewDoneBody, description = "Under which claim, and what came of it; it may be left out"),
+    request_body(content = NewDoneBody, description = "The claim's fence and the result; the body may be omitted"),
     responses(
-        (status = 200, description = "It is done", body = WrittenBody,
+        (status = 200, description = "Finished", body = WrittenBody,
             headers(("ETag" = String, description = "The entry's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
         openapi::FinishRefusals,
     )
@@ -133,13 +133,13 @@ pub(super) async fn finish(
     writing.write(resource(seq), command, Vec::new(), move |written| finished(written, seq)).await
 }
 
-/// Reads `{"ttl": …}`, which may be left out.
+/// Reads `{"ttl": …}`; the body may be absent.
 fn new_claim(text: &str) -> Result<Ttl, Refusal> {
     let [ttl] = named(text, ["ttl"])?;
     ttl.map_or(Ok(Ttl::MINUTE), |ttl| ttl_member("/ttl", ttl))
 }
 
-/// Reads `{"fence": …, "result": …}`, which may be left out.
+/// Reads `{"fence": …, "result": …}`; the body may be absent.
 fn new_end(request: Seq, text: &str) -> Result<Command, Refusal> {
     let [fence, result] = named(text, ["fence", "result"])?;
     let fence = fence.map(|fence| fence_member("/fence", fence)).transpose()?;

@@ -37,44 +37,43 @@ use crate::auth::Caller;
 use crate::board::{Command, Extent, SessionCommand, SessionName, Summary};
 use crate::service::{Listed as ListedSession, Listing, Published, Service};
 
-/// How many sessions a list has, unless it is asked for more or fewer.
+/// The number of sessions on a page by default.
 const LIST_DEFAULT: usize = 100;
 
-/// How many sessions a list may have.
+/// The maximum number of sessions on a page.
 const LIST_MAX: u64 = 1000;
 
-/// A session as it is.
+/// A session's description.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct SessionBody {
-    /// Its name.
+    /// The session's name.
     #[schema(example = "sess_12345")]
     session: String,
-    /// Its last commit.
+    /// The revision of the last commit.
     revision: u64,
-    /// The oldest revision that its history can show.
+    /// The oldest readable revision in the history.
     oldest_revision: u64,
-    /// Whether its four logs are empty.
+    /// True if the four logs are empty.
     is_empty: bool,
     counts: Counts,
-    /// The bytes of the text of its items, its state and its agents' profiles, images not counted.
+    /// The bytes of the text of items, state and agents' profiles, without images.
     bytes: u64,
-    /// The bytes of the commits that its history keeps. Both are rounded up to MiB for the token of an agent that
-    /// may not see all memories.
+    /// The bytes of the commits that the history keeps. `bytes` and `history_bytes` are rounded up to MiB for an
+    /// agent's token that may not read all memories.
     history_bytes: u64,
-    /// How many agents are registered here.
+    /// The number of registered agents.
     agents: usize,
-    /// When it was made, RFC 3339 in UTC.
+    /// The time of creation, RFC 3339 in UTC.
     #[schema(format = DateTime)]
     created_at: String,
-    /// When its last commit was, RFC 3339 in UTC.
+    /// The time of the last commit, RFC 3339 in UTC.
     #[schema(format = DateTime)]
     updated_at: String,
     settings: SettingsBody,
-    /// Labels to find it by.
+    /// The session's labels.
     labels: BTreeMap<String, String>,
-    /// True in a list where its stored history is damaged: it is not served, and what is said of it here is as
-    /// far as its history could be read. It can be deleted, taken out as an archive up to the damage, and
-    /// replaced by an archive.
+    /// True in a list if the stored history is damaged. Such a session is not served, and its members here cover only
+    /// the readable part. It can be deleted, exported as an archive up to the damage, or replaced by an archive.
     #[serde(skip_serializing_if = "is_false")]
     #[schema(required = false)]
     damaged: bool,
@@ -85,13 +84,13 @@ const fn is_false(flag: &bool) -> bool {
     !*flag
 }
 
-/// A damaged session of which nothing but its name could be read.
+/// A damaged session of which only the name could be read.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct UnreadBody {
-    /// Its name.
+    /// The session's name.
     #[schema(example = "sess_12345")]
     session: String,
-    /// Its last commit, as far as the store knows.
+    /// The last revision known to the store.
     revision: u64,
     /// Always true.
     damaged: bool,
@@ -101,9 +100,9 @@ pub(super) struct UnreadBody {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 pub(super) enum ListedBody {
-    /// It could be read, or a part of it.
+    /// A session that could be read, at least in part.
     Known(Box<SessionBody>),
-    /// Nothing but its name could be read.
+    /// A session of which only the name could be read.
     Unread(UnreadBody),
 }
 
@@ -121,49 +120,49 @@ impl ListedBody {
     }
 }
 
-/// How many entries each log of the board has.
+/// The number of entries in each log of the board.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Counts {
-    /// The entries of `questions`.
+    /// The number of entries in `questions`.
     questions: usize,
-    /// The entries of `requests`.
+    /// The number of entries in `requests`.
     requests: usize,
-    /// The entries of `trajectories`.
+    /// The number of entries in `trajectories`.
     trajectories: usize,
-    /// The entries of `screenshots`.
+    /// The number of entries in `screenshots`.
     screenshots: usize,
 }
 
-/// A page of sessions, in the order of their names.
+/// A page of sessions in the order of their names.
 #[derive(Serialize, ToSchema)]
 pub(super) struct SessionPage {
-    /// At most as many as asked for, and no more from about 1 MiB on.
+    /// At most `limit` sessions; a page of about 1 MiB ends early.
     #[schema(value_type = Vec<ListedBody>)]
     sessions: Vec<Box<RawValue>>,
-    /// Where to go on, as `after`; null where nothing was listed yet.
+    /// The value of `after` for the next page; null if nothing has been listed yet.
     #[schema(required)]
     next: Option<String>,
-    /// Whether there are more.
+    /// True if more sessions follow.
     more: bool,
 }
 
-/// What is to be set. An absent member stays as it is, null sets it back.
+/// Changes to a session. An absent member stays unchanged; null resets it.
 #[derive(ToSchema)]
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "the document's form of what `session_patch` reads")]
 pub(super) struct SessionPatchBody {
-    /// An absent setting stays, null sets it back to its default.
+    /// Settings to change. An absent setting stays unchanged; null resets it to its default.
     #[schema(required = false)]
     settings: Option<SettingsPatchBody>,
     #[schema(required = false, schema_with = openapi::labels_patch)]
     labels: Option<BTreeMap<String, Option<String>>>,
-    /// Questions with their answers, for a session that this request makes.
+    /// Questions with their answers, loaded if this request creates the session.
     #[schema(required = false, nullable = false)]
     qa_pairs: Option<Vec<openapi::ItemBody>>,
 }
 
 impl SessionBody {
-    /// The session as this caller may see it.
+    /// Describes the session as far as this caller may see it.
     fn seen_by(caller: &Caller, summary: &Summary) -> Option<Self> {
         let sight = Sight::of(caller);
         let life = summary.life.as_ref()?;
@@ -188,13 +187,13 @@ impl SessionBody {
 
 /// List sessions
 ///
-/// In the order of their names, a page at a time.
+/// Sessions come in the order of their names, a page at a time.
 #[utoipa::path(
     get, path = "/v1/sessions", operation_id = "list_sessions", tag = "sessions",
     params(openapi::ListQuery, openapi::ListWaitQuery, openapi::IfNoneMatch),
     responses(
         (status = 200, description = "A page of sessions", body = SessionPage,
-            headers(("ETag" = String, description = "Changes with the answer"))),
+            headers(("ETag" = String, description = "Changes with the response"))),
         openapi::ListRefusals,
     )
 )]
@@ -203,7 +202,7 @@ pub(super) async fn list(mut reading: Reading) -> Result<Response, Early> {
     reading.list(&query).await
 }
 
-/// Which sessions a page has.
+/// The query of a page of sessions.
 #[derive(Clone, Debug)]
 struct SessionsQuery {
     limit: usize,
@@ -222,7 +221,7 @@ impl SessionsQuery {
         })
     }
 
-    /// The page as it is now, which is rendered only where it is another than the last.
+    /// Returns the current page, rendered only if it differs from the last one.
     fn page(
         &self,
         service: &Service,
@@ -280,9 +279,9 @@ impl Listed for SessionsQuery {
     }
 }
 
-/// Tells a page from another of the same query: each session shows what it is at its revision.
+/// Hashes the versions of the listed sessions, which tells apart pages of one query.
 fn version(found: &[ListedSession]) -> u64 {
-    // Its key is this process's own, so that nobody can choose names whose hashes are equal.
+    // The key is random for each process, so that nobody can choose names with equal hashes.
     static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
     let mut hasher = KEY.build_hasher();
     for ListedSession { summary, is_damaged } in found {
@@ -303,7 +302,7 @@ pub(super) fn labels_param(params: &mut Params) -> Result<Vec<(String, String)>,
     pairs.ok_or_else(|| invalid("label", "must be name:value; separate several by commas"))
 }
 
-/// The sessions with this prefix and all these labels, of those that the caller reaches.
+/// Lists the sessions that the caller reaches and that have this prefix and all these labels.
 pub(super) fn listing(prefix: &str, labels: &[(String, String)], caller: &Caller) -> Listing {
     let (prefix, labels, stems) = (prefix.to_owned(), labels.to_vec(), caller.stems());
     let caller = caller.clone();
@@ -312,14 +311,14 @@ pub(super) fn listing(prefix: &str, labels: &[(String, String)], caller: &Caller
 
 /// Describe a session
 ///
-/// With `until` and `wait`: once there is one of this name, or none any more.
+/// With `until` and `wait`, the request waits until the session exists, or no longer exists.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}", operation_id = "describe_session", tag = "sessions",
     params(openapi::InSession, openapi::MinRevision, openapi::SessionUntilQuery, openapi::IfNoneMatch),
     responses(
         (status = 200, description = "The session", body = SessionBody,
-            headers(("ETag" = String, description = "Changes with every commit, and with what is kept of its history"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
-        (status = 204, description = "With `until=absent`: there is none of this name",
+            headers(("ETag" = String, description = "Changes with every commit and with the retained history"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
+        (status = 204, description = "With `until=absent`: the session does not exist",
             headers(("Blackboard-Revision" = u64, description = "The last revision of the name"))),
         openapi::DescribeRefusals,
     )
@@ -339,19 +338,19 @@ pub(super) async fn describe(
     Ok(answer.json(&body.ok_or_else(|| no_session(&session))?)?)
 }
 
-/// Make a session, or change its settings and labels
+/// Create a session, or change its settings and labels
 ///
-/// An absent member stays as it is; null sets it back. `qa_pairs` are loaded as questions with their
-/// answers, and only where this request makes the session. A token that may not read gets the revision alone.
+/// An absent member stays unchanged; null resets it. `qa_pairs` are loaded as answered questions, only if this
+/// request creates the session. A token without the right to read gets the revision alone.
 #[utoipa::path(
     put, path = "/v1/sessions/{session}", operation_id = "put_session", tag = "sessions",
     params(openapi::InSession, openapi::Writes),
-    request_body(content = SessionPatchBody, description = "What to set; it may be left out"),
+    request_body(content = SessionPatchBody, description = "The changes; the body may be omitted"),
     responses(
-        (status = 200, description = "The session, changed or as it was", body = SessionBody,
-            headers(("ETag" = String, description = "Its tag"), ("Blackboard-Revision" = u64, description = "Its revision"))),
-        (status = 201, description = "The session, made", body = SessionBody,
-            headers(("ETag" = String, description = "Its tag"), ("Location" = String, description = "Its address"), ("Blackboard-Revision" = u64, description = "Its revision"))),
+        (status = 200, description = "The session, changed or already the same", body = SessionBody,
+            headers(("ETag" = String, description = "The session's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        (status = 201, description = "The session, created", body = SessionBody,
+            headers(("ETag" = String, description = "The session's tag"), ("Location" = String, description = "The session"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
         openapi::PutRefusals,
     )
 )]
@@ -370,20 +369,20 @@ pub(super) async fn put(mut writing: Writing, body: Body) -> Result<Response, Pr
             let now = Summary::of(&receipt.board, session, receipt.history_bytes, 0);
             let body = SessionBody::seen_by(caller, &now);
             let body =
-                body.ok_or_else(|| serde_json::Error::custom("it was put and is not there"))?;
+                body.ok_or_else(|| serde_json::Error::custom("the session was written but cannot be described"))?;
             written.json(Some(tag), made, &body)
         })
         .await
 }
 
-/// Delete a session with all it has
+/// Delete a session with all its data
 ///
-/// A session made again under its name goes on from its last revision. A damaged session can be deleted too.
+/// A session created again with the same name continues from its last revision. A damaged session can be deleted too.
 #[utoipa::path(
     delete, path = "/v1/sessions/{session}", operation_id = "delete_session", tag = "sessions",
     params(openapi::InSession, openapi::Removes),
     responses(
-        (status = 200, description = "It is gone", body = WrittenBody,
+        (status = 200, description = "Deleted", body = WrittenBody,
             headers(("Blackboard-Revision" = u64, description = "The deletion's revision"))),
         openapi::RemoveRefusals,
     )

@@ -1,4 +1,4 @@
-//! The state: one JSON document for each session, read and written by path.
+//! The state: a JSON document per session, accessed by path.
 use axum::body::Body;
 use axum::response::Response;
 use serde::Serialize;
@@ -29,18 +29,18 @@ use crate::board::json;
 use crate::board::json::{DEPTH_MAX, Kind};
 use crate::board::{Command, Edit, Json, StatePath};
 
-/// Up to this size a keyed answer has the value: it is stored with each write, and must not cost more as
-/// an array grows.
+/// The maximum size of a value in a keyed answer. The answer is stored with each write and must not cost more as an
+/// array grows.
 const KEPT_VALUE_BYTES_MAX: u64 = 64 << 10;
 
 const PATCH_TYPES: &str = "application/merge-patch+json, application/json";
 
-/// What a change by an operation came to.
+/// The outcome of a patch.
 #[derive(Serialize, ToSchema)]
 pub(super) struct ValueBody {
-    /// The session's revision after it.
+    /// The session's revision after the write.
     revision: u64,
-    /// With `add` and `append`: the value as it is now. With an `Idempotency-Key` only up to 64 KiB.
+    /// The new value, after `add` or `append`. With an `Idempotency-Key`, only up to 64 KiB.
     #[schema(required = false, value_type = serde_json::Value)]
     value: Box<RawValue>,
 }
@@ -50,9 +50,9 @@ pub(super) struct ValueBody {
 #[serde(untagged)]
 #[expect(dead_code, reason = "the document's form of what is read here")]
 pub(super) enum ChangeBody {
-    /// Adds to a number; what is absent counts as nothing.
+    /// Adds to a number; an absent value counts as 0.
     Add(AddBody),
-    /// Adds elements at the end of an array; what is absent is made.
+    /// Appends elements to an array; an absent array is created.
     Append(AppendBody),
 }
 
@@ -60,11 +60,11 @@ pub(super) enum ChangeBody {
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AddBody {
-    /// How much.
+    /// The amount.
     add: f64,
 }
 
-/// Adds elements at the end of an array.
+/// Appends elements to an array.
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AppendBody {
@@ -74,16 +74,16 @@ pub(super) struct AppendBody {
 
 /// Read a value
 ///
-/// The value at a path, as it was written: the order of members and the text of numbers stay. With `until`
-/// and `wait`: once it is there, gone, or as it should be.
+/// The value keeps the written order of members and text of numbers. With `until` and `wait`, the request waits until
+/// the value is present, absent or as required.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/state/{*path}", operation_id = "get_state", tag = "state",
     params(openapi::InSession, openapi::AtPath, openapi::PastQuery, openapi::MinRevision, openapi::UntilQuery, openapi::IfNoneMatch),
     responses(
         (status = 200, description = "The value", body = openapi::AnyJson,
-            headers(("ETag" = String, description = "Changes with the value, and with nothing else"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
-        (status = 204, description = "With `until=absent`: nothing is there",
-            headers(("Blackboard-Revision" = u64, description = "The session's revision, or the last one of its name"))),
+            headers(("ETag" = String, description = "Changes with the value only"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
+        (status = 204, description = "With `until=absent`: the value is absent",
+            headers(("Blackboard-Revision" = u64, description = "The session's revision, or the last revision of the name"))),
         openapi::ReadStateRefusals,
     )
 )]
@@ -103,15 +103,15 @@ pub(super) async fn get(
 
 /// Set a value
 ///
-/// The objects above it are made. A part that does not change keeps its tag.
+/// Missing parent objects are created. A part that does not change keeps its tag.
 #[utoipa::path(
     put, path = "/v1/sessions/{session}/state/{*path}", operation_id = "put_state", tag = "state",
     params(openapi::InSession, openapi::AtPath, openapi::LifetimeQuery, openapi::Writes),
     request_body(content = openapi::AnyJson, description = "The value; the whole state is an object"),
     responses(
-        (status = 200, description = "Set, or as it was", body = WrittenBody,
+        (status = 200, description = "Set, or already the same", body = WrittenBody,
             headers(("ETag" = String, description = "The value's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
-        (status = 201, description = "Made", body = WrittenBody,
+        (status = 201, description = "Created", body = WrittenBody,
             headers(("ETag" = String, description = "The value's tag"), ("Location" = String, description = "The value"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
         openapi::PutStateRefusals,
     )
@@ -131,17 +131,17 @@ pub(super) async fn put(
 
 /// Patch a value
 ///
-/// With a merge patch (RFC 7396); or by an operation that many may do at once and lose nothing: `add` to a
-/// number, `append` to an array.
+/// The body is a merge patch (RFC 7396), or an operation that concurrent clients can apply without losing updates:
+/// `add` to a number, `append` to an array.
 #[utoipa::path(
     patch, path = "/v1/sessions/{session}/state/{*path}", operation_id = "patch_state", tag = "state",
     params(openapi::InSession, openapi::AtPath, openapi::Writes),
     request_body(description = "A JSON Merge Patch, or an operation",
         content((openapi::AnyJson = "application/merge-patch+json"), (ChangeBody = "application/json"))),
     responses(
-        (status = 200, description = "Patched, or as it was", body = ValueBody,
+        (status = 200, description = "Patched, or already the same", body = ValueBody,
             headers(("ETag" = String, description = "The value's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
-        (status = 201, description = "Made", body = ValueBody,
+        (status = 201, description = "Created", body = ValueBody,
             headers(("ETag" = String, description = "The value's tag"), ("Location" = String, description = "The value"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
         openapi::PatchStateRefusals,
     )
@@ -169,13 +169,13 @@ pub(super) async fn patch(
 
 /// Remove a value
 ///
-/// Of the whole state, all that is in it.
+/// Removing the whole state empties it.
 #[utoipa::path(
     delete, path = "/v1/sessions/{session}/state/{*path}", operation_id = "delete_state", tag = "state",
     params(openapi::InSession, openapi::AtPath, openapi::Removes),
     responses(
-        (status = 200, description = "It is gone", body = WrittenBody,
-            headers(("ETag" = String, description = "The tag of the value above it"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        (status = 200, description = "Removed", body = WrittenBody,
+            headers(("ETag" = String, description = "The parent value's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
         openapi::RemoveStateRefusals,
     )
 )]
@@ -239,7 +239,7 @@ fn answer(written: &Written<'_>, path: &StatePath) -> ShapeResult {
     written.json(Some(tag), made, &ValueBody { revision, value: raw(text_of(value)) })
 }
 
-/// The tag of what is at a path now; of what is absent, that of the whole state.
+/// Returns the tag of the value at a path, or of the whole state if the value is absent.
 fn tag_of(written: &Written<'_>, path: &StatePath) -> Tag {
     let board = &written.receipt.board;
     match board.state().value(path) {

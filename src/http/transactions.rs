@@ -19,35 +19,35 @@ use crate::api::view::{Shown, raw, write_json};
 use crate::board;
 use crate::board::{Command, StatePath, Timestamp, json};
 
-/// Tests, what to do if all of them hold, and what if not.
+/// Tests, operations for when all tests hold, and operations for when one fails.
 #[derive(ToSchema)]
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "the document's form of what is read here")]
 pub(super) struct TransactionBody {
-    /// All of them must hold.
+    /// The tests, all of which must hold.
     #[schema(rename = "if", required = false, max_items = 1000)]
     r#if: Vec<openapi::TestBody>,
-    /// What to do if they do.
+    /// The operations to apply if all tests hold.
     #[schema(required = false, max_items = 1000)]
     then: Vec<openapi::OperationBody>,
-    /// What to do if one does not.
+    /// The operations to apply if a test fails.
     #[schema(rename = "else", required = false, max_items = 1000)]
     r#else: Vec<openapi::OperationBody>,
 }
 
-/// What a transaction came to.
+/// The outcome of a transaction.
 #[derive(Serialize, ToSchema)]
 pub(super) struct TransactedBody {
-    /// Whether all tests held.
+    /// True if all tests held.
     succeeded: bool,
-    /// The session's revision after it.
+    /// The session's revision after the transaction.
     revision: u64,
-    /// What each operation came to.
+    /// The result of each operation.
     #[schema(value_type = Vec<ResultBody>)]
     results: Vec<Box<RawValue>>,
 }
 
-/// The result of one operation: its verb with its target, and what it gave.
+/// The result of one operation: its verb with the target, and its outcome.
 #[derive(Default, Serialize, ToSchema)]
 pub(super) struct ResultBody {
     /// After `add`: the value at the path; after `status`: the agent's status.
@@ -72,15 +72,16 @@ pub(super) struct ResultBody {
     expires_at: Option<Shown<Timestamp>>,
 }
 
-/// Do one thing or another, at once
+/// Run a transaction
 ///
-/// All operations of a branch are done in one commit, or none. A test that does not hold is no failure.
+/// All operations of one branch are applied in one commit, or none. A failed test selects the branch `else` and is
+/// not an error.
 #[utoipa::path(
     post, path = "/v1/sessions/{session}/transactions", operation_id = "transact", tag = "transactions",
     params(openapi::InSession, openapi::Writes),
-    request_body(content = TransactionBody, description = "Tests and operations"),
+    request_body(content = TransactionBody, description = "The tests and operations"),
     responses(
-        (status = 200, description = "One branch was done", body = TransactedBody,
+        (status = 200, description = "One branch was applied", body = TransactedBody,
             headers(("ETag" = String, description = "The session's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
         openapi::TransactRefusals,
     )
@@ -117,12 +118,12 @@ fn answer(written: &Written<'_>, then: &[Operation], otherwise: &[Operation]) ->
     written.json(Some(tag), None, &TransactedBody { succeeded, revision, results })
 }
 
-/// The result of an operation: after its verb and target the members of a [`ResultBody`].
+/// Renders an operation's result: its verb and target, then the members of a [`ResultBody`].
 fn shown(operation: &Operation, result: &board::Answer) -> Box<RawValue> {
     let mut text = format!("{{\"{}\":{}", operation.verb, operation.target);
     let members = text.len();
     write_json(&ResultBody::of(result), &mut text);
-    // The two objects become one.
+    // Joins the two objects.
     let joint = if text.ends_with("{}") { "" } else { "," };
     text.replace_range(members..=members, joint);
     raw(text)
