@@ -368,8 +368,9 @@ pub(super) async fn put(mut writing: Writing, body: Body) -> Result<Response, Pr
             }
             let now = Summary::of(&receipt.board, session, receipt.history_bytes, 0);
             let body = SessionBody::seen_by(caller, &now);
-            let body =
-                body.ok_or_else(|| serde_json::Error::custom("the session was written but cannot be described"))?;
+            let body = body.ok_or_else(|| {
+                serde_json::Error::custom("the session was written but cannot be described")
+            })?;
             written.json(Some(tag), made, &body)
         })
         .await

@@ -35,62 +35,62 @@ use crate::http::write::Writing;
 use crate::http::write::response::{Written, WrittenBody};
 use crate::service::{ImageBytes, Service, ServiceError};
 
-/// The longest text that is looked at as a state. The writer takes it apart, and all sessions wait; what a
-/// client writes between the tokens besides its indents may be as long as the rest.
+/// The maximum length of a text that is parsed as a state. The writer parses it while all sessions wait, and
+/// whitespace between tokens, indents aside, may be as long as the rest.
 const STATE_TEXT_BYTES_MAX: u64 = 2 * STATE_BYTES_MAX;
 
-/// The four logs as lists of bare items, and the state where that was asked for.
+/// The four logs as lists of bare items, and the state if requested.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "the document's form of what is read here")]
 pub(crate) struct BoardBody {
-    /// Questions, with their answers where there are some.
+    /// The questions, with their answers if any.
     #[schema(value_type = Vec<Object>)]
     questions: Vec<String>,
-    /// What was asked for.
+    /// The requests.
     #[schema(value_type = Vec<Object>)]
     requests: Vec<String>,
-    /// What was done, step by step.
+    /// The steps that agents did.
     #[schema(value_type = Vec<Object>)]
     trajectories: Vec<String>,
-    /// What was seen.
+    /// The screenshots.
     #[schema(value_type = Vec<Object>)]
     screenshots: Vec<String>,
-    /// What its writers share, with `include=state`.
+    /// The shared state, with `include=state`.
     #[schema(required = false, value_type = Object)]
     state: String,
 }
 
-/// The four logs as they are to be; one that is absent becomes empty. The state, if it is to change.
+/// The new four logs, where an absent log becomes empty, and the new state if it is to change.
 #[derive(ToSchema)]
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "the document's form of what is written here")]
 pub(crate) struct NewBoardBody {
-    /// Questions, with their answers where there are some.
+    /// The questions, with their answers if any.
     #[schema(required = false)]
     questions: Vec<openapi::ItemBody>,
-    /// What was asked for.
+    /// The requests.
     #[schema(required = false)]
     requests: Vec<openapi::ItemBody>,
-    /// What was done, step by step.
+    /// The steps that agents did.
     #[schema(required = false)]
     trajectories: Vec<openapi::ItemBody>,
-    /// What was seen.
+    /// The screenshots.
     #[schema(required = false)]
     screenshots: Vec<openapi::ItemBody>,
-    /// The whole state; it stays where this is absent.
+    /// The whole state; unchanged if absent.
     #[schema(required = false, value_type = Object)]
     state: String,
 }
 
 /// Read the board as a dictionary
 ///
-/// What the original's `blackboard_to_dict` gives: the four logs as lists of bare items.
+/// As the original's `blackboard_to_dict`: the four logs as lists of bare items.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/blackboard", operation_id = "get_blackboard", tag = "blackboard",
     params(openapi::InSession, openapi::DictionaryQuery, openapi::PastQuery, openapi::MinRevision, openapi::WaitQuery, openapi::IfNoneMatch),
     responses(
         (status = 200, description = "The four logs", body = BoardBody,
-            headers(("ETag" = String, description = "Changes with what is shown"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
+            headers(("ETag" = String, description = "Changes with the content shown"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
         openapi::ReadRefusals,
     )
 )]
@@ -107,16 +107,16 @@ pub(crate) async fn get(
     Ok(answer.body(JSON, chunked::body(pieces).await?))
 }
 
-/// The parameter `include`, which knows only the state here.
+/// Parses the parameter `include`, which accepts only `state` here.
 fn include_state(params: &mut Params) -> Result<bool, Refusal> {
     let names = params.list("include")?.unwrap_or_default();
     match names.iter().find(|name| *name != "state") {
-        Some(name) => Err(invalid("include", format!("knows state here, and no '{name}'"))),
+        Some(name) => Err(invalid("include", format!("accepts only 'state' here, not '{name}'"))),
         None => Ok(!names.is_empty()),
     }
 }
 
-/// The dictionary while it is being written.
+/// The dictionary, written piece by piece.
 struct BoardPieces {
     service: Service,
     board: Arc<Board>,
@@ -127,7 +127,7 @@ struct BoardPieces {
     first_item: bool,
     with_state: bool,
     state: Option<StateText>,
-    /// What is left of the item that is being written.
+    /// The rest of the item being written.
     inline: Option<Inline>,
 }
 
@@ -153,7 +153,7 @@ impl BoardPieces {
         }
     }
 
-    /// Opens the next log's list; `false` after the last one.
+    /// Opens the next log's list; returns false after the last log.
     fn open(&mut self, out: &mut String) -> bool {
         let Some(log) = self.logs.next() else { return false };
         out.push_str(if self.first_log { "{" } else { "," });
@@ -163,7 +163,7 @@ impl BoardPieces {
         true
     }
 
-    /// Writes an item up to its stored image, where that is shown in its place.
+    /// Writes an item up to its inline image, if it has one.
     async fn begin_one(
         &mut self,
         entry: &Entry,
@@ -183,7 +183,7 @@ impl BoardPieces {
         }
     }
 
-    /// Writes what comes after the logs; `false` after the last of it.
+    /// Writes the part after the logs; returns false after its last piece.
     async fn end(&mut self, out: &mut String) -> Result<bool, ServiceError> {
         if self.with_state && self.state.is_none() {
             out.push_str(",\"state\":");
@@ -224,17 +224,16 @@ impl Pieces for BoardPieces {
 
 /// Replace the board
 ///
-/// What the original's `blackboard_from_dict` does, but all or nothing: the four logs hold these items
-/// from now on; an absent log becomes empty. The state is replaced where it is present, and stays where it
-/// is absent.
+/// As the original's `blackboard_from_dict`, but all or nothing: the four logs get these items, and an absent log
+/// becomes empty. The state is replaced if present, and unchanged if absent.
 #[utoipa::path(
     put, path = "/v1/sessions/{session}/blackboard", operation_id = "put_blackboard", tag = "blackboard",
     params(openapi::InSession, openapi::Writes),
     request_body(content = NewBoardBody, description = "The four logs as lists of items, and the state"),
     responses(
-        (status = 200, description = "Replaced, or as it was", body = WrittenBody,
+        (status = 200, description = "Replaced, or already the same", body = WrittenBody,
             headers(("ETag" = String, description = "The board's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
-        (status = 201, description = "Made, with its session", body = WrittenBody,
+        (status = 201, description = "Created, with its session", body = WrittenBody,
             headers(("ETag" = String, description = "The board's tag"), ("Location" = String, description = "The board"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
         openapi::PutRefusals,
     )
@@ -262,7 +261,7 @@ fn version(board: &Board, with_state: bool) -> Version {
     if with_state { board.dictionary_version() } else { board.logs_version() }
 }
 
-/// What a dictionary says.
+/// The content of a dictionary.
 #[derive(Default)]
 struct Dictionary {
     logs: [Vec<Item>; 4],
@@ -270,7 +269,7 @@ struct Dictionary {
     state: Option<Json>,
 }
 
-/// Reads a dictionary: the four logs, and the state.
+/// Reads a dictionary: the four logs and the state.
 fn dictionary(text: &str) -> Result<Dictionary, Refusal> {
     let mut read = Dictionary::default();
     for (pointer, value) in members("", text)? {
@@ -312,8 +311,8 @@ const NAMES: [&str; 4] = ["questions", "requests", "trajectories", "screenshots"
 
 /// Clear the board
 ///
-/// What the original's `clear` does: the four logs become empty. Memories stay, and so does the state unless
-/// it is included.
+/// As the original's `clear`: the four logs become empty. Memories stay, and so does the state unless `include=state`
+/// is given.
 #[utoipa::path(
     delete, path = "/v1/sessions/{session}/blackboard", operation_id = "clear_blackboard", tag = "blackboard",
     params(openapi::InSession, openapi::ClearingQuery, openapi::Removes),

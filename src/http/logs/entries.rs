@@ -26,7 +26,7 @@ use crate::http::write::Writing;
 use crate::http::write::response::WrittenBody;
 use crate::service::Patch;
 
-/// How deep a JSON Patch may be: an array of operations with an item's depth each.
+/// The maximum depth of a JSON Patch: an array of operations, each with an item's depth.
 const JSON_PATCH_DEPTH_MAX: usize = ITEM_DEPTH_MAX + 2;
 
 const PATCH_TYPES: &str = "application/merge-patch+json, application/json-patch+json";
@@ -60,7 +60,7 @@ pub(crate) async fn get(
     Ok(answer.text(text))
 }
 
-/// The entry, if it is there.
+/// Returns the entry, or a refusal if there is none.
 pub(crate) fn entry_of<'a>(
     board: &'a Board,
     log: &LogName,
@@ -72,13 +72,13 @@ pub(crate) fn entry_of<'a>(
 
 /// Replace an entry's item
 ///
-/// It keeps its seq, and members that stay keep their place.
+/// The entry keeps its seq, and unchanged members keep their place.
 #[utoipa::path(
     put, path = "/v1/sessions/{session}/{log}/{seq}", operation_id = "put_entry", tag = "entries",
     params(openapi::InSession, openapi::InLog, openapi::AtSeq, openapi::Writes),
     request_body(content = openapi::ItemBody, description = "The item"),
     responses(
-        (status = 200, description = "Replaced, or as it was", body = WrittenBody,
+        (status = 200, description = "Replaced, or already the same", body = WrittenBody,
             headers(("ETag" = String, description = "The entry's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
         openapi::PutEntryRefusals,
     )
@@ -109,7 +109,7 @@ pub(crate) async fn put(
     request_body(description = "A JSON Merge Patch (RFC 7396) or a JSON Patch (RFC 6902)",
         content((openapi::ItemBody = "application/merge-patch+json"), (openapi::JsonPatchBody = "application/json-patch+json"))),
     responses(
-        (status = 200, description = "Patched, or as it was", body = WrittenBody,
+        (status = 200, description = "Patched, or already the same", body = WrittenBody,
             headers(("ETag" = String, description = "The entry's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
         openapi::PatchEntryRefusals,
     )

@@ -1,4 +1,4 @@
-//! Cost of an agent's memory.
+//! Total cost of an agent's memory.
 
 use axum::response::Response;
 use serde::Serialize;
@@ -10,18 +10,18 @@ use crate::http::read::{Early, Reading};
 use crate::http::request::path::LogPath;
 use crate::http::response::tag::{Rendering, Resource};
 
-/// What an agent's steps cost.
+/// The total cost of an agent's steps.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct CostBody {
-    /// The sum of the items' `cost`, where it is a number.
+    /// The sum of `cost` over the items in which it is a number.
     total_cost: f64,
-    /// How many items the memory has.
+    /// The number of items in the memory.
     steps: usize,
 }
 
-/// Sum up what an agent's steps cost
+/// Sum up the cost of an agent's steps
 ///
-/// What the original's `get_total_cost` gives: the sum of `cost` over the memory's items.
+/// As the original's `get_total_cost`: the sum of `cost` over the memory's items.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/agents/{agent}/memory/cost", operation_id = "get_memory_cost", tag = "memories",
     params(openapi::InSession, openapi::InMemory, openapi::PastQuery, openapi::MinRevision, openapi::WaitQuery, openapi::IfNoneMatch),
@@ -43,10 +43,10 @@ pub(crate) async fn cost(
     Ok(answer.json(&CostBody { total_cost, steps })?)
 }
 
-/// Summed in the order of the items, as Python's `sum` does.
+/// Sums the costs in the order of the items, as Python's `sum` does.
 fn total_cost(memory: &Log) -> f64 {
     let costs = memory.iter().filter_map(|entry| entry.item.get("cost"));
     let numbers = costs.filter(|cost| json::kind(cost) == json::Kind::Number);
-    // A sum beyond a double has no JSON form.
+    // A sum beyond a double's range has no JSON form.
     numbers.map(json::to_f64).fold(0.0, |sum, cost| (sum + cost).clamp(f64::MIN, f64::MAX))
 }

@@ -1,7 +1,7 @@
 //! Logs: read a page, append, replace, remove entries.
 //!
-//! All five kinds have these handlers. The document shows them for the board's four logs; what is said
-//! of those is copied to the agents' memories when it is made.
+//! All five kinds of log have these handlers. The document describes them for the board's four logs; their
+//! descriptions are copied to the agents' memories when it is made.
 
 pub(crate) mod blackboard;
 pub(crate) mod entries;
@@ -35,15 +35,15 @@ use page_wait::SoughtPage;
 
 /// Read a log
 ///
-/// A page of entries; with `Accept: application/x-ndjson` the bare items, a line each, all of them
-/// unless a limit is given.
+/// The response is a page of entries. With `Accept: application/x-ndjson` it is the bare items, one per line, all of
+/// them unless `limit` is given.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/{log}", operation_id = "get_log", tag = "logs",
     params(openapi::InSession, openapi::InLog, openapi::PageQuery, openapi::ShownQuery, openapi::PastQuery, openapi::MinRevision, openapi::PageWaitQuery, openapi::IfNoneMatch),
     responses(
         (status = 200, description = "The entries, or the items as lines",
             content((EntryPage = "application/json"), (String = "application/x-ndjson")),
-            headers(("ETag" = String, description = "Changes with the log, and with the query"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
+            headers(("ETag" = String, description = "Changes with the log and the query"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
         openapi::ReadLogRefusals,
     )
 )]
@@ -61,20 +61,20 @@ pub(super) async fn get(
 
 /// Append to a log
 ///
-/// One item or many, all or none. The first write makes the session. A screenshot may also be sent as
-/// the bytes of its image, with `metadata` and `image_path` in the query, or as a form.
+/// The request appends one item or many, all or none. The first write creates the session. A screenshot may also be
+/// sent as the bytes of its image, with `metadata` and `image_path` in the query, or as a form.
 #[utoipa::path(
     post, path = "/v1/sessions/{session}/{log}", operation_id = "append_to_log", tag = "logs",
     params(openapi::InSession, openapi::InLog, openapi::ReadingQuery, openapi::WaitingQuery, openapi::Writes),
-    request_body(description = "An object is an item, a string is the item `{\"text\": …}`, an array is many",
+    request_body(description = "An object is an item, a string is the item `{\"text\": …}`, an array is a list of items",
         content((openapi::ItemsBody = "application/json"), (String = "application/x-ndjson"), (String = "application/jsonl"),
             (openapi::Bytes = "image/png"), (openapi::Bytes = "image/jpeg"), (openapi::Bytes = "image/webp"),
             (openapi::Bytes = "image/gif"), (openapi::Bytes = "image/bmp"), (openapi::ScreenshotForm = "multipart/form-data"))),
     responses(
         (status = 201, description = "Appended", body = WrittenBody,
             headers(("ETag" = String, description = "The log's tag"), ("Location" = String, description = "The first new entry"), ("Blackboard-Revision" = u64, description = "The commit's revision"))),
-        (status = 200, description = "There was nothing to append", body = WrittenBody,
-            headers(("ETag" = String, description = "The log's tag"), ("Blackboard-Revision" = u64, description = "The revision as it stands"))),
+        (status = 200, description = "Nothing to append", body = WrittenBody,
+            headers(("ETag" = String, description = "The log's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
         openapi::AppendRefusals,
     )
 )]
@@ -103,15 +103,15 @@ pub(super) async fn post(
 
 /// Replace a log
 ///
-/// These are all its items from now on. Items that stand there already in this order stay as they are.
+/// The sent items replace all items of the log. Items that are already there in the same order stay unchanged.
 #[utoipa::path(
     put, path = "/v1/sessions/{session}/{log}", operation_id = "replace_log", tag = "logs",
     params(openapi::InSession, openapi::InLog, openapi::Writes),
-    request_body(description = "All its items", content((openapi::ItemArray = "application/json"), (String = "application/x-ndjson"), (String = "application/jsonl"))),
+    request_body(description = "All items of the log", content((openapi::ItemArray = "application/json"), (String = "application/x-ndjson"), (String = "application/jsonl"))),
     responses(
         (status = 200, description = "Replaced", body = WrittenBody,
             headers(("ETag" = String, description = "The log's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
-        (status = 201, description = "Made: there was no such session, or no such memory", body = WrittenBody,
+        (status = 201, description = "Created: the session or the memory did not exist", body = WrittenBody,
             headers(("ETag" = String, description = "The log's tag"), ("Location" = String, description = "The log"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
         openapi::ReplaceRefusals,
     )
@@ -133,9 +133,9 @@ pub(super) async fn put(
         .await
 }
 
-/// Remove entries of a log
+/// Remove entries from a log
 ///
-/// All of them; or those whose item has one of these steps; or all but the newest.
+/// The query selects the entries whose items have given steps, or all but the newest. Without it, all are removed.
 #[utoipa::path(
     delete, path = "/v1/sessions/{session}/{log}", operation_id = "remove_entries", tag = "logs",
     params(openapi::InSession, openapi::InLog, openapi::RemovalQuery, openapi::Removes),

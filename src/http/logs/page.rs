@@ -23,34 +23,34 @@ use crate::http::response::problem::Problem;
 use crate::http::response::{NDJSON, prefers};
 use crate::service::{Service, ServiceError};
 
-/// How many entries a page has, unless it is asked for more or fewer.
+/// The number of entries on a page by default.
 const LIMIT_DEFAULT: usize = 100;
 
-/// How many entries a page may have.
+/// The maximum number of entries on a page.
 const LIMIT_MAX: u64 = 1000;
 
-/// How many entries one page examines at most, whether they match or not.
+/// The maximum number of entries that one page examines, matching or not.
 const EXAMINED_MAX: usize = 10_000;
 
-/// How many bytes of items one page examines at most; the entry that reaches it is the last.
+/// The maximum bytes of items that one page examines; the entry that reaches the limit is the last.
 const EXAMINED_BYTES_MAX: u64 = 8 << 20;
 
 /// A page of a log.
 #[derive(Serialize, ToSchema)]
 pub(super) struct EntryPage<'a> {
-    /// The entries that match, in the order asked for.
+    /// The matching entries, in the requested order.
     entries: Vec<EntryBody<'a>>,
-    /// Where to go on, as `after`, or as `before` with `order=desc`: the last entry examined.
+    /// The seq of the last entry examined: the value of `after` for the next page, or of `before` with `order=desc`.
     next: u64,
-    /// Whether there are more entries to examine.
+    /// True if more entries are left to examine.
     more: bool,
-    /// How many entries the log has.
+    /// The number of entries in the log.
     count: usize,
     /// The revision of the log's last change; the session's is in `Blackboard-Revision`.
     revision: u64,
 }
 
-/// What the query of a log asks for.
+/// The query of a log.
 pub(crate) struct LogQuery {
     selection: Selection,
     limit: Option<usize>,
@@ -100,18 +100,18 @@ impl LogQuery {
         })
     }
 
-    /// Whether bare items were asked for, a line each.
+    /// Returns true if bare items were requested, one per line.
     pub(crate) fn lines(&self) -> bool {
         self.lines
     }
 
-    /// Whether it goes on where a reader stopped, who may wait for more.
+    /// Returns true if the query continues after a reader's cursor, so that the reader may wait for more.
     pub(crate) fn goes_on(&self) -> bool {
         self.selection.after.is_some()
     }
 
-    /// Whether the page has an entry, or ends before the log does. At `looked` it had none, so that only
-    /// what changed since can match.
+    /// Returns true if the page has an entry, or ends before the log does. At `looked` the page had none, so only
+    /// later changes can match.
     pub(crate) async fn has_entry(
         &self,
         board: &Arc<Board>,
@@ -134,7 +134,7 @@ impl LogQuery {
         !walk.is_over()
     }
 
-    /// The pieces of the answer.
+    /// Returns the response in pieces.
     pub(crate) async fn pieces(
         self,
         service: Service,
@@ -198,7 +198,7 @@ fn filter(params: &mut Params) -> Result<Filter, Refusal> {
     })
 }
 
-/// The last entries that match, oldest first, and the last one examined, where more were left.
+/// Returns the last matching entries, oldest first, and the last entry examined if older ones are left.
 async fn newest(
     board: &Arc<Board>,
     name: &LogName,
@@ -227,25 +227,25 @@ async fn newest(
     (found, last.filter(|_| is_cut))
 }
 
-/// Whether an entry is wanted. A large item is searched where that may take long.
+/// Returns true if an entry matches. A large item is searched on another thread.
 async fn matches(filter: &Filter, name: &LogName, entry: &Arc<Entry>) -> bool {
     if filter.contains.is_none() || entry.bytes() <= TURN_BYTES_MAX as u64 {
         return filter.matches(name, entry);
     }
     let (of_filter, log, large) = (filter.clone(), name.clone(), Arc::clone(entry));
     let matching = compute(move || of_filter.matches(&log, &large)).await;
-    // A panic there would be one here.
+    // A panic on the other thread would recur here.
     matching.unwrap_or_else(|_| filter.matches(name, entry))
 }
 
-/// How much may still be examined.
+/// The remaining budget of entries to examine.
 struct Examinable {
     entries: usize,
     bytes: u64,
 }
 
 impl Examinable {
-    /// Lines are written as fast as they are taken, however many they are; what is not filtered is bounded by its limit.
+    /// Lines are written as fast as the client takes them, in any number. An unfiltered page is bounded by its limit.
     fn of(lines: bool, filter: &Filter) -> Self {
         if lines || filter.is_empty() {
             return Self { entries: usize::MAX, bytes: u64::MAX };
@@ -265,7 +265,7 @@ impl Examinable {
 
 type Entries = Box<dyn Iterator<Item = Arc<Entry>> + Send>;
 
-/// A log's answer while it is being written.
+/// A log's response, written piece by piece.
 pub(crate) struct LogPieces {
     service: Service,
     board: Arc<Board>,
@@ -273,19 +273,19 @@ pub(crate) struct LogPieces {
     entries: Peekable<Entries>,
     filter: Filter,
     view: View,
-    /// How many entries may still be shown.
+    /// The number of entries that may still be shown.
     left: usize,
     examinable: Examinable,
     next: Seq,
     moves_next: bool,
-    /// Whether older entries are left to examine.
+    /// True if older entries are left to examine.
     older: bool,
     count: usize,
     revision: Revision,
     lines: bool,
     written: usize,
     begun: bool,
-    /// What is left of the entry that is being written.
+    /// The rest of the entry being written.
     inline: Option<Inline>,
 }
 
@@ -330,7 +330,7 @@ impl Pieces for LogPieces {
 }
 
 impl LogPieces {
-    /// Writes an entry up to its stored image, where that is shown in its place.
+    /// Writes an entry up to its inline image, if it has one.
     async fn begin_one(
         &mut self,
         entry: &Entry,

@@ -8,18 +8,18 @@ use crate::http::read::wait::Sought;
 use crate::http::response::tag::{Rendering, Resource};
 use crate::service::Published;
 
-/// A page of a log, perhaps one that is waited for.
+/// A page of a log, which a reader may wait for.
 pub(crate) struct SoughtPage<'a> {
     session: &'a SessionName,
     log: &'a LogName,
     query: &'a LogQuery,
     format: &'static str,
-    /// Where the page was looked at last, and had no entry.
+    /// The revision at which the page was last examined and had no entry.
     looked: Option<Revision>,
 }
 
 impl<'a> SoughtPage<'a> {
-    /// The page that a query asks for.
+    /// Creates the search for the page of a query.
     pub(crate) fn new(
         session: &'a SessionName,
         log: &'a LogName,

@@ -1,4 +1,4 @@
-//! Bytes of a screenshot's image: stored or scaled, whole or a range.
+//! Images of screenshots: stored or scaled, whole or a range.
 
 mod range;
 use std::num::NonZeroU32;
@@ -24,31 +24,31 @@ use crate::board::{Board, Code, Digest, Entry, Image};
 use crate::service::{Service, ServiceError, ShownImage};
 use range::{Asked, beyond, content_range};
 
-/// What a browser may do with bytes that a client sent: show them, and nothing else.
+/// The policy for bytes that a client sent: a browser may only show them.
 const SANDBOX: HeaderValue = HeaderValue::from_static("sandbox; default-src 'none'");
 
 const CROSS_ORIGIN_RESOURCE_POLICY: HeaderName =
     HeaderName::from_static("cross-origin-resource-policy");
 
-/// An address says which entry, and that may have another image tomorrow.
+/// The address names an entry, whose image may change.
 const REVALIDATED: HeaderValue = HeaderValue::from_static("private, no-cache");
 
-/// With its digest it says which image, and that stays so for ever.
+/// The address with a digest names an image, which never changes.
 const IMMUTABLE: HeaderValue = HeaderValue::from_static("private, max-age=31536000, immutable");
 
 /// Read a screenshot's image
 ///
-/// The stored bytes, as they came. With `max_px` a thumbnail: a PNG or a JPEG, or the stored bytes where no side of
-/// them is longer; the same each time. An address with a signature, as prompts have it where the server has a
+/// Without `max_px`, the response has the stored bytes. With `max_px` it is a thumbnail, a PNG or a JPEG, the same
+/// each time; or the stored bytes if no side of the image is longer. A signed address, as in prompts of a server with
 /// `--public-url`, opens this image only.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/screenshots/{seq}/image", operation_id = "get_image", tag = "screenshots",
     params(openapi::InSession, openapi::AtSeq, openapi::ImageQuery, openapi::PastQuery, openapi::MinRevision, openapi::WaitQuery, openapi::SignedQuery, openapi::IfNoneMatch, openapi::RangeOf),
     responses(
         (status = 200, description = "The image", content((openapi::Bytes = "image/png"), (openapi::Bytes = "image/jpeg"), (openapi::Bytes = "image/webp"), (openapi::Bytes = "image/gif"), (openapi::Bytes = "image/bmp")),
-            headers(("ETag" = String, description = "Changes with the entry"), ("Blackboard-Revision" = u64, description = "The revision shown"), ("Accept-Ranges" = String, description = "`bytes`"), ("Cache-Control" = String, description = "Whether it has to be asked for again"))),
-        (status = 206, description = "The part that was asked for", content((openapi::Bytes = "image/png"), (openapi::Bytes = "image/jpeg"), (openapi::Bytes = "image/webp"), (openapi::Bytes = "image/gif"), (openapi::Bytes = "image/bmp")),
-            headers(("ETag" = String, description = "Changes with the entry"), ("Blackboard-Revision" = u64, description = "The revision shown"), ("Content-Range" = String, description = "Which part of how many bytes"))),
+            headers(("ETag" = String, description = "Changes with the entry"), ("Blackboard-Revision" = u64, description = "The revision shown"), ("Accept-Ranges" = String, description = "`bytes`"), ("Cache-Control" = String, description = "For how long the image may be cached"))),
+        (status = 206, description = "The requested range", content((openapi::Bytes = "image/png"), (openapi::Bytes = "image/jpeg"), (openapi::Bytes = "image/webp"), (openapi::Bytes = "image/gif"), (openapi::Bytes = "image/bmp")),
+            headers(("ETag" = String, description = "Changes with the entry"), ("Blackboard-Revision" = u64, description = "The revision shown"), ("Content-Range" = String, description = "The range and the image's length"))),
         openapi::ReadImageRefusals,
     )
 )]
@@ -66,7 +66,7 @@ pub(super) async fn image(
     let service = reading.service.clone();
     let caching = match &signed {
         Some(signed) => kept_while_valid(signed.left_s(&service)),
-        // What a checkpoint's name stands for may change.
+        // A checkpoint's name may move to another revision.
         None if wanted.is_some() && !reading.params.has("at") => IMMUTABLE,
         None => REVALIDATED,
     };
@@ -83,7 +83,7 @@ pub(super) async fn image(
     let mut headers = answer.header(header::CACHE_CONTROL, caching).into_headers();
     shown.describe(&mut headers)?;
     if signed.is_some() {
-        // It was given to those who are elsewhere.
+        // Signed addresses are given to pages of other origins.
         headers.insert(CROSS_ORIGIN_RESOURCE_POLICY, HeaderValue::from_static("cross-origin"));
     }
     let tag = headers.get(header::ETAG).cloned().unwrap_or(HeaderValue::from_static(""));
@@ -95,13 +95,13 @@ pub(super) async fn image(
         }
         Asked::Beyond => return Err(beyond(shown.length()).into()),
     };
-    // A body that is streamed does not say it.
+    // A streamed body sets no length.
     headers.insert(header::CONTENT_LENGTH, HeaderValue::from(part.end - part.start));
     let body = shown.body(&service, &board, part).await?;
     Ok((status, headers, body).into_response())
 }
 
-/// What is sent.
+/// The image in the response.
 enum Shown<'a> {
     Stored { image: &'a Image, media_type: String },
     Made { media_type: &'static str, bytes: Bytes },
@@ -153,7 +153,7 @@ impl<'a> Shown<'a> {
         Ok(())
     }
 
-    /// These bytes of it. What fails early is an error; what fails later breaks the body off.
+    /// Returns the body of a part. An early failure is an error; a later one breaks the body off.
     async fn body(
         self,
         service: &Service,
@@ -185,7 +185,7 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// What is not modified is kept for as long as what would have been sent.
+/// Sets the caching of a response that is not modified, as a full response would have it.
 fn cached(early: Early, caching: &HeaderValue) -> Early {
     match early {
         Early::Bare(mut response) => {
@@ -196,7 +196,7 @@ fn cached(early: Early, caching: &HeaderValue) -> Early {
     }
 }
 
-/// Caching of an image that a signature opens: as long as the address is valid.
+/// Returns the caching of an image with a signed address: until the signature expires.
 fn kept_while_valid(left_s: u64) -> HeaderValue {
     let text = format!("private, max-age={left_s}, immutable");
     HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static("no-store"))

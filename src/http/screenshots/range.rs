@@ -1,7 +1,7 @@
 //! Byte ranges: `Range` and `If-Range` (RFC 9110, section 14).
 //!
-//! One range of bytes is answered by its bytes. Several, another unit, or a form that is none are as if nothing
-//! had been asked, which the RFC leaves to us. So is whatever comes under a condition that does not hold.
+//! A single byte range gets a partial response. Several ranges, another unit or an invalid form are ignored, which
+//! the RFC allows. A range whose condition does not hold is ignored too.
 
 use std::ops::Range;
 
@@ -10,19 +10,19 @@ use axum::http::{HeaderMap, HeaderValue, Method, header};
 use crate::board::Code;
 use crate::http::response::problem::Problem;
 
-/// What of a body is asked for.
+/// The requested part of a body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Asked {
-    /// All of it.
+    /// The whole body.
     Whole,
     /// These bytes, at least one.
     Part(Range<u64>),
-    /// Bytes that it has not.
+    /// Bytes beyond the end of the body.
     Beyond,
 }
 
 impl Asked {
-    /// What a request asks for of a body of this length with this tag, which is a strong one.
+    /// Reads the range that a request asks for, of a body of this length with this strong tag.
     pub(crate) fn of(method: &Method, headers: &HeaderMap, tag: &HeaderValue, length: u64) -> Self {
         if method != Method::GET || !holds(headers, tag) {
             return Self::Whole;
@@ -35,7 +35,7 @@ impl Asked {
     }
 }
 
-/// Whether `If-Range` lets a range be answered. It compares strongly, and no date is exact enough.
+/// Returns true if `If-Range` permits a range. Tags are compared strongly, and no date is exact enough.
 fn holds(headers: &HeaderMap, tag: &HeaderValue) -> bool {
     let mut conditions = headers.get_all(header::IF_RANGE).into_iter();
     conditions.next().is_none_or(|condition| condition == tag) && conditions.next().is_none()
@@ -70,19 +70,19 @@ fn part(range: Range<u64>) -> Asked {
     if range.is_empty() { Asked::Beyond } else { Asked::Part(range) }
 }
 
-/// A number of digits; one that is too large for us is past every end.
+/// Parses a position. A number too large for `u64` is past every end.
 fn position(text: &str) -> Option<u64> {
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| text.parse().unwrap_or(u64::MAX))
 }
 
-/// `Content-Range` of a part.
+/// Renders `Content-Range` of a part.
 pub(crate) fn content_range(part: &Range<u64>, length: u64) -> Result<HeaderValue, Problem> {
     let last = part.end.saturating_sub(1);
     value(&format!("bytes {}-{last}/{length}", part.start))
 }
 
-/// The refusal of a range that the body has not.
+/// Refuses a range beyond the end of the body.
 pub(crate) fn beyond(length: u64) -> Problem {
     let detail = format!("the range is outside the image's {length} bytes");
     let problem = Problem::new(Code::RangeNotSatisfiable, detail);
@@ -93,7 +93,8 @@ pub(crate) fn beyond(length: u64) -> Problem {
 }
 
 fn value(text: &str) -> Result<HeaderValue, Problem> {
-    let failed = |error| Problem::new(Code::Internal, "a range has no form").cause(error);
+    let failed =
+        |error| Problem::new(Code::Internal, "cannot write a range as a header").cause(error);
     HeaderValue::from_str(text).map_err(failed)
 }
 

@@ -1,4 +1,4 @@
-//! What of a body of ten bytes is asked for.
+//! Ranges requested of a body of ten bytes.
 
 use super::*;
 
