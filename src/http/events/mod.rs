@@ -1,7 +1,8 @@
 //! Events of a session: its commits, by server-sent events or long poll.
 //!
-//! Every commit after the cursor comes exactly once and in order. Who cannot be served from his cursor on gets
-//! one `resync`, and goes on from the head. A slow reader is read for when he has taken what he got.
+//! A reader gets every commit after its cursor exactly once and in order. If that is impossible, the reader gets one
+//! `resync` and continues from the head. Commits for a slow reader are read only when it has taken the previous
+//! frames.
 
 pub(crate) mod notices;
 pub(crate) mod sse;
@@ -35,10 +36,10 @@ use crate::board::{Code, Commit, Extent, Revision, SessionName};
 use crate::service::{Commits, Service, ServiceError, Watch};
 use sse::{Frames, Streams, respond};
 
-/// The header in which a reader of events says where it was cut off.
+/// The header in which a reader names the last event it received.
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-/// How many commits one poll examines at most, wanted or not, before it answers.
+/// The maximum number of commits that one poll examines, wanted or not, before it answers.
 const EXAMINED_MAX: usize = 10_000;
 
 /// The commits after a cursor.
@@ -48,38 +49,39 @@ pub(super) struct EventPage {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false, value_type = Option<Vec<EventBody>>)]
     events: Option<Box<RawValue>>,
-    /// That commits are missing, because the cursor is before what is kept, or beyond the head.
+    /// Present if commits are missing, because the cursor is before the retained history or beyond the head.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]
     resync: Option<ResyncBody>,
-    /// Where to go on, as `after`.
+    /// The value of `after` for the next request.
     next: u64,
-    /// Whether there are more already.
+    /// True if more commits exist already.
     more: bool,
 }
 
-/// Where a session stands whose commits cannot all be given.
+/// The position of a session whose commits cannot all be sent.
 #[derive(Serialize, ToSchema)]
 pub(super) struct ResyncBody {
-    /// Its revision, from which the events go on.
+    /// The session's revision, from which the events continue.
     revision: u64,
-    /// The oldest revision that its history can show.
+    /// The oldest readable revision in the history.
     oldest_revision: u64,
 }
 
 /// Follow a session
 ///
-/// Its commits in order, each once: from the store if need be, then as they come. The session need not exist.
-/// Each is an event whose `id` is its revision and whose name is its kind; every 15 s without one there is a frame
-/// with the revision read so far as `id`. What cannot be given is told by one event `resync`. With
-/// `Accept: application/json` it is a page of them, which waits for the first one if it is asked to.
+/// Commits come in order, each once: stored commits first, then new ones as they are made. The session need not
+/// exist. Each commit is an event whose `id` is its revision and whose name is its kind. After 15 s without an event,
+/// a frame with the revision read so far as `id` is sent. Commits that cannot be sent are replaced by one event
+/// `resync`. With `Accept: application/json`, the response is a page of commits; with `wait`, it waits for the first
+/// commit.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/events", operation_id = "follow_session", tag = "events",
     params(openapi::InSession, openapi::EventsQuery),
     responses(
         (status = 200, description = "Events, for as long as the client listens, or a page of them",
             content((EventBody = "text/event-stream"), (EventPage = "application/json")),
-            headers(("Blackboard-Revision" = u64, description = "The revision that the events begin at; of a page, where it ends"))),
+            headers(("Blackboard-Revision" = u64, description = "The revision at which the events begin, or at which a page ends"))),
         openapi::FollowRefusals,
     )
 )]
@@ -112,7 +114,7 @@ pub(super) async fn get(
     Ok(respond(Answer::of(begins_at), first, events, place))
 }
 
-/// The revision at which the reader was cut off.
+/// Parses the last revision that the reader received.
 fn last_event(headers: &HeaderMap) -> Result<Option<Revision>, Problem> {
     let Some(value) = headers.get(LAST_EVENT_ID) else { return Ok(None) };
     let digits = value
@@ -122,11 +124,11 @@ fn last_event(headers: &HeaderMap) -> Result<Option<Revision>, Problem> {
     let digits = digits.ok_or_else(|| {
         Problem::new(Code::InvalidParameter, "Last-Event-ID must be a revision, as a whole number")
     })?;
-    // One that no revision can be is beyond the head.
+    // A number too large for a revision is beyond the head.
     Ok(Some(Revision(digits.parse().unwrap_or(u64::MAX))))
 }
 
-/// A session's commits on their way to one reader.
+/// The stream of a session's commits to one reader.
 struct Events {
     service: Service,
     caller: Caller,
@@ -138,9 +140,9 @@ struct Events {
 }
 
 impl Events {
-    /// What comes next; what is wanted of it goes to `write`.
+    /// Reads the next commits and passes each of them to `write`.
     async fn look(&mut self, mut write: impl FnMut(&Commit, &Self)) -> Result<Look, ServiceError> {
-        // In a box of its own, which is there only while it reads.
+        // Boxed, so that the memory is used only during the read.
         let commits = match Box::pin(self.watch.commits(self.cursor)).await? {
             Commits::These(commits) => commits,
             Commits::Gap => return Ok(Look::Gap),
@@ -154,7 +156,7 @@ impl Events {
         Ok(Look::Examined(commits.len()))
     }
 
-    /// A look whose frames are added.
+    /// Reads the next commits and adds their frames.
     async fn frames(&mut self, out: &mut String) -> Result<Look, ServiceError> {
         let look = self.look(|commit, events| events.write_frame(commit, out)).await?;
         if matches!(look, Look::Gap) {
@@ -163,7 +165,7 @@ impl Events {
         Ok(look)
     }
 
-    /// Writes the first frames, and gives the revision that they begin at.
+    /// Writes the first frames and returns the revision at which they begin.
     async fn begin(&mut self, out: &mut String) -> Result<Revision, ServiceError> {
         let begins_at = self.cursor;
         push(out, format_args!("id: {begins_at}\n\n"));
@@ -187,21 +189,21 @@ impl Events {
         out.push_str("\n\n");
     }
 
-    /// Tells that commits are missing, and goes on from the head.
+    /// Reports missing commits and moves the cursor to the head.
     fn resync(&mut self, out: &mut String) {
         out.push_str("event: resync\ndata: ");
         write_json(&self.resync_body(), out);
         push(out, format_args!("\n\nid: {}\n\n", self.cursor));
     }
 
-    /// Goes to the head, and says where that is.
+    /// Moves the cursor to the head and returns its position.
     fn resync_body(&mut self) -> ResyncBody {
         let Extent { revision, oldest, .. } = self.watch.extent();
         self.cursor = revision;
         ResyncBody { revision: revision.0, oldest_revision: oldest.0 }
     }
 
-    /// The commits that are there, or the first that come in this time.
+    /// Returns the available commits, or waits this long for the first ones.
     async fn poll(&mut self, wait: Duration) -> Result<Page, ServiceError> {
         let until = Instant::now() + wait;
         let (mut events, mut examined) = (String::new(), 0);
@@ -229,13 +231,13 @@ impl Events {
     }
 }
 
-/// What a look found.
+/// The result of a read.
 enum Look {
-    /// So many commits.
+    /// The number of commits read.
     Examined(usize),
-    /// No commits yet.
+    /// No new commits.
     Nothing,
-    /// That commits are missing.
+    /// Commits are missing.
     Gap,
 }
 
@@ -259,7 +261,7 @@ impl Frames for Events {
             match look {
                 Look::Nothing if !self.watch.changed().await => return None,
                 Look::Nothing => {}
-                // Whoever wants little of a long history must not keep a worker from all others.
+                // A reader that wants few commits of a long history must not occupy a worker.
                 Look::Examined(_) | Look::Gap => tokio::task::yield_now().await,
             }
         }
@@ -270,7 +272,7 @@ impl Frames for Events {
     }
 }
 
-/// What a poll came to.
+/// The outcome of a poll.
 enum Page {
     Events(String),
     Resync(ResyncBody),

@@ -19,27 +19,27 @@ use crate::http::response::Answer;
 use crate::http::response::problem::Problem;
 use crate::service::{Heard, Notice, Service};
 
-/// How many notices are sent at once.
+/// The maximum number of notices sent at once.
 const NOTICES_AT_ONCE_MAX: usize = 256;
 
-/// Tells the reader that notices are missing, so that it looks at the lists again.
+/// Reports missing notices, so that the reader lists the sessions again.
 const RESYNC: &str = "event: resync\ndata: {}\n\n";
 
-/// That a session changed: the data of an event.
+/// A notice of a session's change: the data of an event.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct NoticeBody {
-    /// Which one.
+    /// The session's name.
     #[schema(example = "sess_12345")]
     session: String,
-    /// The revision that it reached.
+    /// The session's new revision.
     revision: u64,
-    /// The kinds of its changes.
+    /// The kinds of the changes.
     kinds: Vec<String>,
 }
 
 /// Follow all sessions
 ///
-/// Server-sent events without `id`: `notice` for each commit, and `resync` after a gap.
+/// The response is a stream of server-sent events without `id`: `notice` for each commit, and `resync` after a gap.
 #[utoipa::path(
     get, path = "/v1/events", operation_id = "follow_sessions", tag = "events",
     responses(
@@ -69,7 +69,7 @@ impl Frames for Notices {
     async fn next(&mut self) -> Option<String> {
         loop {
             let out = self.look().await?;
-            // What is of sessions that the caller does not reach is nothing.
+            // Notices of sessions that the caller does not reach are left out.
             if !out.is_empty() {
                 return Some(out);
             }
@@ -82,7 +82,7 @@ impl Frames for Notices {
 }
 
 impl Notices {
-    /// The notices that there are, once there is one.
+    /// Waits for a notice and returns all available ones.
     async fn look(&mut self) -> Option<String> {
         let received = tokio::select! {
             biased;

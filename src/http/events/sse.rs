@@ -1,6 +1,7 @@
-//! Server-sent events: a frame is made once the client took the previous frames.
+//! Server-sent events, one batch of frames at a time.
 //!
-//! A stream holds no board, no commit and no frame while it waits, so that ten thousand idle ones are cheap.
+//! Frames are made once the client has taken the previous ones. A waiting stream holds no board, commit or frame, so
+//! that ten thousand idle streams are cheap.
 use std::convert::Infallible;
 use std::time::Duration;
 
@@ -17,13 +18,13 @@ use crate::http::response::EVENT_STREAM;
 use crate::http::response::problem::Problem;
 use crate::metrics;
 
-/// After so long without a frame one is sent that says only that the stream goes on.
+/// The time without a frame after which a keep-alive frame is sent.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// Tells a proxy to pass each frame on at once.
+/// The header that tells a proxy to forward each frame at once.
 const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
-/// The streams that may be open at once. Cloning gives another handle to the same ones.
+/// The limit on open streams. Clones share the limit.
 #[derive(Clone, Debug)]
 pub struct Streams {
     places: Limiter,
@@ -31,45 +32,45 @@ pub struct Streams {
 }
 
 impl Streams {
-    /// So many, and none open yet.
+    /// Creates a limit of `max` streams, with none open.
     #[must_use]
     pub fn new(max: u32) -> Self {
         Self { places: Limiter::new(max.into(), 0, Share::LeavesRest), max }
     }
 
-    /// How many are open now.
+    /// Returns the number of open streams.
     #[must_use]
     pub fn open(&self) -> u64 {
         self.places.used()
     }
 
-    /// A place for one more.
+    /// Returns a place for one more stream, or a refusal if all are taken.
     pub(crate) fn place(&self) -> Result<StreamPlace, Problem> {
         self.places.now(1).map(StreamPlace).ok_or_else(|| {
             let max = self.max;
             let detail = format!(
-                "too many streams of events are open: one client has at most {max} (--streams-max)"
+                "too many event streams are open: a client has at most {max} (--streams-max)"
             );
             Problem::new(Code::Overloaded, detail)
         })
     }
 }
 
-/// What a stream has as long as it is open.
+/// The place of a stream, held while the stream is open.
 pub(crate) struct StreamPlace(
     #[expect(dead_code, reason = "it is given back when it is dropped")] Place,
 );
 
-/// Something of which frames are made, one look after another.
+/// A source of frames, read one batch at a time.
 pub(crate) trait Frames: Send + 'static {
-    /// The next frames as soon as there are any; `None` at the end. Nothing is lost where the wait is broken off.
+    /// Returns the next frames when there are any, or `None` at the end. No frame is lost if the wait is cancelled.
     fn next(&mut self) -> impl Future<Output = Option<String>> + Send;
 
-    /// A frame that brings nothing new.
+    /// Returns a frame without news.
     fn keep_alive(&self) -> String;
 }
 
-/// The answer that begins with this text, and goes on with these frames. The place goes with its body.
+/// Creates a response from this first text and the frames after it. The body holds the place.
 pub(crate) fn respond(
     answer: Answer,
     first: String,

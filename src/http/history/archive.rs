@@ -18,21 +18,21 @@ use crate::http::write::Writing;
 use crate::http::write::response::WrittenBody;
 use crate::service::{Cut, Export, Published, ServiceError};
 
-/// How often a session is looked at whose history is cut before it is pinned.
+/// The maximum number of attempts to pin a session whose history is being compacted.
 const LOOKS_MAX: usize = 8;
 
-/// Take a session's archive out
+/// Export a session as an archive
 ///
-/// All that is kept of it, its images included, a line each: what it begins with, and every commit since. It
-/// is of one moment. An archive without its last line, `{"end":…}`, broke off. Of a damaged session it has what
-/// could be read: then `head` in its last line is the session's last revision, and `Blackboard-Revision` the last
-/// one in the archive.
+/// The archive holds the retained history with its images: a line each for its base, every commit and every image. It shows
+/// the session at one moment. An archive without its last line, `{"end":…}`, is incomplete. The archive of a damaged
+/// session has the readable part. Then `head` in its last line is the session's last revision, and
+/// `Blackboard-Revision` is the last revision in the archive.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/archive", operation_id = "get_archive", tag = "history",
     params(openapi::InSession, openapi::MinRevision, openapi::WaitQuery, openapi::IfNoneMatch),
     responses(
         (status = 200, description = "The archive", body = String, content_type = "application/x-ndjson",
-            headers(("ETag" = String, description = "Changes with every commit, and where history is forgotten"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+            headers(("ETag" = String, description = "Changes with every commit and with the retained history"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
         openapi::ReadArchiveRefusals,
     )
 )]
@@ -44,7 +44,7 @@ pub(crate) async fn get(
     if let Err(ServiceError::Damaged) = reading.service.published(&session).await {
         return damaged(&session, reading).await;
     }
-    // It is another one where less of the past is kept.
+    // The archive changes when history is compacted.
     let rendering = |now: &Published| {
         let rendering = Rendering::of(Resource::Session, now.board.version());
         Ok(rendering.in_format(format!("archive from {}", now.board.oldest())))
@@ -52,7 +52,7 @@ pub(crate) async fn get(
     for _ in 0..LOOKS_MAX {
         let (answer, Published { board, .. }) = reading.published(&session, rendering).await?;
         match reading.service.export(board).await {
-            // The history was cut since it was looked at: another look finds what it begins with now.
+            // The history was compacted meanwhile; the next attempt uses the new base.
             Err(ServiceError::Compacted { .. }) => {}
             export => return Ok(answer.body(NDJSON, chunked::body(export?).await?)),
         }
@@ -60,9 +60,9 @@ pub(crate) async fn get(
     Err(ServiceError::Overloaded.into())
 }
 
-/// What can be read of a session that is not served.
+/// Exports the readable part of a session that is not served.
 async fn damaged(session: &SessionName, mut reading: Reading) -> Result<Response, Early> {
-    // There is nothing to wait for.
+    // A damaged session has nothing to wait for.
     for waits in ["min_revision", "wait"] {
         reading.params.text(waits)?;
     }
@@ -86,16 +86,17 @@ impl Pieces for Export {
     }
 }
 
-/// Take an archive in
+/// Import an archive
 ///
-/// It makes the session, whose revisions go on from the archive's. A damaged session of this name is replaced. All claims are over in it, and all keys
-/// forgotten. An archive that was changed or cut off is refused whole, with the line.
+/// The import creates the session, whose revisions continue from the archive's. A damaged session of this name is
+/// replaced. All claims are cancelled and all idempotency keys are forgotten. A changed or truncated archive is
+/// refused as a whole, with the line of the fault.
 #[utoipa::path(
     put, path = "/v1/sessions/{session}/archive", operation_id = "put_archive", tag = "history",
     params(openapi::InSession, openapi::Writes),
-    request_body(content = String, content_type = "application/x-ndjson", description = "An archive, as it was taken out"),
+    request_body(content = String, content_type = "application/x-ndjson", description = "An archive, as exported"),
     responses(
-        (status = 201, description = "Made", body = WrittenBody,
+        (status = 201, description = "Imported", body = WrittenBody,
             headers(("ETag" = String, description = "The session's tag"), ("Location" = String, description = "The session"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
         openapi::PutArchiveRefusals,
     )
@@ -104,7 +105,7 @@ pub(crate) async fn put(writing: Writing, body: Body) -> Result<Response, Proble
     let sent = media_type(&writing.headers);
     if sent != NDJSON {
         linger(body).await;
-        return Err(unsupported(&sent, NDJSON, "an archive as it was taken out"));
+        return Err(unsupported(&sent, NDJSON, "an archive as exported"));
     }
     writing
         .import(body, |written| {

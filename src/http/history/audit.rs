@@ -1,6 +1,6 @@
 //! The audit: authors, times and kinds of commits, as pages or lines.
 //!
-//! It is read from the store look by look, so that a long history takes no more memory than a short one.
+//! The audit is read from the store in batches, so that a long history takes no more memory than a short one.
 use axum::response::Response;
 
 use crate::api::history::audit::AuditPage;
@@ -17,23 +17,23 @@ use crate::http::response::tag::{Rendering, Resource};
 use crate::http::response::{JSON, NDJSON, prefers};
 use crate::service::{Published, ServiceError};
 
-/// How many commits a page has, unless it is asked for more or fewer.
+/// The number of commits on a page by default.
 const LIMIT_DEFAULT: usize = 100;
 
-/// How many commits a page may have.
+/// The maximum number of commits on a page.
 const LIMIT_MAX: u64 = 1000;
 
-/// Read who wrote what and when
+/// Read the audit of a session
 ///
-/// A page of commits, each with what it changed in brief; with `Accept: application/x-ndjson` a commit a line, all
-/// of them unless a limit is given.
+/// The response is a page of commits, each with its author, time and changes in brief. With `Accept:
+/// application/x-ndjson` it has one commit per line, all of them unless `limit` is given.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/audit", operation_id = "audit_session", tag = "history",
     params(openapi::InSession, openapi::AuditQuery, openapi::MinRevision, openapi::WaitQuery, openapi::IfNoneMatch),
     responses(
         (status = 200, description = "The commits, as a page or as lines",
             content((AuditPage = "application/json"), (String = "application/x-ndjson")),
-            headers(("ETag" = String, description = "Changes with every commit, and with the query"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
+            headers(("ETag" = String, description = "Changes with every commit and with the query"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
         openapi::AuditRefusals,
     )
 )]

@@ -21,24 +21,24 @@ use crate::http::write::Writing;
 use crate::http::write::response::{Written, WrittenBody};
 use crate::service::Published;
 
-/// How many checkpoints a list has, unless it is asked for more or fewer.
+/// The number of checkpoints on a page by default.
 const LIST_DEFAULT: usize = 100;
 
-/// How many checkpoints a list may have.
+/// The maximum number of checkpoints on a page.
 const LIST_MAX: u64 = 1000;
 
 /// A name for a revision.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct CheckpointBody {
-    /// The revision that it stands for.
+    /// The named revision.
     revision: u64,
     /// The name.
     #[schema(example = "before-the-refactoring")]
     name: String,
-    /// When it was made, RFC 3339 in UTC.
+    /// The time of creation, RFC 3339 in UTC.
     #[schema(format = DateTime)]
     at: String,
-    /// Who made it, where somebody was named.
+    /// The author, if named.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     agent: Option<String>,
@@ -47,18 +47,18 @@ pub(crate) struct CheckpointBody {
 /// A page of checkpoints, in the order of their names.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct CheckpointPage {
-    /// At most as many as asked for.
+    /// At most `limit` checkpoints.
     checkpoints: Vec<CheckpointBody>,
-    /// Where to go on, as `after`; null where nothing was listed yet.
+    /// The value of `after` for the next page; null if nothing has been listed yet.
     #[schema(required)]
     next: Option<String>,
-    /// Whether there are more.
+    /// True if more checkpoints follow.
     more: bool,
     /// The revision of the checkpoints' last change; the session's is in `Blackboard-Revision`.
     revision: u64,
 }
 
-/// A name for the session as it is.
+/// A name for the session's current revision.
 #[derive(ToSchema)]
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "the document's form of what is read here")]
@@ -78,18 +78,18 @@ impl CheckpointBody {
     }
 }
 
-/// Make a checkpoint
+/// Create a checkpoint
 ///
-/// The name stands for the revision that this makes. A name that stands for another one moves.
+/// The name refers to the revision that this commit makes. A name that is already in use moves.
 #[utoipa::path(
     post, path = "/v1/sessions/{session}/checkpoints", operation_id = "put_checkpoint", tag = "history",
     params(openapi::InSession, openapi::Writes),
     request_body(content = NewCheckpointBody, description = "The name"),
     responses(
         (status = 200, description = "Moved", body = CheckpointBody,
-            headers(("ETag" = String, description = "The tag of the checkpoints together"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
-        (status = 201, description = "Made", body = CheckpointBody,
-            headers(("ETag" = String, description = "The tag of the checkpoints together"), ("Location" = String, description = "The checkpoint"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+            headers(("ETag" = String, description = "The tag of the list of checkpoints"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        (status = 201, description = "Created", body = CheckpointBody,
+            headers(("ETag" = String, description = "The tag of the list of checkpoints"), ("Location" = String, description = "The checkpoint"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
         openapi::CheckpointRefusals,
     )
 )]
@@ -116,20 +116,20 @@ fn new_checkpoint(text: &str) -> Result<CheckpointName, Refusal> {
     name_member("/name", name.ok_or_else(|| needed("name"))?)
 }
 
-/// The checkpoints' tag as a write left them.
+/// Returns the tag of the checkpoints after a write.
 fn tag(written: &Written<'_>) -> Tag {
     written.tag(written.receipt.board.checkpoints_version(), &Resource::Checkpoints)
 }
 
 /// List checkpoints
 ///
-/// In the order of their names, a page at a time.
+/// Checkpoints come in the order of their names, a page at a time.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/checkpoints", operation_id = "list_checkpoints", tag = "history",
     params(openapi::InSession, openapi::CheckpointsQuery, openapi::MinRevision, openapi::WaitQuery, openapi::IfNoneMatch),
     responses(
         (status = 200, description = "A page of checkpoints", body = CheckpointPage,
-            headers(("ETag" = String, description = "Changes with the checkpoints, and with the query"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
+            headers(("ETag" = String, description = "Changes with the checkpoints and the query"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
         openapi::ReadNowRefusals,
     )
 )]
@@ -156,13 +156,13 @@ pub(crate) async fn list(
 
 /// Remove a checkpoint
 ///
-/// The name stands for no revision any more. The revision stays.
+/// The name is removed; its revision stays.
 #[utoipa::path(
     delete, path = "/v1/sessions/{session}/checkpoints/{checkpoint}", operation_id = "delete_checkpoint", tag = "history",
     params(openapi::InSession, openapi::InCheckpoint, openapi::Removes),
     responses(
-        (status = 200, description = "It is gone", body = WrittenBody,
-            headers(("ETag" = String, description = "The tag of the checkpoints together"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        (status = 200, description = "Removed", body = WrittenBody,
+            headers(("ETag" = String, description = "The tag of the list of checkpoints"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
         openapi::RemoveCheckpointRefusals,
     )
 )]

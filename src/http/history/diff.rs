@@ -29,63 +29,63 @@ use crate::http::response::tag::{Rendering, Resource};
 use crate::http::response::{REVISION_HEADER, revision_value};
 use crate::service::{At, Published, ServiceError};
 
-/// How many differences a page has, unless it is asked for more or fewer.
+/// The number of differences on a page by default.
 const LIMIT_DEFAULT: usize = 1000;
 
-/// How many differences a page may have.
+/// The maximum number of differences on a page.
 const LIMIT_MAX: u64 = 10_000;
 
 /// A page of differences.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "written by hand: its three lists are made piece by piece")]
 pub(crate) struct DiffBody {
-    /// The revision before.
+    /// The revision compared from.
     from: u64,
-    /// The revision after.
+    /// The revision compared to.
     to: u64,
-    /// What is there only after.
+    /// The places present only in `to`.
     added: Vec<DifferenceBody<'static>>,
-    /// What is there before and after, and not the same.
+    /// The places present in both, with different values.
     changed: Vec<DifferenceBody<'static>>,
-    /// What is there only before.
+    /// The places present only in `from`.
     removed: Vec<DifferenceBody<'static>>,
-    /// Whether there are more differences.
+    /// True if more differences follow.
     more: bool,
-    /// Where to go on, as `after`.
+    /// The value of `after` for the next page.
     next: u64,
 }
 
-/// A place of the board that is different.
+/// A difference at one place of the board.
 #[derive(Default, Serialize, ToSchema)]
 pub(crate) struct DifferenceBody<'a> {
-    /// Where, as an address within the session.
+    /// The place, as an address within the session.
     #[schema(example = "trajectories/17")]
     path: String,
-    /// Of an entry that was added or removed: its item.
+    /// The item of an entry that was added or removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false, value_type = Option<Object>)]
     item: Option<Cow<'a, RawValue>>,
-    /// Of anything else that was added or removed: its value.
+    /// The value of any other place that was added or removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, value_type = Option<Value>)]
     value: Option<Cow<'a, RawValue>>,
-    /// Of what was changed: what it was, an entry's item or another value.
+    /// The old item or value of a place that was changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, value_type = Option<Value>)]
     before: Option<Cow<'a, RawValue>>,
-    /// Of what was changed: what it is.
+    /// The new item or value of a place that was changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, value_type = Option<Value>)]
     after: Option<Cow<'a, RawValue>>,
-    /// The stored image that an entry has; had, where it was removed.
+    /// The entry's stored image; the last one if the entry was removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]
     image: Option<ImageBody<'a>>,
-    /// Who works on a request.
+    /// The claim on a request.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]
     claim: Option<ClaimBody<'a>>,
-    /// That a request is done, and what came of it.
+    /// The end of a request, and its result.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]
     done: Option<DoneBody<'a>>,
@@ -93,14 +93,14 @@ pub(crate) struct DifferenceBody<'a> {
 
 /// Compare two revisions
 ///
-/// What was added, changed and removed from the one to the other, whichever is the older. A page of them, in an
-/// order that stays as it is: the logs, the memories, the state, the agents, the settings and the labels.
+/// The response has a page of additions, changes and removals from one revision to the other, in either direction.
+/// Their order is fixed: logs, memories, state, agents, settings, labels.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/diff", operation_id = "diff_session", tag = "history",
     params(openapi::InSession, openapi::DiffQuery, openapi::MinRevision, openapi::WaitQuery, openapi::IfNoneMatch),
     responses(
-        (status = 200, description = "What is different", body = DiffBody,
-            headers(("ETag" = String, description = "Changes with the revisions, and with the query"), ("Blackboard-Revision" = u64, description = "The revision after"))),
+        (status = 200, description = "The differences", body = DiffBody,
+            headers(("ETag" = String, description = "Changes with the revisions and the query"), ("Blackboard-Revision" = u64, description = "The revision after"))),
         openapi::DiffRefusals,
     )
 )]
@@ -133,7 +133,7 @@ pub(crate) async fn get(
     Ok(answer.body(JSON, chunked::body(pieces).await?))
 }
 
-/// Compares on another thread where there is much to compare.
+/// Compares on another thread if there is much to compare.
 async fn compared(
     caller: Caller,
     before: Arc<Board>,
@@ -146,20 +146,20 @@ async fn compared(
     work(bytes.unwrap_or(usize::MAX), compare).await
 }
 
-/// A page of differences while it is being written.
+/// A page of differences, written piece by piece.
 struct DiffPieces {
     session: SessionName,
-    /// The revisions before and after.
+    /// The revisions compared from and to.
     ends: (Revision, Revision),
     /// Each list with its name.
     lists: IntoIter<(&'static str, Vec<Difference>)>,
-    /// What is left of the one that is being written.
+    /// The rest of the list being written.
     left: IntoIter<Difference>,
     next: usize,
     more: bool,
     begun: bool,
     first: bool,
-    /// What ends the list before.
+    /// The text that ends the previous list.
     closes: &'static str,
 }
 
@@ -215,7 +215,7 @@ impl DiffPieces {
         write_json(&body, out);
     }
 
-    /// An entry as an item, with its image and its work afterwards, or before its removal.
+    /// Shows an entry as an item, with its image and work after the change, or before its removal.
     fn entry<'a>(&self, log: &LogName, sides: &'a Sides<Arc<Entry>>) -> DifferenceBody<'a> {
         let path = |entry: &Entry| format!("{}/{}", log_path(log), entry.seq);
         let Some(entry) = sides.after.as_ref().or(sides.before.as_ref()) else {
@@ -239,7 +239,7 @@ impl DiffPieces {
 }
 
 impl<'a> DifferenceBody<'a> {
-    /// Shows both sides, or the only one as the value.
+    /// Shows both sides, or the only side as the value.
     fn of<T>(
         path: String,
         sides: &'a Sides<T>,

@@ -28,7 +28,7 @@ use crate::board::json::Kind;
 use crate::board::{Revision, SessionName};
 use crate::service::At;
 
-/// Where a fork goes, and where it begins.
+/// The name of a fork, and the point to fork.
 #[derive(ToSchema)]
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "the document's form of what is read here")]
@@ -39,18 +39,18 @@ pub(super) struct NewForkBody {
     at: Option<String>,
 }
 
-/// A session that was forked.
+/// The result of a fork.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ForkedBody {
-    /// Its revision.
+    /// The new session's revision.
     revision: u64,
-    /// Its name.
+    /// The new session's name.
     session: String,
-    /// The revision of the other session, as of which it was forked.
+    /// The revision of the original session that was forked.
     at: u64,
 }
 
-/// How a session is to be again.
+/// The point to restore a session to.
 #[derive(ToSchema)]
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "the document's form of what is read here")]
@@ -61,12 +61,12 @@ pub(super) struct NewRestoreBody {
 
 /// Fork a session
 ///
-/// The new session has the board as it is, or as it was, and owns its data; its revisions go on from the
-/// board's. All claims are over in it, and all keys forgotten.
+/// The new session gets the board, current or of an earlier point, and owns its data. Its revisions continue from the
+/// board's. All claims are cancelled and all idempotency keys are forgotten.
 #[utoipa::path(
     post, path = "/v1/sessions/{session}/fork", operation_id = "fork_session", tag = "history",
     params(openapi::InSession, openapi::Writes),
-    request_body(content = NewForkBody, description = "The new session's name, and as of when"),
+    request_body(content = NewForkBody, description = "The new session's name and the point to fork"),
     responses(
         (status = 201, description = "Forked", body = ForkedBody,
             headers(("ETag" = String, description = "The new session's tag"), ("Location" = String, description = "The new session"), ("Blackboard-Revision" = u64, description = "The new session's revision"))),
@@ -104,16 +104,16 @@ fn new_fork(text: &str) -> Result<(SessionName, Option<At>), Refusal> {
     Ok((to, at.map(|at| at_member("/at", at)).transpose()?))
 }
 
-/// Let a session be as it was
+/// Restore a session
 ///
-/// Its logs, memories, state and agents are again what they were then, and all claims are over. That is a
-/// commit, so it can be undone in the same way; no seq is used again.
+/// The session's logs, memories, state and agents become as they were at the point, and all claims are cancelled. The
+/// restore is a commit, so it can be undone by another restore; no seq is used again.
 #[utoipa::path(
     post, path = "/v1/sessions/{session}/restore", operation_id = "restore_session", tag = "history",
     params(openapi::InSession, openapi::Writes),
-    request_body(content = NewRestoreBody, description = "As of when"),
+    request_body(content = NewRestoreBody, description = "The point to restore"),
     responses(
-        (status = 200, description = "It is as it was then", body = WrittenBody,
+        (status = 200, description = "Restored", body = WrittenBody,
             headers(("ETag" = String, description = "The session's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
         openapi::RestoreRefusals,
     )
@@ -136,15 +136,16 @@ fn new_restore(text: &str) -> Result<At, Refusal> {
     at_member("/at", at.ok_or_else(|| needed("at"))?)
 }
 
-/// Forget a session's history
+/// Delete a session's history
 ///
-/// All that was before now: what is kept begins with the board as it is. Only a key makes a commit.
+/// The history before now is deleted, and begins with the current board. The purge makes a commit only with an
+/// `Idempotency-Key`.
 #[utoipa::path(
     post, path = "/v1/sessions/{session}/purge", operation_id = "purge_session", tag = "history",
     params(openapi::InSession, openapi::Writes),
     responses(
-        (status = 200, description = "It is forgotten", body = WrittenBody,
-            headers(("ETag" = String, description = "The session's tag"), ("Blackboard-Revision" = u64, description = "The session's revision, which is the oldest now"))),
+        (status = 200, description = "Deleted", body = WrittenBody,
+            headers(("ETag" = String, description = "The session's tag"), ("Blackboard-Revision" = u64, description = "The session's revision, now also the oldest revision"))),
         openapi::PurgeRefusals,
     )
 )]
@@ -153,7 +154,7 @@ pub(super) async fn purge(mut writing: Writing) -> Result<Response, Problem> {
     writing.purge(|written| written.changed(written.session_tag(), None)).await
 }
 
-/// A name, as a body says it.
+/// Parses a name in a body.
 pub(super) fn name_member<T>(pointer: &str, value: &str) -> Result<T, Refusal>
 where
     T: FromStr<Err: Display>,
@@ -165,12 +166,12 @@ where
     name.map_err(|why: T::Err| invalid_field(pointer.to_owned(), why.to_string()))
 }
 
-/// A point in a session's history, as a body says it.
+/// Parses a point in a session's history in a body.
 fn at_member(pointer: &str, value: &str) -> Result<At, Refusal> {
     let why = "expected a revision, or a checkpoint's name";
     match json::kind(value) {
         Kind::String => name_member(pointer, value),
-        // However large it is: then it is a revision that there is not.
+        // Any larger number is a revision that does not exist.
         Kind::Number if value.bytes().all(|byte| byte.is_ascii_digit()) => {
             value.parse().map_err(|_| invalid_field(pointer.to_owned(), why))
         }

@@ -17,12 +17,12 @@ use crate::http::response::unwritten;
 use crate::service::{At, Import, Imported, ServiceError};
 
 impl Writing {
-    /// The session that it writes.
+    /// Returns the session that this writes.
     pub(in crate::http) fn session(&self) -> &SessionName {
         &self.session
     }
 
-    /// Lets it write this session in place of the one in its path, and tells the latter.
+    /// Redirects the write to another session, and returns the session in the path.
     pub(in crate::http) fn elsewhere(
         &mut self,
         session: SessionName,
@@ -33,7 +33,7 @@ impl Writing {
         Ok(std::mem::replace(&mut self.session, session))
     }
 
-    /// The answer to its first, where it is a repeat: that needs nothing of what was there then.
+    /// Returns the first response if this is a repeat. The session's past board is not needed for that.
     pub(in crate::http) async fn repeated(
         &self,
         resource: &Resource,
@@ -43,7 +43,7 @@ impl Writing {
         Ok(Some(self.again(&kept).map_err(unwritten)?.into_response()))
     }
 
-    /// A session's board as it was, or as it is where no point in its history is named.
+    /// Returns a session's board at a point in its history, or the current board if no point is given.
     pub(in crate::http) async fn board_at(
         &self,
         session: &SessionName,
@@ -56,14 +56,14 @@ impl Writing {
             None => published.board,
         };
         if board.life().is_none() {
-            // Before its first commit there is nothing to begin with, or to go back to.
+            // Before the first commit there is no board to fork or restore.
             let revision = board.revision();
             return Err(refused(&Rejected::NoRevision { revision }, None).into());
         }
         Ok(board)
     }
 
-    /// Makes its session of the board of another one.
+    /// Creates the session from another session's board.
     pub(in crate::http) async fn fork(
         self,
         board: Arc<Board>,
@@ -80,7 +80,7 @@ impl Writing {
         self.answer(&Resource::Session, reply, &*shape).await
     }
 
-    /// Takes in the archive that its body is, as its session, which does not exist yet.
+    /// Imports the archive in the body as the session, which must not exist unless damaged.
     pub(in crate::http) async fn import(
         mut self,
         body: Body,
@@ -103,7 +103,7 @@ impl Writing {
         self.answer(&Resource::Session, reply, &*shape).await
     }
 
-    /// A name that is taken is refused, unless the same request took it before.
+    /// Refuses a name that is in use, unless the same request imported it before.
     async fn not_imported(
         mut self,
         error: ServiceError,
@@ -124,7 +124,7 @@ impl Writing {
         Err(error.into())
     }
 
-    /// Reads a body to its end, hashes it where the write has a key, and hands it on.
+    /// Reads a body to its end, hashes it if the write has a key, and passes it to the import.
     async fn receive(
         &mut self,
         arriving: &mut Arriving,
@@ -151,7 +151,7 @@ impl Writing {
         }
     }
 
-    /// Lets its session be as it was.
+    /// Restores the session to an earlier board.
     pub(in crate::http) async fn restore(
         self,
         then: Arc<Board>,
@@ -163,8 +163,8 @@ impl Writing {
         self.answer(&Resource::Session, reply, &*shape).await
     }
 
-    /// Forgets its session's history before now. That commits nothing; but a key is kept, so that a repeat does
-    /// not forget what came since.
+    /// Deletes the session's history before now. The purge itself commits nothing. A key is recorded with a commit,
+    /// so that a repeat does not delete newer history.
     pub(in crate::http) async fn purge(
         self,
         shape: impl Fn(&Written<'_>) -> ShapeResult + Send + Sync + 'static,
@@ -180,7 +180,7 @@ impl Writing {
             return Err(self.refusal(&resource, error).await);
         }
         self.service.purge(&self.session, terms.author.as_ref()).await?;
-        // Its terms were looked at: what was written meanwhile does not matter any more.
+        // The terms were checked already; writes made meanwhile no longer matter.
         let terms = Terms { condition: Condition::default(), fence: None, ..terms };
         let nothing = Command::Transact(Box::default());
         let (write, shape) = (Write { terms, command: nothing }, Arc::new(shape));

@@ -1,6 +1,6 @@
-//! Writes: parameters and condition of a request, the call, and the answer.
+//! Writes: parameters, condition, the call and the response.
 //!
-//! A handler takes its own parameters, then its body, then makes one call.
+//! A handler takes its own parameters, then the body, and then makes one call.
 
 mod histories;
 pub(crate) mod response;
@@ -37,10 +37,10 @@ use crate::board::{
 use crate::service::{ImageBytes, Keep, Patch, Receipt, Reply, Service, ServiceError};
 use response::{ShapeResult, Shaped, Written};
 
-/// Up to this size a refused condition shows the resource as it is.
+/// The maximum size of a resource that a refused condition shows.
 const CURRENT_BYTES_MAX: usize = 64 << 10;
 
-/// A write on its way from its request to the service.
+/// A write between its request and the service.
 pub(super) struct Writing {
     service: Service,
     room: BodyRoom,
@@ -48,11 +48,11 @@ pub(super) struct Writing {
     author: Option<AgentName>,
     caller: Caller,
     pub(super) headers: HeaderMap,
-    /// What is left of the query: the handler takes its own of it before it takes the body.
+    /// The rest of the query. The handler takes its own parameters before it takes the body.
     pub(super) params: Params,
     fence: Option<Fence>,
     repeat: Option<Repeat>,
-    /// Whether its answer describes the session to those who may read.
+    /// True if the response describes the session to callers who may read.
     describes: bool,
 }
 
@@ -86,12 +86,12 @@ where
 }
 
 impl Writing {
-    /// Who writes.
+    /// Returns the caller.
     pub(super) fn caller(&self) -> &Caller {
         &self.caller
     }
 
-    /// Ends the query, and reads a body of at most `max` bytes.
+    /// Finishes the query and reads a body of at most `max` bytes.
     pub(super) async fn body(&mut self, body: Body, max: usize) -> Result<BodyBytes, Problem> {
         self.finish_query()?;
         let bytes = read(&self.headers, body, max, &self.room).await?;
@@ -122,7 +122,7 @@ impl Writing {
         Ok(params.finish()?)
     }
 
-    /// Refuses the write where nobody is named who writes.
+    /// Refuses a write without an author.
     pub(super) fn by_an_agent(&self) -> Result<(), Problem> {
         match &self.author {
             Some(_) => Ok(()),
@@ -130,7 +130,7 @@ impl Writing {
         }
     }
 
-    /// Carries out a command that writes `resource`, on the condition that the headers name.
+    /// Runs a command that writes `resource`, under the condition in the headers.
     pub(super) async fn write(
         mut self,
         resource: Resource,
@@ -146,7 +146,7 @@ impl Writing {
         self.answer(&resource, reply, &*shape).await
     }
 
-    /// Patches an entry, on the condition that the headers name.
+    /// Patches an entry, under the condition in the headers.
     pub(super) async fn patch(
         self,
         log: board::LogName,
@@ -155,7 +155,7 @@ impl Writing {
         shape: impl Fn(&Written<'_>) -> ShapeResult + Send + Sync + 'static,
     ) -> Result<Response, Problem> {
         if let Patch::Json(_) = patch {
-            // What it tests, and what it does not find, tells what is there.
+            // Its tests, and its missing paths, reveal the entry's content.
             self.caller.needs(Scope::Read)?;
         }
         let resource = Resource::Entry(log.clone(), seq);
@@ -166,10 +166,10 @@ impl Writing {
     }
 
     fn terms(&self, resource: &Resource) -> Result<Terms, Problem> {
-        // Its body may have taken long.
+        // Reading the body may have taken long.
         still_may(&self.caller, self.service.now())?;
         let session = match self.service.extent(&self.session) {
-            // The writer says what can be done with it.
+            // The writer reports which operations a damaged session permits.
             Err(ServiceError::Damaged) => None,
             extent => extent?.map(|extent| extent.session),
         };
@@ -185,7 +185,7 @@ impl Writing {
         })
     }
 
-    /// The tag's version, where it is one of this resource of the session.
+    /// Returns the tag's version if the tag belongs to this resource of the session.
     pub(super) fn version(
         &self,
         tag: &str,
@@ -196,7 +196,7 @@ impl Writing {
         Ok(self.service.extent(&self.session)?.and_then(version))
     }
 
-    /// What is kept with the key, where there is one: the whole answer, shaped by the writer.
+    /// Returns the shape of the response to store with the key, if there is one. The writer calls it.
     fn keep<S>(&self, terms: &Terms, shape: &Arc<S>) -> Option<Keep>
     where
         S: Fn(&Written<'_>) -> ShapeResult + Send + Sync + 'static,
@@ -230,13 +230,13 @@ impl Writing {
         Ok(shaped.map_err(unwritten)?.into_response())
     }
 
-    /// The answer that was given before. Its key may have come with another token of the same agent, so what it
-    /// shows goes by the rights of this one.
+    /// Replays a response. The key may come with another token of the same agent, so the rights of this token decide
+    /// what the response shows.
     fn again(&self, kept: &Json) -> ShapeResult {
         Shaped::again(kept)?.seen_with(Sight::of(&self.caller), self.describes)
     }
 
-    /// A condition that was refused comes with the present tag, and with the present entry.
+    /// Adds the current tag and the current entry to the refusal of a condition.
     async fn refusal(&self, resource: &Resource, error: ServiceError) -> Problem {
         let ServiceError::Rejected {
             rejected: Rejected::Precondition { present, current }, ..
@@ -259,7 +259,7 @@ impl Writing {
         problem
     }
 
-    /// The tag that a read of the resource has, if it is still so.
+    /// Returns the tag that a read of the resource has, if the resource is unchanged.
     fn present_tag(&self, version: Version, resource: &Resource) -> Tag {
         let epoch = self.service.epoch();
         if matches!(resource, Resource::Session)

@@ -1,8 +1,7 @@
-//! Answers to writes, made from the receipt alone.
+//! Responses to writes, made from the receipt alone.
 //!
-//! A handler gives its write a shape: a closure that makes the whole answer of a [`Written`], as a plain
-//! value. It owns what it needs besides, waits for nothing, and asks nobody, so that any thread may run
-//! it, and more than once.
+//! A handler gives its write a shape: a closure that makes the whole response from a [`Written`], as a plain value.
+//! The closure owns its other inputs, and neither waits nor queries. So any thread may run it, more than once.
 
 use std::sync::Arc;
 
@@ -21,69 +20,69 @@ use crate::http::response::Answer;
 use crate::http::response::tag::{Resource, Tag};
 use crate::service::Receipt;
 
-/// The header of an answer that was given before.
+/// The header that marks a replayed response.
 const REPLAYED_HEADER: HeaderName = HeaderName::from_static("idempotency-replayed");
 
-/// What a write came to.
+/// The outcome of a write.
 #[derive(Debug, Default, Serialize, ToSchema)]
 pub(crate) struct WrittenBody {
-    /// The session's revision after it.
+    /// The session's revision after the write.
     revision: u64,
-    /// The entries that it made.
+    /// The new entries.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     entries: Option<Vec<NewEntry>>,
-    /// How many entries it removed.
+    /// The number of entries removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     deleted: Option<usize>,
-    /// How many screenshots were not kept, because the session is set so.
+    /// The number of screenshots discarded by the session's settings.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     dropped: Option<usize>,
-    /// The lines that were passed over, the first 1,000 of them.
+    /// The first 1,000 skipped lines.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, value_type = Option<Vec<Skipped>>)]
     skipped: Option<Arc<[Skipped]>>,
-    /// How many lines were passed over.
+    /// The number of skipped lines.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     skipped_count: Option<usize>,
 }
 
 impl WrittenBody {
-    /// The session is at this revision, and that is all there is to tell.
+    /// Creates a response with the session's revision only.
     pub(crate) fn at(revision: Revision) -> Self {
         Self { revision: revision.0, ..Self::default() }
     }
 }
 
-/// An entry that was made.
+/// A new entry.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct NewEntry {
-    /// Its place in its log.
+    /// The entry's place in its log.
     seq: u64,
-    /// When, RFC 3339 in UTC.
+    /// The time of the append, RFC 3339 in UTC.
     #[schema(format = DateTime)]
     at: String,
 }
 
-/// The whole answer to a write, before it is HTTP's.
+/// The whole response to a write, independent of HTTP.
 #[derive(Clone, Debug)]
 pub(crate) struct Shaped {
     status: StatusCode,
     tag: Option<Tag>,
     location: Option<String>,
     revision: Revision,
-    /// A JSON text.
+    /// The JSON text of the body.
     body: String,
-    /// How much it tells of its session.
+    /// The detail in which the response shows its session.
     sight: Sight,
-    /// Whether it was given before.
+    /// True if the response is a replay.
     replayed: bool,
 }
 
-/// An answer as it is kept with its key. It is stored, so a member may come but none may change.
+/// A response as stored with its key. Members may be added to the stored form, but not changed.
 #[derive(Serialize, Deserialize)]
 struct KeptAnswer {
     status: u16,
@@ -92,14 +91,14 @@ struct KeptAnswer {
     etag: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     location: Option<String>,
-    /// Absent where it is all: earlier versions did not tell.
+    /// Absent if the response shows everything; earlier versions did not store this member.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sight: Option<Sight>,
     body: Box<RawValue>,
 }
 
 impl Shaped {
-    /// What is kept of it, to be given again.
+    /// Returns the form to store for a replay.
     pub(crate) fn keep(&self) -> Option<Json> {
         let kept = KeptAnswer {
             status: self.status.as_u16(),
@@ -112,7 +111,7 @@ impl Shaped {
         to_raw_value(&kept).ok().map(Json::from)
     }
 
-    /// The answer that was given before.
+    /// Reads a stored response.
     pub(crate) fn again(kept: &Json) -> Result<Self, serde_json::Error> {
         let kept: KeptAnswer = serde_json::from_str(kept.text())?;
         Ok(Self {
@@ -126,7 +125,7 @@ impl Shaped {
         })
     }
 
-    /// The answer for a caller who may see less than the one whom it was given to.
+    /// Reduces the response for a caller with fewer rights than the original caller.
     pub(crate) fn seen_with(mut self, sight: Sight, describes: bool) -> ShapeResult {
         if sight >= self.sight {
             return Ok(self);
@@ -139,7 +138,7 @@ impl Shaped {
         Ok(self)
     }
 
-    /// The answer as it leaves.
+    /// Renders the response.
     pub(crate) fn into_response(self) -> Response {
         let mut answer = Answer::of(self.revision).status(self.status);
         if self.replayed {
@@ -155,39 +154,39 @@ impl Shaped {
     }
 }
 
-/// What a shape comes to: nothing but a fault of ours makes it fail.
+/// The result of a shape, which only a bug of the server makes fail.
 pub(crate) type ShapeResult = Result<Shaped, serde_json::Error>;
 
-/// A write that was carried out: all that its answer may tell of.
+/// A completed write, with everything that its response may show.
 pub(crate) struct Written<'a> {
     pub(crate) receipt: &'a Receipt,
     pub(crate) session: &'a SessionName,
     pub(crate) epoch: Epoch,
-    /// Who is answered.
+    /// The caller that gets the response.
     pub(crate) caller: &'a Caller,
-    /// Whether the answer is kept with a key.
+    /// True if the response is stored with a key.
     pub(crate) keyed: bool,
 }
 
 impl Written<'_> {
-    /// The tag of a resource of this session.
+    /// Returns the tag of a resource of this session.
     pub(crate) fn tag(&self, version: Version, resource: &Resource) -> Tag {
         Tag::new(self.epoch, version, resource)
     }
 
-    /// The tag that a read of the session by the same caller has, as the write left it.
+    /// Returns the tag that a read of the session by this caller has after the write.
     pub(crate) fn session_tag(&self) -> Tag {
         let Receipt { board, history_bytes, .. } = self.receipt;
         let sight = Sight::of(self.caller);
         Tag::of(self.epoch, &sight.rendering(board.extent(), *history_bytes), "")
     }
 
-    /// The tag of a log as the write left it.
+    /// Returns the tag of a log after the write.
     pub(crate) fn log_tag(&self, log: &LogName) -> Tag {
         self.tag(self.receipt.board.log_version(log), &Resource::Log(log.clone()))
     }
 
-    /// The tag of an entry as the write left it.
+    /// Returns the tag of an entry after the write.
     pub(crate) fn entry_tag(&self, log: &LogName, seq: Seq) -> Tag {
         let board = &self.receipt.board;
         let entry = board.log(log).and_then(|found| found.get(seq));
@@ -195,8 +194,8 @@ impl Written<'_> {
         self.tag(board.at_version(changed), &Resource::Entry(log.clone(), seq))
     }
 
-    /// An answer with this value as its body: 201 with its address where something was made, else 200;
-    /// with the tag of what was written.
+    /// Creates a response with this value as its body and the tag of the written resource. Its status is 201, with
+    /// the address, if the write created a resource, and 200 otherwise.
     pub(crate) fn json(
         &self,
         tag: Option<Tag>,
@@ -206,7 +205,7 @@ impl Written<'_> {
         Ok(self.text(tag, made, serde_json::to_string(value)?))
     }
 
-    /// The same with a JSON text as its body.
+    /// Creates a response with a JSON text as its body.
     pub(crate) fn text(&self, tag: Option<Tag>, made: Option<String>, body: String) -> Shaped {
         Shaped {
             status: if made.is_some() { StatusCode::CREATED } else { StatusCode::OK },
@@ -219,18 +218,18 @@ impl Written<'_> {
         }
     }
 
-    /// The answer to a write that changed one thing, or found it as it was to be.
+    /// Creates the response to a write of one resource, changed or already the same.
     pub(crate) fn changed(&self, tag: Tag, made: Option<String>) -> ShapeResult {
         self.json(Some(tag), made, &self.body())
     }
 
-    /// The answer to a write that removed entries, or all of a session.
+    /// Creates the response to a write that removed entries, or a whole session.
     pub(crate) fn removed(&self, tag: Option<Tag>) -> ShapeResult {
         let deleted = self.receipt.answer.removed();
         self.json(tag, None, &WrittenBody { deleted, ..self.body() })
     }
 
-    /// The answer to a write that added entries.
+    /// Creates the response to a write that added entries.
     pub(crate) fn added(
         &self,
         tag: Tag,
