@@ -1,4 +1,4 @@
-//! Settings of a session: read member by member, and shown.
+//! Settings of a session, parsed member by member and shown.
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 
@@ -19,46 +19,46 @@ use crate::board::{
     Moves, Set, Settings, SettingsPatch, Status, is_known,
 };
 
-/// How many statuses a status may follow, or be followed by: all that a session can know.
+/// The maximum number of predecessors or successors of a status: all statuses that a session can have.
 const MOVES_MAX: usize = AGENT_STATES_MAX + Status::BUILT_IN.len();
 
-/// A history that is kept whole, which is the default.
+/// The text for a history retained as a whole, the default.
 const HISTORY_ALL: &str = "all";
 
-/// What is set; an absent member has its default.
+/// A session's settings; an absent member has its default.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SettingsBody {
-    /// The members of trajectories and memories that a prompt shows; all where it is absent.
+    /// The members of trajectories and memories that a prompt shows; all if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     history_keys: Option<Vec<String>>,
-    /// Whether posted screenshots are kept; they are where it is absent.
+    /// True if posted screenshots are kept; true if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     screenshot_to_memory: Option<bool>,
-    /// How many items its logs keep; all where it is absent.
+    /// The maximum number of items in its logs; unlimited if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, schema_with = schema::settings::max_items)]
     max_items: Option<MaxItems>,
-    /// How long it lives after its last write; for ever where it is absent.
+    /// The lifetime of the session after its last write; unlimited if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, example = "30d")]
     ttl: Option<String>,
-    /// How much of its history is kept; all of it where it is absent.
+    /// The retained history; all of it if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, schema_with = schema::settings::history)]
     history: Option<HistoryBody>,
-    /// The statuses that its agents may have besides the built-in ones.
+    /// The statuses that the session's agents may have besides the built-in ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, value_type = Option<BTreeMap<String, MovesBody>>)]
     agent_states: Option<AgentStates>,
-    /// What its prompts may be asked for by name.
+    /// The session's prompt profiles, by name.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     profiles: Option<PromptProfilesBody>,
 }
 
-/// How much of a history is kept: a number of revisions, or an age or a size with its unit.
+/// The retained history: a number of revisions, or an age or a size with its unit.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(crate) enum HistoryBody {
@@ -76,15 +76,15 @@ impl From<History> for HistoryBody {
     }
 }
 
-/// How a status of the session's own is reached and left.
+/// The predecessors and successors of a status that the session adds.
 #[derive(ToSchema)]
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "the document's form of what is read and shown here")]
 pub(crate) struct MovesBody {
-    /// The statuses that it follows, built in or of this session; none where it is absent.
+    /// The statuses that may precede it, built in or of this session; none if absent.
     #[schema(required = false, max_items = 71)]
     from: Vec<String>,
-    /// The statuses that follow it; none where it is absent.
+    /// The statuses that may follow it; none if absent.
     #[schema(required = false, max_items = 71)]
     to: Vec<String>,
 }
@@ -94,17 +94,16 @@ pub(crate) struct MovesBody {
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "the document's form of what `settings_patch` reads")]
 pub(crate) struct SettingsPatchBody {
-    /// The members of trajectories and memories that a prompt shows, each of at most 256 bytes; null is
-    /// all of them.
+    /// The members of trajectories and memories that a prompt shows, each of at most 256 bytes; null shows all.
     #[schema(required = false, max_items = 256)]
     history_keys: Option<Vec<String>>,
-    /// Whether posted screenshots are kept; null is that they are.
+    /// True if posted screenshots are kept; null is the default, true.
     #[schema(required = false)]
     screenshot_to_memory: Option<bool>,
     #[schema(required = false, schema_with = schema::settings::max_items_patch)]
     max_items: Option<MaxItems>,
-    /// How long the session lives after its last write: a whole number with `ms`, `s`, `m`, `h` or `d`,
-    /// at most `36500d`; null is for ever.
+    /// The lifetime of the session after its last write: a whole number with `ms`, `s`, `m`, `h` or `d`, at most
+    /// `36500d`; null is unlimited.
     #[schema(required = false, example = "30d", pattern = "^0*[1-9][0-9]*(ms|s|m|h|d)$")]
     ttl: Option<String>,
     #[schema(required = false, schema_with = schema::settings::history_patch)]
@@ -129,7 +128,7 @@ impl From<&Settings> for SettingsBody {
     }
 }
 
-/// Reads the member `settings` of a `PUT` of a session.
+/// Parses the member `settings` of a `PUT` of a session.
 pub(crate) fn settings_patch(object: &str) -> Result<SettingsPatch, Refusal> {
     let mut patch = SettingsPatch::default();
     for (at, value) in members("/settings", object)? {
@@ -155,7 +154,7 @@ fn set<T>(
     if json::kind(value) == Kind::Null { Ok(Set::Reset) } else { read(at, value).map(Set::To) }
 }
 
-/// `"all"`, an age, a number of revisions, or a size.
+/// Parses `"all"`, an age, a number of revisions, or a size.
 fn history(at: &str, value: &str) -> Result<Set<History>, Refusal> {
     let text = match json::kind(value) {
         Kind::Null => return Ok(Set::Reset),
@@ -171,7 +170,7 @@ fn history(at: &str, value: &str) -> Result<Set<History>, Refusal> {
     if text == HISTORY_ALL {
         return Ok(Set::Reset);
     }
-    // Digits alone could be bytes as well as revisions.
+    // A number without a unit could mean bytes as well as revisions.
     let has_unit = !text.ends_with(|last: char| last.is_ascii_digit());
     let size = text.parse().ok().filter(|ByteSize(bytes)| has_unit && *bytes > 0);
     let age = text.parse().ok().map(History::Age);
@@ -224,7 +223,7 @@ fn agent_states(at: &str, value: &str) -> Result<AgentStates, Refusal> {
     if json::kind(value) != Kind::Object {
         return Err(object_required(at.to_owned(), json::kind(value)));
     }
-    // A status may lead to one that comes after it here.
+    // A status may lead to a status listed after it.
     let mut known = AgentStates::new();
     for member in json::members(value) {
         known.insert(status(at, member.name)?, Moves::default());
@@ -241,12 +240,12 @@ fn agent_states(at: &str, value: &str) -> Result<AgentStates, Refusal> {
     Ok(states)
 }
 
-/// The name of a status that a session adds.
+/// Parses the name of a status that a session adds.
 fn status(parent: &str, literal: &str) -> Result<String, Refusal> {
     let at = child(parent, literal);
     let name = text_of(literal, &at)?;
     if name.is_empty() || name.contains(char::is_control) {
-        return Err(invalid_field(at, "a status is not empty, without control characters"));
+        return Err(invalid_field(at, "a status must not be empty or have control characters"));
     }
     if Status::BUILT_IN.contains(&name.as_str()) {
         return Err(invalid_field(at, "this status is built in, with its own moves"));
@@ -267,7 +266,7 @@ fn moves(parent: &str, value: &str, known: &AgentStates) -> Result<Moves, Refusa
     Ok(moves)
 }
 
-/// Statuses that are known, each once.
+/// Parses a list of known statuses, without duplicates.
 fn statuses(at: &str, value: &str, known: &AgentStates) -> Result<Vec<String>, Refusal> {
     let mut names = names(at, value, MOVES_MAX)?;
     if let Some(index) = names.iter().position(|name| !is_known(known, name)) {

@@ -1,4 +1,4 @@
-//! Transactions: tests and operations, read with pointers to faults.
+//! Transactions: tests and operations, parsed with pointers to faults.
 
 use super::fields::answer_member;
 use super::fields::{fence_member, result_member, ttl_member};
@@ -17,26 +17,26 @@ use crate::board::{
 };
 use crate::service::{ImageBytes, ServiceError};
 
-/// How many tests a transaction may have, and how many operations each of its branches.
+/// The maximum number of tests in a transaction, and of operations in each branch.
 pub(crate) const PARTS_MAX: usize = 1000;
 
-/// A transaction that was read.
+/// A parsed transaction.
 pub(crate) struct Read {
     pub(crate) transaction: Transaction,
-    /// What the operations of each branch are called in the answer.
+    /// The names of each branch's operations in the response.
     pub(crate) then: Vec<Operation>,
     pub(crate) otherwise: Vec<Operation>,
     pub(crate) images: Vec<ImageBytes>,
 }
 
-/// What an operation is called: its verb, and the text of what it is done to.
+/// The name of an operation in the response: its verb, and the text of its target.
 #[derive(Clone, Debug)]
 pub(crate) struct Operation {
     pub(crate) verb: &'static str,
     pub(crate) target: Box<str>,
 }
 
-/// Finds the version of a place in the state that a tag stands for.
+/// Finds the version of a place in the state from a tag.
 type Versions<'a> = dyn Fn(&str, &StatePath) -> Result<Option<Version>, ServiceError> + 'a;
 
 /// Reads `{"if": […], "then": […], "else": […]}`.
@@ -67,7 +67,7 @@ pub(crate) fn read(text: &str, versions: &Versions<'_>) -> Result<Read, Refusal>
     Ok(read)
 }
 
-/// The operations of a branch, and what each is called in the answer.
+/// Parses the operations of a branch, and their names in the response.
 fn branch(
     pointer: &str,
     text: &str,
@@ -77,7 +77,7 @@ fn branch(
     operations.map(|(pointer, operation)| one_operation(&pointer, operation, images)).collect()
 }
 
-/// Of a repeated name the last one stands.
+/// Keeps the last of members with the same name.
 fn last_of_each<'a>(members: Vec<(String, &'a str)>) -> Vec<(String, &'a str)> {
     let mut last: Vec<(String, &'a str)> = Vec::new();
     for (pointer, value) in members {
@@ -87,7 +87,7 @@ fn last_of_each<'a>(members: Vec<(String, &'a str)>) -> Vec<(String, &'a str)> {
     last
 }
 
-/// The elements of an array, each with its pointer.
+/// Returns the elements of an array with their pointers.
 fn parts<'a>(pointer: &str, text: &'a str) -> Result<Vec<(String, &'a str)>, Refusal> {
     if json::kind(text) != Kind::Array {
         return Err(invalid_field(pointer.to_owned(), "expected an array"));
@@ -101,7 +101,7 @@ fn parts<'a>(pointer: &str, text: &'a str) -> Result<Vec<(String, &'a str)>, Ref
     Ok(parts)
 }
 
-/// The members of one test or operation, to be taken by name; one that nobody took is refused.
+/// The members of a test or operation, taken by name. A member left over is refused.
 struct Fields<'a> {
     pointer: &'a str,
     left: Vec<(String, &'a str)>,
@@ -112,7 +112,7 @@ impl<'a> Fields<'a> {
         Ok(Self { pointer, left: members(pointer, text)? })
     }
 
-    /// A member, with its pointer; of a repeated one the last.
+    /// Takes a member with its pointer; the last of repeated ones.
     fn take(&mut self, name: &str) -> Option<(String, &'a str)> {
         let pointer = format!("{}/{name}", self.pointer);
         let found = self.left.iter().rfind(|(known, _)| *known == pointer).map(|(_, value)| *value);
@@ -129,7 +129,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The refusal of what has none of the members by which it is known.
+    /// Refuses an object without any of the members that determine its kind.
     fn missing(self, needed: &str) -> Refusal {
         match self.left.into_iter().next() {
             Some((unknown, _)) => unknown_field(unknown),

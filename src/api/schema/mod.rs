@@ -1,4 +1,4 @@
-//! Schemas of the JSON that is read and shown here.
+//! Schemas of JSON in requests and responses.
 
 pub(crate) mod profiles;
 pub(crate) mod settings;
@@ -8,7 +8,7 @@ use utoipa::openapi::schema::{KnownFormat, Object, ObjectBuilder, SchemaFormat, 
 
 use crate::board::NAME_BYTES_MAX;
 
-/// What stands for a stored image: its data URL, its address, or nothing.
+/// The form of stored images: data URL, address, or omitted.
 #[derive(ToSchema)]
 #[schema(rename_all = "snake_case")]
 #[expect(dead_code, reason = "the document's form of a parameter")]
@@ -18,10 +18,10 @@ pub(crate) enum ImagesName {
     None,
 }
 
-/// What a name of a session or an agent has: no control character, no slash, and more than dots.
+/// The pattern of a session's or agent's name: no control character, no slash, and not `.` or `..`.
 pub(crate) const NAME: &str = r"^(?!\.{1,2}$)[^/\u0000-\u001f\u007f-\u009f]+$";
 
-/// A part of a prompt.
+/// The pattern of a part of a prompt.
 pub(crate) const PROMPT_PART: &str = r"^(questions|requests|trajectories|screenshots|state|memory:(?!\.{1,2}$)[^/\u0000-\u001f\u007f-\u009f]+)$";
 
 pub(crate) fn name() -> Object {

@@ -11,14 +11,14 @@ use crate::board::{
     PROMPT_SCREENSHOTS_MAX, PROMPT_TOKENS_MAX, PromptFormat,
 };
 
-/// The headings that may be others than the original's.
+/// The headings that a profile may replace.
 const HEADINGS: [&str; 6] =
     ["blackboard", "questions", "requests", "trajectories", "state", "memory"];
 
-/// The profiles that a session is to have.
+/// The schema of a session's new profiles.
 pub(crate) fn profiles_patch() -> Schema {
-    let told = "What the session's prompts may be asked for by name, all profiles together, of at most 256 KiB \
-        in all; null is none";
+    let told =
+        "The session's complete prompt profiles by name, at most 256 KiB together; null is none";
     ObjectBuilder::new()
         .schema_type(SchemaType::from_iter([Type::Object, Type::Null]))
         .description(Some(told))
@@ -30,50 +30,52 @@ pub(crate) fn profiles_patch() -> Schema {
         .into()
 }
 
-/// For which models a prompt is written.
+/// The schema of a prompt's format.
 pub(crate) fn prompt_format() -> Object {
     let names = PromptFormat::NAMED.map(|(name, _)| name);
     let format = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names));
-    format.description(Some("For which models it is written")).build()
+    format.description(Some("The kind of models that the prompt is written for")).build()
 }
 
-/// Which parts a prompt has.
+/// The schema of a prompt's parts.
 pub(crate) fn prompt_parts() -> Schema {
-    let told = "Only these parts; their order in the prompt is fixed, and at most 100 are memories";
+    let told =
+        "The parts to show, at most 100 of them memories; their order in the prompt is fixed";
     let parts = ArrayBuilder::new().items(pattern(PROMPT_PART)).description(Some(told));
     Schema::Array(parts.min_items(Some(1)).max_items(Some(PROMPT_PARTS_MAX)).build())
 }
 
-/// How many items of each text log.
+/// The schema of the number of items from each text log.
 pub(crate) fn prompt_latest() -> Object {
-    bounded("Only the last so many items of each text log", 1, PROMPT_LATEST_MAX)
+    bounded("The number of newest items to show from each text log", 1, PROMPT_LATEST_MAX)
 }
 
-/// Whose steps.
+/// The schema of the agent that a prompt is limited to.
 pub(crate) fn prompt_agent() -> Object {
     let mut agent = name();
-    agent.description = Some("Only what this agent did, remembers and saw".to_owned());
+    agent.description =
+        Some("Limits the prompt to the steps, memory and screenshots of this agent".to_owned());
     agent
 }
 
-/// How many screenshots.
+/// The schema of the number of screenshots.
 pub(crate) fn prompt_screenshots() -> Object {
-    bounded("The last so many screenshots with their images", 0, PROMPT_SCREENSHOTS_MAX)
+    bounded("The number of newest screenshots to show with their images", 0, PROMPT_SCREENSHOTS_MAX)
 }
 
-/// How large an image may be.
+/// The schema of the maximum size of an image.
 pub(crate) fn prompt_px() -> Object {
     bounded("The longest side of an image, in pixels", 1, PROMPT_PX_MAX)
 }
 
-/// How long a prompt may be.
+/// The schema of the maximum length of a prompt.
 pub(crate) fn prompt_tokens() -> Object {
-    bounded("How many tokens it may have", 1, PROMPT_TOKENS_MAX)
+    bounded("The maximum number of tokens in the prompt", 1, PROMPT_TOKENS_MAX)
 }
 
-/// What stands above the parts.
+/// The schema of the headings.
 pub(crate) fn prompt_headings() -> Object {
-    let told = "Headings in place of the original's, each one line; in that of a memory `{agent}` stands for the \
+    let told = "Headings that replace the original's, each on one line; in the memory heading, `{agent}` becomes the \
         agent's name";
     let none_else = Some(AdditionalProperties::<Schema>::FreeForm(false));
     let heading = || {

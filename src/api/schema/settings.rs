@@ -8,28 +8,28 @@ use utoipa::openapi::{Ref, RefOr};
 
 use crate::board::{AGENT_STATES_MAX, LABEL_BYTES_MAX, Status};
 
-/// The logs that may have a bound of their own, `memory` being that of every agent.
+/// The logs that may have their own limit; `memory` covers every agent's memory.
 const BOUNDED: [&str; 5] = ["questions", "requests", "trajectories", "screenshots", "memory"];
 
-/// An age. The server takes a little more: up to 36500d, in any unit.
+/// The pattern of an age. The server accepts a little more: up to 36500d, in any unit.
 const AGE: &str =
     "^0*([1-9][0-9]{0,11}ms|[1-9][0-9]{0,8}s|[1-9][0-9]{0,6}m|[1-9][0-9]{0,4}h|[1-9][0-9]{0,3}d)$";
 
-/// A size with its unit. The server takes a little more.
+/// The pattern of a size with its unit. The server accepts a little more.
 const SIZE: &str = "^0*[1-9][0-9]{0,5}(B|KiB|MiB|GiB|TiB)$";
 
-/// How many items are kept.
+/// The schema of the maximum number of items.
 pub(crate) fn max_items() -> Schema {
-    let told = "How many items its logs keep, the oldest go: a number for every log and every memory, or \
-        one for each of them; all where it is absent";
+    let told = "The maximum number of items in a log; the oldest are removed. A number for every log and memory, or \
+        one for each of them; unlimited if absent";
     let each = each(&Type::Integer.into());
     OneOfBuilder::new().description(Some(told)).item(count(Type::Integer)).item(each).into()
 }
 
-/// How many items are to be kept.
+/// The schema of a new maximum number of items.
 pub(crate) fn max_items_patch() -> Schema {
-    let told = "How many items its logs keep, the oldest go: a number for every log and every memory, or \
-        one for each of them, where an absent one keeps all; null is all";
+    let told = "The maximum number of items in a log; the oldest are removed. A number for every log and memory, or \
+        one for each of them, unlimited for an absent one; null is unlimited";
     let null = ObjectBuilder::new().schema_type(Type::Null);
     let each = each(&SchemaType::from_iter([Type::Integer, Type::Null]));
     let any = OneOfBuilder::new().item(null).item(count(Type::Integer)).item(each);
@@ -50,18 +50,18 @@ fn count(kind: impl Into<SchemaType>) -> ObjectBuilder {
         .maximum(Some(usize::MAX))
 }
 
-/// How much of a history is kept.
+/// The schema of the retained history.
 pub(crate) fn history() -> Schema {
-    let told = "How much of its history is kept besides the board: what is younger than an age such as \
-        `30d`, a number of revisions, or a size such as `64MiB`; all where it is absent";
+    let told = "The history retained besides the board: everything younger than an age such as \
+        `30d`, a number of revisions, or a size such as `64MiB`; all if absent";
     let any = OneOfBuilder::new().description(Some(told)).item(count(Type::Integer));
     any.item(text(AGE)).item(text(SIZE)).into()
 }
 
-/// How much of a history is to be kept.
+/// The schema of a new retention of history.
 pub(crate) fn history_patch() -> Schema {
-    let told = "How much of the session's history is kept besides the board, what is older is let go soon \
-        after: what is younger than an age such as `30d`, a number of revisions, or a size such as `64MiB`; \
+    let told = "The history retained besides the board; older history is compacted soon \
+        after. Everything younger than an age such as `30d`, a number of revisions, or a size such as `64MiB`; \
         `all` or null is all";
     let null = ObjectBuilder::new().schema_type(Type::Null);
     let any = OneOfBuilder::new().description(Some(told)).item(null).item(count(Type::Integer));
@@ -72,10 +72,10 @@ fn text(pattern: &str) -> ObjectBuilder {
     ObjectBuilder::new().schema_type(Type::String).pattern(Some(pattern))
 }
 
-/// The statuses that a session is to add.
+/// The schema of a session's new statuses.
 pub(crate) fn agent_states_patch() -> Schema {
-    let told = "The statuses that the session's agents may have besides the built-in ones, all of them \
-        together, each with those that it follows and those that follow it; null is none";
+    let told = "The statuses that the session's agents may have besides the built-in ones, as one complete \
+        list, each with its allowed predecessors and successors; null is none";
     let built_in = Status::BUILT_IN.join("|");
     let name = ObjectBuilder::new()
         .schema_type(Type::String)

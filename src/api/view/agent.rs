@@ -1,4 +1,4 @@
-//! Agents as they are shown.
+//! Agents as JSON.
 
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
@@ -10,7 +10,7 @@ use crate::api::refusal::Refusal;
 use crate::board::json;
 use crate::board::{Agent, AgentName};
 
-/// Whether it is shown when an agent wrote last. That changes no tag.
+/// The visibility of an agent's `last_seen`, which changes no tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Seen {
     Shown,
@@ -18,7 +18,7 @@ pub(crate) enum Seen {
 }
 
 impl Seen {
-    /// The parameter `seen`.
+    /// Parses the parameter `seen`.
     pub(crate) fn param(params: &mut Params) -> Result<Self, Refusal> {
         Ok(if params.flag("seen")? { Self::Shown } else { Self::Hidden })
     }
@@ -28,42 +28,42 @@ impl Seen {
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "written by hand: the profile's members keep the text of their names")]
 pub(crate) struct AgentBody {
-    /// Its name.
+    /// The agent's name.
     #[schema(example = "AppAgent")]
     agent: String,
-    /// What kind of agent it is.
+    /// The kind of agent.
     #[schema(required = false, nullable = false, rename = "type", example = "AppAgent")]
     r#type: Option<String>,
-    /// What it runs on.
+    /// The platform that the agent runs on.
     #[schema(required = false, nullable = false, example = "windows")]
     platform: Option<String>,
-    /// The agent that leads it.
+    /// The agent that leads this agent.
     #[schema(required = false, nullable = false, example = "HostAgent")]
     host: Option<String>,
-    /// What it is doing.
+    /// The agent's status.
     #[schema(example = "CONTINUE")]
     status: String,
-    /// The revision of its last change.
+    /// The revision of the agent's last change.
     revision: u64,
-    /// When it was registered, RFC 3339 in UTC.
+    /// The time of registration, RFC 3339 in UTC.
     #[schema(format = DateTime)]
     registered_at: String,
-    /// When it was registered or last changed, RFC 3339 in UTC.
+    /// The time of registration or of the last change, RFC 3339 in UTC.
     #[schema(format = DateTime)]
     updated_at: String,
-    /// With `seen=true`: when its last write was, RFC 3339 in UTC; null where it never wrote.
+    /// With `seen=true`: the time of the agent's last write, RFC 3339 in UTC; null if it never wrote.
     #[schema(required = false, format = DateTime)]
     last_seen: Option<String>,
 }
 
-/// An agent as JSON.
+/// Renders an agent as JSON.
 pub(crate) fn shown_agent(name: &AgentName, agent: &Agent, seen: Seen) -> Box<RawValue> {
     let mut text = String::new();
     write_agent(name, agent, seen, &mut text);
     raw(text)
 }
 
-/// Writes an agent as it is shown.
+/// Writes an agent as JSON.
 pub(crate) fn write_agent(name: &AgentName, agent: &Agent, seen: Seen, out: &mut String) {
     out.push_str("{\"agent\":");
     json::quote(name.as_str(), out);

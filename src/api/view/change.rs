@@ -1,6 +1,7 @@
-//! Changes of a commit, in full or in brief. The brief form has addresses instead of contents.
+//! Changes of a commit as JSON, in full or in brief.
 //!
-//! Events and the audit show them alike; how they are stored is another matter.
+//! The brief form has addresses instead of contents. Events and the audit show changes alike; the stored form is
+//! independent.
 
 use super::entry::{ImageBody, imageless, push};
 use super::write_json;
@@ -14,13 +15,13 @@ use crate::board::{
     StatePath, Timestamp, json,
 };
 
-/// From this size on an event shows its changes in brief.
+/// The size from which an event shows its changes in brief.
 pub(crate) const EVENT_BYTES_MAX: usize = 256 << 10;
 
-/// What a forgotten image takes of it: 64 digits, quotes, and what is between two.
+/// The bytes of a forgotten image's digest: 64 digits, quotes, and a separator.
 const FORGOTTEN_BYTES: usize = 67;
 
-/// What a commit can be, in one word: the kinds of changes, and two that no change has.
+/// The kinds of commits: the kinds of changes, and two that no change has.
 pub(crate) const KINDS: [&str; 29] = [
     "created",
     "configured",
@@ -53,16 +54,16 @@ pub(crate) const KINDS: [&str; 29] = [
     "unchanged",
 ];
 
-/// How much of a change is shown.
+/// The form in which a change is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// All of it, images by their address.
+    /// The whole change, with the addresses of images.
     Full,
-    /// What changed where, with the address of what is there.
+    /// The place that changed, with the address of its content.
     Brief,
 }
 
-/// Writes a commit as an object with these of its changes: in full, unless it would be too large for an event.
+/// Writes a commit as an object with these changes: in full, unless that would be too large for an event.
 pub(crate) fn write_event(
     session: &SessionName,
     commit: &Commit,
@@ -81,7 +82,7 @@ pub(crate) fn write_event(
     write_commit(session, commit, changes, kind, Form::Brief, out);
 }
 
-/// Writes a commit as an object with these of its changes.
+/// Writes a commit as an object with these changes.
 pub(crate) fn write_commit(
     session: &SessionName,
     commit: &Commit,
@@ -103,7 +104,7 @@ pub(crate) fn write_commit(
     out.push('}');
 }
 
-/// The bytes of what a change brings, without what is around it.
+/// Returns the bytes of a change's contents, without the text around them.
 fn contents(change: &Change) -> usize {
     let of = |items: &[Item]| items.iter().map(|item| item.text().len()).sum::<usize>();
     let text = |json: &Json| json.text().len();
@@ -156,7 +157,7 @@ pub(crate) fn write_list<T>(
     out.push(']');
 }
 
-/// One change on its way into a text.
+/// The writer of one change.
 struct Writer<'a> {
     session: &'a SessionName,
     form: Form,
@@ -289,7 +290,7 @@ impl Writer<'_> {
         write_shown(self.session, seq, item, self.out);
     }
 
-    /// A place in the state, with what is new there.
+    /// Writes a place in the state, with its new value.
     fn place(&mut self, path: &StatePath, name: &str, value: &str) {
         self.text("path", &place_path(path));
         match self.form {
@@ -385,7 +386,7 @@ fn write_ranges(ranges: &[SeqRange], out: &mut String) {
     });
 }
 
-/// An item, and its stored image by its address.
+/// Writes an item and the address of its stored image.
 fn write_shown(session: &SessionName, seq: Seq, item: &Item, out: &mut String) {
     out.push_str(imageless(item).get());
     if let Some(image) = item.image() {
@@ -394,12 +395,12 @@ fn write_shown(session: &SessionName, seq: Seq, item: &Item, out: &mut String) {
     }
 }
 
-/// A session's settings as they are shown.
+/// Renders a session's settings.
 pub(crate) fn settings_text(settings: &Settings) -> String {
     shown(serde_json::to_string(&SettingsBody::from(settings)))
 }
 
-/// A session's labels as they are shown.
+/// Renders a session's labels.
 pub(crate) fn labels_text(labels: &Labels) -> String {
     shown(serde_json::to_string(labels))
 }

@@ -20,12 +20,12 @@ use crate::board::{
 };
 use crate::service::{Service, ServiceError};
 
-/// The parameter `images`.
+/// Parses the parameter `images`.
 pub(crate) fn images_param(params: &mut Params) -> Result<Option<ImagesShown>, Refusal> {
     params.choice("images", &ImagesShown::NAMED)
 }
 
-/// The parameter `keys`: the names of members.
+/// Parses the parameter `keys`: the names of members.
 pub(crate) fn keys_param(params: &mut Params) -> Result<Option<Arc<[String]>>, Refusal> {
     const KEYS_MAX: usize = 1000;
     let keys = params.list("keys")?;
@@ -35,14 +35,14 @@ pub(crate) fn keys_param(params: &mut Params) -> Result<Option<Arc<[String]>>, R
     Ok(keys.map(Arc::from))
 }
 
-/// How items are shown.
+/// The form in which items are shown.
 #[derive(Clone, Debug)]
 pub(crate) struct View {
-    /// Their session, whose name the addresses of images contain.
+    /// The items' session, whose name is in the addresses of images.
     pub(crate) session: SessionName,
-    /// Only these members, where some are named.
+    /// The members to show; all if absent.
     pub(crate) keys: Option<Arc<[String]>>,
-    /// What stands for a stored image.
+    /// The form of stored images.
     pub(crate) images: ImagesShown,
 }
 
@@ -65,7 +65,7 @@ impl View {
         }
     }
 
-    /// Writes an entry in its envelope up to its stored image, where that is shown in its place.
+    /// Writes an entry in its envelope, up to its inline image, if it has one.
     pub(crate) async fn begin_entry(
         &self,
         service: &Service,
@@ -77,7 +77,7 @@ impl View {
         let envelope = EntryBody::of(entry, expires_at);
         if self.shows_bytes(&entry.item).is_some() {
             write_json(&envelope, out);
-            // The item is the last member, and takes the place of its null.
+            // The item is the last member and replaces the null.
             out.truncate(out.len() - "null}".len());
             let rest = self.begin_item(service, board, &entry.item, out).await?;
             return Ok(rest.map(|rest| rest.and("}")));
@@ -95,7 +95,7 @@ impl View {
         item.image().filter(|_| shows_image)
     }
 
-    /// Writes an item alone, up to its stored image, where that is shown in its place.
+    /// Writes an item alone, up to its inline image, if it has one.
     pub(crate) async fn begin_item(
         &self,
         service: &Service,
@@ -118,7 +118,7 @@ impl View {
         Ok(Some(Inline::new(service.image_pieces(board, image).await?, after)))
     }
 
-    /// An item without its stored image, if it has one.
+    /// Returns an item without its stored image, if it has one.
     async fn imageless<'a>(&self, item: &'a Item) -> Result<Cow<'a, RawValue>, ServiceError> {
         if self.keys.is_none() && item.image().is_none() {
             return Ok(Cow::Borrowed(item.raw()));
@@ -131,7 +131,7 @@ impl View {
         Ok(Cow::Owned(self.worked(item, select).await?))
     }
 
-    /// Makes something of an item's text; where it may block, if that is long.
+    /// Computes a value from an item's text, on a thread that may block if the text is long.
     async fn worked<T: Send + 'static>(
         &self,
         item: &Item,
@@ -188,7 +188,7 @@ pub(crate) struct EntryBody<'a> {
 }
 
 impl<'a> EntryBody<'a> {
-    /// The envelope of an entry, with no item in it yet.
+    /// Creates the envelope of an entry, without the item.
     fn of(entry: &'a Entry, expires_at: Option<Timestamp>) -> Self {
         let Entry { seq, revision, at, agent, updated, work, .. } = entry;
         Self {
@@ -213,21 +213,21 @@ impl<'a> EntryBody<'a> {
 /// A stored image.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ImageBody<'a> {
-    /// The address of its bytes.
+    /// The address of the image's bytes.
     url: String,
     /// Its media type.
     #[schema(example = "image/png")]
     media_type: &'a str,
-    /// The number of bytes.
+    /// The size in bytes.
     bytes: u64,
-    /// Their SHA-256, in hexadecimal.
+    /// The SHA-256 of the bytes, in hexadecimal.
     #[schema(value_type = String)]
     sha256: Shown<Digest>,
-    /// Its width in pixels, if known.
+    /// The width in pixels, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]
     width: Option<u32>,
-    /// Its height in pixels, if known.
+    /// The height in pixels, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]
     height: Option<u32>,
@@ -300,14 +300,14 @@ impl<'a> DoneBody<'a> {
 /// An open question, with its session.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct AskedBody<'a> {
-    /// Its session.
+    /// The question's session.
     #[schema(example = "sess_12345")]
     session: &'a str,
     #[serde(flatten)]
     entry: EntryBody<'a>,
 }
 
-/// An open question as JSON. No board is needed for that, and no image's bytes.
+/// Renders an open question as JSON. Neither a board nor an image's bytes are needed.
 pub(crate) fn asked(session: &SessionName, question: &Question) -> Box<RawValue> {
     let Question { entry, expires_at } = question;
     let item = imageless(&entry.item);
@@ -319,15 +319,14 @@ pub(crate) fn asked(session: &SessionName, question: &Question) -> Box<RawValue>
     raw(text)
 }
 
-/// Returns the deadline of an entry for its answer. Only a question has one, and the entries of other logs have the
-/// same seqs.
+/// Returns the deadline of a question for its answer. Entries of other logs have the same seqs, but no deadline.
 fn awaited<'a>(board: &'a Board, entry: &Entry) -> Option<&'a Awaited> {
     let awaited = board.asked().awaited(entry.seq)?;
     let question = board.log(&LogName::Questions)?.get(entry.seq)?;
     std::ptr::eq(&raw const **question, entry).then_some(awaited)
 }
 
-/// An item without its stored image, if it has one.
+/// Returns an item without its stored image, if it has one.
 pub(crate) fn imageless(item: &Item) -> Cow<'_, RawValue> {
     match item.image() {
         Some(_) => Cow::Owned(raw(json::select(item.text(), |name| name != IMAGE_MEMBER))),

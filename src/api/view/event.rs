@@ -1,4 +1,4 @@
-//! Events as the document describes them.
+//! Schemas of events.
 
 use std::collections::BTreeMap;
 
@@ -8,94 +8,94 @@ use utoipa::ToSchema;
 use crate::api::intake::settings::SettingsBody;
 use crate::api::view::entry::ImageBody;
 
-/// A commit as it is shown: the data of an event.
+/// A commit: the data of an event.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "the document's form of what is written here")]
 pub(crate) struct EventBody {
-    /// The revision that it made.
+    /// The revision of the commit.
     revision: u64,
-    /// When, RFC 3339 in UTC.
+    /// The time of the commit, RFC 3339 in UTC.
     #[schema(format = DateTime)]
     at: String,
-    /// Who, where somebody was named.
+    /// The author, if named.
     #[schema(required = false, nullable = false)]
     agent: Option<String>,
-    /// The kind of its changes, or `transaction` where they differ; in an event's data it is the event's name.
+    /// The kind of the changes, or `transaction` if they differ. In a stream, the event's name has the kind instead.
     #[schema(required = false, nullable = false)]
     kind: Option<String>,
-    /// What changed, in order.
+    /// The changes, in order.
     changes: Vec<EventChangeBody>,
 }
 
-/// One change of a commit. `kind` tells which; the other members are those that its kind has. In brief, which is
-/// how the audit shows it and an event over 256 KiB, `url` is in place of what was brought.
+/// One change of a commit. `kind` names the kind of change, which determines the other members. In brief, as in the
+/// audit and in events over 256 KiB, `url` replaces the contents.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "the document's form of what is written as text")]
 pub(crate) struct EventChangeBody {
-    /// What it is, in one word.
+    /// The kind of change.
     #[schema(example = "appended")]
     kind: String,
-    /// The log that was changed, as an address within the session.
+    /// The changed log, as an address within the session.
     #[schema(required = false, nullable = false, example = "trajectories")]
     log: Option<String>,
-    /// The entries that were appended.
+    /// The appended entries.
     #[schema(required = false, nullable = false)]
     entries: Option<Vec<ChangedEntry>>,
-    /// In brief, the first entry that was appended; of questions that wait, the first.
+    /// In brief, the seq of the first appended entry. For questions with a deadline, the first of them.
     #[schema(required = false, nullable = false)]
     first: Option<u64>,
-    /// Of questions that wait, the last.
+    /// For questions with a deadline, the seq of the last one.
     #[schema(required = false, nullable = false)]
     last: Option<u64>,
-    /// In brief, how many entries were appended, or images forgotten.
+    /// In brief, the number of appended entries or forgotten images.
     #[schema(required = false, nullable = false)]
     count: Option<u64>,
-    /// The ranges of entries that were removed, each with both of its ends.
+    /// The ranges of removed entries, each with both ends included.
     #[schema(required = false, nullable = false)]
     ranges: Option<Vec<[u64; 2]>>,
-    /// The entry that was changed.
+    /// The seq of the changed entry.
     #[schema(required = false, nullable = false)]
     seq: Option<u64>,
-    /// What it holds now.
+    /// The entry's new item.
     #[schema(required = false, nullable = false, value_type = Object)]
     item: Option<Value>,
-    /// Its stored image.
+    /// The entry's stored image.
     #[schema(required = false, nullable = false)]
     image: Option<ImageBody<'static>>,
-    /// The digests of the images that were forgotten, since nothing of what is kept names them.
+    /// The digests of forgotten images, which no retained content refers to.
     #[schema(required = false, nullable = false)]
     images: Option<Vec<String>>,
-    /// Where in the state; empty for all of it.
+    /// The path in the state; empty for the whole state.
     #[schema(required = false, nullable = false, example = "tasks/t1")]
     path: Option<String>,
-    /// What stands there now; what an agent says of itself.
+    /// The new value at the path, or the agent's new profile.
     #[schema(required = false)]
     value: Option<Value>,
-    /// The JSON Merge Patch that was applied there.
+    /// The JSON Merge Patch that was applied at the path.
     #[schema(required = false)]
     patch: Option<Value>,
-    /// What was added to the array there.
+    /// The elements appended to the array at the path.
     #[schema(required = false, nullable = false)]
     elements: Option<Vec<Value>>,
-    /// Until when a value, a claim or a question stands, RFC 3339 in UTC.
+    /// The deadline of a value, claim or question, RFC 3339 in UTC.
     #[schema(required = false, nullable = false, format = DateTime)]
     expires_at: Option<String>,
-    /// The agent that was changed, or that claimed.
+    /// The agent that was changed, or that claimed the request.
     #[schema(required = false, nullable = false)]
     agent: Option<String>,
-    /// The request that was claimed, given back or finished.
+    /// The request that was claimed, released or finished.
     #[schema(required = false, nullable = false)]
     request: Option<u64>,
-    /// The revision at which its claim was won.
+    /// The revision at which the claim was won.
     #[schema(required = false, nullable = false)]
     fence: Option<u64>,
-    /// What came of it.
+    /// The result of the request.
     #[schema(required = false)]
     result: Option<Value>,
-    /// The question that waits no longer.
+    /// The question that expired.
     #[schema(required = false, nullable = false)]
     question: Option<u64>,
-    /// What its answer is without one.
+    /// The default answer.
     #[schema(required = false, nullable = false)]
     default: Option<String>,
     /// The session's settings.
@@ -104,28 +104,28 @@ pub(crate) struct EventChangeBody {
     /// The session's labels.
     #[schema(required = false, nullable = false)]
     labels: Option<BTreeMap<String, String>>,
-    /// The checkpoint that was made, moved or removed.
+    /// The checkpoint that was created, moved or removed.
     #[schema(required = false, nullable = false)]
     name: Option<String>,
-    /// The revision that was restored.
+    /// The restored revision.
     #[schema(required = false, nullable = false)]
     to: Option<u64>,
     /// The logs that a restore changed.
     #[schema(required = false, nullable = false)]
     logs: Option<Vec<RestoredLogBody>>,
-    /// The places of the state that a restore changed.
+    /// The paths of the state that a restore changed.
     #[schema(required = false, nullable = false)]
     state: Option<Vec<String>>,
     /// The agents that a restore changed.
     #[schema(required = false, nullable = false)]
     agents: Option<Vec<String>>,
-    /// The last revision that the name had before this history came to it.
+    /// The last revision of the name before this history was attached to it.
     #[schema(required = false, nullable = false)]
     after: Option<u64>,
-    /// The session that it was forked from.
+    /// The session that this session was forked from.
     #[schema(required = false, nullable = false)]
     fork_of: Option<String>,
-    /// In brief, where to read what was brought.
+    /// In brief, the address of the contents.
     #[schema(required = false, nullable = false)]
     url: Option<String>,
 }
@@ -134,12 +134,12 @@ pub(crate) struct EventChangeBody {
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "the document's form of what is written as text")]
 pub(crate) struct ChangedEntry {
-    /// Its place in its log.
+    /// The entry's place in its log.
     seq: u64,
-    /// What was sent.
+    /// The item.
     #[schema(value_type = Object)]
     item: Value,
-    /// Its stored image.
+    /// The entry's stored image.
     #[schema(required = false, nullable = false)]
     image: Option<ImageBody<'static>>,
 }
@@ -148,10 +148,10 @@ pub(crate) struct ChangedEntry {
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "the document's form of what is written as text")]
 pub(crate) struct RestoredLogBody {
-    /// Which log, as an address within the session.
+    /// The log, as an address within the session.
     log: String,
-    /// The ranges of entries that were removed.
+    /// The ranges of removed entries.
     removed: Vec<[u64; 2]>,
-    /// How many entries are as they were.
+    /// The number of restored entries.
     restored: u64,
 }

@@ -1,30 +1,30 @@
-//! An item with its image inline, written piece by piece. An image may have 20 MiB.
+//! Items with inline images, written piece by piece. An image may have 20 MiB.
 
 use crate::service::{ImagePieces, ServiceError};
 
-/// What is left to write of such an item.
+/// The rest of an item with an inline image.
 pub(crate) struct Inline {
     image: ImagePieces,
     after: String,
 }
 
 impl Inline {
-    /// An image, and what comes after it.
+    /// Creates the rest of an item from an image and the text after it.
     pub(crate) fn new(image: ImagePieces, after: &str) -> Self {
         Self { image, after: after.to_owned() }
     }
 
-    /// The same with more behind it.
+    /// Adds text at the end.
     pub(crate) fn and(mut self, more: &str) -> Self {
         self.after.push_str(more);
         self
     }
 
-    /// Writes the next piece; `false` when it was the last one.
+    /// Writes the next piece; returns false after the last one.
     pub(crate) async fn write(&mut self, out: &mut String) -> Result<bool, ServiceError> {
         match self.image.next().await? {
             Some(piece) => {
-                // Base64, after the head that was sent.
+                // The base64 text after the head, which was written already.
                 out.push_str(str::from_utf8(&piece).map_err(|_| ServiceError::Fault)?);
                 Ok(true)
             }
@@ -35,7 +35,7 @@ impl Inline {
         }
     }
 
-    /// Writes all of it.
+    /// Writes the whole rest.
     pub(crate) async fn write_all(mut self, out: &mut String) -> Result<(), ServiceError> {
         while self.write(out).await? {}
         Ok(())

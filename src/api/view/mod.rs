@@ -1,6 +1,6 @@
 //! Entries, changes, agents and state as JSON.
 //!
-//! A struct of an answer is the schema of the document and what is serialized: the two cannot differ.
+//! A response struct is both the schema in the document and the serialized form, so the two cannot differ.
 
 pub(crate) mod agent;
 pub(crate) mod change;
@@ -15,7 +15,7 @@ use std::io;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
-/// A value whose JSON is the string that it displays.
+/// A value whose JSON is a string with its `Display` text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shown<T>(pub(crate) T);
 
@@ -25,7 +25,7 @@ impl<T: Display> Serialize for Shown<T> {
     }
 }
 
-/// A JSON text that was written here, as a part of another.
+/// Wraps JSON text written here, to embed it in another text.
 pub(crate) fn raw(text: String) -> Box<RawValue> {
     RawValue::from_string(text).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
@@ -37,14 +37,14 @@ pub(crate) fn write_json(value: &impl Serialize, out: &mut String) {
     }
 }
 
-/// Appends a page that was serialized with an empty list, from the end of that list on.
+/// Appends the rest of a page that was serialized with an empty list, from the end of the list on.
 pub(crate) fn write_page_end(page: &impl Serialize, out: &mut String) {
     let mut text = String::new();
     write_json(page, &mut text);
     out.push_str(text.split_once('[').map_or("", |(_, end)| end));
 }
 
-/// A string to which UTF-8 is written.
+/// A string as a writer of UTF-8.
 struct Text<'a>(&'a mut String);
 
 impl io::Write for Text<'_> {

@@ -1,4 +1,4 @@
-//! The state's text inside larger answers, rendered and written piece by piece.
+//! The state's text in larger answers, piece by piece.
 use std::sync::Arc;
 
 use crate::api::offload::work;
@@ -7,21 +7,21 @@ use crate::board::Board;
 use crate::board::StateValue;
 use crate::service::ServiceError;
 
-/// A value of the state as JSON.
+/// Renders a value of the state as JSON.
 pub(crate) fn text_of(value: &StateValue) -> String {
     let mut text = String::with_capacity(usize::try_from(value.bytes()).unwrap_or_default() + 1);
     value.write(&mut text);
     text
 }
 
-/// A text while it is being written, piece by piece.
+/// A text, written piece by piece.
 pub(crate) struct StateText {
     text: String,
     at: usize,
 }
 
 impl StateText {
-    /// The text that `make` makes of a board's state; where it may block, if the state is large.
+    /// Renders a board's state with `make`, on a thread that may block if the state is large.
     pub(crate) async fn of(
         board: &Arc<Board>,
         make: fn(&Board) -> String,
@@ -32,7 +32,7 @@ impl StateText {
         Ok(Self { text: text.map_err(|_| ServiceError::Fault)?, at: 0 })
     }
 
-    /// Writes the next piece; `false` when it was the last one.
+    /// Writes the next piece; returns false after the last one.
     pub(crate) fn write(&mut self, out: &mut String) -> bool {
         let end = self.text.floor_char_boundary(self.at.saturating_add(PIECE_BYTES));
         out.push_str(self.text.get(self.at..end).unwrap_or_default());

@@ -23,9 +23,9 @@ const LOOKS_MAX: usize = 8;
 
 /// Export a session as an archive
 ///
-/// The archive holds the retained history with its images: a line each for its base, every commit and every image. It shows
-/// the session at one moment. An archive without its last line, `{"end":…}`, is incomplete. The archive of a damaged
-/// session has the readable part. Then `head` in its last line is the session's last revision, and
+/// The archive holds the retained history with its images: a line each for its base, every commit and every image. It
+/// shows the session at one moment. An archive without its last line, `{"end":…}`, is incomplete. The archive of a
+/// damaged session has the readable part. Then `head` in its last line is the session's last revision, and
 /// `Blackboard-Revision` is the last revision in the archive.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/archive", operation_id = "get_archive", tag = "history",

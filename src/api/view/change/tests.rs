@@ -1,4 +1,4 @@
-//! Each kind of change as it is shown, to the byte, in full and in brief.
+//! Each kind of change as shown, byte for byte, in full and in brief.
 
 use super::*;
 use crate::board::{
@@ -34,7 +34,7 @@ fn text_of(change: &Change, form: Form) -> String {
     out
 }
 
-/// The change is shown so in full, and so in brief.
+/// Checks both forms of a change that differ.
 fn differs(change: &Change, full: &str, brief: &str) {
     assert_eq!(text_of(change, Form::Full), full);
     assert_eq!(text_of(change, Form::Brief), brief);
@@ -42,7 +42,7 @@ fn differs(change: &Change, full: &str, brief: &str) {
     assert!(KINDS.contains(&change.kind()));
 }
 
-/// The change is shown so in either form.
+/// Checks a change whose two forms are the same.
 fn same(change: &Change, text: &str) {
     differs(change, text, text);
 }
@@ -291,7 +291,7 @@ fn an_event_beyond_its_bound_is_brief() {
     };
     assert_eq!(of(EVENT_BYTES_MAX).len(), EVENT_BYTES_MAX);
     assert!(of(EVENT_BYTES_MAX + 1).contains("\"url\""));
-    // Many small ones, whose envelopes make it too large.
+    // Many small items, whose envelopes make the event too large.
     let many = event(&appended(vec![item("{}"); 20_000]), false);
     assert!(many.contains("\"count\":20000"), "{} bytes", many.len());
 }
