@@ -60,9 +60,8 @@ pub(crate) fn history() -> Schema {
 
 /// The schema of a new retention of history.
 pub(crate) fn history_patch() -> Schema {
-    let told = "The history retained besides the board; older history is compacted soon \
-        after. Everything younger than an age such as `30d`, a number of revisions, or a size such as `64MiB`; \
-        `all` or null is all";
+    let told = "The history to retain besides the board: everything younger than an age such as `30d`, a \
+        number of revisions, or a size such as `64MiB`; `all` or null is all. Older history is compacted soon after";
     let null = ObjectBuilder::new().schema_type(Type::Null);
     let any = OneOfBuilder::new().description(Some(told)).item(null).item(count(Type::Integer));
     any.item(text("^all$")).item(text(AGE)).item(text(SIZE)).into()

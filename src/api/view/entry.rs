@@ -215,7 +215,7 @@ impl<'a> EntryBody<'a> {
 pub(crate) struct ImageBody<'a> {
     /// The address of the image's bytes.
     url: String,
-    /// Its media type.
+    /// The media type.
     #[schema(example = "image/png")]
     media_type: &'a str,
     /// The size in bytes.

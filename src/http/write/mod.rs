@@ -155,7 +155,7 @@ impl Writing {
         shape: impl Fn(&Written<'_>) -> ShapeResult + Send + Sync + 'static,
     ) -> Result<Response, Problem> {
         if let Patch::Json(_) = patch {
-            // Its tests, and its missing paths, reveal the entry's content.
+            // A patch's tests and missing paths reveal the entry's content.
             self.caller.needs(Scope::Read)?;
         }
         let resource = Resource::Entry(log.clone(), seq);
