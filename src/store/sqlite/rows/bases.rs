@@ -119,7 +119,7 @@ impl HistoryRow {
         crc.finalize()
     }
 
-    /// Writes it over the session's row, if that has one.
+    /// Inserts or replaces the session's row.
     pub(crate) fn write(&self, connection: &Connection) -> rusqlite::Result<()> {
         let Beginning { base, forgotten } = self.beginning;
         connection

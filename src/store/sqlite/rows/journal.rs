@@ -24,7 +24,7 @@ use crate::store::{JournalId, Outcome, Run, StoreError};
 /// A writer that is never idle deletes some of what is forgotten after so many batches.
 const BATCHES_PER_SWEEP: u32 = 16;
 
-/// Why runs were not written.
+/// The reason runs were not written.
 #[derive(Debug)]
 pub(crate) enum Unwritten {
     /// What is to be written of this session besides its commits met a malformed page; everything is as before.
@@ -117,7 +117,7 @@ impl Journal {
         batch.iter().map(&mut judge).collect()
     }
 
-    /// Writes these runs in one transaction, durably.
+    /// Writes these runs durably in one transaction.
     pub(crate) fn write<'a>(
         &mut self,
         runs: impl Iterator<Item = &'a Run> + Clone,
@@ -196,7 +196,7 @@ impl Journal {
         Ok(cleared)
     }
 
-    /// The session's snapshots before a revision are of no use any more.
+    /// Marks the session's snapshots before a revision for deletion.
     pub(crate) fn forget_snapshots(&mut self, session: SessionId, before: Revision) {
         self.garbage.add_snapshots(session, before);
     }
@@ -330,7 +330,7 @@ impl Journal {
         Ok(!self.garbage.is_empty())
     }
 
-    /// Moves the log into the database if it has become long.
+    /// Checkpoints the write-ahead log if it has become long.
     pub(crate) fn checkpoint_if_long(&mut self) -> Result<(), Failure> {
         self.database.checkpoint_if_long()
     }

@@ -94,7 +94,7 @@ impl Table {
         Ok(Some(bytes))
     }
 
-    /// Deletes all of a session's, of which there are few.
+    /// Deletes all parts of a session that has few.
     pub(crate) fn delete_few(
         self,
         connection: &Connection,
@@ -104,7 +104,7 @@ impl Table {
         Ok(())
     }
 
-    /// The bytes of a part, if it is there.
+    /// Returns the bytes of a part, if it is stored.
     pub(crate) fn read(
         self,
         connection: &Connection,
@@ -133,7 +133,7 @@ impl Table {
         Ok(found)
     }
 
-    /// Of which revisions there are parts of this session.
+    /// Returns the revisions with parts of this session.
     pub(crate) fn of_session(
         self,
         connection: &Connection,
@@ -144,7 +144,7 @@ impl Table {
         select.query_map([session.0.as_bytes().as_slice()], revision)?.collect()
     }
 
-    /// The last revision up to this one of which there are parts.
+    /// Returns the last revision with parts, up to this one.
     pub(crate) fn newest(
         self,
         connection: &Connection,

@@ -82,7 +82,7 @@ impl Rows {
         self.ids
     }
 
-    /// Takes out the rows up to a revision.
+    /// Removes and returns the rows up to a revision.
     pub(crate) fn forget(&mut self, revision: Revision) -> Self {
         let (end, come) = self.first_after(revision);
         let ids = self.ids.drain(..end).collect();

@@ -24,10 +24,10 @@ use crate::store::{JournalId, PageMax, Record, StoreError, Stored};
 /// How many read at once; whoever comes then waits for a page's time.
 const READERS_MAX: usize = 4;
 
-/// How many commits a page has at most, whatever its reader asks for: a page is one read transaction.
+/// The maximum number of commits on a page, whatever its reader asks for: a page is one read transaction.
 const PAGE_COMMITS_MAX: usize = 10_000;
 
-/// The connections that read pages. One is opened when it is needed first.
+/// The pool of connections that read pages. Connections are opened on first use.
 #[derive(Debug)]
 pub(crate) struct Readers {
     source: Source,
@@ -48,7 +48,7 @@ impl Readers {
         Self { source, histories, pool: Mutex::default(), returned: Condvar::new() }
     }
 
-    /// Reads in one transaction.
+    /// Runs a read in one transaction.
     pub(crate) fn read<T>(
         &self,
         read: impl FnOnce(&Connection) -> Result<T, StoreError>,

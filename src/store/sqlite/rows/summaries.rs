@@ -34,7 +34,7 @@ pub(crate) fn put(
         .map(drop)
 }
 
-/// Deletes the session's summary if it is of a revision below this one.
+/// Deletes the session's summary if its revision is below this one.
 pub(crate) fn delete(
     connection: &Connection,
     session: SessionId,

@@ -21,7 +21,7 @@ fn read(row: &Row<'_>) -> TokenRow {
     TokenRow { id, body: body.filter(|body| crc == Some(sum(id, body))) }
 }
 
-/// Puts one in place of the one with its id.
+/// Inserts or replaces the token with this id.
 pub(crate) fn put(journal: &mut Journal, id: Uuid, body: &[u8]) -> Result<(), Failure> {
     journal.database.transact_synced(|connection| {
         connection
@@ -36,7 +36,7 @@ pub(crate) fn put(journal: &mut Journal, id: Uuid, body: &[u8]) -> Result<(), Fa
     Ok(())
 }
 
-/// Removes one.
+/// Removes a token.
 pub(crate) fn remove(journal: &mut Journal, id: Uuid) -> Result<(), Failure> {
     journal.database.transact_synced(|connection| {
         let mut delete = connection.prepare_cached("DELETE FROM token WHERE id = ?1")?;
