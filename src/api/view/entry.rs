@@ -46,6 +46,11 @@ pub(crate) struct View {
     pub(crate) images: ImagesShown,
 }
 
+/// The place of the item in an envelope. No string within an envelope has these characters: it would escape the quotes.
+const NO_ITEM: &str = "\"item\":null";
+
+const NULL: &str = "null";
+
 impl View {
     fn shows(&self, member: &str) -> bool {
         self.keys.as_ref().is_none_or(|keys| keys.iter().any(|key| key == member))
@@ -78,14 +83,20 @@ impl View {
         if self.shows_bytes(&entry.item).is_some() {
             write_json(&envelope, out);
             // The item is the last member and replaces the null.
-            out.truncate(out.len() - "null}".len());
+            out.truncate(out.len() - NULL.len() - "}".len());
             let rest = self.begin_item(service, board, &entry.item, out).await?;
             return Ok(rest.map(|rest| rest.and("}")));
         }
         let image = entry.item.image().filter(|_| self.images == ImagesShown::Url);
         let image = image.map(|image| ImageBody::of(image_url(&self.session, entry.seq), image));
-        let item = self.imageless(&entry.item).await?;
-        write_json(&EntryBody { item: &item, image, ..envelope }, out);
+        write_json(&EntryBody { image, ..envelope }, out);
+        // The item takes the place of its null: as a raw value it would be parsed once more.
+        if let Some(place) = out.rfind(NO_ITEM) {
+            let end = out.split_off(place + NO_ITEM.len());
+            out.truncate(out.len() - NULL.len());
+            out.push_str(&self.imageless(&entry.item).await?);
+            out.push_str(&end);
+        }
         Ok(None)
     }
 
@@ -104,7 +115,7 @@ impl View {
         out: &mut String,
     ) -> Result<Option<Inline>, ServiceError> {
         let Some(image) = self.shows_bytes(item) else {
-            out.push_str(self.imageless(item).await?.get());
+            out.push_str(&self.imageless(item).await?);
             return Ok(None);
         };
         let selected = match self.keys {
@@ -119,14 +130,14 @@ impl View {
     }
 
     /// Returns an item without its stored image, if it has one.
-    async fn imageless<'a>(&self, item: &'a Item) -> Result<Cow<'a, RawValue>, ServiceError> {
+    async fn imageless<'a>(&self, item: &'a Item) -> Result<Cow<'a, str>, ServiceError> {
         if self.keys.is_none() && item.image().is_none() {
-            return Ok(Cow::Borrowed(item.raw()));
+            return Ok(Cow::Borrowed(item.text()));
         }
         let select = |view: &Self, item: &Item| {
             let is_shown =
                 |name: &str| view.shows(name) && (item.image().is_none() || name != IMAGE_MEMBER);
-            raw(json::select(item.text(), is_shown))
+            json::select(item.text(), is_shown)
         };
         Ok(Cow::Owned(self.worked(item, select).await?))
     }
