@@ -1,13 +1,13 @@
-//! Byte sizes as people write them, with a unit.
+//! Byte sizes with a unit, such as `512MiB`.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A number of bytes, written as `512MiB`, `1GiB` or plainly.
+/// A number of bytes, written as `512MiB`, `1GiB` or without a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ByteSize(pub u64);
 
-/// The text is no size.
+/// The text is not a byte size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a size is a whole number, optionally with KiB, MiB, GiB or TiB, such as 512MiB")]
 pub struct InvalidSize;

@@ -8,53 +8,53 @@ use crate::board::{AgentName, Json, Revision, Seq, Timestamp};
 /// The work on a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Work {
-    /// An agent works on it.
+    /// An agent works on the request.
     Claimed(Claim),
     /// A claim expired, and the request was not claimed again.
     Lapsed {
         /// The fence of the expired claim.
         fence: Revision,
     },
-    /// It is done.
+    /// The request is done.
     Done(Done),
 }
 
 /// An agent's claim on a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
-    /// The agent that holds it.
+    /// The agent that holds the claim.
     pub agent: AgentName,
-    /// The revision at which it was won; a renewal keeps it.
+    /// The revision at which the claim was won. A renewal keeps this revision.
     pub fence: Revision,
-    /// The deadline.
+    /// The deadline of the claim.
     pub expires_at: Timestamp,
 }
 
 /// The end of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Done {
-    /// The agent that finished it, if named.
+    /// The agent that finished the request, if named.
     pub agent: Option<AgentName>,
-    /// When.
+    /// The time at which the request was finished.
     pub at: Timestamp,
-    /// The fence under which it was finished, where it was claimed.
+    /// The fence under which the request was finished, if it was claimed.
     pub fence: Option<Revision>,
     /// The result.
     pub result: Option<Json>,
 }
 
-/// The claim under which a write is made.
+/// The claim under which a client writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fence {
     /// The request.
     pub request: Seq,
-    /// The fence of the claim on it.
+    /// The fence of the claim on the request.
     pub fence: Revision,
 }
 
 impl Work {
-    /// Whether a write under this fence is still allowed: the request was neither claimed by another agent nor
-    /// released.
+    /// Returns true if a write under this fence is still allowed: the claim was neither released nor followed by
+    /// another claim.
     #[must_use]
     pub fn honours(&self, fence: Revision) -> bool {
         match self {
@@ -64,7 +64,7 @@ impl Work {
         }
     }
 
-    /// The claim, where there is one.
+    /// Returns the claim, unless it expired or the request is done.
     #[must_use]
     pub fn claim(&self) -> Option<&Claim> {
         match self {
@@ -73,7 +73,7 @@ impl Work {
         }
     }
 
-    /// The end of the request, if it is done.
+    /// Returns the end of the request, if it is done.
     #[must_use]
     pub fn done(&self) -> Option<&Done> {
         match self {
@@ -82,12 +82,12 @@ impl Work {
         }
     }
 
-    /// Whether it is a claim, expired or not.
+    /// Returns true for a claim, expired or not.
     pub(crate) fn is_open(&self) -> bool {
         matches!(self, Self::Claimed(_) | Self::Lapsed { .. })
     }
 
-    /// The bytes of the result's text.
+    /// Returns the size of the result's text in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         match self {
             Self::Done(Done { result: Some(result), .. }) => result.bytes(),

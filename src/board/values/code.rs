@@ -13,10 +13,10 @@ macro_rules! codes {
         }
 
         impl Code {
-            /// All of them.
+            /// All codes.
             pub const ALL: &[Self] = &[$(Self::$code,)+];
 
-            /// The code on the wire.
+            /// Returns the code as sent to clients.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self {

@@ -1,4 +1,4 @@
-//! Counters and identities, as distinct types so that they cannot be confused.
+//! Counters and identities, as distinct types that cannot be confused.
 
 use std::fmt;
 
@@ -27,7 +27,7 @@ impl fmt::Display for Revision {
     }
 }
 
-/// An entry's place in its log: from 1, never used again.
+/// An entry's sequence number in its log. The first is 1, and none is ever reused.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -40,17 +40,17 @@ impl fmt::Display for Seq {
     }
 }
 
-/// The store's own identity of a session, never used again; the session's name only points to it.
+/// The store's own identity of a session, never reused. The session's name only points to this identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SessionId(pub Uuid);
 
-/// In how many bits two identities may differ that are one, of which a byte was damaged. Of those that are drawn, no two
-/// are ever so close: more than seventy of their bits are random.
+/// The maximum number of bits in which an identity may differ from a copy with one damaged byte. Two drawn identities
+/// are never this close: more than seventy of their bits are random.
 const NEAR_BITS_MAX: u32 = 8;
 
 impl SessionId {
-    /// Whether one of the two is the other with some bits changed, or they are the same.
+    /// Returns true if the identities are equal, or if one may be a damaged copy of the other.
     #[must_use]
     pub fn is_near(self, other: Self) -> bool {
         (self.0.as_u128() ^ other.0.as_u128()).count_ones() <= NEAR_BITS_MAX
@@ -63,27 +63,27 @@ impl fmt::Display for SessionId {
     }
 }
 
-/// A random value that marks one commit, so that it can be recognised after a lost answer.
+/// A random value that identifies a commit, so that a writer recognises it after a lost answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Nonce(pub u64);
 
-/// A store's random identity; entity tags contain it, so that none outlives a restored backup.
+/// A store's random identity. Entity tags contain this identity, so that none is valid after a backup is restored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Epoch(pub u128);
 
-/// The SHA-256 of an image's bytes, by which a session keeps them once.
+/// The SHA-256 of an image's bytes. A session keeps one copy of the bytes for each digest.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest(pub [u8; 32]);
 
 impl Digest {
-    /// The digest of these bytes.
+    /// Computes the digest of these bytes.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// Reads 64 lower-case hexadecimal digits.
+    /// Parses 64 lower-case hexadecimal digits.
     #[must_use]
     pub fn from_hex(text: &str) -> Option<Self> {
         let mut bytes = [0; 32];
@@ -98,7 +98,7 @@ impl Digest {
     }
 }
 
-/// The digest of bytes that come piece by piece.
+/// The incremental hash of bytes that arrive in pieces.
 #[derive(Clone, Debug, Default)]
 pub struct Hashing(Sha256);
 
@@ -108,7 +108,7 @@ impl Hashing {
         self.0.update(bytes);
     }
 
-    /// The digest of all bytes so far.
+    /// Returns the digest of all bytes so far.
     #[must_use]
     pub fn digest(&self) -> Digest {
         Digest(self.0.clone().finalize().into())

@@ -1,4 +1,6 @@
-//! Images: a screenshot's data URL, cut out of its item, kept as bytes, and rebuilt exactly.
+//! Images of screenshots, stored as bytes apart from their items.
+//!
+//! The data URL is cut out of the item and rebuilt exactly.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,7 +13,7 @@ use crate::board::{Digest, InvalidItem, Item};
 /// The largest image, in bytes.
 pub const IMAGE_BYTES_MAX: usize = 20 << 20;
 
-/// The member of a screenshot that holds its image.
+/// The screenshot's member that contains the image.
 pub const IMAGE_MEMBER: &str = "image_str";
 
 /// An image that was cut out of an item's text.
@@ -22,48 +24,48 @@ pub struct Image {
     pub at: usize,
     /// The data URL up to and including its comma.
     pub head: String,
-    /// The SHA-256 of its bytes.
+    /// The SHA-256 of the image's bytes.
     pub sha256: Digest,
-    /// The number of bytes.
+    /// The size of the image in bytes.
     pub bytes: u64,
-    /// Its width and height in pixels, where it is an image that we can read.
+    /// The width and height in pixels, if the image has a format that the server recognises.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<(u32, u32)>,
 }
 
 impl Image {
-    /// The beginning of the data URL of an image of this media type.
+    /// Returns the start of a data URL for an image of this media type.
     #[must_use]
     pub fn head_of(media_type: &str) -> String {
         format!("data:{media_type};base64,")
     }
 
-    /// Returns the image with another head of its data URL. An empty head leaves the base64 alone.
+    /// Returns the image with another start of its data URL. With an empty start, the data URL is the base64 text.
     #[must_use]
     pub fn with_head(&self, head: String) -> Self {
         Self { head, ..self.clone() }
     }
 
-    /// Its media type, as its data URL has it.
+    /// Returns the media type in the data URL.
     #[must_use]
     pub fn media_type(&self) -> &str {
         let head = self.head.strip_prefix("data:").unwrap_or(&self.head);
         head.split([';', ',']).next().unwrap_or_default()
     }
 
-    /// Whether its data URL begins as one, so that it needs no escape in a JSON string.
+    /// Returns true if `head` starts a base64 data URL. Such a head needs no escape in a JSON string.
     #[must_use]
     pub fn is_sound(&self) -> bool {
         is_base64_head(&self.head)
     }
 
-    /// The length of its data URL.
+    /// Returns the length of the data URL in bytes.
     #[must_use]
     pub fn data_url_bytes(&self) -> u64 {
         self.head.len() as u64 + self.bytes.div_ceil(3) * 4
     }
 
-    /// Its data URL, made again from its bytes.
+    /// Rebuilds the data URL from the image's bytes.
     #[must_use]
     pub fn data_url(&self, bytes: &[u8]) -> String {
         let mut url = String::with_capacity(self.head.len() + bytes.len().div_ceil(3) * 4);
@@ -73,24 +75,24 @@ impl Image {
     }
 }
 
-/// A screenshot on its way in: the item, and the image bytes to be stored before it.
+/// A posted screenshot: the item, and the image bytes to store before the item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Screenshot {
-    /// The item without its image.
+    /// The item, without its image.
     pub item: Item,
-    /// The bytes of its image, if it is stored apart.
+    /// The bytes of the image, if the image is stored apart from the item.
     pub bytes: Option<Vec<u8>>,
 }
 
 impl Screenshot {
     /// Parses a screenshot from checked JSON: an object, or a string as `{"text": …}`.
     ///
-    /// An `image_str` that is a base64 data URL is taken out. Any other value stays, as in the original;
-    /// so does a data URL that encoding its bytes would not make again to the letter.
+    /// Cuts out an `image_str` that is a canonical base64 data URL. Any other value stays in the item, as in the
+    /// original. So does a data URL that cannot be rebuilt exactly from its bytes.
     ///
     /// # Errors
     ///
-    /// [`InvalidItem`] as for any item, and where the image is too large.
+    /// [`InvalidItem`] as for any item, or if the image is too large.
     pub fn from_json(text: &str) -> Result<Self, InvalidItem> {
         let text = json::one_line(text);
         let Some(found) = find(&text) else {
@@ -105,12 +107,12 @@ impl Screenshot {
         Ok(Self { item: Item::from_object(&cut, Some(image))?, bytes: Some(found.bytes) })
     }
 
-    /// Builds the item of an image that was sent as bytes: `{"metadata":…,"image_path":…,"image_str":"data:…"}`, in
-    /// that order.
+    /// Builds the item of an image posted as bytes: `{"metadata":…,"image_path":…,"image_str":"data:…"}`, in this
+    /// order.
     ///
     /// # Errors
     ///
-    /// [`InvalidItem`] where the metadata is beyond a bound, or the image is too large.
+    /// [`InvalidItem`] if the metadata exceeds a limit, or if the image is too large.
     pub fn from_bytes(
         media_type: &str,
         bytes: Vec<u8>,
@@ -149,7 +151,7 @@ struct Found<'a> {
     bytes: Vec<u8>,
 }
 
-/// The last `image_str` of an object, if it is a data URL that its bytes would make again.
+/// Finds the last `image_str` of an object, if it is a data URL that can be rebuilt exactly from its bytes.
 fn find(text: &str) -> Option<Found<'_>> {
     if json::kind(text) != json::Kind::Object {
         return None;
@@ -161,14 +163,14 @@ fn find(text: &str) -> Option<Found<'_>> {
     if !is_base64_head(head) || data.is_empty() {
         return None;
     }
-    // The standard engine takes only the one canonical form, so that encoding gives the same text.
+    // The standard engine decodes only canonical base64, so that encoding the bytes gives the same text.
     let bytes = STANDARD.decode(data).ok()?;
     let (before, rest) = text.split_at_checked(member.value_at + 1)?;
     let after = rest.get(url.len()..)?;
     Some(Found { before, head, after, bytes })
 }
 
-/// Whether this is `data:`, a media type, its parameters, and `;base64,`.
+/// Returns true for `data:`, a media type, parameters, and `;base64,`.
 fn is_base64_head(head: &str) -> bool {
     let Some(inner) = head.strip_prefix("data:").and_then(|h| h.strip_suffix(";base64,")) else {
         return false;

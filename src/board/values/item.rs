@@ -1,7 +1,7 @@
-//! Items: JSON objects, kept as the text that was sent.
+//! Items: JSON objects, kept as sent.
 //!
-//! Key order, number text, escapes and unknown fields stay. Line breaks between tokens are removed, so an item is one
-//! line. A stored image is cut out of the text and put back exactly.
+//! Key order, number text, escapes and unknown fields are preserved. Line breaks between tokens are removed, so that
+//! an item is one line. A stored image is cut out of the text and put back exactly.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -14,37 +14,37 @@ use crate::board::Code;
 use crate::board::json;
 use crate::board::json::{Kind, Member, Reason, Unsupported};
 
-/// The largest item, in bytes of its text without a stored image.
+/// The maximum size of an item: the bytes of its text, without a stored image.
 pub const ITEM_BYTES_MAX: usize = 1 << 20;
 
-/// The largest item that is stored: an answer that is added to it may bring it over [`ITEM_BYTES_MAX`].
+/// The maximum size of a stored item. An answer added to an item may bring it over [`ITEM_BYTES_MAX`].
 const STORED_BYTES_MAX: usize = 2 * ITEM_BYTES_MAX;
 
-/// The deepest nesting of an item. Its own object is level 1.
+/// The maximum nesting depth of an item. The item's own object is level 1.
 pub const ITEM_DEPTH_MAX: usize = 128;
 
 /// The reason why a JSON value is not an item.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidItem {
-    /// It is neither an object nor, where one is taken for `{"text": …}`, a string.
+    /// The value is neither an object nor, where a string becomes `{"text": …}`, a string.
     #[error("an item must be a JSON object or a string, not {}", found.with_article())]
     NotAnItem {
         /// The value found.
         found: Kind,
     },
-    /// It holds a value that a client could not read again, or is too deep.
+    /// The item contains a value that some clients could not parse, or is nested too deeply.
     #[error(transparent)]
     Unsupported(#[from] Unsupported),
-    /// Its text is longer than [`ITEM_BYTES_MAX`].
+    /// The item's text is longer than [`ITEM_BYTES_MAX`].
     #[error("the item has {bytes} bytes, the limit is {ITEM_BYTES_MAX}")]
     TooLarge {
-        /// The length.
+        /// The length of the text.
         bytes: usize,
     },
-    /// Its image is larger than the limit.
+    /// The item's image is too large.
     #[error("the image has {bytes} bytes, the limit is {max}")]
     ImageTooLarge {
-        /// The size.
+        /// The size of the image.
         bytes: usize,
         /// The limit.
         max: usize,
@@ -52,7 +52,7 @@ pub enum InvalidItem {
 }
 
 impl InvalidItem {
-    /// Its stable code.
+    /// Returns the stable code of the error.
     #[must_use]
     pub const fn code(&self) -> Code {
         match self {
@@ -78,12 +78,13 @@ enum Text {
     InPage { page: Arc<Page>, start: u32, bytes: u32 },
 }
 
-/// The texts of several items, one after the other.
+/// The texts of several items, one after another.
 #[derive(Debug)]
 pub(crate) struct Page(Box<str>);
 
 impl Page {
-    /// These texts, which have so many bytes: a page that grows would stay longer than it is.
+    /// Joins texts of `bytes` bytes in total. Allocates the exact size, because a buffer that grew would keep unused
+    /// memory.
     pub(crate) fn of<'a>(texts: impl Iterator<Item = &'a str>, bytes: usize) -> Self {
         let mut page = String::with_capacity(bytes);
         page.extend(texts);
@@ -102,7 +103,7 @@ impl Item {
     ///
     /// # Errors
     ///
-    /// [`InvalidItem`] where it is another kind of value, or beyond a bound.
+    /// [`InvalidItem`] if the value is of another kind, or exceeds a limit.
     pub fn from_json(text: &str) -> Result<Self, InvalidItem> {
         match json::kind(text) {
             Kind::Object => Self::from_object(&json::one_line(text), None),
@@ -144,7 +145,7 @@ impl Item {
         Self { text: text.into(), image: image.map(Arc::new) }
     }
 
-    /// Whether it is what an item that came in may have become: an object on one line within the bounds.
+    /// Returns true if the item is valid as stored: an object on one line, within the limits.
     #[must_use]
     pub fn is_sound(&self) -> bool {
         let text = self.text();
@@ -154,7 +155,7 @@ impl Item {
             && json::check(text, ITEM_DEPTH_MAX).is_ok()
     }
 
-    /// A text of our own that is an object.
+    /// Builds an item from a text that is known to be a JSON object.
     pub(crate) fn trusted(text: &str) -> Self {
         Self {
             text: RawValue::from_string(text.to_owned()).unwrap_or_default().into(),
@@ -162,7 +163,7 @@ impl Item {
         }
     }
 
-    /// Its text; a stored image's place is the empty string.
+    /// Returns the text, with an empty string in place of a stored image.
     #[must_use]
     pub fn text(&self) -> &str {
         match &self.text {
@@ -175,12 +176,12 @@ impl Item {
         }
     }
 
-    /// Its text, as a value that serde writes as it is.
+    /// Returns the text as a value that serde writes unchanged.
     #[must_use]
     pub fn raw(&self) -> &RawValue {
         match &self.text {
             Text::Own(text) => text,
-            // It was one before it came into its page.
+            // The text was valid JSON before it was copied into the page.
             Text::InPage { .. } => serde_json::from_str(self.text()).unwrap_or(RawValue::NULL),
         }
     }
@@ -199,19 +200,19 @@ impl Item {
         Self { image: self.image.clone(), ..Self::trusted(self.text()) }
     }
 
-    /// Whether its text is in a page.
+    /// Returns true if the text is in a page.
     pub(crate) fn is_in_page(&self) -> bool {
         matches!(self.text, Text::InPage { .. })
     }
 
-    /// The image that was cut out of it.
+    /// Returns the image that was cut out of the item.
     #[must_use]
     pub fn image(&self) -> Option<&Image> {
         self.image.as_deref()
     }
 
-    /// Its text with this in its stored image's place: a data URL, or an address. It must need no
-    /// escape in a JSON string.
+    /// Returns the text with `url`, a data URL or an address, in place of the stored image. `url` must need no escape
+    /// in a JSON string.
     #[must_use]
     pub fn with_image_text(&self, url: &str) -> String {
         match self.around_image() {
@@ -220,40 +221,40 @@ impl Item {
         }
     }
 
-    /// The text before its stored image's place, and the text after it; all of it where it has none.
+    /// Returns the texts before and after the stored image's place. Without an image, the first is the whole text.
     #[must_use]
     pub fn around_image(&self) -> (&str, &str) {
         let at = self.image().map_or(0, |image| image.at);
         self.text().split_at_checked(at).filter(|_| at > 0).unwrap_or((self.text(), ""))
     }
 
-    /// The item with these members only, in its own order. The place of its stored image is known if that is among
-    /// them.
+    /// Returns the item with only the members for which `keep` returns true, in their order. A stored image's offset
+    /// is valid only if its member is kept.
     #[must_use]
     pub fn selected(&self, keep: impl Fn(&str) -> bool) -> Self {
         let members: Vec<_> = json::members(self.text()).collect();
         self.written(members.iter().filter(|member| keep(&json::decode(member.name))))
     }
 
-    /// The bytes of its text.
+    /// Returns the length of the text in bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.text().len() as u64
     }
 
-    /// The text of its last member with this name.
+    /// Returns the text of the last member with this name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&str> {
         json::get(self.text(), name)
     }
 
-    /// The item with its members in the order that they had in another one, and new ones behind.
+    /// Returns the item with its members in the order of another item, and new members last.
     ///
-    /// Reorders the members like the original, where an existing key keeps its place. Text in the right order stays
+    /// Follows the original, where an existing key keeps its place. Text that is already in this order stays
     /// unchanged.
     #[must_use]
     pub fn in_order_of(&self, other: &Self) -> Self {
-        // By name in constant time: this runs where all writes wait for it.
+        // Lookups by name take constant time, because all writes wait for this function.
         let mut places = HashMap::new();
         for member in json::members(other.text()) {
             let next = places.len();
@@ -270,7 +271,7 @@ impl Item {
         self.written(members.iter().map(|(_, member)| member))
     }
 
-    /// These members of this item as an item, its image with them.
+    /// Builds an item from these members and the image.
     fn written<'a>(&self, members: impl Iterator<Item = &'a Member<'a>>) -> Self {
         let (mut text, mut image) = (String::from("{"), self.image().cloned());
         for member in members {
@@ -287,7 +288,7 @@ impl Item {
             text.push_str(member.value);
         }
         text.push('}');
-        // Members of a JSON text between braces are a JSON text.
+        // Members of a JSON object between braces are valid JSON.
         RawValue::from_string(text).map_or_else(|_| self.clone(), |text| Self::restore(text, image))
     }
 }

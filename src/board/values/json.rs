@@ -12,47 +12,47 @@ use crate::board::json::Unsupported;
 pub struct Json(Arc<RawValue>);
 
 impl Json {
-    /// Parses a JSON text of at most this many levels.
+    /// Parses a JSON text with at most `levels_max` levels.
     ///
     /// # Errors
     ///
-    /// [`Unsupported`] where it holds what a client could not read again, or is too deep.
+    /// [`Unsupported`] if the text contains a value that some clients could not parse, or is nested too deeply.
     pub fn from_json(text: &str, levels_max: usize) -> Result<Self, Unsupported> {
         json::check(text, levels_max)?;
         Ok(Self::of(&json::one_line(text)))
     }
 
-    /// A text that is JSON already; anything else would be null.
+    /// Wraps a text that is known to be JSON. Any other text becomes null.
     pub(crate) fn of(text: &str) -> Self {
         let raw = RawValue::from_string(text.to_owned());
         Self(raw.unwrap_or_default().into())
     }
 
-    /// Its text.
+    /// Returns the text.
     #[must_use]
     pub fn text(&self) -> &str {
         self.0.get()
     }
 
-    /// Its text, as a value that serde writes as it is.
+    /// Returns the text as a value that serde writes unchanged.
     #[must_use]
     pub fn raw(&self) -> &RawValue {
         &self.0
     }
 
-    /// Whether both are the very same text, to be found without looking into it.
+    /// Returns true if both share one text in memory. The texts are not compared.
     pub(crate) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// The bytes of its text.
+    /// Returns the length of the text in bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.text().len() as u64
     }
 }
 
-/// A JSON text that is known to be one: stored, or written by us.
+/// Wraps a stored text, or one that the server wrote. Such a text is known to be JSON.
 impl From<Box<RawValue>> for Json {
     fn from(text: Box<RawValue>) -> Self {
         Self(text.into())

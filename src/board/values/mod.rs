@@ -1,4 +1,4 @@
-//! Values with their rules: ids, names, times, sizes, JSON, items and images.
+//! Validated values: ids, names, times, sizes, JSON, items and images.
 
 pub(crate) mod byte_size;
 pub(crate) mod claim;

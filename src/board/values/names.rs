@@ -1,4 +1,4 @@
-//! Names that clients choose, checked when they are parsed and nowhere else.
+//! Names that clients choose, validated once, by their parser.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -7,33 +7,33 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// The longest name, in bytes of UTF-8.
+/// The maximum length of a name, in bytes of UTF-8.
 pub const NAME_BYTES_MAX: usize = 256;
 
 /// The reason why a text is not a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidName {
-    /// There is nothing in it.
+    /// The name is empty.
     #[error("a name must not be empty")]
     Empty,
-    /// It is longer than [`NAME_BYTES_MAX`].
+    /// The name is longer than [`NAME_BYTES_MAX`].
     #[error("the name has {bytes} bytes of UTF-8, the limit is {NAME_BYTES_MAX}")]
     TooLong {
         /// The length.
         bytes: usize,
     },
-    /// It has a control character or a slash.
+    /// The name contains a control character or a slash.
     #[error("a name must not contain control characters or slashes, found U+{:04X} at byte {offset}", u32::from(*found))]
     Forbidden {
-        /// The first character that may not be there.
+        /// The first forbidden character.
         found: char,
-        /// The position found.
+        /// The position of the character, in bytes.
         offset: usize,
     },
-    /// It is `.` or `..`.
+    /// The name is `.` or `..`.
     #[error("a name must not be '.' or '..'")]
     Dots,
-    /// It has only digits, like a revision.
+    /// The name has only digits, like a revision.
     #[error("the name must contain a character other than digits: a number is a revision")]
     OnlyDigits,
 }
@@ -54,7 +54,7 @@ fn check(text: &str) -> Result<(), InvalidName> {
     }
 }
 
-/// Refuses names of digits only, which could be revisions.
+/// Rejects names of digits only, which would look like revisions.
 fn check_checkpoint(text: &str) -> Result<(), InvalidName> {
     check(text)?;
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
@@ -69,7 +69,7 @@ macro_rules! name {
         pub struct $name(Arc<str>);
 
         impl $name {
-            /// The name as text.
+            /// Returns the name as text.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -118,22 +118,22 @@ name! {
 }
 
 name! {
-    /// The name of a prompt profile, by the same rule as a session's.
+    /// The name of a prompt profile, with the rules of [`SessionName`].
     ProfileName, check
 }
 
 name! {
-    /// The name of an agent; the same rule as [`SessionName`].
+    /// The name of an agent, with the rules of [`SessionName`].
     AgentName, check
 }
 
 name! {
-    /// The name of a checkpoint; the same rule, and at least one character that is no digit.
+    /// The name of a checkpoint: the rules of [`SessionName`], and at least one character that is not a digit.
     CheckpointName, check_checkpoint
 }
 
 name! {
-    /// The name of a token; the same rule as [`SessionName`].
+    /// The name of a token, with the rules of [`SessionName`].
     TokenName, check
 }
 

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub struct Timestamp(pub i64);
 
 impl Timestamp {
-    /// The moment this long after it.
+    /// Adds a time to live, saturating at the maximum.
     #[must_use]
     pub fn after(self, ttl: Ttl) -> Self {
         Self(self.0.saturating_add(ttl.ms()))
@@ -24,7 +24,7 @@ impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match jiff::Timestamp::from_millisecond(self.0) {
             Ok(moment) => write!(f, "{moment:.3}"),
-            // Beyond the year 9999, where RFC 3339 has no form.
+            // RFC 3339 has no form beyond the year 9999.
             Err(_) => f.write_str("9999-12-31T23:59:59.999Z"),
         }
     }
@@ -44,7 +44,7 @@ impl FromStr for Timestamp {
     }
 }
 
-/// The longest time to live, in days.
+/// The maximum time to live, in days.
 pub const TTL_DAYS_MAX: i64 = 36_500;
 
 /// A time to live: a whole number of a unit, such as `30s`.
@@ -63,7 +63,7 @@ struct Unit {
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
-/// The longer name first where another one ends it.
+/// A unit precedes any other whose name is its suffix: `ms` comes before `s`.
 const UNITS: [Unit; 5] = [
     Unit { name: "ms", ms: 1 },
     Unit { name: "s", ms: 1000 },
@@ -78,10 +78,10 @@ const UNITS: [Unit; 5] = [
 pub struct InvalidTtl;
 
 impl Ttl {
-    /// A minute.
+    /// One minute.
     pub const MINUTE: Self = Self { count: 60, unit: Unit { name: "s", ms: 1000 } };
 
-    /// The duration in milliseconds.
+    /// Returns the duration in milliseconds.
     #[must_use]
     pub const fn ms(self) -> i64 {
         self.count * self.unit.ms
