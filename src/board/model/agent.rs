@@ -1,4 +1,4 @@
-//! Agents: their profiles, and the life cycle of their statuses.
+//! Agents: their profiles and statuses.
 //!
 //! The statuses and their transitions are the original's. A session may add statuses of its own.
 
@@ -12,13 +12,13 @@ use crate::board::json;
 use crate::board::json::Kind;
 use crate::board::{InvalidItem, Item, Revision, Timestamp};
 
-/// The longest profile, in bytes.
+/// The maximum size of a profile, in bytes.
 pub const PROFILE_BYTES_MAX: usize = 64 << 10;
 
-/// The most statuses that a session may add.
+/// The maximum number of statuses that a session may add.
 pub const AGENT_STATES_MAX: usize = 64;
 
-/// The most agents of a session, including removed ones with a memory.
+/// The maximum number of agents in a session, including removed agents with a memory.
 pub const AGENTS_MAX: usize = 100_000;
 
 /// The status of an agent.
@@ -26,20 +26,20 @@ pub const AGENTS_MAX: usize = 100_000;
 pub struct Status(Arc<str>);
 
 impl Status {
-    /// The statuses that every session knows.
+    /// The built-in statuses of every session.
     pub const BUILT_IN: [&str; 7] =
         ["ERROR", "FINISH", "CONTINUE", "FAIL", "PENDING", "CONFIRM", "SCREENSHOT"];
 
-    /// The initial status, and that of each new round.
+    /// The status of a new agent, and of each new round.
     pub const FIRST: &str = "CONTINUE";
 
-    /// A status by its name; whether the session knows it is to be seen.
+    /// Creates a status without checking that the session knows it.
     #[must_use]
     pub fn new(name: &str) -> Self {
         Self(name.into())
     }
 
-    /// Its name.
+    /// Returns the status's name.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -52,32 +52,32 @@ impl fmt::Display for Status {
     }
 }
 
-/// The statuses that a session adds, each with its moves.
+/// The statuses that a session adds, each with its transitions.
 pub type AgentStates = BTreeMap<String, Moves>;
 
 /// The transitions of a session's own status.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Moves {
-    /// The statuses that it follows.
+    /// The statuses that may precede this one.
     pub from: Vec<String>,
-    /// The statuses that follow it.
+    /// The statuses that may follow this one.
     pub to: Vec<String>,
 }
 
-/// Whether a session with these statuses of its own knows this one.
+/// Returns true if this status is built in, or if the session added it.
 #[must_use]
 pub fn is_known(states: &AgentStates, status: &str) -> bool {
     Status::BUILT_IN.contains(&status) || states.contains_key(status)
 }
 
-/// Whether an agent may go from one status to another. The same again is no move.
+/// Returns true if an agent may change from one status to the other. A status may always follow itself.
 #[must_use]
 pub(crate) fn may_move(states: &AgentStates, from: &str, to: &str) -> bool {
     let listed = |names: &[String], name: &str| names.iter().any(|listed| listed == name);
     let enters = states.get(to).is_some_and(|own| listed(&own.from, from));
     let leaves = states.get(from).is_some_and(|own| listed(&own.to, to));
-    // A status that the session has forgotten must not hold an agent for ever.
+    // An agent must be able to leave a status that the session has removed.
     let forgotten = !is_known(states, from) && to == Status::FIRST;
     from == to || enters || leaves || forgotten || moves_as_built_in(from, to)
 }
@@ -99,14 +99,14 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// The profile of an agent that said nothing of itself.
+    /// Returns the profile of an agent that has not described itself.
     #[must_use]
     pub fn first() -> Self {
         let item = Item::trusted("{\"status\":\"CONTINUE\"}");
         Self { item, status: Status::new(Status::FIRST) }
     }
 
-    /// An object that has a text as its status; `None` for any other.
+    /// Creates a profile from an object whose `status` is a string. Returns `None` for any other item.
     #[must_use]
     pub fn new(item: Item) -> Option<Self> {
         let status = item.get("status").filter(|status| json::kind(status) == Kind::String)?;
@@ -114,11 +114,11 @@ impl Profile {
         Some(Self { item, status })
     }
 
-    /// The object, with this status where it has none.
+    /// Returns the object, with `status` added if it has none.
     ///
     /// # Errors
     ///
-    /// [`InvalidItem`] where it would be too large.
+    /// [`InvalidItem`] if the result is too large.
     pub fn with_status(item: &Item, status: &Status) -> Result<Item, InvalidItem> {
         if item.get("status").is_some() {
             return Ok(item.clone());
@@ -129,30 +129,30 @@ impl Profile {
         Item::from_json(&json::merge_patch(item.text(), &patch))
     }
 
-    /// Its object.
+    /// Returns the profile's object.
     #[must_use]
     pub fn item(&self) -> &Item {
         &self.item
     }
 
-    /// Its status.
+    /// Returns the agent's status.
     #[must_use]
     pub fn status(&self) -> &Status {
         &self.status
     }
 }
 
-/// An agent that takes part in a session.
+/// An agent registered in a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Agent {
     /// The profile.
     pub profile: Profile,
-    /// When it was registered.
+    /// The time of registration.
     pub registered_at: Timestamp,
-    /// When it was registered, or last changed.
+    /// The time of registration or of the last change.
     pub updated_at: Timestamp,
     /// The revision of its last change.
     pub changed: Revision,
-    /// When its last write was.
+    /// The time of the agent's last write.
     pub last_seen: Option<Timestamp>,
 }

@@ -1,4 +1,6 @@
-//! The board of one session: the fold of its commits. Cloning one is O(1).
+//! The board of one session: the fold of its commits.
+//!
+//! Cloning a board is O(1).
 
 use std::sync::Arc;
 
@@ -27,7 +29,7 @@ pub struct Board {
     pub(crate) written_at: Timestamp,
     pub(crate) life: Option<Life>,
     pub(crate) logs: [Log; 4],
-    /// The memories by agent. A removed agent's empty memory stays, so that its seqs are not reused.
+    /// The memories by agent. A removed agent's empty memory is retained, so that its seqs are not reused.
     pub(crate) memories: OrdMap<AgentName, Log>,
     pub(crate) state: State,
     pub(crate) agents: OrdMap<AgentName, Agent>,
@@ -41,42 +43,42 @@ pub struct Board {
     pub(crate) checkpoints_changed: Revision,
     /// The last revision of this name before this history was adopted.
     pub(crate) floor: Revision,
-    /// No claim that was won up to this revision is honoured.
+    /// Claims won at or before this revision are not honoured.
     pub(crate) fences_after: Revision,
     pub(crate) keys: Keys,
     pub(crate) images: OrdMap<Digest, u64>,
-    /// The number of entries in its logs and memories.
+    /// The number of entries in the logs and memories.
     pub(crate) entries: u64,
     pub(crate) bytes: u64,
     pub(crate) image_bytes: u64,
 }
 
-/// The facts of a session that exists.
+/// The facts of an existing session.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Life {
-    /// Its name.
+    /// The session's name.
     pub name: SessionName,
-    /// When it was made.
+    /// The time of creation.
     pub created_at: Timestamp,
-    /// Its settings.
+    /// The session's settings.
     pub settings: Arc<Settings>,
-    /// Its labels.
+    /// The session's labels.
     pub labels: Arc<Labels>,
-    /// The revision at which settings or labels changed last.
+    /// The revision of the last change of settings or labels.
     pub configured: Revision,
 }
 
-/// The identity of an entity tag: one resource of one session, at its last change.
+/// The identity behind an entity tag: one resource of one session, at its last change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Version {
-    /// The session; a name that is used again belongs to another one.
+    /// The session. A reused name belongs to another session.
     pub session: SessionId,
     /// The revision of the resource's last change.
     pub changed: Revision,
 }
 
 impl Board {
-    /// The least that a session's deletion can follow: its name, the revision and the moment.
+    /// Creates the minimal board that a session's deletion can follow: its name, revision and time.
     #[must_use]
     pub fn ending(id: SessionId, name: SessionName, after: Revision, at: Timestamp) -> Self {
         let (settings, labels) = (Arc::default(), Arc::default());
@@ -84,7 +86,7 @@ impl Board {
         Self { updated_at: at, written_at: at, life: Some(life), ..Self::absent(id, after) }
     }
 
-    /// The board of a session that does not exist yet, or any more; its first commit follows `after`.
+    /// Creates the board of a session that does not exist. The first commit follows `after`.
     #[must_use]
     pub fn absent(id: SessionId, after: Revision) -> Self {
         Self {
@@ -113,63 +115,63 @@ impl Board {
         }
     }
 
-    /// Its session.
+    /// Returns the session.
     #[must_use]
     pub fn id(&self) -> SessionId {
         self.id
     }
 
-    /// The revision that it shows.
+    /// Returns the revision of the board.
     #[must_use]
     pub fn revision(&self) -> Revision {
         self.revision
     }
 
-    /// When a client wrote to it last.
+    /// Returns the time of the last write by a client.
     #[must_use]
     pub fn written_at(&self) -> Timestamp {
         self.written_at
     }
 
-    /// The oldest revision that its history can show.
+    /// Returns the oldest revision that the history can show.
     #[must_use]
     pub fn oldest(&self) -> Revision {
         self.oldest
     }
 
-    /// The lowest revision from which a reader may go on: what comes after it is all kept, and what came up
-    /// to it was of this history.
+    /// Returns the lowest cursor from which a reader can continue. All later commits are retained, and the cursor
+    /// belongs to this history.
     #[must_use]
     pub fn oldest_cursor(&self) -> Revision {
         self.extent().oldest_cursor()
     }
 
-    /// Its questions without an answer.
+    /// Returns the questions without an answer.
     #[must_use]
     pub fn asked(&self) -> &Asked {
         &self.asked
     }
 
-    /// Its checkpoints by name.
+    /// Returns the checkpoints, by name.
     #[must_use]
     pub fn checkpoints(&self) -> &OrdMap<CheckpointName, Checkpoint> {
         &self.checkpoints
     }
 
-    /// The version of its checkpoints together.
+    /// Returns the version of the list of checkpoints.
     #[must_use]
     pub fn checkpoints_version(&self) -> Version {
         self.at_version(self.checkpoints_changed)
     }
 
-    /// Returns the board with a later beginning of its history.
+    /// Returns the board with a later start of its history.
     #[must_use]
     pub fn beginning_at(&self, oldest: Revision) -> Self {
         Self { oldest, ..self.clone() }
     }
 
-    /// This board as the beginning of another session's history, with the images that its entries name. No
-    /// item is copied.
+    /// Returns the board as the start of another session's history, with the images that its entries name. No item is
+    /// copied.
     #[must_use]
     pub fn forked(&self, id: SessionId) -> Self {
         let named = self.named_images();
@@ -179,7 +181,7 @@ impl Board {
         Self { id, oldest, keys, images, image_bytes, ..self.clone() }
     }
 
-    /// This board without what other agents remember: their memories are empty.
+    /// Returns the board with the memories of all other agents cleared.
     #[must_use]
     pub fn remembering_only(&self, own: &AgentName) -> Self {
         let mut board = self.clone();
@@ -189,19 +191,19 @@ impl Board {
         board
     }
 
-    /// When its last commit was.
+    /// Returns the time of the last commit.
     #[must_use]
     pub fn updated_at(&self) -> Timestamp {
         self.updated_at
     }
 
-    /// The session's facts, if it exists.
+    /// Returns the session's facts, if it exists.
     #[must_use]
     pub fn life(&self) -> Option<&Life> {
         self.life.as_ref()
     }
 
-    /// A log; `None` for the memory of an agent that never wrote one.
+    /// Returns a log, or `None` for the memory of an agent that never wrote to it.
     #[must_use]
     pub fn log(&self, name: &LogName) -> Option<&Log> {
         let [questions, requests, trajectories, screenshots] = &self.logs;
@@ -214,7 +216,7 @@ impl Board {
         }
     }
 
-    /// A log to be changed; `None` for the memory of an agent that never wrote one.
+    /// Returns a log to change, or `None` for the memory of an agent that never wrote to it.
     pub(crate) fn log_mut(&mut self, name: &LogName) -> Option<&mut Log> {
         let [questions, requests, trajectories, screenshots] = &mut self.logs;
         match name {
@@ -226,7 +228,7 @@ impl Board {
         }
     }
 
-    /// Edits a log and counts its entries and bytes. An agent's memory is made with its first entry.
+    /// Edits a log and updates the counts of entries and bytes. An agent's first entry creates its memory.
     pub(crate) fn edit_log(&mut self, name: &LogName, change: impl FnOnce(&mut Log)) {
         if let LogName::Memory(agent) = name
             && !self.memories.contains_key(agent)
@@ -241,7 +243,7 @@ impl Board {
         self.entries = self.entries - entries as u64 + entries_after as u64;
     }
 
-    /// Edits the state and counts its bytes.
+    /// Edits the state and updates the count of bytes.
     pub(crate) fn edit_state(&mut self, change: impl FnOnce(&mut State)) {
         let before = self.state.bytes();
         change(&mut self.state);
@@ -249,7 +251,7 @@ impl Board {
         self.bytes = self.bytes + self.state.bytes() - before;
     }
 
-    /// Counts the images of these items.
+    /// Adds the images of these items to the session's images.
     pub(crate) fn keep_images<'a>(&mut self, items: impl IntoIterator<Item = &'a Item>) {
         for image in items.into_iter().filter_map(Item::image) {
             if self.images.insert(image.sha256, image.bytes).is_none() {
@@ -264,114 +266,114 @@ impl Board {
         self.log(&LogName::Requests)?.get(request)?.work.as_deref()
     }
 
-    /// Whether one of its requests has a claim, even an expired one.
+    /// Returns true if a request has a claim, expired or not.
     pub(crate) fn is_worked_on(&self) -> bool {
         let requests = self.log(&LogName::Requests).into_iter().flat_map(Log::iter);
         requests.filter_map(|entry| entry.work.as_deref()).any(Work::is_open)
     }
 
-    /// The four logs of the board, in the order of [`LogName::BOARD`].
+    /// Returns the board's four logs, in the order of [`LogName::BOARD`].
     #[must_use]
     pub fn logs(&self) -> &[Log; 4] {
         &self.logs
     }
 
-    /// The memories by agent, including removed agents.
+    /// Returns the memories by agent, including removed agents.
     #[must_use]
     pub fn memories(&self) -> &OrdMap<AgentName, Log> {
         &self.memories
     }
 
-    /// The agents that take part, by name.
+    /// Returns the registered agents, by name.
     #[must_use]
     pub fn agents(&self) -> &OrdMap<AgentName, Agent> {
         &self.agents
     }
 
-    /// The version of the agents together.
+    /// Returns the version of the list of agents.
     #[must_use]
     pub fn agents_version(&self) -> Version {
         self.at_version(self.agents_changed)
     }
 
-    /// The state that its writers share.
+    /// Returns the shared state.
     #[must_use]
     pub fn state(&self) -> &State {
         &self.state
     }
 
-    /// The answers to its last keyed writes.
+    /// Returns the retained answers to writes with an idempotency key.
     #[must_use]
     pub fn keys(&self) -> &Keys {
         &self.keys
     }
 
-    /// Keeps the answer to a keyed write.
+    /// Retains the answer to a write with an idempotency key.
     pub(crate) fn remember(&mut self, kept: &Kept, at: Timestamp) {
         self.keys.remember(kept, at);
     }
 
-    /// Whether its four logs are empty; memories do not count, as in the original.
+    /// Returns true if the four logs are empty. Memories do not count, as in the original.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.logs.iter().all(Log::is_empty)
     }
 
-    /// The bytes of the text of its items, its state and its agents' profiles; images not counted.
+    /// Returns the bytes of text in items, state and agents' profiles, without images.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// The bytes of all images that its history names and that are not forgotten, each counted once.
+    /// Returns the total size of [`images`](Self::images), in bytes.
     #[must_use]
     pub fn image_bytes(&self) -> u64 {
         self.image_bytes
     }
 
-    /// The images that its history names and that are not forgotten, with their bytes. All that is kept of the
-    /// history names no other.
+    /// Returns the images that the history names, each once with its size in bytes. Forgotten images are excluded.
+    /// The retained history names no others.
     pub fn images(&self) -> impl Iterator<Item = (&Digest, &u64)> {
         self.images.iter()
     }
 
-    /// Whether an image is one of [`images`](Self::images).
+    /// Returns true if this image is one of [`images`](Self::images).
     #[must_use]
     pub fn has_image(&self, sha256: &Digest) -> bool {
         self.images.contains_key(sha256)
     }
 
-    /// The images that its entries name, once for each entry.
+    /// Returns the images that entries name, once for each entry.
     pub fn named_images(&self) -> impl Iterator<Item = &Image> {
         let entries = self.logs.iter().chain(self.memories.values()).flat_map(Log::iter);
         entries.filter_map(|entry| entry.item.image())
     }
 
-    /// The version of the whole session: any commit changes it.
+    /// Returns the version of the whole session. Every commit changes this version.
     #[must_use]
     pub fn version(&self) -> Version {
         self.at_version(self.revision)
     }
 
-    /// The version of a log; a memory that was never written has one too.
+    /// Returns the version of a log, even of a memory that does not exist.
     #[must_use]
     pub fn log_version(&self, name: &LogName) -> Version {
         self.at_version(self.log(name).map(Log::changed).unwrap_or_default())
     }
 
-    /// The version of the board's dictionary: of its four logs together.
+    /// Returns the version of the board's dictionary, that is, of its four logs.
     #[must_use]
     pub fn logs_version(&self) -> Version {
         self.at_version(self.logs.iter().map(Log::changed).max().unwrap_or_default())
     }
 
-    /// The version of the board's dictionary with its state.
+    /// Returns the version of the board's dictionary including the state.
     #[must_use]
     pub fn dictionary_version(&self) -> Version {
         self.at_version(self.logs_version().changed.max(self.state.changed()))
     }
 
-    /// The version of something of this session that was last changed by this revision.
+    /// Returns the version of a resource of this session that was last changed at this revision.
     #[must_use]
     pub fn at_version(&self, changed: Revision) -> Version {
         Version { session: self.id, changed }

@@ -2,15 +2,15 @@
 
 use crate::board::{AgentName, Revision, Timestamp};
 
-/// The most checkpoints of a session.
+/// The maximum number of checkpoints in a session.
 pub const CHECKPOINTS_MAX: usize = 1_000;
 
 /// A checkpoint: a named revision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checkpoint {
-    /// The revision of the commit that made it.
+    /// The named revision, which is that of the commit that created the checkpoint.
     pub revision: Revision,
-    /// When it was made.
+    /// The time of creation.
     pub at: Timestamp,
     /// The author, if named.
     pub agent: Option<AgentName>,

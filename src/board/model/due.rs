@@ -1,18 +1,18 @@
-//! Deadlines of a board: what expires, and when.
+//! Deadlines of a board, and the things that expire.
 
 use crate::board::state::StatePath;
 use crate::board::{Board, Seq, Timestamp};
 
-/// Something that ends by time.
+/// A thing that expires.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Due {
     /// A path of the state is deleted.
     State(StatePath),
     /// A claim on a request expires.
     Claim(Seq),
-    /// A question stops waiting. The next change of its commit is the question's new item.
+    /// A question stops waiting. The commit's next change sets the question's new item.
     Question(Seq),
-    /// The session is deleted, with all it has.
+    /// The session is deleted with all its contents.
     Session,
 }
 

@@ -1,4 +1,4 @@
-//! Idempotency keys: the answers of a session's last keyed writes, repeated on a retry.
+//! Idempotency keys, with the answers repeated on a retry.
 
 use std::sync::Arc;
 
@@ -7,32 +7,32 @@ use serde::{Deserialize, Serialize};
 
 use crate::board::{Digest, Json, Timestamp};
 
-/// The most keys that a session remembers.
+/// The maximum number of keys that a session retains.
 pub(crate) const KEYS_MAX: usize = 10_000;
 
-/// The time for which a key is remembered.
+/// The maximum age of a retained key, in milliseconds.
 pub(crate) const KEY_AGE_MS_MAX: i64 = 24 * 60 * 60 * 1000;
 
-/// The longest key, in characters.
+/// The maximum length of a key, in characters.
 pub const KEY_CHARS_MAX: usize = 255;
 
-/// A key of a request, and what the request was.
+/// An idempotency key and the fingerprint of its request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
     /// The key.
     pub key: Arc<str>,
-    /// The hash of all that a repeat must have in common with its first.
+    /// The hash of everything that a retry must have in common with the first request.
     pub fingerprint: Digest,
 }
 
 /// The record of a keyed write in its commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
-    /// The key with what the request was.
+    /// The key and fingerprint of the request.
     pub key: Key,
-    /// The answer, in the form of the door that received the request.
+    /// The answer, in the format of the interface that received the request.
     pub answer: Json,
-    /// The number of oldest keys that it evicts.
+    /// The number of oldest keys that this one evicts.
     pub forgotten: Forgotten,
 }
 
@@ -41,54 +41,54 @@ pub struct Kept {
 #[serde(transparent)]
 pub struct Forgotten(pub usize);
 
-/// A key that is remembered.
+/// A retained key's record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remembered {
     /// The fingerprint of the request.
     pub fingerprint: Digest,
     /// The answer.
     pub answer: Json,
-    /// When.
+    /// The time of the write.
     pub at: Timestamp,
 }
 
-/// Another request had this key before.
+/// The key was already used for another request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyReused;
 
-/// The keys that a session remembers.
+/// The retained keys of a session.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Keys {
     by_key: OrdMap<Arc<str>, Remembered>,
-    /// The oldest first; each key that is remembered is here once.
+    /// The keys from oldest to newest, each once.
     by_age: Vector<Arc<str>>,
     bytes: u64,
 }
 
 impl Keys {
-    /// How many there are.
+    /// Returns the number of keys.
     #[must_use]
     pub fn len(&self) -> usize {
         self.by_age.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no keys.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.by_age.is_empty()
     }
 
-    /// The bytes of the answers and keys.
+    /// Returns the bytes of the answers and keys.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// The answer that this request got before, if it was made before.
+    /// Returns the earlier answer to this request, if any.
     ///
     /// # Errors
     ///
-    /// [`KeyReused`] where another request had this key.
+    /// [`KeyReused`] if another request had this key.
     pub fn recall(&self, key: &Key, now: Timestamp) -> Result<Option<&Json>, KeyReused> {
         match self.by_key.get(&key.key).filter(|first| !is_old(first.at, now)) {
             Some(first) if first.fingerprint == key.fingerprint => Ok(Some(&first.answer)),
@@ -97,7 +97,7 @@ impl Keys {
         }
     }
 
-    /// Returns the number of oldest keys to evict for another key.
+    /// Returns the number of oldest keys to evict before adding a key.
     #[must_use]
     pub fn to_forget(&self, now: Timestamp) -> Forgotten {
         let old = |key: &Arc<str>| self.by_key.get(key).is_some_and(|first| is_old(first.at, now));
@@ -111,7 +111,7 @@ impl Keys {
             self.remove(&oldest);
         }
         let Key { key, fingerprint } = &kept.key;
-        // Only a commit that was not decided here brings a key that is still remembered.
+        // Only a commit that was decided elsewhere can repeat a retained key.
         if self.remove(key) {
             self.by_age.retain(|known| known != key);
         }
@@ -121,7 +121,7 @@ impl Keys {
         self.by_age.push_back(Arc::clone(key));
     }
 
-    /// Restores the next younger key. `false` if it is known, or exceeds the limit.
+    /// Restores the next key in order of age. Returns `false` if the key is known, or if there are too many.
     pub(crate) fn restore(&mut self, key: Arc<str>, remembered: Remembered) -> bool {
         if self.len() >= KEYS_MAX || self.by_key.contains_key(&key) {
             return false;
@@ -138,7 +138,7 @@ impl Keys {
         removed.is_some()
     }
 
-    /// All of them, the oldest first.
+    /// Iterates over the keys and their records, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = (&Arc<str>, &Remembered)> {
         self.by_age.iter().filter_map(|key| Some((key, self.by_key.get(key)?)))
     }

@@ -1,28 +1,30 @@
-//! Estimates of a board's memory, cheap enough to choose which boards to evict.
+//! Estimates of the memory that a board takes.
+//!
+//! They are cheap enough to choose which boards to evict.
 
 use crate::board::{Board, Log};
 
 /// The memory of an empty board.
 const BOARD_BYTES: usize = 2_048;
 
-/// The memory of an entry besides its item's text: envelope, place, and the allocator's rounding.
+/// The memory of an entry besides its item's text: envelope, reference, and the allocator's rounding.
 const ENTRY_BYTES: usize = 136;
 
-/// The memory of a separate text besides its bytes. Texts in chunks lie in pages.
+/// The memory of a separately allocated text, besides its bytes. Texts in chunks share pages.
 const LOOSE_BYTES: usize = 64;
 
-/// The memory of a document's members for each byte of its text.
+/// The memory of the state's members, for each byte of its text.
 const STATE_FACTOR: usize = 8;
 
-/// The memory of an agent besides its profile, and of a key besides its answer.
+/// The memory of an agent besides its profile, of a memory besides its log, and of a key besides its answer.
 const RECORD_BYTES: usize = 256;
 
-/// The memory of an image's name.
+/// The memory of an image's digest and size.
 const IMAGE_BYTES: usize = 64;
 
 impl Board {
-    /// About how many bytes of memory it takes, without the texts that readers made of it. Boards of one
-    /// session share most of theirs.
+    /// Estimates the memory of the board in bytes, without rendered texts. Boards of one session share most of their
+    /// memory.
     #[must_use]
     pub fn resident_bytes(&self) -> usize {
         let bytes = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
@@ -37,13 +39,14 @@ impl Board {
             .fold(0, usize::saturating_add)
     }
 
-    /// The bytes of the texts that readers made of its entries, and that are kept beside them.
+    /// Returns the bytes of the rendered texts cached beside the entries.
     #[must_use]
     pub fn rendered_bytes(&self) -> usize {
         self.all_logs().map(Log::kept_text_bytes).sum()
     }
 
-    /// Evicts the cached texts, also from other boards that share them. A text that is being sent stays until then.
+    /// Evicts the rendered texts, also from other boards that share them. A text that is being sent is freed
+    /// afterwards.
     pub fn forget_rendered(&self) {
         self.all_logs().for_each(Log::forget_texts);
     }

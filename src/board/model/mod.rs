@@ -1,4 +1,4 @@
-//! The model: a session's board and its parts.
+//! The board of a session and its parts.
 
 pub(crate) mod agent;
 pub(crate) mod board;

@@ -1,52 +1,52 @@
-//! Open questions of a session, and their deadlines.
+//! Open questions of a session and their deadlines.
 
 use imbl::{OrdMap, OrdSet};
 
 use crate::board::log::filter::is_open;
 use crate::board::{Item, Log, Seq, SeqRange, Timestamp};
 
-/// The most questions with a deadline in one write, since each keeps its default.
+/// The maximum number of questions with a deadline in one write, since each stores its default.
 pub const AWAITED_AT_ONCE_MAX: usize = 1_000;
 
-/// The longest default of such a question, in bytes.
+/// The maximum size of a question's default, in bytes.
 pub const DEFAULT_BYTES_MAX: usize = 64 << 10;
 
-/// Which questions have no answer yet.
+/// The questions without an answer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Asked {
     /// Open questions: items with a string as `question` or `text`, and without an `answer`.
     pub(crate) open: OrdSet<Seq>,
     /// Open questions with a deadline.
     pub(crate) awaited: OrdMap<Seq, Awaited>,
-    /// The deadlines, by time.
+    /// The deadlines in order of time.
     pub(crate) by_time: OrdSet<(Timestamp, Seq)>,
-    /// The bytes of their defaults.
+    /// The bytes of the default answers.
     pub(crate) bytes: u64,
 }
 
-/// Until when a question waits for its answer, and what it is without one.
+/// The deadline of a question, and its default answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Awaited {
-    /// Until when.
+    /// The deadline.
     pub expires_at: Timestamp,
     /// The default answer, if any.
     pub default: Option<Box<str>>,
 }
 
 impl Asked {
-    /// The questions without an answer, in the order of their seqs.
+    /// Returns the questions without an answer, ordered by seq.
     #[must_use]
     pub fn open(&self) -> &OrdSet<Seq> {
         &self.open
     }
 
-    /// Until when a question waits, where it does not wait for ever.
+    /// Returns the deadline and default of a question, if it has a deadline.
     #[must_use]
     pub fn awaited(&self, question: Seq) -> Option<&Awaited> {
         self.awaited.get(&question)
     }
 
-    /// The bytes of the defaults of those that wait until a moment only.
+    /// Returns the bytes of the default answers.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes

@@ -1,4 +1,6 @@
-//! Prompt profiles: stored selections for a prompt, by name, so that all devices ask alike.
+//! Prompt profiles: named selections for a prompt.
+//!
+//! They let all devices ask for the same prompt.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -12,37 +14,37 @@ use crate::board::json;
 use crate::board::json::Exact;
 use crate::board::{AgentName, InvalidName, LogName, ProfileName};
 
-/// The most profiles of a session.
+/// The maximum number of profiles in a session.
 pub const PROFILES_MAX: usize = 64;
 
-/// The longest heading, in bytes.
+/// The maximum length of a heading, in bytes.
 pub const HEADING_BYTES_MAX: usize = 256;
 
-/// The most that all profiles of a session may take, in bytes of JSON: they are part of every description of it.
+/// The maximum total size of a session's profiles, in bytes of JSON. Every description of the session includes them.
 pub const PROFILES_BYTES_MAX: usize = 256 << 10;
 
-/// The most members of trajectories and memories that a prompt may name.
+/// The maximum number of members of trajectories and memories that a prompt may name.
 pub const PROMPT_KEYS_MAX: usize = 1000;
 
-/// The most agents' memories in a prompt.
+/// The maximum number of agents' memories in a prompt.
 pub const PROMPT_MEMORIES_MAX: usize = 100;
 
-/// The number of a prompt's parts besides the memories: the four logs, and the state.
+/// The number of a prompt's parts without memories: the four logs and the state.
 const PARTS: usize = 5;
 
-/// The most parts of a prompt.
+/// The maximum number of parts in a prompt.
 pub const PROMPT_PARTS_MAX: usize = PARTS + PROMPT_MEMORIES_MAX;
 
-/// The most steps that a prompt may name.
+/// The maximum number of steps that a prompt may name.
 pub const PROMPT_STEPS_MAX: usize = 1000;
 
-/// The most items of each text log in a prompt.
+/// The maximum number of items from each text log in a prompt.
 pub const PROMPT_LATEST_MAX: u64 = 1_000_000;
 
-/// The most screenshots with images in a prompt.
+/// The maximum number of screenshots with images in a prompt.
 pub const PROMPT_SCREENSHOTS_MAX: u64 = 1_000_000;
 
-/// The longest side that an image may be asked for with, in pixels.
+/// The maximum of `max_px`, in pixels.
 pub const PROMPT_PX_MAX: u64 = 16_384;
 
 /// The largest token budget of a prompt.
@@ -55,21 +57,21 @@ pub type PromptProfiles = BTreeMap<ProfileName, PromptProfile>;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PromptFormat {
-    /// The original's: content parts of `OpenAI`'s Chat Completions.
+    /// The content parts of `OpenAI`'s Chat Completions, as in the original.
     #[default]
     Parts,
-    /// Input items of `OpenAI`'s Responses.
+    /// The input items of `OpenAI`'s Responses.
     Responses,
-    /// Content blocks of Anthropic's Messages.
+    /// The content blocks of Anthropic's Messages.
     Anthropic,
-    /// Parts of Google's Gemini.
+    /// The parts of Google's Gemini.
     Gemini,
-    /// Text for people, and for models without eyes.
+    /// Text for people, and for models without vision.
     Markdown,
 }
 
 impl PromptFormat {
-    /// All of them, by name.
+    /// All formats, by name.
     pub const NAMED: [(&str, Self); 5] = [
         ("parts", Self::Parts),
         ("responses", Self::Responses),
@@ -83,16 +85,16 @@ impl PromptFormat {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ImagesShown {
-    /// Its bytes.
+    /// The image's bytes.
     Inline,
-    /// Its address.
+    /// The image's address.
     Url,
-    /// Nothing.
+    /// No image.
     None,
 }
 
 impl ImagesShown {
-    /// All of them, by name.
+    /// All forms, by name.
     pub const NAMED: [(&str, Self); 3] =
         [("inline", Self::Inline), ("url", Self::Url), ("none", Self::None)];
 }
@@ -101,7 +103,7 @@ impl ImagesShown {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum PromptPart {
-    /// One of the four logs, or a memory.
+    /// One of the four logs, or an agent's memory.
     Log(LogName),
     /// The state.
     State,
@@ -110,12 +112,12 @@ pub enum PromptPart {
 /// The reason why a text is not a part of a prompt.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidPart {
-    /// There is no such part.
+    /// The part does not exist.
     #[error(
         "allows questions, requests, trajectories, screenshots, state and memory:{{agent}}, not '{0}'"
     )]
     Unknown(String),
-    /// The agent of a memory has no name that an agent may have.
+    /// The name of the memory's agent is invalid.
     #[error("memory: {0}")]
     Agent(#[from] InvalidName),
 }
@@ -136,7 +138,7 @@ impl FromStr for PromptPart {
 }
 
 impl PromptPart {
-    /// Whether it is what an agent remembers.
+    /// Returns true for an agent's memory.
     #[must_use]
     pub const fn is_memory(&self) -> bool {
         matches!(self, Self::Log(LogName::Memory(_)))
@@ -167,7 +169,7 @@ impl From<PromptPart> for String {
     }
 }
 
-/// The selections of a prompt. An absent member is not set. A query has the same members and takes precedence.
+/// The selections of a prompt. An absent member is unset. A query has the same members and overrides the profile.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PromptProfile {
@@ -180,34 +182,34 @@ pub struct PromptProfile {
     /// Only these members of trajectories and memories.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keys: Option<Vec<String>>,
-    /// Only the last so many items of each text log.
+    /// Only this number of the newest items of each text log.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latest: Option<NonZeroU64>,
-    /// Only what this agent did, remembers and saw.
+    /// Only entries of this agent, and only its own memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentName>,
     /// Only steps with this status.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
-    /// Only these steps: JSON numbers.
+    /// Only these steps, written as JSON numbers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steps: Option<Vec<String>>,
-    /// The last so many screenshots with their images.
+    /// The number of newest screenshots shown with their images.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub screenshots: Option<u64>,
     /// The form of images.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub images: Option<ImagesShown>,
-    /// The longest side of an image, in pixels.
+    /// The maximum length of an image's longer side, in pixels.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_px: Option<NonZeroU64>,
-    /// Whether to mark what a provider may cache.
+    /// True to mark the parts that a provider may cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_marks: Option<bool>,
     /// The token budget.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<NonZeroU64>,
-    /// The headings of its parts.
+    /// The headings of the prompt's parts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub headings: Option<Headings>,
 }
@@ -233,7 +235,7 @@ impl PromptProfile {
         }
     }
 
-    /// Whether the profile is within the limits of this server. An imported one may not be.
+    /// Returns true if the profile is within this server's limits. An imported profile may exceed them.
     pub(crate) fn is_sound(&self) -> bool {
         let short = |text: &String| text.len() <= LABEL_BYTES_MAX;
         let within = |number: Option<NonZeroU64>, max: u64| number.is_none_or(|n| n.get() <= max);
@@ -253,7 +255,7 @@ impl PromptProfile {
     }
 }
 
-/// Whether a prompt may be asked for these parts, each once.
+/// Returns true if a prompt may consist of these parts, each once.
 #[must_use]
 pub fn are_parts(parts: &[PromptPart]) -> bool {
     let distinct: BTreeSet<_> = parts.iter().collect();
@@ -262,37 +264,37 @@ pub fn are_parts(parts: &[PromptPart]) -> bool {
         && parts.iter().filter(|part| part.is_memory()).count() <= PROMPT_MEMORIES_MAX
 }
 
-/// Whether a text is a JSON number that a step may be compared with.
+/// Returns true if the text is a JSON number that can be compared with a step.
 #[must_use]
 pub fn is_step(text: &str) -> bool {
     Exact::parse(text).is_some() && json::check(text, 1).is_ok()
 }
 
-/// Whether a text may be a heading: one line that is not empty.
+/// Returns true if the text is a valid heading: a non-empty line of at most [`HEADING_BYTES_MAX`] bytes.
 #[must_use]
 pub fn is_heading(text: &str) -> bool {
     (1..=HEADING_BYTES_MAX).contains(&text.len()) && !text.contains(char::is_control)
 }
 
-/// Whether a session may have these profiles.
+/// Returns true if a session may have these profiles.
 pub(crate) fn are_profiles(profiles: &PromptProfiles) -> bool {
     profiles.len() <= PROFILES_MAX
         && profiles.values().all(PromptProfile::is_sound)
         && profiles_bytes(profiles) <= PROFILES_BYTES_MAX
 }
 
-/// Counts the bytes of these profiles as JSON.
+/// Returns the size of these profiles in bytes of JSON.
 #[must_use]
 pub fn profiles_bytes(profiles: &PromptProfiles) -> usize {
-    // Nothing in them has no JSON; if it had, they would be too large.
+    // Serialization cannot fail. If it did, the profiles would count as too large.
     serde_json::to_string(profiles).map_or(usize::MAX, |text| text.len())
 }
 
-/// Headings of a prompt's parts in place of the original's; an absent one is the original's.
+/// The headings of a prompt's parts. An absent heading is the original's.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Headings {
-    /// The opening of the prompt: `[Blackboard:]`.
+    /// The prompt's first line: `[Blackboard:]`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blackboard: Option<String>,
     /// `[Questions & Answers:]`.

@@ -1,36 +1,36 @@
-//! Selections of a log's entries, and the walk over one.
+//! Selections of a log's entries, and walks over them.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::board::{Board, Entry, Filter, Log, LogName, Probe, Seq};
 
-/// Which way a page goes.
+/// The direction of a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// From the oldest.
+    /// From the oldest entry.
     #[default]
     Ascending,
-    /// From the newest.
+    /// From the newest entry.
     Descending,
 }
 
-/// Which entries of a log are wanted.
+/// The requested entries of a log.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Selection {
     /// Only entries after this seq.
     pub after: Option<Seq>,
     /// Only entries before this seq.
     pub before: Option<Seq>,
-    /// Which way to go.
+    /// The direction.
     pub order: Order,
     /// The filter.
     pub filter: Filter,
 }
 
 impl Selection {
-    /// A walk over the entries between its bounds, in its order, whether they match or not. Of entries that lie
-    /// together and of which none matches, only the last is given.
+    /// Walks over the entries between the bounds, in order, whether they match or not. Of neighbouring entries
+    /// without a match, the walk yields only the last.
     #[must_use]
     pub fn walk(&self, board: &Arc<Board>, log: &LogName) -> Walk {
         let range = board.log(log).map_or(0..0, |log| self.indexes(log));
@@ -50,7 +50,7 @@ impl Selection {
     }
 }
 
-/// A walk over a log's entries that owns the board it walks on, so that it can go on later.
+/// A walk over a log's entries. It owns the board, so that it can continue later.
 #[derive(Clone, Debug)]
 pub struct Walk {
     board: Arc<Board>,
@@ -58,24 +58,24 @@ pub struct Walk {
     range: Range<usize>,
     order: Order,
     probe: Probe,
-    /// The indexes of which is known whether something may match.
+    /// The range of indexes already probed for a match.
     looked: Range<usize>,
 }
 
 impl Walk {
-    /// The board that it walks on.
+    /// Returns the board.
     #[must_use]
     pub fn board(&self) -> &Arc<Board> {
         &self.board
     }
 
-    /// The log that it walks along.
+    /// Returns the log.
     #[must_use]
     pub fn log(&self) -> &LogName {
         &self.log
     }
 
-    /// Goes on to the last of the next entries that lie together, if none of them matches.
+    /// Skips to the last entry of the next group of neighbours, if none of them can match.
     fn pass_over(&mut self) -> Option<()> {
         let next = match self.order {
             Order::Ascending => self.range.start,
@@ -97,7 +97,7 @@ impl Walk {
         Some(())
     }
 
-    /// Whether the walk is over.
+    /// Returns true if the walk has ended.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.range.is_empty()

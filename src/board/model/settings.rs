@@ -1,4 +1,6 @@
-//! Settings of a session, most of them the original's, and its labels.
+//! Settings and labels of a session.
+//!
+//! Most settings are the original's.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -8,13 +10,13 @@ use serde::{Deserialize, Serialize};
 use super::agent::AgentStates;
 use crate::board::{LogName, PromptProfiles, Ttl};
 
-/// The most keys in `history_keys`.
+/// The maximum number of keys in `history_keys`.
 pub const HISTORY_KEYS_MAX: usize = 256;
 
-/// The most labels of a session.
+/// The maximum number of labels in a session.
 pub const LABELS_MAX: usize = 64;
 
-/// The longest label, name or value, in bytes.
+/// The maximum length of a label's name or value, in bytes.
 pub const LABEL_BYTES_MAX: usize = 256;
 
 /// A session's labels, by name.
@@ -24,25 +26,25 @@ pub type Labels = BTreeMap<String, String>;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// The members of trajectories and memories that a prompt shows; all of them where it is absent.
+    /// The members of trajectories and memories that a prompt shows, by default all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub history_keys: Option<Vec<String>>,
-    /// Whether posted screenshots are kept; they are where it is absent.
+    /// True to keep posted screenshots, which is the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub screenshot_to_memory: Option<bool>,
-    /// The items that its logs keep, by default all.
+    /// The number of items that each log keeps, by default all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_items: Option<MaxItems>,
-    /// The time to live after its last write, by default unlimited.
+    /// The time to live after the session's last write, by default unlimited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl: Option<Ttl>,
-    /// The retention of its history, by default unlimited.
+    /// The retention of the history, by default unlimited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub history: Option<History>,
-    /// The statuses that its agents may have besides the built-in ones.
+    /// The statuses of agents besides the built-in ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_states: Option<AgentStates>,
-    /// Its prompt profiles, by name.
+    /// The prompt profiles, by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profiles: Option<PromptProfiles>,
 }
@@ -51,15 +53,15 @@ pub struct Settings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum History {
-    /// The last so many revisions.
+    /// This number of the newest revisions.
     Revisions(u64),
-    /// The last so many bytes of commits.
+    /// This number of bytes of the newest commits.
     Bytes(u64),
     /// Commits up to this age.
     Age(Ttl),
 }
 
-/// Retention by count: the oldest items are removed.
+/// Retention by count: the oldest items are deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum MaxItems {
@@ -69,7 +71,7 @@ pub enum MaxItems {
     Each(MaxItemsEach),
 }
 
-/// The items that each log keeps, by default all.
+/// The maximum number of items in each log, by default unlimited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[expect(missing_docs, reason = "the names of the logs")]
@@ -104,13 +106,13 @@ impl MaxItems {
 }
 
 impl Settings {
-    /// Returns the number of items that this log keeps.
+    /// Returns the maximum number of items in this log, if limited.
     #[must_use]
     pub fn items_max(&self, log: &LogName) -> Option<usize> {
         self.max_items.as_ref()?.of(log).map(NonZeroUsize::get)
     }
 
-    /// Whether posted screenshots are kept.
+    /// Returns true if posted screenshots are kept.
     #[must_use]
     pub fn keeps_screenshots(&self) -> bool {
         self.screenshot_to_memory.unwrap_or(true)
@@ -120,12 +122,12 @@ impl Settings {
 /// A change of one member: keep, reset to its default, or set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Set<T> {
-    /// It was not named.
+    /// The member was absent.
     #[default]
     Keep,
-    /// It was null.
+    /// The member was null.
     Reset,
-    /// It has a new value.
+    /// The member has a new value.
     To(T),
 }
 
@@ -142,24 +144,24 @@ impl<T: Clone> Set<T> {
 /// A change of settings, member by member.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SettingsPatch {
-    /// Of `history_keys`.
+    /// The change of `history_keys`.
     pub history_keys: Set<Vec<String>>,
-    /// Of `screenshot_to_memory`.
+    /// The change of `screenshot_to_memory`.
     pub screenshot_to_memory: Set<bool>,
-    /// Of `max_items`.
+    /// The change of `max_items`.
     pub max_items: Set<MaxItems>,
-    /// Of `ttl`.
+    /// The change of `ttl`.
     pub ttl: Set<Ttl>,
-    /// Of `history`.
+    /// The change of `history`.
     pub history: Set<History>,
-    /// Of `agent_states`, all of them together.
+    /// The change of `agent_states` as a whole.
     pub agent_states: Set<AgentStates>,
-    /// Of `profiles`, all of them together.
+    /// The change of `profiles` as a whole.
     pub profiles: Set<PromptProfiles>,
 }
 
 impl SettingsPatch {
-    /// The settings after this change.
+    /// Returns the settings after this change.
     #[must_use]
     pub fn apply(&self, settings: &Settings) -> Settings {
         let mut settings = settings.clone();
@@ -174,10 +176,10 @@ impl SettingsPatch {
     }
 }
 
-/// A change of labels, label by label: a value sets one, null removes it.
+/// A change of labels, label by label. A value sets a label, null removes it.
 pub type LabelsPatch = BTreeMap<String, Option<String>>;
 
-/// The labels after this change.
+/// Returns the labels after this change.
 #[must_use]
 pub fn patch_labels(labels: &Labels, patch: &LabelsPatch) -> Labels {
     let mut labels = labels.clone();

@@ -1,6 +1,7 @@
-//! Summaries of sessions without their boards, for lists, the inbox, deadlines and names.
+//! Summaries of sessions, kept without their boards.
 //!
-//! A summary is derived from the board at one revision. No rule depends on it.
+//! Lists, the inbox, deadlines and names use them. A summary is derived from the board at one revision. No rule
+//! depends on it.
 
 use std::ops::Bound;
 use std::sync::{Arc, LazyLock};
@@ -11,20 +12,20 @@ use crate::board::{
     Board, Entry, Log, LogName, Revision, Seq, SessionId, SessionName, Timestamp, Version,
 };
 
-/// The most bytes of a session's open questions in its summary.
+/// The maximum size of a session's open questions in its summary, in bytes.
 pub const QUESTIONS_BYTES_MAX: usize = 16 << 10;
 
-/// The bytes that a question counts besides its text.
+/// The bytes added for each question besides its text.
 const QUESTION_ITSELF: u64 = 256;
 
-/// A session without its board.
+/// A summary of a session.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
-    /// Which one, and from where to where its history goes.
+    /// The session and the range of its history.
     pub extent: Extent,
-    /// Its name, even after its deletion.
+    /// The session's name, even after its deletion.
     pub name: SessionName,
-    /// When its last commit was.
+    /// The time of the last commit.
     pub updated_at: Timestamp,
     /// The session's facts, if it exists.
     pub life: Option<Life>,
@@ -32,30 +33,30 @@ pub struct Summary {
     pub counts: [usize; 4],
     /// The number of registered agents.
     pub agents: usize,
-    /// The bytes of its items' text, its state and its agents' profiles.
+    /// The bytes of text in items, state and agents' profiles.
     pub bytes: u64,
-    /// The bytes of all images that its history names.
+    /// The bytes of all images that the history names.
     pub image_bytes: u64,
-    /// The bytes of the commits that its history keeps, as stored.
+    /// The bytes of the retained commits, as stored.
     pub history_bytes: u64,
     /// The history's bytes at its last snapshot, or 0.
     pub snapshot_bytes: u64,
-    /// The next deadline in it.
+    /// The next deadline.
     pub next_due: Option<Timestamp>,
-    /// Its questions without an answer.
+    /// The questions without an answer.
     pub questions: Questions,
 }
 
-/// From where to where a session's history goes.
+/// The range of revisions in a session's history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     /// The session.
     pub session: SessionId,
-    /// The oldest revision that it can show.
+    /// The oldest revision that the history can show.
     pub oldest: Revision,
     /// The last revision of its name before this history was adopted.
     pub floor: Revision,
-    /// Its last one.
+    /// The latest revision.
     pub revision: Revision,
 }
 
@@ -64,21 +65,21 @@ pub struct Extent {
 pub enum Questions {
     /// All of them, in the order of their seqs.
     All(Box<[Question]>),
-    /// There are some, too large to be kept here.
+    /// The questions are too large to be kept here.
     TooLarge,
 }
 
 /// A question without an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
-    /// Its entry.
+    /// The question's entry.
     pub entry: Arc<Entry>,
-    /// Until when it waits, where it does not wait for ever.
+    /// The deadline, if any.
     pub expires_at: Option<Timestamp>,
 }
 
 impl Summary {
-    /// Summarizes a session with this board.
+    /// Creates the summary of a session with this board.
     #[must_use]
     pub fn of(board: &Board, name: &SessionName, history_bytes: u64, snapshot_bytes: u64) -> Self {
         Self {
@@ -108,7 +109,7 @@ impl Summary {
         }
     }
 
-    /// Returns the board of a deleted session without keys. `None` if the session exists.
+    /// Returns the board of a deleted session, without keys. Returns `None` if the session exists.
     #[must_use]
     pub fn deleted_board(&self, written_at: Timestamp) -> Option<Board> {
         let Extent { session, oldest, floor, revision } = self.extent;
@@ -117,7 +118,7 @@ impl Summary {
         self.life.is_none().then(|| Board { oldest, floor, updated_at, written_at, ..absent() })
     }
 
-    /// Copies the questions out of their pages, so that the summary does not keep the board's text alive.
+    /// Copies the questions out of their pages, so that the summary does not retain the board's texts.
     #[must_use]
     pub fn detached(mut self) -> Self {
         if let Questions::All(questions) = &mut self.questions {
@@ -130,19 +131,19 @@ impl Summary {
         self
     }
 
-    /// Whether its four logs are empty.
+    /// Returns true if the four logs are empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.counts.iter().all(|count| *count == 0)
     }
 
-    /// The version of the whole session.
+    /// Returns the version of the whole session.
     #[must_use]
     pub fn version(&self) -> Version {
         self.extent.version()
     }
 
-    /// Roughly what it takes of the memory, besides what it shares with others.
+    /// Estimates the memory of the summary in bytes, without data shared with other summaries.
     #[must_use]
     pub fn resident_bytes(&self) -> usize {
         let labels = self.life.iter().flat_map(|life| life.labels.iter());
@@ -161,11 +162,11 @@ const LABEL_ITSELF: usize = 64;
 /// The default settings, shared by most sessions.
 static NO_SETTINGS: LazyLock<Arc<Settings>> = LazyLock::new(Arc::default);
 
-/// The labels that most sessions have, once for all of them.
+/// The empty labels, shared by most sessions.
 static NO_LABELS: LazyLock<Arc<Labels>> = LazyLock::new(Arc::default);
 
 impl Life {
-    /// Returns a copy that shares defaults with other sessions.
+    /// Returns a copy that shares its default values with other sessions.
     pub(crate) fn lean(&self) -> Self {
         let mut life = self.clone();
         if *life.settings == **NO_SETTINGS {
@@ -179,8 +180,8 @@ impl Life {
 }
 
 impl Extent {
-    /// The lowest revision from which a reader may go on: what comes after it is all kept, and what came up
-    /// to it was of this history.
+    /// Returns the lowest cursor from which a reader can continue. All later commits are retained, and the cursor
+    /// belongs to this history.
     #[must_use]
     pub fn oldest_cursor(&self) -> Revision {
         if self.floor == Revision::default() {
@@ -190,7 +191,7 @@ impl Extent {
         }
     }
 
-    /// The version of the whole session: any commit changes it.
+    /// Returns the version of the whole session. Every commit changes this version.
     #[must_use]
     pub fn version(&self) -> Version {
         Version { session: self.session, changed: self.revision }
@@ -211,7 +212,7 @@ impl Questions {
         Self::All(questions.into())
     }
 
-    /// Whether it is empty.
+    /// Returns true if there are no questions.
     #[must_use]
     pub fn are_none(&self) -> bool {
         matches!(self, Self::All(questions) if questions.is_empty())
@@ -225,7 +226,7 @@ impl Questions {
 }
 
 impl Board {
-    /// Its questions without an answer after one of them, in the order of their seqs.
+    /// Returns the questions without an answer after the given one, ordered by seq.
     pub fn open_questions(&self, after: Option<Seq>) -> impl Iterator<Item = Question> {
         let questions = self.log(&LogName::Questions);
         let start = after.map_or(Bound::Unbounded, Bound::Excluded);
@@ -237,7 +238,7 @@ impl Board {
         })
     }
 
-    /// From where to where its history goes.
+    /// Returns the range of the session's history.
     #[must_use]
     pub fn extent(&self) -> Extent {
         Extent {
