@@ -11,16 +11,16 @@ use super::texts::Texts;
 use crate::board::values::item::Page;
 use crate::board::{AgentName, Timestamp};
 
-/// The bytes of item text in a chunk, unless one item is longer. Slightly below a block size of the allocator.
+/// The maximum bytes of item text in a chunk, unless a single item is longer. Slightly below an allocator block size.
 pub const CHUNK_BYTES: u64 = (64 << 10) - 64;
 
-/// The most entries of a chunk.
+/// The maximum number of entries in a chunk.
 pub const CHUNK_ENTRIES: usize = 256;
 
-/// The size to which a chunk may grow by changes before it is split.
+/// The maximum bytes of item text in a chunk after changes. A larger chunk is split.
 const CHANGED_BYTES_MAX: u64 = 2 * CHUNK_BYTES;
 
-/// The number of known authors searched for an entry's.
+/// The maximum number of authors in a chunk whose names are shared.
 const SHARED_NAMES_MAX: usize = 8;
 
 /// Neighbouring entries, at least one.
@@ -28,21 +28,21 @@ const SHARED_NAMES_MAX: usize = 8;
 pub(super) struct Chunk {
     entries: Box<[Arc<Entry>]>,
     bytes: u64,
-    /// When its first and its last entry were appended, where none was before the one before it.
+    /// The times of the first and last append, if the entries ascend in time.
     times: Option<(Timestamp, Timestamp)>,
     texts: Texts,
-    /// The marks of its entries, built on the first search.
+    /// The marks of the entries, built on the first search.
     marks: Mutex<Option<Arc<Marks>>>,
 }
 
 impl Chunk {
-    /// A chunk of these entries, with the texts that are known of them.
+    /// Creates a chunk of these entries, with the texts already rendered from them.
     pub(super) fn new(entries: Vec<Arc<Entry>>, texts: Texts) -> Self {
         let (bytes, times) = (bytes(&entries), times(&entries));
         Self { bytes, times, entries: packed(entries).into(), texts, marks: Mutex::default() }
     }
 
-    /// Splits entries into chunks. The texts belong to the first entries.
+    /// Splits entries into chunks. The texts are those of the first entries.
     pub(super) fn divide(entries: Vec<Arc<Entry>>, texts: Texts) -> impl Iterator<Item = Self> {
         let (mut rest, mut texts) = (entries, Some(texts));
         std::iter::from_fn(move || {
@@ -59,7 +59,7 @@ impl Chunk {
         })
     }
 
-    /// This chunk with another entry in the place of one: more than one where it got too large.
+    /// Returns the chunk with one entry replaced, split into several if it became too large.
     pub(super) fn with(&self, index: usize, entry: Arc<Entry>) -> Vec<Self> {
         let same = self.entries.get(index).is_some_and(|old| old.item == entry.item);
         let texts = self.texts.part(0..if same { self.entries.len() } else { index });
@@ -72,7 +72,7 @@ impl Chunk {
         if bytes > CHANGED_BYTES_MAX {
             return Self::divide(entries, texts).collect();
         }
-        // A page has the texts of those that were changed too, so it is written anew when many were.
+        // A page still holds the texts of replaced entries, so it is rewritten once most entries have left it.
         if 2 * loose > entries.len() {
             return vec![Self::new(entries, texts)];
         }
@@ -80,7 +80,7 @@ impl Chunk {
         vec![Self { bytes, times, entries: entries.into(), texts, marks }]
     }
 
-    /// Both in one, if that is not too large.
+    /// Joins both chunks, unless the result would be too large.
     pub(super) fn joined(&self, next: &Self) -> Option<Self> {
         let fits =
             self.len() + next.len() <= CHUNK_ENTRIES && self.bytes + next.bytes <= CHUNK_BYTES;
@@ -96,17 +96,17 @@ impl Chunk {
         &self.entries
     }
 
-    /// The seq of the first entry.
+    /// Returns the seq of the first entry.
     pub(super) fn first(&self) -> Option<super::Seq> {
         self.entries.first().map(|entry| entry.seq)
     }
 
-    /// When its first and its last entry were appended, if they ascend in time.
+    /// Returns the times of the first and last append, if the entries ascend in time.
     pub(super) const fn times(&self) -> Option<(Timestamp, Timestamp)> {
         self.times
     }
 
-    /// Whether one of its entries may match.
+    /// Returns true if an entry may match.
     pub(super) fn may_have(&self, probe: &Probe) -> bool {
         let known = self.marks.lock().clone();
         let marks = known.unwrap_or_else(|| {
@@ -119,7 +119,7 @@ impl Chunk {
         marks.may_have(probe)
     }
 
-    /// The bytes of cached texts and marks.
+    /// Returns the bytes of cached texts and marks.
     pub(super) fn kept_bytes(&self) -> usize {
         self.texts.bytes() + self.marks.lock().as_ref().map_or(0, |marks| marks.bytes())
     }
@@ -135,18 +135,18 @@ impl Chunk {
     }
 }
 
-/// The bytes of these entries' items.
+/// Returns the bytes of these entries' items.
 pub(super) fn bytes<'a>(entries: impl IntoIterator<Item = &'a Arc<Entry>>) -> u64 {
     entries.into_iter().map(|entry| entry.item.bytes()).sum()
 }
 
-/// When the first and the last of these were appended, if they ascend in time.
+/// Returns the times of the first and last append, if the entries ascend in time.
 fn times(entries: &[Arc<Entry>]) -> Option<(Timestamp, Timestamp)> {
     let times = entries.first().map(|entry| entry.at).zip(entries.last().map(|entry| entry.at));
     times.filter(|_| entries.is_sorted_by_key(|entry| entry.at))
 }
 
-/// Packs the entries' texts into one page, which takes less memory than a block each.
+/// Packs the entries' texts into one page, which takes less memory than separate allocations.
 fn packed(entries: Vec<Arc<Entry>>) -> Vec<Arc<Entry>> {
     if entries.len() < 2 {
         return entries;
@@ -163,7 +163,7 @@ fn packed(entries: Vec<Arc<Entry>>) -> Vec<Arc<Entry>> {
     entries.into_iter().map(pack).collect()
 }
 
-/// A name that is equal and may be in use already: most entries have few authors.
+/// Returns an equal name, shared with an earlier entry if possible. Most entries have few authors.
 fn shared(name: &AgentName, known: &mut Vec<AgentName>) -> AgentName {
     if let Some(known) = known.iter().find(|known| *known == name) {
         return known.clone();

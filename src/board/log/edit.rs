@@ -1,4 +1,6 @@
-//! Changes of a log. Each costs what it changes, not what the log holds.
+//! Changes of a log.
+//!
+//! The cost of a change depends on its size, not on the size of the log.
 
 use std::sync::Arc;
 
@@ -12,7 +14,7 @@ use crate::board::{Item, Revision, Seq};
 
 impl Log {
     pub(in crate::board) fn append(&mut self, first: Seq, items: &[Item], stamp: Stamp<'_>) {
-        // Most entries have their author in common with those before.
+        // Most entries share their author with the entry before them.
         let last = self.end.checked_sub(1).and_then(|last| self.of_ordinal(last));
         let same =
             last.and_then(|last| last.agent.clone()).filter(|same| Some(same) == stamp.agent);
@@ -71,7 +73,7 @@ impl Log {
         });
     }
 
-    /// Removes some entries and puts others in their places, or in the places of those that have their seqs.
+    /// Removes entries and inserts others by seq, replacing any entries with the same seqs.
     pub(in crate::board) fn put_back(
         &mut self,
         removed: &[SeqRange],
@@ -94,7 +96,7 @@ impl Log {
         });
     }
 
-    /// Ends all claims on its entries, expired ones included.
+    /// Ends all claims on the log's entries, including expired ones.
     pub(in crate::board) fn end_claims(&mut self, revision: Revision) {
         let is_open = |entry: &Entry| entry.work.as_deref().is_some_and(Work::is_open);
         let open: Vec<_> = self.iter().filter(|entry| is_open(entry)).cloned().collect();
@@ -105,12 +107,12 @@ impl Log {
         }
     }
 
-    /// A log as a base begins it: what was counted, and no entries yet.
+    /// Creates the log of a base: its counters, without entries.
     pub(in crate::board) fn restore(last_seq: Seq, changed: Revision) -> Self {
         Self { last_seq, changed, ..Self::default() }
     }
 
-    /// Restores the next entry. `false` if its seq cannot follow.
+    /// Restores the next entry. Returns `false` if its seq is out of order.
     pub(in crate::board) fn restore_entry(&mut self, entry: Entry) -> bool {
         let before = self.end.checked_sub(1).and_then(|last| self.of_ordinal(last));
         let before = before.map_or(Seq(0), |entry| entry.seq);
@@ -144,7 +146,7 @@ impl Log {
         self.end += 1;
     }
 
-    /// A tail with this log's entries only, and room.
+    /// Creates a tail with only this log's entries and room for more.
     fn own_tail(&mut self) -> Tail {
         let places = self.tail_places();
         self.tail_begin = self.tail_begin.max(self.begin);
@@ -165,7 +167,7 @@ impl Log {
         (self.tail_begin, self.tail_bytes) = (self.end, 0);
     }
 
-    /// Replaces the entry of the same seq.
+    /// Replaces the entry with the same seq.
     fn set(&mut self, ordinal: u64, entry: Arc<Entry>) {
         let Some(old) = self.of_ordinal(ordinal) else { return };
         let same = old.item == entry.item;
@@ -178,7 +180,7 @@ impl Log {
             for chunk in chunks {
                 let part = Part { begin, chunk: Arc::new(chunk) };
                 begin = part.end();
-                // Entries that went from the front may be all that a piece has.
+                // A piece may consist only of entries that were removed from the front.
                 if begin > self.begin {
                     self.parts.insert(index, part);
                     index += 1;

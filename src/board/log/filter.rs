@@ -1,4 +1,4 @@
-//! Filters of a log's entries, and the marks by which a filter finds them.
+//! Filters of entries, and the marks that speed them up.
 
 use std::borrow::Cow;
 
@@ -8,32 +8,32 @@ use crate::board::json::tokens::{Token, Tokens};
 use crate::board::json::{Exact, Kind};
 use crate::board::{AgentName, IMAGE_MEMBER, Item, Work};
 
-/// A filter of entries. Every member that is set must match.
+/// A filter of entries. An entry must match every member that is set.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Filter {
-    /// Its item's `step` is one of these numbers.
+    /// The accepted numbers in the item's `step`.
     pub steps: Option<Vec<Exact>>,
-    /// Its item's `status`, or that of one of its `results`, is this.
+    /// The `status` of the item, or of one of its `results`.
     pub status: Option<String>,
-    /// Its author is this, or its item's `agent` if no author is named.
+    /// The author, or the item's `agent` if no author is named.
     pub agent: Option<AgentName>,
-    /// Its item's `key` is this.
+    /// The item's `key`.
     pub trajectory_key: Option<String>,
-    /// One of its item's string values contains this, ignoring case.
+    /// A text that one of the item's string values contains, ignoring case.
     pub contains: Option<Contains>,
-    /// It is a question without an answer, or a request that is neither claimed nor done; of the other
-    /// logs, any entry.
+    /// True to accept only open questions, and only requests that are neither claimed nor done. Other logs are not
+    /// filtered.
     pub pending: bool,
 }
 
-/// A text to look for, with Unicode's full case folding.
+/// A search text under Unicode's full case folding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contains {
     folded: String,
 }
 
 impl Contains {
-    /// Looks for this text.
+    /// Creates a search for this text.
     #[must_use]
     pub fn new(text: &str) -> Self {
         Self { folded: caseless::default_case_fold_str(text) }
@@ -41,7 +41,7 @@ impl Contains {
 
     fn is_in(&self, literal: &str) -> bool {
         let text = json::decode(literal);
-        // Of ASCII, folding is lower case, which is made many times faster.
+        // For ASCII, case folding is lower-casing, which is many times faster.
         if text.is_ascii() {
             return self.folded.is_ascii() && text.to_ascii_lowercase().contains(&self.folded);
         }
@@ -50,13 +50,13 @@ impl Contains {
 }
 
 impl Filter {
-    /// Whether it lets every entry through.
+    /// Returns true if the filter accepts every entry.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Returns the marks that a match must have. There are none for `contains`.
+    /// Returns the marks that a match must have. `contains` has no marks.
     #[must_use]
     pub fn probe(&self, log: &LogName) -> Probe {
         let one = |name, text: Option<&str>| text.map(|text| vec![Mark::of(name, text)]);
@@ -77,7 +77,7 @@ impl Filter {
         Probe(all.into_iter().flatten().collect())
     }
 
-    /// Whether this entry of this log is wanted.
+    /// Returns true if this entry of this log matches.
     #[must_use]
     pub fn matches(&self, log: &LogName, entry: &Entry) -> bool {
         let item = &entry.item;
@@ -95,12 +95,12 @@ const STEP: &str = "step";
 const STATUS: &str = "status";
 const AGENT: &str = "agent";
 const KEY: &str = "key";
-/// A question that waits for an answer, or would be one.
+/// An item that is an open question, in any log.
 const OPEN: &str = "open";
-/// A request that is neither claimed nor done, or would be one.
+/// An entry that is neither claimed nor done, in any log.
 const FREE: &str = "free";
 
-/// Adds all marks of an entry, of any log.
+/// Adds all marks of an entry, whatever its log.
 pub(super) fn push_marks(entry: &Entry, marks: &mut Vec<Mark>) {
     let item = &entry.item;
     marks.extend(step_of(item).map(|step| Mark::of(STEP, &step)));
@@ -122,7 +122,7 @@ fn has_step(item: &Item, steps: &[Exact]) -> bool {
     step_of(item).is_some_and(|step| steps.contains(&step))
 }
 
-/// An item's own status, and those of its results.
+/// Returns the status of the item and those of its results.
 fn statuses(item: &Item) -> impl Iterator<Item = Cow<'_, str>> {
     let results = item.get("results").filter(|r| json::kind(r) == Kind::Array);
     let objects =
@@ -150,7 +150,7 @@ fn is_pending(log: &LogName, entry: &Entry) -> bool {
     }
 }
 
-/// Whether this is an open question.
+/// Returns true for an open question.
 #[must_use]
 pub fn is_open(item: &Item) -> bool {
     let is_text = |name| item.get(name).is_some_and(|value| json::kind(value) == Kind::String);

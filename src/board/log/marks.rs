@@ -1,25 +1,28 @@
-//! Marks of a chunk: a Bloom filter that lets a search skip chunks without a match.
+//! Marks of a chunk, in a Bloom filter.
+//!
+//! A search skips chunks whose marks rule out a match.
 
 use std::hash::{DefaultHasher, Hash, Hasher as _};
 use std::ops::Range;
 
 use super::{Log, distance};
 
-/// The bits for each mark, for about one false positive in a hundred chunks.
+/// The number of bits for each mark, for about one false positive in a hundred chunks.
 const BITS_PER_MARK: usize = 10;
 
-/// In how many bits a mark is set.
+/// The number of bits set for a mark.
 const HASHES: u32 = 5;
 
-/// From so many marks on a chunk has all of them: an item of many results may have more than its text is worth.
+/// The maximum number of marks in a filter. Beyond this number, a chunk matches any mark: the marks of an item with
+/// many results could take more memory than its text.
 const MARKS_MAX: usize = 4_096;
 
-/// Something by which an entry is found.
+/// A searchable property of an entry, hashed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark(u64);
 
 impl Mark {
-    /// The mark of this value under this name.
+    /// Creates the mark of a value under a name.
     pub fn of(name: &'static str, value: &(impl Hash + ?Sized)) -> Self {
         let mut hasher = DefaultHasher::new();
         name.hash(&mut hasher);
@@ -27,21 +30,21 @@ impl Mark {
         Self(hasher.finish())
     }
 
-    /// The places of its bits among so many.
+    /// Returns the positions of the mark's bits in a filter of `bits` bits.
     fn places(self, bits: u64) -> impl Iterator<Item = u64> {
         let (first, step) = (self.0, (self.0 >> 32) | 1);
         (0..HASHES).map(move |n| first.wrapping_add(u64::from(n).wrapping_mul(step)) % bits)
     }
 }
 
-/// The marks of a search: a match has at least one of each group.
+/// The marks of a search. A match has at least one mark of each group.
 #[derive(Clone, Debug, Default)]
 pub struct Probe(pub Vec<Vec<Mark>>);
 
-/// The marks of some entries.
+/// The marks of a chunk's entries.
 #[derive(Debug)]
 pub(super) struct Marks {
-    /// None where they are too many to be told apart.
+    /// The filter. `None` if there are too many marks.
     bits: Option<Box<[u64]>>,
 }
 
@@ -60,7 +63,7 @@ impl Marks {
         Self { bits: Some(bits.into()) }
     }
 
-    /// Whether an entry may match.
+    /// Returns true if an entry may match.
     pub(super) fn may_have(&self, probe: &Probe) -> bool {
         probe.0.iter().all(|one_of| one_of.iter().any(|mark| self.has(*mark)))
     }
@@ -80,7 +83,7 @@ impl Marks {
 }
 
 impl Log {
-    /// The indexes of the entries that lie together with this one, and whether one of them may match.
+    /// Returns the indexes of the entries in the same chunk or tail, and true if one of them may match.
     #[must_use]
     pub fn neighbours(&self, index: usize, probe: &Probe) -> (Range<usize>, bool) {
         let ordinal = self.begin.saturating_add(index as u64);

@@ -28,7 +28,7 @@ pub use run::{Run, RunText, RunWeights};
 use tail::Tail;
 pub use texts::{Keys, Scale, TextForm, TextKind};
 
-/// Which of a session's logs.
+/// The name of a session's log.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LogName {
@@ -36,26 +36,26 @@ pub enum LogName {
     Questions,
     /// Requests of the user.
     Requests,
-    /// Steps that were taken.
+    /// Steps taken by agents.
     Trajectories,
     /// Screenshots.
     Screenshots,
-    /// The memory of one agent: its own steps.
+    /// The memory of one agent, with the agent's own steps.
     Memory(AgentName),
 }
 
 impl LogName {
-    /// The four logs of the board itself, in the order in which it is shown.
+    /// The board's four logs, in display order.
     pub const BOARD: [Self; 4] =
         [Self::Questions, Self::Requests, Self::Trajectories, Self::Screenshots];
 
-    /// Whether its items are steps.
+    /// Returns true if the log's items are steps.
     #[must_use]
     pub const fn has_steps(&self) -> bool {
         matches!(self, Self::Trajectories | Self::Memory(_))
     }
 
-    /// The log of the board that has this name.
+    /// Returns the board's log with this name.
     #[must_use]
     pub fn of_board(name: &str) -> Option<Self> {
         match name {
@@ -83,24 +83,24 @@ impl fmt::Display for LogName {
 /// An item in its envelope.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Its place in the log.
+    /// The sequence number in the log.
     pub seq: Seq,
-    /// The revision of its last change.
+    /// The revision of the last change.
     pub revision: Revision,
-    /// When it was appended.
+    /// The time of the append.
     pub at: Timestamp,
-    /// The author.
+    /// The author, if named.
     pub agent: Option<AgentName>,
-    /// When and by whom it was last changed, if it ever was.
+    /// The time and author of the last change, if the entry was ever changed.
     pub updated: Option<Box<Updated>>,
-    /// The work on it, for a claimed or finished request.
+    /// The work on a request that was claimed or finished.
     pub work: Option<Box<Work>>,
     /// The item.
     pub item: Item,
 }
 
 impl Entry {
-    /// The bytes that it counts for: its item's text, and that of its result.
+    /// Returns the size of the entry: the bytes of its item and of its result.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.item.bytes() + self.work.as_deref().map_or(0, Work::bytes)
@@ -110,13 +110,13 @@ impl Entry {
 /// The last change of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Updated {
-    /// When.
+    /// The time of the change.
     pub at: Timestamp,
-    /// The agent, if named.
+    /// The author, if named.
     pub by: Option<AgentName>,
 }
 
-/// The facts of a commit that an envelope takes: revision, time and author.
+/// The facts of a commit in an envelope: revision, time and author.
 #[derive(Clone, Copy, Debug)]
 pub struct Stamp<'a> {
     /// The commit's revision.
@@ -129,17 +129,17 @@ pub struct Stamp<'a> {
 
 /// An ordered list of entries.
 ///
-/// Inside, each entry has an ordinal: its index, and besides how many went from the front before. So taking
-/// away the oldest changes no chunk.
+/// Internally, each entry has an ordinal: its index plus the number of entries ever removed from the front. So
+/// removing the oldest entries changes no chunk.
 #[derive(Clone, Debug, Default)]
 pub struct Log {
     /// The ordinal of the first entry.
     begin: u64,
-    /// The ordinal after the last entry's.
+    /// The ordinal after the last entry.
     end: u64,
-    /// The chunks one after the other; of the first one only what is not before the beginning is there.
+    /// The chunks in order. The first chunk may contain removed entries with ordinals below `begin`.
     parts: Vector<Part>,
-    /// The last entries, if not all are in chunks.
+    /// The newest entries, if not all are in chunks.
     tail: Option<Arc<Tail>>,
     /// The ordinal of the tail's first place.
     tail_begin: u64,
@@ -150,7 +150,7 @@ pub struct Log {
     bytes: u64,
 }
 
-/// A chunk in its place.
+/// A chunk and its position in the log.
 #[derive(Clone, Debug)]
 struct Part {
     /// The ordinal of the chunk's first entry.
@@ -159,61 +159,61 @@ struct Part {
 }
 
 impl Part {
-    /// The ordinal after its last entry's.
+    /// Returns the ordinal after the chunk's last entry.
     fn end(&self) -> u64 {
         self.begin + self.chunk.len() as u64
     }
 
-    /// The places in the chunk of the entries whose ordinals are in this range.
+    /// Returns the indexes in the chunk of the entries with these ordinals.
     fn places(&self, ordinals: &Range<u64>) -> Range<usize> {
         let place = |ordinal: u64| distance(self.begin, ordinal).min(self.chunk.len());
         place(ordinals.start)..place(ordinals.end)
     }
 }
 
-/// Returns the distance from the first to the second, or 0 if the second comes before.
+/// Returns `to - from`, or 0 if `to` is less.
 fn distance(from: u64, to: u64) -> usize {
     usize::try_from(to.saturating_sub(from)).unwrap_or(usize::MAX)
 }
 
 impl Log {
-    /// The number of entries.
+    /// Returns the number of entries.
     #[must_use]
     pub fn len(&self) -> usize {
         distance(self.begin, self.end)
     }
 
-    /// Whether it has none.
+    /// Returns true if the log has no entries.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.begin == self.end
     }
 
-    /// The seq given last, kept even when its entry is gone.
+    /// Returns the last seq assigned, even if its entry is deleted.
     #[must_use]
     pub fn last_seq(&self) -> Seq {
         self.last_seq
     }
 
-    /// The revision of its last change; 0 where there was none.
+    /// Returns the revision of the last change, or 0 if the log never changed.
     #[must_use]
     pub fn changed(&self) -> Revision {
         self.changed
     }
 
-    /// The bytes of its items' text, images not counted.
+    /// Returns the bytes of text in items and results, without images.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// The entry with this seq.
+    /// Returns the entry with this seq.
     #[must_use]
     pub fn get(&self, seq: Seq) -> Option<&Arc<Entry>> {
         self.of_ordinal(self.ordinal(seq)).filter(|entry| entry.seq == seq)
     }
 
-    /// The entry at this index, counted from the oldest.
+    /// Returns the entry at this index, counted from the oldest.
     #[must_use]
     pub fn at(&self, index: usize) -> Option<&Arc<Entry>> {
         self.of_ordinal(self.begin.saturating_add(index as u64))
@@ -225,7 +225,7 @@ impl Log {
         distance(self.begin, self.ordinal(Seq(seq.0.saturating_add(1))))
     }
 
-    /// All entries, oldest first.
+    /// Iterates over all entries, oldest first.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Arc<Entry>> {
         let ordinals = self.begin..self.end;
         let of_chunk = move |part: &'_ Part| part.places(&ordinals);
@@ -237,7 +237,7 @@ impl Log {
         chunks.chain(tail.flat_map(|tail| tail.entries(self.tail_places())))
     }
 
-    /// The entries at these indexes in runs, of which each has a place for the texts that are made of it.
+    /// Returns the entries at these indexes as runs. Each run caches the texts rendered from it.
     pub fn runs(&self, indexes: Range<usize>) -> impl Iterator<Item = Run> {
         let ordinal = |index: usize| self.begin.saturating_add(index as u64).min(self.end);
         let ordinals = ordinal(indexes.start)..ordinal(indexes.end);
@@ -254,7 +254,7 @@ impl Log {
         chunks.chain(tail).filter(|run| !run.is_empty())
     }
 
-    /// Whether no entry was appended before the one before it, by the clock. It looks at each chunk once.
+    /// Returns true if the times of append never decrease. Checks each chunk in constant time.
     #[must_use]
     pub fn ascends_in_time(&self) -> bool {
         let mut last = Timestamp(i64::MIN);
@@ -269,13 +269,13 @@ impl Log {
         chunks && tail.all(|entry| follows(entry.at, entry.at))
     }
 
-    /// The seq that the next entry gets.
+    /// Returns the seq of the next entry.
     #[must_use]
     pub fn next_seq(&self) -> Seq {
         Seq(self.last_seq.0 + 1)
     }
 
-    /// The bytes of the texts that are kept beside its entries, and of what finds them.
+    /// Returns the bytes of the cached texts and marks.
     #[must_use]
     pub fn kept_text_bytes(&self) -> usize {
         let chunks = self.parts.iter().map(|part| part.chunk.kept_bytes());
@@ -288,12 +288,12 @@ impl Log {
         self.tail.iter().for_each(|tail| tail.texts().forget());
     }
 
-    /// The number of entries in the tail.
+    /// Returns the number of entries in the tail.
     pub(super) fn loose(&self) -> usize {
         self.tail_places().len()
     }
 
-    /// The entry with this ordinal.
+    /// Returns the entry with this ordinal.
     fn of_ordinal(&self, ordinal: u64) -> Option<&Arc<Entry>> {
         if !(self.begin..self.end).contains(&ordinal) {
             return None;
@@ -304,7 +304,7 @@ impl Log {
         }
     }
 
-    /// The part that has this ordinal; `None` where the tail has it.
+    /// Returns the index of the part with this ordinal, or `None` if no part has this ordinal.
     fn part_of(&self, ordinal: u64) -> Option<usize> {
         let found = self.parts.binary_search_by(|part| part.begin.cmp(&ordinal));
         let index = found.or_else(|after| after.checked_sub(1).ok_or(())).ok()?;
@@ -327,13 +327,13 @@ impl Log {
         self.begin.max(part.begin + place as u64)
     }
 
-    /// The places in the tail that this log's entries are in.
+    /// Returns the tail's places that hold this log's entries.
     fn tail_places(&self) -> Range<usize> {
         distance(self.tail_begin, self.begin)..distance(self.tail_begin, self.end)
     }
 }
 
-/// Compares entries only, not their chunks.
+/// Compares entries only, not their division into chunks.
 impl PartialEq for Log {
     fn eq(&self, other: &Self) -> bool {
         (self.len(), self.last_seq, self.changed, self.bytes)
@@ -346,13 +346,13 @@ impl PartialEq for Log {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "(Seq, Seq)", into = "(Seq, Seq)")]
 pub struct SeqRange {
-    /// The first one.
+    /// The first seq.
     pub first: Seq,
-    /// The last one, included.
+    /// The last seq, included.
     pub last: Seq,
 }
 
-/// Ascending seqs of a log's entries as ranges without a kept entry between.
+/// Groups ascending seqs into ranges that contain no other entries of the log.
 pub(super) fn ranges(log: &Log, seqs: &[Seq]) -> Vec<SeqRange> {
     let mut ranges: Vec<SeqRange> = Vec::new();
     for &seq in seqs {
@@ -367,7 +367,7 @@ pub(super) fn ranges(log: &Log, seqs: &[Seq]) -> Vec<SeqRange> {
 }
 
 impl SeqRange {
-    /// Whether this seq is in it.
+    /// Returns true if the range contains this seq.
     #[must_use]
     pub fn contains(&self, seq: Seq) -> bool {
         (self.first..=self.last).contains(&seq)

@@ -1,4 +1,6 @@
-//! Insertions and removals in the middle of a log. Chunks outside the changed range stay.
+//! Insertions and removals in the middle of a log.
+//!
+//! Chunks outside the changed range stay.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,7 +10,7 @@ use super::chunk::{CHUNK_BYTES, CHUNK_ENTRIES, Chunk};
 use super::{Entry, Log, Part};
 use crate::board::Seq;
 
-/// The new entries of a run before the given seq, that of the next entry. `None` if they stay.
+/// The new entries of a run, or `None` if the run stays.
 type Edited = Option<Vec<Arc<Entry>>>;
 
 impl Log {
@@ -21,7 +23,7 @@ impl Log {
     ) {
         let tail = self.tail_entries();
         let tail_first = tail.first().map(|entry| entry.seq);
-        // What comes before the first chunk is added to it.
+        // Entries before the first chunk are added to this chunk.
         let start = self.parts_through(first).saturating_sub(1);
         let concerned = self.parts_through(last).max(1).min(self.parts.len()) - start;
         let mut index = start;
@@ -65,7 +67,7 @@ impl Log {
         let texts = part.chunk.texts().part(live.start..live.start + same(own, &new));
         self.parts.remove(index);
         for chunk in Chunk::divide(new, texts) {
-            // They are numbered when all are there.
+            // The final ordinals are assigned once all chunks are in place.
             self.parts.insert(index, Part { begin: self.begin, chunk: Arc::new(chunk) });
             index += 1;
         }
@@ -86,7 +88,7 @@ impl Log {
         }
     }
 
-    /// Counts the bytes of what comes for those of what goes.
+    /// Updates the count of bytes for replaced entries.
     fn weigh(&mut self, old: &[Arc<Entry>], new: &[Arc<Entry>]) {
         let bytes = |entries: &[Arc<Entry>]| entries.iter().map(|entry| entry.bytes()).sum::<u64>();
         self.bytes = self.bytes + bytes(new) - bytes(old);
@@ -138,7 +140,7 @@ impl Log {
     }
 }
 
-/// Counts the common first entries.
+/// Counts the leading entries that are the same in both.
 fn same(old: &[Arc<Entry>], new: &[Arc<Entry>]) -> usize {
     old.iter().zip(new).take_while(|(old, new)| Arc::ptr_eq(old, new)).count()
 }

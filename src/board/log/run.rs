@@ -12,11 +12,11 @@ use super::tail::Tail;
 use super::texts::{Made, Scale, TextKind, Texts};
 use super::{Entry, Log};
 
-/// Neighbouring entries of a log, which stay together as long as the log's other entries change.
+/// Neighbouring entries in one chunk or tail of a log. Changes elsewhere in the log usually leave the run intact.
 #[derive(Clone, Debug)]
 pub struct Run {
     of: Of,
-    /// Which of the entries there; those before are gone from the log, or not asked for.
+    /// The indexes in the chunk or tail. Entries outside are removed, or not requested.
     range: Range<usize>,
 }
 
@@ -35,19 +35,19 @@ impl Run {
         Self { of: Of::Tail(Arc::clone(tail)), range }
     }
 
-    /// Whether it has none.
+    /// Returns true if the run has no entries.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.range.is_empty()
     }
 
-    /// The number of entries.
+    /// Returns the number of entries.
     #[must_use]
     pub fn len(&self) -> usize {
         self.range.len()
     }
 
-    /// Whether one of its entries may match.
+    /// Returns true if an entry may match.
     #[must_use]
     pub fn may_have(&self, probe: &Probe) -> bool {
         match &self.of {
@@ -56,18 +56,18 @@ impl Run {
         }
     }
 
-    /// The bytes of its entries' items.
+    /// Returns the bytes of the entries' items.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.entries().map(|entry| entry.item.bytes()).sum()
     }
 
-    /// Its entries in their order.
+    /// Iterates over the entries, in order.
     pub fn entries(&self) -> impl DoubleEndedIterator<Item = &Arc<Entry>> {
         self.range.clone().filter_map(|index| self.entry(index))
     }
 
-    /// Whether there is a text of this kind of all its entries.
+    /// Returns true if texts of this kind are cached for all entries.
     #[must_use]
     pub fn has_text(&self, kind: &TextKind) -> bool {
         self.texts().get(kind).is_some_and(|made| made.count() >= self.range.end)
@@ -86,7 +86,7 @@ impl Run {
                         write(entry, text);
                     }
                 });
-                // Two may make it at once, which costs less than to wait while holding a lock.
+                // Two readers may render the same text at once. This costs less than holding a lock meanwhile.
                 let made = Arc::new(made);
                 self.texts().keep(kind, &made);
                 made
@@ -123,14 +123,14 @@ impl Run {
         RunWeights { weights, range: self.range.clone() }
     }
 
-    /// Whether all its entries are weighed of this kind, on this scale.
+    /// Returns true if weights of this kind and scale are cached for all entries.
     #[must_use]
     pub fn has_weights(&self, kind: &TextKind, scale: Scale) -> bool {
         let weights = self.texts().weights(kind, scale);
         weights.is_some_and(|weights| weights.len() >= self.range.end)
     }
 
-    /// The address of its entries in memory.
+    /// Returns the memory address of the chunk or tail, with the range.
     fn place(&self) -> (usize, Range<usize>) {
         let address = match &self.of {
             Of::Chunk(chunk) => Arc::as_ptr(chunk).addr(),
@@ -155,7 +155,7 @@ impl Run {
 }
 
 impl Log {
-    /// The runs of this log and of another that are not in both; only in them the logs are different.
+    /// Returns the runs of each log that the other does not share. The logs differ only in these runs.
     #[must_use]
     pub fn apart(&self, other: &Self) -> (Vec<Run>, Vec<Run>) {
         let runs = |log: &Self| log.runs(0..log.len()).collect::<Vec<_>>();
@@ -176,12 +176,12 @@ pub struct RunText {
 }
 
 impl RunText {
-    /// The whole text, in its blocks.
+    /// Returns the whole text, in blocks.
     pub fn whole(&self) -> impl Iterator<Item = Bytes> {
         self.made.of(self.range.clone())
     }
 
-    /// The text of each entry.
+    /// Returns the text of each entry.
     pub fn each(&self) -> impl Iterator<Item = Bytes> {
         self.range.clone().flat_map(|index| self.made.of(index..index + 1))
     }
@@ -195,7 +195,7 @@ pub struct RunWeights {
 }
 
 impl RunWeights {
-    /// The text of each entry.
+    /// Returns the weight of each entry's text.
     pub fn each(&self) -> impl DoubleEndedIterator<Item = u64> {
         let own = self.weights.get(self.range.clone()).unwrap_or_default();
         own.iter().map(|weight| u64::from(*weight))

@@ -1,7 +1,7 @@
-//! The open tail of a log, shared by successive boards. Each board reads only up to its own end.
+//! The open tail of a log, shared by successive boards.
 //!
-//! A place is written once. A log whose next place was taken by a discarded board or another branch gets a tail of its
-//! own.
+//! Each board reads only up to its own end. A place is written once. A log whose next place was taken by a discarded
+//! board or another branch gets its own tail.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use super::Entry;
 use super::texts::Texts;
 
-/// The fewest places of a tail.
+/// The minimum number of places in a tail.
 const PLACES_MIN: usize = 4;
 
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub(super) struct Tail {
 }
 
 impl Tail {
-    /// A tail that begins with these entries, and has room for at least one more.
+    /// Creates a tail that begins with these entries and has room for at least one more.
     pub(super) fn of<'a>(entries: impl Iterator<Item = &'a Arc<Entry>>, texts: Texts) -> Self {
         let mut places: Vec<OnceLock<_>> = entries.cloned().map(OnceLock::from).collect();
         let room = (places.len() + 1).next_power_of_two().max(PLACES_MIN);
@@ -39,7 +39,7 @@ impl Tail {
         self.places.get(place)?.get()
     }
 
-    /// The entries in these places.
+    /// Returns the entries in these places.
     pub(super) fn entries(
         &self,
         places: Range<usize>,
@@ -48,7 +48,7 @@ impl Tail {
         places.iter().filter_map(OnceLock::get)
     }
 
-    /// In which of these places the first entry is that is not before this; the end where none is.
+    /// Returns the first of these places whose entry is not `is_before`, or the end of the range.
     pub(super) fn partition(
         &self,
         places: Range<usize>,

@@ -1,4 +1,4 @@
-//! A log against a plain list of entries: equal entries, places and texts after any changes.
+//! Tests of a log against a plain list of entries: equal entries, places and texts after any changes.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use super::texts::Keys;
 use super::*;
 use crate::board::{Done, Timestamp};
 
-/// What a log is meant to be.
+/// The expected contents of a log.
 #[derive(Clone, Debug, Default)]
 struct Model {
     entries: Vec<Entry>,
@@ -20,23 +20,23 @@ enum Change {
     Append(Vec<usize>),
     Update(usize, usize),
     Mark(usize, bool),
-    /// So many of the oldest.
+    /// Removes all entries except this number of the newest.
     Evict(usize),
-    /// Those whose index leaves this rest.
+    /// Removes the entries whose index leaves this remainder.
     Remove(usize, usize),
-    /// One after the other, from this index on.
+    /// Removes consecutive entries from this index on.
     RemoveRun(usize, usize),
     Clear,
     EndClaims,
-    /// Back to an earlier log.
+    /// Restores an earlier log.
     Restore(usize),
-    /// A change to a copy that is given up.
+    /// Changes a copy that is then discarded.
     Abandon(Vec<usize>),
     Read(bool),
     Forget,
 }
 
-/// A text that tells entries and lengths apart; some are as long as a chunk.
+/// A text that differs by entry and length. Some texts are as long as a chunk.
 fn item_of(seq: u64, bytes: usize) -> Item {
     Item::from_json(&format!("{{\"n\":{seq},\"é\":\"{}\"}}", "x".repeat(bytes))).unwrap()
 }
@@ -165,7 +165,7 @@ fn restore(model: &mut Model, log: &mut Log, then: &Model, revision: u64) {
     model.entries.sort_by_key(|entry| entry.seq);
 }
 
-/// Does the same to both.
+/// Applies the change to the model and to the log.
 fn change(model: &mut Model, log: &mut Log, past: &[(Model, Log)], change: &Change, revision: u64) {
     let count = model.entries.len();
     match change {

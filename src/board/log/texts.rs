@@ -1,7 +1,7 @@
-//! Texts that readers rendered from a run of entries, and their weights.
+//! Texts rendered from a run of entries, and their weights.
 //!
-//! They are kept beside the run, by form and chosen members, until they are evicted. A run's entries never change, so a
-//! text never becomes stale.
+//! They are cached beside the run, by form and selected members, until they are evicted. A run's entries never
+//! change, so a text never becomes stale.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,41 +9,41 @@ use std::sync::Arc;
 use bytes::Bytes;
 use parking_lot::Mutex;
 
-/// The members that a text shows; all of them where none are named.
+/// The members that a text shows, or all if absent.
 pub type Keys = Option<Arc<[String]>>;
 
-/// The forms in which readers keep texts.
+/// The forms of cached texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextForm {
-    /// The insides of JSON string literals.
+    /// The contents of JSON string literals.
     Literals,
     /// Markdown.
     Markdown,
 }
 
-/// The scales on which readers weigh texts.
+/// The scales of cached weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
-    /// By bytes.
+    /// Weights in bytes.
     Bytes,
-    /// By a model's vocabulary.
+    /// Weights in tokens of a model's vocabulary.
     Vocabulary,
 }
 
-/// The kind of a text: its form and its members.
+/// The kind of a text: its form and members.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextKind {
-    /// In which form.
+    /// The form.
     pub form: TextForm,
-    /// Which members.
+    /// The members.
     pub keys: Keys,
 }
 
-/// The length of a block of text, unless one entry's text is longer. It is a block size of the allocator; a slightly
-/// longer block would waste up to a quarter.
+/// The maximum length of a block of text, unless a single entry's text is longer. An allocator block has this size; a
+/// slightly longer block would waste up to a quarter.
 const BLOCK_BYTES: usize = 64 << 10;
 
-/// The texts of the first entries of a run, in order.
+/// The rendered texts of the first entries of a run, in order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Made {
     blocks: Vec<Block>,
@@ -58,14 +58,14 @@ struct Block {
 }
 
 impl Made {
-    /// Extends the known texts to this many entries by `write`.
+    /// Renders the entries after the known ones, up to `count` entries in total.
     pub(super) fn after(
         known: Option<&Self>,
         count: usize,
         mut write: impl FnMut(usize, &mut String),
     ) -> Self {
         let mut made = known.cloned().unwrap_or_default();
-        // The last block goes on, if it has room.
+        // New text is added to the last block, if it has room.
         let open = made.blocks.pop_if(|last| last.text.len() < BLOCK_BYTES);
         let known = open.as_ref().and_then(|open| str::from_utf8(&open.text).ok());
         let (mut text, mut ends) = (String::with_capacity(BLOCK_BYTES), Vec::new());
@@ -81,7 +81,7 @@ impl Made {
                 made.blocks.push(Block::new(&text, &ends));
                 (text, ends) = (next, Vec::new());
             }
-            // A chunk's text has some MiB at the most, its only item being as long as it may be.
+            // The text of a block has a few MiB at most, if its only item has the maximum size.
             ends.push(u32::try_from(text.len()).unwrap_or(u32::MAX));
         }
         if !ends.is_empty() {
@@ -90,12 +90,12 @@ impl Made {
         Self { count, ..made }
     }
 
-    /// The number of its entries.
+    /// Returns the number of entries.
     pub(super) const fn count(&self) -> usize {
         self.count
     }
 
-    /// The texts of these entries, as they lie.
+    /// Returns the texts of these entries, one piece for each block.
     pub(super) fn of(&self, entries: Range<usize>) -> impl Iterator<Item = Bytes> {
         self.within(entries).map(|(block, own)| block.of(own))
     }
@@ -107,7 +107,7 @@ impl Made {
         (!entries.is_empty()).then(|| Self { blocks, count: entries.len() })
     }
 
-    /// The blocks that have some of these entries, each with which of its own.
+    /// Returns the blocks that contain some of these entries, each with the range of entries inside the block.
     fn within(&self, entries: Range<usize>) -> impl Iterator<Item = (&Block, Range<usize>)> {
         let mut before = 0;
         let own = move |block: &'_ Block| {
@@ -149,7 +149,7 @@ impl Block {
     }
 }
 
-/// The cached texts of a run: in each form one with all members, and one with some.
+/// The cached texts of a run. Each form has one text with all members, and one with selected members.
 #[derive(Debug, Default)]
 pub(super) struct Texts(Mutex<Vec<Slot>>);
 
@@ -206,12 +206,12 @@ impl Texts {
         Self(Mutex::new(slots.iter().filter_map(|slot| slot.part(entries.clone())).collect()))
     }
 
-    /// The bytes of the texts.
+    /// Returns the bytes of the cached texts and weights.
     pub(super) fn bytes(&self) -> usize {
         self.0.lock().iter().map(Slot::bytes).sum()
     }
 
-    /// Evicts the texts. A reader that holds one keeps it.
+    /// Evicts the texts. A reader that holds a text keeps it.
     pub(super) fn forget(&self) {
         *self.0.lock() = Vec::new();
     }
