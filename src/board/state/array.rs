@@ -1,25 +1,27 @@
-//! Arrays as leaves of the document: the text of each element. Cloning is O(1), appending O(appended).
+//! Arrays as leaves of the document: the text of each element.
+//!
+//! Cloning is O(1), appending O(appended).
 
 use imbl::Vector;
 
 use super::text::Text;
 use crate::board::json::Tree;
 
-/// The most elements in one piece. A chunk of the vector would be too large for the many short arrays.
+/// The maximum number of elements in a flat array. The chunks of a `Vector` are too large for the many short arrays.
 const FLAT_MAX: usize = 32;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Array {
-    /// The length of its text.
+    /// The length of the array's text in bytes.
     bytes: u64,
     elements: Elements,
 }
 
-/// Which of the two follows from how many there are.
+/// The representation follows from the number of elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Elements {
     Flat(Vec<Text>),
-    // In a box, so that the many short ones stay small.
+    // Boxed, so that the many short arrays stay small.
     Chunked(Box<Vector<Text>>),
 }
 
@@ -83,7 +85,7 @@ impl Array {
         out.push(']');
     }
 
-    /// Whether this is that value: numbers by what they are, members in any order.
+    /// Returns true if the values are equal. Numbers compare by value, objects ignore the order of members.
     pub(super) fn equals(&self, tree: &Tree<'_>) -> bool {
         let Tree::Array(elements) = tree else { return false };
         self.len() == elements.len()
@@ -91,12 +93,12 @@ impl Array {
     }
 }
 
-/// Whether this text is that value.
+/// Returns true if the text's value equals the tree.
 pub(super) fn text_equals(text: &Text, tree: &Tree<'_>) -> bool {
     Tree::parse(text.as_str()).is_ok_and(|parsed| parsed.equals(tree))
 }
 
-/// The compact text of a value.
+/// Returns the compact text of a value.
 pub(super) fn compact(tree: &Tree<'_>) -> Text {
     if let Tree::Scalar(text) = tree {
         return Text::from(*text);

@@ -1,7 +1,8 @@
-//! Values built for a place in the document, before or while they are set.
+//! Values built for a place in the document.
 //!
-//! Building takes as long as the text. Setting takes O(depth), if the place still holds what the value was built
-//! against; otherwise the value is useless, since its new parts depend on what was there.
+//! They are built before they are set, or while they are set. Building takes time proportional to the text. Setting
+//! takes O(depth), if the place still holds the value that was there during building. Otherwise the built value is
+//! useless, since its new parts depend on that earlier value.
 
 use super::State;
 use super::expiries::Expiries;
@@ -14,22 +15,22 @@ use crate::board::{Revision, Timestamp};
 
 #[derive(Clone, Debug)]
 pub(in crate::board) struct Made {
-    /// The value there when it was made.
+    /// The value at the place during building, if any.
     pub(super) present: Option<Node>,
-    /// The value there afterwards, which shares all that did not change.
+    /// The new value, which shares its unchanged parts with the earlier value.
     pub(super) node: Node,
-    /// The revision of all that is new in it.
+    /// The revision of all new parts.
     pub(super) changed: Changed,
 }
 
 impl Made {
-    /// The value that a tree is.
+    /// Builds the value of a tree.
     pub(super) fn read(tree: &Tree<'_>, present: Option<Node>, changed: Changed) -> Self {
         let node = Node::read(tree, present.as_ref(), &changed);
         Self { present, node, changed }
     }
 
-    /// Applies a merge patch to the value that is there. The deadlines of what goes away end.
+    /// Applies a merge patch to the present value. Removes the deadlines of deleted values.
     pub(super) fn merged(
         path: &StatePath,
         patch: &Tree<'_>,
@@ -44,19 +45,19 @@ impl Made {
 }
 
 impl State {
-    /// Builds the value that [`put`](Self::put) would set. `None` if it would set nothing.
+    /// Builds the value that [`put`](Self::put) would set. Returns `None` if `put` would set nothing.
     pub(in crate::board) fn make_put(&self, path: &StatePath, value: &str) -> Option<Made> {
         self.made(path, value, Changed::unknown())
     }
 
-    /// Builds the value that [`merge`](Self::merge) would set. `None` if it would set nothing.
+    /// Builds the value that [`merge`](Self::merge) would set. Returns `None` if `merge` would set nothing.
     pub(in crate::board) fn make_merged(&self, path: &StatePath, patch: &str) -> Option<Made> {
         let (tree, present) = self.admitted(path, patch)?;
         let expiries = &mut Expiries::default();
         Some(Made::merged(path, &tree, present, Changed::unknown(), expiries))
     }
 
-    /// Sets a prepared value like [`put`](Self::put). `false` if the place has changed since.
+    /// Sets a built value like [`put`](Self::put). Returns `false` if the place has changed since.
     pub(in crate::board) fn take_put(
         &mut self,
         path: &StatePath,
@@ -71,7 +72,7 @@ impl State {
         fits
     }
 
-    /// Sets a prepared value like [`merge`](Self::merge). `false` if the place has changed since.
+    /// Sets a built value like [`merge`](Self::merge). Returns `false` if the place has changed since.
     pub(in crate::board) fn take_merged(
         &mut self,
         path: &StatePath,
@@ -80,13 +81,13 @@ impl State {
     ) -> bool {
         let fits = self.fits(path, made) && made.changed.tell(revision);
         if fits {
-            // A patch ends the deadlines of what it takes away, and what is there afterwards has kept its own.
+            // A patch removes the deadlines of the values that it deletes. The remaining values keep theirs.
             self.set_made(path, made);
         }
         fits
     }
 
-    /// Whether a value was built against the current one.
+    /// Returns true if the value was built against the current one.
     pub(in crate::board) fn fits(&self, path: &StatePath, made: &Made) -> bool {
         match (self.place(path), &made.present) {
             (Ok(Some(value)), Some(present)) => value.0.same(present),

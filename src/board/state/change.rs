@@ -1,7 +1,7 @@
 //! Changes of the state's document.
 //!
-//! `decide` and `admit` have checked values and places. Changes that they would refuse are ignored here: text that is
-//! too deep, a root that is no object, a path through a scalar.
+//! `decide` and `admit` have checked values and places. Changes that they would reject are ignored here: text that is
+//! too deep, a root that is not an object, a path through a scalar.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ impl State {
         }
     }
 
-    /// Sets a value that was made for this place. The deadlines are as if it was [put](Self::put).
+    /// Sets a value built for this place, with deadlines as in [`put`](Self::put).
     pub(super) fn put_made(
         &mut self,
         path: &StatePath,
@@ -35,7 +35,7 @@ impl State {
         expires_at: Option<Timestamp>,
     ) {
         self.replace(path, made);
-        // What has this very deadline is not touched, so that it can be seen that nothing changed.
+        // An identical deadline is left untouched, so that the state is recognised as unchanged.
         let stays = expires_at.is_some() && self.expiries.get(path) == expires_at;
         self.expiries.end_within(path, |within| !(stays && within == path));
         if let Some(at) = expires_at.filter(|_| !stays) {
@@ -43,21 +43,21 @@ impl State {
         }
     }
 
-    /// Sets a value. The deadlines of all that is still there stay.
+    /// Sets a value. Paths that still exist keep their deadlines.
     pub(in crate::board) fn set(&mut self, path: &StatePath, value: &str, revision: Revision) {
         if let Some(made) = self.made(path, value, Changed::at(revision)) {
             self.set_made(path, &made);
         }
     }
 
-    /// Sets a value that was made for this place. The deadlines of all that is still there stay.
+    /// Sets a value built for this place. Paths that still exist keep their deadlines.
     pub(super) fn set_made(&mut self, path: &StatePath, made: &Made) {
         self.replace(path, made);
         let Self { root, expiries } = self;
         expiries.end_within(path, |within| root.find(within.segments()).is_none());
     }
 
-    /// Applies a JSON merge patch (RFC 7396). The deadlines of all that is still there stay.
+    /// Applies a JSON merge patch (RFC 7396). Paths that still exist keep their deadlines.
     pub(in crate::board) fn merge(&mut self, path: &StatePath, patch: &str, revision: Revision) {
         let Some((tree, present)) = self.admitted(path, patch) else { return };
         let (changed, expiries) = (Changed::at(revision), &mut self.expiries);
@@ -65,7 +65,7 @@ impl State {
         self.replace(path, &made);
     }
 
-    /// Adds elements to an array, which is made where there is nothing. All deadlines stay.
+    /// Appends elements to an array, creating an absent array. All deadlines are kept.
     pub(in crate::board) fn append<'a>(
         &mut self,
         path: &StatePath,
@@ -77,7 +77,7 @@ impl State {
         let Some(elements) = elements.into_iter().map(text).collect::<Option<Vec<_>>>() else {
             return;
         };
-        // Only the kind: a node that is held would be copied when it changes.
+        // Takes only the kind: a node held here would be copied when the document changes.
         let Ok(present) = self.place(path).map(|value| value.map(|value| value.kind())) else {
             return;
         };
@@ -91,7 +91,7 @@ impl State {
         }
     }
 
-    /// Removes a value with all deadlines at this path and below it; of the root there stays an empty object.
+    /// Removes a value with all deadlines at this path and below. Removing the root leaves an empty object.
     pub(in crate::board) fn remove(&mut self, path: &StatePath, revision: Revision) {
         if self.node(path).is_none() {
             return;
@@ -113,7 +113,7 @@ impl State {
         Some(Made::read(&tree, present, changed))
     }
 
-    /// Parses a value that is allowed at this path, and returns the current one with it.
+    /// Parses a value that is allowed at this path. Returns the tree and the present value.
     pub(super) fn admitted<'a>(
         &self,
         path: &StatePath,
@@ -134,12 +134,12 @@ impl State {
     }
 }
 
-/// Parses text of at most this many levels.
+/// Parses text with at most `levels_max` levels.
 fn shallow(text: &str, levels_max: usize) -> Option<Tree<'_>> {
     Tree::parse(text).ok().filter(|tree| tree.measure().levels <= levels_max)
 }
 
-/// Changes the node that these names lead to; all nodes on the way change with it, and are made where there are none.
+/// Changes the node at these names, with the revisions of all nodes above. Creates missing objects on the way.
 fn edit(node: &mut Node, names: &[Arc<str>], changed: &Changed, change: impl FnOnce(&mut Node)) {
     let Some((name, below)) = names.split_first() else { return change(node) };
     node.edit_object(changed, |object| {

@@ -1,4 +1,4 @@
-//! The edits that turn a document back into an earlier one of its own history.
+//! Edits that restore an earlier document of the same history.
 
 use std::sync::Arc;
 
@@ -8,11 +8,11 @@ use super::object::Object;
 use super::path::StatePath;
 use crate::board::Json;
 
-/// The places that differ, none above another, with the values that were there; absent ones go.
+/// The differing places, none above another, with their earlier values. `None` deletes the value.
 type Places = Vec<(StatePath, Option<Json>)>;
 
 impl State {
-    /// Returns the edits that restore `then`, in order, with the order of all members.
+    /// Returns the edits that restore `then`, in order, including the order of members.
     pub(in crate::board) fn difference(&self, then: &Self) -> Places {
         let mut places = Places::new();
         differ(&self.root, &then.root, &mut Vec::new(), &mut places);
@@ -20,9 +20,9 @@ impl State {
     }
 }
 
-/// `names` lead to both.
+/// Collects the differences between two nodes at `names`.
 fn differ(now: &Node, then: &Node, names: &mut Vec<Arc<str>>, places: &mut Places) {
-    // One commit leaves one value in a place, so the same revision is the same value.
+    // A commit leaves one value at a place, so equal revisions mean equal values.
     if now.changed() == then.changed() || now.is_same_leaf(then) {
         return;
     }
@@ -56,8 +56,8 @@ fn differ_inside(now: &Object, then: &Object, above: &mut Vec<Arc<str>>, places:
     }
 }
 
-/// Whether the members can be changed one by one: kept members are in order, lost ones come after them, and differing
-/// ones have a name that a path allows.
+/// Returns true if the members can be edited one by one. Kept members must be in order and lost members must come
+/// last. Differing members must have names that are valid in paths.
 fn is_piecemeal(now: &Object, then: &Object) -> bool {
     let staying = names(now).filter(|name| then.get(name).is_some());
     let common = names(now).filter(|name| then.get(name).is_some()).count();

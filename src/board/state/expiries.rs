@@ -5,7 +5,7 @@ use imbl::{OrdMap, OrdSet};
 use super::path::StatePath;
 use crate::board::Timestamp;
 
-/// Every path in it is one of the document's.
+/// The deadlines. Each path exists in the document.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Expiries {
     by_path: OrdMap<StatePath, Timestamp>,
@@ -13,7 +13,7 @@ pub(super) struct Expiries {
 }
 
 impl Expiries {
-    /// Whether both are one, to be found without looking into it.
+    /// Returns true if both are the same map, without comparing the entries.
     pub(super) fn same(&self, other: &Self) -> bool {
         self.by_path.ptr_eq(&other.by_path) || (self.by_path.is_empty() && other.by_path.is_empty())
     }
@@ -34,7 +34,7 @@ impl Expiries {
         }
     }
 
-    /// Ends those at this path and below it that `over` says are.
+    /// Removes the deadlines at this path and below for which `over` returns true.
     pub(super) fn end_within(&mut self, path: &StatePath, over: impl Fn(&StatePath) -> bool) {
         let ended: Vec<_> = self.within(path).filter(|within| over(within)).cloned().collect();
         for path in ended {
@@ -42,7 +42,7 @@ impl Expiries {
         }
     }
 
-    /// The paths at this one and below it.
+    /// Returns the paths with deadlines at this path and below.
     fn within(&self, path: &StatePath) -> impl Iterator<Item = &StatePath> {
         let from = self.by_path.range(path.clone()..).map(|(path, _)| path);
         from.take_while(|within| path.contains(within))
@@ -52,7 +52,8 @@ impl Expiries {
         self.by_time.get_min().map(|(at, _)| *at)
     }
 
-    /// The first that are due, in order of time; without what goes with one of them above it.
+    /// Returns expired paths in order of time, omitting any path below another one. Examines at most `limit`
+    /// deadlines.
     pub(super) fn due(&self, now: Timestamp, limit: usize) -> Vec<StatePath> {
         let due = self.by_time.iter().take_while(|(at, _)| *at <= now);
         let mut due: Vec<_> = due.take(limit).collect();

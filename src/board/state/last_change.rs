@@ -1,6 +1,7 @@
-//! The revision of a value's last change, shared by all parts of the change.
+//! The revision of a value's last change.
 //!
-//! The revision is set once, by the writer, so a value can be built before it is known.
+//! All parts of a change share one revision. The writer sets the revision once, so that a value can be built before
+//! the revision is known.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,10 +9,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::board::Revision;
 
-/// No revision of a session.
+/// A number that is never a session's revision.
 const UNKNOWN: u64 = u64::MAX;
 
-// Not a `OnceLock`, which takes a third more: many values have one of their own.
+// A `OnceLock` would take a third more memory, and many values have their own revision.
 #[derive(Clone)]
 pub(super) struct Changed(Arc<AtomicU64>);
 
@@ -20,17 +21,17 @@ impl Changed {
         Self(Arc::new(AtomicU64::new(revision.0)))
     }
 
-    /// A revision that is not known yet. The value is not published before.
+    /// Creates a revision to be set later. The value must not be published until then.
     pub(super) fn unknown() -> Self {
         Self(Arc::new(AtomicU64::new(UNKNOWN)))
     }
 
     pub(super) fn revision(&self) -> Revision {
-        // A reader got the value by a lock that was taken after the revision was told.
+        // Relaxed: readers obtain the value through a lock that was taken after the revision was set.
         Revision(self.0.load(Ordering::Relaxed))
     }
 
-    /// Sets the revision, and returns whether it is this one now.
+    /// Sets the revision. Returns true if it is `revision` now.
     pub(super) fn tell(&self, revision: Revision) -> bool {
         let (new, relaxed) = (revision.0, Ordering::Relaxed);
         let told = self.0.compare_exchange(UNKNOWN, new, relaxed, relaxed);
@@ -38,7 +39,7 @@ impl Changed {
     }
 }
 
-// What is not known yet is equal to nothing else.
+// An unknown revision equals only itself.
 impl PartialEq for Changed {
     fn eq(&self, other: &Self) -> bool {
         let (own, theirs) = (self.revision(), other.revision());

@@ -1,4 +1,6 @@
-//! JSON merge patch (RFC 7396) on a node. Members outside the patch are not touched.
+//! JSON merge patch (RFC 7396) on a node.
+//!
+//! Members outside the patch are not touched.
 
 use std::sync::Arc;
 
@@ -9,19 +11,19 @@ use super::path::StatePath;
 use crate::board::json;
 use crate::board::json::Tree;
 
-/// A merge under way. The deadlines of what goes away end at once, so that no list of it is needed, which could
-/// be far longer than the patch.
+/// A merge in progress. Deadlines of deleted values are removed at once, because a list of these values could be far
+/// longer than the patch.
 pub(super) struct Merge<'a> {
     pub(super) changed: Changed,
-    /// The value that the patch is for.
+    /// The path of the patched value.
     pub(super) path: &'a StatePath,
-    /// The names from there to where the merge is now.
+    /// The names from there to the current place.
     pub(super) names: Vec<Arc<str>>,
     pub(super) expiries: &'a mut Expiries,
 }
 
 impl Merge<'_> {
-    /// The value after the patch; the target itself where that is no other.
+    /// Returns the value after the patch, or the target itself if nothing changes.
     pub(super) fn merged(&mut self, target: Option<&Node>, patch: &Tree<'_>) -> Node {
         let present = target.and_then(Node::object);
         let Tree::Object(patch) = patch else {

@@ -1,7 +1,7 @@
-//! The state of a session: one JSON document, an object at its root, addressed by path.
+//! The state of a session: one JSON document, addressed by path.
 //!
-//! Cloning is O(1). A change copies one path down to the value, and the old document stays as it was. The root and
-//! every member know the revision at which their text last changed.
+//! The root is an object. Cloning is O(1). A change copies the path down to the changed value, and leaves the old
+//! document unchanged. The root and every member have the revision at which their text last changed.
 
 mod array;
 mod built;
@@ -28,7 +28,7 @@ pub use value::StateValue;
 use super::json::{Kind, Tree};
 use super::{Revision, Timestamp};
 
-/// The largest document, in bytes of its text.
+/// The maximum size of the document, in bytes of its text.
 pub const STATE_BYTES_MAX: u64 = 16 << 20;
 
 /// The document with its revisions and deadlines.
@@ -38,41 +38,41 @@ pub struct State {
     expiries: Expiries,
 }
 
-/// A write goes through a value that has no members.
+/// A write passes through a value that is not an object.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the value at '{at}' is {}, not an object", kind.with_article())]
 pub struct NotAnObject {
-    /// The path of that value.
+    /// The path of the value.
     pub at: StatePath,
-    /// The kind found.
+    /// The kind of the value.
     pub kind: Kind,
 }
 
 impl State {
-    /// The length of the document's text.
+    /// Returns the length of the document's text in bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.root.bytes()
     }
 
-    /// The revision of the document's last change.
+    /// Returns the revision of the document's last change.
     #[must_use]
     pub fn changed(&self) -> Revision {
         self.root.changed()
     }
 
-    /// Whether there is nothing in the document.
+    /// Returns true if the document is an empty object.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.root.object().is_none_or(|object| object.len() == 0)
     }
 
-    /// Whether nothing was changed since the one became the other.
+    /// Returns true if one state is an unchanged copy of the other.
     pub(in crate::board) fn is_same(&self, other: &Self) -> bool {
         self.root.same(&other.root) && self.expiries.same(&other.expiries)
     }
 
-    /// The document's text.
+    /// Returns the document's text.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = String::with_capacity(usize::try_from(self.bytes()).unwrap_or_default());
@@ -80,17 +80,17 @@ impl State {
         text
     }
 
-    /// Returns the value at this path. `None` if it is absent, or a value above is not an object.
+    /// Returns the value at this path, if any.
     #[must_use]
     pub fn value(&self, path: &StatePath) -> Option<StateValue> {
         self.node(path).cloned().map(StateValue)
     }
 
-    /// The value that a write to this path meets.
+    /// Returns the present value at the place of a write, if any.
     ///
     /// # Errors
     ///
-    /// [`NotAnObject`] where something above is there and has no members.
+    /// [`NotAnObject`] if an existing value above is not an object.
     pub fn place(&self, path: &StatePath) -> Result<Option<StateValue>, NotAnObject> {
         let mut node = &self.root;
         for (above, name) in path.segments().iter().enumerate() {
@@ -103,24 +103,24 @@ impl State {
         Ok(Some(StateValue(node.clone())))
     }
 
-    /// When the next value goes away by itself.
+    /// Returns the next time at which a value expires.
     #[must_use]
     pub fn next_expiry(&self) -> Option<Timestamp> {
         self.expiries.next()
     }
 
-    /// Returns at most `limit` expired paths, by time, without those below another one.
+    /// Returns at most `limit` expired paths, by time, omitting paths below another one.
     #[must_use]
     pub fn due(&self, now: Timestamp, limit: usize) -> Vec<StatePath> {
         self.expiries.due(now, limit)
     }
 
-    /// All deadlines, in order of path.
+    /// Returns all deadlines, ordered by path.
     pub(in crate::board) fn expiries(&self) -> impl Iterator<Item = (&StatePath, Timestamp)> {
         self.expiries.iter()
     }
 
-    /// Lets these be all deadlines, of those paths that are there.
+    /// Replaces all deadlines. Paths that do not exist are ignored.
     pub(in crate::board) fn set_expiries(&mut self, expiries: &[(StatePath, Timestamp)]) {
         self.expiries = Expiries::default();
         for (path, at) in expiries {
@@ -130,18 +130,18 @@ impl State {
         }
     }
 
-    /// The revisions of the root and of all members in preorder; with the document's text and the deadlines
-    /// all that there is to know.
+    /// Returns the revisions of the root and of all members, in preorder. The document's text, these revisions and
+    /// the deadlines describe the whole state.
     pub(in crate::board) fn revisions(&self) -> Vec<Revision> {
         let mut revisions = Vec::new();
         self.root.revisions(&mut revisions);
         revisions
     }
 
-    /// The state of which these are text and revisions, without deadlines; `None` where they do not fit together.
+    /// Builds a state from text and revisions, without deadlines. Returns `None` if they do not match.
     pub(in crate::board) fn restore(document: &str, revisions: &[Revision]) -> Option<Self> {
         let tree = Tree::parse(document).ok()?;
-        // As the change that made them would have it: one for all.
+        // Values with the same revision share it, as after the original change.
         let mut known: HashMap<Revision, Changed> = HashMap::new();
         let mut known =
             |at: &Revision| known.entry(*at).or_insert_with(|| Changed::at(*at)).clone();
@@ -153,7 +153,7 @@ impl State {
         Some(Self { root, expiries: Expiries::default() })
     }
 
-    /// Restores a deadline. `false` if its path is absent, or has one.
+    /// Restores a deadline. Returns `false` if the path is absent, or already has a deadline.
     pub(in crate::board) fn restore_expiry(&mut self, path: &StatePath, at: Timestamp) -> bool {
         if self.node(path).is_none() || self.expiries.get(path).is_some() {
             return false;

@@ -1,6 +1,7 @@
-//! Nodes of the document: values with the revision of their last change. Cloning is O(1).
+//! Nodes of the document: values with the revision of their last change.
 //!
-//! No document is deeper than [`DEPTH_MAX`](json::DEPTH_MAX), so the recursion here and in `Drop` is safe.
+//! Cloning is O(1). No document is deeper than [`DEPTH_MAX`](json::DEPTH_MAX), so the recursion here and in `Drop` is
+//! safe.
 
 use std::sync::Arc;
 
@@ -31,7 +32,7 @@ impl Node {
         Self { changed, value: Value::Object(Arc::default()) }
     }
 
-    /// The placeholder of a new place until its value is set.
+    /// Creates the placeholder of a new place until its value is set.
     pub(super) fn null(changed: Changed) -> Self {
         Self { changed, value: Value::Scalar(Text::from("null")) }
     }
@@ -40,7 +41,7 @@ impl Node {
         Self { changed, value: Value::Object(object) }
     }
 
-    /// The value that the tree is. What is equal in the old one, and at the same place, stays that very node.
+    /// Builds the value of a tree. Nodes of `old` with an equal value at the same place are reused.
     pub(super) fn read(tree: &Tree<'_>, old: Option<&Self>, changed: &Changed) -> Self {
         let value = match tree {
             Tree::Scalar(text) => Value::Scalar(Text::from(*text)),
@@ -63,7 +64,7 @@ impl Node {
         }
     }
 
-    /// The value that the tree is, with the revisions of it and all below it in preorder.
+    /// Builds the value of a tree, with the revisions of the value and its members in preorder.
     pub(super) fn restore(
         tree: &Tree<'_>,
         revisions: &mut impl Iterator<Item = Changed>,
@@ -80,7 +81,7 @@ impl Node {
         Some(Self { changed, value: Value::Object(Arc::new(Object::new(members))) })
     }
 
-    /// The revisions of this value and all members below it in preorder.
+    /// Adds the revisions of this value and all members below, in preorder.
     pub(super) fn revisions(&self, out: &mut Vec<Revision>) {
         out.push(self.changed());
         for member in self.object().into_iter().flat_map(|object| object.iter()) {
@@ -88,7 +89,7 @@ impl Node {
         }
     }
 
-    /// Whether both are one node, to be found without looking into it.
+    /// Returns true if both are the same node, without comparing the contents of arrays and objects.
     pub(super) fn same(&self, other: &Self) -> bool {
         self.changed == other.changed
             && match (&self.value, &other.value) {
@@ -101,7 +102,7 @@ impl Node {
             }
     }
 
-    /// Whether both are one scalar, or one array.
+    /// Returns true if both are equal scalars or equal arrays.
     pub(super) fn is_same_leaf(&self, other: &Self) -> bool {
         match (&self.value, &other.value) {
             (Value::Scalar(a), Value::Scalar(b)) => a == b,
@@ -110,7 +111,7 @@ impl Node {
         }
     }
 
-    /// The node that these names lead to.
+    /// Returns the node at these names.
     pub(super) fn find(&self, names: &[Arc<str>]) -> Option<&Self> {
         names.iter().try_fold(self, |node, name| node.object()?.get(name))
     }
@@ -119,7 +120,7 @@ impl Node {
         self.changed.revision()
     }
 
-    /// The length of its text.
+    /// Returns the length of the value's text in bytes.
     pub(super) fn bytes(&self) -> u64 {
         match &self.value {
             Value::Scalar(text) => text.len(),
@@ -150,7 +151,7 @@ impl Node {
         }
     }
 
-    /// Changes the value as an object; what was none becomes an empty one first.
+    /// Edits the value as an object. Any other value first becomes an empty object.
     pub(super) fn edit_object(&mut self, changed: &Changed, edit: impl FnOnce(&mut Object)) {
         self.changed = changed.clone();
         match &mut self.value {
@@ -163,7 +164,7 @@ impl Node {
         }
     }
 
-    /// Adds elements to the value as an array; what was none becomes an empty one first.
+    /// Appends elements to the value as an array. Any other value first becomes an empty array.
     pub(super) fn append(&mut self, elements: Vec<Text>, changed: &Changed) {
         self.changed = changed.clone();
         match &mut self.value {
@@ -193,7 +194,7 @@ impl Node {
         }
     }
 
-    /// Whether this is that value: numbers by what they are, members in any order.
+    /// Returns true if the values are equal. Numbers compare by value, objects ignore the order of members.
     pub(super) fn equals(&self, tree: &Tree<'_>) -> bool {
         match &self.value {
             Value::Scalar(text) => array::text_equals(text, tree),
@@ -210,7 +211,8 @@ impl Node {
 }
 
 impl Value {
-    /// Whether the node of this value stays when it is set to that one, of which what is equal is its own.
+    /// Returns true if the node of this value can stay in place of `set`, whose equal members are already this
+    /// value's.
     fn stays(&self, set: &Self) -> bool {
         match (self, set) {
             (Self::Scalar(a), Self::Scalar(b)) => a == b,

@@ -1,4 +1,6 @@
-//! Objects: members in order, each name once. Cloning is O(1) or one small copy, changing a member O(log members).
+//! Objects: members in order, each name once.
+//!
+//! Cloning is O(1) or one small copy. Changing a member is O(log members).
 
 use imbl::OrdMap;
 
@@ -6,15 +8,16 @@ use super::last_change::Changed;
 use super::node::Node;
 use super::text::{Text, quoted_len};
 
-/// The most members in one piece, which takes half the memory and is searched quickly.
+/// The maximum number of members in a small object, which takes half the memory and is searched quickly.
 const SMALL_MAX: usize = 16;
 
-/// At this many a wide object is small again. Far below [`SMALL_MAX`], so that none goes to and fro.
+/// The number of members at which a wide object becomes small again. Far below [`SMALL_MAX`], to avoid switching back
+/// and forth.
 const SMALL_AGAIN: usize = 8;
 
 #[derive(Clone, Debug)]
 pub(super) struct Object {
-    /// The length of its text.
+    /// The length of the object's text in bytes.
     bytes: u64,
     members: Members,
 }
@@ -22,7 +25,7 @@ pub(super) struct Object {
 #[derive(Clone, Debug)]
 enum Members {
     Small(Vec<Member>),
-    // In a box, so that the many small ones stay small.
+    // Boxed, so that the many small objects stay small.
     Wide(Box<Wide>),
 }
 
@@ -32,7 +35,7 @@ pub(super) struct Member {
     pub(super) node: Node,
 }
 
-/// Changing a member copies one way through `members` and nothing of `places`, which is read only for it.
+/// The members of a wide object. Changing a member copies one path in `members`, and only reads `places`.
 #[derive(Clone, Debug, Default)]
 struct Wide {
     places: OrdMap<Text, u64>,
@@ -40,7 +43,7 @@ struct Wide {
 }
 
 impl Object {
-    /// The object of these members, of which no two have one name.
+    /// Creates an object of these members, whose names must be distinct.
     pub(super) fn new(mut members: Vec<Member>) -> Self {
         let inside: u64 = members.iter().map(Member::bytes).sum();
         let commas = members.len().saturating_sub(1) as u64;
@@ -80,7 +83,7 @@ impl Object {
         member.map(|member| &member.node)
     }
 
-    /// Changes the member of this name in its place. An absent member starts as a null at the end.
+    /// Edits the member with this name in its place. An absent member is added at the end as null first.
     pub(super) fn edit(&mut self, name: &str, changed: &Changed, change: impl FnOnce(&mut Node)) {
         if let Some(node) = self.get_mut(name) {
             let before = node.bytes();
@@ -135,7 +138,7 @@ impl Object {
         }
     }
 
-    /// Whether both have the same members to the very node, which is looked at but not into.
+    /// Returns true if both have the same nodes under the same names, in order. Does not look into the nodes.
     pub(super) fn same(&self, other: &Self) -> bool {
         let same = |(a, b): (&Member, &Member)| a.name == b.name && a.node.same(&b.node);
         self.len() == other.len() && self.iter().zip(other.iter()).all(same)
@@ -148,7 +151,7 @@ impl Default for Object {
     }
 }
 
-// By the members in order; whether they lie in one piece is nobody's business.
+// Compares the members in order, whatever their representation.
 impl PartialEq for Object {
     fn eq(&self, other: &Self) -> bool {
         self.bytes == other.bytes && self.len() == other.len() && self.iter().eq(other.iter())
@@ -158,7 +161,7 @@ impl PartialEq for Object {
 impl Eq for Object {}
 
 impl Member {
-    /// The length of its text: name, colon, value.
+    /// Returns the length of the member's text in bytes: name, colon, value.
     fn bytes(&self) -> u64 {
         quoted_len(self.name.as_str()) + 1 + self.node.bytes()
     }
@@ -185,7 +188,7 @@ impl From<Vec<Member>> for Wide {
             wide.places.insert(member.name.clone(), place);
             if place % 2 == 0 { &mut even } else { &mut odd }.push((place, member));
         }
-        // Leaves that are filled from the left are split in halves, and stay so; the odd places fill them up.
+        // Filling leaves only from the left would leave them half empty after each split. The odd places fill them.
         for (place, member) in even.into_iter().chain(odd) {
             wide.members.insert(place, member);
         }

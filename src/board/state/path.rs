@@ -1,4 +1,4 @@
-//! Paths in the document: the names from the root.
+//! Paths in the document: names from the root.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,48 +7,48 @@ use serde::{Deserialize, Serialize};
 
 use crate::board::json::DEPTH_MAX;
 
-/// The reason why names are not a path.
+/// The reason why names do not form a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidPath {
-    /// A segment has nothing in it.
+    /// A segment is empty.
     #[error("segment {position} of the path is empty")]
     EmptySegment {
-        /// Which one, from 1.
+        /// The number of the segment, from 1.
         position: usize,
     },
     /// A segment is `.` or `..`.
     #[error("segment {position} of the path must not be '.' or '..'")]
     Dots {
-        /// Which one, from 1.
+        /// The number of the segment, from 1.
         position: usize,
     },
-    /// There are more segments than the document may have levels.
+    /// The path has more segments than the document may have levels.
     #[error("the path has {segments} segments, the limit is {DEPTH_MAX}")]
     TooDeep {
-        /// How many there are.
+        /// The number of segments.
         segments: usize,
     },
 }
 
-/// The path of a value: the names from the root, none for the root itself.
+/// The path of a value: the names from the root. The root's own path has no names.
 ///
-/// Ordered name by name, so that all paths below one follow it directly.
+/// Paths are ordered name by name, so that all paths below a path directly follow it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "Vec<String>", into = "Vec<String>")]
 pub struct StatePath(Arc<[Arc<str>]>);
 
 impl StatePath {
-    /// The path of the whole document.
+    /// Returns the path of the whole document.
     #[must_use]
     pub fn root() -> Self {
         Self(Arc::new([]))
     }
 
-    /// The path of these names from the root.
+    /// Creates the path of these names from the root.
     ///
     /// # Errors
     ///
-    /// [`InvalidPath`] where a name cannot be a segment, or there are too many.
+    /// [`InvalidPath`] if a name cannot be a segment, or if there are too many.
     pub fn from_segments<S: Into<Arc<str>>>(
         segments: impl IntoIterator<Item = S>,
     ) -> Result<Self, InvalidPath> {
@@ -66,44 +66,44 @@ impl StatePath {
         Ok(Self(segments))
     }
 
-    /// The names from the root.
+    /// Returns the names from the root.
     #[must_use]
     pub fn segments(&self) -> &[Arc<str>] {
         &self.0
     }
 
-    /// Whether this is the path of the whole document.
+    /// Returns true for the path of the whole document.
     #[must_use]
     pub fn is_root(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The number of segments.
+    /// Returns the number of segments.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "the path without a segment is the root")]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// The path of the object that this one is in; `None` for the root.
+    /// Returns the path of the enclosing object, or `None` for the root.
     #[must_use]
     pub fn parent(&self) -> Option<Self> {
         let (_, above) = self.0.split_last()?;
         Some(Self(above.into()))
     }
 
-    /// Whether that path is this one or below it.
+    /// Returns true if `that` is this path or below it.
     #[must_use]
     pub fn contains(&self, that: &Self) -> bool {
         that.0.starts_with(&self.0)
     }
 
-    /// The path of this many names less.
+    /// Returns the path of the first `segments` names.
     pub(super) fn prefix(&self, segments: usize) -> Self {
         self.0.get(..segments).map_or_else(|| self.clone(), |names| Self(names.into()))
     }
 
-    /// Returns the path of more names below this one. Names in the document need not be valid segments.
+    /// Returns the path of these names below this one. Names in the document need not be valid segments.
     pub(super) fn below(&self, names: &[Arc<str>]) -> Self {
         Self(self.0.iter().chain(names).map(Arc::clone).collect())
     }

@@ -1,4 +1,6 @@
-//! Text in the document: names, scalars and elements of arrays. Cloning is O(1).
+//! Text in the document: names, scalars and array elements.
+//!
+//! Cloning is O(1).
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
@@ -7,10 +9,11 @@ use std::sync::Arc;
 
 use crate::board::json;
 
-/// The longest text that is stored inline, no larger than a pointer to a long one.
+/// The maximum length of inline text, chosen so that inline text takes no more space than a pointer to long text.
 const SHORT_BYTES_MAX: usize = 22;
 
-/// Most numbers, words and names are short, and memory of their own would cost several times what they are.
+/// A text, stored inline if short. Most texts are short, and a separate allocation would cost several times their
+/// size.
 #[derive(Clone)]
 pub(super) enum Text {
     Short { bytes: [u8; SHORT_BYTES_MAX], len: u8 },
@@ -20,7 +23,7 @@ pub(super) enum Text {
 impl Text {
     pub(super) fn as_str(&self) -> &str {
         match self {
-            // Always UTF-8, since it came from a str.
+            // The bytes are valid UTF-8, since they were copied from a `str`.
             Self::Short { .. } => str::from_utf8(self.as_bytes()).unwrap_or_default(),
             Self::Long(text) => text,
         }
@@ -75,7 +78,7 @@ impl PartialOrd for Text {
     }
 }
 
-// By which a text is looked up; as a str it would be checked at every comparison.
+// The key for lookups. A `str` would be validated as UTF-8 at every comparison.
 impl Borrow<[u8]> for Text {
     fn borrow(&self) -> &[u8] {
         self.as_bytes()
@@ -88,7 +91,7 @@ impl fmt::Debug for Text {
     }
 }
 
-/// Returns the length of the text quoted by [`json::quote`].
+/// Returns the length of the text when quoted by [`json::quote`].
 pub(super) fn quoted_len(name: &str) -> u64 {
     let escape = |special: char| match json::short_escape(special) {
         Some(_) => 2,

@@ -1,4 +1,6 @@
-//! Values read from the document. Later writes do not change them.
+//! Values read from the document.
+//!
+//! Later writes do not change them.
 
 use super::node::Node;
 use crate::board::Revision;
@@ -16,42 +18,43 @@ impl StateValue {
         self.0.kind()
     }
 
-    /// The revision of its last change, or of a value's below it.
+    /// Returns the revision of the last change of the value or its members.
     #[must_use]
     pub fn changed(&self) -> Revision {
         self.0.changed()
     }
 
-    /// The length of its text.
+    /// Returns the length of the value's text in bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.0.bytes()
     }
 
-    /// Its text without white space, at the end of `out`.
+    /// Appends the value's compact text to `out`.
     pub fn write(&self, out: &mut String) {
         self.0.write(out);
     }
 
-    /// Whether it is what this JSON text says: numbers by value, members in any order.
+    /// Returns true if the value equals this JSON text. Numbers compare by value, objects ignore the order of
+    /// members.
     #[must_use]
     pub fn equals(&self, json: &str) -> bool {
         Tree::parse(json).is_ok_and(|tree| self.0.equals(&tree))
     }
 
-    /// Its members in order, where it is an object.
+    /// Returns an object's members in order. Other values have none.
     pub fn members(&self) -> impl Iterator<Item = (&str, Self)> {
         let members = self.0.object().into_iter().flat_map(|object| object.iter());
         members.map(|member| (member.name.as_str(), Self(member.node.clone())))
     }
 
-    /// Its member of this name, where it is an object that has one.
+    /// Returns an object's member with this name, if any.
     #[must_use]
     pub fn member(&self, name: &str) -> Option<Self> {
         self.0.object()?.get(name).cloned().map(Self)
     }
 
-    /// The text of the number that it is.
+    /// Returns the text of a number.
     #[must_use]
     pub fn number(&self) -> Option<&str> {
         self.0.scalar().filter(|text| json::kind(text) == Kind::Number)

@@ -21,13 +21,13 @@ fn wide(leaves: usize) -> String {
     format!("{{{}}}", members.join(","))
 }
 
-/// An object with fifteen leaves and one more such object, and so on.
+/// Nested objects, each with fifteen leaves besides the next object.
 fn deep(levels: usize) -> String {
     let leaves: String = (0..15).map(|i| format!("\"leaf {i}\":{i},")).collect();
     format!("{}0{}", format!("{{{leaves}\"d\":").repeat(levels), "}".repeat(levels))
 }
 
-/// What changing a document allocates while the one before it is still in use.
+/// Measures the allocations of a change while the document before it is still in use.
 fn cost(before: &State, change: impl FnOnce(&mut State)) -> AllocationInfo {
     let mut after = before.clone();
     let copied = measure(|| change(&mut after));

@@ -1,4 +1,4 @@
-//! The state: examples, a plain model, and costs.
+//! Tests of the state: examples, a plain model, and costs.
 
 mod cost;
 mod model;

@@ -1,4 +1,6 @@
-//! The state against a model that keeps plain values and compares whole documents.
+//! Tests of the state against a model.
+//!
+//! The model keeps plain values and compares whole documents.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +11,7 @@ use crate::board::state::*;
 
 type Names = Vec<String>;
 
-/// A value as plainly as can be; the elements of an array are texts.
+/// A plain value. The elements of an array are texts.
 #[derive(Clone, Debug, PartialEq)]
 enum Plain {
     Scalar(String),
@@ -18,7 +20,7 @@ enum Plain {
 }
 
 impl Plain {
-    /// Its text with this between the tokens.
+    /// Returns the text with `space` between the tokens.
     fn text(&self, space: &str) -> String {
         let list = |open: &str, items: Vec<String>, close: &str| {
             format!("{open}{space}{}{space}{close}", items.join(&format!("{space},{space}")))
@@ -43,7 +45,7 @@ impl Plain {
         members.iter().find(|(name, _)| name == first)?.1.get(rest)
     }
 
-    /// The value at this place, which is made if need be; `None` through something that is no object.
+    /// Returns the value at this place, creating missing objects. Returns `None` if a value above is not an object.
     fn slot(&mut self, names: &[String]) -> Option<&mut Self> {
         let Some((first, rest)) = names.split_first() else { return Some(self) };
         let Self::Object(members) = self else { return None };
@@ -140,7 +142,7 @@ impl Model {
         self.expiries.retain(|names, _| self.document.get(names).is_some());
     }
 
-    /// Whether this may be done.
+    /// Applies the change. Returns true if it is allowed.
     fn try_change(&mut self, at: &[String], op: &Op) -> bool {
         if let Op::Remove = op {
             self.document.remove(at);
@@ -227,7 +229,7 @@ fn change(state: &mut State, at: &[String], op: &Op, space: &str, revision: Revi
     }
 }
 
-/// Does the same by a value that was made for an earlier document, if it fits; whether it did.
+/// Applies the change by a value built for an earlier document. Returns true if the value fits.
 fn take(state: &mut State, then: &State, at: &[String], op: &Op, revision: Revision) -> bool {
     let path = path(at);
     match op {
@@ -265,7 +267,7 @@ fn name() -> impl Strategy<Value = String> {
     ]
 }
 
-/// One of those that are many in an object.
+/// A name for objects with many members.
 fn wide_name() -> impl Strategy<Value = String> {
     (0..24).prop_map(|i| format!("k{i}"))
 }

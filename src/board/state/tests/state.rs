@@ -1,4 +1,4 @@
-//! The guarantees of the state, by example.
+//! Tests of the state's guarantees, by example.
 
 use crate::board::state::*;
 
