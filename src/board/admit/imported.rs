@@ -1,7 +1,7 @@
-//! Admission of imported commits and bases: the bounds that this server's rules keep.
+//! Admission of imported commits and bases.
 //!
-//! They come on top of what `admit` checks. An admitted history can be applied, shown, extended and expired like a
-//! local one.
+//! It checks this server's limits, besides the checks of `admit`. An admitted history can be applied, shown, extended
+//! and expired like a local one.
 
 use super::{Misfit, REVISION_MAX, admit, admit_default};
 use crate::board::commit::restored::Restored;
@@ -30,43 +30,43 @@ use crate::board::{Board, Item, Json, Kept, Revision, Timestamp};
 /// The highest revision of an imported history. The session continues from it, far below [`REVISION_MAX`].
 pub const FOREIGN_REVISION_MAX: Revision = Revision(REVISION_MAX / 2);
 
-/// The most milliseconds by which an imported commit may be ahead of this server's clock. The session's time stands
-/// still until the clock catches up.
+/// The maximum time by which an imported commit may be ahead of this server's clock, in milliseconds. The session's
+/// time does not advance until the clock catches up.
 pub const CLOCK_AHEAD_MS_MAX: i64 = DAY_MS;
 
-/// The most milliseconds by which a deadline may follow the end of an imported history.
+/// The maximum time from the end of an imported history to a deadline, in milliseconds.
 const LIFE_MS_MAX: i64 = TTL_DAYS_MAX * DAY_MS;
 
-/// The most removals of requests in one imported commit, far more than a transaction makes.
+/// The maximum number of removals of requests in one imported commit. A transaction makes far fewer.
 const REMOVALS_MAX: usize = 10_000;
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
-/// The reason why an imported commit or base is refused.
+/// The reason why an imported commit or base is rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Foreign {
-    /// It does not follow its board.
+    /// The commit does not fit its board.
     #[error(transparent)]
     Misfit(#[from] Misfit),
-    /// Something in it is beyond a bound that every write here keeps.
+    /// A value exceeds a limit that every write to this server obeys.
     #[error("{what} exceeds its limit or is malformed")]
     Beyond {
-        /// The value found.
+        /// The name of the value.
         what: &'static str,
     },
-    /// It was made after now, or something in it ends too late.
+    /// The commit's time or a deadline is too far in the future.
     #[error("a timestamp is too far in the future")]
     Late,
-    /// The session is deleted by it.
+    /// The commit or base leaves the session deleted.
     #[error("the history ends with the deletion of its session")]
     Over,
 }
 
-/// Checks that a commit of another server may be applied to this board, `now` being the time here.
+/// Checks that a commit of another server may be applied to this board. `now` is this server's time.
 ///
 /// # Errors
 ///
-/// [`Foreign`], the first reason found.
+/// The first [`Foreign`] found.
 pub(crate) fn admit_foreign(board: &Board, commit: &Commit, now: Timestamp) -> Result<(), Foreign> {
     check(commit.revision <= FOREIGN_REVISION_MAX, "the revision")?;
     if commit.ends_session() {
@@ -86,11 +86,11 @@ pub(crate) fn admit_foreign(board: &Board, commit: &Commit, now: Timestamp) -> R
     Ok(admit(board, commit)?)
 }
 
-/// Limits the changes that scan the whole board, as in commits decided here.
+/// Limits the changes that scan the whole board, as for commits decided here.
 fn check_work(changes: &[Change]) -> Result<(), Foreign> {
     let restores =
         changes.iter().any(|change| matches!(change, Change::Session(SessionChange::Restored(_))));
-    check(!restores || changes.len() == 1, "a restore among other changes")?;
+    check(!restores || changes.len() == 1, "the number of changes beside a restore")?;
     let of_requests = |change: &&Change| {
         matches!(change, Change::Log(LogName::Requests, LogChange::Removed { .. }))
     };
@@ -98,21 +98,21 @@ fn check_work(changes: &[Change]) -> Result<(), Foreign> {
     check(removals <= REMOVALS_MAX, "the number of removals")
 }
 
-/// Checks what a commit of another server, or a base, made of a board.
+/// Checks the size of a board after an imported base or commit.
 ///
 /// # Errors
 ///
-/// [`Foreign::Beyond`].
+/// [`Foreign::Beyond`] if the state is too large, or if there are too many agents.
 pub(crate) fn check_size(board: &Board) -> Result<(), Foreign> {
     check(board.state.bytes() <= STATE_BYTES_MAX, "the state")?;
     check(board.agents.len().max(board.memories.len()) <= AGENTS_MAX, "the number of agents")
 }
 
-/// Checks a board that came as a base, `now` being the time here.
+/// Checks a board that was imported as a base. `now` is this server's time.
 ///
 /// # Errors
 ///
-/// [`Foreign`], the first reason found.
+/// The first [`Foreign`] found.
 pub(crate) fn check_foreign(board: &Board, now: Timestamp) -> Result<(), Foreign> {
     check(board.revision <= FOREIGN_REVISION_MAX, "the revision")?;
     let Some(life) = &board.life else { return Err(Foreign::Over) };
@@ -162,7 +162,7 @@ fn check_profile(profile: &Profile) -> Result<(), Foreign> {
     check(fits, "an agent's profile")
 }
 
-/// A text that was sent is a line, and can be read again.
+/// Checks a value: a single line of JSON within the depth limit.
 fn check_json(value: &Json) -> Result<(), Foreign> {
     let text = value.text();
     let fits = !text.contains(['\n', '\r']) && json::check(text, DEPTH_MAX).is_ok();
@@ -186,9 +186,9 @@ fn check_settings(settings: &Settings, labels: &Labels) -> Result<(), Foreign> {
     check(labelled, "a label")?;
     let keys = settings.history_keys.as_ref();
     let named = keys.is_none_or(|keys| keys.len() <= HISTORY_KEYS_MAX && keys.iter().all(short));
-    check(named, "a key of the history")?;
-    check(settings.agent_states.as_ref().is_none_or(are_states), "a status of the session's own")?;
-    check(settings.profiles.as_ref().is_none_or(are_profiles), "a profile of its prompts")
+    check(named, "a history key")?;
+    check(settings.agent_states.as_ref().is_none_or(are_states), "an added status")?;
+    check(settings.profiles.as_ref().is_none_or(are_profiles), "a prompt profile")
 }
 
 fn are_states(states: &AgentStates) -> bool {
@@ -206,12 +206,12 @@ fn are_states(states: &AgentStates) -> bool {
         && states.values().all(|moves| few(&moves.from) && few(&moves.to))
 }
 
-/// How late what may be.
+/// The limits of times in an imported history.
 #[derive(Clone, Copy)]
 struct Bounds {
-    /// The commit.
+    /// The latest time of a commit.
     latest: Timestamp,
-    /// What is still to end.
+    /// The latest deadline.
     last_end: Timestamp,
 }
 

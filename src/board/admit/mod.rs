@@ -1,6 +1,6 @@
-//! Admission: the checks of everything that `apply` assumes of a commit.
+//! Admission: checks of everything that `apply` assumes of commits.
 //!
-//! A stored or imported commit that does not fit its board is refused, not guessed at.
+//! A stored or imported commit that does not fit its board is rejected.
 
 pub(crate) mod imported;
 mod restored;
@@ -23,117 +23,117 @@ use super::{
 };
 use restored::admit_restored;
 
-/// The highest revision, far above any that is ever reached and far below where counting ends.
+/// The highest revision: far above any that a session reaches, and far below where counting overflows.
 pub const REVISION_MAX: u64 = 1 << 53;
 
 /// The reason why a commit does not fit its board.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Misfit {
-    /// Its revision is not the next one.
+    /// The commit's revision is not the next one.
     #[error("commit {found} does not follow revision {head}")]
     Revision {
         /// The board's revision.
         head: Revision,
-        /// The commit's.
+        /// The commit's revision.
         found: Revision,
     },
-    /// Its time is before the last commit's.
+    /// The commit's time is before the last commit's time.
     #[error("the commit is older than the commit before it")]
     Time,
-    /// It has no changes.
+    /// The commit has no changes.
     #[error("the commit changes nothing")]
     Nothing,
     /// The commit creates an existing session, or changes a missing one.
     #[error("change {change} does not fit a session that {}", if *exists { "exists" } else { "does not exist" })]
     Life {
-        /// Which of its changes.
+        /// The index of the change in the commit.
         change: usize,
-        /// Whether the session exists at that point.
+        /// True if the session exists before the change.
         exists: bool,
     },
-    /// The seqs it gives do not go on from the last.
+    /// The first seq of appended entries is not the next free seq.
     #[error("{log}: an entry has seq {found} instead of {next}")]
     Seq {
-        /// Which log.
+        /// The log.
         log: LogName,
         /// The next free seq.
         next: Seq,
         /// The seq in the commit.
         found: Seq,
     },
-    /// It names an entry that is not there, or ranges out of order.
+    /// The commit names a missing entry, or ranges out of order.
     #[error("{log}: there is no entry {seq} to change or remove")]
     Entry {
-        /// Which log.
+        /// The log.
         log: LogName,
-        /// Which entry.
+        /// The seq of the entry.
         seq: Seq,
     },
-    /// An image's place is not in its item's text, or it would need escapes there.
+    /// The image's offset is not at an empty string in its item's text, or the data URL's head is invalid.
     #[error("an image cannot be at byte {at} of its item")]
     ImagePlace {
-        /// The expected position.
+        /// The offset in the commit.
         at: usize,
     },
-    /// An image's length differs from before, or overflows the count.
+    /// The image's size differs from its known size, or overflows the total.
     #[error("image {sha256} cannot have {bytes} bytes")]
     ImageBytes {
-        /// Which image.
+        /// The image.
         sha256: Digest,
-        /// The length in the commit.
+        /// The size in the commit.
         bytes: u64,
     },
-    /// The state has no place for a value, or not this one.
+    /// The path has no place for a value, or the value is not allowed there.
     #[error("the change of the state at '{path}' does not fit")]
     State {
-        /// Where.
+        /// The path.
         path: StatePath,
     },
-    /// There is no such agent to remove.
+    /// The commit removes an agent that does not exist.
     #[error("agent '{agent}' does not exist")]
     Agent {
-        /// Which one.
+        /// The agent.
         agent: AgentName,
     },
-    /// A request's claim is not as the commit takes it to be.
+    /// The work on a request is not in the state that the commit assumes.
     #[error("the change of the work on request {seq} does not fit")]
     Work {
-        /// Which request.
+        /// The request.
         seq: Seq,
     },
-    /// A question waits for no moment, or is not open.
+    /// A question has no deadline, or a deadline is not valid for it.
     #[error("the change of question {seq}'s deadline does not fit")]
     Question {
-        /// Which question.
+        /// The question.
         seq: Seq,
     },
-    /// There is no such checkpoint to remove, or there are too many.
+    /// The commit removes a checkpoint that does not exist, or exceeds the limit.
     #[error("checkpoint '{checkpoint}' does not exist, or exceeds the limit")]
     Checkpoint {
-        /// Its name.
+        /// The checkpoint.
         checkpoint: CheckpointName,
     },
-    /// It restores what is not in the past of its board, or not so.
+    /// The restore is not to an earlier revision, or its contents do not fit the board.
     #[error("the restore to revision {to} does not fit the board")]
     Past {
-        /// The revision.
+        /// The revision of the restore.
         to: Revision,
     },
-    /// An adoption is not the only change.
+    /// An adoption is not the commit's only change.
     #[error("an adoption must be the only change of its commit")]
     NotAlone,
-    /// It forgets an image that is not known, comes out of order or is named by an entry, or too many.
+    /// A forgotten image is unknown, out of order, still named by an entry, or beyond the limit.
     #[error("image {sha256} cannot be forgotten")]
     ImageForgotten {
-        /// Which image.
+        /// The image.
         sha256: Digest,
     },
-    /// More keys are forgotten than there are.
-    #[error("the commit forgets {found} keys of {known}")]
+    /// The commit evicts more keys than the session has.
+    #[error("the commit evicts {found} keys, but the session has {known}")]
     Keys {
-        /// How many there are.
+        /// The number of keys in the session.
         known: usize,
-        /// The number in the commit.
+        /// The number of keys in the commit.
         found: usize,
     },
 }
@@ -164,7 +164,7 @@ pub fn admit(board: &Board, commit: &Commit) -> Result<(), Misfit> {
     }
 }
 
-/// Checks that the commit's revision follows the head. Only an adoption may skip revisions.
+/// Returns the revision that the commit must have. Only an adoption may skip revisions.
 fn next_revision(board: &Board, commit: &Commit) -> Option<Revision> {
     let last = match commit.changes.as_slice() {
         [Change::Session(SessionChange::Adopted { after, .. })] => board.revision.max(*after),
@@ -173,7 +173,7 @@ fn next_revision(board: &Board, commit: &Commit) -> Option<Revision> {
     (last.0 < REVISION_MAX).then(|| last.next())
 }
 
-/// Each change is checked against the board that those before it leave.
+/// Checks each change against the board after the changes before it.
 fn admit_all(board: &Board, commit: &Commit, changes: &[Change]) -> Result<(), Misfit> {
     let mut board = board.clone();
     for (index, change) in changes.iter().enumerate() {
@@ -260,7 +260,7 @@ fn admit_log(board: &Board, log: &LogName, change: &LogChange) -> Result<(), Mis
     }
 }
 
-/// A value below objects only, and no deeper with its path than a document may be.
+/// Checks the place, the kind and the depth of a value in the state.
 pub(super) fn admit_value(state: &State, path: &StatePath, value: &Json) -> Result<(), Misfit> {
     let fits = state.place(path).is_ok()
         && (!path.is_root() || json::kind(value.text()) == Kind::Object)
@@ -302,7 +302,7 @@ fn admit_work(board: &Board, revision: Revision, seq: Seq, change: &Change) -> R
     let claim = work.and_then(Work::claim);
     let done = matches!(work, Some(Work::Done(_)));
     let fits = if let Change::Request(_, RequestChange::Claimed { agent, fence, .. }) = change {
-        // A claim is won now, or is the one that stands.
+        // A claim is either new, or a renewal of the current claim.
         let stands = |claim: &Claim| claim.agent == *agent && claim.fence == *fence;
         claim.map_or(!done && *fence == revision, stands)
     } else if matches!(change, Change::Request(_, RequestChange::Finished { .. })) {
@@ -354,7 +354,7 @@ pub(super) fn admit_images<'a>(
     Ok(())
 }
 
-/// Images that are known, in order, and that no entry names.
+/// Checks that the images are known, in order, and not named by any entry.
 fn admit_forgotten(board: &Board, images: &[Digest]) -> Result<(), Misfit> {
     let misfit = |sha256: &Digest| Err(Misfit::ImageForgotten { sha256: *sha256 });
     if images.is_empty() {
@@ -374,7 +374,7 @@ fn admit_forgotten(board: &Board, images: &[Digest]) -> Result<(), Misfit> {
     board.named_images().find(is_forgotten).map_or(Ok(()), |image| misfit(&image.sha256))
 }
 
-/// An image goes between two quotes, and its data URL needs no escape there.
+/// Checks that the image's offset is between two quotes, and that its data URL needs no escape there.
 pub(super) fn admit_image(text: &str, image: &Image) -> Result<(), Misfit> {
     let quoted = |(before, after): (&str, &str)| before.ends_with('"') && after.starts_with('"');
     match text.split_at_checked(image.at) {

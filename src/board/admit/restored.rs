@@ -1,4 +1,4 @@
-//! Admission of restores: the entries, values, agents and deadlines that come back.
+//! Admission of restores: restored entries, values, agents and deadlines.
 
 use super::{Misfit, admit_default, admit_images, admit_ranges, admit_value};
 use crate::board::commit::apply::apply_change;
@@ -57,7 +57,7 @@ fn admit_log(
     Ok(())
 }
 
-/// Without a claim; only a request can be done.
+/// Returns true if the entry has no claim. Only a request can be done.
 fn is_free(log: &LogName, entry: &Entry) -> bool {
     match entry.work.as_deref() {
         None => true,
@@ -66,7 +66,7 @@ fn is_free(log: &LogName, entry: &Entry) -> bool {
     }
 }
 
-/// Each value is checked against the document that those before it leave.
+/// Checks each value against the document after the values before it.
 fn admit_state(board: &Board, stamp: Stamp<'_>, restored: &Restored) -> Result<(), Misfit> {
     let mut state = board.state.clone();
     for (path, value) in &restored.state {
@@ -84,7 +84,7 @@ fn admit_state(board: &Board, stamp: Stamp<'_>, restored: &Restored) -> Result<(
     Ok(())
 }
 
-/// A lifetime is of a path that is there then, a question that waits is open then.
+/// Checks the deadlines against the board after the restore: paths must exist, and questions must be open.
 fn admit_deadlines(board: &Board, stamp: Stamp<'_>, restored: &Restored) -> Result<(), Misfit> {
     let mut after = board.clone();
     apply_change(
