@@ -1,6 +1,6 @@
 //! Admission of imported commits and bases.
 //!
-//! It checks this server's limits, besides the checks of `admit`. An admitted history can be applied, shown, extended
+//! The limits of this server apply besides the checks of `admit`. An admitted history can be applied, shown, extended
 //! and expired like a local one.
 
 use super::{Misfit, REVISION_MAX, admit, admit_default};

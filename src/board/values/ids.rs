@@ -145,6 +145,6 @@ impl<'de> Deserialize<'de> for Digest {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         Self::from_hex(&text)
-            .ok_or_else(|| serde::de::Error::custom("a digest is 64 hexadecimal digits"))
+            .ok_or_else(|| serde::de::Error::custom("expected 64 lower-case hexadecimal digits"))
     }
 }

@@ -34,7 +34,7 @@ pub enum InvalidName {
     #[error("a name must not be '.' or '..'")]
     Dots,
     /// The name has only digits, like a revision.
-    #[error("the name must contain a character other than digits: a number is a revision")]
+    #[error("a checkpoint's name must not consist of digits only: a number is a revision")]
     OnlyDigits,
 }
 
