@@ -1,4 +1,4 @@
-//! The blackboard: its values and its rules.
+//! The blackboard's values and rules.
 //!
 //! This layer knows no clock, file, network, async runtime or HTTP. `decide` turns a write into a commit, and `apply`
 //! turns commits into a board.
@@ -13,7 +13,7 @@ mod state;
 pub mod stored;
 mod values;
 
-/// JSON as its text, which values and rules take and give.
+/// JSON kept as its exact text.
 pub use exact_json as json;
 
 pub use admit::imported::{CLOCK_AHEAD_MS_MAX, FOREIGN_REVISION_MAX, Foreign};

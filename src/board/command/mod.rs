@@ -1,4 +1,4 @@
-//! Commands to a board, with their terms and their answers.
+//! Commands to a board, their terms and their answers.
 
 pub(crate) mod rejected;
 
@@ -18,7 +18,7 @@ use super::{
 /// A write, as requested.
 #[derive(Clone, Debug)]
 pub struct Write {
-    /// Where, by whom, and on what terms.
+    /// The session, the author and the conditions.
     pub terms: Terms,
     /// The command.
     pub command: Command,
@@ -31,45 +31,45 @@ pub struct Terms {
     pub session: SessionName,
     /// The condition.
     pub condition: Condition,
-    /// The claim under which it is made, where one was named.
+    /// The claim under which the write is made, if named.
     pub fence: Option<Fence>,
     /// The author, if named.
     pub author: Option<AgentName>,
-    /// The key by which a repeat is known, where one was given.
+    /// The idempotency key, if given.
     pub key: Option<Key>,
 }
 
 /// The command.
 #[derive(Clone, Debug)]
 pub enum Command {
-    /// Change the session as a whole.
+    /// Changes the session as a whole.
     Session(SessionCommand),
-    /// Change the four logs together.
+    /// Changes the four logs together.
     Board(BoardCommand),
-    /// Change a log.
+    /// Changes a log.
     Log(LogName, LogCommand),
-    /// Change the state at a path.
+    /// Changes the state at a path.
     State(StatePath, Edit),
-    /// Change an agent.
+    /// Changes an agent.
     Agent(AgentName, AgentCommand),
-    /// Remove all agents and empty all memories.
+    /// Removes all agents and empties all memories.
     RemoveAgents,
-    /// Change the work on a request.
+    /// Changes the claim or the result of a request.
     Request(Seq, RequestCommand),
-    /// Answer a question, or skip it.
+    /// Answers or skips a question.
     Question(Seq, QuestionCommand),
-    /// Append questions that wait for an answer until a deadline.
+    /// Appends questions that wait for an answer until a deadline.
     Ask {
         /// The questions.
         items: Vec<Item>,
         /// The time to live.
         ttl: Ttl,
-        /// The answer after the deadline, if any.
+        /// The answer to use after the deadline, if any.
         default: Option<String>,
     },
-    /// Change a checkpoint.
+    /// Changes a checkpoint.
     Checkpoint(CheckpointName, CheckpointCommand),
-    /// Carry out one of two branches, in one commit.
+    /// Carries out one of two branches in one commit.
     Transact(Box<Transaction>),
 }
 
@@ -77,34 +77,34 @@ pub enum Command {
 #[derive(Clone, Debug)]
 #[expect(clippy::large_enum_variant, reason = "no larger than a command already is")]
 pub enum SessionCommand {
-    /// Create the session, or change its settings and labels.
+    /// Creates the session, or changes its settings and labels.
     Put {
         /// The change of settings.
         settings: Set<SettingsPatch>,
         /// The change of labels.
         labels: Set<LabelsPatch>,
-        /// Questions with their answers, loaded if this creates the session.
+        /// Answered questions, loaded if the command creates the session.
         qa_pairs: Vec<Item>,
     },
-    /// Delete the session with all it has.
+    /// Deletes the session with all its data.
     Delete,
-    /// Restore an earlier board.
+    /// Restores an earlier board.
     Restore {
-        /// The earlier board, of the same session.
+        /// The earlier board of the same session.
         then: Arc<Board>,
     },
-    /// Adopt a stored history under a name without a session.
+    /// Adopts a stored history under a name without a session.
     Adopt {
-        /// The board at its end.
+        /// The board at the end of the history.
         board: Arc<Board>,
         /// The session that it was forked from.
         fork_of: Option<SessionName>,
     },
-    /// Forget images that no retained revision names. Only the server asks for that.
+    /// Removes images that no retained revision names. Only the server issues this command.
     ForgetImages {
         /// The version of the session up to which the server has examined the history.
         seen: Version,
-        /// Their digests, at most [`IMAGES_FORGOTTEN_MAX`](super::IMAGES_FORGOTTEN_MAX).
+        /// The digests of the images, at most [`IMAGES_FORGOTTEN_MAX`](super::IMAGES_FORGOTTEN_MAX).
         images: BTreeSet<Digest>,
     },
 }
@@ -112,14 +112,14 @@ pub enum SessionCommand {
 /// A command to the four logs together.
 #[derive(Clone, Debug)]
 pub enum BoardCommand {
-    /// Replace all items, in the order of [`LogName::BOARD`].
+    /// Replaces all items, in the order of [`LogName::BOARD`].
     Replace {
         /// The items of each log.
         logs: [Vec<Item>; 4],
-        /// The whole state, if it is replaced too.
+        /// The whole state, if replaced too.
         state: Option<Json>,
     },
-    /// Empty the four logs.
+    /// Empties the four logs.
     Clear {
         /// True to empty the state too.
         state: bool,
@@ -129,31 +129,31 @@ pub enum BoardCommand {
 /// A command to a log.
 #[derive(Clone, Debug)]
 pub enum LogCommand {
-    /// Append items.
+    /// Appends items.
     Append {
         /// The items.
         items: Vec<Item>,
     },
-    /// Replace all items.
+    /// Replaces all items.
     Replace {
         /// The new items.
         items: Vec<Item>,
     },
-    /// Remove entries.
+    /// Removes entries.
     Remove {
         /// The selected entries.
         which: Which,
     },
-    /// Replace the item of an entry.
+    /// Replaces the item of an entry.
     PutEntry {
         /// The entry.
         seq: Seq,
         /// The new item.
         item: Item,
-        /// The required revision of the entry's last change, if the item was made from the entry.
+        /// The required revision of the entry's last change, if the item was computed from the entry.
         basis: Option<Revision>,
     },
-    /// Remove one entry.
+    /// Removes one entry.
     DeleteEntry {
         /// The entry.
         seq: Seq,
@@ -163,31 +163,31 @@ pub enum LogCommand {
 /// A command to an agent.
 #[derive(Clone, Debug)]
 pub enum AgentCommand {
-    /// Register the agent, or replace its profile.
+    /// Registers the agent, or replaces its profile.
     Put {
         /// The profile, with or without its status.
         profile: Item,
     },
-    /// Patch the profile.
+    /// Patches the profile.
     Patch {
         /// A merge patch (RFC 7396), an object.
         patch: Item,
     },
-    /// Remove the agent and empty its memory.
+    /// Removes the agent and empties its memory.
     Remove,
 }
 
-/// A command about the work on a request.
+/// A command to a request.
 #[derive(Clone, Debug)]
 pub enum RequestCommand {
-    /// Claim the request, or renew the claim.
+    /// Claims the request, or renews the claim.
     Claim {
         /// The time to live.
         ttl: Ttl,
     },
-    /// Give the claim back.
+    /// Releases the claim.
     Release,
-    /// Finish the request.
+    /// Finishes the request.
     Finish {
         /// The fence of the claim, if named.
         fence: Option<Revision>,
@@ -196,83 +196,83 @@ pub enum RequestCommand {
     },
 }
 
-/// A command to a question without an answer.
+/// A command to an unanswered question.
 #[derive(Clone, Debug)]
 pub enum QuestionCommand {
-    /// Answer the question.
+    /// Answers the question.
     Answer {
-        /// The answer, which is not blank.
+        /// The answer, not blank.
         answer: String,
     },
-    /// Record that the question gets no answer.
+    /// Records that the question stays unanswered.
     Skip,
 }
 
 /// A command to a checkpoint.
 #[derive(Clone, Copy, Debug)]
 pub enum CheckpointCommand {
-    /// Set the checkpoint on the revision that this write makes.
+    /// Sets the checkpoint to the revision of this write.
     Put,
-    /// Remove the checkpoint.
+    /// Removes the checkpoint.
     Remove,
 }
 
 /// A change of the state at a path.
 #[derive(Clone, Debug)]
 pub enum Edit {
-    /// This is its value, for so long or for ever.
+    /// Sets a value, with or without a time to live.
     Put {
-        /// Its value.
+        /// The value.
         value: Json,
         /// The time to live.
         ttl: Option<Ttl>,
     },
-    /// A merge patch (RFC 7396) is applied.
+    /// Applies a merge patch (RFC 7396).
     Merge(Json),
-    /// A number is added to a number.
+    /// Adds a number to a number.
     Add(Json),
-    /// Elements are added at the end of an array.
+    /// Appends elements to an array.
     Append(Vec<Json>),
-    /// It is removed.
+    /// Removes the value.
     Remove,
 }
 
-/// Tests, and what to do if all of them hold, and what if not.
+/// Tests, and the commands to run if all pass or if one fails.
 #[derive(Clone, Debug, Default)]
 pub struct Transaction {
     /// The tests.
     pub tests: Vec<Test>,
-    /// The commands if all tests pass, each changing one thing, in order.
+    /// The commands to run if all tests pass, in order, each of which changes one thing.
     pub then: Vec<Command>,
-    /// The commands if a test fails.
+    /// The commands to run if a test fails.
     pub otherwise: Vec<Command>,
 }
 
-/// A question to the board.
+/// A test of the board.
 #[derive(Clone, Debug)]
 pub enum Test {
-    /// A path of the state has this value: numbers by value, members in any order.
+    /// The value at a state path equals this value: numbers by value, members in any order.
     Equals(StatePath, Json),
-    /// A path of the state is absent, or is there.
+    /// A state path is absent (true) or present (false).
     Absent(StatePath, bool),
-    /// A path of the state is in this version. `None` is a version that it cannot have.
+    /// A state path has this version. `None` is a version that it cannot have.
     InVersion(StatePath, Option<Version>),
-    /// A log has so many entries.
+    /// A log has this number of entries.
     Count(LogName, usize),
-    /// A request can be claimed, or cannot.
+    /// A request is claimable (true) or not (false).
     Claimable(Seq, bool),
     /// The session is at this revision.
     AtRevision(Revision),
 }
 
-/// Which entries to remove.
+/// A selection of entries to remove.
 #[derive(Clone, Debug)]
 pub enum Which {
-    /// All of them.
+    /// All entries.
     All,
     /// Entries whose item has one of these steps.
     Steps(Vec<super::json::Exact>),
-    /// All but this many, the newest.
+    /// All entries but this number of the newest.
     AllButNewest(usize),
 }
 
@@ -281,59 +281,59 @@ pub enum Which {
 pub struct Condition {
     /// `If-Match`: the required version of the target.
     pub matches: Option<Matches>,
-    /// `If-None-Match: *`: the thing written must not exist.
+    /// `If-None-Match: *`: the target must not exist.
     pub absent: bool,
 }
 
 /// The required version of the target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Matches {
-    /// It must exist.
+    /// Any version: the target must exist.
     Any,
-    /// It must be one of these versions.
+    /// One of these versions.
     Versions(Vec<Version>),
 }
 
-/// The outside facts of a decision: the time, a nonce, and the server's settings.
+/// External inputs of a decision: the time, a nonce and the server's settings.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment<'a> {
-    /// The clock.
+    /// The current time.
     pub now: Timestamp,
-    /// The mark of the commit, if there will be one.
+    /// The nonce of the commit, if there is one.
     pub nonce: Nonce,
     /// The server's settings.
     pub policy: &'a Policy,
-    /// The questions with their answers that a new session gets after those of the policy.
+    /// Answered questions that a new session gets after those of the policy.
     pub qa_pairs: &'a [Item],
     /// The number of sessions.
     pub sessions: usize,
 }
 
-/// The server's settings on which rules of the board depend.
+/// The server's settings that rules of the board depend on.
 #[derive(Clone, Debug)]
 pub struct Policy {
-    /// Whether a first write makes its session.
+    /// True if the first write creates a session.
     pub auto_create: bool,
-    /// The most bytes of item text in a session.
+    /// The maximum size of a session's item text, in bytes.
     pub session_bytes_max: u64,
-    /// The most bytes of images in a session, each counted once.
+    /// The maximum size of a session's images in bytes, each counted once.
     pub session_blob_bytes_max: u64,
-    /// The most entries of all logs and memories of a session.
+    /// The maximum number of entries in all logs and memories of a session.
     pub session_items_max: u64,
-    /// The most sessions.
+    /// The maximum number of sessions.
     pub sessions_max: usize,
-    /// The questions with their answers that every new session gets.
+    /// Answered questions that every new session gets.
     pub qa_pairs: Vec<Item>,
 }
 
 impl Answer {
-    /// The seq of the first entry that was added, if one was.
+    /// Returns the seq of the first added entry, if any.
     #[must_use]
     pub fn first_added(&self) -> Option<Seq> {
         if let Self::Added { first, count: 1.., .. } = self { Some(*first) } else { None }
     }
 
-    /// Returns the number of removed entries or agents, for a removal.
+    /// Returns the number of removed entries or agents if the answer is a removal.
     #[must_use]
     pub fn removed(&self) -> Option<usize> {
         if let Self::Removed { count } = self { Some(*count) } else { None }
@@ -343,36 +343,36 @@ impl Answer {
 /// The answer to a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// The write is done, or was already in effect.
+    /// The write succeeded, or was already in effect.
     Done,
-    /// Items were added, these seqs given.
+    /// Items were added under these seqs.
     Added {
-        /// The first seq; the others follow one by one.
+        /// The first seq; the others follow in sequence.
         first: Seq,
-        /// The number.
+        /// The number of added items.
         count: usize,
-        /// The number of items that the session's settings discard.
+        /// The number of items that the session's settings discarded.
         dropped: usize,
     },
-    /// Entries, or agents, were removed.
+    /// Entries or agents were removed.
     Removed {
-        /// The number.
+        /// The number of removed entries or agents.
         count: usize,
     },
-    /// A path of the state has this value now.
+    /// The new value at a state path.
     Value(StateValue),
-    /// A request is claimed.
+    /// A request was claimed.
     Claimed {
         /// The claim.
         claim: Claim,
-        /// Whether it was won just now, and not only renewed.
+        /// True if the claim was newly won, not renewed.
         won: bool,
     },
-    /// An agent has this status now.
+    /// The agent's new status.
     Status(Status),
     /// One branch of a transaction was carried out.
     Transacted {
-        /// Whether all tests held.
+        /// True if all tests passed.
         succeeded: bool,
         /// The answer to each operation.
         results: Vec<Answer>,

@@ -1,4 +1,4 @@
-//! Rejections of writes, each with its facts.
+//! Rejections of writes, with their facts.
 
 use std::sync::Arc;
 
@@ -13,43 +13,43 @@ use crate::board::{
 /// The reason why a write is refused. A refused write changes nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Rejected {
-    /// There is no such session, and this write does not make one.
+    /// The session does not exist and the write does not create it.
     #[error("session '{session}' does not exist")]
     NoSession {
         /// The name.
         session: SessionName,
     },
-    /// There is no such entry.
+    /// The entry does not exist.
     #[error("{log} has no entry {seq}")]
     NoEntry {
-        /// Which log.
+        /// The log.
         log: LogName,
-        /// Which entry.
+        /// The seq of the entry.
         seq: Seq,
     },
-    /// The thing written is not as the condition wants it.
+    /// The target does not meet the condition.
     #[error("the resource does not meet the condition of If-Match or If-None-Match")]
     Precondition {
-        /// Its current version, if it exists.
+        /// The target's current version, if it exists.
         present: Option<Version>,
-        /// The thing itself, where a refusal may show it.
+        /// The target's current value, if a refusal may show it.
         current: Option<Current>,
     },
-    /// The entry was changed since this write was made from it; only seen inside the server.
+    /// The entry changed after this write was computed from it. Only seen inside the server.
     #[error("the entry was changed in the meantime; read it again")]
     Stale,
-    /// Answered questions are to be loaded into a session that exists already.
+    /// Answered questions were sent for an existing session.
     #[error("'qa_pairs' is allowed only when the session is created")]
     NotAtCreation,
     /// The session would have too many labels.
     #[error("the session would have {labels} labels, the limit is {max}")]
     TooManyLabels {
-        /// The number that it would have.
+        /// The resulting number of labels.
         labels: usize,
         /// The limit.
         max: usize,
     },
-    /// Too many items in one write.
+    /// The write has too many items.
     #[error("the write has {items} items, the limit is {max}")]
     TooManyItems {
         /// The number of items.
@@ -57,44 +57,44 @@ pub enum Rejected {
         /// The limit.
         max: usize,
     },
-    /// The session would have more item text than it may.
+    /// The session would exceed its limit of item text.
     #[error(
         "the session is full: items, state, profiles and remembered answers are limited to {max} bytes"
     )]
     SessionFull {
-        /// The size that it would have.
+        /// The resulting size in bytes.
         bytes: u64,
-        /// The limit.
+        /// The limit in bytes.
         max: u64,
     },
-    /// The session would have more entries than it may.
+    /// The session would exceed its limit of entries.
     #[error(
         "the session is full: its logs and memories are limited to {max} items (--session-items-max)"
     )]
     TooManyEntries {
-        /// The number that it would have.
+        /// The resulting number of entries.
         items: u64,
         /// The limit.
         max: u64,
     },
-    /// There would be more sessions than there may be.
+    /// The server has the maximum number of sessions.
     #[error("the server already has {max} sessions, the limit (--sessions-max)")]
     TooManySessions {
-        /// How many there are.
+        /// The current number of sessions.
         sessions: usize,
         /// The limit.
         max: usize,
     },
-    /// There is nothing at this path of the state.
+    /// The state has no value at this path.
     #[error("the state has no value at '{path}'")]
     NoPath {
-        /// Which path.
+        /// The path.
         path: StatePath,
     },
-    /// A value above this path of the state is no object.
+    /// A value above this state path is not an object.
     #[error("the state's value at '{at}' is not an object, so it has no members")]
     NotAnObject {
-        /// The path of that value.
+        /// The path of the value that is not an object.
         at: StatePath,
     },
     /// The target of an addition is not a number.
@@ -109,139 +109,139 @@ pub enum Rejected {
         /// The path.
         path: StatePath,
     },
-    /// A sum is beyond a double, or too long an integer.
+    /// The sum is beyond a double, or an integer with too many digits.
     #[error("the sum is out of range for a JSON number")]
     SumTooLarge,
-    /// The whole state would be something else than an object.
+    /// The write would replace the root of the state by a value other than an object.
     #[error("the root of the state must be an object")]
     RootNotAnObject,
     /// The state would be too large.
     #[error("the state would have {bytes} bytes, the limit is {STATE_BYTES_MAX}")]
     StateFull {
-        /// The size that it would have.
+        /// The resulting size in bytes.
         bytes: u64,
     },
-    /// There is no such agent.
+    /// The agent does not exist.
     #[error("agent '{agent}' is not registered in this session")]
     NoAgent {
-        /// Its name.
+        /// The name.
         agent: AgentName,
     },
-    /// The session does not know this status.
+    /// The status is not one of the session's statuses.
     #[error("status '{status}' is not known in this session")]
     UnknownStatus {
-        /// Its name.
+        /// The status.
         status: Status,
     },
-    /// An agent's status is no text.
+    /// An agent's status is not a string.
     #[error("an agent's status must be a string")]
     NoStatus,
-    /// A member of an agent's profile is not as it must be.
+    /// A member of an agent's profile is invalid.
     #[error("{why}")]
     AgentField {
-        /// Its name.
+        /// The member's name.
         name: &'static str,
         /// The reason.
         why: &'static str,
     },
-    /// An agent's profile would be too large.
+    /// An agent's profile is too large.
     #[error("the profile has {bytes} bytes, the limit is {PROFILE_BYTES_MAX}")]
     ProfileTooLarge {
-        /// The size that it would have.
+        /// The size in bytes.
         bytes: u64,
     },
-    /// The agent may not go from its status to this one.
+    /// The state machine does not allow this change of an agent's status.
     #[error("an agent cannot go from status {from} to {to}")]
     IllegalTransition {
-        /// Its status.
+        /// The current status.
         from: Status,
-        /// The other one.
+        /// The requested status.
         to: Status,
     },
-    /// The session would have too many agents.
+    /// The session has the maximum number of agents.
     #[error(
         "the session already has {AGENTS_MAX} agents, the limit, including removed ones with a memory"
     )]
     TooManyAgents,
-    /// Only an agent can do this.
+    /// The operation needs an agent.
     #[error("this operation needs an agent; name it in X-Agent-ID")]
     AgentRequired,
-    /// Another agent works on the request.
+    /// Another agent has claimed the request.
     #[error("request {request} is claimed by {by}")]
     AlreadyClaimed {
-        /// Which request.
+        /// The request.
         request: Seq,
-        /// The agent.
+        /// The agent that holds the claim.
         by: AgentName,
     },
     /// The request is done.
     #[error("request {request} is already done")]
     AlreadyDone {
-        /// Which request.
+        /// The request.
         request: Seq,
     },
-    /// The claim under which this would be done is over.
+    /// The claim under which the write is made has ended.
     #[error("claim {fence} on request {request} is no longer valid")]
     StaleFence {
-        /// Which request.
+        /// The request.
         request: Seq,
         /// The claim's fence.
         fence: Revision,
     },
-    /// The question has an answer.
+    /// The question already has an answer.
     #[error("question {question} already has an answer")]
     AlreadyAnswered {
-        /// Which question.
+        /// The question.
         question: Seq,
     },
-    /// There is a session of this name.
+    /// A session of this name already exists.
     #[error("session '{session}' already exists")]
     SessionExists {
         /// The name.
         session: SessionName,
     },
-    /// There is no such checkpoint.
+    /// The checkpoint does not exist.
     #[error("checkpoint '{checkpoint}' does not exist")]
     NoCheckpoint {
-        /// Its name.
+        /// The name.
         checkpoint: CheckpointName,
     },
-    /// The session would have too many checkpoints.
+    /// The session has the maximum number of checkpoints.
     #[error("the session already has {CHECKPOINTS_MAX} checkpoints, the limit")]
     TooManyCheckpoints,
-    /// The session never was at this revision, or is not yet.
+    /// The session has no such revision.
     #[error("the session has no revision {revision}")]
     NoRevision {
-        /// Which one.
+        /// The revision.
         revision: Revision,
     },
-    /// Another request had this idempotency key.
+    /// The idempotency key was used for another request.
     #[error("the Idempotency-Key was already used for another request")]
     KeyReused,
     /// The resulting item is invalid.
     #[error(transparent)]
     Item(#[from] InvalidItem),
-    /// An operation of a transaction is refused, and so all of it.
+    /// An operation of a transaction is refused, so the whole transaction is.
     #[error("{rejected}")]
     InOperation {
         /// The branch.
         branch: Branch,
-        /// Which operation of it, from 0.
+        /// The index of the operation in the branch, from 0.
         index: usize,
-        /// Why.
+        /// The reason.
         rejected: Box<Rejected>,
     },
-    /// The session would have more images than it may.
+    /// The session would exceed its limit of images.
     #[error("the session's images would have {bytes} bytes, the limit is {max}")]
     ImagesFull {
-        /// The size that it would have.
+        /// The resulting size in bytes.
         bytes: u64,
-        /// The limit.
+        /// The limit in bytes.
         max: u64,
     },
 }
 
-/// A thing that a refused condition may show.
+/// The current value shown with a failed condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Current {
     /// An entry of a log.
@@ -252,7 +252,7 @@ pub enum Current {
     Agent(AgentName, Box<Agent>),
 }
 
-/// Which branch of a transaction.
+/// A branch of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Branch {
     /// The branch for tests that all pass.
@@ -262,7 +262,7 @@ pub enum Branch {
 }
 
 impl Rejected {
-    /// Its stable code.
+    /// Returns the stable error code.
     #[must_use]
     pub fn code(&self) -> Code {
         match self {
