@@ -1,6 +1,7 @@
-//! Application of a commit. It cannot fail and reads no clock, setting or policy, so a replay equals the live board.
+//! Application of commits to a board.
 //!
-//! `admit` checks everything that it assumes of a commit.
+//! Applying a commit cannot fail and reads no clock, setting or policy, so a replay equals the live board. `admit`
+//! checks all assumptions about a commit beforehand.
 
 use std::sync::Arc;
 
@@ -205,7 +206,7 @@ fn remove_agent(board: &mut Board, name: &AgentName, stamp: Stamp<'_>) {
     }
 }
 
-/// Records the work on a request, and its deadline.
+/// Records a request's work and its lease.
 fn mark(board: &mut Board, seq: Seq, work: Option<Work>, stamp: Stamp<'_>) {
     let lease = |work: &Work| work.claim().map(|claim| (claim.expires_at, seq));
     if let Some(before) = board.work(seq).and_then(lease) {
@@ -235,7 +236,7 @@ fn put_checkpoint(board: &mut Board, name: &CheckpointName, stamp: Stamp<'_>) {
     board.checkpoints_changed = stamp.revision;
 }
 
-/// Gives the history its name, and ends claims, keys and fences of before.
+/// Names the history, and ends earlier claims, keys and fences.
 fn adopt(board: &mut Board, name: &SessionName, after: Revision, stamp: Stamp<'_>) {
     if let Some(life) = &mut board.life {
         life.name = name.clone();
@@ -243,7 +244,7 @@ fn adopt(board: &mut Board, name: &SessionName, after: Revision, stamp: Stamp<'_
     end_claims(board, stamp.revision);
     board.floor = after;
     board.keys = Keys::default();
-    // Those before the beginning of a fork name nothing in it.
+    // Checkpoints before a fork's oldest revision name nothing in it.
     let (known, oldest) = (board.checkpoints.len(), board.oldest);
     let named = std::mem::take(&mut board.checkpoints).into_iter();
     board.checkpoints = named.filter(|(_, checkpoint)| checkpoint.revision >= oldest).collect();

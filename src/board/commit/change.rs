@@ -1,4 +1,4 @@
-//! Changes of a board, in families by the thing that changes.
+//! Changes of a board, grouped by the changed thing.
 
 use std::sync::Arc;
 
@@ -24,20 +24,20 @@ pub enum Change {
     State(StatePath, StateChange),
     /// An agent changed.
     Agent(AgentName, AgentChange),
-    /// The work on a request changed.
+    /// A request's claim or result changed.
     Request(Seq, RequestChange),
     /// A checkpoint changed.
     Checkpoint(CheckpointName, CheckpointChange),
     /// Questions wait for an answer until a deadline.
     Awaited {
-        /// The first question; the others follow one by one.
+        /// The first question; the others follow in sequence.
         first: Seq,
         /// The last question.
         last: Seq,
         /// The deadline, and the answer after it.
         until: Awaited,
     },
-    /// Something expired.
+    /// A value, claim, question or session expired.
     Expired(Due),
 }
 
@@ -46,37 +46,37 @@ pub enum Change {
 pub enum SessionChange {
     /// The session was created.
     Created {
-        /// Its name.
+        /// The session's name.
         name: SessionName,
-        /// Its settings.
+        /// The session's settings.
         settings: Arc<Settings>,
-        /// Its labels.
+        /// The session's labels.
         labels: Arc<Labels>,
     },
-    /// Its settings and labels were replaced.
+    /// The session's settings and labels were replaced.
     Configured {
-        /// All of its settings.
+        /// All settings.
         settings: Arc<Settings>,
-        /// All of its labels.
+        /// All labels.
         labels: Arc<Labels>,
     },
-    /// The session was deleted, with all it had.
+    /// The session was deleted with all its data.
     Deleted,
     /// The board was restored to an earlier revision, and all claims ended.
     Restored(Box<Restored>),
-    /// A history was adopted under this name, from a fork or an archive. It is the only change of its commit, whose
-    /// revision is above the history's and the name's. All claims, keys and fences from before end.
+    /// A history from a fork or an archive was adopted under this name. The change is alone in its commit, whose
+    /// revision is above the history's and the name's. All earlier claims, keys and fences end.
     Adopted {
-        /// The session's name from now on.
+        /// The session's new name.
         name: SessionName,
-        /// The last revision of the name before it; 0 where it had none.
+        /// The name's last revision before the adoption, or 0.
         after: Revision,
         /// The session that it was forked from.
         fork_of: Option<SessionName>,
     },
-    /// Images that no retained revision names no longer count, and their bytes may be deleted.
+    /// Images that no retained revision names are no longer counted, and their bytes may be deleted.
     ImagesForgotten {
-        /// Their digests, in ascending order.
+        /// The images' digests, in ascending order.
         images: Vec<Digest>,
     },
 }
@@ -86,7 +86,7 @@ pub enum SessionChange {
 pub enum LogChange {
     /// Items were appended.
     Appended {
-        /// The seq of the first; the others follow one by one.
+        /// The seq of the first item; the others follow in sequence.
         first: Seq,
         /// The items.
         items: Vec<Item>,
@@ -110,29 +110,29 @@ pub enum LogChange {
 /// A change of the state at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StateChange {
-    /// A value was put, with its own time to live or none. The deadlines of the former value and all below it end.
+    /// A value was put, with or without a deadline. Deadlines of the old value and below it end.
     Put {
         /// The value.
         value: Json,
         /// The deadline, if any.
         expires_at: Option<Timestamp>,
     },
-    /// A value was set, and its deadline stays.
+    /// A value was set; its deadline is kept.
     Set {
         /// The value.
         value: Json,
     },
-    /// A merge patch (RFC 7396) was applied. Its meaning is fixed by the RFC, so it is a result and not a rule.
+    /// A merge patch (RFC 7396) was applied. The RFC fixes its meaning, so the patch is a result, not a rule.
     Merged {
         /// The patch.
         patch: Json,
     },
-    /// Elements were appended to an array, made if absent.
+    /// Elements were appended to an array, created if absent.
     Appended {
         /// The new elements.
         elements: Vec<Json>,
     },
-    /// The value was deleted; for the root, everything below it.
+    /// The value was deleted. For the root, all members were.
     Removed,
 }
 
@@ -148,7 +148,7 @@ pub enum AgentChange {
     Removed,
 }
 
-/// A change of the work on a request.
+/// A change of a request's claim or result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RequestChange {
     /// The request was claimed, or its claim renewed.
@@ -160,11 +160,11 @@ pub enum RequestChange {
         /// The deadline.
         expires_at: Timestamp,
     },
-    /// The claim was given back.
+    /// The claim was released.
     Released,
     /// The request was finished.
     Finished {
-        /// The fence of the claim under which it was done, if any.
+        /// The fence of the claim under which the request was finished, if any.
         fence: Option<Revision>,
         /// The result.
         result: Option<Json>,
@@ -174,7 +174,7 @@ pub enum RequestChange {
 /// A change of a checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CheckpointChange {
-    /// The checkpoint was set on this commit's revision.
+    /// The checkpoint was set to this commit's revision.
     Put,
     /// The checkpoint was removed.
     Removed,
@@ -234,7 +234,7 @@ impl Change {
         }
     }
 
-    /// Returns the images of its items, and of the entries that a restore brings back.
+    /// Returns the images of the change's items and of the entries that a restore brings back.
     pub fn images(&self) -> impl Iterator<Item = &Image> {
         let restored = if let Self::Session(SessionChange::Restored(restored)) = self {
             &*restored.logs
@@ -246,7 +246,7 @@ impl Change {
         items.filter_map(Item::image)
     }
 
-    /// Returns its items.
+    /// Returns the change's items.
     #[must_use]
     pub fn items(&self) -> &[Item] {
         match self {

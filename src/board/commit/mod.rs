@@ -13,37 +13,37 @@ pub use change::{
     AgentChange, Change, CheckpointChange, LogChange, RequestChange, SessionChange, StateChange,
 };
 
-/// The most items that one commit may bring.
+/// The maximum number of items in one commit.
 pub const COMMIT_ITEMS_MAX: usize = 500_000;
 
-/// The most images that one commit may forget.
+/// The maximum number of images that one commit forgets.
 pub const IMAGES_FORGOTTEN_MAX: usize = 10_000;
 
-/// Everything that one write changed.
+/// The changes of one write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Commit {
-    /// The revision that it makes.
+    /// The revision that the commit creates.
     pub revision: Revision,
-    /// When; never before the commit before it.
+    /// The time of the commit, never before that of the previous commit.
     pub at: Timestamp,
     /// The author, if named.
     pub agent: Option<AgentName>,
-    /// A mark to know this commit by.
+    /// A nonce that identifies the commit.
     pub nonce: Nonce,
-    /// The key that the write had, with what it was answered.
+    /// The write's idempotency key and its answer, if a key was given.
     pub kept: Option<Kept>,
     /// The changes, in order.
     pub changes: Vec<Change>,
 }
 
 impl Commit {
-    /// Whether one of its items has a stored image.
+    /// Returns true if an item of the commit has a stored image.
     #[must_use]
     pub fn names_images(&self) -> bool {
         self.changes.iter().flat_map(Change::items).any(|item| item.image().is_some())
     }
 
-    /// Whether the commit deletes the session.
+    /// Returns true if the commit deletes the session.
     #[must_use]
     pub fn ends_session(&self) -> bool {
         let ends = |change: &Change| {
@@ -55,15 +55,15 @@ impl Commit {
         self.changes.iter().any(ends)
     }
 
-    /// Whether the commit only removes. Expiry counts as removal, although an expired question gets an answer, since it
-    /// must succeed in a full session too.
+    /// Returns true if the commit only removes. Expiry counts as removal even where an expired question gets an
+    /// answer, since it must succeed in a full session.
     #[must_use]
     pub fn only_removes(&self) -> bool {
         let ends = self.ends_session();
         self.is_nobodys()
             || !self.changes.is_empty()
                 && self.changes.iter().all(|change| {
-                    // What is made and ended at once is the end of a session that could not be read.
+                    // Creation and deletion in one commit end a session that could not be read.
                     let is_end =
                         ends && matches!(change, Change::Session(SessionChange::Created { .. }));
                     is_end
@@ -79,7 +79,7 @@ impl Commit {
                 })
     }
 
-    /// Whether it may come right after this revision.
+    /// Returns true if the commit may directly follow this revision.
     #[must_use]
     pub fn follows(&self, after: Revision) -> bool {
         let adopts =
@@ -87,7 +87,7 @@ impl Commit {
         self.revision == after.next() || (adopts && self.revision > after)
     }
 
-    /// Whether it is a system commit: an expiry, or forgotten images.
+    /// Returns true for a system commit: an expiry, or forgotten images.
     #[must_use]
     pub fn is_nobodys(&self) -> bool {
         let first = self.changes.first();
@@ -97,8 +97,8 @@ impl Commit {
         )
     }
 
-    /// The commit's kind in one word: that of its changes, `transaction` if they differ, or `unchanged` if it only
-    /// keeps an answer.
+    /// Returns the commit's kind in one word: the kind of its changes, `transaction` if they differ, or `unchanged`
+    /// if the commit only keeps an answer.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         let mut kinds = self.changes.iter().map(Change::kind);
@@ -106,7 +106,7 @@ impl Commit {
         if kinds.all(|kind| kind == first) { first } else { "transaction" }
     }
 
-    /// Whether questions, or all of the session, may be others after it.
+    /// Returns true if the commit may change the questions, or delete or replace the session.
     #[must_use]
     pub fn touches_questions(&self) -> bool {
         self.changes.iter().any(|change| match change {
@@ -129,7 +129,7 @@ impl Commit {
         })
     }
 
-    /// Returns what its entries' envelopes take from it.
+    /// Returns the revision, time and author for the envelopes of the commit's entries.
     #[must_use]
     pub fn stamp(&self) -> Stamp<'_> {
         Stamp { revision: self.revision, at: self.at, agent: self.agent.as_ref() }

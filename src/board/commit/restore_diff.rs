@@ -1,7 +1,7 @@
-//! The difference between a board and its own past, as a restore needs it.
+//! The difference between a board and its past.
 //!
-//! Both boards share one history, so parts changed last by the same revision are equal. Claims are the exception: a
-//! restore ends all of them.
+//! A restore is made of it. Both boards share one history, so parts last changed by the same revision are equal.
+//! Claims are the exception: a restore ends all of them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use crate::board::values::claim::Work;
 use crate::board::{AgentName, Board, Revision, Seq};
 
 impl Board {
-    /// Returns what the commit of this revision must change to restore `then`, or `None` if nothing differs and no
-    /// request is claimed.
+    /// Returns the changes that restore `then` at this revision, or `None` if nothing differs and no request is
+    /// claimed.
     pub(crate) fn difference(&self, then: &Self, revision: Revision) -> Option<Restored> {
         let restored = Restored {
             to: then.revision,
@@ -64,7 +64,7 @@ impl Board {
     }
 }
 
-/// When it was seen last is not restored.
+/// Compares all but `last_seen`, which is not restored.
 fn is_same_agent(now: &Agent, then: &Agent) -> bool {
     now.profile == then.profile
         && (now.registered_at, now.updated_at) == (then.registered_at, then.updated_at)
@@ -84,7 +84,7 @@ fn log_difference(now: &Log, then: &Log, revision: Revision) -> RestoredLog {
     RestoredLog { removed: ranges(now, &removed), entries }
 }
 
-/// Whether both are one entry, claims aside.
+/// Returns true if both are the same entry, ignoring claims.
 fn is_same_entry(now: &Entry, then: &Entry) -> bool {
     fn work(entry: &Entry) -> Option<&Work> {
         entry.work.as_deref().filter(|work| !work.is_open())

@@ -1,4 +1,4 @@
-//! The change that a restore makes, and its application.
+//! The change made by a restore, and its application.
 
 use std::sync::Arc;
 
@@ -10,29 +10,30 @@ use crate::board::model::open_questions::{Asked, Awaited};
 use crate::board::state::StatePath;
 use crate::board::{AgentName, Board, Json, Revision, Seq, Timestamp};
 
-/// The difference between the board now and as it was at a revision.
+/// The difference between the current board and an earlier revision.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Restored {
-    /// The revision as of which it is again.
+    /// The restored revision.
     pub to: Revision,
     /// The logs that differ.
     pub logs: Vec<(LogName, RestoredLog)>,
-    /// The places of the state that differ, none above another, with their values; absent ones go.
+    /// State paths that differ, none below another, with their values; `None` deletes.
     pub state: Vec<(StatePath, Option<Json>)>,
-    /// All lifetimes in the state.
+    /// All deadlines in the state.
     pub expiries: Vec<(StatePath, Timestamp)>,
-    /// All questions that wait until a moment only.
+    /// All questions with a deadline.
     pub awaited: Vec<(Seq, Awaited)>,
-    /// The agents that differ; absent ones go.
+    /// The agents that differ; `None` removes.
     pub agents: Vec<(AgentName, Option<Agent>)>,
 }
 
 /// The difference of one log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RestoredLog {
-    /// The entries that did not exist then.
+    /// Entries that did not exist at the restored revision.
     pub removed: Vec<SeqRange>,
-    /// Entries removed or changed since, as they were, without claims, by seq. Their revision is the restore's.
+    /// Entries removed or changed since, in their old form without claims, ordered by seq. Their revision is the
+    /// restore's.
     pub entries: Vec<Arc<Entry>>,
 }
 
@@ -81,7 +82,7 @@ fn restore_agent(board: &mut Board, name: &AgentName, agent: Option<&Agent>) {
     board.bytes = board.bytes - before.as_ref().map_or(0, bytes) + agent.map_or(0, bytes);
 }
 
-/// Ends all claims, expired ones included, and invalidates all fences from before. The entries stay otherwise.
+/// Ends all claims, including expired ones, and invalidates all earlier fences. Entries are otherwise unchanged.
 pub(crate) fn end_claims(board: &mut Board, revision: Revision) {
     if board.is_worked_on() {
         board.edit_log(&LogName::Requests, |log| log.end_claims(revision));
