@@ -1,4 +1,4 @@
-//! Rules for agents: registration, profiles, and transitions of statuses.
+//! Rules for agents: registration, profiles and changes of status.
 
 use super::Draft;
 use crate::board::command::Answer;
@@ -77,7 +77,7 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// The first write to an agent's memory registers it.
+    /// Registers the agent of a memory at the first write to the memory.
     pub(super) fn register(&mut self, log: &LogName) -> Result<(), Rejected> {
         match log {
             LogName::Memory(agent) if !self.board.agents.contains_key(agent) => {
@@ -113,7 +113,7 @@ impl Draft<'_> {
     }
 }
 
-/// Checks that a profile sets no member of the server's and that its texts are strings.
+/// Checks that a profile sets no member reserved to the server, and that its text members are strings.
 pub(in crate::board) fn check_fields(profile: &Item) -> Result<(), Rejected> {
     if let Some(name) = OURS.into_iter().find(|name| profile.get(name).is_some()) {
         return Err(Rejected::AgentField { name, why: "the server sets this member itself" });

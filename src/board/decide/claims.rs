@@ -1,4 +1,6 @@
-//! Rules for claims: one agent at a time works on a request, until the claim expires or the work is done.
+//! Rules for claims on requests.
+//!
+//! One agent at a time works on a request, until the claim expires or the work is done.
 
 use super::Draft;
 use super::logs::find_entry;
@@ -103,7 +105,7 @@ impl Draft<'_> {
     }
 }
 
-/// Compares by value, since another client may write a repeat differently.
+/// Compares by value, since a repeat may be formatted differently.
 fn is_same(known: Option<&Json>, result: Option<&Json>) -> bool {
     match (known, result) {
         (Some(known), Some(result)) => json::equal(known.text(), result.text()),

@@ -1,4 +1,4 @@
-//! Conditions of a write: the state of its target that `If-Match` and `If-None-Match` require.
+//! Conditions of a write: `If-Match` and `If-None-Match`.
 
 use std::sync::Arc;
 
@@ -14,11 +14,10 @@ use crate::board::log::{Entry, LogName};
 use crate::board::state::StatePath;
 use crate::board::{AgentName, Board, Seq, Version};
 
-/// The target of a command: whether it exists, and its version.
+/// The target of a command: its existence and its version.
 struct Target {
     exists: bool,
-    /// `None` of what has no tag: something that does not exist, but for a memory, which reads as an
-    /// empty log.
+    /// `None` if the target does not exist. A missing memory has a version, since it reads as an empty log.
     version: Option<Version>,
     current: Option<Current>,
 }
@@ -31,7 +30,7 @@ impl Target {
         let whole = |version| Self { exists, version: Some(version), current: None };
         Ok(match command {
             Command::Session(_) | Command::Transact(_) => whole(board.version()),
-            // The tag is that of all of them; whether it exists is said of this one.
+            // The tag covers all checkpoints; existence concerns this one.
             Command::Checkpoint(name, CheckpointCommand::Put) => Self {
                 exists: board.checkpoints.contains_key(name),
                 ..whole(board.checkpoints_version())
@@ -103,8 +102,8 @@ impl Target {
     }
 }
 
-/// Checks the write's condition and tells whether the thing written exists. A missing entry is
-/// refused as such before any condition is looked at (RFC 9110, section 13.2.1).
+/// Checks the write's condition and returns true if the target exists. A missing entry is refused before any
+/// condition is evaluated (RFC 9110, section 13.2.1).
 pub(super) fn check_condition(board: &Board, write: &Write) -> Result<bool, Rejected> {
     let target = Target::of(board, &write.command)?;
     meets(board, &write.terms.condition, &target)?;
@@ -127,7 +126,7 @@ fn meets(board: &Board, condition: &Condition, target: &Target) -> Result<(), Re
     Err(Rejected::Precondition { present, current: target.current.clone() })
 }
 
-/// Whether a session as a whole may be written on these terms, where no commit comes of it.
+/// Checks that these terms allow a write to the session as a whole. For writes that make no commit.
 ///
 /// # Errors
 ///
@@ -138,7 +137,7 @@ pub fn permits(board: &Board, terms: &Terms) -> Result<(), Rejected> {
     check_condition(board, &write).map(drop)
 }
 
-/// The entry that a patch is to be applied to, if it exists and is as the condition wants it.
+/// Returns the entry to patch, if it exists and meets the condition.
 ///
 /// # Errors
 ///

@@ -5,13 +5,13 @@ use crate::board::commit::{Change, Commit, LogChange};
 use crate::board::model::due::Due;
 use crate::board::{Board, Item, LogName, Nonce, Seq, Timestamp};
 
-/// The most changes of one commit. The next commit takes the rest.
+/// The maximum number of changes in one commit. The next commit takes the rest.
 const CHANGES_MAX: usize = 1_000;
 
-/// The most bytes of questions in one commit, the last question not counted.
+/// The maximum size of questions in one commit in bytes, not counting the last question.
 const QUESTION_BYTES_MAX: u64 = 4 << 20;
 
-/// Returns the system commit for everything that expired, if anything did.
+/// Returns the system commit for all that expired, if anything did.
 #[must_use]
 pub fn expire(board: &Board, now: Timestamp, nonce: Nonce) -> Option<Commit> {
     if board.next_due().is_none_or(|next| next > now) {
@@ -38,7 +38,7 @@ pub fn expire(board: &Board, now: Timestamp, nonce: Nonce) -> Option<Commit> {
     })
 }
 
-/// Gives an expired question its default as the answer.
+/// Returns the change that answers an expired question with its default.
 fn answered(board: &Board, question: Seq) -> Option<Change> {
     let [questions, ..] = board.logs();
     let until = board.asked.awaited(question)?;

@@ -1,4 +1,4 @@
-//! Rules for history: checkpoints, restores, adopted histories, and forgotten images.
+//! Rules for checkpoints, restores, adopted histories and forgotten images.
 
 use std::collections::BTreeSet;
 
@@ -32,7 +32,7 @@ impl Draft<'_> {
         }
         if let Some(restored) = self.board.difference(then, self.stamp.revision) {
             let change = Change::Session(SessionChange::Restored(Box::new(restored)));
-            // Its history was cut since, and the bytes of an image may be gone.
+            // History was compacted since, so the bytes of an image may be deleted.
             if change.images().any(|image| !self.board.has_image(&image.sha256)) {
                 return Err(Rejected::NoRevision { revision: then.revision });
             }
@@ -41,7 +41,7 @@ impl Draft<'_> {
         Ok(Answer::Done)
     }
 
-    /// Checks that no commit since the scan can name them.
+    /// Forgets the images, unless a commit after the scan may name one.
     pub(super) fn forget_images(
         &mut self,
         seen: Version,
@@ -64,7 +64,7 @@ impl Draft<'_> {
         Ok(Answer::Removed { count })
     }
 
-    /// The draft is of the history that comes; the name has none of its own.
+    /// Adopts the history on which the draft is based. The name has no session.
     pub(super) fn adopt(&mut self, fork_of: Option<&SessionName>) -> Answer {
         let (name, after) = (self.session.clone(), self.before.revision);
         self.change(Change::Session(SessionChange::Adopted {

@@ -1,4 +1,4 @@
-//! Limits of a session's size, of the number of sessions, and of one write.
+//! Limits of sessions, of their number, and of one write.
 
 use crate::board::Board;
 use crate::board::command::Moment;
@@ -6,7 +6,7 @@ use crate::board::command::rejected::Rejected;
 use crate::board::commit::{COMMIT_ITEMS_MAX, Change, SessionChange};
 use crate::board::model::settings::LABELS_MAX;
 
-/// Checks that a board may become this one by these changes.
+/// Checks that these changes keep the board within its limits.
 pub(crate) fn check(
     before: &Board,
     after: &Board,

@@ -1,4 +1,4 @@
-//! Rules for logs: appending, replacing, removing and changing entries, and retention by count.
+//! Rules for logs: appends, replacements, removals, and retention by count.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ impl Draft<'_> {
         Ok(Answer::Added { first, count: items.len(), dropped: 0 })
     }
 
-    /// Items at the end of a log; what is then too much goes.
+    /// Appends items and evicts the excess.
     fn add(&mut self, log: &LogName, items: &[Item]) -> Result<(), Rejected> {
         if items.is_empty() {
             return Ok(());
@@ -33,7 +33,7 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Removes the oldest entries that a log may not keep.
+    /// Evicts the oldest entries beyond the log's limit.
     pub(super) fn evict(&mut self, name: &LogName) {
         let max = self.board.life.as_ref().and_then(|life| life.settings.items_max(name));
         let (Some(max), Some(log)) = (max, self.board.log(name)) else { return };
@@ -56,7 +56,7 @@ impl Draft<'_> {
         Ok(Answer::Added { first, count, dropped: 0 })
     }
 
-    /// Whether anything changed: nothing does where the log holds these very items already, so that a
+    /// Replaces the items and returns true. Returns false if the log already holds exactly these items, so that a
     /// repeated PUT is no new write.
     fn put_items(&mut self, name: &LogName, items: &[Item]) -> Result<bool, Rejected> {
         let log = self.board.log(name);
@@ -138,7 +138,7 @@ impl Draft<'_> {
         if basis.is_some_and(|basis| basis != entry.revision) {
             return Err(Rejected::Stale);
         }
-        // A patch says itself where members go; else existing ones keep their place.
+        // A patch decides the order of members; otherwise existing members keep their place.
         let item = if basis.is_some() { item.clone() } else { item.in_order_of(&entry.item) };
         if entry.item != item {
             self.change(Change::Log(log.clone(), LogChange::Updated { seq, item }));

@@ -1,4 +1,6 @@
-//! Decisions: every rule of a write, as a pure function of board, command and moment.
+//! Decisions: all rules of a write.
+//!
+//! A decision is a pure function of board, command and moment.
 
 mod agents;
 mod claims;
@@ -35,16 +37,16 @@ pub use condition::{patchable, permits};
 pub use expiry::expire;
 pub use prepared::Prepared;
 
-/// The result of a decision: a commit, unless nothing changes, and the answer once it is durable.
+/// The result of a decision: a commit, unless nothing changes, and the answer to send once it is durable.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decision {
     /// The commit.
     pub commit: Option<Commit>,
-    /// The board after it, as [`apply`](super::commit::apply::apply()) makes it.
+    /// The board after the commit, as [`apply`](super::commit::apply::apply()) makes it.
     pub board: Board,
     /// The answer.
     pub answer: Answer,
-    /// Whether the thing written existed before.
+    /// True if the target existed before.
     pub existed: bool,
 }
 
@@ -54,12 +56,12 @@ pub struct Decision {
 ///
 /// # Errors
 ///
-/// [`Rejected`] where a rule or the write's condition refuses it.
+/// [`Rejected`] if a rule or the write's condition refuses it.
 pub fn decide(board: &Board, write: &Write, moment: Moment<'_>) -> Result<Decision, Rejected> {
     decide_prepared(board, write, &Prepared::default(), moment)
 }
 
-/// As [`decide`], with prepared values: the same result, sooner.
+/// Decides a write with prepared values: the same result as [`decide`], sooner.
 ///
 /// # Errors
 ///
@@ -92,9 +94,10 @@ pub fn decide_prepared(
     Ok(Decision { commit, board: after, answer, existed })
 }
 
-/// Decides a write that ends a session whose history cannot be read, and of which only the name and the last
-/// revision are known. Under an identity of its own, `id`, the commit makes the session once more and ends it:
-/// it can be read without that history, and the name's revisions go on.
+/// Decides a write that deletes a session whose history cannot be read.
+///
+/// Only the name and the last revision of the session are known. The commit creates the session again under the new
+/// identity `id` and deletes it. It is readable without the old history and continues the name's revisions.
 ///
 /// # Errors
 ///
@@ -120,7 +123,7 @@ pub fn decide_unread(
     Ok(decision)
 }
 
-/// A board with what a write has changed so far.
+/// A board with the changes that a write has made so far.
 struct Draft<'a> {
     before: &'a Board,
     board: Board,
@@ -128,7 +131,7 @@ struct Draft<'a> {
     session: &'a SessionName,
     prepared: &'a Prepared,
     stamp: Stamp<'a>,
-    /// The moment of the decision. The commit's time is later where the session's last commit is.
+    /// The time of the decision. The commit's time is later if the session's last commit is.
     now: Timestamp,
     /// The number of changes that create the session, if this write does.
     opening: usize,
@@ -176,7 +179,7 @@ impl<'a> Draft<'a> {
         self.changes.push(change);
     }
 
-    /// Does what a command asks for; each one sees what those before it changed.
+    /// Carries out a command, which sees the changes of the commands before it.
     fn carry_out(&mut self, command: &Command) -> Result<Answer, Rejected> {
         match command {
             Command::Session(SessionCommand::Put { settings, labels, qa_pairs }) => {
@@ -225,7 +228,8 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// A write that would change nothing creates no session. A PUT of one of its parts does, even if empty.
+    /// Drops the creation of the session if an append, a state edit or a transaction changes nothing. A PUT creates
+    /// the session even if its value is empty.
     fn drop_idle_opening(&mut self, command: &Command) {
         let puts = matches!(command, Command::State(_, Edit::Put { .. }));
         let adds = matches!(
@@ -242,7 +246,7 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// Whether this command, on a session that does not exist, makes it.
+/// Returns true if this command creates a missing session.
 fn may_make_session(command: &Command, policy: &Policy) -> bool {
     match command {
         Command::Session(SessionCommand::Put { .. }) => true,

@@ -1,13 +1,15 @@
-//! Large values of a write, built before its turn against the board published then.
+//! Large values of a write, built before its turn.
 //!
-//! They change only the cost of a decision, never its result. A value that does not fit the board at hand is ignored.
+//! They are built against the board published at that time. They change only the cost of a decision, never its
+//! result. A value that does not fit the current board is ignored.
 
 use super::Draft;
 use crate::board::command::{BoardCommand, Command, Edit, Transaction};
 use crate::board::state::{Made, State, StatePath};
 use crate::board::{Board, Change, Json, StateChange};
 
-/// A value with less text is made when its write is decided: that takes a millisecond at most.
+/// The minimum size of a prepared value in bytes. A smaller value is built during the decision, in at most a
+/// millisecond.
 const PREPARED_BYTES_MIN: usize = 16 << 10;
 
 /// The large values of a write.
@@ -44,7 +46,7 @@ impl Prepared {
         Self(parts)
     }
 
-    /// The fewest bytes of a value that is worth preparing.
+    /// Returns the total size of a command's large values, in bytes.
     #[must_use]
     pub fn bytes(command: &Command) -> usize {
         let mut bytes = 0;
@@ -52,19 +54,19 @@ impl Prepared {
         bytes
     }
 
-    /// Whether it is empty.
+    /// Returns true if there are no prepared values.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether all of them were made for what this board has.
+    /// Returns true if all values still fit this board.
     #[must_use]
     pub fn fits(&self, board: &Board) -> bool {
         self.0.iter().all(|part| board.state.fits(&part.path, &part.made))
     }
 
-    /// The value that was made for this change, where it is a large one.
+    /// Returns the value prepared for this change, if any.
     fn find(&self, how: How, path: &StatePath, value: &Json) -> Option<&Made> {
         let is = |part: &&Part| part.how == how && part.value.is(value) && part.path == *path;
         self.0.iter().find(is).map(|part| &part.made)
@@ -72,7 +74,7 @@ impl Prepared {
 }
 
 impl Draft<'_> {
-    /// Changes the state, by the value that was prepared for that if it fits.
+    /// Changes the state, using the prepared value if it fits.
     pub(super) fn change_state(&mut self, change: Change) {
         if self.takes_prepared(&change) {
             self.changes.push(change);

@@ -1,4 +1,6 @@
-//! Rules for questions: the first answer counts, and an expired question gets its default.
+//! Rules for questions.
+//!
+//! The first answer counts, and an expired question gets its default as the answer.
 
 use super::Draft;
 use super::logs::find_entry;
@@ -9,7 +11,7 @@ use crate::board::log::LogName;
 use crate::board::model::open_questions::{AWAITED_AT_ONCE_MAX, Awaited, DEFAULT_BYTES_MAX};
 use crate::board::{InvalidItem, Item, Seq, Ttl, json};
 
-/// The ways in which a question closes without an answer.
+/// The ways in which a question is closed without an answer.
 #[derive(Clone, Copy)]
 enum Unanswered {
     Skipped,
@@ -17,7 +19,7 @@ enum Unanswered {
 }
 
 impl Draft<'_> {
-    /// Adds questions; those that have no answer yet wait so long only.
+    /// Appends questions. Those without an answer get a deadline.
     pub(super) fn ask(
         &mut self,
         items: &[Item],
@@ -38,7 +40,7 @@ impl Draft<'_> {
         Ok(answer)
     }
 
-    /// The member of a question that holds its answer. The first answer counts.
+    /// Sets the question's `answer` member. Only the first answer counts.
     pub(super) fn answer_question(
         &mut self,
         question: Seq,
@@ -71,7 +73,7 @@ impl Draft<'_> {
     }
 }
 
-/// A question is only asked if there is room for its default.
+/// Checks the number of questions, the size of the default, and each question with the default as its answer.
 fn check_asked(items: &[Item], default: Option<&str>) -> Result<(), Rejected> {
     let (count, max) = (items.len(), AWAITED_AT_ONCE_MAX);
     if count > max {
@@ -87,18 +89,18 @@ fn check_asked(items: &[Item], default: Option<&str>) -> Result<(), Rejected> {
     Ok(())
 }
 
-/// Returns the question as its deadline leaves it. It may exceed the limit of an item, since an expiry must succeed.
+/// Returns the expired question. The result may exceed the size limit of an item, since an expiry must succeed.
 pub(super) fn expired(question: &Item, default: Option<&str>) -> Item {
     Item::trusted(&ended(question, default, Unanswered::Expired))
 }
 
-/// Returns the question with this answer and its reason as last members.
+/// Returns the question with this answer and the reason as its last members.
 fn ended(question: &Item, default: Option<&str>, why: Unanswered) -> String {
     let why = match why {
         Unanswered::Skipped => "skipped",
         Unanswered::Expired => "expired",
     };
-    // In a merge patch null is no value.
+    // In a merge patch, null deletes a member.
     let mut text = json::merge_patch(question.text(), &format!("{{\"{why}\":null}}"));
     text.pop();
     if text.len() > 1 {

@@ -13,7 +13,7 @@ use crate::board::model::settings::{
     Labels, LabelsPatch, Set, Settings, SettingsPatch, patch_labels,
 };
 
-/// The changes that make a session: itself, then the answered questions it starts with.
+/// Returns the changes that create a session, then those that append its first answered questions.
 pub(super) fn opening(write: &Write, moment: Moment<'_>) -> Vec<Change> {
     let (settings, labels, own) = if let Command::Session(SessionCommand::Put {
         settings,
@@ -50,7 +50,7 @@ impl Draft<'_> {
         qa_pairs: &[Item],
     ) -> Result<Answer, Rejected> {
         if self.opening > 0 {
-            // The opening has all of it.
+            // The opening has applied everything.
             self.evict_everywhere();
             return Ok(Answer::Done);
         }

@@ -1,4 +1,4 @@
-//! Transactions: tests, then one of two branches, all of it or nothing.
+//! Transactions: tests, then one of two branches, atomically.
 
 use super::Draft;
 use super::logs::find_entry;
