@@ -181,7 +181,7 @@ pub enum CheckpointChange {
 }
 
 impl Change {
-    /// Returns the kind in one word, the same as in the stored form.
+    /// Returns the kind in one word, as in the stored form.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self {

@@ -1,7 +1,7 @@
 //! The difference between a board and its past.
 //!
-//! A restore is made of it. Both boards share one history, so parts last changed by the same revision are equal.
-//! Claims are the exception: a restore ends all of them.
+//! Restores are computed from this difference. Both boards share one history, so parts last changed by the same
+//! revision are equal. Claims are the exception: a restore ends all of them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -133,7 +133,7 @@ struct Draft<'a> {
     stamp: Stamp<'a>,
     /// The time of the decision. The commit's time is later if the session's last commit is.
     now: Timestamp,
-    /// The number of changes that create the session, if this write does.
+    /// The number of changes that create the session, or 0 if it exists.
     opening: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Stored changes, within a commit's body.
+//! Stored changes in a commit's body.
 
 use std::borrow::Cow::{self, Borrowed};
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub(super) enum StoredChange<'a> {
         log: Cow<'a, LogName>,
         first: Seq,
         items: Vec<Cow<'a, RawValue>>,
-        /// The images of those items that have one, each with its item's index.
+        /// The items' images, each with the index of its item.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         images: Vec<(usize, Cow<'a, Image>)>,
     },
@@ -248,7 +248,7 @@ fn images(items: &[Item]) -> Vec<(usize, Cow<'_, Image>)> {
 }
 
 impl StoredChange<'_> {
-    /// The change, as one of the commit that makes this revision.
+    /// Returns the change as part of the commit that creates this revision.
     pub(super) fn restore(self, revision: Revision) -> Result<Change, Unreadable> {
         Ok(match self {
             Self::Created { name, settings, labels } => {

@@ -40,11 +40,11 @@ fn is_none(forgotten: &Forgotten) -> bool {
     forgotten.0 == 0
 }
 
-/// The body of a commit, as its frame holds it.
+/// Encodes the body of a commit, as contained in its frame.
 ///
 /// # Errors
 ///
-/// [`Unreadable`] where it cannot be written as JSON; no commit of ours is so.
+/// [`Unreadable`] if the commit cannot be written as JSON, which happens for no valid commit.
 pub fn encode_commit(commit: &Commit) -> Result<Vec<u8>, Unreadable> {
     let stored = StoredCommit {
         revision: commit.revision,
@@ -59,7 +59,7 @@ pub fn encode_commit(commit: &Commit) -> Result<Vec<u8>, Unreadable> {
     Ok(body)
 }
 
-/// About as long as a commit that appends will be, so that its body is not moved while it grows.
+/// Estimates the size of an appending commit's body, so that the buffer is not reallocated.
 fn expected_bytes(commit: &Commit) -> usize {
     const ITSELF: usize = 256;
     const ITEM_ITSELF: usize = 1;
@@ -74,7 +74,7 @@ fn expected_bytes(commit: &Commit) -> usize {
 ///
 /// # Errors
 ///
-/// [`Unreadable`] where it is not in this format.
+/// [`Unreadable`] if the body is not in this format.
 pub fn decode_commit(body: &[u8]) -> Result<Commit, Unreadable> {
     let stored: StoredCommit<'_> = serde_json::from_slice(body)?;
     let revision = stored.revision;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! offset  size  field
-//!      0     1  format version: 4; 1 to 3 are read too
+//!      0     1  format version: 4; 1 to 3 are supported too
 //!      1     4  length of the body in bytes, u32, little-endian
 //!      5     4  CRC-32 (IEEE) of format ‖ session id (16 bytes) ‖ revision (u64) ‖ body, little-endian;
 //!              before format 3 without the format
@@ -12,60 +12,60 @@
 
 use crate::board::{Revision, SessionId};
 
-/// The longest body of one commit.
+/// The maximum size of a commit's body, in bytes.
 pub const COMMIT_BYTES_MAX: usize = 64 << 20;
 
-/// The format of the body, as it is written.
+/// The format in which bodies are written.
 const FORMAT: u8 = 4;
 
-/// The oldest format that is still read.
+/// The oldest supported format.
 const OLDEST_FORMAT: u8 = 1;
 
-/// The first format of which the checksum covers the format byte.
+/// The first format whose checksum covers the format byte.
 const FIRST_WITH_FORMAT_CHECKED: u8 = 3;
 
 const HEADER_BYTES: usize = 9;
 
-/// The reason why bytes are not the frame of their commit.
+/// The reason why bytes are not the expected frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
-    /// Another version of this program may have written it; none of its bytes can be trusted.
+    /// The format is unknown, perhaps that of another version of this program. No byte can be trusted.
     #[error(
         "commit format {found} is not supported, only {OLDEST_FORMAT} to {FORMAT} are; if a newer blackboard wrote \
          it, upgrade this one"
     )]
     UnknownFormat {
-        /// The version it names.
+        /// The format found.
         found: u8,
     },
-    /// There are fewer bytes than the frame says, or not even a header.
+    /// The frame is shorter than declared, or has no complete header.
     #[error("a commit is truncated: {found} of {expected} bytes are left")]
     Truncated {
-        /// The bytes of the whole frame, as far as known.
+        /// The length of the whole frame in bytes, as far as known.
         expected: u64,
-        /// How many there are.
+        /// The number of bytes found.
         found: u64,
     },
-    /// There are more bytes than the frame says.
+    /// The frame is longer than declared.
     #[error("a commit declares a body of {declared} bytes, but {found} follow")]
     LengthMismatch {
-        /// The length of the body in the header.
+        /// The length of the body given in the header, in bytes.
         declared: u64,
-        /// The bytes after the header.
+        /// The number of bytes after the header.
         found: u64,
     },
-    /// A bit has changed, or this is another commit's frame.
+    /// A bit has changed, or the frame is another commit's.
     #[error("a commit's checksum is {found:08x} instead of {stored:08x}")]
     ChecksumMismatch {
         /// The checksum in the header.
         stored: u32,
-        /// The checksum of the bytes.
+        /// The checksum computed.
         found: u32,
     },
     /// The body is longer than [`COMMIT_BYTES_MAX`].
     #[error("the commit has {bytes} bytes, the limit is {COMMIT_BYTES_MAX}")]
     TooLarge {
-        /// The length.
+        /// The length in bytes.
         bytes: u64,
     },
 }
@@ -75,7 +75,7 @@ pub enum FrameError {
 pub struct Frame;
 
 impl Frame {
-    /// Frames the body of the commit that made this revision of this session.
+    /// Encodes the body of the commit that made this revision of this session.
     ///
     /// # Errors
     /// [`FrameError::TooLarge`] if the body has more than [`COMMIT_BYTES_MAX`] bytes.
@@ -97,10 +97,10 @@ impl Frame {
         Ok(frame)
     }
 
-    /// The body of the commit that made this revision of this session.
+    /// Decodes the body of the commit that made this revision of this session.
     ///
     /// # Errors
-    /// Any [`FrameError`] if these are not the very bytes that [`Frame::encode`] made of it.
+    /// Any [`FrameError`] if these are not the exact bytes that [`Frame::encode`] made.
     pub fn decode(
         session: SessionId,
         revision: Revision,
@@ -153,7 +153,7 @@ fn checksum(format: u8, session: SessionId, revision: Revision, body: &[u8]) -> 
 }
 
 fn size(bytes: usize) -> u64 {
-    // No machine that this runs on counts its memory in more than 64 bits.
+    // Supported machines have at most 64-bit addresses.
     u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 

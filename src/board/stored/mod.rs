@@ -1,7 +1,8 @@
-//! Stored shapes of commits and bases: JSON, with the items' text as it is.
+//! Stored forms of commits and bases, in JSON.
 //!
-//! This is format 4, which a frame's version byte names. One reader takes formats 1 to 4; bases exist since format 3. A
-//! format never changes: a new member or kind of change is a new format, which older servers refuse.
+//! The text of items is kept exactly. This is format 4, named by a frame's version byte. One reader supports formats
+//! 1 to 4; bases exist since format 3. A format never changes: a new member or kind of change makes a new format,
+//! which older servers refuse.
 
 pub mod archive;
 mod base;
@@ -19,32 +20,32 @@ pub use summary::{decode_summary, encode_summary};
 /// Stored bytes that are not in this format.
 #[derive(Debug, thiserror::Error)]
 pub enum Unreadable {
-    /// They are no JSON of the expected shape. What the parser says of it is left out: it quotes values, and
-    /// this goes into logs.
+    /// The bytes are not JSON of the expected shape. The parser's message is omitted, since it quotes values and
+    /// errors are logged.
     #[error("invalid stored data at byte {at}")]
     Shape {
         /// The offset of the fault, from 1.
         at: usize,
     },
-    /// An image belongs to an item that is not there.
+    /// An image refers to a missing item.
     #[error("an image refers to item {index} of {items}")]
     Image {
-        /// Which item.
+        /// The index of the item.
         index: usize,
-        /// How many there are.
+        /// The number of items.
         items: usize,
     },
     /// An agent's profile has no status.
     #[error("an agent's profile has no status")]
     Profile,
-    /// The parts of a stored state do not belong together.
+    /// The parts of a stored state do not fit together.
     #[error("the state's revisions do not fit its document, or the document is invalid")]
     State,
-    /// A summary has another version.
+    /// The summary has another version.
     #[error("the summary has another version")]
     Summary,
-    /// The parts of a base make no board.
-    #[error("the base is unsound")]
+    /// The parts of a base do not make a board.
+    #[error("the base is inconsistent")]
     Base(#[from] Unsound),
 }
 
@@ -54,7 +55,7 @@ impl From<serde_json::Error> for Unreadable {
     }
 }
 
-/// Reads a present member. Null is a value too, which a client may have sent.
+/// Reads a member that is present. Null is a value, since a client may have sent it.
 fn present<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: serde::Deserializer<'de>,

@@ -1,6 +1,6 @@
-//! Stored entries, agents, checkpoints, awaited questions and keys: the repeated parts of a base.
+//! The repeated parts of a base: entries, agents, checkpoints, awaited questions and keys.
 //!
-//! Writing one copies no item. Reading one checks only what the part itself can tell.
+//! Writing a part copies no item. Reading one checks only the part itself.
 
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -1,4 +1,6 @@
-//! Stored restores, within a commit's body. All that they bring back has the commit's revision.
+//! Stored restores in a commit's body.
+//!
+//! All restored entries and agents have the commit's revision.
 
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
-//! Stored summaries: one JSON object each.
+//! Stored summaries, one JSON object each.
 //!
-//! A summary is a cache of its history. One of another version or shape is discarded and rebuilt, so its format may
-//! change with its version.
+//! A summary is a cache of its history. A summary of another version or shape is discarded and rebuilt, so the format
+//! may change with its version.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ use crate::board::{
     Entry, Extent, Question, Questions, Revision, SessionId, SessionName, Summary, Timestamp,
 };
 
-/// The version of this form.
+/// The version of the format.
 const VERSION: u32 = 1;
 
 #[derive(Serialize, Deserialize)]
@@ -35,7 +35,7 @@ struct StoredSummary<'a> {
     snapshot_bytes: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     next_due: Option<Timestamp>,
-    /// All that are open; absent where they are too large.
+    /// All open questions; absent if too large.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     questions: Option<Vec<StoredQuestion<'a>>>,
 }
@@ -49,11 +49,11 @@ struct StoredQuestion<'a> {
     expires_at: Option<Timestamp>,
 }
 
-/// The stored form of a summary; it says nothing of the session's identity.
+/// Encodes a summary, without the session's id.
 ///
 /// # Errors
 ///
-/// [`Unreadable`] where it cannot be written as JSON; none of ours is so.
+/// [`Unreadable`] if the summary cannot be written as JSON, which happens for no valid summary.
 pub fn encode_summary(summary: &Summary) -> Result<Vec<u8>, Unreadable> {
     let questions = match &summary.questions {
         Questions::All(questions) => Some(questions.iter().map(StoredQuestion::from).collect()),
@@ -78,11 +78,11 @@ pub fn encode_summary(summary: &Summary) -> Result<Vec<u8>, Unreadable> {
     })?)
 }
 
-/// Reads what [`encode_summary`] wrote of this session.
+/// Decodes a summary of this session.
 ///
 /// # Errors
 ///
-/// [`Unreadable`] where it did not.
+/// [`Unreadable`] if the bytes were not written by [`encode_summary`].
 pub fn decode_summary(session: SessionId, bytes: &[u8]) -> Result<Summary, Unreadable> {
     let stored: StoredSummary<'_> = serde_json::from_slice(bytes)?;
     let StoredSummary { version: VERSION, name, revision, oldest, floor, .. } = stored else {

@@ -1,4 +1,4 @@
-//! Lines of an archive: written and parsed.
+//! The writer and the parser of an archive's lines.
 
 use std::fmt::Write as _;
 
@@ -10,16 +10,16 @@ use super::Fault;
 use crate::board::json;
 use crate::board::{COMMIT_BYTES_MAX, Digest, IMAGE_BYTES_MAX, Revision};
 
-/// The longest line without its end: the longest commit with its wrapping.
+/// The maximum size of a line without its end, in bytes: the largest commit with its wrapping.
 pub const LINE_BYTES_MAX: usize = COMMIT_BYTES_MAX + 64;
 
-/// The format's name, on the first line of every archive.
+/// The format's name, in the first line of every archive.
 const FORMAT: &str = "blackboard-archive";
 
-/// The version of an archive of all that was kept.
+/// The version of a complete archive.
 const VERSION: u32 = 1;
 
-/// The version of a truncated archive, from a damaged session.
+/// The version of a partial archive, from a damaged session.
 const VERSION_CUT: u32 = 2;
 
 const PART: &str = "{\"part\":";
@@ -30,16 +30,16 @@ const CLOSE: &str = "\"}";
 /// The number of digits of a checksum.
 const CRC_DIGITS: usize = 8;
 
-/// The extent of an archive: from one revision to another.
+/// The first and the last revision of an archive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// The revision with which it begins.
+    /// The revision at which the archive begins.
     pub oldest: Revision,
-    /// The last one.
+    /// The last revision.
     pub revision: Revision,
 }
 
-/// The counts on the last line.
+/// The counts in the last line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names of the lines")]
 pub struct Counts {
@@ -71,11 +71,11 @@ struct StoredEnd {
     images: u64,
     parts: u64,
     commits: u64,
-    /// The session's last revision, in a partial archive.
+    /// The session's last revision, in a partial archive only.
     head: Option<Revision>,
 }
 
-/// The lines that are small, or whose content is no JSON of ours.
+/// Lines without a checksum.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 enum Plain<'a> {
@@ -84,12 +84,12 @@ enum Plain<'a> {
     End(StoredEnd),
 }
 
-/// A line that was taken apart; what is sealed was not checked yet.
+/// A parsed line, whose checksum is not checked yet.
 pub(super) enum Line<'a> {
     Image(Digest, Vec<u8>),
     Part(Sealed<'a>),
     Commit(Sealed<'a>),
-    /// With the session's last revision, where the archive does not reach it.
+    /// The counts, and the session's last revision if the archive is partial.
     End(Counts, Option<Revision>),
 }
 
@@ -100,20 +100,20 @@ pub(super) struct Sealed<'a> {
 }
 
 impl Sealed<'_> {
-    /// Whether these are the bytes that were written at this revision.
+    /// Checks that these bytes were written at this revision.
     pub(super) fn check(&self, revision: Revision) -> Result<(), Fault> {
         let found = checksum(revision, self.bytes);
         if found == self.crc { Ok(()) } else { Err(Fault::Checksum { written: self.crc, found }) }
     }
 }
 
-/// The first line.
+/// Returns the first line.
 #[must_use]
 pub fn header_line(header: Header) -> String {
     first_line(header, VERSION)
 }
 
-/// The first line of an archive that ends before its session did.
+/// Returns the first line of a partial archive.
 #[must_use]
 pub fn cut_header_line(header: Header) -> String {
     first_line(header, VERSION_CUT)
@@ -125,7 +125,7 @@ fn first_line(Header { oldest, revision }: Header, version: u32) -> String {
     )
 }
 
-/// The line of an image.
+/// Returns the line of an image.
 #[must_use]
 pub fn image_line(sha256: Digest, bytes: &[u8]) -> String {
     let length = bytes.len();
@@ -139,26 +139,26 @@ pub fn image_line(sha256: Digest, bytes: &[u8]) -> String {
     line
 }
 
-/// The line of a part of the base.
+/// Returns the line of a part of the base.
 #[must_use]
 pub fn part_line(base: Revision, part: &str) -> String {
     sealed_line(PART, base, part)
 }
 
-/// The line of a commit.
+/// Returns the line of a commit.
 #[must_use]
 pub fn commit_line(revision: Revision, body: &str) -> String {
     sealed_line(COMMIT, revision, body)
 }
 
-/// The last line.
+/// Returns the last line.
 #[must_use]
 pub fn end_line(counts: Counts) -> String {
     let Counts { images, parts, commits } = counts;
     format!("{{\"end\":{{\"images\":{images},\"parts\":{parts},\"commits\":{commits}}}}}\n")
 }
 
-/// Writes the last line of a partial archive, whose session reached `head`.
+/// Returns the last line of a partial archive, whose session reached `head`.
 #[must_use]
 pub fn cut_end_line(counts: Counts, head: Revision) -> String {
     let Counts { images, parts, commits } = counts;
@@ -175,7 +175,7 @@ fn sealed_line(open: &str, revision: Revision, member: &str) -> String {
 }
 
 fn push(line: &mut String, text: std::fmt::Arguments<'_>) {
-    // Writing to a text cannot fail.
+    // Writing to a string cannot fail.
     line.write_fmt(text).unwrap_or_default();
 }
 
@@ -186,7 +186,7 @@ fn checksum(revision: Revision, bytes: &[u8]) -> u32 {
     crc.finalize()
 }
 
-/// Reads the first line; whether the archive ends before its session did.
+/// Reads the first line. The flag is true for a partial archive.
 pub(super) fn read_header(line: &[u8]) -> Result<(Header, bool), Fault> {
     let stored: StoredHeader<'_> =
         serde_json::from_slice(line).map_err(|_| no_line(line, Fault::NoArchive))?;
@@ -203,7 +203,7 @@ pub(super) fn read_header(line: &[u8]) -> Result<(Header, bool), Fault> {
 /// Reads any other line.
 pub(super) fn read_line(line: &[u8]) -> Result<Line<'_>, Fault> {
     if line.contains(&b'\r') {
-        // None of ours has one, and what is kept is to stay a line.
+        // The writer never writes one, and a stored part must stay on one line.
         return Err(no_line(line, Fault::NoLine));
     }
     if let Some(sealed) = unseal(line, PART) {

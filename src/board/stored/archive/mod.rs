@@ -1,11 +1,13 @@
-//! Archives: a session and its kept history as lines of JSON, for import by another server.
+//! Archives: a session and its history as lines of JSON.
+//!
+//! Another server can import an archive.
 //!
 //! ```text
 //! {"format":"blackboard-archive","version":1,"oldest_revision":B,"revision":R}
-//! {"image":{"sha256":"…","bytes":n,"base64":"…"}}     by digest, each image that the history names
-//! {"part":…,"crc":"…"}                                the base at B; none where the history begins empty
-//! {"commit":…,"crc":"…"}                              those after B up to R, to the letter as they are stored
-//! {"end":{"images":n,"parts":n,"commits":n}}          without it the archive was cut off
+//! {"image":{"sha256":"…","bytes":n,"base64":"…"}}     ordered by digest, all images that the history names
+//! {"part":…,"crc":"…"}                                the base at B; absent if the history begins empty
+//! {"commit":…,"crc":"…"}                              commits after B up to R, exactly as stored
+//! {"end":{"images":n,"parts":n,"commits":n}}          if absent, the archive is truncated
 //! ```
 //! The archive of a damaged session holds what could be read. Its version is 2, and `head` in its last line is the
 //! session's last revision.

@@ -1,7 +1,7 @@
-//! The reader of an archive, line by line, which trusts none of it.
+//! The reader of an archive, line by line.
 //!
-//! It keeps the board and one line in memory and stores nothing. It refuses lines out of order, changed lines, and
-//! histories that no server could have written.
+//! It trusts no line, keeps the board and one line in memory, and stores nothing. It refuses lines out of order,
+//! altered lines, and histories that no server could have written.
 
 use std::collections::BTreeMap;
 
@@ -13,30 +13,30 @@ use crate::board::json::Malformed;
 use crate::board::stored::{BaseReader, Unreadable, decode_commit};
 use crate::board::{Board, Change, Code, Digest, Image, Revision, SessionId, Timestamp};
 
-/// The reason why a line of an archive is refused.
+/// The reason for refusing a line of an archive.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
     /// The line is not JSON.
     #[error("{}", .0.reason)]
     Malformed(Malformed),
-    /// It is longer than a line may be.
+    /// The line is too long.
     #[error("a line exceeds the limit of {max} bytes")]
     TooLong {
         /// The limit.
         max: usize,
     },
-    /// The first line is not that of an archive.
+    /// The first line is not an archive's.
     #[error("the first line of an archive must name its format")]
     NoArchive,
-    /// A later server wrote it.
+    /// The archive has an unknown version, perhaps that of a later server.
     #[error(
         "archive version {found} is not supported, only versions up to {known} are; if a newer blackboard wrote it, \
          upgrade this one"
     )]
     Version {
-        /// The version it names.
+        /// The version in the first line.
         found: u32,
-        /// The latest supported one.
+        /// The latest supported version.
         known: u32,
     },
     /// The line does not belong in an archive.
@@ -45,58 +45,58 @@ pub enum Fault {
     /// The line is out of order.
     #[error("a line is missing or out of order")]
     Order,
-    /// Its bytes are not those that were written.
+    /// The checksum does not match: the line was altered.
     #[error("the checksum is {found:08x} instead of {written:08x}")]
     Checksum {
         /// The checksum in the line.
         written: u32,
-        /// The checksum of its bytes.
+        /// The checksum computed.
         found: u32,
     },
-    /// An image is not what its digest says, or larger than one may be.
+    /// An image does not match its digest or length, or is too large.
     #[error("image {sha256} was altered, or is too large")]
     Image {
-        /// Which image.
+        /// The digest of the image.
         sha256: Digest,
     },
-    /// An image is named by nothing in the archive, or is named and not there.
+    /// An image is named by the history but missing, or present but unnamed.
     #[error("image {sha256} is missing, or unused")]
     Images {
-        /// Which image.
+        /// The digest of the image.
         sha256: Digest,
     },
-    /// A part of the base, or a commit, is not in the stored form, or not sound.
+    /// A part of the base or a commit is not in the stored form, or is inconsistent.
     #[error("the commit or base cannot be read: {}", crate::error_chain::Chain(.0))]
     Unreadable(#[from] Unreadable),
     /// A commit or the base is refused.
     #[error(transparent)]
     Foreign(#[from] Foreign),
-    /// The revisions are not those that the first line tells of.
+    /// The revisions contradict the first line.
     #[error("the archive ends at revision {found} instead of {expected}")]
     Revision {
-        /// The revision that the first line names.
+        /// The revision in the first line.
         expected: Revision,
-        /// The one found.
+        /// The revision found.
         found: Revision,
     },
-    /// There are others than the last line counts.
+    /// The counts contradict the last line.
     #[error("the archive has {found:?}, but its last line declares {declared:?}")]
     Counts {
-        /// The counts on its last line.
+        /// The counts in the last line.
         declared: Counts,
         /// The counts found.
         found: Counts,
     },
-    /// It takes longer to read than an archive of its size ever does; so would every start of the server.
+    /// Reading takes longer than any valid archive of this size needs. Every start of the server would take as long.
     #[error("the archive takes too long to read")]
     TooSlow,
-    /// It ends before its last line.
+    /// The archive ends before its last line.
     #[error("the archive is truncated")]
     CutOff,
 }
 
 impl Fault {
-    /// Its stable code.
+    /// Returns the stable error code.
     #[must_use]
     pub fn code(&self) -> Code {
         match self {
@@ -119,16 +119,16 @@ impl Fault {
     }
 }
 
-/// A line of an archive, read: what is to be stored.
+/// The part of a line that is to be stored.
 #[derive(Debug)]
 pub enum Taken<'a> {
     /// Nothing to store.
     Nothing,
     /// An image.
     Image(Digest, Vec<u8>),
-    /// The last part of the base: the board that it makes.
+    /// The board of the base, after the last part of the base.
     Base(Box<Board>),
-    /// A commit, with its body.
+    /// A commit's revision and body.
     Commit(Revision, &'a [u8]),
 }
 
@@ -150,17 +150,17 @@ pub struct ArchiveReader {
     now: Timestamp,
     step: Step,
     header: Header,
-    /// Whether it ends before its session did.
+    /// True if the archive is partial.
     is_cut: bool,
     images: BTreeMap<Digest, u64>,
-    /// Images that the history may name although they are missing.
+    /// Lost images that the history may still name.
     lost: BTreeMap<Digest, u64>,
     board: Board,
     counts: Counts,
 }
 
 impl ArchiveReader {
-    /// Reads an archive as the history of this session, `now` being the time here.
+    /// Creates a reader of this session's history; `now` is the local time.
     #[must_use]
     pub fn new(id: SessionId, now: Timestamp) -> Self {
         Self {
@@ -175,7 +175,7 @@ impl ArchiveReader {
         }
     }
 
-    /// Lets the history name these images, with their lengths, though they are lost.
+    /// Allows the history to name these lost images, given with their lengths.
     #[must_use]
     pub fn lacking(self, lost: BTreeMap<Digest, u64>) -> Self {
         Self { lost, ..self }
@@ -185,7 +185,7 @@ impl ArchiveReader {
     ///
     /// # Errors
     ///
-    /// [`Fault`]; then none is taken any more.
+    /// [`Fault`]. After an error, every line is refused.
     pub fn take<'a>(&mut self, line: &'a [u8]) -> Result<Taken<'a>, Fault> {
         let taken = self.take_line(line);
         if taken.is_err() {
@@ -194,11 +194,11 @@ impl ArchiveReader {
         taken
     }
 
-    /// The board at the end of the archive.
+    /// Returns the board at the end of the archive.
     ///
     /// # Errors
     ///
-    /// [`Fault::CutOff`].
+    /// [`Fault::CutOff`] if the last line is missing.
     pub fn finish(self) -> Result<Board, Fault> {
         if matches!(self.step, Step::End) { Ok(self.board) } else { Err(Fault::CutOff) }
     }
@@ -256,7 +256,7 @@ impl ArchiveReader {
             return Err(Fault::Revision { expected, found });
         }
         check_foreign(&board, self.now)?;
-        // Those that it has besides are forgotten by a later commit, or missed at the end.
+        // Any other image of the board is forgotten by a later commit, or reported missing at the end.
         self.check_images(board.named_images())?;
         self.board = board.clone();
         Ok(Taken::Base(Box::new(board)))
@@ -299,7 +299,8 @@ impl ArchiveReader {
         if let Some((sha256, _)) = self.board.images().find(missing) {
             return Err(Fault::Images { sha256: *sha256 });
         }
-        // What was named before is here and has to be known still, so none of it was forgotten.
+        // The board must know every image of the archive: an unnamed image, or a named one that was forgotten, is
+        // refused.
         let unnamed = self.images.keys().find(|sha256| !self.board.has_image(sha256));
         if let Some(sha256) = unnamed {
             return Err(Fault::Images { sha256: *sha256 });
@@ -308,12 +309,12 @@ impl ArchiveReader {
         Ok(())
     }
 
-    /// Whether an image of this length is here, or known to be lost.
+    /// Returns true if an image of this length is present, or known to be lost.
     fn has(&self, sha256: &Digest, bytes: u64) -> bool {
         [&self.images, &self.lost].iter().any(|images| images.get(sha256) == Some(&bytes))
     }
 
-    /// Checks that all images named by the history are present.
+    /// Checks that all images named by the history are present or known to be lost.
     fn check_images<'a>(&self, named: impl Iterator<Item = &'a Image>) -> Result<(), Fault> {
         let mut missing = named.filter(|image| !self.has(&image.sha256, image.bytes));
         missing.next().map_or(Ok(()), |image| Err(Fault::Images { sha256: image.sha256 }))

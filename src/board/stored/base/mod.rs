@@ -1,7 +1,7 @@
-//! Bases: the whole board at one revision, which the kept commits follow.
+//! Bases: the whole board at one revision, followed by the retained commits.
 //!
-//! A base is a sequence of parts, each a JSON object on one line, so that only one part at a time is in memory. `write`
-//! writes it. `read` reads it and trusts none of it.
+//! A base is a sequence of parts, each a JSON object on one line, so that only one part at a time is in memory.
+//! `write` writes a base; `read` reads one and trusts none of it.
 
 use std::sync::Arc;
 
@@ -23,10 +23,10 @@ pub use read::BaseReader;
 pub use unsound::Unsound;
 pub use write::base_parts;
 
-/// The version of this form.
+/// The version of the format.
 const VERSION: u32 = 1;
 
-/// A part of a base. Parts come in this order; those with many elements may repeat or be absent.
+/// A part of a base. Parts come in this order; parts with many elements may repeat or be absent.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 enum Part<'a> {
@@ -41,12 +41,12 @@ enum Part<'a> {
         /// The revisions of the root and of each member, in document order.
         changed: Vec<Revision>,
     },
-    /// The lifetimes in the state.
+    /// The deadlines in the state.
     Expiries(Vec<(StatePath, Timestamp)>),
     Agents(Vec<StoredAgent<'a>>),
     Checkpoints(Vec<StoredCheckpoint>),
     Awaited(Vec<StoredAwaited<'a>>),
-    /// The oldest first.
+    /// Idempotency keys, oldest first.
     Keys(Vec<StoredKey<'a>>),
     Images(Vec<(Digest, u64)>),
     /// The number of parts before this one. Without it, the base is truncated.
@@ -81,7 +81,7 @@ pub(super) struct StoredLife {
     configured: Revision,
 }
 
-/// A log but for its entries.
+/// A log without its entries.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct StoredLog {
@@ -89,7 +89,7 @@ struct StoredLog {
     changed: Revision,
 }
 
-/// An agent's memory but for its entries.
+/// An agent's memory without its entries.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct StoredMemory {

@@ -1,7 +1,7 @@
-//! The reader of a base, which trusts none of its bytes.
+//! The reader of a base, which trusts no byte.
 //!
-//! Any bytes are refused or become a board with all the invariants of a board built from commits. The work is linear in
-//! the bytes.
+//! Any bytes are either refused or become a board with all invariants of a board built from commits. The work is
+//! linear in the number of bytes.
 
 use super::{Head, Part, StoredMemory, Unsound, VERSION};
 use crate::board::admit::admit_image;
@@ -21,11 +21,11 @@ use crate::board::{
     Remembered, Revision, Seq, SeqRange, SessionId, State, Timestamp,
 };
 
-/// The highest revision and seq, and the most bytes of images, that a base of ours may name: no board comes
-/// near it, and there is room to count on from there.
+/// The maximum revision, seq and total of image bytes in a base of this server. No board comes near this limit, and
+/// counters can continue from there.
 const COUNT_MAX: u64 = REVISION_MAX - (1 << 32);
 
-/// The highest counter in an imported base, far below [`COUNT_MAX`], so that an imported board can always be read
+/// The maximum counter in an imported base, far below [`COUNT_MAX`], so that an imported board can always be read
 /// again.
 const FOREIGN_COUNT_MAX: u64 = REVISION_MAX / 2;
 
@@ -48,7 +48,7 @@ enum Step {
     Broken,
 }
 
-/// Reads the parts of a base, one by one, into a board.
+/// A reader that builds a board from the parts of a base, one by one.
 #[derive(Debug)]
 pub struct BaseReader {
     board: Board,
@@ -58,7 +58,7 @@ pub struct BaseReader {
 }
 
 impl BaseReader {
-    /// Reads what was written here; the board is that of this session.
+    /// Creates a reader of a base that this server wrote. The board gets this session id.
     #[must_use]
     pub fn new(id: SessionId) -> Self {
         Self {
@@ -69,7 +69,7 @@ impl BaseReader {
         }
     }
 
-    /// Reads an imported base, with lower limits for counters.
+    /// Creates a reader of an imported base, with lower limits for counters.
     #[must_use]
     pub fn of_foreign(id: SessionId) -> Self {
         Self { count_max: FOREIGN_COUNT_MAX, ..Self::new(id) }
@@ -79,7 +79,8 @@ impl BaseReader {
     ///
     /// # Errors
     ///
-    /// [`Unreadable`] where it is not in the format, or no part of a sound board; then none is taken any more.
+    /// [`Unreadable`] if the part is malformed or does not fit a consistent board. After an error, every part is
+    /// refused.
     pub fn take(&mut self, part: &[u8]) -> Result<(), Unreadable> {
         let taken = self.take_part(part);
         match taken {
@@ -89,17 +90,17 @@ impl BaseReader {
         taken
     }
 
-    /// Whether all parts are there.
+    /// Returns true if all parts were read.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.step == Step::End
     }
 
-    /// The board, once all its parts are there; its history begins with it.
+    /// Returns the board, whose history begins with the base.
     ///
     /// # Errors
     ///
-    /// [`Unreadable`] where a part is missing, or they do not belong together.
+    /// [`Unreadable`] if a part is missing or the parts do not fit together.
     pub fn finish(self) -> Result<Board, Unreadable> {
         let Self { mut board, step: Step::End, .. } = self else {
             return Err(Unsound::Order.into());
@@ -184,7 +185,7 @@ impl BaseReader {
         [head.updated_at, head.written_at, made].into_iter().try_for_each(moment)
     }
 
-    /// Checks that the board was at this revision once.
+    /// Checks that this revision is not after the board's.
     fn past(&self, revision: Revision) -> Result<(), Unsound> {
         count(revision.0, self.board.revision.0)
     }

@@ -1,90 +1,90 @@
-//! Faults of a base that keep it from being a board.
+//! Inconsistencies that make a base invalid.
 
 use super::VERSION;
 use crate::board::state::StatePath;
 use crate::board::{AgentName, Digest, LogName, Seq};
 
-/// The reason why well-formed parts make no board.
+/// The reason why well-formed parts do not make a board.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unsound {
-    /// A later server wrote it.
+    /// The base has an unknown version, perhaps that of a later server.
     #[error("version {found} is not supported, only {VERSION} is")]
     Version {
-        /// The version it names.
+        /// The version found.
         found: u32,
     },
-    /// A part is longer than its line.
+    /// A part contains a line break.
     #[error("a part contains a line break")]
     LineBreak,
-    /// A part is out of order, or one before it is missing.
+    /// A part is out of order, or a part before it is missing.
     #[error("a part is missing or out of order")]
     Order,
-    /// The number of parts differs from the one in the end part.
+    /// The number of parts contradicts the end part.
     #[error("{found} parts are present, {declared} were written")]
     Parts {
         /// The number in the end part.
         declared: u64,
-        /// How many there are.
+        /// The number of parts found.
         found: u64,
     },
-    /// A revision is after the board's own, or a counter is beyond its bound.
+    /// A revision is after the board's own, or a counter exceeds its limit.
     #[error("a counter is {found}, the limit is {max}")]
     Count {
-        /// The position found.
+        /// The counter found.
         found: u64,
         /// The limit.
         max: u64,
     },
-    /// Something happened before 1970.
+    /// A timestamp is before 1970.
     #[error("a timestamp is before 1970")]
     Time,
-    /// A session that does not exist has something.
+    /// A session that does not exist has data other than keys.
     #[error("a deleted session has more than its keys")]
     Lifeless,
-    /// An agent's memory comes twice, or has entries and is not named before.
+    /// An agent's memory is repeated, or has entries without being declared.
     #[error("the memory of '{agent}' is repeated or was not declared")]
     Memory {
-        /// The session.
+        /// The agent.
         agent: AgentName,
     },
-    /// The seqs of a log do not ascend to the last that it gave.
+    /// The seqs of a log do not ascend, or exceed the log's last seq.
     #[error("{log}: the entry with seq {found} is out of order")]
     Seq {
-        /// Which log.
+        /// The log.
         log: LogName,
         /// The seq of the entry.
         found: Seq,
     },
-    /// An entry has no valid item, or work although it is not a request.
+    /// An entry has an invalid item, or a claim or result although it is not a request.
     #[error("{log}: entry {seq} does not belong to this log")]
     Entry {
-        /// Which log.
+        /// The log.
         log: LogName,
-        /// Which entry.
+        /// The seq of the entry.
         seq: Seq,
     },
-    /// An entry's image is not among those of the session, or has another length there.
+    /// An entry's image is not one of the session's images, or differs in length.
     #[error("image {sha256} does not belong to the session")]
     Image {
-        /// Which image.
+        /// The digest of the image.
         sha256: Digest,
     },
-    /// A lifetime is of a path that is not there, or comes twice.
+    /// A deadline in the state belongs to a missing path, or is repeated.
     #[error("the state cannot have a deadline at '{path}'")]
     Lifetime {
-        /// Which path.
+        /// The path.
         path: StatePath,
     },
     /// A deadline belongs to no open question, or is repeated.
     #[error("question {question} cannot have a deadline")]
     Awaited {
-        /// Which one.
+        /// The question.
         question: Seq,
     },
-    /// Agents, checkpoints, keys or images that come twice, or more of them than there may be.
+    /// Agents, checkpoints, keys or images are repeated or too many.
     #[error("too many {of}, or a repeated one")]
     Repeated {
-        /// The kind of thing.
+        /// The kind of the repeated element.
         of: &'static str,
     },
 }

@@ -1,4 +1,6 @@
-//! The writer of a base, part by part, on demand. Equal boards give equal bytes.
+//! The writer of a base, part by part.
+//!
+//! Parts are built on demand. Equal boards give equal bytes.
 
 use std::iter;
 
@@ -12,15 +14,15 @@ use crate::board::stored::parts::{
 };
 use crate::board::{Board, Log, LogName, State};
 
-/// The longest part with several elements. One with a single element may be longer.
+/// The maximum size in bytes of a part with several elements. A part with one element may be longer.
 const PART_BYTES: usize = 1 << 20;
 
 type Written = Result<Vec<u8>, Unreadable>;
 
-/// The parts of a board's base, in order, each one JSON object on one line; each is made when it is asked for.
-/// They say nothing of the session's identity.
+/// Returns the parts of a board's base in order, each a JSON object on one line, built on demand. The parts do not
+/// contain the session's id.
 ///
-/// A part is [`Unreadable`] where it cannot be written as JSON; none of a board of ours is so.
+/// A part is [`Unreadable`] if it cannot be written as JSON, which happens for no valid board.
 pub fn base_parts(board: &Board) -> impl Iterator<Item = Written> + '_ {
     let mut parts = iter::once_with(move || encode(&Part::Head(Box::new(Head::from(board)))))
         .chain(chunks("memories", memories(board)))
@@ -60,7 +62,7 @@ fn logs(board: &Board) -> impl Iterator<Item = (LogName, &Log)> {
 }
 
 fn entries<'a>(name: &LogName, log: &'a Log) -> impl Iterator<Item = Written> + use<'a> {
-    // A name can always be written.
+    // Any name can be written as JSON.
     let name = serde_json::to_string(name).unwrap_or_default();
     let open = format!("{{\"entries\":{{\"log\":{name},\"entries\":[");
     pieces(open, "]}}", log.iter().map(|entry| StoredEntry::from(&**entry)))
@@ -71,7 +73,7 @@ fn state(state: &State) -> Result<Part<'static>, Unreadable> {
     Ok(Part::State { document, changed: state.revisions() })
 }
 
-/// The parts of this name whose value is an array of these elements.
+/// Returns the parts of this name, each with an array of these elements as its value.
 fn chunks<T: Serialize>(
     name: &str,
     elements: impl Iterator<Item = T>,
@@ -79,7 +81,7 @@ fn chunks<T: Serialize>(
     pieces(format!("{{\"{name}\":["), "]}", elements)
 }
 
-/// Splits the elements into parts of bounded size, each between the two texts. No elements give no part.
+/// Splits the elements into parts of bounded size, each between the two texts. Without elements there is no part.
 fn pieces<T: Serialize>(
     open: String,
     close: &'static str,
