@@ -30,7 +30,7 @@ fn changes_of_format_1() -> String {
     .join(",")
 }
 
-/// Those that came with format 2.
+/// Changes that format 2 introduced.
 const CHANGES_OF_FORMAT_2: [&str; 18] = [
     r#"{"configured":{"settings":{"max_items":500,"ttl":"30d","agent_states":{"WAIT":{"from":["CONTINUE"],"to":[]}}},"labels":{}}}"#,
     r#"{"configured":{"settings":{"max_items":{"questions":1,"requests":2,"trajectories":3,"screenshots":4,"memory":5}},"labels":{}}}"#,

@@ -382,7 +382,7 @@ proptest! {
                     body[at] = *byte;
                 }
                 let Ok(commit) = stored::decode_commit(&body) else { continue };
-                // What is in an item or a profile is not looked at here, but where a base is read.
+                // Admission does not check the text of items and profiles; the reader of a base does.
                 let is_odd = |change: &Change| {
                     matches!(change, Change::Agent(_, AgentChange::Put { profile, .. }) if !profile.item().is_sound())
                         || matches!(change, Change::Session(SessionChange::Restored(restored)) if !is_sound(restored))

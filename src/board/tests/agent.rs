@@ -35,7 +35,7 @@ fn session(states: &[(&str, &[&str], &[&str])]) -> Command {
     Command::Session(SessionCommand::Put { settings, labels: Set::Keep, qa_pairs: vec![] })
 }
 
-/// What comes of going from one status to another, by PUT and by PATCH alike.
+/// Returns the result of a change of status, the same by PUT and by PATCH.
 fn go(states: &[(&str, &[&str], &[&str])], from: &str, to: &str) -> Result<bool, Rejected> {
     let board = board_of([session(states), put("A", &status(from))]);
     let mut results = [put("A", &status(to)), patch("A", &status(to))].map(|command| {

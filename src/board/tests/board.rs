@@ -152,7 +152,7 @@ pub(crate) fn seqs(board: &Board, log: &LogName) -> Vec<u64> {
     shown(board, log).into_iter().map(|(seq, _)| seq).collect()
 }
 
-/// What is known of the questions is what a look at all of them finds.
+/// Checks the index of open questions against a scan of all questions.
 pub(crate) fn check_asked(board: &Board) {
     let pending = Filter { pending: true, ..Default::default() };
     let [questions, ..] = board.logs();

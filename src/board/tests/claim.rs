@@ -84,7 +84,7 @@ fn board_in(state: &str) -> Board {
     board
 }
 
-/// Where it is done: `Ok` with the change that is made, or with none; else the refusal's code.
+/// Returns the changes of an accepted write, or the code of the refusal.
 fn outcome(board: &Board, write: &Write) -> Result<String, &'static str> {
     match decide(board, write, at(2_000, &POLICY)) {
         Ok(decision) => Ok(changes(&decision).concat()),
@@ -251,7 +251,7 @@ fn a_write_under_a_fence_is_done_while_its_claim_was_won_last() {
                 }
             }
         }
-        // What is gone has no claim.
+        // A deleted request has no claim.
         carry_out(&mut board, Command::Log(Requests, LogCommand::DeleteEntry { seq: REQUEST }));
         let fence = Some(Fence { request: REQUEST, fence: Revision(fence) });
         let write = write(append(Requests, items(["{}"])));

@@ -27,7 +27,7 @@ fn claim(request: u64, time: &str) -> Write {
     write_by("A", Command::Request(Seq(request), RequestCommand::Claim { ttl: ttl(time) }))
 }
 
-/// What has come to its end, in words; all of it is applied.
+/// Applies all expiries and returns the names of the expired things.
 fn lapse(board: &mut Board, now: i64) -> Vec<String> {
     let mut ended = Vec::new();
     while let Some(commit) = expire(board, Timestamp(now), Nonce(9)) {

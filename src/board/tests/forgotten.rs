@@ -40,7 +40,7 @@ fn unnamed_images_are_forgotten_and_no_longer_count() {
     assert_eq!(board.log_version(&Screenshots), before.log_version(&Screenshots));
     assert_eq!(board.written_at, before.written_at);
     assert_eq!(rebased(&board), board.beginning_at(board.revision()));
-    // What was looked at is not the head any more.
+    // The scanned version is no longer the head.
     let late = take(&mut board.clone(), &write(command), 9_000);
     assert_eq!(late, Err(Rejected::Stale));
     let none = take(&mut board.clone(), &write(forget(&board, &[b"one"])), 9_000).unwrap();

@@ -80,7 +80,7 @@ fn as_many_newer_keys_push_the_oldest_out() {
         let decision = take(&mut board, &keyed(key(i, ""), one()), 1_000).unwrap();
         assert_eq!((forgotten(&decision), board.keys().len()), (1, KEYS_MAX));
         assert_eq!(recalled(&board, &key(next, ""), 1_000), None);
-        // What is forgotten may be used again, for anything.
+        // A forgotten key may be used again for another request.
         assert_eq!(board.keys().recall(&key(next, "other"), Timestamp(1_000)), Ok(None));
     }
     assert!(recalled(&board, &key("k3", ""), 1_000).is_some());

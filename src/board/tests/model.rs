@@ -6,8 +6,7 @@ use super::board::*;
 use crate::board::*;
 use crate::board::{AgentCommand, BoardCommand, LogCommand, QuestionCommand, SessionCommand};
 
-/// What the commands mean, in the plainest way: each log's entries, the seq that was given last, and the
-/// agents' statuses.
+/// A plain model of the commands: the entries and the last seq of each log, and the agents' statuses.
 #[derive(Default)]
 pub(crate) struct Model {
     /// Which logs were appended to by the last write.
@@ -69,7 +68,7 @@ impl Model {
         }
     }
 
-    /// What a write that was not refused does.
+    /// Applies an accepted write.
     pub(crate) fn follow(&mut self, command: &Command, answer: &Answer, keeps_screenshots: bool) {
         match command {
             Command::Session(SessionCommand::Put { qa_pairs, .. }) => {

@@ -15,7 +15,7 @@ use crate::board::json::Exact;
 use crate::board::*;
 use crate::board::{BoardCommand, CheckpointCommand, LogCommand, SessionCommand};
 
-/// One write and the moment of its decision.
+/// A write and the time of its decision.
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
     command: Command,
@@ -23,7 +23,7 @@ pub(crate) struct Step {
     author: Option<AgentName>,
     fence: Option<Fence>,
     key: Option<Key>,
-    /// How far the clock went on; it may go backwards.
+    /// The step of the clock, which may be negative.
     clock: i64,
     policy: Policy,
 }

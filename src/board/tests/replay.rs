@@ -28,7 +28,7 @@ struct Play {
     images: BTreeMap<Digest, u64>,
     /// The boards of the session so far.
     past: Vec<Arc<Board>>,
-    /// Those of all sessions.
+    /// The boards of all sessions so far.
     elders: Vec<Arc<Board>>,
 }
 
@@ -128,7 +128,7 @@ impl Play {
         self.past.clear();
     }
 
-    /// What is over goes first, as in the service.
+    /// Expires due values first, as the service does.
     fn expire(&mut self, now: Timestamp) {
         while let Some(commit) = expire(&self.live, now, Nonce(0)) {
             assert!(commit.is_nobodys() && commit.only_removes());
@@ -245,7 +245,7 @@ impl Play {
         self.check_deadlines();
     }
 
-    /// What is due next is what a look at everything finds.
+    /// Checks the deadlines against a scan of the whole board.
     fn check_deadlines(&self) {
         let live = &self.live;
         let requests = live.log(&LogName::Requests).into_iter().flat_map(Log::iter);
@@ -287,7 +287,7 @@ fn content(board: &Board) -> Board {
     board
 }
 
-/// What a commit is after it was stored.
+/// Returns the commit as it is read after storing.
 fn stored(board: &Board, commit: &Commit) -> Commit {
     let body = stored::encode_commit(commit).unwrap();
     let frame = Frame::encode(board.id, commit.revision, &body).unwrap();
@@ -296,7 +296,7 @@ fn stored(board: &Board, commit: &Commit) -> Commit {
 }
 
 proptest! {
-    // What goes wrong only where two rare things meet wants many plans.
+    // Faults at the meeting of two rare events need many plans to show.
     #![proptest_config(ProptestConfig::with_cases(512))]
     #[test]
     fn stored_commits_give_the_live_board(steps in steps(60), base_at in 0_usize..60) {

@@ -163,7 +163,7 @@ fn only_the_places_of_the_state_that_differ_are_set() {
         (put("odd", r#"{"":2,"x":1}"#, None), vec![("odd", Some(r#"{"":1,"x":1}"#))]),
         (put("new/x", "2", None), vec![("new", None)]),
         (Command::State(path("m"), Edit::Remove), vec![("m", Some("2"))]),
-        // What comes back is not the last member.
+        // The restored member is not the last one.
         (Command::State(path("l"), Edit::Remove), vec![("", Some(was))]),
         (
             put("o", r#"{"b":[1],"a":1,"c":{}}"#, None),

@@ -67,7 +67,7 @@ fn operations() -> impl Strategy<Value = Vec<Command>> {
     vec(operation(), 0..6)
 }
 
-/// What a transaction may do.
+/// The operations of a transaction.
 fn operation() -> impl Strategy<Value = Command> {
     let fence = option::of((0_u64..3).prop_map(Revision));
     let result = option::of(select(vec![json("null"), json("[1]")]));

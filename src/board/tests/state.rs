@@ -213,7 +213,7 @@ fn a_condition_on_a_path_is_on_that_value_alone() {
     assert!(check(&put("x", "1"), absent.clone()).is_ok());
     assert_eq!(check(&put("x", "1"), any.clone()), none);
     assert_eq!(check(&put("x", "1"), left(2)), none);
-    // What is not there is told before any condition.
+    // A missing path is reported before any condition is evaluated.
     assert_eq!(check(&remove("x"), any), Err(Rejected::NoPath { path: path("x") }));
 }
 

@@ -180,7 +180,7 @@ fn what_is_no_line_of_an_archive_says_why() {
     check(&longer, Code::InvalidField, "ends at revision 7");
 }
 
-/// One commit after the first one of the small archive, sealed as it should be.
+/// Returns the small archive with this commit after its first one, correctly sealed.
 fn with_commit(changes: &str, at: i64, rest: &str) -> String {
     let body = format!(r#"{{"revision":7,"at":{at},"nonce":2,{rest}"changes":[{changes}]}}"#);
     [
@@ -231,7 +231,7 @@ fn an_archive_forgets_no_image_that_it_names() {
         let fault = read(archive.as_bytes()).unwrap_err();
         assert!(matches!(fault, Fault::Images { .. }), "{fault}");
     };
-    // It was there for nothing.
+    // The image is unused.
     refused(forgetting(true, &[]));
     // A commit that is kept names it, so a read of the past would miss it.
     let pictured = pictured();
@@ -377,7 +377,7 @@ proptest! {
         let sealed = commit_line(commit.revision, &body);
         lines[count - 1 - history.len() + line] = sealed.trim_end().as_bytes().to_vec();
         if let Ok(board) = read(&lines.join(&b'\n')) {
-            // What came in is read again after a restart.
+            // An imported board is read again after a restart.
             let mut reader = BaseReader::new(ID);
             for part in base_parts(&board) {
                 reader.take(&part.unwrap()).unwrap();

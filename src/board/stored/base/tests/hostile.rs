@@ -137,7 +137,7 @@ fn write_now(board: &mut Board, command: Command) {
     }
 }
 
-/// What is done to the parts of a base.
+/// Damage to the parts of a base.
 #[derive(Clone, Debug)]
 enum Damage {
     Byte(Index, Index, u8),
@@ -145,7 +145,7 @@ enum Damage {
     Remove(Index),
     Repeat(Index),
     Swap(Index, Index),
-    /// The end is made to tell what is there.
+    /// Corrects the count in the end part.
     Count,
 }
 

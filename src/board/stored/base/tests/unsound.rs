@@ -16,7 +16,7 @@ fn unsound(text: &str) -> Unsound {
     }
 }
 
-/// What is wrong with the golden base after this replacement.
+/// Returns the fault of the golden base after this replacement.
 fn changed(from: &str, to: &str) -> Unsound {
     assert!(golden().contains(from), "{from}");
     unsound(&golden().replacen(from, to, 1))
