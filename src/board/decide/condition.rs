@@ -141,7 +141,7 @@ pub fn permits(board: &Board, terms: &Terms) -> Result<(), Rejected> {
 ///
 /// # Errors
 ///
-/// [`Rejected::NoSession`], [`Rejected::NoEntry`] or [`Rejected::Precondition`].
+/// [`Rejected::NoEntry`] or [`Rejected::Precondition`].
 pub fn patchable<'a>(
     board: &'a Board,
     log: &LogName,
