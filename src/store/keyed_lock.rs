@@ -5,7 +5,7 @@ use std::hash::Hash;
 
 use parking_lot::{Condvar, Mutex};
 
-/// The keys that somebody works on.
+/// A set of held keys.
 #[derive(Debug)]
 pub(super) struct KeyedLock<K> {
     taken: Mutex<HashSet<K>>,
@@ -19,7 +19,7 @@ impl<K> Default for KeyedLock<K> {
 }
 
 impl<K: Copy + Eq + Hash> KeyedLock<K> {
-    /// Waits until nobody has the key.
+    /// Blocks until the key is free, and takes it.
     pub(super) fn take(&self, key: K) -> Turn<'_, K> {
         let mut taken = self.taken.lock();
         while !taken.insert(key) {
@@ -29,7 +29,7 @@ impl<K: Copy + Eq + Hash> KeyedLock<K> {
     }
 }
 
-/// A turn that ends when it is dropped, after a panic too.
+/// A held key, released on drop, also after a panic.
 #[derive(Debug)]
 pub(super) struct Turn<'a, K: Copy + Eq + Hash> {
     turns: &'a KeyedLock<K>,

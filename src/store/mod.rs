@@ -1,7 +1,7 @@
 //! The store: durable commits and blobs behind one trait.
 //!
-//! Acknowledged data survives any crash, or the store reports its loss. Frames go in and come out as bytes: an engine knows
-//! no commit and no base. Calls block, so they belong on blocking threads.
+//! Acknowledged data survives any crash, or the store reports the loss. Frames are opaque bytes to an engine: it does
+//! not interpret commits or bases. Calls block, so run them on blocking threads.
 
 mod blobs;
 mod files;
@@ -29,34 +29,35 @@ pub use types::stored::{
     StoredSession, SummaryRow, TokenRow,
 };
 
-/// An engine that keeps histories and blobs.
+/// An engine that stores histories and blobs.
 ///
-/// A session's history is one base, or none, and the commits after it. An engine never makes a base of its own:
-/// [`put_base`](Self::put_base) brings one in, [`set_base`](Self::set_base) or an adoption puts it in force, and
-/// a run that deletes its session has an [`End`]. What was forgotten is never given again, also after a crash.
+/// A session's history is an optional base and the commits after it. An engine never makes a base itself:
+/// [`put_base`](Self::put_base) stores one, [`set_base`](Self::set_base) or an adoption puts it in force, and a run
+/// that deletes its session carries an [`End`]. Forgotten history is never returned again, not even after a crash.
 ///
-/// Clean-up is the caller's: of a deleted session the end stays until [`forget`](Self::forget), the blobs until
+/// The caller cleans up: a deleted session's end stays until [`forget`](Self::forget), its blobs until
 /// [`remove_blobs`](BlobStore::remove_blobs).
 pub trait Store: BlobStore {
-    /// Appends the whole batch as one durable transaction; one outcome for each run, in order.
+    /// Appends the whole batch as one durable transaction. Returns one outcome for each run, in order.
     ///
-    /// Runs of one session may follow one another: each is judged against those before it. Once any
-    /// outcome is [`Outcome::Unknown`], all later batches are [`Outcome::Refused`].
+    /// A batch may contain several runs of one session; each is checked against those before it. After any
+    /// [`Outcome::Unknown`], all later batches are [`Outcome::Refused`].
     fn append(&self, batch: &[Run]) -> Vec<Outcome>;
 
-    /// Visits all bases first, in the order of the sessions' ids and each one's parts in order, then every commit that
-    /// follows a base or has none, until `visit` breaks: those that are compacted by session, then the others in journal
-    /// order. It is all of one moment. Nothing of a staged history is visited, nor what is forgotten. Where a row of
-    /// compacted commits is damaged, it is visited as one commit of its first revision without bytes, which no frame is.
+    /// Visits one consistent view of the store, until `visit` breaks. Bases come first, by session id, with their
+    /// parts in order. The commits without a base or after it follow: compacted ones by session, then the rest in
+    /// journal order. Staged and forgotten history is skipped. A damaged row of compacted commits is visited as one
+    /// commit at its first revision, with empty bytes, which no frame has.
     ///
     /// # Errors
-    /// [`StoreError::DamagedRow`] or [`StoreError::DamagedSegment`] at commits that hide whose they are.
+    /// [`StoreError::DamagedRow`] or [`StoreError::DamagedSegment`] at commits whose session is unreadable.
     fn replay(
         &self,
         visit: &mut dyn FnMut(Stored<'_>) -> ControlFlow<()>,
     ) -> Result<(), StoreError>;
 
-    /// The sessions that have a history of their own, in no order; staged and discarded histories are none.
+    /// Returns the sessions that have a history of their own, in no order. Staged and discarded histories are
+    /// excluded.
     fn sessions(&self) -> Vec<StoredSession>;
 
     /// Visits the last summary of each session that has one, unverified, until `visit` breaks.
@@ -67,7 +68,7 @@ pub trait Store: BlobStore {
         visit: &mut dyn FnMut(&SummaryRow) -> ControlFlow<()>,
     ) -> Result<(), StoreError>;
 
-    /// As [`replay`](Self::replay) visits, but only the commits that are not compacted, in journal order.
+    /// Visits only the uncompacted commits, in journal order; otherwise as [`replay`](Self::replay).
     ///
     /// # Errors
     /// As for [`replay`](Self::replay).
@@ -76,29 +77,30 @@ pub trait Store: BlobStore {
         visit: &mut dyn FnMut(Record<'_>) -> ControlFlow<()>,
     ) -> Result<(), StoreError>;
 
-    /// What SQLite finds wrong with the database, a sentence each: every page and every index is looked at.
+    /// Checks every page and index of the database, and returns SQLite's findings, one sentence each.
     ///
     /// # Errors
-    /// [`StoreError::Closed`] once it `is_over`, or why nothing can be looked at.
+    /// [`StoreError::Closed`] once `is_over` returns true, or the reason the check cannot run.
     fn misfits(&self, is_over: &IsOver) -> Result<Vec<String>, StoreError>;
 
-    /// How many bytes of frames are not compacted.
+    /// Returns the number of bytes of uncompacted frames.
     fn uncompacted_bytes(&self) -> u64;
 
-    /// How long its files are, blobs aside.
+    /// Returns the lengths of the store's files, without blobs.
     fn file_bytes(&self) -> FileBytes;
 
-    /// Compacts a piece of the journal, its oldest commits: packs them by session, in one durable step with the sessions'
-    /// summaries, for which `summarize` is asked while nobody who reads or appends waits. A summary may tell of any later
-    /// revision that is durable; one of before the stored one or the base, or of no known session, is left out.
+    /// Compacts the oldest commits of the journal: packs them by session, in one durable step with the sessions'
+    /// summaries. Returns true if more is left. `summarize` is called without a lock, so no reader or append waits
+    /// for it. A summary may be of any later durable revision. Summaries older than the stored one or the base, or of
+    /// unknown sessions, are skipped.
     ///
-    /// Where all is compacted already it keeps house as [`idle`](Self::idle) does. Whether more is left to be done. A
-    /// history that changed otherwise meanwhile is compacted the next time; damaged rows stay where they are. Who
-    /// appends meanwhile waits for one short transaction at most. Who compacts second waits for the first.
+    /// If everything is compacted already, it does housekeeping like [`idle`](Self::idle). A history that changed
+    /// meanwhile, other than by appends, is compacted next time; damaged rows stay in place. Concurrent appends wait
+    /// for at most one short transaction. A second caller waits for the first.
     ///
     /// # Errors
-    /// [`StoreError::Full`] if there is no room besides the reserve: nothing changed then.
-    /// [`StoreError::Poisoned`], [`StoreError::Closed`], or why the journal cannot be read.
+    /// [`StoreError::Full`] if only the reserve is left: nothing changed then. [`StoreError::Poisoned`],
+    /// [`StoreError::Closed`], or the reason the journal cannot be read.
     fn compact(
         &self,
         summarize: &mut dyn FnMut(&[SessionId]) -> Vec<SummaryRow>,
@@ -110,12 +112,12 @@ pub trait Store: BlobStore {
     /// As for [`compact`](Self::compact).
     fn put_summaries(&self, summaries: &[SummaryRow]) -> Result<(), StoreError>;
 
-    /// Stores the parts of a snapshot, each a frame of the session and the revision, in place of the one before
-    /// it. It is a cache for reading a long history faster, and no part of the history: one that a crash
-    /// left incomplete is found so by whoever reads it. One that comes to be below the base is forgotten.
+    /// Stores the parts of a snapshot, each a frame of the session and revision, in place of the previous snapshot. A
+    /// snapshot is a cache that speeds up reading a long history. It is not part of the history: readers detect one
+    /// that a crash left incomplete. A snapshot below the base is forgotten.
     ///
     /// # Errors
-    /// As for [`put_base`](Self::put_base); nothing is left of any snapshot then.
+    /// As for [`put_base`](Self::put_base); no snapshot is left then.
     fn put_snapshot(
         &self,
         session: SessionId,
@@ -123,9 +125,9 @@ pub trait Store: BlobStore {
         parts: &mut dyn Iterator<Item = Vec<u8>>,
     ) -> Result<(), StoreError>;
 
-    /// Visits the frames of the session's last snapshot of a revision up to this one, in order, unless it is
-    /// below the base; its revision, if there is one. A part that is damaged has no bytes, which no frame is.
-    /// If none is answered, what was visited is to be thrown away. Replaced meanwhile, it ends early.
+    /// Visits the frames of the session's last snapshot at or below `up_to`, in order, unless it is below the base.
+    /// Returns its revision. A damaged part has empty bytes, which no frame has. On `None`, discard the visited
+    /// frames. If the snapshot is replaced meanwhile, the visit ends early.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -136,14 +138,14 @@ pub trait Store: BlobStore {
         visit: &mut dyn FnMut(Revision, &[u8]) -> ControlFlow<()>,
     ) -> Result<Option<Revision>, StoreError>;
 
-    /// A session's commits after a revision, in order, with their frames: at least one if there is any,
-    /// none at the end or of no session. They are unverified, as in a [`Record`]. Whoever appends
-    /// meanwhile is not held up; pages read one after another miss nothing and repeat nothing.
+    /// Returns a session's commits after a revision, in order, with their frames. The page has at least one commit
+    /// unless none is left or the session is unknown. Frames are unverified, as in a [`Record`]. Concurrent appends
+    /// are not blocked; consecutive pages neither miss nor repeat a commit.
     ///
-    /// Revisions may leave out numbers only in what was staged, and before an adopting run.
+    /// Revisions may have gaps only in staged history, and before an adopting run.
     /// # Errors
     /// [`StoreError::Forgotten`] if the session's base is above `after`, or has come there meanwhile;
-    /// [`StoreError::DamagedRow`] or [`StoreError::DamagedSegment`] at one that is not where it should be.
+    /// [`StoreError::DamagedRow`] or [`StoreError::DamagedSegment`] at a commit that is missing.
     fn commits(
         &self,
         session: SessionId,
@@ -151,48 +153,49 @@ pub trait Store: BlobStore {
         max: PageMax,
     ) -> Result<Vec<(Revision, Vec<u8>)>, StoreError>;
 
-    /// The revision of the base with which the session's history begins, if it has one. It does not wait.
+    /// Returns the revision of the session's base in force, if any. Does not block.
     fn base(&self, session: SessionId) -> Option<Revision>;
 
-    /// Visits the frames of the session's base in order, until `visit` breaks; none if it has no base.
-    /// A slow visitor holds up nobody.
+    /// Visits the frames of the session's base in order, until `visit` breaks. Without a base it visits none. A slow
+    /// visitor blocks nobody.
     ///
     /// # Errors
-    /// [`StoreError::Forgotten`] if another base came in force meanwhile: what was visited is to be
-    /// thrown away. [`StoreError::DamagedBase`] where a part is missing.
+    /// [`StoreError::Forgotten`] if another base came in force meanwhile: discard the visited frames.
+    /// [`StoreError::DamagedBase`] if a part is missing.
     fn read_base(
         &self,
         session: SessionId,
         visit: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
     ) -> Result<(), StoreError>;
 
-    /// Holds a session's own history as it is, until the pin is dropped, for an hour at most.
+    /// Pins a session's own history until the pin is dropped, for at most an hour.
     ///
     /// # Errors
-    /// [`StoreError::NoHistory`] if the store has none of the session's own.
+    /// [`StoreError::NoHistory`] if the session has no history of its own.
     fn pin(&self, session: SessionId) -> Result<Pin, StoreError>;
 
-    /// Whether history is left that was forgotten while it was pinned: [`compact`](Self::compact) deletes it.
+    /// Returns true if history forgotten under a pin can now be deleted by [`compact`](Self::compact).
     fn has_unpinned(&self) -> bool;
 
-    /// Begins to bring in a history under an id that the store does not know: a base, or commits by ordinary runs,
-    /// or both. It is nobody's until a [`Run::adopts`] it; what was not adopted is gone at the next start.
+    /// Begins a staged history under an unknown id: a base, commits by ordinary runs, or both. It belongs to no
+    /// session until a run [adopts](Run::adopts) it. The next start discards staged histories.
     ///
     /// # Errors
     /// [`StoreError::HistoryExists`] if the id is known; otherwise as [`put_base`](Self::put_base).
     fn stage(&self, session: SessionId) -> Result<(), StoreError>;
 
-    /// Stores the parts of a base, at least one, each a frame of the session and the base's revision. They are durable
-    /// when it returns, but part of no history: that is for [`set_base`](Self::set_base), or an adoption. Until then the
-    /// next one put takes its place, and a restart removes it. Putting the base that is in force does nothing.
+    /// Stores the parts of a base, at least one, each a frame of the session and the base's revision. They are
+    /// durable on return, but part of no history until [`set_base`](Self::set_base) or an adoption. Until then the
+    /// next put replaces them, and a restart removes them. Putting the base in force does nothing.
     ///
-    /// It takes several transactions, between which appends go on and `parts` is asked without a lock; the next one
-    /// of the session waits. A base shorter than the `frees` bytes that it makes forgotten may use the reserve.
+    /// The parts take several transactions. Appends go on between them, and `parts` is called without a lock; a
+    /// second put for the session waits. A base shorter than the `frees` bytes that it makes obsolete may use the
+    /// reserve.
     ///
     /// # Errors
-    /// [`StoreError::NoHistory`] if the session is not known, [`StoreError::Forgotten`] below the base in
-    /// force, [`StoreError::Full`] if there is no room besides the reserve: nothing is left of it then.
-    /// [`StoreError::Poisoned`], [`StoreError::Closed`].
+    /// [`StoreError::NoHistory`] if the session is unknown, [`StoreError::Forgotten`] below the base in force,
+    /// [`StoreError::Full`] if only the reserve is left: no part is left then. [`StoreError::Poisoned`],
+    /// [`StoreError::Closed`].
     fn put_base(
         &self,
         session: SessionId,
@@ -201,60 +204,61 @@ pub trait Store: BlobStore {
         parts: &mut dyn Iterator<Item = Vec<u8>>,
     ) -> Result<(), StoreError>;
 
-    /// From now on the session's history begins with the base that was put last: the commits up to it
-    /// and the base before it are forgotten, in one durable step. It may use the reserve.
+    /// Puts the last stored base in force: the commits up to it and the previous base are forgotten, in one durable
+    /// step. May use the reserve.
     ///
-    /// [`Outcome::Conflict`] if that base was not put, if it is above the head, or if the history is a
-    /// staged one. Setting what is set already is [`Outcome::Appended`].
+    /// Returns [`Outcome::Conflict`] if that base was not put or is above the head, or if the history is staged.
+    /// Setting the base in force again is [`Outcome::Appended`].
     fn set_base(&self, session: SessionId, base: Revision) -> Outcome;
 
-    /// Forgets a staged history. Of a session's own, or of none, nothing. Its blobs are the caller's to
-    /// [remove](BlobStore::remove_blobs).
+    /// Forgets a staged history; does nothing for a session's own history or an unknown one. The caller
+    /// [removes](BlobStore::remove_blobs) its blobs.
     ///
     /// # Errors
     /// [`StoreError::Poisoned`] or [`StoreError::Closed`]; the next start forgets it.
     fn discard(&self, session: SessionId) -> Result<(), StoreError>;
 
-    /// The names of the sessions that were told with a [`Run`].
+    /// Returns the session names that runs carried in [`Run::name`].
     /// # Errors
     /// If they cannot be read.
     fn names(&self) -> Result<Vec<NameRow>, StoreError>;
 
-    /// Forgets the whole histories of these sessions in one durable step, and what else is left of one that has none;
-    /// their blobs are the caller's. It may use the reserve.
+    /// Forgets the whole histories of these sessions in one durable step, and the remains of sessions without one.
+    /// The caller removes their blobs. May use the reserve.
     /// # Errors
     /// As for [`discard`](Self::discard), and [`StoreError::Full`] if not even the reserve is left.
     fn forget(&self, sessions: &[SessionId]) -> Result<(), StoreError>;
 
-    /// All tokens, in no order.
+    /// Returns all tokens, in no order.
     /// # Errors
     /// If they cannot be read.
     fn tokens(&self) -> Result<Vec<TokenRow>, StoreError>;
 
-    /// Keeps a token in place of the one with its id, or forgets that one. It is synced, whatever the sync level is,
-    /// and may use the reserve: a token must be revocable when the disk is full.
+    /// Stores a token under its id, or deletes it if `body` is `None`. The write is synced at every sync level. It
+    /// may use the reserve: a token must be revocable when the disk is full.
     /// # Errors
     /// As for [`forget`](Self::forget).
     fn put_token(&self, id: uuid::Uuid, body: Option<&[u8]>) -> Result<(), StoreError>;
 
-    /// The store's identity: another one after any stop that may have lost acknowledged commits.
+    /// The store's identity; changes after any stop that may have lost acknowledged commits.
     fn epoch(&self) -> Epoch;
 
-    /// The key with which this store's server signs; the same after every restart.
+    /// The key with which this store's server signs; stable across restarts.
     fn signing_key(&self) -> &SigningKey;
 
-    /// Whether the store takes writes.
+    /// Returns whether the store accepts writes.
     fn health(&self) -> Health;
 
-    /// Copies each session that is there at the call, at some moment after it, into a directory that is absent or
-    /// empty. The copy is there whole and durable, or not at all; opened, it is another store, with another key.
+    /// Copies every session that exists at the call into an absent or empty directory, each as of some later moment.
+    /// The copy is complete and durable, or absent. Opened, it is a different store, with its own key.
     /// # Errors
-    /// [`StoreError::Occupied`] or [`StoreError::Within`] where it may not be, [`StoreError::Copying`] while another
-    /// is made, [`StoreError::Full`], [`StoreError::Closed`] once it `is_over`, or why it cannot be made.
+    /// [`StoreError::Occupied`] or [`StoreError::Within`] for an unusable directory, [`StoreError::Copying`] during
+    /// another copy, [`StoreError::Full`], [`StoreError::Closed`] once `is_over` returns true, or the reason the copy
+    /// failed.
     fn back_up(&self, to: &Path, is_over: &IsOver) -> Result<Copied, StoreError>;
 
-    /// Lets somebody look at the store where it is, which others may change between two reads, or at a copy in
-    /// the directory `scratch`, a store of its own that is gone afterwards.
+    /// Calls `look` with the store in place, which may change between two reads. With `scratch`, calls it with a
+    /// temporary copy in that directory.
     /// # Errors
     /// As for [`back_up`](Self::back_up).
     fn look_at(
@@ -264,17 +268,18 @@ pub trait Store: BlobStore {
         look: &mut dyn FnMut(&dyn Store),
     ) -> Result<(), StoreError>;
 
-    /// Nothing is to be written: a moment for a short piece of housekeeping. Whether there is more of it.
+    /// Uses an idle moment for a short piece of housekeeping. Returns true if more is left.
     fn idle(&self) -> bool;
 
-    /// The same beside the writer, which waits for one short transaction at most, and first moves a long log.
+    /// Does housekeeping beside the writer, which waits for at most one short transaction. First checkpoints a long
+    /// log.
     fn tend(&self) -> bool {
         self.idle()
     }
 
-    /// Marks a clean stop. Nothing is written after it: an append's outcome is [`Outcome::Refused`].
+    /// Marks a clean stop. Nothing is written afterwards: appends are [`Outcome::Refused`].
     /// # Errors
-    /// [`StoreError::Poisoned`], or why the mark could not be made; the next start is then as after a crash.
+    /// [`StoreError::Poisoned`], or the reason the mark failed; the next start is then as after a crash.
     fn close(&self) -> Result<(), StoreError>;
 }
 

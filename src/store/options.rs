@@ -1,18 +1,18 @@
 //! Options of the embedded store: sync level and free disk space.
 
-/// What is left free on the disk, so that deletions, expiries and checkpoints still go through.
+/// Bytes left free on the disk, so that deletions, expiry and checkpoints still succeed.
 pub const FREE_BYTES_MIN: u64 = 64 << 20;
 
-/// On a small disk it is this part of it.
+/// Divisor of the disk's size that caps the space left free.
 pub const FREE_PART: u64 = 8;
 
-/// What an acknowledgement survives.
+/// The failure that an acknowledged commit survives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SyncLevel {
     /// A power cut.
     #[default]
     Full,
-    /// The end of the process; a power cut may take the last acknowledged commits, and changes the epoch.
+    /// The end of the process; a power cut may lose the last acknowledged commits, and changes the epoch.
     Normal,
 }
 
@@ -25,14 +25,14 @@ impl SyncLevel {
     }
 }
 
-/// How a [`SqliteStore`](super::SqliteStore) runs.
+/// Options of a [`SqliteStore`](super::SqliteStore).
 #[derive(Clone, Copy, Debug)]
 pub struct SqliteOptions {
-    /// What an acknowledgement survives.
+    /// The failure that an acknowledged commit survives.
     pub sync: SyncLevel,
-    /// What commits that grow and blobs leave free on the disk, in bytes.
+    /// Bytes that growing commits and blobs leave free on the disk.
     pub free_bytes_min: u64,
-    /// That is at most this part of the disk: 8 for an eighth.
+    /// Divisor that caps `free_bytes_min` by the size of the disk: 8 for an eighth.
     pub free_part: u64,
 }
 

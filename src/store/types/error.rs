@@ -8,16 +8,16 @@ use rusqlite::ErrorCode;
 use crate::board::{Digest, Revision, SessionId};
 use crate::store::JournalId;
 
-/// What went wrong in a store.
+/// An error of a store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// Another process, or another store in this one, has the directory.
+    /// Another process, or another store in this process, holds the directory.
     #[error("{} is in use by another blackboard", dir.display())]
     InUse {
         /// The data directory.
         dir: PathBuf,
     },
-    /// The database is some other program's.
+    /// The database belongs to another program.
     #[error("{} is not a blackboard: its application id is {found:#x}", path.display())]
     NotABlackboard {
         /// The database.
@@ -34,12 +34,12 @@ pub enum StoreError {
     NewerFormat {
         /// The database.
         path: PathBuf,
-        /// Its format.
+        /// Its format version.
         found: i32,
-        /// The newest known here.
+        /// The newest format that this version reads.
         known: i32,
     },
-    /// The database is gone or empty, but not what belongs to it.
+    /// The database is missing or empty, but other files of a store remain.
     #[error(
         "{} is missing or empty, but {} of a store exists: nothing was changed. Check the directory. To go on, \
          restore the database from a backup; to start over, move the remaining files away",
@@ -49,96 +49,96 @@ pub enum StoreError {
     DatabaseMissing {
         /// The database.
         path: PathBuf,
-        /// What is left.
+        /// A remaining file or directory.
         left: PathBuf,
     },
-    /// The log of a store that was not stopped is gone or empty, with all that was written.
+    /// The log of a store that was not stopped cleanly is missing or empty, with all its commits.
     #[error(
         "{} is missing or empty, though the server was not stopped, and the database has no session while {} has \
-         images: nothing was changed. To go on, put the log back, or go on from a backup; to begin anew, move \
-         away the images",
+         images: nothing was changed. To go on, restore the log or a backup; to start over, move the images \
+         away",
         path.display(),
         left.display()
     )]
     LogMissing {
         /// The log.
         path: PathBuf,
-        /// Where the images are.
+        /// The directory with the images.
         left: PathBuf,
     },
-    /// There is a file of that name, and nothing in it.
+    /// The database file is empty.
     #[error("{} is empty: there is no store in it", path.display())]
     DatabaseEmpty {
         /// The database.
         path: PathBuf,
     },
-    /// A copy of a store was not finished.
+    /// The directory holds an interrupted copy of a store.
     #[error("{} is an interrupted backup; make it again", path.display())]
     Unfinished {
         /// The directory.
         path: PathBuf,
     },
-    /// A copy is to be where something is already.
+    /// The target of a copy exists and is not an empty directory.
     #[error("{} already exists and is not an empty directory", path.display())]
     Occupied {
-        /// Where it is to be.
+        /// The target.
         path: PathBuf,
     },
-    /// A copy is to be in what it is a copy of.
+    /// The target of a copy lies inside the store that is copied.
     #[error("{} is inside the data directory {}", path.display(), dir.display())]
     Within {
-        /// Where it is to be.
+        /// The target.
         path: PathBuf,
         /// The data directory.
         dir: PathBuf,
     },
-    /// Another copy is being made.
+    /// Another copy is in progress.
     #[error("another backup or check is running; try again when it has finished")]
     Copying,
-    /// This SQLite may lose commits when it resets its write-ahead log.
+    /// This SQLite version may lose commits when it resets its write-ahead log.
     #[error("SQLite {found} is older than {required} and may lose commits")]
     SqliteTooOld {
-        /// The version number of the library that runs, as SQLite writes it.
+        /// The version number of the loaded library, in SQLite's form.
         found: i32,
-        /// The oldest that is safe.
+        /// The oldest safe version.
         required: i32,
     },
-    /// The file system cannot hold a write-ahead log, or the database refused it.
+    /// The file system does not support a write-ahead log, or the database refused one.
     #[error("{} does not support SQLite's write-ahead log; use a local file system", path.display())]
     NoWriteAheadLog {
         /// The database.
         path: PathBuf,
     },
-    /// There is no room, or only the reserve that frees room is left.
+    /// The disk is full except for the reserve, which only deletions may use.
     #[error("the disk is full; only deletions are possible until there is room")]
     Full,
-    /// Another program has the database locked, and nothing was written.
+    /// Another program holds the database's lock; nothing was written.
     #[error("another program has locked the database for 2 s; nothing was written, try again")]
     Busy,
-    /// A write failed in a way that leaves its outcome unknown; a restart tells.
+    /// An earlier write has an unknown outcome; a restart determines it.
     #[error("an earlier write failed; the store takes no writes until a restart")]
     Poisoned,
-    /// The store was stopped.
+    /// The store was closed.
     #[error("the store is closed")]
     Closed,
-    /// A row of the journal does not say whose commit it is.
+    /// A row of the journal has no readable session.
     #[error(
         "row {} of the journal is damaged; 'blackboard salvage --to DIR' copies everything intact to a new store",
         journal_id.0
     )]
     DamagedRow {
-        /// Which row.
+        /// The row's id.
         journal_id: JournalId,
     },
-    /// A row of compacted commits is missing or not as it was written.
+    /// A row of compacted commits is missing or damaged.
     #[error("compacted commits{} after revision {after} are damaged", whose(*session))]
     DamagedSegment {
-        /// Whose they are, if the row says.
+        /// Their session, if readable.
         session: Option<SessionId>,
-        /// The last revision before them that could be read.
+        /// The last readable revision before them.
         after: Revision,
     },
-    /// The row that says where a session's history begins was changed.
+    /// A row of the history table is damaged.
     #[error(
         "a session's row in the history table is damaged; 'blackboard salvage --to DIR' copies everything intact to a new store"
     )]
@@ -146,49 +146,49 @@ pub enum StoreError {
     /// A part of a base is missing.
     #[error("part {part} of session {session}'s base at revision {revision} is missing")]
     DamagedBase {
-        /// Whose it is.
+        /// The session.
         session: SessionId,
         /// The base's revision.
         revision: Revision,
-        /// Which part, from 0.
+        /// The missing part's number, from 0.
         part: u64,
     },
-    /// The session's history begins later.
+    /// The requested revisions are below the session's base.
     #[error("the history of session {session} begins at revision {base}")]
     Forgotten {
-        /// Whose it is.
+        /// The session.
         session: SessionId,
         /// The revision of its base.
         base: Revision,
     },
-    /// The store knows no such session, and nobody staged it.
+    /// The session is unknown and not staged.
     #[error("session {session} has no stored history")]
     NoHistory {
-        /// Which one.
+        /// The session.
         session: SessionId,
     },
-    /// A history is to be brought in under an id that the store knows already.
+    /// The id of a history to stage is already known.
     #[error("session {session} already has a stored history")]
     HistoryExists {
-        /// Which one.
+        /// The session.
         session: SessionId,
     },
-    /// Commits were durable that SQLite would drop, since its write-ahead log does not hold before them.
+    /// The write-ahead log is damaged before synced commits, so SQLite would drop them.
     #[error(
-        "{} is damaged: frame {frame} of it does not hold, and SQLite would drop {commits} commits from there on, \
-         which were synced; nothing was changed. Go on from a backup, or let 'blackboard salvage --to DIR' make a \
-         store of what can be read",
+        "{} is damaged: frame {frame} is invalid, and SQLite would drop {commits} synced commits from there on; \
+         nothing was changed. Restore a backup, or run 'blackboard salvage --to DIR' to copy what can be read to \
+         a new store",
         path.display()
     )]
     DamagedLog {
         /// The log.
         path: PathBuf,
-        /// The first frame that does not hold, from 1; 0 is the log's header.
+        /// The first invalid frame, from 1; 0 is the log's header.
         frame: u64,
-        /// How many commits are lost with it, at least.
+        /// The minimum number of commits that would be lost.
         commits: u64,
     },
-    /// The database holds no epoch, or one that is none.
+    /// The database has no valid epoch or signing key.
     #[error(
         "the database's meta row is damaged; 'blackboard salvage --to DIR' copies everything intact to a new store"
     )]
@@ -196,52 +196,52 @@ pub enum StoreError {
     /// The session has no such blob.
     #[error("session {session} has no blob {digest}")]
     BlobMissing {
-        /// Whose it would be.
+        /// The session.
         session: SessionId,
-        /// What it would hash to.
+        /// The digest.
         digest: Digest,
     },
-    /// The blob's bytes are not those that were stored.
+    /// The blob's bytes do not match its digest.
     #[error("blob {digest} of session {session} is damaged")]
     BlobDamaged {
-        /// Whose it is.
+        /// The session.
         session: SessionId,
-        /// What it should hash to.
+        /// The expected digest.
         digest: Digest,
     },
     /// A file or directory could not be read or written.
     #[error("{}", path.display())]
     Io {
-        /// Which one.
+        /// The file or directory.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// A directory may not keep a name that was made in it.
+    /// A directory could not be synced; a name made in it may be lost.
     #[error("{} could not be synced", path.display())]
     Unsynced {
-        /// Which one.
+        /// The directory.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// What was read of the database is not what SQLite wrote.
+    /// The database file is malformed.
     #[error(
         "the database file is damaged; 'blackboard salvage --to DIR' copies everything intact to a new store"
     )]
     DamagedFile(#[source] rusqlite::Error),
-    /// What was to be changed lies on a page that SQLite cannot read.
+    /// The write needs a page that SQLite cannot read.
     #[error(
         "the write needs a damaged page of the database; nothing was written; \
          'blackboard salvage --to DIR' copies everything intact to a new store"
     )]
     Malformed,
-    /// The pages of the journal do not fit together.
+    /// The b-tree of the journal is malformed.
     #[error(
         "the journal is damaged: {found}; 'blackboard salvage --to DIR' copies everything intact to a new store"
     )]
     DamagedTree {
-        /// What SQLite says of it first.
+        /// SQLite's first finding.
         found: String,
     },
     /// SQLite failed.
@@ -253,7 +253,7 @@ fn whose(session: Option<SessionId>) -> String {
     session.map_or_else(String::new, |session| format!(" of session {session}"))
 }
 
-/// Whether the index of the write-ahead log, which is a file in shared memory, found no room to grow.
+/// Returns true if the write-ahead log's index, a file in shared memory, had no room to grow.
 pub(crate) fn is_index_full(error: &rusqlite::Error) -> bool {
     use rusqlite::ffi::{SQLITE_IOERR_SHMMAP, SQLITE_IOERR_SHMOPEN, SQLITE_IOERR_SHMSIZE};
     let code = error.sqlite_error().map(|error| error.extended_code);
@@ -262,7 +262,7 @@ pub(crate) fn is_index_full(error: &rusqlite::Error) -> bool {
     })
 }
 
-/// Whether a statement met no table or column of its name: SQLite has no code for that.
+/// Returns true if a statement named a missing table or column: SQLite has no code for that.
 fn is_schema_damaged(error: &rusqlite::Error) -> bool {
     error.sqlite_error_code() == Some(ErrorCode::Unknown) && {
         let message = error.to_string();
@@ -288,7 +288,7 @@ impl From<rusqlite::Error> for StoreError {
 }
 
 impl StoreError {
-    /// Whether what is stored is damaged, so that all of it cannot be read in one go.
+    /// Returns true if stored data is damaged, so that it cannot be read in full.
     #[must_use]
     pub fn is_damage(&self) -> bool {
         matches!(
@@ -304,7 +304,7 @@ impl StoreError {
         )
     }
 
-    /// What an I/O error at this path is: no room, or a fault.
+    /// Maps an I/O error at this path to a full disk or a fault.
     pub(crate) fn io(path: &Path) -> impl FnOnce(io::Error) -> Self {
         use io::ErrorKind::{QuotaExceeded, StorageFull};
         move |source| {

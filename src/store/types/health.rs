@@ -1,4 +1,4 @@
-//! Health of a store: ready, full or poisoned. Only a restart ends the last.
+//! Health of a store: ready, full or poisoned. Only a restart clears the last.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 
 use crate::store::Health;
 
-/// The last thing that writing taught about the store.
+/// The health as of the last write.
 #[derive(Debug)]
 pub(crate) struct Condition(Mutex<Health>);
 
@@ -23,7 +23,7 @@ impl Condition {
         self.health() == Health::Poisoned
     }
 
-    /// Notes that a write went through, or that there was no room for one.
+    /// Records that a write succeeded or lacked room. Poisoning stays.
     pub(crate) fn note(&self, health: Health) {
         let mut now = self.0.lock();
         if *now != Health::Poisoned {
@@ -31,7 +31,7 @@ impl Condition {
         }
     }
 
-    /// Ends writing until a restart. The cause is told here, once: those who wait are only told `Unknown`.
+    /// Stops writing until a restart. Logs the cause here, once: waiting callers only get `Unknown`.
     pub(crate) fn poison(&self, cause: &dyn fmt::Display) {
         *self.0.lock() = Health::Poisoned;
         tracing::error!(%cause, "a write failed; nothing more is written until a restart");

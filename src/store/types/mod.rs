@@ -1,4 +1,4 @@
-//! Types that go into and come out of any engine.
+//! Types in the interface of every engine.
 
 pub(crate) mod error;
 pub(crate) mod health;

@@ -1,4 +1,4 @@
-//! Signing key of a store: random, made once, in no archive or backup.
+//! Signing key of a store: random, made once, absent from archives and backups.
 
 use std::fmt;
 
@@ -9,15 +9,15 @@ use uuid::Uuid;
 
 use crate::store::StoreError;
 
-/// How long a signature is, in bytes.
+/// The length of a signature, in bytes.
 pub const SIGNATURE_BYTES: usize = 32;
 
-/// Signs what the store's server gives out, and knows it again (HMAC-SHA256).
+/// Signs and verifies what the store's server issues (HMAC-SHA256).
 #[derive(Clone)]
 pub struct SigningKey(Hmac<Sha256>);
 
 impl SigningKey {
-    /// A key that is kept nowhere, for who signs nothing.
+    /// Creates a key that is not stored, for a store that signs nothing.
     pub(crate) fn ephemeral() -> Result<Self, StoreError> {
         Self::of(&random())
     }
@@ -27,7 +27,7 @@ impl SigningKey {
         Hmac::new_from_slice(key).map(Self).map_err(|_| StoreError::DamagedMeta)
     }
 
-    /// The key of a database, which is made where there is none yet. Needs a connection that syncs fully.
+    /// Returns the key of a database, creating it if absent. Needs a connection that syncs fully.
     pub(crate) fn keep(connection: &Connection) -> Result<Self, StoreError> {
         let stored: Option<Vec<u8>> =
             connection
@@ -44,7 +44,7 @@ impl SigningKey {
         Self::of(&key)
     }
 
-    /// The signature of a message.
+    /// Signs a message.
     #[must_use]
     pub fn sign(&self, message: &[u8]) -> [u8; SIGNATURE_BYTES] {
         let mut mac = self.0.clone();
@@ -52,7 +52,7 @@ impl SigningKey {
         mac.finalize().into_bytes().into()
     }
 
-    /// Whether this is the signature of the message; how long that takes tells nothing of it.
+    /// Returns true if this is the message's signature, in constant time.
     #[must_use]
     pub fn has_signed(&self, message: &[u8], signature: &[u8]) -> bool {
         let mut mac = self.0.clone();
@@ -61,7 +61,7 @@ impl SigningKey {
     }
 }
 
-/// 256 random bits: each id has 122 of the system's.
+/// Returns 256 random bits: each id has 122 from the system.
 fn random() -> [u8; 32] {
     let ids = [Uuid::new_v4(), Uuid::new_v4(), Uuid::new_v4()];
     let bits = ids.iter().fold(Sha256::new(), |bits, id| bits.chain_update(id.as_bytes()));

@@ -9,112 +9,112 @@ use uuid::Uuid;
 
 use crate::board::{Digest, Revision, SessionId};
 
-/// A commit's place in the order in which the store took them all: it grows, and is never used again.
+/// A commit's position in the store's order of appends; ascending, never reused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JournalId(pub u64);
 
-/// One stored commit, as it lies there: nothing has been checked.
+/// One stored commit, unverified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record<'a> {
-    /// Its place in the journal; none once it is compacted.
+    /// Its position in the journal; `None` once compacted.
     pub journal_id: Option<JournalId>,
-    /// The session that its row names.
+    /// The session in its row.
     pub session: SessionId,
-    /// The revision that its row names.
+    /// The revision in its row.
     pub revision: Revision,
-    /// What [`Frame::decode`](crate::board::Frame::decode) reads, and finds damaged or whole.
+    /// The bytes for [`Frame::decode`](crate::board::Frame::decode), which detects damage.
     pub frame: &'a [u8],
 }
 
-/// What a [replay](crate::store::Store::replay) visits.
+/// An element of a [replay](crate::store::Store::replay).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stored<'a> {
-    /// A part of the base with which a session's history begins, as it lies there.
+    /// A part of the base with which a session's history begins, unverified.
     Base {
-        /// The session that its row names.
+        /// The session in its row.
         session: SessionId,
         /// The revision of the whole base.
         revision: Revision,
-        /// What [`Frame::decode`](crate::board::Frame::decode) reads; without bytes, which no frame is,
-        /// where the part is missing.
+        /// The bytes for [`Frame::decode`](crate::board::Frame::decode); empty, which no frame is, if the part is
+        /// missing.
         frame: &'a [u8],
     },
-    /// A commit that follows.
+    /// A commit after the base.
     Commit(Record<'a>),
 }
 
 /// A session that has a history of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoredSession {
-    /// Which one.
+    /// The session.
     pub session: SessionId,
-    /// The revision of its last commit, or of its base where none follows.
+    /// The revision of its last commit, or of its base if no commit follows.
     pub head: Revision,
-    /// Up to where its history is compacted, its base included; 0 where all of it is in the journal.
+    /// The last compacted revision, the base included; 0 if the whole history is in the journal.
     pub compacted: Revision,
-    /// Whether its history begins with an [`End`](crate::store::End).
+    /// True if its history begins with an [`End`](crate::store::End).
     pub ended: bool,
-    /// Whether nothing tells where its history begins: then nothing of that is read.
+    /// True if the beginning of its history is unreadable; none of the history is read then.
     pub is_damaged: bool,
 }
 
-/// What is known of a session without its history. It is a cache: what it says, the history says too.
+/// A summary of a session's history: a cache that the history can rebuild.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SummaryRow {
-    /// Whose it is.
+    /// The session.
     pub session: SessionId,
-    /// The revision that it tells of.
+    /// The summarized revision.
     pub revision: Revision,
     /// One [`Frame`](crate::board::Frame) of the session and the revision.
     pub frame: Vec<u8>,
 }
 
-/// A session's name as it is kept beside its history.
+/// A session's name as stored beside its history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NameRow {
-    /// Whose it is.
+    /// The session.
     pub session: SessionId,
-    /// What was told; `None` where it is damaged.
+    /// The name; `None` if damaged.
     pub name: Option<Vec<u8>>,
 }
 
-/// A token that the store keeps: what it means is not the store's affair.
+/// A stored token, opaque to the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenRow {
-    /// Which one.
+    /// The token's id.
     pub id: Uuid,
-    /// What was put; `None` where it is damaged.
+    /// The stored body; `None` if damaged.
     pub body: Option<Vec<u8>>,
 }
 
-/// How much of a history is read at once.
+/// The limits of a page of history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageMax {
-    /// So many commits.
+    /// The maximum number of commits.
     pub commits: usize,
-    /// So many bytes of frames; the first frame is given however long it is.
+    /// The maximum number of bytes of frames; the first frame is returned at any length.
     pub bytes: usize,
 }
 
-/// One blob that a session keeps; its bytes were not read.
+/// A blob of a session; its bytes are not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoredBlob {
-    /// Whose it is.
+    /// The session.
     pub session: SessionId,
-    /// What its bytes should hash to.
+    /// The expected digest of its bytes.
     pub digest: Digest,
-    /// How many bytes it has.
+    /// Its length in bytes.
     pub bytes: u64,
-    /// When it was put, by the clock of the file system; a link is as old as what it was made of.
+    /// The time it was put, by the file system's clock; a link keeps the age of its source.
     pub modified: SystemTime,
 }
 
-/// How long the store's files are; 0 where that cannot be told.
+/// The lengths of the store's files; 0 if unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileBytes {
-    /// The database's.
+    /// The database, in bytes.
     pub database: u64,
-    /// That of its write-ahead log.
+    /// The write-ahead log, in bytes.
     pub log: u64,
 }
 
@@ -124,25 +124,25 @@ impl FileBytes {
         Self { database: length(database), log: length(&database.with_extension("db-wal")) }
     }
 }
-/// What a copy of a store took.
+/// The size of a copy of a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Copied {
-    /// How many bytes were written; linked blobs have none.
+    /// Bytes written; linked blobs count 0.
     pub bytes: u64,
-    /// How many blobs it has.
+    /// The number of blobs.
     pub blobs: u64,
 }
 
-/// Tells whether something that takes long is not wanted any more.
+/// Returns true once a long operation is no longer wanted.
 pub type IsOver = Arc<dyn Fn() -> bool + Send + Sync>;
 
-/// Whether the store takes writes.
+/// A store's ability to accept writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Health {
-    /// It does.
+    /// All writes are accepted.
     Ready,
-    /// Only what frees space, as far as the last write or the free space tell.
+    /// Only writes that free space are accepted, judging by the last write or the free space.
     Full,
-    /// None, until a restart: a write failed in a way that leaves its outcome unknown. Reads go on.
+    /// No writes until a restart: an earlier write has an unknown outcome. Reads go on.
     Poisoned,
 }
