@@ -37,12 +37,12 @@ pub(super) struct Blobs {
     pub(super) aside: Quarantine,
     room: Arc<Room>,
     condition: Arc<Condition>,
-    /// What must be on disk before a blob is removed.
+    /// Reached before a blob is removed.
     sync_point: Arc<SyncPoint>,
     trash: Trash,
-    /// The directories that were made or found durable in this run.
+    /// The directories that this run created or found durable.
     homes: Mutex<HashMap<SessionId, Home>>,
-    /// Who makes one.
+    /// Locked while a session's directory is created.
     pub(super) making: KeyedLock<SessionId>,
     turns: KeyedLock<(SessionId, Digest)>,
 }
@@ -51,12 +51,12 @@ pub(super) struct Blobs {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Home {
     Making,
-    /// It is durable under its name.
+    /// The directory's name is synced.
     Durable,
 }
 
 impl Blobs {
-    /// Whether a data directory has blobs of any session in it.
+    /// Returns true if a data directory has any blobs.
     pub(super) fn are_in(dir: &Path) -> bool {
         dir.join("blobs").read_dir().is_ok_and(|mut homes| homes.next().is_some())
     }
@@ -69,12 +69,12 @@ impl Blobs {
     ) -> Result<Self, StoreError> {
         let blobs = Self::at(dir, room, condition, sync_point);
         create_dir(&blobs.root)?;
-        // A crash may have come while a copy was made.
+        // A backup may have crashed.
         blobs.trash.take(blobs.aside.dir())?;
         Ok(blobs)
     }
 
-    /// Where they are, or would be.
+    /// Refers to the blobs of a directory without creating anything.
     pub(super) fn at(
         dir: &Path,
         room: Arc<Room>,
@@ -107,13 +107,13 @@ impl Blobs {
         for digest in digests {
             let _turn = self.turns.take((to, digest));
             self.make(to, digest, |path| {
-                // A file system without links, a file with too many, a damaged file in the way: copy.
+                // Copies if the file system has no links, the file has too many, or a damaged file is in the way.
                 fs::hard_link(self.path(from, digest), path)
                     .or_else(|_| self.write(path, &self.read(from, digest)?))
             })?;
             is_one_there = true;
         }
-        // A put that comes between finds the link, and syncs its name itself.
+        // A concurrent put finds the link, and syncs its name itself.
         if is_one_there { self.sync_home(to) } else { Ok(()) }
     }
 
@@ -126,7 +126,7 @@ impl Blobs {
         }
     }
 
-    /// Opens a blob to be read piece by piece; nothing is verified.
+    /// Opens a blob for streaming; nothing is verified.
     pub(super) fn open_one(&self, session: SessionId, digest: Digest) -> Result<File, StoreError> {
         let path = self.path(session, digest);
         File::open(&path).map_err(|error| unread(&path, session, digest, error))
@@ -142,11 +142,11 @@ impl Blobs {
         if !is_free() {
             return Ok(false);
         }
-        // Only then: what is poisoned while it answers may have stored a commit that it does not know.
+        // Checked after `is_free`: a store poisoned meanwhile may have stored a commit unknown to it.
         if self.condition.is_poisoned() {
             return Err(StoreError::Poisoned);
         }
-        // That it is free may follow from a commit which a power cut would undo.
+        // The blob may be free by a commit that a power cut would undo.
         self.poisoning(self.sync_point.reach())?;
         let path = self.path(session, digest);
         if self.aside.takes_one(session, digest, &path) {
@@ -160,9 +160,9 @@ impl Blobs {
         }
     }
 
-    /// Puts the blobs of sessions out of sight, in one step each.
+    /// Moves the blobs of sessions to the trash, one step per session.
     pub(super) fn remove(&self, sessions: &[SessionId]) -> Result<(), StoreError> {
-        // Their deletions could be undone by a power cut until then.
+        // Until then a power cut could undo the sessions' deletions.
         self.poisoning(self.sync_point.reach())?;
         let mut removed = Ok(());
         for session in sessions {
@@ -184,7 +184,7 @@ impl Blobs {
         live: &HashSet<SessionId>,
         go_on: &dyn Fn() -> bool,
     ) -> Result<(), StoreError> {
-        // That a session is not live may follow from a commit which the last run did not sync.
+        // A session may be absent from `live` by a commit that the last run did not sync.
         self.poisoning(self.sync_point.reach())?;
         for home in list(&self.root)? {
             if !go_on() {
@@ -200,14 +200,14 @@ impl Blobs {
         Ok(())
     }
 
-    /// Removes what interrupted puts left.
+    /// Removes the temporary files of interrupted puts.
     fn remove_temporaries(&self, session: SessionId) -> Result<(), StoreError> {
         for path in list(&self.home(session))? {
             let is_temporary = path.extension().is_some_and(|end| end == TEMPORARY);
             let Some(digest) = digest_of(&path.with_extension("")).filter(|_| is_temporary) else {
                 continue;
             };
-            // One that is being written is moved to its place before this turn comes.
+            // A put in progress renames its file before this lock is free.
             let _turn = self.turns.take((session, digest));
             match fs::remove_file(&path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -234,7 +234,7 @@ impl Blobs {
         Ok(())
     }
 
-    /// Visits the blobs of a session; whether it was broken off.
+    /// Visits the blobs of a session. Returns `Break` if `visit` did.
     pub(super) fn visit_home(
         &self,
         session: SessionId,
@@ -257,7 +257,7 @@ impl Blobs {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Makes a blob with `make` unless it is whole already, and makes its name durable.
+    /// Makes a blob with `make` unless it is stored intact, and syncs its name.
     fn once(
         &self,
         session: SessionId,
@@ -266,11 +266,11 @@ impl Blobs {
     ) -> Result<(), StoreError> {
         let _turn = self.turns.take((session, digest));
         self.make(session, digest, make)?;
-        // Also of a blob that was there: its maker may have died before this.
+        // An existing blob too: its maker may have crashed before this sync.
         self.sync_home(session)
     }
 
-    /// Makes a blob unless it is whole already; its name may not be durable.
+    /// Makes a blob unless it is stored intact; its name may not be durable.
     fn make(
         &self,
         session: SessionId,
@@ -289,7 +289,7 @@ impl Blobs {
         }
     }
 
-    /// Writes a new file and moves it into place. A failed sync may be tried again: with another file.
+    /// Writes a new file and renames it into place. After a failed sync, a retry writes a new file.
     fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
         if !self.room.is_for(u64::try_from(bytes.len()).unwrap_or(u64::MAX)) {
             return Err(StoreError::Full);
@@ -297,7 +297,7 @@ impl Blobs {
         let temporary = path.with_extension(TEMPORARY);
         let written = write_synced(&temporary, bytes).and_then(|()| fs::rename(&temporary, path));
         if written.is_err() {
-            // It may take room that is short; if this does not remove it, the next start does.
+            // The file takes scarce room; if this fails, the next start removes it.
             drop(fs::remove_file(&temporary));
         }
         written.map_err(StoreError::io(path))
@@ -308,12 +308,12 @@ impl Blobs {
         if is_durable() {
             return Ok(());
         }
-        // A turn each: nobody waits for the sync of another session's.
+        // One lock per session: no session waits for another's sync.
         let _turn = self.making.take(session);
         if is_durable() {
             return Ok(());
         }
-        // Noted before it is there, or it would be taken for one that an earlier run left.
+        // Recorded before it exists, or `clear` would take it for a remnant of an earlier run.
         self.homes.lock().insert(session, Home::Making);
         let made = self.poisoning(create_dir(&self.home(session)));
         let mut homes = self.homes.lock();
@@ -328,7 +328,7 @@ impl Blobs {
         self.poisoning(sync_dir(&self.home(session)))
     }
 
-    /// Another sync after a failed one may succeed without having written anything: there is none.
+    /// Poisons the store on a failed sync: a second one may succeed without having written anything.
     fn poisoning(&self, synced: Result<(), StoreError>) -> Result<(), StoreError> {
         synced.inspect_err(|error| {
             if matches!(error, StoreError::Unsynced { .. }) {
@@ -346,7 +346,7 @@ impl Blobs {
     }
 }
 
-/// Why a blob's file cannot be read: it is not there, or a fault.
+/// Maps a read error of a blob to a missing blob or a fault.
 fn unread(path: &Path, session: SessionId, digest: Digest, error: io::Error) -> StoreError {
     if error.kind() == io::ErrorKind::NotFound {
         StoreError::BlobMissing { session, digest }
@@ -365,7 +365,7 @@ pub(super) fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// What is in a directory; nothing, if its session has just gone.
+/// Returns the paths in a directory; none if it does not exist.
 pub(super) fn list(dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
     match fs::read_dir(dir).and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect()) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
@@ -383,7 +383,7 @@ pub(super) fn remove_home(home: &Path) -> Result<(), StoreError> {
 pub(super) fn session_of(home: &Path) -> Option<SessionId> {
     let name = home.file_name()?.to_str()?;
     let session = SessionId(Uuid::try_parse(name).ok()?);
-    // Other spellings of the same id are not our directories.
+    // Directories with other spellings of an id are not ours.
     (session.to_string() == name).then_some(session)
 }
 

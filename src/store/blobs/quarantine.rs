@@ -14,13 +14,13 @@ use crate::board::{Digest, SessionId};
 use crate::store::files::disk::{DIR_MODE, Room, create_dir, sync_dir};
 use crate::store::{Copied, IsOver, StoreError};
 
-/// Where they are put, among the directories of the sessions.
+/// The quarantine's directory, beside those of the sessions.
 const ASIDE: &str = "removed";
 
-/// What stands between a session and a digest in the name of a blob that was put aside alone.
+/// Separates session and digest in the name of a single quarantined blob.
 const BETWEEN: char = '.';
 
-/// The place for what is removed.
+/// The directory of blobs removed during a backup.
 #[derive(Debug)]
 pub(crate) struct Quarantine {
     dir: PathBuf,
@@ -36,34 +36,35 @@ impl Quarantine {
         &self.dir
     }
 
-    /// Removes what is there.
+    /// Deletes the quarantined blobs.
     pub(crate) fn clear(&self) -> Result<(), StoreError> {
         remove_home(&self.dir)
     }
 
-    /// Takes the directory of a session that is no more; `false` where it is to be removed.
+    /// Takes a deleted session's directory. Returns false if the caller must remove it.
     pub(crate) fn takes_home(&self, session: SessionId, home: &Path) -> bool {
         self.takes(home, &session.to_string())
     }
 
-    /// Takes one blob; `false` where it is to be removed.
+    /// Takes one blob. Returns false if the caller must remove it.
     pub(crate) fn takes_one(&self, session: SessionId, digest: Digest, path: &Path) -> bool {
         self.takes(path, &format!("{session}{BETWEEN}{digest}"))
     }
 
     fn takes(&self, path: &Path, name: &str) -> bool {
-        // Read after its commit is durable, and set before the database is: so what the copy names is here.
+        // Read after the removing commit is durable; set before the backup copies the database. So no blob named by
+        // the copy is lost.
         self.is_used.load(Ordering::SeqCst) && fs::rename(path, self.dir.join(name)).is_ok()
     }
 }
 
-/// While it is there, what is removed is put aside; afterwards that is gone.
+/// A guard that keeps the quarantine in use; its drop deletes the quarantined blobs.
 pub(crate) struct PutAside<'a> {
     blobs: &'a Blobs,
 }
 
 impl Blobs {
-    /// Lets be put aside what is removed; by one at a time.
+    /// Starts the quarantine; the caller admits one backup at a time.
     pub(crate) fn put_removed_aside(&self) -> Result<PutAside<'_>, StoreError> {
         self.aside.clear()?;
         create_dir(&self.aside.dir)?;
@@ -71,14 +72,14 @@ impl Blobs {
         Ok(PutAside { blobs: self })
     }
 
-    /// The same where nobody removes any.
+    /// Returns the guard for a store from which no blob is removed.
     pub(crate) fn as_they_are(&self) -> PutAside<'_> {
         PutAside { blobs: self }
     }
 }
 
 impl PutAside<'_> {
-    /// Copies the blobs into a directory, which is made, and makes them durable there.
+    /// Copies the blobs into a directory, which it creates, and makes them durable.
     pub(crate) fn copy_to(
         &self,
         to: &Path,
@@ -115,13 +116,13 @@ impl Drop for PutAside<'_> {
     }
 }
 
-/// A blob's session and digest, as its name tells where it was put aside alone.
+/// Returns session and digest from the name of a single quarantined blob.
 fn alone(path: &Path) -> Option<(SessionId, Digest)> {
     let (session, digest) = path.file_name()?.to_str()?.split_once(BETWEEN)?;
     Some((session_of(Path::new(session))?, digest_of(Path::new(digest))?))
 }
 
-/// Makes a directory whose name is made durable later; it may be there.
+/// Creates a directory that is synced later; an existing one is accepted.
 fn make_dir(dir: &Path) -> Result<(), StoreError> {
     match DirBuilder::new().mode(DIR_MODE).create(dir) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
@@ -131,7 +132,7 @@ fn make_dir(dir: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// A copy on its way.
+/// A copy in progress.
 struct Copy<'a> {
     to: &'a Path,
     room: &'a Room,
@@ -163,9 +164,9 @@ impl Copy<'_> {
         match fs::hard_link(from, to) {
             Ok(()) => self.copied.blobs += 1,
             Err(error) if is(&error, io::ErrorKind::AlreadyExists) => {}
-            // It was put aside just now, and is found there.
+            // Just quarantined, and copied from there.
             Err(error) if is(&error, io::ErrorKind::NotFound) => {}
-            // Another file system, one without links, a file with too many, or another's file.
+            // Another file system, a file system without links, a file with too many, or another user's file.
             Err(_) => self.bytes(from, to)?,
         }
         Ok(())

@@ -13,13 +13,13 @@ use uuid::Uuid;
 use crate::store::StoreError;
 use crate::store::files::disk::DIR_MODE;
 
-/// Where it is, among the directories of the sessions.
+/// The trash directory, beside those of the sessions.
 const TRASH: &str = "trash";
 
-/// How many files one piece deletes: about 20 ms of work.
+/// The maximum number of files that one sweep deletes: about 20 ms of work.
 const SWEEP_FILES_MAX: usize = 1_000;
 
-/// The place for removed directories. It exists only while something is in it.
+/// The trash directory. It exists only while it has content.
 #[derive(Debug)]
 pub(crate) struct Trash {
     dir: PathBuf,
@@ -30,12 +30,12 @@ impl Trash {
         Self { dir: root.join(TRASH) }
     }
 
-    /// Moves a directory here, whatever is in it; one that is not there is none.
+    /// Moves a directory to the trash with its content; a missing one is ignored.
     pub(crate) fn take(&self, dir: &Path) -> Result<(), StoreError> {
         loop {
             match fs::rename(dir, self.dir.join(Uuid::new_v4().to_string())) {
                 Ok(()) => return Ok(()),
-                // Which of the two is missing, the error does not say.
+                // The error does not say which of the two is missing.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     if !fs::exists(dir).map_err(StoreError::io(dir))? {
                         return Ok(());
@@ -47,16 +47,16 @@ impl Trash {
         }
     }
 
-    /// Deletes a piece of what is here; whether more is left.
+    /// Deletes some of the trash. Returns true if more is left.
     pub(crate) fn sweep(&self) -> Result<bool, StoreError> {
         let mut left = SWEEP_FILES_MAX;
         match delete_some(&self.dir, &mut left) {
             Ok(is_empty) => Ok(!is_empty),
-            // Nothing is here, or somebody else deletes too.
+            // The trash is empty, or another thread deletes too.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 fs::exists(&self.dir).map_err(StoreError::io(&self.dir))
             }
-            // Something came meanwhile.
+            // A directory was added meanwhile.
             Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(true),
             Err(error) => Err(StoreError::io(&self.dir)(error)),
         }
@@ -72,7 +72,7 @@ impl Trash {
     }
 }
 
-/// Deletes files of a directory and those in it, and the directory once it is empty; whether it came to that.
+/// Deletes a directory's files recursively, and the directory once empty. Returns true if the directory was deleted.
 fn delete_some(dir: &Path, left: &mut usize) -> io::Result<bool> {
     for entry in fs::read_dir(dir)? {
         if *left == 0 {

@@ -9,10 +9,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::reserve::Reserve;
 use crate::store::{FREE_BYTES_MIN, SqliteOptions, StoreError};
 
-/// What is left free beside the reserve, for what is always written: an index of the log, a page here and there.
+/// Bytes left free besides the reserve, for unavoidable writes: the log's index, a few pages.
 pub(crate) const SPARE_BYTES: u64 = 1 << 20;
 
-/// The reserve is held from where so many times as much is free: before that no other program can take it soon.
+/// Multiple of the reserve below which its file is allocated. With more free space, no other program fills the disk
+/// soon.
 const NEAR_TIMES: u64 = 16;
 
 pub(crate) const FILE_MODE: u32 = 0o600;
@@ -24,7 +25,7 @@ pub(crate) fn sync_dir(dir: &Path) -> Result<(), StoreError> {
     names.sync_all().map_err(|source| StoreError::Unsynced { path: dir.to_owned(), source })
 }
 
-/// Makes a directory that is durable under its name, with its parents; it may be there already.
+/// Creates a directory and its parents, durable under their names; an existing one is accepted.
 pub(crate) fn create_dir(dir: &Path) -> Result<(), StoreError> {
     let parent = match dir.parent() {
         Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
@@ -33,11 +34,11 @@ pub(crate) fn create_dir(dir: &Path) -> Result<(), StoreError> {
     };
     match DirBuilder::new().mode(DIR_MODE).create(dir) {
         Ok(()) => sync_dir(parent),
-        // A crash may have come between an earlier start's making it and its sync.
+        // An earlier start may have crashed between creating it and the sync.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && dir.is_dir() => {
             sync_dir(parent).or_else(unless_unreadable)
         }
-        // Where the parent is there, some place above it makes no directories.
+        // With an existing parent, a place above refuses new directories.
         Err(error) if error.kind() == io::ErrorKind::NotFound && !parent.exists() => {
             create_dir(parent)?;
             create_dir(dir)
@@ -46,7 +47,7 @@ pub(crate) fn create_dir(dir: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// A directory made by others may stand in one that we may pass but not open.
+/// Accepts a directory whose parent may be traversed but not opened.
 fn unless_unreadable(error: StoreError) -> Result<(), StoreError> {
     if let StoreError::Io { source, .. } = &error
         && source.kind() == io::ErrorKind::PermissionDenied
@@ -56,18 +57,18 @@ fn unless_unreadable(error: StoreError) -> Result<(), StoreError> {
     Err(error)
 }
 
-/// The room on the disk that a directory is on, less the reserve.
+/// The free space on a directory's disk, minus the reserve.
 #[derive(Debug)]
 pub(crate) struct Room {
     pub(crate) dir: PathBuf,
     free_bytes_min: u64,
     free_part: u64,
     reserve: Option<Reserve>,
-    /// What the write-ahead log has that the database may still grow by.
+    /// Bytes by which the database may still grow from the write-ahead log.
     owed: AtomicU64,
 }
 
-/// What of a disk is free, and how large it is.
+/// Free space and size of a disk, in bytes.
 #[derive(Clone, Copy, Debug)]
 struct Disk {
     free: u64,
@@ -75,53 +76,54 @@ struct Disk {
 }
 
 impl Room {
-    /// That of a store, with the reserve that its directory has.
+    /// Creates the room of a store, with the reserve in its directory.
     pub(crate) fn of_store(dir: &Path, options: SqliteOptions) -> Self {
         let reserve = Some(Reserve::in_dir(dir));
         let SqliteOptions { free_bytes_min, free_part, .. } = options;
         Self { dir: dir.to_owned(), free_bytes_min, free_part, reserve, owed: AtomicU64::new(0) }
     }
 
-    /// That of a store which takes no writes.
+    /// Creates the room of a read-only store.
     pub(crate) fn of_nobody(dir: &Path) -> Self {
         let (dir, owed) = (dir.to_owned(), AtomicU64::new(0));
         Self { dir, free_bytes_min: 0, free_part: 1, reserve: None, owed }
     }
 
-    /// That of another directory, in which as much is to be left.
+    /// Creates the room of another directory, with the same limits and no reserve.
     pub(crate) fn elsewhere(&self, dir: &Path) -> Self {
         let Self { free_bytes_min, free_part, .. } = *self;
         let owed = AtomicU64::new(0);
         Self { dir: dir.to_owned(), free_bytes_min, free_part, reserve: None, owed }
     }
 
-    /// Whether so many bytes more leave the reserve whole.
+    /// Returns true if the reserve stays whole after this many more bytes.
     pub(crate) fn is_for(&self, bytes: u64) -> bool {
-        // A disk that does not say how much is free may still be written to; the write itself will tell.
+        // A disk that does not report its free space may still be written to; the write itself will tell.
         self.disk().is_none_or(|disk| self.left(disk) >= self.kept(disk).saturating_add(bytes))
     }
 
-    /// Whether more than twice the reserve is left: nobody will soon be refused.
+    /// Returns true if more than twice the reserve is left, so no write will be refused soon.
     pub(crate) fn is_ample(&self) -> bool {
         self.disk().is_none_or(|disk| self.left(disk) >= self.kept(disk).saturating_mul(2))
     }
 
-    /// How much may be used by what ends smaller than it began.
+    /// Returns the bytes that a write may use if it ends up smaller.
     pub(crate) fn in_all(&self) -> u64 {
         self.disk().map_or(u64::MAX, |disk| self.left(disk))
     }
 
-    /// Gives up as much of the reserve as is missing where less than this is free; whether that gave any room.
+    /// Releases the part of the reserve that is missing for this many free bytes. Returns true if that freed
+    /// anything.
     pub(crate) fn give_up_reserve_for(&self, bytes: u64) -> bool {
         let (Some(reserve), Some(disk)) = (&self.reserve, self.disk()) else { return false };
         let missing = bytes.saturating_sub(disk.free);
         missing > 0 && reserve.give_up(missing)
     }
 
-    /// Holds as much of the reserve as there is, where the disk is not far from full.
+    /// Allocates as much of the reserve as fits, once the disk is nearly full.
     pub(crate) fn hold_reserve(&self) {
         let (Some(reserve), Some(disk)) = (&self.reserve, self.disk()) else { return };
-        // However much is to be left, the file takes no more of the disk than that.
+        // The file is capped, however much the options leave free.
         let kept = self.kept(disk).min(FREE_BYTES_MIN);
         if disk.free > kept.saturating_mul(NEAR_TIMES) {
             return;
@@ -133,7 +135,7 @@ impl Room {
         }
     }
 
-    /// The database may still grow by what so many bytes of the write-ahead log have.
+    /// Records the bytes of the write-ahead log by which the database may still grow.
     pub(crate) fn note_owed(&self, bytes: u64) {
         self.owed.store(bytes, Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! Lock of a data directory: one process at a time, released when it ends.
+//! Lock of a data directory: one process at a time, released when it exits.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
@@ -17,7 +17,7 @@ pub(crate) struct Lock {
 }
 
 impl Lock {
-    /// Takes the directory's lock, or fails at once.
+    /// Takes the directory's lock, or fails immediately.
     pub(crate) fn take(dir: &Path) -> Result<Self, StoreError> {
         let path = dir.join(NAME);
         let file = OpenOptions::new()
@@ -30,7 +30,7 @@ impl Lock {
         Self::of(file, dir)
     }
 
-    /// The same, if anybody ever took it; nothing is made.
+    /// Takes an existing lock file's lock; creates nothing.
     pub(crate) fn take_if_there(dir: &Path) -> Result<Option<Self>, StoreError> {
         let path = dir.join(NAME);
         match File::open(&path) {
@@ -50,7 +50,7 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Closing the file would not do: a child that has not come to run its program yet has it open too.
+        // Closing the file is not enough: a forked child before its exec also has it open.
         if let Err(error) = self.file.unlock() {
             tracing::warn!(%error, "the data directory stays locked until this process ends");
         }

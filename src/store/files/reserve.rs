@@ -1,6 +1,6 @@
 //! The reserve: a file that keeps room on the disk for deletions.
 //!
-//! It is released when a deletion needs room, and made again when there is room.
+//! A deletion that needs room releases it; it is allocated again once there is room.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -14,7 +14,7 @@ use super::disk::FILE_MODE;
 
 const FILE: &str = "reserve";
 
-/// The file, with how long it is.
+/// The reserve's file and its length.
 #[derive(Debug)]
 pub(crate) struct Reserve {
     path: PathBuf,
@@ -22,19 +22,19 @@ pub(crate) struct Reserve {
 }
 
 impl Reserve {
-    /// The one in a data directory, which may have none yet.
+    /// Opens the reserve of a data directory, which may have no file yet.
     pub(crate) fn in_dir(dir: &Path) -> Self {
         let path = dir.join(FILE);
         let held = fs::metadata(&path).map_or(0, |file| file.len());
         Self { path, held: Mutex::new(held) }
     }
 
-    /// How many bytes it holds.
+    /// Returns the number of bytes held.
     pub(crate) fn held(&self) -> u64 {
         *self.held.lock()
     }
 
-    /// Gives up so many bytes, or all that it holds; whether that was something.
+    /// Releases this many bytes, or all held. Returns true if any were released.
     pub(crate) fn give_up(&self, bytes: u64) -> bool {
         let mut held = self.held.lock();
         if *held == 0 {
@@ -43,19 +43,19 @@ impl Reserve {
         let left = held.saturating_sub(bytes);
         let shortened = self.open().and_then(|file| file.set_len(left));
         if let Err(error) = shortened {
-            tracing::warn!(%error, "the reserve cannot be released");
+            tracing::warn!(%error, "failed to release the reserve");
             return false;
         }
         *held = left;
         true
     }
 
-    /// Holds so many bytes more. Where the file system cannot promise room, it holds none.
+    /// Allocates this many more bytes. On a file system without preallocation, allocates none.
     pub(crate) fn hold(&self, more: u64) {
         let mut held = self.held.lock();
         match self.lengthen(*held, more) {
             Ok(()) => *held += more,
-            Err(error) => tracing::debug!(%error, "the reserve cannot be made"),
+            Err(error) => tracing::debug!(%error, "failed to allocate the reserve"),
         }
     }
 
@@ -71,7 +71,7 @@ impl Reserve {
     }
 }
 
-/// A part of what was asked for may have been allotted.
+/// Undoes a partial allocation.
 fn shorten(file: &File, to: u64, error: io::Error) -> io::Error {
     file.set_len(to).err().unwrap_or(error)
 }

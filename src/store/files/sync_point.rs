@@ -12,31 +12,31 @@ use parking_lot::Mutex;
 
 use crate::store::StoreError;
 
-/// How many transactions the last run may have left without a sync, taken together.
+/// The unsynced transactions of the last run, counted as one.
 const LEFT: u64 = 1;
 
-/// How far the writer is, and how far the syncs are.
+/// The positions of the writer and of the syncs.
 #[derive(Debug)]
 pub(crate) struct SyncPoint {
     log: PathBuf,
-    /// Whether each commit is synced anyway.
+    /// True if SQLite syncs each commit.
     is_full: bool,
     committed: AtomicU64,
-    /// Locked during a sync, so that the next caller may find it done.
+    /// Locked during a sync, so that the next caller may find its work done.
     synced: Mutex<Synced>,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Synced {
-    /// So many transactions are on disk.
+    /// The number of transactions on disk.
     UpTo(u64),
-    /// Another sync after a failed one may succeed without having written anything.
+    /// A sync after a failed one may succeed without having written anything.
     Failed,
 }
 
 impl SyncPoint {
-    /// The sync point of a writer that has committed nothing yet. What the last run left in the log counts as one
-    /// transaction that was not synced.
+    /// Creates the sync point of a writer that has committed nothing yet. The last run's log counts as one unsynced
+    /// transaction.
     pub(crate) fn new(database: &Path, is_full: bool) -> Self {
         Self {
             log: database.with_extension("db-wal"),
@@ -46,14 +46,14 @@ impl SyncPoint {
         }
     }
 
-    /// Notes a committed transaction, before anybody is told of it.
+    /// Records a committed transaction, before it is acknowledged.
     pub(crate) fn note_committed(&self) {
         if !self.is_full {
             self.committed.fetch_add(1, Ordering::SeqCst);
         }
     }
 
-    /// Returns once every transaction that was committed before the call is on disk.
+    /// Returns once every transaction committed before the call is on disk.
     pub(crate) fn reach(&self) -> Result<(), StoreError> {
         let committed = self.committed.load(Ordering::SeqCst);
         let mut synced = self.synced.lock();
@@ -62,7 +62,7 @@ impl SyncPoint {
             Synced::UpTo(_) => {}
             Synced::Failed => return Err(StoreError::Poisoned),
         }
-        // Commits that are not in the log any more were moved into the database, and that was synced.
+        // Without a log, a checkpoint has moved its commits into the database and synced that.
         let log = match File::open(&self.log) {
             Err(error) if error.kind() == io::ErrorKind::NotFound && committed == LEFT => {
                 return Ok(());
