@@ -7,21 +7,21 @@ use std::ops::ControlFlow;
 use crate::board::{Digest, SessionId};
 use crate::store::{SqliteStore, StoreError, StoredBlob};
 
-/// What every engine promises of blobs.
+/// The blob storage of an engine.
 pub trait BlobStore: Send + Sync {
-    /// Keeps these bytes for the session; they are durable when it returns, whoever stored them.
+    /// Stores these bytes for the session; they are durable on return, whoever stored them.
     ///
     /// # Errors
-    /// [`StoreError::Full`] if there is no room; otherwise why they could not be made durable.
+    /// [`StoreError::Full`] if there is no room; otherwise the reason they could not be made durable.
     fn put_blob(&self, session: SessionId, digest: Digest, bytes: &[u8]) -> Result<(), StoreError>;
 
-    /// The bytes of a blob, verified.
+    /// Returns the verified bytes of a blob.
     ///
     /// # Errors
     /// [`StoreError::BlobMissing`] or [`StoreError::BlobDamaged`].
     fn blob(&self, session: SessionId, digest: Digest) -> Result<Vec<u8>, StoreError>;
 
-    /// The bytes of a blob as they are read, which the caller is to verify.
+    /// Returns a reader of a blob's bytes, which the caller must verify.
     ///
     /// # Errors
     /// [`StoreError::BlobMissing`].
@@ -33,12 +33,12 @@ pub trait BlobStore: Send + Sync {
         Ok(Box::new(Cursor::new(self.blob(session, digest)?)))
     }
 
-    /// Gives `to` blobs that `from` has; they are durable when it returns, by one sync for all of them.
+    /// Gives `to` blobs of `from`; they are durable on return, by one sync for all.
     ///
-    /// Their bytes are not verified: a damaged blob stays a damaged one.
+    /// Their bytes are not verified: a damaged blob stays damaged.
     ///
     /// # Errors
-    /// [`StoreError::BlobMissing`] at one that `from` does not have; otherwise as [`put_blob`](Self::put_blob).
+    /// [`StoreError::BlobMissing`] at a blob that `from` lacks; otherwise as [`put_blob`](Self::put_blob).
     fn link_blobs(
         &self,
         from: SessionId,
@@ -46,15 +46,15 @@ pub trait BlobStore: Send + Sync {
         digests: &mut dyn Iterator<Item = Digest>,
     ) -> Result<(), StoreError>;
 
-    /// Removes one blob of a session, unless `is_free` says that somebody needs it; whether it is gone. While it
-    /// is asked, and until the blob is gone, nobody puts or links the same one: a put that ended before
-    /// is to be known to it, and one that begins later stores the bytes again.
+    /// Removes one blob of a session if `is_free` returns true. Returns true if the blob is gone. Until then the same
+    /// blob can be neither put nor linked. `is_free` must know every put that ended before; a later put stores the
+    /// bytes again.
     ///
-    /// It goes only once all that was appended before `is_free` was asked survives a power cut. A crash may leave
-    /// it. A poisoned store removes none: it does not know what names it.
+    /// The blob is removed only once all appends before the call of `is_free` survive a power cut. A crash may leave
+    /// it. A poisoned store removes none: it does not know which commits name the blob.
     ///
     /// # Errors
-    /// [`StoreError::Poisoned`], or why it could not be removed.
+    /// [`StoreError::Poisoned`], or the reason it could not be removed.
     fn remove_blob(
         &self,
         session: SessionId,
@@ -62,23 +62,23 @@ pub trait BlobStore: Send + Sync {
         is_free: &dyn Fn() -> bool,
     ) -> Result<bool, StoreError>;
 
-    /// Removes all blobs of deleted sessions, once all that was appended before the call survives a power cut:
-    /// out of sight at once, however many they are, and from the disk by [`sweep_blobs`](Self::sweep_blobs).
+    /// Removes all blobs of deleted sessions, once all appends before the call survive a power cut. They are hidden
+    /// at once, at any number; [`sweep_blobs`](Self::sweep_blobs) deletes them from the disk.
     ///
     /// # Errors
     /// If some could not be removed.
     fn remove_blobs(&self, sessions: &[SessionId]) -> Result<(), StoreError>;
 
-    /// Deletes a bounded piece of what [`remove_blobs`](Self::remove_blobs) and [`clear_blobs`](Self::clear_blobs)
-    /// put out of sight, in this run or an earlier one; whether more is left.
+    /// Deletes a bounded number of the files hidden by [`remove_blobs`](Self::remove_blobs) and
+    /// [`clear_blobs`](Self::clear_blobs), in this run or an earlier one. Returns true if more are left.
     ///
     /// # Errors
-    /// If some of it could not be deleted.
+    /// If some could not be deleted.
     fn sweep_blobs(&self) -> Result<bool, StoreError>;
 
-    /// Removes what an earlier run left, while others put and remove: interrupted puts, and the blobs of sessions
-    /// that were not `live` when the store was opened and had none put since. A damaged session is live too: its
-    /// blobs may be all that is left of it. It stops where `go_on`, asked for each session, says so.
+    /// Removes remnants of earlier runs, concurrently with puts and removals: interrupted puts, and blobs of sessions
+    /// that were not `live` on opening and had none put since. Count damaged sessions as live: their blobs may be all
+    /// that is left of them. Stops once `go_on`, called for each session, returns false.
     ///
     /// # Errors
     /// If some could not be removed.

@@ -13,70 +13,70 @@ use crate::store::StoreError;
 use crate::store::files::sync_point::SyncPoint;
 use crate::store::types::error::is_index_full;
 
-/// An idle moment is used for a checkpoint from here on: two syncs for less would cost more than they save.
+/// The log size at which an idle moment is used for a checkpoint. Below it, the two syncs cost more than they save.
 const IDLE_CHECKPOINT_WAL_BYTES: u64 = 1 << 20;
 
-/// A writer that is never idle stops for a checkpoint here. The stall grows with the log, 10 ms at this and
-/// 40 ms at four times as much, while the throughput stays: the journal hardly writes a page twice.
+/// The log size at which a busy writer stops for a checkpoint. The stall grows with the log: 10 ms at this size, 40
+/// ms at four times as much. The throughput stays the same: the journal hardly writes a page twice.
 const CHECKPOINT_WAL_BYTES: u64 = 4 << 20;
 
-/// What part of the file may be free: less would grow and shrink all the time.
+/// Divisor of the file for its free part. A smaller free part would make the file grow and shrink all the time.
 const FREE_PART: u64 = 16;
 
-/// How much may be free while commits wait to be compacted: compaction frees the pages that the next appends use.
+/// Free pages kept while commits wait for compaction, which frees the pages that the next appends use.
 const FREE_PAGES_UNCOMPACTED: u64 = (16 << 20) / PAGE_BYTES;
 
-/// How many pages one transaction gives back to the file system.
+/// The maximum number of pages that one transaction returns to the file system.
 const SHRINK_PAGES_MAX: u32 = 256;
 
-/// How long such a transaction moves pages: each is looked for in a list that may be very long.
+/// The time limit for moving pages in such a transaction: SQLite looks each up in a possibly very long list.
 const SHRINK_TIME_MAX: Duration = Duration::from_millis(10);
 
 const PAGE_BYTES: u64 = 4096;
 
-/// What SQLite calls the sync level at which each commit is synced.
+/// SQLite's code for the sync level that syncs each commit.
 const SYNCHRONOUS_FULL: i64 = 2;
 
-/// What a transaction writes besides its frames: part of a page at either end, and a page above them.
+/// Log bytes of a transaction besides its frames: part of a page at either end, and a page above them.
 const TRANSACTION_WAL_BYTES: u64 = 3 * PAGE_BYTES;
 
-/// How long SQLite waits for another program's lock; the writer waits as long.
+/// SQLite's wait for another program's lock, and so the writer's.
 const BUSY: Duration = Duration::from_secs(2);
 
-/// Why something was not written.
+/// The reason a write failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// There was no room; everything is as before.
+    /// The disk had no room; nothing changed.
     Full,
-    /// Another program has the database locked; everything is as before.
+    /// Another program holds the database's lock; nothing changed.
     Busy,
-    /// It was to change a page that SQLite cannot read; everything is as before.
+    /// The write needed a page that SQLite cannot read; nothing changed.
     Malformed(rusqlite::Error),
-    /// Some of it may be in the write-ahead log.
+    /// Part of the write may be in the write-ahead log.
     Broken(rusqlite::Error),
 }
 
-/// The only connection that writes.
+/// The only writing connection.
 #[derive(Debug)]
 pub(crate) struct Database {
     connection: Connection,
     sync_point: Arc<SyncPoint>,
     pub(crate) log: Log,
-    /// Whether the log may still have what was deleted.
+    /// True if the log may still contain deleted data.
     log_remembers: bool,
-    /// Whether a page that would have to be moved cannot be read: the file keeps its free pages until a restart.
+    /// True if a page to be moved is unreadable: the file keeps its free pages until a restart.
     is_unshrinkable: bool,
 }
 
-/// What a checkpoint came to.
+/// The result of a checkpoint.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moved {
     was_busy: bool,
-    /// How much of the log is not in the database.
+    /// Bytes of the log that are not in the database, if known.
     pub(crate) left_bytes: Option<u64>,
 }
 
-/// Moves the log into the database as this statement says.
+/// Runs a checkpoint by this statement.
 pub(crate) fn move_log(connection: &Connection, pragma: &str) -> rusqlite::Result<Moved> {
     let begun = Instant::now();
     let found: (i64, i64, i64) =
@@ -87,7 +87,7 @@ pub(crate) fn move_log(connection: &Connection, pragma: &str) -> rusqlite::Resul
     Ok(Moved { was_busy: busy != 0, left_bytes })
 }
 
-/// The sync point of a connection that writes.
+/// Creates the sync point of a writing connection.
 pub(crate) fn sync_point(writer: &Connection, database: &Path) -> Result<SyncPoint, StoreError> {
     let level: i64 = writer.pragma_query_value(None, "synchronous", |row| row.get(0))?;
     Ok(SyncPoint::new(database, level >= SYNCHRONOUS_FULL))
@@ -108,29 +108,29 @@ impl Database {
         Ok(database)
     }
 
-    /// Up to where the log is synced.
+    /// Returns the sync point of the log.
     pub(crate) fn sync_point(&self) -> Arc<SyncPoint> {
         Arc::clone(&self.sync_point)
     }
 
-    /// For reading at the start.
+    /// Returns the connection, for reads at the start.
     pub(crate) fn connection(&self) -> &Connection {
         &self.connection
     }
 
-    /// So many bytes of content were written.
+    /// Records bytes of content written.
     pub(crate) fn note_written(&mut self, bytes: u64) {
         self.log.grow(bytes);
     }
 
-    /// Deleting has overwritten so many bytes.
+    /// Records bytes overwritten by deletions.
     pub(crate) fn note_deleted(&mut self, bytes: u64) {
         self.note_written(bytes);
         self.log_remembers = true;
     }
 
-    /// A killed writer may have left commits in the log that no sync has reached, and that are read from
-    /// now on: a power cut must not take them back. A checkpoint syncs the log before it needs any room.
+    /// Checkpoints the log of a killed writer. Its commits may be unsynced, and are read from now on: a power cut
+    /// must not undo them. A checkpoint syncs the log before it needs any room.
     fn compact_what_was_left(&mut self) -> Result<(), StoreError> {
         match self.checkpoint_from(1) {
             Ok(()) | Err(Failure::Full | Failure::Busy) => Ok(()),
@@ -138,7 +138,7 @@ impl Database {
         }
     }
 
-    /// Writes in one transaction, durably.
+    /// Writes durably in one transaction.
     pub(crate) fn transact<T>(
         &mut self,
         write: impl FnOnce(&Connection) -> rusqlite::Result<T>,
@@ -148,7 +148,7 @@ impl Database {
         let written = write(&self.connection).map_err(|error| self.undo_part(error))?;
         let begun = Instant::now();
         self.execute("COMMIT").map_err(|error| {
-            // The log has it all by then, and only its index does not.
+            // The log has the whole transaction by then; only its index does not.
             if is_index_full(&error) { Failure::Broken(error) } else { self.undo(error) }
         })?;
         self.sync_point.note_committed();
@@ -156,7 +156,7 @@ impl Database {
         Ok(written)
     }
 
-    /// The same, synced whatever the sync level is: for what must not come back, or be gone, after a power cut.
+    /// Like `transact`, but synced at every sync level: for writes that a power cut must neither undo nor lose.
     pub(crate) fn transact_synced<T>(
         &mut self,
         write: impl FnOnce(&Connection) -> rusqlite::Result<T>,
@@ -175,9 +175,9 @@ impl Database {
         self.connection.pragma_update(None, "synchronous", level).map_err(Failure::Broken)
     }
 
-    /// A full disk is no damage if the transaction is gone. `SQLITE_FULL` comes only from writing to the log,
-    /// in COMMIT too, where most is written: always before its sync, whose failure has another code. Nor is a
-    /// lock of another program's, which is met before anything is written.
+    /// Rolls back, and maps the error to a failure. A full disk does no damage if the transaction is gone.
+    /// `SQLITE_FULL` comes only from writing to the log, also in COMMIT, and always before the sync, whose failure
+    /// has another code. Another program's lock is met before anything is written.
     pub(crate) fn undo(&self, error: rusqlite::Error) -> Failure {
         let harmless = match error.sqlite_error_code() {
             Some(ErrorCode::DiskFull) => Failure::Full,
@@ -192,7 +192,7 @@ impl Database {
         }
     }
 
-    /// The same before COMMIT: a damaged page is no doubt about what was written, which is nothing.
+    /// Like `undo`, but before COMMIT: after a damaged page it is certain that nothing was written.
     fn undo_part(&self, error: rusqlite::Error) -> Failure {
         let is_malformed = error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt);
         if is_malformed && (self.connection.is_autocommit() || self.execute("ROLLBACK").is_ok()) {
@@ -206,22 +206,22 @@ impl Database {
         self.connection.prepare_cached(sql)?.execute([]).map(drop)
     }
 
-    /// How much the database may still grow by, roughly.
+    /// Returns the bytes by which the database may still grow, roughly.
     pub(crate) fn owed(&self) -> u64 {
         self.log.bytes()
     }
 
-    /// Moves the log into the database, however short it is, and whatever became of the last attempt.
+    /// Checkpoints the log at any length, also after a failed attempt.
     pub(crate) fn checkpoint_now(&mut self) -> Result<(), Failure> {
         if self.owed() == 0 { Ok(()) } else { self.checkpoint_passively() }
     }
 
-    /// Moves the log into the database if it has become long.
+    /// Checkpoints the log if it has become long.
     pub(crate) fn checkpoint_if_long(&mut self) -> Result<(), Failure> {
         self.checkpoint_from(CHECKPOINT_WAL_BYTES)
     }
 
-    /// Moves the log into the database if that is worth an idle moment.
+    /// Checkpoints the log if that is worth an idle moment.
     pub(crate) fn checkpoint_if_worthwhile(&mut self) -> Result<(), Failure> {
         self.checkpoint_from(IDLE_CHECKPOINT_WAL_BYTES)
     }
@@ -235,8 +235,8 @@ impl Database {
         moved.inspect_err(|_| self.log.note_stuck()).map(drop)
     }
 
-    /// Gives some free pages back to the file system if much of the file is free; whether much still is. While
-    /// commits wait to be compacted, more may be free.
+    /// Returns some free pages to the file system if much of the file is free. Returns true if that freed any. More
+    /// pages may be free while commits wait for compaction.
     pub(crate) fn shrink(&mut self, all_compacted: bool) -> Result<bool, Failure> {
         let before = self.pages("PRAGMA freelist_count")?;
         let least = if all_compacted { 0 } else { FREE_PAGES_UNCOMPACTED };
@@ -258,7 +258,7 @@ impl Database {
         shrunk?;
         let after = self.pages("PRAGMA freelist_count")?;
         self.note_written(before.saturating_sub(after).saturating_mul(2 * PAGE_BYTES));
-        // An old file that could not be made so cannot shrink.
+        // A file of an earlier format that could not be rewritten does not shrink.
         Ok(after < before)
     }
 
@@ -270,12 +270,12 @@ impl Database {
             .map_err(|error| self.undo(error))
     }
 
-    /// Empties the log if it may still have what was deleted and nobody reads.
+    /// Empties the log if it may still contain deleted data and has no reader.
     pub(crate) fn forget_deleted(&mut self) -> Result<(), Failure> {
         if !self.log_remembers || self.log.is_left_to_mover() {
             return Ok(());
         }
-        // Not waiting for those who read: the next idle moment does as well.
+        // Does not wait for readers: the next idle moment will do.
         self.connection.busy_timeout(Duration::ZERO).map_err(Failure::Broken)?;
         let emptied = self.checkpoint("PRAGMA wal_checkpoint(TRUNCATE)");
         self.connection.busy_timeout(BUSY).map_err(Failure::Broken)?;
@@ -285,7 +285,7 @@ impl Database {
         Ok(())
     }
 
-    /// Whether no other connection was in its way.
+    /// Runs a checkpoint. Returns false if another connection was in its way.
     fn checkpoint(&mut self, pragma: &str) -> Result<bool, Failure> {
         let moved = move_log(&self.connection, pragma).map_err(|error| self.undo(error))?;
         self.log.note_tried(self.log.unmoved_bytes(), moved.left_bytes);

@@ -19,53 +19,53 @@ use super::session_names;
 use crate::board::{Revision, SessionId};
 use crate::store::{JournalId, StoreError};
 
-/// How many rows are deleted in one transaction at most.
+/// The maximum number of rows deleted in one transaction.
 const SWEEP_ROWS_MAX: usize = 1_000;
 
-/// How many bytes of them: a transaction ends with the row that reaches it.
+/// The maximum number of bytes deleted in one transaction, which ends with the row that reaches it.
 const SWEEP_BYTES_MAX: u64 = 1 << 20;
 
-/// What changes besides a row's own bytes if its neighbour was not deleted too.
+/// Log bytes besides a row's own, if its neighbour is not deleted too.
 const PAGE_BYTES: u64 = 4096;
 
-/// What is left to delete, in this order.
+/// Pending deletions, in this order.
 #[derive(Debug, Default)]
 pub(crate) struct Garbage {
     rows: VecDeque<JournalId>,
     bases: VecDeque<(SessionId, Revision)>,
     pasts: VecDeque<Past>,
-    /// Whose history rows go last, since they say that the others are nobody's.
+    /// Sessions whose history rows are deleted last, since those mark the other rows as discarded.
     discarded: VecDeque<SessionId>,
 }
 
-/// What of a session is before its base, or of no use any more.
+/// The obsolete compacted commits and snapshots of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Past {
     session: SessionId,
-    /// Compacted commits up to this one.
+    /// Compacted commits up to this revision.
     compacted: Revision,
     /// Snapshots before this revision.
     snapshots: Revision,
 }
 
-/// What one transaction has deleted, to be noted once it is durable.
+/// The deletions of one transaction, applied once they are durable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Swept {
     rows: usize,
-    /// How many bytes of frames these rows had.
+    /// Bytes of frames in these rows.
     pub(crate) row_bytes: u64,
     bases: usize,
     pasts: usize,
     discarded: usize,
     deleted: usize,
     bytes: u64,
-    /// How much longer the write-ahead log is, roughly.
+    /// Growth of the write-ahead log, roughly.
     pub(crate) wal_bytes: u64,
 }
 
 impl Garbage {
-    /// What a store that is opened has left: rows that are in no history, bases that are not in force, and what
-    /// is before those that are. `compacted` is where each session's compacted commits begin.
+    /// Finds the garbage of a store on opening: rows in no history, bases not in force, and history before those in
+    /// force. `compacted` has each session's first compacted revision.
     pub(crate) fn find(
         connection: &Connection,
         histories: &Histories,
@@ -112,14 +112,14 @@ impl Garbage {
         self.bases.extend(base.map(|base| (session, base.revision)));
     }
 
-    /// What is before a base that came in force.
+    /// Adds the history before a base that came in force.
     pub(crate) fn add_cut(&mut self, cut: Cut) {
         let Cut { session, base, before, rows } = cut;
         self.add(session, rows.into_ids(), before);
         self.add_past(session, base);
     }
 
-    /// What was pinned when it was forgotten, and is not any more.
+    /// Adds history that was pinned when it was forgotten, and no longer is.
     pub(crate) fn add_released(&mut self, histories: &RwLock<Histories>, now: Instant) {
         if histories.read().pins.are_due(now) {
             let released = histories.write().pins.take_released(now);
@@ -127,27 +127,27 @@ impl Garbage {
         }
     }
 
-    /// What is compacted of the session up to a base is forgotten, and so are its snapshots before that.
+    /// Adds the session's compacted commits up to a base and its snapshots before the base.
     pub(crate) fn add_past(&mut self, session: SessionId, base: Revision) {
         self.pasts.push_back(Past::before(session, base));
     }
 
-    /// The session's snapshots before a revision are of no use any more.
+    /// Adds the session's snapshots before a revision.
     pub(crate) fn add_snapshots(&mut self, session: SessionId, before: Revision) {
         self.pasts.push_back(Past { session, compacted: Revision(0), snapshots: before });
     }
 
-    /// A session whose history is nobody's any more, after what it had was added.
+    /// Adds a session whose history is discarded, after everything else of it.
     pub(crate) fn add_discarded(&mut self, session: SessionId) {
         self.discarded.push_back(session);
     }
 
-    /// A base whose parts are about to be others is not to be deleted later.
+    /// Removes a base whose parts are about to be replaced.
     pub(crate) fn spare(&mut self, session: SessionId, base: Revision) {
         self.bases.retain(|left| *left != (session, base));
     }
 
-    /// Deletes some, in the transaction that is open. Where that fails, `swept` tells what went before it.
+    /// Deletes some garbage in the open transaction. On failure, `swept` has the deletions before it.
     pub(crate) fn sweep(&self, connection: &Connection, swept: &mut Swept) -> rusqlite::Result<()> {
         self.sweep_rows(connection, swept)?;
         for (session, base) in &self.bases {
@@ -174,8 +174,8 @@ impl Garbage {
         Ok(())
     }
 
-    /// What comes after that lies on a malformed page: it stays until the next start, which tries again. So do the
-    /// rows by which it is nobody's.
+    /// Leaves the garbage after `swept`, which lies on a malformed page, until the next start tries again. The row
+    /// that marks it as discarded stays too.
     pub(crate) fn leave(&mut self, swept: Swept, error: &rusqlite::Error) {
         let whose = if self.rows.remove(swept.rows).is_some() {
             None
@@ -186,13 +186,13 @@ impl Garbage {
         } else {
             self.discarded.remove(swept.discarded)
         };
-        // A row of the journal does not tell here whose it is.
+        // The session of a journal row is unknown here, so the history rows of all discarded sessions stay.
         self.discarded.retain(|session| whose.is_some_and(|left| left != *session));
         let session = whose.map(|session| session.to_string());
-        tracing::error!(session, %error, "deleted rows on a damaged page are kept");
+        tracing::error!(session, %error, "failed to delete rows on a damaged page; the next start retries");
     }
 
-    /// The mark moves in the same transaction, or the ids of the newest rows would be free again.
+    /// The mark moves in the same transaction, or the ids of the newest rows would be reused.
     fn sweep_rows(&self, connection: &Connection, swept: &mut Swept) -> rusqlite::Result<()> {
         let mut length =
             connection.prepare_cached("SELECT length(frame) FROM journal WHERE id = ?1")?;
@@ -216,7 +216,7 @@ impl Garbage {
         mark.map_or(Ok(()), |mark| raise_mark(connection, *mark))
     }
 
-    /// What was swept is durably gone. The sessions of which nothing is left.
+    /// Removes durably deleted garbage. Returns the sessions of which nothing is left.
     pub(crate) fn forget(&mut self, swept: Swept) -> Vec<SessionId> {
         self.rows.drain(..swept.rows);
         self.bases.drain(..swept.bases);
@@ -225,7 +225,7 @@ impl Garbage {
     }
 }
 
-/// The ids up to this one are never used again, though no row tells of them.
+/// Keeps the ids up to this one from being reused, although no row has them.
 pub(crate) fn raise_mark(connection: &Connection, mark: JournalId) -> rusqlite::Result<()> {
     connection
         .prepare_cached("UPDATE meta SET journal_mark = max(journal_mark, ?1) WHERE id = 1")?
@@ -233,7 +233,7 @@ pub(crate) fn raise_mark(connection: &Connection, mark: JournalId) -> rusqlite::
         .map(drop)
 }
 
-/// Deletes parts of a base that is not in force; whether none is left.
+/// Deletes parts of a base that is not in force. Returns true if none is left.
 pub(crate) fn delete_base(
     connection: &Connection,
     session: SessionId,
@@ -243,7 +243,7 @@ pub(crate) fn delete_base(
     delete_parts(parts::BASE, connection, session, base, base.next(), swept)
 }
 
-/// Deletes parts of what is of these revisions; whether none is left.
+/// Deletes parts in a range of revisions. Returns true if none is left.
 pub(crate) fn delete_parts(
     table: Table,
     connection: &Connection,
@@ -267,7 +267,7 @@ impl Past {
         Self { session, compacted: base, snapshots: base }
     }
 
-    /// Deletes some of it; whether none is left.
+    /// Deletes some of it. Returns true if none is left.
     fn delete(self, connection: &Connection, swept: &mut Swept) -> rusqlite::Result<bool> {
         let Self { session, compacted, snapshots } = self;
         while !swept.is_enough() {

@@ -7,14 +7,14 @@ use super::wal::End;
 use crate::board::Epoch;
 use crate::store::{StoreError, SyncLevel};
 
-/// What a store has that no server opened yet: a copy, whose epoch must not be that of what it is a copy of.
+/// The epoch of a copy that no server has opened yet: it must differ from the original's.
 const NONE: u128 = 0;
 
-/// Notes durably that the store runs and under which sync level; the epoch for this run. Where nobody is shown
-/// a tag none is drawn, so that each server which opens another copy of a store draws its own. `log` is how the
-/// write-ahead log ended that the last run left, if there was a file of it.
+/// Marks the store durably as running at this sync level, and returns the epoch for this run.
 ///
-/// Needs a connection that syncs fully: what a later crash makes of the epoch hangs on this mark.
+/// Without `draws` no new epoch is drawn, since no ETag is shown: each server that opens another copy draws its own.
+/// `log` is the end of the log that the last run left, if the file exists. Needs a connection that syncs fully: after
+/// a later crash, the epoch depends on this mark.
 pub(crate) fn begin(
     connection: &Connection,
     sync: SyncLevel,
@@ -31,12 +31,12 @@ pub(crate) fn begin(
     let lost = match log {
         Some(End::Early(_) | End::Damaged(_)) => true,
         Some(End::Whole) => opened_with.as_deref() == Some(SyncLevel::Normal.mark()),
-        // A store that runs has the file, and leaves it to the next start.
+        // A running store has the file, and leaves it to the next start.
         None => opened_with.is_some(),
     };
     if lost {
         tracing::warn!(
-            "the last run may have lost commits at its end: tags from before match nothing"
+            "the last run may have lost its latest commits; earlier ETags no longer match"
         );
     }
     let epoch = match (lost || stored == NONE, draws) {
@@ -44,14 +44,14 @@ pub(crate) fn begin(
         (true, false) => NONE,
         (false, _) => stored,
     };
-    // A full disk must not keep a store that was killed from starting again.
+    // A full disk must not keep a killed store from starting again.
     if epoch != stored || opened_with.as_deref() != Some(sync.mark()) {
         let marked = connection.execute(
             "UPDATE meta SET epoch = ?1, opened_with = ?2 WHERE id = 1",
             (epoch.to_be_bytes().as_slice(), sync.mark()),
         );
         match marked.map_err(StoreError::from) {
-            // Under this level the mark says nothing that its absence does not.
+            // At this level a missing mark means the same.
             Err(StoreError::Full) if epoch == stored && sync == SyncLevel::Full => {}
             marked => _ = marked?,
         }
@@ -59,7 +59,7 @@ pub(crate) fn begin(
     Ok(Epoch(epoch))
 }
 
-/// The epoch as it is stored.
+/// Returns the stored epoch.
 pub(crate) fn stored(connection: &Connection) -> Result<Epoch, StoreError> {
     let sql = "SELECT epoch FROM meta WHERE id = 1";
     let epoch: Option<Vec<u8>> = connection.query_one(sql, [], |row| row.get(0)).optional()?;
@@ -69,20 +69,20 @@ pub(crate) fn stored(connection: &Connection) -> Result<Epoch, StoreError> {
         .ok_or(StoreError::DamagedMeta)
 }
 
-/// Whether the last run may have acknowledged what it had not synced, as far as the database says.
+/// Returns true if the database says that the last run may have acknowledged unsynced commits.
 pub(crate) fn ran_unsynced(connection: &Connection) -> Result<bool, StoreError> {
     let sql = "SELECT opened_with FROM meta WHERE id = 1";
     let opened_with: Option<String> = connection.query_one(sql, [], |row| row.get(0))?;
     Ok(opened_with.as_deref() == Some(SyncLevel::Normal.mark()))
 }
 
-/// Whether the last run was not stopped.
+/// Returns true if the last run was not stopped cleanly.
 pub(crate) fn is_running(connection: &Connection) -> Result<bool, StoreError> {
     let sql = "SELECT opened_with IS NOT NULL FROM meta WHERE id = 1";
     Ok(connection.query_one(sql, [], |row| row.get(0))?)
 }
 
-/// Notes durably that all is durable and nothing more will be written.
+/// Marks durably that everything is synced and no write will follow.
 pub(crate) fn end(connection: &Connection) -> Result<(), StoreError> {
     connection.execute_batch("PRAGMA synchronous = FULL")?;
     connection.execute("UPDATE meta SET opened_with = NULL WHERE id = 1", [])?;

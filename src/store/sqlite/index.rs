@@ -13,75 +13,75 @@ use super::rows::positions::Rows;
 use crate::board::{Revision, SessionId};
 use crate::store::{JournalId, StoreError, StoredSession};
 
-/// A base that is wholly stored.
+/// A completely stored base.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Base {
     pub(crate) revision: Revision,
-    /// How many parts it has, numbered from 0.
+    /// The number of parts, numbered from 0.
     pub(crate) parts: u64,
-    /// Whether the session was deleted right after it: no other takes its place.
+    /// True if the session was deleted right after it: no other base replaces it.
     pub(crate) ends: bool,
 }
 
 impl Base {
-    /// Where its parts are. An end has a table of its own, since a base may have been put at its revision.
+    /// Returns the table of its parts. An end has its own table, since a base may have been put at its revision.
     pub(crate) fn table(self) -> Table {
         if self.ends { parts::END } else { parts::BASE }
     }
 }
 
-/// Whose a history is.
+/// The owner of a history.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Owner {
-    /// The session's.
+    /// The session.
     #[default]
     Session,
-    /// Nobody's yet.
+    /// None yet: a run may adopt it.
     Staged,
-    /// Nobody's any more: its rows are on their way out.
+    /// None any more: its rows are being deleted.
     Discarded,
-    /// The session's, or nobody's: the row that would tell is damaged, and where it begins is not known. It is left as
-    /// it is until it is forgotten.
+    /// Unknown: the row with the owner and the beginning is damaged. The history stays unchanged until it is
+    /// forgotten.
     Damaged,
 }
 
-/// What a run is judged against.
+/// The state that a run is checked against.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Standing {
     pub(crate) owner: Owner,
-    /// None while nothing is there.
+    /// `None` if the history is empty.
     pub(crate) head: Option<Revision>,
 }
 
-/// A base with what it makes forgotten: what the database is told when it comes in force.
+/// A base and the rows that it makes obsolete, as stored when it comes in force.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Beginning {
     pub(crate) base: Option<Base>,
-    /// The last row of the session that is forgotten, 0 if none is.
+    /// The session's last forgotten row, 0 if none.
     pub(crate) forgotten: JournalId,
 }
 
-/// Small, since there may be a hundred thousand.
+/// A history, kept small: there may be a hundred thousand.
 #[derive(Debug, Default)]
 struct History {
     standing: Standing,
     beginning: Beginning,
-    /// A base that was put and is not in force.
+    /// A base that was put but is not in force.
     put: Option<Box<Base>>,
-    /// The last commit that is compacted, 0 if none is.
+    /// The last compacted commit, 0 if none.
     compacted: Revision,
-    /// What is in the journal, after all that is compacted.
+    /// The rows in the journal, after all compacted commits.
     rows: Option<Box<Rows>>,
 }
 
-/// How the first rows of a history stand to those that somebody has read.
+/// A comparison of a history's first rows with rows read earlier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Front {
-    /// They are these.
+    /// The rows are the same.
     Same,
-    /// The history begins later by now.
+    /// The history now begins later.
     Advanced,
-    /// They are others, or nobody's: something is damaged, or on its way out.
+    /// The rows differ or have no owner: something is damaged or being deleted.
     Other,
 }
 
@@ -89,11 +89,11 @@ pub(crate) enum Front {
 #[derive(Debug, Default)]
 pub(crate) struct Histories {
     of: HashMap<SessionId, History>,
-    /// Under which identities the rows of damaged histories are stored.
+    /// The ids under which the rows of damaged histories are stored.
     damaged_rows: HashMap<SessionId, SessionId>,
-    /// The rows in the journal that have no place in their history, since they are damaged.
+    /// Journal rows without a place in their history, since they are damaged.
     strays: Vec<(SessionId, JournalId)>,
-    /// How many bytes of frames the journal has.
+    /// Bytes of frames in the journal.
     journal_bytes: u64,
     pub(crate) pins: Pins,
 }
@@ -103,12 +103,12 @@ impl Histories {
         self.of.get(&session).map_or_else(Standing::default, |history| history.standing)
     }
 
-    /// Whose a history is, if it is known.
+    /// Returns the owner of a history, if known.
     pub(crate) fn standing_of_known(&self, session: SessionId) -> Option<Owner> {
         self.of.get(&session).map(|history| history.standing.owner)
     }
 
-    /// The sessions' own histories.
+    /// Returns the sessions' own histories.
     pub(crate) fn sessions(&self) -> Vec<StoredSession> {
         let is_own = |owner| matches!(owner, Owner::Session | Owner::Damaged);
         let own = self.of.iter().filter(|(_, history)| is_own(history.standing.owner));
@@ -122,7 +122,7 @@ impl Histories {
         own.map(stored).collect()
     }
 
-    /// Whether there is any, staged and discarded ones too.
+    /// Returns true if any history is known, also a staged or discarded one.
     pub(crate) fn is_any_known(&self) -> bool {
         !self.of.is_empty()
     }
@@ -131,31 +131,31 @@ impl Histories {
         self.of.contains_key(&session)
     }
 
-    /// The base in force.
+    /// Returns the base in force.
     pub(crate) fn base(&self, session: SessionId) -> Option<Base> {
         self.standing_history(session).and_then(|history| history.beginning.base)
     }
 
-    /// Whether nothing of this revision is to be put for the session any more.
+    /// Returns true if nothing can be put for the session at this revision any more.
     pub(crate) fn is_past(&self, session: SessionId, revision: Revision) -> bool {
         self.base(session).is_some_and(|base| base.revision > revision || base.ends)
     }
 
-    /// The base in force of a session that is known, if it has one.
+    /// Returns the base in force of a known session, if it has one.
     pub(crate) fn base_or_none(&self, session: SessionId) -> Result<Option<Base>, StoreError> {
         let history = self.standing_history(session).ok_or(StoreError::NoHistory { session })?;
         Ok(history.beginning.base)
     }
 
-    /// The base in force of a session's own history.
+    /// Returns the base in force of a session's own history.
     pub(crate) fn own_base(&self, session: SessionId) -> Result<Option<Base>, StoreError> {
         let history = self.of.get(&session);
         let own = history.filter(|history| history.standing.owner == Owner::Session);
         own.map(|history| history.beginning.base).ok_or(StoreError::NoHistory { session })
     }
 
-    /// The places of at most `max` commits after a revision that are in the journal. Commits that are compacted may
-    /// lie before the first of them.
+    /// Returns the positions of at most `max` commits after a revision in the journal. Compacted commits may come
+    /// before the first.
     pub(crate) fn page(
         &self,
         session: SessionId,
@@ -176,22 +176,22 @@ impl Histories {
         Ok(history.rows_after(after).take(max).collect())
     }
 
-    /// Whether the commit that follows a revision is compacted.
+    /// Returns true if the commit after a revision is compacted.
     pub(crate) fn is_compacted_after(&self, session: SessionId, after: Revision) -> bool {
         self.standing_history(session).is_some_and(|history| history.compacted > after)
     }
 
-    /// How many bytes of frames the journal has.
+    /// Returns the bytes of frames in the journal.
     pub(crate) fn journal_bytes(&self) -> u64 {
         self.journal_bytes
     }
 
-    /// So many bytes of frames more are in the journal.
+    /// Adds to the bytes of frames in the journal.
     pub(crate) fn add_journal_bytes(&mut self, bytes: u64) {
         self.journal_bytes = self.journal_bytes.saturating_add(bytes);
     }
 
-    /// So many bytes of frames are not in the journal any more.
+    /// Subtracts from the bytes of frames in the journal.
     pub(crate) fn take_journal_bytes(&mut self, bytes: u64) {
         self.journal_bytes = self.journal_bytes.saturating_sub(bytes);
     }
@@ -201,14 +201,13 @@ impl Histories {
         self.of.get(&session).filter(|history| is_to_be_read(history.standing.owner))
     }
 
-    /// A history whose row in the database says how it begins.
+    /// Adds a history that begins as its stored row says.
     pub(crate) fn begin(&mut self, session: SessionId, owner: Owner, beginning: Beginning) {
         let standing = Standing { owner, head: beginning.base.map(|base| base.revision) };
         self.of.insert(session, History { standing, beginning, ..History::default() });
     }
 
-    /// The row that says how the session's history begins is damaged, and stored under this identity. It came to this
-    /// revision at least.
+    /// Marks a history as damaged, with its row stored under this id. It reached at least this revision.
     pub(crate) fn set_damaged(&mut self, session: SessionId, stored: SessionId, head: Revision) {
         let standing = &mut self.of.entry(session).or_default().standing;
         standing.owner = Owner::Damaged;
@@ -216,29 +215,29 @@ impl Histories {
         self.damaged_rows.insert(session, stored);
     }
 
-    /// Whether nothing of the session may be deleted or moved, since nobody knows what it is.
+    /// Returns true if nothing of the session may be deleted or moved, since its owner is unknown.
     pub(crate) fn is_damaged(&self, session: SessionId) -> bool {
         self.damaged_rows.contains_key(&session)
     }
 
-    /// Under which identity the damaged row of a session's history is stored.
+    /// Returns the id under which the damaged row of a session's history is stored.
     pub(crate) fn damaged_row(&self, session: SessionId) -> Option<SessionId> {
         self.damaged_rows.get(&session).copied()
     }
 
-    /// The session has compacted commits up to this one.
+    /// Records the session's last compacted commit.
     pub(crate) fn find_compacted(&mut self, session: SessionId, last: Revision) {
         let history = self.of.entry(session).or_default();
         history.compacted = last;
         history.standing.head = history.standing.head.max(Some(last));
     }
 
-    /// Whether a row of the journal is forgotten.
+    /// Returns true if a row of the journal is forgotten.
     pub(crate) fn is_forgotten(&self, session: SessionId, id: JournalId) -> bool {
         self.of.get(&session).is_some_and(|history| history.is_forgotten(id))
     }
 
-    /// How the history's first rows in the journal, and its base, stand to these.
+    /// Compares the history's base and first rows in the journal with these.
     pub(crate) fn front(
         &self,
         session: SessionId,
@@ -257,14 +256,14 @@ impl Histories {
         if first > read { Front::Advanced } else { Front::Other }
     }
 
-    /// The history's rows in the journal up to this commit are compacted.
+    /// Records that the history's rows in the journal up to this commit are compacted.
     pub(crate) fn compact(&mut self, session: SessionId, last: Revision) {
         let Some(history) = self.of.get_mut(&session) else { return };
         history.compacted = last;
         drop(history.forget_rows(last));
     }
 
-    /// A row that was found in the database; whether it is part of a history.
+    /// Adds a row found in the database. Returns false if it is forgotten.
     pub(crate) fn find(&mut self, session: SessionId, revision: Revision, id: JournalId) -> bool {
         let history = self.of.entry(session).or_default();
         if history.is_forgotten(id) {
@@ -276,23 +275,22 @@ impl Histories {
         true
     }
 
-    /// The rows of a session that have no place in its history, from now on not there.
+    /// Removes and returns the session's rows without a place in its history.
     pub(crate) fn take_strays(&mut self, session: SessionId) -> Vec<JournalId> {
         self.strays.extract_if(.., |(whose, _)| *whose == session).map(|(_, id)| id).collect()
     }
 
-    /// How the history begins.
+    /// Returns the beginning in force.
     pub(crate) fn in_force(&self, session: SessionId) -> Beginning {
         self.of.get(&session).map(|history| history.beginning).unwrap_or_default()
     }
 
-    /// A row that was written.
+    /// Adds a written row.
     pub(crate) fn append(&mut self, session: SessionId, revision: Revision, id: JournalId) {
         self.of.entry(session).or_default().append(revision, id);
     }
 
-    /// Takes note of a base that is wholly stored; a staged history goes on from it. The one that was
-    /// put before it is not needed any more.
+    /// Records a completely stored base, in place of one put before. A staged history continues from it.
     pub(crate) fn put(&mut self, session: SessionId, base: Base) {
         let history = self.of.entry(session).or_default();
         history.put = Some(Box::new(base));
@@ -302,17 +300,17 @@ impl Histories {
         }
     }
 
-    /// The base that was put, from now on not there.
+    /// Removes and returns the base that was put.
     pub(crate) fn take_put(&mut self, session: SessionId) -> Option<Base> {
         self.of.get_mut(&session).and_then(|history| history.put.take()).map(|put| *put)
     }
 
-    /// The base that was put and is not in force.
+    /// Returns the base that was put but is not in force.
     pub(crate) fn put_base(&self, session: SessionId) -> Option<Base> {
         self.of.get(&session).and_then(|history| history.put.as_deref().copied())
     }
 
-    /// How the history would begin if the base that was put came in force.
+    /// Returns the beginning that the base put before would have in force.
     pub(crate) fn beginning(&self, session: SessionId) -> Beginning {
         let Some(history) = self.of.get(&session) else { return Beginning::default() };
         let Some(base) = history.put.as_deref().copied() else { return history.beginning };
@@ -321,8 +319,8 @@ impl Histories {
         Beginning { base: Some(base), forgotten: forgotten.unwrap_or(history.beginning.forgotten) }
     }
 
-    /// The base that was put is in force, and the history the session's. The cut that it makes, unless a pin keeps
-    /// it.
+    /// Puts the stored base in force and makes the history the session's own. Returns the resulting cut, unless a pin
+    /// keeps it.
     pub(crate) fn set_beginning(&mut self, session: SessionId) -> Option<Cut> {
         let beginning = self.beginning(session);
         let history = self.of.entry(session).or_default();
@@ -333,7 +331,7 @@ impl Histories {
         self.pins.keep(cut)
     }
 
-    /// The history is nobody's any more. Its rows, and the base that was put.
+    /// Marks the history as discarded. Returns its rows and the base that was put.
     pub(crate) fn discard(&mut self, session: SessionId) -> (Vec<JournalId>, Option<Base>) {
         let history = self.of.entry(session).or_default();
         history.standing.owner = Owner::Discarded;
@@ -342,14 +340,14 @@ impl Histories {
         (history.forget_rows(Revision(u64::MAX)).into_ids(), put)
     }
 
-    /// Nothing of it is left.
+    /// Removes a session of which nothing is left.
     pub(crate) fn remove(&mut self, session: SessionId) {
         self.of.remove(&session);
     }
 }
 
 impl History {
-    /// A row that does not ascend is damaged, and has no place; who replays finds it. Whether it has one.
+    /// Appends a row and returns true. A row out of order is damaged and gets no place; a replay reports it.
     fn append(&mut self, revision: Revision, id: JournalId) -> bool {
         let has_place =
             revision > self.compacted && self.rows.get_or_insert_default().push(revision, id);
@@ -371,7 +369,7 @@ impl History {
         self.rows.iter().flat_map(move |rows| rows.after(revision))
     }
 
-    /// Takes out the rows up to a revision.
+    /// Removes and returns the rows up to a revision.
     fn forget_rows(&mut self, revision: Revision) -> Rows {
         let forgotten = self.rows.as_mut().map(|rows| rows.forget(revision)).unwrap_or_default();
         self.rows.take_if(|rows| rows.is_empty());

@@ -14,10 +14,10 @@ use super::{segments, session_names};
 use crate::board::{Revision, SessionId};
 use crate::store::{IsOver, JournalId, NameRow, StoreError};
 
-/// How many steps SQLite takes between two looks at whether a check is over.
+/// The number of SQLite's steps between two checks for cancellation.
 const STEPS_PER_LOOK: i32 = 10_000;
 
-/// All of it.
+/// The histories and garbage of a database.
 pub(crate) struct Inventory {
     pub(crate) histories: Histories,
     pub(crate) garbage: Garbage,
@@ -32,7 +32,7 @@ impl Inventory {
         let (mut forgotten, mut discarded) = (Vec::new(), Vec::new());
         let (sound, damaged) = HistoryRow::all_and_damaged(connection)?;
         for HistoryRow { session, beginning, staged } in sound.iter().copied() {
-            // What nobody adopted until now nobody will.
+            // No run adopts a staged history after a restart.
             let owner = if staged { Owner::Discarded } else { Owner::Session };
             histories.begin(session, owner, beginning);
             discarded.extend(staged.then_some(session));
@@ -49,7 +49,7 @@ impl Inventory {
             let id = read::journal_id(row)?;
             last = last.max(id);
             histories.add_journal_bytes(row.get::<_, i64>(3)?.cast_unsigned());
-            // A row that does not say whose it is has no place; a replay reports it.
+            // A row without a readable session has no place; a replay reports it.
             if let Some((session, revision)) = read::whose(row)?
                 && !histories.find(session, revision, id)
             {
@@ -64,7 +64,8 @@ impl Inventory {
     }
 }
 
-/// Sets the session aside whose row is damaged. The others are not in doubt, unless nothing else has such an identity.
+/// Marks the session of a damaged row. Other sessions are not in doubt; without other data under a similar id it
+/// fails.
 fn set_damaged(
     connection: &Connection,
     histories: &mut Histories,
@@ -97,7 +98,7 @@ fn set_damaged(
         return Err(StoreError::DamagedHistory);
     }
     for (session, head) in known {
-        // One that has a sound row got that after this one was damaged.
+        // A sound row of the same session was written after this one was damaged.
         if !sound.iter().any(|row| row.session == session) {
             histories.set_damaged(session, row.key, head);
         }
@@ -105,15 +106,15 @@ fn set_damaged(
     Ok(())
 }
 
-/// A damaged page may hide rows without an error, the last of a session too, which nothing else tells of. What is
-/// compacted need not be looked through: a summary tells how far that goes.
+/// Checks the journal's pages: a damaged page may hide rows without an error, also a session's last, which no other
+/// row reveals. Compacted commits need no check: a summary has their last revision.
 fn check_tree(connection: &Connection) -> Result<(), StoreError> {
     let found: String =
         connection.query_one("PRAGMA quick_check(journal)", [], |row| row.get(0))?;
     if found == "ok" { Ok(()) } else { Err(StoreError::DamagedTree { found }) }
 }
 
-/// What SQLite finds wrong with all of the database, its indexes and free pages among it.
+/// Returns SQLite's findings in the whole database, including its indexes and free pages.
 pub(crate) fn misfits(source: &Source, is_over: &IsOver) -> Result<Vec<String>, StoreError> {
     let (mut connection, is_over) = (source.connect()?, Arc::clone(is_over));
     connection.progress_handler(STEPS_PER_LOOK, Some(move || is_over()))?;
@@ -123,12 +124,12 @@ pub(crate) fn misfits(source: &Source, is_over: &IsOver) -> Result<Vec<String>, 
         Ok(found) => found,
         Err(error) => match error.sqlite_error_code() {
             Some(ErrorCode::OperationInterrupted) => return Err(StoreError::Closed),
-            // A page that even this cannot go on beyond.
+            // The check cannot continue beyond this page.
             Some(ErrorCode::DatabaseCorrupt) => vec![error.to_string()],
             Some(_) | None => return Err(error.into()),
         },
     };
-    // Several come in one, under a heading for the database.
+    // One result may contain several findings, under a heading for the database.
     let lines = found.iter().flat_map(|found| found.lines());
     Ok(lines.filter(|line| *line != "ok" && !line.starts_with("***")).map(str::to_owned).collect())
 }

@@ -46,10 +46,10 @@ use schema::Source;
 
 pub(super) const DATABASE: &str = "blackboard.db";
 
-/// How many summaries one transaction stores.
+/// The maximum number of summaries in one transaction.
 const SUMMARIES_MAX: usize = 1_000;
 
-/// A store in a directory.
+/// The embedded store in a data directory.
 #[derive(Debug)]
 pub struct SqliteStore {
     pub(super) path: PathBuf,
@@ -59,20 +59,20 @@ pub struct SqliteStore {
     pub(super) condition: Arc<Condition>,
     pub(super) room: Arc<Room>,
     pub(super) blobs: Blobs,
-    /// Gone after a clean stop, and not there for who only looks.
+    /// `None` after a clean stop, and in a store opened to inspect.
     pub(super) journal: Mutex<Option<Journal>>,
-    /// The journal's, so that nobody who reads waits for a sync.
+    /// Shared with the journal, so that no reader waits for a sync.
     pub(super) histories: Arc<RwLock<Histories>>,
     pub(super) readers: Arc<Readers>,
-    /// The sessions of which a base is being put.
+    /// Locks a session while its parts are put, forgotten or copied.
     pub(super) putting: KeyedLock<SessionId>,
-    /// Taken by whoever compacts.
+    /// Held during compaction.
     pub(super) compaction: Mutex<()>,
-    /// Moves the log beside the writer; opened when that is needed first.
+    /// Checkpoints beside the writer; opened on first use.
     pub(super) checkpointer: Mutex<Option<Connection>>,
-    /// Taken by whoever copies the store.
+    /// Held during a copy or check.
     pub(super) copying: Mutex<()>,
-    /// Last, so that the directory is released when nothing is open in it any more.
+    /// Last, so that the directory is released after everything in it is closed.
     pub(super) _lock: Option<Lock>,
 }
 
@@ -263,7 +263,7 @@ impl Store for SqliteStore {
         let Some(journal) = journal.as_mut().filter(|_| !self.condition.is_poisoned()) else {
             return false;
         };
-        // Each only if the one before it went well: nothing is tried after a failure.
+        // Stops at the first failure.
         self.keep_house(journal)
     }
 

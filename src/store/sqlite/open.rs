@@ -28,24 +28,24 @@ use crate::store::types::health::Condition;
 use crate::store::{SigningKey, SqliteOptions, SqliteStore, StoreError, SyncLevel};
 
 impl SqliteStore {
-    /// Whether a directory has a store in it. Nothing is made or changed.
+    /// Returns true if a directory has a store. Creates and changes nothing.
     #[must_use]
     pub fn is_in(dir: &Path) -> bool {
         dir.join(DATABASE).is_file()
     }
 
-    /// Opens the store in a data directory, or makes one; nobody else can until it is dropped.
+    /// Opens or creates the store in a data directory, exclusively until it is dropped.
     ///
     /// # Errors
-    /// [`StoreError::InUse`] if somebody has it, [`StoreError::NewerFormat`] or
-    /// [`StoreError::NotABlackboard`] if it is not ours to write to, [`StoreError::DatabaseMissing`] or
-    /// [`StoreError::DamagedLog`] if that would lose what is left there; otherwise why it could not be opened.
+    /// [`StoreError::InUse`] if another store holds it, [`StoreError::NewerFormat`] or [`StoreError::NotABlackboard`]
+    /// if it is not ours to write, [`StoreError::DatabaseMissing`] or [`StoreError::DamagedLog`] if opening would
+    /// lose remaining data; otherwise the reason it could not be opened.
     pub fn open(dir: &Path, options: SqliteOptions) -> Result<Self, StoreError> {
         Self::open_as(dir, options, true)
     }
 
-    /// Opens the store in a data directory, or makes one, for somebody who shows no tags of it: a copy of a store
-    /// stays one that no server opened yet.
+    /// Opens or creates the store in a data directory for a caller that shows no ETags. A copy of a store still
+    /// counts as never opened by a server.
     ///
     /// # Errors
     /// As for [`open`](Self::open).
@@ -53,8 +53,8 @@ impl SqliteStore {
         Self::open_as(dir, SqliteOptions::default(), false)
     }
 
-    /// Opens the store in a data directory to read it where it is. No file there is changed or made, and no write
-    /// is taken: each ends with [`StoreError::Closed`] or an unknown outcome.
+    /// Opens the store in a data directory to read it in place. No file there is changed or created. Every write
+    /// fails with [`StoreError::Closed`] or is [`Outcome::Refused`](crate::store::Outcome::Refused).
     ///
     /// # Errors
     /// As for [`open`](Self::open), and [`StoreError::DatabaseEmpty`].
@@ -87,11 +87,11 @@ impl SqliteStore {
         Ok(opened.into_store())
     }
 
-    /// The frame of the log from which on nothing is read, where there is one: a power cut leaves that, and so does
-    /// damage of the last commit.
+    /// Returns the first frame of the log that is not read, if any. A power cut leaves such a frame, and so does
+    /// damage to the last commit.
     ///
     /// # Errors
-    /// [`StoreError::DamagedLog`] where it is damage for certain, or why it cannot be read.
+    /// [`StoreError::DamagedLog`] if the damage is certain, or the reason the log cannot be read.
     pub fn log_breaks_at(dir: &Path) -> Result<Option<u64>, StoreError> {
         Ok(match read_log(&dir.join(DATABASE))? {
             Some(End::Early(found) | End::Damaged(found)) => Some(found.frame),
@@ -99,7 +99,7 @@ impl SqliteStore {
         })
     }
 
-    /// Refuses what would change a file, blobs among them, for who only looks.
+    /// Refuses changes to any file, blobs included, in a store opened to inspect.
     pub(crate) fn may_change(&self) -> Result<(), StoreError> {
         if self.source.is_in_place() { Err(StoreError::Closed) } else { Ok(()) }
     }
@@ -113,7 +113,7 @@ impl SqliteStore {
         let found = found_in(dir, &path, log.as_ref())?;
         backup::remove_looked_at(dir)?;
         let room = Arc::new(Room::of_store(dir, options));
-        // Not even a start goes without a few pages.
+        // Even a start needs a few pages.
         room.give_up_reserve_for(SPARE_BYTES);
         let connection = schema::open(&path, Blobs::are_in(dir).then(|| dir.join("blobs")))?;
         sync_dir(dir)?;
@@ -147,7 +147,7 @@ impl SqliteStore {
     }
 }
 
-/// What is different in a store that is served and one that is looked at.
+/// The parts that differ between a served store and an inspected one.
 struct Opened {
     epoch: Epoch,
     signing_key: SigningKey,
@@ -189,8 +189,8 @@ pub(crate) fn log_of(database: &Path) -> PathBuf {
     database.with_extension("db-wal")
 }
 
-/// Refuses what has something of a store but no database. SQLite would delete the log of an empty one, and a new
-/// store knows none of the images.
+/// Refuses a directory with remains of a store but no database. SQLite would delete the log of an empty database, and
+/// a new store would know none of the images.
 fn refuse_remains(dir: &Path, database: &Path) -> Result<(), StoreError> {
     if has_bytes(database) {
         return Ok(());
@@ -210,15 +210,15 @@ pub(crate) fn has_bytes(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|file| file.len() > 0)
 }
 
-/// What a store has that is opened.
+/// The content of an existing store.
 struct Found {
     inventory: Inventory,
-    /// Whether the store was not stopped, and its log is gone, or the end of that.
+    /// True if the store was not stopped cleanly and its log is missing or cut off.
     has_lost_log: bool,
 }
 
-/// All that a start reads, looked at before it changes anything: what is refused stays as it is. Nothing where no table
-/// is made yet.
+/// Reads everything that a start needs before it changes anything: a refused store stays unchanged. Returns `None` if
+/// no table exists yet.
 fn found_in(dir: &Path, database: &Path, log: Option<&End>) -> Result<Option<Found>, StoreError> {
     if !has_bytes(database) {
         return Ok(None);
@@ -236,8 +236,8 @@ fn found_in(dir: &Path, database: &Path, log: Option<&End>) -> Result<Option<Fou
     Ok(Some(Found { inventory, has_lost_log }))
 }
 
-/// How the write-ahead log ends that is beside the database, if there is one. SQLite would write over what it does
-/// not read of it, so this comes first.
+/// Returns the end of the database's write-ahead log, if the file exists. SQLite would overwrite the part that it
+/// does not read, so this comes first.
 fn read_log(database: &Path) -> Result<Option<End>, StoreError> {
     let path = log_of(database);
     let end = match File::open(&path) {
@@ -247,16 +247,16 @@ fn read_log(database: &Path) -> Result<Option<End>, StoreError> {
     let end = end.map_err(StoreError::io(&path))?;
     let (End::Early(found) | End::Damaged(found)) = end else { return Ok(Some(end)) };
     let wal::Break { frame, commits } = found;
-    // Without a sync for each commit a power cut leaves the same.
+    // Without a sync per commit, a power cut leaves the same.
     if matches!(end, End::Damaged(_)) && !ran_unsynced(database) {
         return Err(StoreError::DamagedLog { path, frame, commits });
     }
     let path = path.display();
-    tracing::warn!(%path, frame, commits, "the write-ahead log does not hold from a frame on: what follows is dropped");
+    tracing::warn!(%path, frame, commits, "the write-ahead log is invalid from this frame on; the rest is dropped");
     Ok(Some(end))
 }
 
-/// Whether the last run had `--sync normal`. A database that cannot be read does not say so.
+/// Returns true if the last run had `--sync normal`. An unreadable database counts as false.
 fn ran_unsynced(database: &Path) -> bool {
     Source::InPlace(database.to_owned())
         .connect()

@@ -12,8 +12,8 @@ use super::session_names;
 use crate::board::{Revision, SessionId};
 
 impl Journal {
-    /// Forgets a staged history. Its row says that it is nobody's until all else of it is deleted, so
-    /// that a crash changes nothing.
+    /// Forgets a staged history. Its row marks it as staged until everything else of it is deleted, so a crash
+    /// changes nothing.
     pub(crate) fn discard(&mut self, session: SessionId) -> Result<(), Failure> {
         let mut histories = self.histories.write();
         if histories.standing(session).owner == Owner::Staged {
@@ -25,8 +25,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Forgets the histories of these sessions. As with one that was staged, a session's row says that it is nobody's
-    /// until all else of it is deleted.
+    /// Forgets the histories of these sessions. Their rows mark them as staged until everything else of them is
+    /// deleted.
     pub(crate) fn forget(&mut self, sessions: &[SessionId]) -> Result<(), Failure> {
         let (owned, unknown): (Vec<Owned>, Vec<SessionId>) = {
             let histories = self.histories.read();
@@ -69,7 +69,7 @@ impl Journal {
 struct Owned {
     session: SessionId,
     beginning: Beginning,
-    /// Under which identity the row of its history is stored, where that is damaged.
+    /// The id under which the history's row is stored, if damaged.
     damaged_row: Option<SessionId>,
 }
 
@@ -83,7 +83,7 @@ impl Owned {
         is_own.then(|| Self { session, beginning, damaged_row: histories.damaged_row(session) })
     }
 
-    /// Writes that the history is nobody's; of which revisions there are bases.
+    /// Marks the history as staged. Returns the revisions of its bases.
     fn disown(&self, connection: &Connection) -> rusqlite::Result<Vec<Revision>> {
         let &Self { session, beginning, damaged_row } = self;
         if let Some(stored) = damaged_row {

@@ -1,7 +1,7 @@
 //! Pins: a reader's hold on a session's history from one base on.
 //!
-//! A base set while its session is pinned makes a cut; the cut is no garbage until no pin needs it. A pin expires, so a
-//! stuck reader holds nothing for ever.
+//! A base set while its session is pinned makes a cut, which becomes garbage once no pin needs it. A pin expires, so
+//! a stuck reader holds nothing for ever.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::ControlFlow;
@@ -14,12 +14,12 @@ use super::rows::read::Readers;
 use crate::board::{Revision, SessionId};
 use crate::store::{JournalId, PageMax, StoreError};
 
-/// How long a pin holds what a later base forgets.
+/// The maximum lifetime of a pin.
 pub(crate) const PIN_TIME_MAX: Duration = Duration::from_secs(60 * 60);
 
-/// A session's history as it was when this was taken: its base stays readable, and every commit after it.
+/// A session's pinned history: its base and every commit after the base stay readable.
 ///
-/// It holds for an hour at most. What is forgotten by then is [`StoreError::Forgotten`] from then on.
+/// A pin expires after an hour. From then on, reads of forgotten history are [`StoreError::Forgotten`].
 #[derive(Debug)]
 pub struct Pin {
     readers: Arc<Readers>,
@@ -28,12 +28,12 @@ pub struct Pin {
     id: PinId,
 }
 
-/// Which pin of its session.
+/// The id of a pin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct PinId(u64);
 
 impl Pin {
-    /// Pins what is in force: the base is looked up and held under one lock.
+    /// Pins the history in force: the base is found and pinned under one lock.
     pub(crate) fn of(readers: &Arc<Readers>, session: SessionId) -> Result<Self, StoreError> {
         let readers = Arc::clone(readers);
         let mut histories = readers.histories.write();
@@ -44,19 +44,19 @@ impl Pin {
         Ok(Self { readers, session, base, id })
     }
 
-    /// The session whose history it holds.
+    /// The session of the pinned history.
     #[must_use]
     pub fn session(&self) -> SessionId {
         self.session
     }
 
-    /// The revision of the base with which that history begins, if it has one.
+    /// The revision of the pinned base, if the history has one.
     #[must_use]
     pub fn base(&self) -> Option<Revision> {
         self.base.map(|base| base.revision)
     }
 
-    /// The commits after a revision, as [`Store::commits`](crate::store::Store::commits) gives them.
+    /// Returns the commits after a revision, as [`Store::commits`](crate::store::Store::commits) does.
     ///
     /// # Errors
     ///
@@ -89,33 +89,33 @@ impl Drop for Pin {
     }
 }
 
-/// History that a base has forgotten: what is to be deleted.
+/// History before a new base, to be deleted.
 #[derive(Debug)]
 pub(crate) struct Cut {
     pub(crate) session: SessionId,
-    /// The base from now on.
+    /// The new base.
     pub(crate) base: Revision,
-    /// The base until now.
+    /// The previous base.
     pub(crate) before: Option<Base>,
-    /// The rows of the journal up to the base.
+    /// The journal rows up to the new base.
     pub(crate) rows: Rows,
 }
 
-/// All pins, and the cuts that they keep from being deleted.
+/// All pins, and the cuts that they keep from deletion.
 #[derive(Debug, Default)]
 pub(crate) struct Pins {
     last: u64,
     sessions: HashMap<SessionId, Pinned>,
-    /// Cuts that no pin needs any more.
+    /// Cuts that no pin keeps any more.
     released: Vec<Cut>,
 }
 
-/// A session that somebody has pinned.
+/// The pins and cuts of one session.
 #[derive(Debug, Default)]
 struct Pinned {
-    /// From which base on each pin holds the history, and since when.
+    /// The base revision and start of each pin.
     pins: BTreeMap<PinId, (Revision, Instant)>,
-    /// In the order in which they were made.
+    /// Oldest first.
     cuts: VecDeque<Cut>,
 }
 
@@ -136,31 +136,31 @@ impl Pins {
         }
     }
 
-    /// The revision from which on a pin still holds the history.
+    /// Returns the base revision of a pin, unless it has expired.
     pub(crate) fn base(&self, session: SessionId, id: PinId, now: Instant) -> Option<Revision> {
         let (base, since) = self.sessions.get(&session)?.pins.get(&id)?;
         is_held(*since, now).then_some(*base)
     }
 
-    /// Keeps a cut while its session is pinned; otherwise gives it back.
+    /// Keeps a cut while its session is pinned; otherwise returns it.
     pub(crate) fn keep(&mut self, cut: Cut) -> Option<Cut> {
         let Some(pinned) = self.sessions.get_mut(&cut.session) else { return Some(cut) };
         pinned.cuts.push_back(cut);
         None
     }
 
-    /// Whether cuts are kept of a session.
+    /// Returns true if cuts of a session are kept.
     pub(crate) fn keep_cuts_of(&self, session: SessionId) -> bool {
         self.sessions.get(&session).is_some_and(|pinned| !pinned.cuts.is_empty())
     }
 
-    /// Whether a row of the journal is in a cut that is kept.
+    /// Returns true if a row of the journal is in a kept cut.
     pub(crate) fn keep_row(&self, session: SessionId, id: JournalId) -> bool {
         let pinned = self.sessions.get(&session);
         pinned.is_some_and(|pinned| pinned.cuts.iter().any(|cut| cut.rows.has(id)))
     }
 
-    /// The rows after a revision of the first cut that has any. Between two cuts all is compacted.
+    /// Returns the rows after a revision of the first cut that has any. Between two cuts everything is compacted.
     pub(crate) fn rows_after(
         &self,
         session: SessionId,
@@ -173,13 +173,13 @@ impl Pins {
             .unwrap_or_default()
     }
 
-    /// Whether cuts may be deleted by now that were kept.
+    /// Returns true if kept cuts can now be deleted.
     pub(crate) fn are_due(&self, now: Instant) -> bool {
         let is_due = |pinned: &Pinned| !pinned.cuts.is_empty() && pinned.is_over(now);
         !self.released.is_empty() || self.sessions.values().any(is_due)
     }
 
-    /// The cuts that no pin holds any more.
+    /// Removes expired pins. Returns the cuts that no pin keeps any more.
     pub(crate) fn take_released(&mut self, now: Instant) -> Vec<Cut> {
         self.sessions.retain(|_, pinned| {
             pinned.pins.retain(|_, (_, since)| is_held(*since, now));
@@ -191,12 +191,12 @@ impl Pins {
 }
 
 impl Pinned {
-    /// Whether a pin has held for too long.
+    /// Returns true if a pin has expired.
     fn is_over(&self, now: Instant) -> bool {
         self.pins.values().any(|(_, since)| !is_held(*since, now))
     }
 
-    /// Lets those cuts go that end where the oldest pin begins, or before.
+    /// Releases the cuts that end at or before the oldest pin's base.
     fn release(&mut self, released: &mut Vec<Cut>) {
         let oldest = self.pins.values().map(|(base, _)| *base).min();
         while let Some(cut) = self.cuts.pop_front_if(|cut| oldest.is_none_or(|at| cut.base <= at)) {

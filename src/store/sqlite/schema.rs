@@ -19,26 +19,26 @@ use crate::store::files::disk::FILE_MODE;
 const APPLICATION_ID: i32 = i32::from_be_bytes(*b"bbrd");
 const FORMAT: i32 = 7;
 
-/// What each format has besides those before it.
+/// The additions of each format to the one before it.
 const STEPS: [&str; 7] = [JOURNAL, BASES, SETTLED, SIGNING, TOKENS, ENDS, NAMES];
 
-/// What SQLite calls the mode in which a file gives back its free pages when told to.
+/// SQLite's code for the mode in which a file returns free pages on request.
 const INCREMENTAL: i32 = 2;
 
-/// Before it a reset of the write-ahead log could drop commits.
+/// The first version whose reset of the write-ahead log cannot drop commits.
 const SQLITE_VERSION_MIN: i32 = 3_051_003;
 
-/// What of a path stands in a URI as it is.
+/// The characters of a path that a URI must encode.
 const URI_PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/');
 
-/// What the write-ahead log's file may keep of its length when it starts again.
+/// The maximum length that the write-ahead log's file keeps when the log restarts.
 const WAL_FILE_BYTES_MAX: u32 = 16 << 20;
 
-/// How many KiB of the database's pages each connection keeps in memory.
+/// The page cache of each connection, in KiB.
 const PAGE_CACHE_KIB_MAX: u32 = 2048;
 
-/// `journal_mark` is the highest id that was ever deleted from the journal, since a row's id is free again
-/// once it is gone. `opened_with` is the sync level under which the store runs, NULL after a clean stop.
+/// `journal_mark` is the highest id ever deleted from the journal, since SQLite reuses the ids of deleted rows.
+/// `opened_with` is the sync level of a running store, NULL after a clean stop.
 const JOURNAL: &str = "
     CREATE TABLE journal (
         id INTEGER PRIMARY KEY,
@@ -55,9 +55,9 @@ const JOURNAL: &str = "
     INSERT INTO meta VALUES (1, randomblob(16), 0, NULL);
 ";
 
-/// `base` is the revision of the base in force, NULL without one, and `parts` how many rows of `base` it
-/// has. Rows of the session up to the journal id `forgotten` are on their way out, and all rows of a
-/// `staged` session. `sum` is over the others: a changed bit here would move the beginning of a history.
+/// `base` is the revision of the base in force, NULL without one; `parts` is its number of rows in `base`. Rows of
+/// the session up to the journal id `forgotten` are obsolete, and so are all rows of a `staged` session at the next
+/// start. `sum` covers the other columns: a changed bit would move the beginning of a history.
 const BASES: &str = "
     CREATE TABLE history (
         session BLOB PRIMARY KEY,
@@ -76,12 +76,12 @@ const BASES: &str = "
     ) STRICT;
 ";
 
-/// `segment` has compacted commits, many in a row: those of `session` from the revision `first` to `last`, how
-/// many they are, how many bytes unpacked, and a checksum over all that and the `body`. `session` has the
-/// sessions' summaries, `snapshot` the parts of boards; both are caches.
+/// `segment` has compacted commits, many to a row: those of `session` from revision `first` to `last`, their number,
+/// their unpacked bytes, and a checksum over these columns and `body`. `session` has the sessions' summaries,
+/// `snapshot` the parts of boards; both are caches.
 ///
-/// The index has all that a start needs, which reads no body. It is not unique: a changed bit must not keep
-/// others from being written.
+/// The index has everything that a start needs, so a start reads no body. It is not unique: a changed bit must not
+/// block other writes.
 const SETTLED: &str = "
     CREATE TABLE segment (
         session BLOB NOT NULL,
@@ -107,12 +107,12 @@ const SETTLED: &str = "
     ) STRICT;
 ";
 
-/// `signing_key` is random and made when the store is opened; no row of a session depends on it.
+/// `signing_key` is random and created on opening; no session's row depends on it.
 const SIGNING: &str = "
     ALTER TABLE meta ADD COLUMN signing_key BLOB;
 ";
 
-/// `body` says what a token may do and how it is known again; `crc` is over the id and the body.
+/// `body` has a token's rights and the data to verify it; `crc` covers the id and the body.
 const TOKENS: &str = "
     CREATE TABLE token (
         id BLOB PRIMARY KEY,
@@ -121,8 +121,8 @@ const TOKENS: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
-/// `ending` has the parts of the bases with which the histories of deleted sessions begin; those histories' rows
-/// say so by a number of parts below zero.
+/// `ending` has the parts of the bases with which the histories of deleted sessions begin. The rows of those
+/// histories have a negative number of parts.
 const ENDS: &str = "
     CREATE TABLE ending (
         session BLOB NOT NULL,
@@ -133,8 +133,8 @@ const ENDS: &str = "
     ) STRICT;
 ";
 
-/// `name` has the sessions' names, written with what makes or adopts each, so that damage to that does not hide
-/// whose it is; `crc` is over the id and the name. Sessions of before have theirs in their summaries besides.
+/// `name` has the sessions' names, written by the run that creates or adopts each, so that a damaged history does not
+/// hide its name. `crc` covers the id and the name. Sessions of earlier formats have theirs in their summaries.
 const NAMES: &str = "
     CREATE TABLE name (
         session BLOB PRIMARY KEY,
@@ -143,13 +143,13 @@ const NAMES: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
-/// What a database of that format lacks.
+/// Returns the tables and columns that a database of this format lacks.
 fn missing(format: i32) -> impl Iterator<Item = &'static str> {
     STEPS.into_iter().skip(usize::try_from(format).unwrap_or(0))
 }
 
-/// The one connection that writes, to a database that is ours, or is made unless that would be on top of `left`.
-/// It syncs fully.
+/// Opens the only writing connection, to a database of ours. Creates the database unless remains of a store are
+/// `left`. The connection syncs fully.
 pub(crate) fn open(path: &Path, left: Option<PathBuf>) -> Result<Connection, StoreError> {
     refuse_old_sqlite(rusqlite::version_number())?;
     create_file(path)?;
@@ -158,7 +158,7 @@ pub(crate) fn open(path: &Path, left: Option<PathBuf>) -> Result<Connection, Sto
     if let Some(left) = left.filter(|_| found == 0) {
         return Err(StoreError::DatabaseMissing { path: path.to_owned(), left });
     }
-    // Before anything is written: an empty file only can be told that it is to shrink.
+    // Before the first write: only an empty file accepts this setting.
     connection.execute_batch("PRAGMA auto_vacuum = INCREMENTAL")?;
     configure(&connection, path)?;
     if found < FORMAT {
@@ -168,7 +168,7 @@ pub(crate) fn open(path: &Path, left: Option<PathBuf>) -> Result<Connection, Sto
     Ok(connection)
 }
 
-/// Makes a database of an earlier format, or an empty one, into one of the present format.
+/// Migrates an empty database, or one of an earlier format, to the current format.
 fn bring_up(connection: &Connection, found: i32) -> Result<(), StoreError> {
     connection.execute_batch(&format!(
         "BEGIN IMMEDIATE; {}
@@ -180,7 +180,7 @@ fn bring_up(connection: &Connection, found: i32) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Makes a database for a copy. It keeps no log and syncs nothing: nobody opens it before it is whole and synced.
+/// Creates a database for a copy, without a log and without syncs: nobody opens it before it is complete and synced.
 pub(crate) fn make(path: &Path) -> Result<Connection, StoreError> {
     create_file(path)?;
     let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
@@ -192,8 +192,8 @@ pub(crate) fn make(path: &Path) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
-/// A database of an earlier format does not give back what is free in it until it is written anew, once. A full
-/// disk leaves it as it is until another start.
+/// Rewrites a database of an earlier format once, so that it can return free pages. On a full disk, a later start
+/// tries again.
 fn let_shrink(connection: &Connection) -> Result<(), StoreError> {
     let mode: i32 = connection.pragma_query_value(None, "auto_vacuum", |row| row.get(0))?;
     if mode == INCREMENTAL {
@@ -205,24 +205,24 @@ fn let_shrink(connection: &Connection) -> Result<(), StoreError> {
     }
 }
 
-/// A connection beside the one that writes, which moves the log into the database and writes nothing else.
+/// Opens a connection that checkpoints beside the writer, and writes nothing else.
 pub(crate) fn open_to_checkpoint(path: &Path) -> Result<Connection, StoreError> {
     let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     configure(&connection, path)?;
     Ok(connection)
 }
 
-/// A database, and how it is read.
+/// A database and the way to read it.
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
-    /// Beside the connection that writes.
+    /// Read beside the writing connection.
     Shared(PathBuf),
-    /// Where nobody writes, with no file changed.
+    /// Read in place, without a writer; no file is changed.
     InPlace(PathBuf),
 }
 
 impl Source {
-    /// A connection that only reads.
+    /// Opens a read-only connection.
     pub(crate) fn connect(&self) -> Result<Connection, StoreError> {
         match self {
             Self::Shared(path) => connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY),
@@ -235,13 +235,13 @@ impl Source {
     }
 }
 
-/// What an earlier format lacks is there too.
+/// Checks the format, and adds what an earlier one lacks as temporary tables.
 fn in_place(connection: Connection, path: &Path) -> Result<Connection, StoreError> {
     let found = format(&connection, path)?;
     if found == 0 {
         return Err(StoreError::DatabaseEmpty { path: path.to_owned() });
     }
-    // What an earlier format has not is empty. No look signs anything.
+    // Tables missing from an earlier format are empty. Inspection signs nothing.
     let missing = missing(found).filter(|step| *step != SIGNING).collect::<String>();
     let missing = missing.replace("CREATE TABLE ", "CREATE TEMP TABLE ");
     let missing = missing.replace("CREATE INDEX ", "CREATE INDEX temp.");
@@ -249,10 +249,10 @@ fn in_place(connection: Connection, path: &Path) -> Result<Connection, StoreErro
     Ok(connection)
 }
 
-/// It makes no index of the log beside the database but one of its own in memory, and takes no locks.
+/// Opens a connection that keeps the log's index in memory and takes no locks.
 fn connect_in_place(path: &Path) -> Result<Connection, StoreError> {
     if !path.with_extension("db-wal").exists() {
-        // SQLite would make an empty log.
+        // SQLite would create an empty log.
         return connect_without_log(path);
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -269,7 +269,7 @@ fn connect_without_log(path: &Path) -> Result<Connection, StoreError> {
     Ok(Connection::open_with_flags(uri, flags | OpenFlags::SQLITE_OPEN_URI)?)
 }
 
-/// What is wrong with a database whatever else of it can be read; fails where it has no table at all.
+/// Returns the reason a database's format is unsupported, however readable the rest is. Fails if it has no tables.
 pub(crate) fn unlike(connection: &Connection, path: &Path) -> Result<Option<String>, StoreError> {
     match format(connection, path) {
         Ok(0) => Err(StoreError::DatabaseEmpty { path: path.to_owned() }),
@@ -281,12 +281,12 @@ pub(crate) fn unlike(connection: &Connection, path: &Path) -> Result<Option<Stri
     }
 }
 
-/// Whether it is to have all tables.
+/// Returns true if the database should have all tables.
 pub(crate) fn is_present(connection: &Connection) -> bool {
     connection.pragma_query_one(None, "user_version") == Ok(FORMAT)
 }
 
-/// A connection to a database that is to be read or filled whatever its state is.
+/// Opens a database in any state, to read or fill it.
 pub(crate) fn open_as_is(path: &Path) -> Result<Connection, StoreError> {
     connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
 }
@@ -305,7 +305,7 @@ fn refuse_old_sqlite(found: i32) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// SQLite would make it readable for all; its log and index take over the mode that they find.
+/// Creates a private file: SQLite would make it readable for all. The log and its index inherit the mode.
 pub(crate) fn create_file(path: &Path) -> Result<(), StoreError> {
     OpenOptions::new()
         .create(true)
@@ -317,7 +317,7 @@ pub(crate) fn create_file(path: &Path) -> Result<(), StoreError> {
         .map_err(StoreError::io(path))
 }
 
-/// Which format it has, 0 if nothing is in it yet; fails if what is in it is not ours to write to.
+/// Returns the format, 0 for an empty database; fails if the content is not ours to write.
 fn format(connection: &Connection, path: &Path) -> Result<i32, StoreError> {
     let application: i32 = connection.pragma_query_one(None, "application_id")?;
     let format: i32 = connection.pragma_query_one(None, "user_version")?;
@@ -344,9 +344,9 @@ fn configure(connection: &Connection, path: &Path) -> Result<(), StoreError> {
     if mode != "wal" {
         return Err(StoreError::NoWriteAheadLog { path: path.to_owned() });
     }
-    // SQLite's own checkpoints hide their errors, and one at closing would sync again after a failed sync:
-    // the journal makes its own. The fullfsyncs are for macOS, where a plain one stops at the drive's cache.
-    // What is forgotten is overwritten, the pages that it leaves empty too.
+    // SQLite's own checkpoints hide their errors, and one on close would sync again after a failed sync: the journal
+    // checkpoints itself. The fullfsyncs are for macOS, where a plain sync stops at the drive's cache. Deleted
+    // content is overwritten, and so are the pages that become free.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     connection.execute_batch(&format!(
         "PRAGMA synchronous = FULL;

@@ -8,7 +8,7 @@ use super::rows::bases::session_of;
 use crate::board::SessionId;
 use crate::store::{NameRow, StoreError};
 
-/// Keeps the name of a session, in the transaction that is open.
+/// Stores the name of a session, in the open transaction.
 pub(crate) fn put(
     connection: &Connection,
     session: SessionId,
@@ -20,7 +20,7 @@ pub(crate) fn put(
         .map(drop)
 }
 
-/// Forgets the name of a session of which nothing is left.
+/// Deletes the name of a session of which nothing is left.
 pub(crate) fn delete(connection: &Connection, session: SessionId) -> rusqlite::Result<()> {
     connection
         .prepare_cached("DELETE FROM name WHERE session = ?1")?
@@ -28,8 +28,8 @@ pub(crate) fn delete(connection: &Connection, session: SessionId) -> rusqlite::R
         .map(drop)
 }
 
-/// All names; none within where one is not as it was written. They end at a malformed page: a name is a second copy,
-/// and its loss is no reason not to start.
+/// Returns all names, `None` for a damaged one, up to the first malformed page. A name is a second copy, so its loss
+/// must not prevent a start.
 pub(crate) fn all(connection: &Connection) -> Result<Vec<NameRow>, StoreError> {
     let mut select = connection.prepare("SELECT session, crc, name FROM name")?;
     let mut rows = select.query([])?;
@@ -39,7 +39,7 @@ pub(crate) fn all(connection: &Connection) -> Result<Vec<NameRow>, StoreError> {
             Ok(Some(row)) => row,
             Ok(None) => break,
             Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt) => {
-                tracing::warn!(%error, read = names.len(), "the second copies of names cannot all be read");
+                tracing::warn!(%error, read = names.len(), "some copies of session names cannot be read");
                 break;
             }
             Err(error) => return Err(error.into()),
@@ -56,7 +56,7 @@ pub(crate) fn all(connection: &Connection) -> Result<Vec<NameRow>, StoreError> {
     Ok(names)
 }
 
-/// Deletes the names that cannot be read: a session without a row tells its name itself.
+/// Deletes damaged names: the session's history has the name too.
 pub(crate) fn drop_damaged(database: &mut Database) -> Result<(), StoreError> {
     let mut damaged = all(database.connection())?;
     damaged.retain(|row| row.name.is_none());
@@ -66,7 +66,7 @@ pub(crate) fn drop_damaged(database: &mut Database) -> Result<(), StoreError> {
     let deleted = database
         .transact(|connection| damaged.iter().try_for_each(|row| delete(connection, row.session)));
     if deleted.is_err() {
-        tracing::warn!(names = damaged.len(), "damaged names are left for the next start");
+        tracing::warn!(names = damaged.len(), "failed to delete damaged session names; the next start retries");
     }
     Ok(())
 }

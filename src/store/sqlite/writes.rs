@@ -9,10 +9,10 @@ use crate::board::SessionId;
 use crate::store::files::disk::SPARE_BYTES;
 use crate::store::{Health, Outcome, Run, SqliteStore, StoreError};
 
-/// What a small transaction takes at most.
+/// The maximum size of a small transaction.
 const PAGES_BYTES: u64 = 256 << 10;
 
-/// What deleting a piece and giving it back to the file system take for a while.
+/// Room used temporarily to delete some garbage and return its pages to the file system.
 const MAKING_ROOM_BYTES: u64 = 4 << 20;
 
 impl SqliteStore {
@@ -20,18 +20,18 @@ impl SqliteStore {
         let roomy = self.has_room_for(journal, batch);
         let mut outcomes = self.append_if_roomy(journal, batch, roomy);
         if roomy && outcomes.contains(&Outcome::Full) {
-            // The disk itself had none for all of it; what only shrinks may still fit.
+            // The disk had no room for the whole batch; runs that shrink may still fit.
             outcomes = self.append_if_roomy(journal, batch, false);
         }
         if outcomes.contains(&Outcome::Full) {
-            // Those who try again and again leave no idle moment.
+            // Clients that keep retrying leave no idle moment.
             self.make_room(journal);
         }
         self.room.note_owed(journal.database.owed());
         outcomes
     }
 
-    /// Runs that meet a malformed page are refused, and the others stored without them.
+    /// Refuses runs that meet a malformed page, and stores the others.
     fn append_if_roomy(&self, journal: &mut Journal, batch: &[Run], roomy: bool) -> Vec<Outcome> {
         let mut malformed = Vec::new();
         loop {
@@ -42,7 +42,7 @@ impl SqliteStore {
                     tracing::error!(%session, %error, "a write met a damaged page and was refused");
                     malformed.push(session);
                 }
-                // Refusals too share the batch's fate: they may name a head that is only in it.
+                // Conflicts fail with the batch too: they may name a head that exists only in it.
                 Err(Unwritten::Met { error, .. }) => {
                     return vec![self.failed(&Failure::Broken(error)); batch.len()];
                 }
@@ -92,13 +92,13 @@ impl SqliteStore {
         if self.room.is_for(bytes) {
             return true;
         }
-        // What the log has may be in the database already, and take no more room there.
+        // After a checkpoint, the log's content takes no more room in the database.
         self.tend(journal.database.checkpoint_now());
         self.room.note_owed(journal.database.owed());
         self.room.is_for(bytes)
     }
 
-    /// Refuses what would need the reserve, unless it ends smaller than it began.
+    /// Refuses a write that needs the reserve, unless it ends smaller than it began.
     pub(crate) fn claim_room_to_shrink(
         &self,
         bytes: usize,
@@ -112,7 +112,7 @@ impl SqliteStore {
         self.claim_room(bytes)
     }
 
-    /// A piece of the engine's own work; whether there is more.
+    /// Does some of the engine's own work. Returns true if more is left.
     pub(crate) fn keep_house(&self, journal: &mut Journal) -> bool {
         let more = if self.room.is_ample() {
             self.tend(journal.housekeep()).unwrap_or(false)
@@ -134,7 +134,7 @@ impl SqliteStore {
         self.tend(made).unwrap_or(false)
     }
 
-    /// Housekeeping without room left all as it was; if it failed, a sync may not have been done.
+    /// Records a failure of housekeeping. Without room nothing changed; after other failures a sync may be missing.
     fn tend<T>(&self, done: Result<T, Failure>) -> Option<T> {
         done.inspect_err(|failure| {
             self.failed(failure);
@@ -163,7 +163,7 @@ impl SqliteStore {
         }
     }
 
-    /// Lets the journal write, if it still can; else what became of that.
+    /// Runs a write on the journal, if it still takes writes; otherwise returns the outcome.
     pub(crate) fn attempt<T>(
         &self,
         write: impl FnOnce(&mut Journal) -> Result<T, Failure>,
@@ -178,7 +178,7 @@ impl SqliteStore {
         Ok(written)
     }
 
-    /// The same for those to whom it makes no difference whether a write failed now or before.
+    /// Like `attempt`, for callers to which earlier and new failures are the same.
     pub(crate) fn write<T>(
         &self,
         write: impl FnOnce(&mut Journal) -> Result<T, Failure>,
