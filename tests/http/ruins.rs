@@ -15,11 +15,11 @@ type Ruin = (&'static str, fn(&Path), &'static str);
 const RUINS: [Ruin; 8] = [
     ("a changed magic", |file| write(file, 0, b"x"), "salvaged: 3 sessions whole"),
     ("no page size", |file| write(file, 16, &[0; 8]), "salvaged: 3 sessions whole"),
-    ("the last page is cut off", |file| cut(file, 4096), "damaged: the database is cut off"),
+    ("the last page is cut off", |file| cut(file, 4096), "damaged: the database is truncated"),
     ("two pages and a half are cut off", |file| cut(file, 10_240), "salvaged: "),
     ("nothing is left", |file| fs::write(file, []).unwrap(), "is readable; restore a backup"),
-    ("no row of its own", |file| execute(file, "DELETE FROM meta"), "own row is damaged"),
-    ("a short epoch", |file| execute(file, "UPDATE meta SET epoch = x'01'"), "own row is damaged"),
+    ("no row of its own", |file| execute(file, "DELETE FROM meta"), "meta row is damaged"),
+    ("a short epoch", |file| execute(file, "UPDATE meta SET epoch = x'01'"), "meta row is damaged"),
     ("a table is gone", |file| execute(file, "DROP TABLE journal"), "table journal is missing"),
 ];
 

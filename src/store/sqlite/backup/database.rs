@@ -25,45 +25,45 @@ use crate::store::sqlite::rows::parts::{REVISION_END, SNAPSHOT};
 use crate::store::sqlite::schema;
 use crate::store::{IsOver, JournalId, SqliteStore, StoreError, StoredSession};
 
-/// How many bytes of rows one read takes, the row that reaches it being the last, and how many are synced at once: a
-/// writer's sync waits for the disk meanwhile.
+/// The maximum bytes of rows in one read, which ends with the row that reaches it, and in one sync: a writer's sync
+/// waits for the disk meanwhile.
 const PAGE_BYTES: usize = 1 << 20;
 
-/// How long one read lasts at most, unless its first row alone takes longer.
+/// The time limit of one read, unless its first row alone takes longer.
 const PAGE_TIME_MAX: Duration = Duration::from_millis(50);
 
-/// How many times as long as it worked it rests where others write.
+/// The rest after a period of work, as a multiple of it, while others write.
 const REST_TIMES: u32 = 2;
 
-/// How often a session is copied whose history begins anew meanwhile. Nobody can put a base while it is copied, so
-/// one that was put before, or the session's end, can come between and hardly anything else.
+/// The maximum number of tries to copy a session whose beginning changes meanwhile. No base can be put during the
+/// copy, so hardly anything but a base put before, or the session's end, can intervene.
 const TRIES_MAX: usize = 8;
 
-/// How long it waits before the next try.
+/// The delay before the next try.
 const TRY_AFTER: Duration = Duration::from_millis(5);
 
-/// Where the number of a part is in its row.
+/// The column with the number of a part.
 const PART: usize = 2;
 
-/// A database that is being filled.
+/// A database that is being copied.
 pub(crate) struct Copying<'a> {
     store: &'a SqliteStore,
     to: Connection,
     file: File,
     room: &'a Room,
     is_over: &'a IsOver,
-    /// The last commit of each session that was found in the journal.
+    /// The last commit of each session found in the journal.
     in_journal: HashMap<SessionId, Revision>,
-    /// What was written since the last rest, when that was, and what the journal had then.
+    /// Bytes written since the last rest, the time of that rest, and the journal's bytes then.
     unsynced: usize,
     rested: Instant,
     uncompacted: u64,
 }
 
-/// What became of a try to copy a session.
+/// The outcome of one try to copy a session.
 enum Tried {
     Done,
-    /// Its history begins otherwise by now.
+    /// The beginning of its history has changed.
     Moved,
 }
 
@@ -91,9 +91,9 @@ impl<'a> Copying<'a> {
         })
     }
 
-    /// Copies everything; how long the file is then, which is synced.
+    /// Copies everything and syncs the copy. Returns its length.
     pub(crate) fn run(mut self) -> Result<u64, StoreError> {
-        // From before the journal is read: all their commits are in what is read from now on.
+        // Listed before the journal is read, so that the reads from now on find all their commits.
         let sessions = self.store.histories.read().sessions();
         self.in_journal = sessions.iter().map(|one| (one.session, Revision::default())).collect();
         self.copy("token", "SELECT * FROM token", ())?;
@@ -113,13 +113,13 @@ impl<'a> Copying<'a> {
         file.sync_all().and_then(|()| file.metadata()).map(|file| file.len()).map_err(io)
     }
 
-    /// Copies the rows of the journal that are there now.
+    /// Copies the rows that the journal has now.
     fn journal(&mut self) -> Result<(), StoreError> {
         let (mark, last): (i64, i64) = self.store.readers.read(|from| {
             let sql = "SELECT journal_mark, (SELECT ifnull(max(id), 0) FROM journal) FROM meta";
             Ok(from.query_one(sql, [], |row| row.try_into())?)
         })?;
-        // A copy that is served is another store: it draws an epoch and a key of its own when it is opened first.
+        // A served copy is another store: its first opening draws a new epoch and key.
         self.to.execute(
             "UPDATE meta SET epoch = zeroblob(16), journal_mark = ?1 WHERE id = 1",
             [mark.max(last)],
@@ -141,8 +141,8 @@ impl<'a> Copying<'a> {
         }
     }
 
-    /// Whether a row of the journal is in a history that was there at the beginning. One that does not say whose it is
-    /// leaves a gap in the history that it was in.
+    /// Returns true if a row of the journal is in a history that existed at the beginning. A row without a readable
+    /// session leaves a gap in its history.
     fn is_to_be_copied(&mut self, row: &RawRow) -> bool {
         let Some(session) = session_of(row.blob(1).into()) else { return false };
         let Some(last) = self.in_journal.get_mut(&session) else { return false };
@@ -167,12 +167,12 @@ impl<'a> Copying<'a> {
         Err(StoreError::Forgotten { session: one.session, base })
     }
 
-    /// Copies what there is of a session besides the journal.
+    /// Copies a session's rows, except those in the journal.
     fn history(&mut self, one: &StoredSession) -> Result<Tried, StoreError> {
         let session = one.session;
         let id = session.0.as_bytes().as_slice();
         if !self.is_own(session) {
-            // It has been forgotten since, with all that was copied of it.
+            // The session was forgotten meanwhile, with everything copied of it.
             self.note_compacted(session, REVISION_END)?;
             return Ok(Tried::Done);
         }
@@ -189,7 +189,7 @@ impl<'a> Copying<'a> {
             self.parts(if ends { "ending" } else { "base" }, session, revision)?;
         }
         if damaged_row.is_some() {
-            // Nobody knows which of them it begins with.
+            // The base with which the history begins is unknown.
             self.copy("base", "SELECT * FROM base WHERE session = ?1", [id])?;
             self.copy("ending", "SELECT * FROM ending WHERE session = ?1", [id])?;
         }
@@ -206,7 +206,7 @@ impl<'a> Copying<'a> {
         if self.base(session) != base || !self.is_own(session) {
             return Ok(Tried::Moved);
         }
-        // A damaged row may say that it reaches farther than anything is compacted.
+        // A damaged row may name a revision beyond everything compacted.
         let is_compacted = compacted.0 > 0 && self.is_compacted_after(session, compacted.0 - 1);
         self.note_compacted(session, if is_compacted { compacted } else { begins })?;
         Ok(Tried::Done)
@@ -225,7 +225,8 @@ impl<'a> Copying<'a> {
         self.store.histories.read().is_compacted_after(session, Revision(after))
     }
 
-    /// What the stored row says of the session's base, unless it is damaged. It may be newer than what is known.
+    /// Returns the base in the session's stored row, `None` if the row is damaged. The row may be newer than the
+    /// index.
     fn stored_base(&self, session: SessionId) -> Result<Option<Option<Base>>, StoreError> {
         let row = self.store.readers.read(|from| HistoryRow::of(from, session))?;
         Ok(match row {
@@ -253,8 +254,8 @@ impl<'a> Copying<'a> {
         }
     }
 
-    /// Copies the segments after a base; up to which revision, and whether some are missing after that. None if some
-    /// were written anew in between, so that commits would be there twice.
+    /// Copies the segments after a base. Returns the last revision, and true if segments after it are missing.
+    /// Returns `None` if segments were rewritten meanwhile, which would duplicate commits.
     fn segments(
         &mut self,
         session: SessionId,
@@ -263,7 +264,7 @@ impl<'a> Copying<'a> {
         let sql = "SELECT * FROM segment WHERE session = ?1 AND last > ?2 ORDER BY last";
         let (mut after, mut is_first) = (base.0, true);
         loop {
-            // Known before it is read: more may be compacted since.
+            // Read before the segments: more may be compacted since.
             let expects = self.is_compacted_after(session, after);
             let rows = self.read(sql, (session.0.as_bytes().as_slice(), after.cast_signed()))?;
             let (Some(first), Some(last)) = (rows.first(), rows.last()) else {
@@ -278,7 +279,7 @@ impl<'a> Copying<'a> {
         }
     }
 
-    /// Lets a reader of the copy find that commits are missing, as a segment without bytes is found.
+    /// Marks missing commits by an empty segment, which readers of the copy report as damaged.
     fn mark_missing(
         &mut self,
         session: SessionId,
@@ -292,7 +293,7 @@ impl<'a> Copying<'a> {
         Ok(self.to.execute(sql, of).map(drop)?)
     }
 
-    /// Copies the session's summary and snapshot, where they tell of what is in the copy.
+    /// Copies the session's summary and snapshot if the copy has their revisions.
     fn caches(
         &mut self,
         session: SessionId,
@@ -302,7 +303,7 @@ impl<'a> Copying<'a> {
         let id = session.0.as_bytes().as_slice();
         let stored_head = self.store.histories.read().standing(session).head.unwrap_or_default();
         for row in self.read("SELECT * FROM session WHERE session = ?1", [id])? {
-            // One of after the head is damaged.
+            // A summary above the stored head is damaged, and copied as it is.
             let revision = Revision(row.number(1));
             if revision <= head || revision > stored_head {
                 self.write("session", &row)?;
@@ -313,13 +314,13 @@ impl<'a> Copying<'a> {
         self.parts("snapshot", session, revision)?;
         let first = |from: &Connection| Ok(SNAPSHOT.read(from, session, revision, 0)?);
         if self.store.readers.read(first)?.is_none() {
-            // It has been deleted meanwhile, the first part first.
+            // Deleted meanwhile, its first part first.
             self.to.execute("DELETE FROM snapshot WHERE session = ?1", [id])?;
         }
         Ok(())
     }
 
-    /// Removes from the copy what was copied of a session besides the journal.
+    /// Removes a session's rows from the copy, except those in the journal.
     fn remove(&self, session: SessionId) -> Result<(), StoreError> {
         for table in ["history", "name", "base", "ending", "segment", "session", "snapshot"] {
             let delete = format!("DELETE FROM {table} WHERE session = ?1");
@@ -328,7 +329,7 @@ impl<'a> Copying<'a> {
         Ok(())
     }
 
-    /// Rows of the journal up to this commit are no part of the copy.
+    /// Excludes the session's journal rows up to this commit from the copy.
     fn note_compacted(&self, session: SessionId, last: Revision) -> Result<(), StoreError> {
         let row = (session.0.as_bytes().as_slice(), last.0.cast_signed());
         let mut insert =
@@ -336,7 +337,7 @@ impl<'a> Copying<'a> {
         Ok(insert.execute(row).map(drop)?)
     }
 
-    /// Copies the few rows that are selected.
+    /// Copies the selected rows, which must be few.
     fn copy(&mut self, table: &str, sql: &str, params: impl Params) -> Result<(), StoreError> {
         let mut rows = Vec::new();
         self.store.readers.read(|from| {
@@ -349,7 +350,7 @@ impl<'a> Copying<'a> {
         rows.iter().try_for_each(|row| self.write(table, row))
     }
 
-    /// Rows of a page: enough for one transaction, one at least if there is any.
+    /// Reads a page of rows: enough for one transaction, at least one if there is any.
     fn read(&self, sql: &str, params: impl Params) -> Result<Vec<RawRow>, StoreError> {
         let (mut rows, mut bytes, begun) = (Vec::new(), 0, Instant::now());
         self.store.readers.read(|from| {
@@ -373,8 +374,8 @@ impl<'a> Copying<'a> {
         Ok(())
     }
 
-    /// Gives others their time once enough was done: what was written is synced, so that no writer's sync has more than
-    /// that before it, and then it rests if anybody writes.
+    /// Yields to others after enough work: syncs the written rows, so that no writer's sync waits for more than that,
+    /// and rests if anybody writes.
     fn breathe(&mut self) -> Result<(), StoreError> {
         if (self.is_over)() {
             return Err(StoreError::Closed);

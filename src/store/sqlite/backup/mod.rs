@@ -21,18 +21,18 @@ use crate::store::files::disk::{DIR_MODE, Room, create_dir, sync_dir};
 use crate::store::{Copied, FileBytes, IsOver, SqliteStore, Store, StoreError};
 use database::Copying;
 
-/// What the database of a copy is called until the copy is whole.
+/// The name of a copy's database until the copy is complete.
 const UNFINISHED: &str = "blackboard.db.partial";
 
-/// Where earlier versions made a copy to be looked at, in the data directory.
+/// The directory where earlier versions copied the store to inspect it.
 const LOOKED_AT: &str = "checking";
 
-/// Whether there is an unfinished copy in a directory.
+/// Returns true if a directory has an unfinished copy.
 pub(crate) fn is_unfinished(dir: &Path) -> bool {
     dir.join(UNFINISHED).exists()
 }
 
-/// Removes what a crash of an earlier version left of such a copy.
+/// Removes such a copy, left by a crash of an earlier version.
 pub(crate) fn remove_looked_at(data: &Path) -> Result<(), StoreError> {
     remove_all(&data.join(LOOKED_AT))
 }
@@ -44,7 +44,7 @@ impl SqliteStore {
         self.copy_whole(&to, is_over)
     }
 
-    /// Lets somebody look at the store, or at a copy of it.
+    /// Calls `look` with the store, or with a copy of it.
     pub(crate) fn look_at_it(
         &self,
         scratch: Option<&Path>,
@@ -61,7 +61,7 @@ impl SqliteStore {
         }
     }
 
-    /// Lets somebody look at a copy of the store, which is a store of its own and gone afterwards.
+    /// Calls `look` with a temporary copy, which is a store of its own.
     fn look_at_copy(
         &self,
         scratch: &Path,
@@ -81,7 +81,7 @@ impl SqliteStore {
         remove_all(&place).and(looked)
     }
 
-    /// Copies the files as they are, damage among it: nobody writes.
+    /// Copies the files as they are, damage included: nobody writes.
     fn copy_files(&self, to: &Path, is_over: &IsOver) -> Result<(), StoreError> {
         create_dir(to)?;
         let room = self.room.elsewhere(to);
@@ -100,7 +100,7 @@ impl SqliteStore {
         &self.room.dir
     }
 
-    /// Where the copy is to be, if it may be there.
+    /// Returns the absolute path of the copy, if it is allowed there.
     fn target(&self, to: &Path) -> Result<PathBuf, StoreError> {
         let name = to.file_name().ok_or_else(|| StoreError::Occupied { path: to.to_owned() })?;
         let parent = to.parent().filter(|parent| !parent.as_os_str().is_empty());
@@ -122,7 +122,7 @@ impl SqliteStore {
     fn copy_whole(&self, to: &Path, is_over: &IsOver) -> Result<Copied, StoreError> {
         let draft = Draft::beside(to)?;
         let room = self.room.elsewhere(&draft.dir);
-        // From before the database is read.
+        // The quarantine begins before the database is read.
         let aside = match self.source.is_in_place() {
             true => self.blobs.as_they_are(),
             false => self.blobs.put_removed_aside()?,
@@ -135,7 +135,7 @@ impl SqliteStore {
         Ok(copied)
     }
 
-    /// Copies the database; how long the copy is.
+    /// Copies the database. Returns the length of the copy.
     fn copy_database(&self, to: &Path, room: &Room, is_over: &IsOver) -> Result<u64, StoreError> {
         if !room.is_for(FileBytes::of(&self.path).database) {
             return Err(StoreError::Full);
@@ -144,7 +144,7 @@ impl SqliteStore {
     }
 }
 
-/// A directory that is filled beside its place; dropped before it is finished, it is gone.
+/// A directory that is filled beside its final place; removed on drop unless finished.
 struct Draft {
     dir: PathBuf,
 }
@@ -157,7 +157,7 @@ impl Draft {
         Ok(Self { dir })
     }
 
-    /// Gives it its name, which may be that of an empty directory.
+    /// Renames the directory to its final name, replacing an empty one.
     fn finish(self, to: &Path) -> Result<(), StoreError> {
         let database = self.dir.join(DATABASE);
         fs::rename(self.dir.join(UNFINISHED), &database).map_err(StoreError::io(&database))?;
@@ -170,7 +170,7 @@ impl Draft {
 impl Drop for Draft {
     fn drop(&mut self) {
         if let Err(error) = remove_all(&self.dir) {
-            tracing::warn!(%error, "an unfinished copy is left behind; it can be removed");
+            tracing::warn!(%error, "an unfinished copy was left behind; it can be removed");
         }
     }
 }

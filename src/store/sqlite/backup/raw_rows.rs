@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use rusqlite::types::Value;
 use rusqlite::{Connection, Params, Row, params_from_iter};
 
-/// A row's columns.
+/// The columns of a row.
 #[derive(Debug)]
 pub(crate) struct RawRow(Vec<Value>);
 
@@ -15,7 +15,7 @@ impl RawRow {
         (0..columns).map(|column| row.get(column)).collect::<Result<_, _>>().map(Self)
     }
 
-    /// How many bytes it has, roughly.
+    /// Returns the row's length in bytes, roughly.
     pub(crate) fn bytes(&self) -> usize {
         let bytes = |value: &Value| match value {
             Value::Blob(bytes) => bytes.len(),
@@ -25,7 +25,7 @@ impl RawRow {
         self.0.iter().map(bytes).sum()
     }
 
-    /// The number in a column, 0 where there is none.
+    /// Returns the number in a column, 0 if it has none.
     pub(crate) fn number(&self, column: usize) -> u64 {
         match self.0.get(column) {
             Some(Value::Integer(number)) => number.cast_unsigned(),
@@ -33,7 +33,7 @@ impl RawRow {
         }
     }
 
-    /// The bytes in a column, none where there are none.
+    /// Returns the bytes in a column, empty if it has none.
     pub(crate) fn blob(&self, column: usize) -> &[u8] {
         match self.0.get(column) {
             Some(Value::Blob(bytes)) => bytes,
@@ -50,7 +50,7 @@ impl RawRow {
     }
 }
 
-/// Selects rows, each as it is, until `take` has enough.
+/// Selects rows unchanged, until `take` breaks.
 pub(crate) fn select(
     connection: &Connection,
     sql: &str,

@@ -22,42 +22,42 @@ use crate::store::sqlite::schema;
 use crate::store::sqlite::wal::repair::mend;
 use crate::store::{StoreError, blobs};
 
-/// Where the copies are while they are read.
+/// The directory of the copies while they are read.
 const SCRATCH: &str = "scratch";
 
-/// What a database begins with: its magic, and its page size.
+/// The first bytes of a database: its magic and page size.
 const MAGIC: [u8; 18] = *b"SQLite format 3\0\x10\x00";
 
-/// What follows the versions of reading and writing: nothing reserved, and three fractions.
+/// The bytes after the read and write versions: no reserved space, and three fractions.
 const FRACTIONS: [u8; 4] = [0, 64, 32, 32];
 
-/// Up to where both stand.
+/// The length of the header up to the end of both.
 const HEADER_BYTES: usize = 24;
 
-/// Where it says how many pages there are.
+/// The offset of the number of pages.
 const PAGES_AT: u64 = 28;
 
 const PAGE_BYTES: u64 = 4096;
 
-/// How many pages more than it has a database is taken to have had: a count is damaged as any other bytes are.
+/// The maximum number of missing pages: a higher count in the header is taken for damaged.
 const PAGES_LOST_MAX: u64 = 1 << 28;
 
 const EPOCH_BYTES: i64 = 16;
 
-/// What could not be taken out of a damaged store, by rows and files.
+/// The parts of a damaged store that could not be salvaged.
 #[derive(Debug, Default)]
 pub struct Wreckage {
-    /// Places that could not be read, a sentence each.
+    /// Unreadable or damaged places, one sentence each.
     pub places: Vec<String>,
-    /// How many images are not what was stored.
+    /// The number of damaged or unreadable images.
     pub images: usize,
 }
 
-/// How the rows of a table are found one after the other.
+/// The key by which the rows of a table are found.
 #[derive(Clone, Copy)]
 enum Key {
     Rowid,
-    /// The first column has sixteen bytes.
+    /// The first column, of sixteen bytes.
     Id,
 }
 
@@ -66,7 +66,7 @@ struct Table {
     key: Key,
 }
 
-/// All that a store is, without snapshots; an older one has not all of them.
+/// All tables of a store except snapshots; an older store lacks some.
 const TABLES: [Table; 8] = [
     Table { name: "journal", key: Key::Rowid },
     Table { name: "segment", key: Key::Rowid },
@@ -78,10 +78,10 @@ const TABLES: [Table; 8] = [
     Table { name: "token", key: Key::Id },
 ];
 
-/// Makes a store of what can be read of the one in `from` in `to`, an empty directory.
+/// Copies everything readable of the store in `from` into a new store in `to`, an empty directory.
 ///
 /// # Errors
-/// [`StoreError::InUse`] while a server has it, or why nothing can be read or written at all.
+/// [`StoreError::InUse`] while a server holds `from`, or the reason nothing at all can be read or written.
 pub fn take_out(from: &Path, to: &Path) -> Result<Wreckage, StoreError> {
     let _lock = Lock::take_if_there(from)?;
     let scratch = to.join(SCRATCH);
@@ -126,7 +126,7 @@ fn copy(from: &Path, to: &Path) -> Result<(), StoreError> {
     fs::copy(from, to).map(drop).map_err(StoreError::io(from))
 }
 
-/// Puts right what every database of ours has in its first bytes; what was wrong.
+/// Repairs the constant bytes of the header. Returns the damage found.
 fn mend_header(database: &Path) -> io::Result<Vec<String>> {
     let file = OpenOptions::new().read(true).write(true).open(database)?;
     let (mut header, mut wrong) = ([0; HEADER_BYTES], Vec::new());
@@ -150,8 +150,8 @@ fn mend_header(database: &Path) -> io::Result<Vec<String>> {
     Ok(wrong)
 }
 
-/// Makes it as long as its header says, since SQLite reads nothing of one that is shorter; what it lacked. The pages
-/// of zeros are malformed ones, and take no room.
+/// Extends the database to the length in its header, since SQLite reads nothing of a shorter file. Returns the damage
+/// found. Pages of zeros are malformed and take no room.
 fn fill_up(database: &Path) -> io::Result<Option<String>> {
     let file = OpenOptions::new().read(true).write(true).open(database)?;
     let (bytes, mut pages) = (file.metadata()?.len(), [0; 4]);
@@ -165,7 +165,7 @@ fn fill_up(database: &Path) -> io::Result<Option<String>> {
         return Ok(None);
     }
     file.set_len(pages * PAGE_BYTES)?;
-    Ok(Some(format!("the database is cut off: {found} of its {pages} pages are there")))
+    Ok(Some(format!("the database is truncated: {found} of its {pages} pages are left")))
 }
 
 struct Rows<'a> {
@@ -174,13 +174,13 @@ struct Rows<'a> {
     wreckage: &'a mut Wreckage,
 }
 
-/// A row with the key after which the next one is sought.
+/// A row and its key, after which the next one is sought.
 type Found = Option<(u128, Vec<Value>)>;
 
 impl Rows<'_> {
     fn take(&mut self, table: &Table) -> Result<(), StoreError> {
         let Some(columns) = self.columns(table)? else {
-            // One of an earlier format has not all of them.
+            // An earlier format lacks some tables.
             let is_lost = schema::is_present(self.wreck);
             self.wreckage
                 .places
@@ -196,7 +196,7 @@ impl Rows<'_> {
         };
         let select =
             format!("SELECT {by}, {names} FROM {name} WHERE {by} >= ?1 ORDER BY {by} LIMIT 1");
-        // The ids of the journal are told by what is forgotten.
+        // The journal's rowid is its column `id`, to which histories refer.
         let (into, values) = match key {
             Key::Rowid if name != "journal" => {
                 (format!("rowid, {names}"), format!("?, {placeholders}"))
@@ -219,7 +219,7 @@ impl Rows<'_> {
         Ok(())
     }
 
-    /// The columns that both stores have; none where the damaged one has no such table.
+    /// Returns the columns of both stores, `None` if the damaged one lacks the table.
     fn columns(&mut self, table: &Table) -> Result<Option<Vec<String>>, StoreError> {
         let of = |connection: &Connection| -> rusqlite::Result<Vec<String>> {
             let mut select = connection.prepare("SELECT name FROM pragma_table_info(?1)")?;
@@ -237,17 +237,17 @@ impl Rows<'_> {
             (0..count).map(|column| row.get(column)).collect::<rusqlite::Result<Vec<Value>>>()
         });
         let Some(row) = row.optional()? else { return Ok(None) };
-        // A key of another form, or one that goes back, would be read for ever.
+        // A key of another type, or a descending one, would be read forever.
         let found = row.first().and_then(|found| key.number(found)).filter(|found| *found >= from);
         found.map(|found| Some((found, row))).ok_or(rusqlite::Error::InvalidQuery)
     }
 
-    /// The first key from which the table can be read on.
+    /// Returns the first key from which the table is readable again.
     fn pass_over(&mut self, table: &Table, select: &str, from: u128) -> Option<u128> {
         let key = table.key;
         let reads = |at: u128| self.next(select, key, at).is_ok();
         let (mut bad, mut step) = (from, 1_u128);
-        // The last key is tried too, and ends it: doubled beyond that, the step would stay the same for ever.
+        // The last key is tried too and ends the search: doubled beyond it, the step would stay the same forever.
         let mut good = loop {
             let at = from.saturating_add(step).min(key.last());
             if reads(at) {
@@ -277,13 +277,13 @@ impl Rows<'_> {
         let values = if keeps_rowid { row } else { row.get(1..).unwrap_or_default() };
         let key = row.first().map(shown).unwrap_or_default();
         if name != "token" && !says_whose(name, row) {
-            self.wreckage.places.push(format!("row {key} of {name} does not say whose it is"));
+            self.wreckage.places.push(format!("row {key} of {name} has no readable session"));
             return Ok(());
         }
         let written = self.new.prepare_cached(insert)?.execute(params_from_iter(values));
         match written {
             Ok(1) => {}
-            // A key that another row has.
+            // The key of another row.
             Ok(_) => self.wreckage.places.push(format!("row {key} of {name} is damaged")),
             // A value of another type than its column's.
             Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
@@ -300,13 +300,13 @@ impl Rows<'_> {
         Ok(())
     }
 
-    /// No id of the journal is used again that a row or a history knows.
+    /// Raises the mark, so that no id known to a row or a history is reused.
     fn raise_mark(&mut self) -> Result<(), StoreError> {
         let row = "SELECT journal_mark, length(epoch) FROM meta WHERE id = 1";
         let row = self.wreck.query_row(row, [], |row| <(i64, i64)>::try_from(row));
         let (mark, epoch_bytes) = row.unwrap_or_default();
         if epoch_bytes != EPOCH_BYTES {
-            self.wreckage.places.push("the database's own row is damaged".to_owned());
+            self.wreckage.places.push("the database's meta row is damaged".to_owned());
         }
         self.new.execute(
             "UPDATE meta SET journal_mark = max(?1,
@@ -366,13 +366,13 @@ fn shown(key: &Value) -> String {
     }
 }
 
-/// Whether a row names a session, whichever.
+/// Returns true if a row names a session.
 fn says_whose(name: &str, row: &[Value]) -> bool {
     let column = if name == "journal" { 2 } else { 1 };
     row.get(column).is_some_and(|session| session_of(session.into()).is_some())
 }
 
-/// Copies the images that are what was stored.
+/// Copies the intact images.
 fn take_blobs(from: &Path, to: &Path, wreckage: &mut Wreckage) -> Result<(), StoreError> {
     create_dir(to)?;
     for home in list(from)? {

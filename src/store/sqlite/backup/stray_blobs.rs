@@ -18,10 +18,10 @@ use crate::store::sqlite::open::{has_bytes, log_of};
 use crate::store::sqlite::wal::End;
 use crate::store::{JournalId, StoreError};
 
-/// Where they are put.
+/// The directory for such images.
 const KEPT: &str = "lost-images";
 
-/// Whether a store that was not stopped has lost its log, or the end of that.
+/// Returns true if a store was not stopped cleanly, and its log is missing or cut off.
 pub(crate) fn is_log_lost(
     connection: &Connection,
     database: &Path,
@@ -31,7 +31,7 @@ pub(crate) fn is_log_lost(
     Ok((is_cut || !has_bytes(&log_of(database))) && epoch::is_running(connection)?)
 }
 
-/// Refuses a database that never had a commit, whose log is gone, and beside which there are images.
+/// Refuses a database without any commit if its log is missing and images exist.
 pub(crate) fn refuse(
     connection: &Connection,
     dir: &Path,
@@ -54,7 +54,7 @@ pub(crate) fn refuse(
     Ok(())
 }
 
-/// Puts the images of sessions that nobody knows where nothing collects them.
+/// Moves the images of unknown sessions out of the reach of garbage collection.
 pub(crate) fn keep(dir: &Path, histories: &Histories) -> Result<(), StoreError> {
     let kept = dir.join(KEPT);
     let homes = list(&dir.join("blobs"))?.into_iter();
@@ -68,7 +68,7 @@ pub(crate) fn keep(dir: &Path, histories: &Histories) -> Result<(), StoreError> 
         fs::rename(&home, &to).map_err(StoreError::io(&home))?;
         sync_dir(&kept)?;
         let (path, images) = (to.display(), images.len());
-        tracing::warn!(%path, images, "the write-ahead log was lost, and no session is known that has these images: they are kept here");
+        tracing::warn!(%path, images, "the write-ahead log was lost; images of an unknown session were moved here");
     }
     Ok(())
 }
