@@ -9,7 +9,7 @@ use crate::store::sqlite::schema;
 use crate::store::{SqliteStore, StoreError};
 
 impl SqliteStore {
-    /// Moves the log if it is longer than an append is to move.
+    /// Checkpoints the log if it is too long for an append to do so.
     pub(crate) fn move_long_log(&self) {
         let Some(unmoved_bytes) = self.unmoved_of_long_log() else { return };
         let moved = match self.move_log() {
@@ -22,7 +22,7 @@ impl SqliteStore {
                 return;
             }
             Err(error) => {
-                tracing::warn!(%error, "the log could not be moved into the database");
+                tracing::warn!(%error, "failed to checkpoint the write-ahead log");
                 return;
             }
         };
@@ -38,7 +38,7 @@ impl SqliteStore {
         log.is_long().then(|| log.unmoved_bytes())
     }
 
-    /// Says that [`move_long_log`](Self::move_long_log) is called again and again.
+    /// Records that [`move_long_log`](Self::move_long_log) is called regularly.
     pub(crate) fn note_mover(&self) {
         if let Some(journal) = self.journal.lock().as_mut() {
             journal.database.log.note_mover();

@@ -3,27 +3,27 @@
 //! The writer checkpoints a short log. A long one, kept by readers, is left to a connection beside the writer, so that no
 //! append pays for it.
 
-/// A log that is not longer than this is moved by who writes, whatever it takes: 40 ms.
+/// The maximum length of a log that the writer always checkpoints itself: 40 ms.
 const SHORT_BYTES_MAX: u64 = 16 << 20;
 
-/// How much may be written before a long log is tried to be moved: then nothing grows until it was.
+/// The maximum bytes written between checkpoints of a long log: beyond that, runs that grow are refused.
 const UNMOVED_BYTES_MAX: u64 = 256 << 20;
 
-/// How long the log is, roughly, and what became of moving it.
+/// The length of the log, roughly, and the result of the last checkpoint.
 #[derive(Debug)]
 pub(crate) struct Log {
-    /// What was written since it was last tried to move the log.
+    /// Bytes written since the last attempt to checkpoint.
     unmoved_bytes: u64,
-    /// What was left of it then, since somebody read or there was no room.
+    /// Bytes that it left, because of a reader or a full disk.
     left_bytes: u64,
-    /// Whether there was no room: it is tried again after each write.
+    /// True if the attempt failed: the next is due after each write.
     is_stuck: bool,
-    /// Whether somebody moves a long log beside the writer.
+    /// True if a long log is checkpointed beside the writer.
     has_mover: bool,
 }
 
 impl Log {
-    /// One of this length, of which nothing is in the database.
+    /// Creates a log of this length, none of it in the database.
     pub(crate) fn of(bytes: u64) -> Self {
         Self { unmoved_bytes: bytes, left_bytes: 0, is_stuck: false, has_mover: false }
     }
@@ -32,17 +32,17 @@ impl Log {
         self.unmoved_bytes = self.unmoved_bytes.saturating_add(bytes);
     }
 
-    /// How much of it is not in the database.
+    /// Returns the bytes that are not in the database.
     pub(crate) fn bytes(&self) -> u64 {
         self.unmoved_bytes.saturating_add(self.left_bytes)
     }
 
-    /// Whether who writes is to move it, where that is worth while from so many bytes on.
+    /// Returns true if the writer should checkpoint, given the unmoved bytes from which that is worthwhile.
     pub(crate) fn is_due(&self, from: u64) -> bool {
         !self.is_left_to_mover() && (self.is_stuck || self.unmoved_bytes >= from)
     }
 
-    /// Whether it is longer than who writes is to move.
+    /// Returns true if the log is too long for the writer to checkpoint.
     pub(crate) fn is_long(&self) -> bool {
         self.bytes() > SHORT_BYTES_MAX
     }
@@ -51,30 +51,30 @@ impl Log {
         self.has_mover && self.is_long()
     }
 
-    /// Whether so much was written that who would move it must be late: more of it has to wait.
+    /// Returns true if checkpoints are so late that the log must not grow further.
     pub(crate) fn is_full(&self) -> bool {
         self.is_left_to_mover() && self.unmoved_bytes > UNMOVED_BYTES_MAX
     }
 
-    /// Somebody moves it where it is long.
+    /// Records that a long log is checkpointed beside the writer.
     pub(crate) fn note_mover(&mut self) {
         self.has_mover = true;
     }
 
-    /// What was written since the last try, to be told when one that begins now has ended.
+    /// Returns the bytes written since the last attempt, to pass to `note_tried` after one that begins now.
     pub(crate) fn unmoved_bytes(&self) -> u64 {
         self.unmoved_bytes
     }
 
-    /// A try ended that began when so much was unmoved. It left so many bytes, or did not tell. Whatever is left, the
-    /// next try is due after as much again as before: a reader may keep it for a while.
+    /// Records an attempt that began at this many unmoved bytes, and the bytes it left, if known. Whatever is left,
+    /// the next attempt is due after the same growth as before: a reader may keep the log for a while.
     pub(crate) fn note_tried(&mut self, unmoved_bytes: u64, left_bytes: Option<u64>) {
         let left_before = self.left_bytes.saturating_add(unmoved_bytes);
         self.unmoved_bytes = self.unmoved_bytes.saturating_sub(unmoved_bytes);
         (self.left_bytes, self.is_stuck) = (left_bytes.unwrap_or(left_before), false);
     }
 
-    /// It could not be moved.
+    /// Records a failed checkpoint.
     pub(crate) fn note_stuck(&mut self) {
         (self.left_bytes, self.unmoved_bytes, self.is_stuck) = (self.bytes(), 0, true);
     }

@@ -1,13 +1,13 @@
-//! SQLite's write-ahead log read as bytes, before SQLite opens it: where it ends, and how.
+//! Scan of SQLite's write-ahead log before SQLite opens it: where the log ends, and how.
 //!
-//! SQLite stops at the first frame that does not hold, takes what follows for nothing, and writes over it. A power
-//! cut leaves such an end, in a transaction that was never synced. So does a changed bit, anywhere.
+//! SQLite stops at the first invalid frame, ignores the rest and overwrites it. A power cut leaves such an end, in a
+//! transaction that was never synced. A changed bit leaves one anywhere.
 //!
-//! Proof of damage is a commit from the break on which another frame follows: each commit is synced before the next
-//! transaction is written. The frames of one transaction prove nothing, since they reach the disk in any order.
+//! A commit at or after the break with another frame behind it proves damage: each commit is synced before the next
+//! transaction is written. Frames of one transaction prove nothing, since they reach the disk in any order.
 //!
-//! A frame's checksum goes on from that of the frame before it. Beyond a break it is computed from what is stored
-//! in that frame, or from what that frame should have stored.
+//! A frame's checksum continues the previous frame's. Beyond a break it is computed from the checksum stored in the
+//! previous frame, or from the correct one.
 //!
 //! ```text
 //! header  0 magic, 4 version, 8 page size, 12 number, 16 salts, 24 checksum of 0..24
@@ -23,33 +23,33 @@ use std::io::{self, Read, Seek, SeekFrom};
 const HEADER_BYTES: usize = 32;
 const FRAME_HEADER_BYTES: usize = 24;
 
-/// The lowest bit says which byte order the checksums have.
+/// The lowest bit is the byte order of the checksums.
 const MAGIC: u32 = 0x377f_0682;
 
-/// The page size where the header does not tell it.
+/// The page size if the header has no valid one.
 const PAGE_BYTES: u32 = 4096;
 
-/// How a log ends.
+/// The end of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// With the last commit that SQLite reads, or in a transaction that a killed writer had not committed.
+    /// After the last commit that SQLite reads, or in a killed writer's uncommitted transaction.
     Whole,
-    /// In a transaction that may have been committed: torn by a power cut, or the last one and damaged.
+    /// In a possibly committed transaction: torn by a power cut, or the last one and damaged.
     Early(Break),
-    /// In a transaction that was synced, since others follow it.
+    /// In a synced transaction, since others follow it.
     Damaged(Break),
 }
 
-/// Where a log breaks off.
+/// The place where a log breaks off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Break {
-    /// The first frame that does not hold, from 1; 0 is the header.
+    /// The first invalid frame, from 1; 0 is the header.
     pub(crate) frame: u64,
-    /// How many commits can be told from there on.
+    /// The number of recognizable commits from there on.
     pub(crate) commits: u64,
 }
 
-/// Reads a log to its last byte, a frame at a time.
+/// Reads a log to its last byte, frame by frame.
 pub(crate) fn end(log: &mut (impl Read + Seek)) -> io::Result<End> {
     let mut bytes = [0; HEADER_BYTES];
     if read_fully(log, &mut bytes)? < HEADER_BYTES {
@@ -59,7 +59,7 @@ pub(crate) fn end(log: &mut (impl Read + Seek)) -> io::Result<End> {
     if let Some(scan) = header.scan() {
         return scan.run(log, header.page_bytes());
     }
-    // The damage may be in the bit that tells the byte order.
+    // The damaged bit may be the byte order.
     let mut found = End::Whole;
     for order in [Order::Little, Order::Big] {
         log.seek(SeekFrom::Start(bytes.len() as u64))?;
@@ -72,7 +72,7 @@ pub(crate) fn end(log: &mut (impl Read + Seek)) -> io::Result<End> {
     Ok(found)
 }
 
-/// Reads until the buffer is full or the log at its end; how much.
+/// Reads until the buffer is full or the log ends. Returns the number of bytes.
 fn read_fully(log: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut length = 0;
     while let Some(rest) = buffer.get_mut(length..).filter(|rest| !rest.is_empty()) {
@@ -106,7 +106,7 @@ impl Checksum {
     }
 }
 
-/// How a checksum takes the bytes of a word.
+/// The byte order of a checksum's words.
 #[derive(Clone, Copy, Debug)]
 enum Order {
     Little,
@@ -146,7 +146,7 @@ impl Header {
         order.checksum(Checksum(0, 0), summed)
     }
 
-    /// How the frames are read, unless the header is not as SQLite wrote it.
+    /// Begins a scan of the frames, unless the header is damaged.
     fn scan(&self) -> Option<Scan> {
         let order = match word(&self.0, 0) ^ MAGIC {
             0 => Order::Little,
@@ -159,29 +159,30 @@ impl Header {
         (self.computed(order) == stored).then_some(Scan { salts, ..scan })
     }
 
-    /// The same where it is not: the header was synced before the first frame was written, so it broke later.
+    /// Begins a scan after a damaged header. The header was synced before the first frame was written, so it was
+    /// damaged later.
     fn scan_damaged(&self, order: Order) -> Scan {
         Scan { broken: Some(0), ..Scan::of(order, self.stored(), self.computed(order)) }
     }
 }
 
-/// The frames up to one of them.
+/// The state of a scan after some frames.
 struct Scan {
     order: Order,
-    /// Those of this log's frames; frames of an earlier one have others. Unknown, they are the first frame's.
+    /// The salts of this log's frames; an earlier log has others. If unknown, the first frame's.
     salts: Option<Salts>,
-    /// What is stored in the last frame.
+    /// The checksum stored in the last frame.
     stored: Checksum,
-    /// What should be.
+    /// The checksum that the last frame should have.
     computed: Checksum,
     frame: u64,
     broken: Option<u64>,
-    /// Whether the last frame is of this log.
+    /// True if the last frame is of this log.
     is_of_log: bool,
-    /// Whether it is a commit, of those from the break on.
+    /// True if the last frame is a commit, at or after the break.
     is_commit: bool,
     commits: u64,
-    /// How many frames of this log are behind the broken one.
+    /// The number of this log's frames after the broken one.
     beyond: u64,
     proven: bool,
 }
@@ -214,7 +215,7 @@ impl<'a> Frame<'a> {
 }
 
 impl Scan {
-    /// Before the first frame.
+    /// Creates the state before the first frame.
     fn of(order: Order, stored: Checksum, computed: Checksum) -> Self {
         Self {
             order,
@@ -238,7 +239,7 @@ impl Scan {
             if length < FRAME_HEADER_BYTES {
                 return Ok(self.end());
             }
-            // A killed writer leaves the header of a frame without all of its page.
+            // A killed writer may leave a frame's header without the full page.
             bytes.iter_mut().skip(length).for_each(|byte| *byte = 0);
             self.take(&Frame::of(&bytes));
         }
@@ -258,7 +259,7 @@ impl Scan {
         }
         let follows = computed == frame.stored
             || frame.checksum(self.order, self.computed, frame.size) == frame.stored;
-        // The salts are in no checksum: a frame that follows is of this log though its salts are changed.
+        // Salts are in no checksum: a frame that follows is of this log, even with changed salts.
         let is_of_log = is_current || (follows && self.is_of_log);
         let is_commit = is_of_log && if follows { frame.size != 0 } else { self.may_commit(frame) };
         let header_broke = self.broken == Some(0) && is_commit;
@@ -269,8 +270,8 @@ impl Scan {
         (self.stored, self.computed) = (frame.stored, computed);
     }
 
-    /// Whether a frame that does not follow may have been written as a commit: as it says, or if one bit of its
-    /// size was changed.
+    /// Returns true if a frame that does not follow may have been a commit: by its size, or by its size with one bit
+    /// changed.
     fn may_commit(&self, frame: &Frame<'_>) -> bool {
         let follows = |size| frame.checksum(self.order, self.stored, size) == frame.stored;
         frame.size != 0 || (0..32).any(|bit| follows(1 << bit))

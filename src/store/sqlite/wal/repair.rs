@@ -12,28 +12,28 @@ use std::path::Path;
 const HEADER_BYTES: usize = 32;
 const FRAME_HEADER_BYTES: usize = 24;
 
-/// The lowest bit says which byte order the checksums have.
+/// The lowest bit is the byte order of the checksums.
 const MAGIC: u32 = 0x377f_0682;
 
-/// The page size of every database of ours.
+/// The page size of all our databases.
 const PAGE_BYTES: usize = 4096;
 const PAGE: u32 = 4096;
 
-/// What is summed of a frame's header: its page and the size of the database.
+/// The checksummed bytes of a frame's header: its page and the size of the database.
 const SUMMED_BYTES: usize = 8;
 
-/// Where a header's salts are, and a frame's.
+/// The offsets of a header's and a frame's salts.
 const HEADER_SALTS: usize = 16;
 const FRAME_SALTS: usize = 8;
 const SALTS_BYTES: usize = 8;
 
-/// Where the checksum of either is.
+/// The offsets of a header's and a frame's checksum.
 const HEADER_SUM: usize = 24;
 const FRAME_SUM: usize = 16;
 
 type Sum = (u32, u32);
 
-/// Makes a log readable up to its last frame that was synced; how many frames of it are damaged still.
+/// Makes a log readable up to its last synced frame. Returns the number of frames still damaged.
 pub(crate) fn mend(path: &Path) -> io::Result<u64> {
     let log = OpenOptions::new().read(true).write(true).open(path)?;
     let frames = (log.metadata()?.len().saturating_sub(HEADER_BYTES as u64)) / FRAME_BYTES;
@@ -77,17 +77,17 @@ fn put(bytes: &mut [u8], at: usize, sum: Sum) {
     }
 }
 
-/// What the next frame may follow from.
+/// The checksums from which the next frame may follow.
 #[derive(Clone)]
 struct Chain {
     big: bool,
     salts: [u8; SALTS_BYTES],
-    /// What the last frame stored, and what it should have.
+    /// The last frame's stored checksum and its correct one.
     ends: [Sum; 2],
 }
 
 impl Chain {
-    /// Begins with the header. The byte order and the salts are the first frame's where the header is damaged.
+    /// Begins with the header. If the header is damaged, the byte order and the salts are the first frame's.
     fn of(log: &File, header: &[u8]) -> io::Result<Self> {
         let mut first = vec![0; FRAME_HEADER_BYTES + PAGE_BYTES];
         log.read_exact_at(&mut first, place(0))?;
@@ -107,7 +107,7 @@ impl Chain {
         Ok(if !follows(&told) && follows(&other) { other } else { told })
     }
 
-    /// Whether the header is as it was written, while nothing follows it.
+    /// Returns true if the header is intact; valid only before the first frame.
     fn has_header(&self) -> bool {
         self.ends[0] == self.ends[1]
     }
@@ -130,7 +130,7 @@ impl Chain {
         self.sum_of(from, frame) == stored(frame, FRAME_SUM)
     }
 
-    /// What a frame follows from, if it does.
+    /// Returns the checksum from which a frame follows, if any.
     fn follows(&self, frame: &[u8]) -> Option<Sum> {
         self.ends.into_iter().find(|end| self.holds(*end, frame))
     }
@@ -144,7 +144,7 @@ impl Chain {
         slice(frame, FRAME_SALTS, SALTS_BYTES) == self.salts
     }
 
-    /// How many frames do not hold of those up to the last one that follows, and how many these are.
+    /// Returns the number of invalid frames up to the last one that follows, and the number of frames up to there.
     fn look(mut self, log: &File, frames: u64) -> io::Result<(u64, u64)> {
         let mut frame = vec![0; FRAME_HEADER_BYTES + PAGE_BYTES];
         let (mut broken, mut since, mut last) = (0, 0, 0);
@@ -155,7 +155,7 @@ impl Chain {
             if follows {
                 (last, broken, since) = (at + 1, broken + since, 0);
             } else if !self.is_of_log(&frame) {
-                // What an earlier log left. Two damaged frames in a row are passed over all the same.
+                // The rest of an earlier log. Two damaged frames in a row are passed over nevertheless.
                 break;
             }
             self.pass(&frame);
@@ -163,7 +163,7 @@ impl Chain {
         Ok((broken, last))
     }
 
-    /// Writes the checksums anew, up to this frame; how many frames are damaged besides theirs.
+    /// Rewrites the checksums up to this frame. Returns the number of frames with other damage.
     fn rewrite(mut self, log: &File, header: &mut [u8], last: u64) -> io::Result<u64> {
         let magic = MAGIC | u32::from(self.big);
         let words = [(0, magic), (4, 3_007_000), (8, PAGE)];
@@ -181,7 +181,7 @@ impl Chain {
             log.read_exact_at(&mut frame, place(at))?;
             let before = self.clone();
             self.pass(&frame);
-            // Where the next one follows from what should have been stored, only the checksum was damaged.
+            // If the next frame follows from the correct checksum, only the stored one was damaged.
             damaged += u64::from(is_doubtful && !before.holds(before.ends[1], &frame));
             is_doubtful = before.follows(&frame).is_none() && !before.correct(&mut frame);
             frame
@@ -196,7 +196,7 @@ impl Chain {
         Ok(damaged)
     }
 
-    /// Changes the bit back with which the frame does not hold, if it is one; whether it was.
+    /// Flips back the bit that makes a frame invalid. Returns false if no single bit does.
     fn correct(&self, frame: &mut [u8]) -> bool {
         let summed = (0..SUMMED_BYTES).chain(FRAME_HEADER_BYTES..FRAME_HEADER_BYTES + PAGE_BYTES);
         for at in summed {
