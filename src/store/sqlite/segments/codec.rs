@@ -1,9 +1,9 @@
-//! Bytes made shorter for keeping, and made whole again within a bound, whatever a changed bit says.
+//! Compression of stored bytes. Decompression is bounded, whatever a changed bit says.
 //!
 //! ```text
 //! offset  size  field
-//!      0     1  form: 1 as they were, 2 zstd
-//!      1     4  how many bytes they were, u32, little-endian
+//!      0     1  form: 1 plain, 2 zstd
+//!      1     4  unpacked length, u32, little-endian
 //!      5     n  the bytes, in that form
 //! ```
 
@@ -15,13 +15,13 @@ const PLAIN: u8 = 1;
 const ZSTD: u8 = 2;
 const HEADER_BYTES: usize = 5;
 
-/// How hard zstd tries: level 3 took a tenth more time in all, and made JSON with numbers in it no shorter.
+/// The zstd level: level 3 took a tenth more time in all, and did not shorten JSON with numbers.
 const LEVEL: i32 = 1;
 
-/// The longest bytes that are made whole again: the longest frame, and what stands before it in a segment.
+/// The maximum unpacked length: the longest frame and its header in a segment.
 const BYTES_MAX: usize = COMMIT_BYTES_MAX + 4096;
 
-/// Packs one thing after another with the same workspace, which costs more to make than to use.
+/// A compressor with a workspace, which costs more to create than to use.
 pub(crate) struct Packer(Option<Compressor<'static>>);
 
 impl Packer {
@@ -29,7 +29,7 @@ impl Packer {
         Self(Compressor::new(LEVEL).ok())
     }
 
-    /// What cannot be made shorter is kept as it is.
+    /// Compresses bytes, or stores them plain if that is not longer.
     pub(crate) fn pack(&mut self, raw: &[u8]) -> Vec<u8> {
         let shorter = self.0.as_mut().and_then(|zstd| zstd.compress(raw).ok());
         let (form, bytes) = match &shorter {
@@ -45,7 +45,7 @@ impl Packer {
     }
 }
 
-/// Makes one thing after another whole again.
+/// A decompressor with a workspace.
 pub(crate) struct Unpacker(Option<Decompressor<'static>>);
 
 impl Unpacker {
@@ -53,7 +53,7 @@ impl Unpacker {
         Self(Decompressor::new().ok())
     }
 
-    /// None of what no [`Packer`] made.
+    /// Returns the original bytes, or `None` if no [`Packer`] made `packed`.
     pub(crate) fn unpack(&mut self, packed: &[u8]) -> Option<Vec<u8>> {
         let (&[form, l0, l1, l2, l3], bytes) = packed.split_first_chunk::<HEADER_BYTES>()?;
         let length = usize::try_from(u32::from_le_bytes([l0, l1, l2, l3])).ok()?;

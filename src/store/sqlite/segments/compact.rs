@@ -19,37 +19,37 @@ use crate::store::sqlite::rows::{read, summaries};
 use crate::store::sqlite::segments;
 use crate::store::{JournalId, SqliteStore, Store as _, StoreError, SummaryRow};
 
-/// How many bytes of frames are taken from the journal at once, the commit that reaches it being the last.
+/// The maximum bytes of frames in one piece, which ends with the commit that reaches it.
 const PIECE_BYTES: u64 = 4 << 20;
 
-/// And how many at least, where there is little room.
+/// The lower bound of that maximum when room is short.
 const PIECE_BYTES_MIN: u64 = 64 << 10;
 
-/// What part of the room that is left a piece may be, since it takes several times as much for a while.
+/// Divisor of the room for the size of a piece, which temporarily takes several times its size.
 const ROOM_PART: u64 = 8;
 
-/// How many bytes of short segments are written anew with them.
+/// The maximum bytes of short segments that a piece rewrites.
 const SHORT_BYTES_MAX: u64 = 4 * PIECE_BYTES;
 
-/// What deleting a row and indexing a segment write besides their bytes.
+/// Log bytes of a group besides its own, for deleted rows and indexed segments.
 const GROUP_WAL_BYTES: usize = 2 * 4096;
 
-/// The journal's oldest rows that are not compacted, packed.
+/// The journal's oldest uncompacted rows, packed.
 #[derive(Debug)]
 pub(crate) struct Piece {
-    /// It has rows after this one,
+    /// The row before its first.
     after: JournalId,
-    /// and up to this one.
+    /// Its last row.
     pub(crate) last: JournalId,
-    /// Rows among them that are not to be compacted: they do not say whose they are, or are forgotten and pinned.
+    /// Rows that stay in the journal: damaged ones, and forgotten ones that are pinned.
     pub(crate) left: Vec<JournalId>,
     pub(crate) left_bytes: u64,
-    /// How many bytes of frames it has in all.
+    /// Bytes of frames in all its rows.
     pub(crate) frame_bytes: u64,
     pub(crate) groups: Vec<Group>,
 }
 
-/// One session's commits among them.
+/// The commits of one session in a piece.
 #[derive(Debug)]
 pub(crate) struct Group {
     pub(crate) session: SessionId,
@@ -58,17 +58,18 @@ pub(crate) struct Group {
     pub(crate) rows: Vec<(Revision, JournalId)>,
     pub(crate) frame_bytes: u64,
     owner: Owner,
-    /// Whether commits before the base are pinned: then its segments stay as they are.
+    /// True if commits before the base are pinned, so that its segments stay unchanged.
     is_pinned: bool,
-    /// Where its rows are among all that were read.
+    /// The positions of its rows among those that were read.
     places: Vec<usize>,
-    /// Segments whose last commit is of this revision or a later one are in `segments` too.
+    /// The last revision of the first segment that `segments` replace, with those after it.
     replaces: Option<Revision>,
     segments: Vec<Segment>,
 }
 
 impl SqliteStore {
-    /// Compacts a piece of the journal, or keeps house where nothing is left to compact; whether there is more.
+    /// Compacts a piece of the journal, or does housekeeping if everything is compacted. Returns true if more is
+    /// left.
     pub(crate) fn compact_piece(
         &self,
         summarize: &mut dyn FnMut(&[SessionId]) -> Vec<SummaryRow>,
@@ -85,15 +86,15 @@ impl SqliteStore {
         let sessions: Vec<_> = piece.groups.iter().filter(own).map(|group| group.session).collect();
         let summaries = if sessions.is_empty() { Vec::new() } else { summarize(&sessions) };
         let summary_bytes = summaries.iter().map(|summary| summary.frame.len()).sum();
-        // The log takes it first, and the file at the next checkpoint, before the log is free again.
+        // The log takes the bytes first, the file at the next checkpoint, before the log is free again.
         let bytes = piece.wal_bytes().saturating_add(summary_bytes).saturating_mul(2);
         self.claim_room_to_shrink(bytes, piece.shrinks())?;
         self.write(|journal| journal.compact(&piece, &summaries))?;
-        // Where this was the last, there is house to keep.
+        // After the last piece, housekeeping is left.
         Ok(true)
     }
 
-    /// Reads and packs the oldest rows after one and up to another.
+    /// Reads and packs the oldest rows after `after`, up to `last`.
     fn pack(
         &self,
         connection: &Connection,
@@ -111,7 +112,7 @@ impl SqliteStore {
                     short_bytes += bytes;
                     piece.groups.push(group);
                 }
-                // Its segments lie on a page that SQLite cannot read: its commits stay where they are.
+                // SQLite cannot read a page of its segments: its commits stay in the journal.
                 Err(error) if error.is_damage() => piece.leave(group),
                 Err(error) => return Err(error),
             }
@@ -121,13 +122,13 @@ impl SqliteStore {
 }
 
 impl Journal {
-    /// The last row that compaction has come to, and the last there is.
+    /// Returns the last row that compaction has reached, and the journal's last row.
     pub(crate) fn uncompacted(&self) -> (JournalId, JournalId) {
         (self.compacted, self.last)
     }
 
-    /// Puts what was packed in place of its rows, and the summaries with it. What is not as it was when it was
-    /// read stays where it is.
+    /// Replaces the rows of a piece by its segments, and stores the summaries. Rows of histories that changed since
+    /// the read stay.
     pub(crate) fn compact(
         &mut self,
         piece: &Piece,
@@ -174,10 +175,10 @@ impl Journal {
         if self.compacted < self.last {
             self.database.note_written(wal_bytes);
         } else {
-            // A quiet store is short on the disk, too.
+            // An idle store is short on the disk, too: the log will be emptied.
             self.database.note_deleted(wal_bytes);
             if left.is_empty() {
-                // What was forgotten and deleted by both counted twice.
+                // No row is left. Rows deleted by both sweep and compaction made the count inexact.
                 histories.take_journal_bytes(u64::MAX);
             }
         }
@@ -185,7 +186,7 @@ impl Journal {
     }
 }
 
-/// A row of the journal, with whose it says that it is.
+/// A row of the journal, with the session and revision that it names.
 struct Row {
     id: JournalId,
     whose: Option<(SessionId, Revision)>,
@@ -224,12 +225,12 @@ impl Piece {
         let mut rows = Vec::new();
         while self.frame_bytes < bytes {
             let Some(row) = found.next()? else {
-                // There is no row after these, though there may have been one.
+                // No row is left, though `last` may have been one.
                 self.last = last;
                 break;
             };
             let id = read::journal_id(row)?;
-            // One that is no blob is damaged, and stays so without bytes, which no frame is.
+            // A frame that is not a blob is damaged, and becomes empty bytes, which no frame has.
             let frame = if let ValueRef::Blob(frame) = row.get_ref(3)? { frame } else { &[] };
             let frame = frame.to_vec();
             let row = Row { id, whose: read::whose(row)?, frame };
@@ -240,7 +241,7 @@ impl Piece {
         Ok(rows)
     }
 
-    /// Sorts the rows by session; those that are forgotten only go, once they are not pinned.
+    /// Groups the rows by session. Forgotten rows are only deleted, once they are not pinned.
     fn group(&mut self, histories: &Histories, rows: &[Row]) {
         let mut places: HashMap<SessionId, usize> = HashMap::new();
         for (place, row) in rows.iter().enumerate() {
@@ -268,13 +269,13 @@ impl Piece {
         }
     }
 
-    /// A session's rows stay where they are.
+    /// Leaves a session's rows in the journal.
     fn leave(&mut self, group: Group) {
         self.left.extend(group.rows.into_iter().map(|(_, id)| id));
         self.left_bytes += group.frame_bytes;
     }
 
-    /// Deletes its rows but for those that are to be left, in order.
+    /// Deletes the piece's rows except `left`, which is sorted.
     pub(crate) fn delete_rows(
         &self,
         connection: &Connection,
@@ -290,13 +291,13 @@ impl Piece {
         Ok(())
     }
 
-    /// Whether the database has less in it with the piece than before.
+    /// Returns true if the database becomes smaller by the piece.
     fn shrinks(&self) -> bool {
         let packed: usize = self.groups.iter().map(Group::packed_bytes).sum();
         u64::try_from(packed).is_ok_and(|packed| packed < self.frame_bytes)
     }
 
-    /// How much longer the write-ahead log is with it, roughly.
+    /// Returns the growth of the write-ahead log by the piece, roughly.
     pub(crate) fn wal_bytes(&self) -> usize {
         let group = |group: &Group| group.packed_bytes().saturating_add(GROUP_WAL_BYTES);
         let groups: usize = self.groups.iter().map(group).sum();
@@ -319,7 +320,7 @@ impl Group {
         }
     }
 
-    /// Packs its rows, with the segments before them that are short; how long those were.
+    /// Packs its rows with the short segments before them. Returns the bytes of those segments.
     fn pack(
         &mut self,
         connection: &Connection,
@@ -359,7 +360,7 @@ impl Group {
         self.rows.last().map(|(revision, _)| *revision).unwrap_or_default()
     }
 
-    /// Writes its segments, in the transaction that is open.
+    /// Writes its segments in the open transaction.
     pub(crate) fn write(&self, connection: &Connection) -> rusqlite::Result<()> {
         if let Some(last) = self.replaces {
             segments::delete_from(connection, self.session, last)?;

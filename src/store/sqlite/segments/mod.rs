@@ -17,13 +17,13 @@ use crate::board::{Revision, SessionId};
 use crate::store::{PageMax, Record, StoreError, Stored};
 use codec::{Packer, Unpacker};
 
-/// How many bytes of commits one segment has, or else one commit.
+/// The maximum bytes of commits in a segment, unless it has only one.
 const SEGMENT_BYTES: usize = 256 << 10;
 
-/// A segment that fits into a page is written anew whatever comes after it.
+/// A segment that fits into a page is rewritten, however few bytes follow it.
 const PAGE_BYTES: u64 = 4096;
 
-/// What stands before each frame.
+/// The length of the header before each frame.
 const COMMIT_HEADER_BYTES: usize = 12;
 
 /// A row of packed commits.
@@ -33,7 +33,7 @@ pub(crate) struct Segment {
     first: Revision,
     pub(crate) last: Revision,
     commits: u64,
-    /// How many they are unpacked.
+    /// Their unpacked length.
     bytes: u64,
     body: Vec<u8>,
 }
@@ -49,7 +49,7 @@ macro_rules! select {
 #[derive(Debug, Default)]
 pub(crate) struct Commits {
     raw: Vec<u8>,
-    /// Where in `raw` each frame is.
+    /// The range of each frame in `raw`.
     places: Vec<(Revision, Range<usize>)>,
 }
 
@@ -84,7 +84,7 @@ impl Segment {
         self.body.len()
     }
 
-    /// None if it is not as it was written.
+    /// Returns `None` for a damaged row.
     fn read(row: &Row<'_>) -> rusqlite::Result<Option<Self>> {
         let number = |column: usize| row.get::<_, i64>(column).map(i64::cast_unsigned);
         let Some(session) = session_of(row.get_ref(0)?) else { return Ok(None) };
@@ -125,7 +125,7 @@ impl Segment {
     }
 }
 
-/// Makes one session's commits into segments.
+/// Packs one session's commits into segments.
 pub(crate) struct Filling<'a> {
     packer: &'a mut Packer,
     session: SessionId,
@@ -177,12 +177,12 @@ impl<'a> Filling<'a> {
     }
 }
 
-/// The session's segments after a revision.
+/// Prepares the query for the session's segments after a revision.
 fn select_after(connection: &Connection) -> rusqlite::Result<CachedStatement<'_>> {
     connection.prepare_cached(select!("WHERE session = ?1 AND last > ?2 ORDER BY last"))
 }
 
-/// A page of compacted commits after a revision, one at least if there is any.
+/// Returns a page of compacted commits after a revision, at least one if there is any.
 pub(crate) fn read_page(
     connection: &Connection,
     session: SessionId,
@@ -198,7 +198,7 @@ pub(crate) fn read_page(
         let damaged = StoreError::DamagedSegment { session: Some(session), after: read };
         let found = Segment::read(row)?.filter(|segment| segment.session == session);
         let Some(commits) = found.and_then(|segment| segment.unpack(&mut unpacker)) else {
-            // What is before it is given; whoever asks for what comes then is told.
+            // Returns the commits before the damage; the next page reports it.
             return if page.is_empty() { Err(damaged) } else { Ok(page) };
         };
         for (revision, frame) in commits.iter().filter(|(revision, _)| *revision > after) {
@@ -214,9 +214,9 @@ pub(crate) fn read_page(
     Ok(page)
 }
 
-/// The session's last segments after its base, in order, that are worth writing anew with so many bytes after
-/// them: each is not much longer than what comes after it, so that a commit is written anew a few times, and a
-/// session has few short ones.
+/// Returns the session's last segments after its base, in order, that are worth rewriting before this many bytes.
+/// None of them is much longer than the commits after it. A commit is thus rewritten only a few times, and a session
+/// has few short segments.
 pub(crate) fn read_short(
     connection: &Connection,
     session: SessionId,
@@ -235,7 +235,7 @@ pub(crate) fn read_short(
         if long || usize::try_from(together).is_ok_and(|all| all > SEGMENT_BYTES) {
             break;
         }
-        // A damaged one stays as it is, for who reads it to find.
+        // A damaged segment stays as it is; its readers report it.
         let Some(segment) = Segment::read(row)? else { break };
         let Some(commits) = segment.unpack(unpacker) else { break };
         short.push((segment.last, commits));
@@ -245,7 +245,7 @@ pub(crate) fn read_short(
     Ok(short)
 }
 
-/// Deletes the session's segments whose last commit is of this revision or a later one.
+/// Deletes the session's segments with a last revision at or above this one.
 pub(crate) fn delete_from(
     connection: &Connection,
     session: SessionId,
@@ -257,8 +257,8 @@ pub(crate) fn delete_from(
         .map(drop)
 }
 
-/// Deletes the session's first segment if it has something up to this revision, and writes anew what of it
-/// comes after; how long it was, if there was one.
+/// Deletes the session's first segment if it has commits up to this revision, and rewrites its later commits. Returns
+/// the deleted segment's length, if any.
 pub(crate) fn forget_first(
     connection: &Connection,
     session: SessionId,
@@ -282,7 +282,7 @@ pub(crate) fn forget_first(
         let mut rows = select.query((session.0.as_bytes().as_slice(), after.0.cast_signed()))?;
         let kept = rows.next()?.map(Segment::read).transpose()?.flatten();
         let kept = kept.and_then(|segment| segment.unpack(&mut Unpacker::new()));
-        // Of a damaged one nobody can say what comes after.
+        // The later commits of a damaged segment are unknown: it stays.
         let Some(kept) = kept else { return Ok(None) };
         let mut packer = Packer::new();
         let mut filling = Filling::new(&mut packer, session);
@@ -297,7 +297,7 @@ pub(crate) fn forget_first(
     Ok(Some(bytes.cast_unsigned()))
 }
 
-/// Where each session's segments begin and end. Read from the index alone.
+/// Returns the first and last revision of each session's segments, from the index alone.
 pub(crate) fn ranges(
     connection: &Connection,
 ) -> rusqlite::Result<Vec<(SessionId, Revision, Revision)>> {
@@ -308,14 +308,14 @@ pub(crate) fn ranges(
     while let Some(row) = rows.next()? {
         let revision = |column| row.get(column).map(|found: i64| Revision(found.cast_unsigned()));
         let (first, last) = (revision(1)?, revision(2)?);
-        // A row that does not say whose it is has no place; a replay reports it.
+        // A row without a readable session has no place; a replay reports it.
         ranges.extend(session_of(row.get_ref(0)?).map(|session| (session, first, last)));
     }
     Ok(ranges)
 }
 
 /// Visits all compacted commits after each session's beginning, by session. A damaged segment is visited as one
-/// commit without bytes, which no frame is.
+/// commit with empty bytes, which no frame has.
 pub(crate) fn visit(
     connection: &Connection,
     beginning: &dyn Fn(SessionId) -> Revision,
