@@ -10,19 +10,19 @@ use crate::store::sqlite::index::{Base, Beginning, Histories, Owner, Standing};
 use crate::store::sqlite::session_names;
 use crate::store::{End, JournalId, Run};
 
-/// Whether a run can be appended to a session that stands so.
+/// Returns true if a run can be appended to a history in this state.
 pub(crate) fn follows(run: &Run, Standing { owner, head }: Standing) -> bool {
     match owner {
         Owner::Session if run.adopts => false,
-        // It came to a name before, which had another session then.
+        // Its name may have had another session before.
         Owner::Staged => head.is_none_or(|head| head <= run.expected),
         Owner::Session => head.is_none_or(|head| head == run.expected),
         Owner::Discarded | Owner::Damaged => false,
     }
 }
 
-/// Writes these runs, in the transaction that is open, with the ids that follow. Where it fails at what is written of
-/// a session besides its commits, `at` is that session.
+/// Writes these runs in the open transaction, with the ids that follow. If a write besides the commits fails, `at` is
+/// its session.
 pub(crate) fn insert<'a>(
     connection: &Connection,
     histories: &RwLock<Histories>,
@@ -34,7 +34,7 @@ pub(crate) fn insert<'a>(
     for run in runs {
         *at = Some(run.session);
         if let Some(end) = &run.ends {
-            // Whatever rows the session has so far are before it.
+            // All rows of the session so far are before its end.
             write_end(connection, run, end, JournalId(id))?;
         } else if run.adopts {
             adopt(connection, run.session, histories.read().beginning(run.session))?;
@@ -83,7 +83,7 @@ impl End {
 }
 
 impl Run {
-    /// How many bytes of content it writes.
+    /// Returns the bytes of content that it writes.
     pub(crate) fn bytes(&self) -> u64 {
         self.frame_bytes().saturating_add(self.ends.as_ref().map_or(0, End::bytes))
     }

@@ -20,7 +20,7 @@ macro_rules! select {
     };
 }
 
-/// The row of a session whose history has a base, or is not its own.
+/// The row of a history that has a base or is staged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct HistoryRow {
     pub(crate) session: SessionId,
@@ -28,28 +28,28 @@ pub(crate) struct HistoryRow {
     pub(crate) staged: bool,
 }
 
-/// A row that is not as it was written, its identity perhaps neither.
+/// A damaged row, its id perhaps damaged too.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DamagedRow {
     pub(crate) key: SessionId,
-    /// What it says besides, if each column has a number.
+    /// Its columns and checksum, if each column has the right type.
     says: Option<(HistoryRow, i64)>,
 }
 
 impl DamagedRow {
-    /// Whether it holds but for its identity, which is this one.
+    /// Returns true if only its id is damaged, and this is the correct one.
     pub(crate) fn is_of(&self, session: SessionId) -> bool {
         self.says.is_some_and(|(row, sum)| i64::from(HistoryRow { session, ..row }.sum()) == sum)
     }
 }
 
 impl HistoryRow {
-    /// All that are as they were written, in the order of the ids.
+    /// Returns all intact rows, by session id.
     pub(crate) fn all(connection: &Connection) -> Result<Vec<Self>, StoreError> {
         Self::all_and_damaged(connection).map(|(sound, _)| sound)
     }
 
-    /// The same, and those that are not.
+    /// Returns all intact rows, and the damaged ones.
     pub(crate) fn all_and_damaged(
         connection: &Connection,
     ) -> Result<(Vec<Self>, Vec<DamagedRow>), StoreError> {
@@ -68,7 +68,7 @@ impl HistoryRow {
         Ok((sound, damaged))
     }
 
-    /// A session's row, if it has one; none within if that is not as it was written.
+    /// Returns a session's row, if any; `Some(None)` if it is damaged.
     pub(crate) fn of(
         connection: &Connection,
         session: SessionId,
@@ -79,13 +79,13 @@ impl HistoryRow {
         Ok(select.query_one([id], Self::read).optional()?)
     }
 
-    /// None if it is not as it was written.
+    /// Returns `None` for a damaged row.
     fn read(row: &Row<'_>) -> rusqlite::Result<Option<Self>> {
         let said = Self::say(row)?.filter(|(found, sum)| *sum == i64::from(found.sum()));
         Ok(said.map(|(found, _)| found))
     }
 
-    /// What a row says, and its checksum; none where a column has something else than it takes.
+    /// Returns a row unverified, with its checksum; `None` if a column has the wrong type.
     fn say(row: &Row<'_>) -> rusqlite::Result<Option<(Self, i64)>> {
         let Some(session) = session_of(row.get_ref(0)?) else { return Ok(None) };
         let revision = match row.get_ref(1)? {
@@ -143,7 +143,7 @@ impl HistoryRow {
     }
 }
 
-/// How many parts a base has, as a row says it: below zero for an end.
+/// Returns a base's number of parts as stored: negative for an end.
 fn parts(base: Option<Base>) -> i64 {
     let signed = |base: Base| {
         let parts = base.parts.cast_signed();
@@ -152,13 +152,13 @@ fn parts(base: Option<Base>) -> i64 {
     base.map_or(0, signed)
 }
 
-/// Whose row it is, if it says.
+/// Returns the session in a column, if readable.
 pub(crate) fn session_of(column: ValueRef<'_>) -> Option<SessionId> {
     let ValueRef::Blob(session) = column else { return None };
     Uuid::from_slice(session).ok().map(SessionId)
 }
 
-/// Visits all parts of a history's base. One that is missing has no bytes, which no frame is.
+/// Visits all parts of a history's base. A missing part has empty bytes, which no frame has.
 pub(crate) fn visit(
     connection: &Connection,
     row: &HistoryRow,

@@ -21,20 +21,20 @@ use crate::store::sqlite::inventory::Inventory;
 use crate::store::sqlite::session_names;
 use crate::store::{JournalId, Outcome, Run, StoreError};
 
-/// A writer that is never idle deletes some of what is forgotten after so many batches.
+/// The number of batches after which a busy writer deletes some garbage.
 const BATCHES_PER_SWEEP: u32 = 16;
 
 /// The reason runs were not written.
 #[derive(Debug)]
 pub(crate) enum Unwritten {
-    /// What is to be written of this session besides its commits met a malformed page; everything is as before.
+    /// A write for this session, besides its commits, met a malformed page; nothing changed.
     Met { session: SessionId, error: rusqlite::Error },
-    /// Whatever they are.
+    /// The failure concerns all runs.
     All(Failure),
 }
 
 impl Unwritten {
-    /// Commits go to the journal's end, so a malformed page there is in the way of all.
+    /// Commits go to the journal's end, so a malformed page there blocks all runs.
     fn of(failure: Failure, at: Option<SessionId>) -> Self {
         match (failure, at) {
             (Failure::Malformed(error), Some(session)) => Self::Met { session, error },
@@ -48,7 +48,7 @@ impl Unwritten {
 #[derive(Debug)]
 pub(crate) struct Journal {
     pub(crate) database: Database,
-    /// Read by all, written only here.
+    /// Shared with readers, changed only here.
     pub(crate) histories: Arc<RwLock<Histories>>,
     pub(crate) garbage: Garbage,
     pub(crate) last: JournalId,
@@ -58,7 +58,7 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// Opens the database in which this was found.
+    /// Opens the journal of a database with this inventory.
     pub(crate) fn open(
         connection: Connection,
         path: &Path,
@@ -85,8 +85,8 @@ impl Journal {
         Arc::clone(&self.histories)
     }
 
-    /// What would become of each run if all that is not refused were written. `roomy` is whether
-    /// runs may grow, and `malformed` whose runs meet a malformed page.
+    /// Returns the outcome of each run if all accepted ones are written. Runs may grow if `roomy`; the runs of
+    /// `malformed` sessions meet a malformed page.
     pub(crate) fn judge(
         &self,
         batch: &[Run],
@@ -150,7 +150,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Begins a history that is nobody's; whether the id was unknown.
+    /// Begins a staged history. Returns false if the id is known.
     pub(crate) fn stage(&mut self, session: SessionId) -> Result<bool, Failure> {
         if self.histories.read().is_known(session) {
             return Ok(false);
@@ -162,8 +162,8 @@ impl Journal {
         Ok(true)
     }
 
-    /// What was put before is not needed any more, and what is left of this base must go at once, since
-    /// its parts are about to be others: some of it. Whether none is left.
+    /// Clears the way for a base: one put before becomes garbage, and some remaining parts of this one are deleted.
+    /// Returns true if none is left.
     pub(crate) fn clear_base(
         &mut self,
         session: SessionId,
@@ -180,8 +180,8 @@ impl Journal {
         cleared.inspect_err(|_| self.abandon_base(session, base))
     }
 
-    /// What is left of snapshots from this revision on must go, since the parts are about to be others: some of
-    /// it. Whether none is left.
+    /// Deletes some parts of snapshots from this revision on, since the parts are about to be replaced. Returns true
+    /// if none is left.
     pub(crate) fn clear_snapshots(
         &mut self,
         session: SessionId,
@@ -201,7 +201,7 @@ impl Journal {
         self.garbage.add_snapshots(session, before);
     }
 
-    /// Stores these parts, the first as number `from`; not if the session's base is above them by now.
+    /// Stores these parts, numbered from `from`. Returns false if the session's base is above them by now.
     pub(crate) fn put_parts(
         &mut self,
         table: Table,
@@ -220,7 +220,7 @@ impl Journal {
         Ok(true)
     }
 
-    /// All parts of a base are stored.
+    /// Records that all parts of a base are stored.
     pub(crate) fn put_base(&mut self, session: SessionId, base: Base) {
         if self.histories.read().is_past(session, base.revision) {
             self.abandon_base(session, base.revision);
@@ -229,12 +229,12 @@ impl Journal {
         }
     }
 
-    /// The parts that were stored of a base are of no use.
+    /// Marks the stored parts of a base for deletion.
     pub(crate) fn abandon_base(&mut self, session: SessionId, base: Revision) {
         self.garbage.add(session, Vec::new(), Some(Base { revision: base, parts: 0, ends: false }));
     }
 
-    /// Lets the session's history begin with the base that was put.
+    /// Puts the stored base in force.
     pub(crate) fn set_base(
         &mut self,
         session: SessionId,
@@ -265,7 +265,7 @@ impl Journal {
         Ok(Outcome::Appended)
     }
 
-    /// Deletes some of what is forgotten if the writer has been busy for long; whether it has.
+    /// Deletes some garbage if the writer has been busy for long. Returns true if it did.
     pub(crate) fn sweep_if_busy(&mut self) -> Result<bool, Failure> {
         if self.batches_since_sweep < BATCHES_PER_SWEEP {
             return Ok(false);
@@ -273,7 +273,7 @@ impl Journal {
         self.sweep().map(|_| true)
     }
 
-    /// What is worth doing in an idle moment; whether there is more of it.
+    /// Does some housekeeping in an idle moment. Returns true if more is left.
     pub(crate) fn housekeep(&mut self) -> Result<bool, Failure> {
         let all_compacted = self.compacted == self.last;
         let more = self.sweep()? || self.database.shrink(all_compacted)?;
@@ -284,12 +284,12 @@ impl Journal {
         Ok(more)
     }
 
-    /// The same where there is little room: what is deleted is given back at once, piece by piece, and the log is
-    /// kept as short as one of them. Whether there is more.
+    /// Like `housekeep`, for a store with little room: returns deleted pages to the file system at once, piece by
+    /// piece, and keeps the log as short as one piece. Returns true if more is left.
     pub(crate) fn make_room(&mut self) -> Result<bool, Failure> {
         let sweeps = !self.garbage.is_empty();
         if sweeps {
-            // A log that is in the database is written from its beginning again, and takes no more room.
+            // A checkpointed log is written from its beginning again, and takes no more room.
             self.database.checkpoint_now()?;
             self.sweep()?;
             self.database.checkpoint_now()?;
@@ -304,7 +304,7 @@ impl Journal {
         Ok(more)
     }
 
-    /// Deletes some of what is forgotten; whether more is left.
+    /// Deletes some garbage. Returns true if more is left.
     fn sweep(&mut self) -> Result<bool, Failure> {
         self.batches_since_sweep = 0;
         self.garbage.add_released(&self.histories, Instant::now());
@@ -340,7 +340,7 @@ impl Journal {
     }
 }
 
-/// The base that was put for the session is in force: what is before it is to be deleted, unless it is pinned.
+/// Puts the stored base in force: history before it becomes garbage, unless it is pinned.
 fn begin(histories: &mut Histories, garbage: &mut Garbage, session: SessionId) {
     histories.set_beginning(session).into_iter().for_each(|cut| garbage.add_cut(cut));
     if histories.base(session).is_some_and(|base| base.ends) {

@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row};
 
 use crate::board::{Revision, SessionId};
 
-/// A table of parts: whose they are, of which revision, their number from 0, their bytes.
+/// A table of parts: session, revision, number from 0, bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Table {
     insert: &'static str,
@@ -52,11 +52,11 @@ pub(crate) const SNAPSHOT: Table = table!("snapshot");
 /// The bases of deleted sessions.
 pub(crate) const END: Table = table!("ending");
 
-/// A revision that nothing stored reaches: a column holds no higher one.
+/// A revision above all stored ones: a column holds no higher number.
 pub(crate) const REVISION_END: Revision = Revision(i64::MAX.cast_unsigned());
 
 impl Table {
-    /// Stores these parts, the first as number `from`.
+    /// Stores these parts, numbered from `from`.
     pub(crate) fn write(
         self,
         connection: &Connection,
@@ -77,7 +77,7 @@ impl Table {
         Ok(())
     }
 
-    /// Deletes the first part of those from a revision on and below another; how long it was, if there was one.
+    /// Deletes the first part at or above `from` and below another revision. Returns its length, if any.
     pub(crate) fn delete_first(
         self,
         connection: &Connection,
@@ -116,7 +116,7 @@ impl Table {
         connection.prepare_cached(self.read)?.query_one(of, |row| row.get(0)).optional()
     }
 
-    /// Of which revisions there are parts. A row that does not say whose it is is left alone.
+    /// Returns the revisions with parts. Rows without a readable session are skipped.
     pub(crate) fn revisions(
         self,
         connection: &Connection,

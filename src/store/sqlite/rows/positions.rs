@@ -7,11 +7,11 @@ use crate::store::JournalId;
 #[derive(Debug, Default)]
 pub(crate) struct Rows {
     ids: Vec<JournalId>,
-    /// Where the revisions do not follow one another, the beginning too: hardly more than one.
+    /// The places where revisions are not consecutive, including the first: rarely more than one.
     jumps: Vec<Jump>,
 }
 
-/// From this place on, revisions follow one another.
+/// A place from which on revisions are consecutive.
 #[derive(Clone, Copy, Debug)]
 struct Jump {
     at: usize,
@@ -24,7 +24,7 @@ impl Jump {
         self.revision.saturating_add(u64::try_from(offset).unwrap_or(u64::MAX))
     }
 
-    /// The place of a revision that is not below this jump's.
+    /// Returns the place of a revision at or above this jump's.
     fn place_of(self, revision: u64) -> usize {
         let offset = revision.saturating_sub(self.revision);
         self.at.saturating_add(usize::try_from(offset).unwrap_or(usize::MAX))
@@ -36,7 +36,7 @@ impl Rows {
         self.ids.is_empty()
     }
 
-    /// Whether the row has a place: not one that does not ascend.
+    /// Adds a row and returns true, unless its revision is out of order.
     pub(crate) fn push(&mut self, Revision(revision): Revision, id: JournalId) -> bool {
         let at = self.ids.len();
         let next = self.jumps.last().map(|jump| jump.revision_at(at));
@@ -50,7 +50,7 @@ impl Rows {
         true
     }
 
-    /// The place of the first row after a revision, and how many jumps have come by then.
+    /// Returns the place of the first row after a revision, and the number of jumps up to the revision.
     fn first_after(&self, Revision(revision): Revision) -> (usize, usize) {
         let come = self.jumps.partition_point(|jump| jump.revision <= revision);
         let end = self.jumps.get(come).map_or(self.ids.len(), |next| next.at);

@@ -6,12 +6,12 @@ use crate::board::{Revision, SessionId};
 use crate::store::sqlite::index::Base;
 use crate::store::{Health, SqliteStore, StoreError};
 
-/// How many bytes of parts one transaction stores, the part that reaches it being the last. The writer
-/// waits for one such transaction at most.
+/// The maximum bytes of parts in one transaction, which ends with the part that reaches it. The writer waits for at
+/// most one such transaction.
 const PARTS_BYTES_MAX: usize = 1 << 20;
 
 impl SqliteStore {
-    /// Refuses what would need the reserve.
+    /// Refuses a write that needs the reserve.
     pub(crate) fn claim_room(&self, bytes: usize) -> Result<(), StoreError> {
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
         self.room.is_for(bytes).then_some(()).ok_or(StoreError::Full)
@@ -37,7 +37,7 @@ impl SqliteStore {
         let mut journal = self.journal.lock();
         let journal = journal.as_mut().ok_or(StoreError::Closed)?;
         match put {
-            // Without parts it is none.
+            // Without parts there is no base.
             Ok(0) => {}
             Ok(parts) => journal.put_base(session, Base { revision: base, parts, ends: false }),
             Err(_) => journal.abandon_base(session, base),
@@ -45,7 +45,7 @@ impl SqliteStore {
         put.map(drop)
     }
 
-    /// Puts the parts in several transactions; how many there were. So many bytes of them may use the reserve.
+    /// Puts the parts in several transactions. Returns their number. The first `frees` bytes may use the reserve.
     pub(crate) fn put_parts(
         &self,
         table: Table,
@@ -65,7 +65,7 @@ impl SqliteStore {
                 return Ok(stored);
             }
             stored_bytes = stored_bytes.saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX));
-            // Who puts many parts writes faster than the log may be moved by who else does so.
+            // Puts of many parts may outrun the regular checkpoints.
             self.move_long_log();
             self.claim_room_to_shrink(bytes, stored_bytes < frees)?;
             if !self.write(|journal| journal.put_parts(table, session, revision, stored, &some))? {

@@ -21,7 +21,7 @@ use crate::store::sqlite::schema::Source;
 use crate::store::sqlite::segments;
 use crate::store::{JournalId, PageMax, Record, StoreError, Stored};
 
-/// How many read at once; whoever comes then waits for a page's time.
+/// The maximum number of concurrent reads; others wait for the time of a page.
 const READERS_MAX: usize = 4;
 
 /// The maximum number of commits on a page, whatever its reader asks for: a page is one read transaction.
@@ -31,7 +31,7 @@ const PAGE_COMMITS_MAX: usize = 10_000;
 #[derive(Debug)]
 pub(crate) struct Readers {
     source: Source,
-    /// Where each commit is.
+    /// The positions of all commits.
     pub(crate) histories: Arc<RwLock<Histories>>,
     pool: Mutex<Pool>,
     returned: Condvar,
@@ -61,7 +61,7 @@ impl Readers {
         let transaction = connection.unchecked_transaction()?;
         let done = read(&transaction);
         transaction.finish()?;
-        // One that failed is not used again.
+        // A connection is not reused after a failed read.
         lent.connection = done.is_ok().then_some(connection);
         done
     }
@@ -75,7 +75,7 @@ impl Readers {
         Lent { readers: self, connection: pool.free.pop() }
     }
 
-    /// A page of a session's commits after a revision, from where they are; with a pin, of those that it holds.
+    /// Returns a page of a session's commits after a revision; with a pin, of the pinned commits.
     pub(crate) fn page(
         &self,
         session: SessionId,
@@ -96,20 +96,20 @@ impl Readers {
         let page = self.read(|connection| {
             if compacted && first != Some(after.next()) {
                 let mut page = segments::read_page(connection, session, after, max)?;
-                // Of what is pinned, some of the journal's rows lie between segments.
+                // In pinned history, some journal rows lie between segments.
                 page.retain(|(revision, _)| first.is_none_or(|first| *revision < first));
                 if first.is_none() || !page.is_empty() {
                     return Ok(page);
                 }
             }
             let found = read_commits(connection, session, &places, max.bytes);
-            // A commit that is not in the journal any more was compacted meanwhile, or is damaged.
+            // A commit missing from the journal was compacted meanwhile, or is damaged.
             found.or_else(|damaged| match segments::read_page(connection, session, after, max) {
                 Ok(page) if page.first().map(|(revision, _)| *revision) == first => Ok(page),
                 Ok(_) | Err(_) => Err(damaged),
             })
         });
-        // It may have been forgotten meanwhile.
+        // The page may have been forgotten meanwhile.
         self.histories.read().page(session, after, 0, pin)?;
         let page = page?;
         if page.is_empty() {
@@ -118,7 +118,7 @@ impl Readers {
         Ok(page)
     }
 
-    /// Visits the parts of a base that is in force, or pinned.
+    /// Visits the parts of a base that is in force or pinned.
     pub(crate) fn visit_base(
         &self,
         session: SessionId,
@@ -142,7 +142,7 @@ impl Readers {
     }
 }
 
-/// A place in the pool, given back when it is dropped, after a panic too.
+/// A slot in the pool, released on drop, also after a panic.
 struct Lent<'a> {
     readers: &'a Readers,
     connection: Option<Connection>,
@@ -158,7 +158,7 @@ impl Drop for Lent<'_> {
     }
 }
 
-/// The frames of these commits, as many as fit into `bytes_max` but one at least.
+/// Returns the frames of these commits, up to `bytes_max` bytes but at least one.
 pub(crate) fn read_commits(
     connection: &Connection,
     session: SessionId,
@@ -187,8 +187,7 @@ pub(crate) fn read_commits(
     Ok(commits)
 }
 
-/// Visits all that is part of a session's history, as of one moment. A long visit keeps checkpoints from
-/// emptying the log.
+/// Visits all sessions' histories as of one moment. A long visit keeps checkpoints from emptying the log.
 pub(crate) fn replay(
     source: &Source,
     visit: &mut dyn FnMut(Stored<'_>) -> ControlFlow<()>,
@@ -214,7 +213,7 @@ pub(crate) fn replay(
     visit_journal(&snapshot, &histories, &mut |record| visit(Stored::Commit(record)))
 }
 
-/// Visits what of it is not compacted.
+/// Visits the uncompacted commits as of one moment.
 pub(crate) fn replay_journal(
     source: &Source,
     visit: &mut dyn FnMut(Record<'_>) -> ControlFlow<()>,
@@ -229,7 +228,7 @@ fn visit_journal(
     histories: &[HistoryRow],
     visit: &mut dyn FnMut(Record<'_>) -> ControlFlow<()>,
 ) -> Result<(), StoreError> {
-    // Up to which row nothing of a session is visited.
+    // The last row of each session that is skipped.
     let skipped = |history: &HistoryRow| match history.staged {
         true => JournalId(u64::MAX),
         false => history.beginning.forgotten,
@@ -262,7 +261,7 @@ pub(crate) fn journal_id(row: &Row<'_>) -> rusqlite::Result<JournalId> {
     row.get(0).map(|id: i64| JournalId(id.cast_unsigned()))
 }
 
-/// The session and the revision that a row of the journal names, if it does.
+/// Returns the session and revision in a row of the journal, if readable.
 pub(crate) fn whose(row: &Row<'_>) -> rusqlite::Result<Option<(SessionId, Revision)>> {
     let (Some(session), ValueRef::Integer(revision)) =
         (bases::session_of(row.get_ref(1)?), row.get_ref(2)?)

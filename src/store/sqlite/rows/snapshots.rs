@@ -1,4 +1,4 @@
-//! Snapshots: whole boards beside a history, to read it faster. A cache.
+//! Snapshots: boards beside a history, a cache to read it faster.
 
 use std::ops::ControlFlow;
 
@@ -24,7 +24,7 @@ impl SqliteStore {
         let put = self.put_parts(SNAPSHOT, session, revision, 0, &mut packed);
         let mut journal = self.journal.lock();
         let journal = journal.as_mut().ok_or(StoreError::Closed)?;
-        // What was stored of one that is not whole goes too; the one before it is not worth a distinction.
+        // An incomplete snapshot is deleted too. The one before it is not worth a distinction.
         let before = if put.is_ok() { revision } else { revision.next() };
         journal.forget_snapshots(session, before);
         put.map(drop)
@@ -45,12 +45,12 @@ impl SqliteStore {
         for part in 0.. {
             let read = |connection: &_| Ok(SNAPSHOT.read(connection, session, revision, part)?);
             let Some(packed) = self.readers.read(read)? else { break };
-            // What does not unpack is given without bytes, which no frame is.
+            // A part that does not unpack has empty bytes, which no frame has.
             if visit(revision, &unpacker.unpack(&packed).unwrap_or_default()).is_break() {
                 break;
             }
         }
-        // It may have been forgotten meanwhile.
+        // The snapshot may have been forgotten meanwhile.
         Ok(self.is_kept(session, revision).then_some(revision))
     }
 

@@ -11,8 +11,8 @@ use crate::store::sqlite::database::Failure;
 use crate::store::sqlite::index::Owner;
 use crate::store::{StoreError, SummaryRow};
 
-/// Puts a summary of a session that has come to `head` in place of the one before it. A row that tells of what
-/// has not come yet is damaged, and must not stay for ever.
+/// Stores a summary of a session at `head`, in place of the previous one. A stored summary above `head` is damaged,
+/// and replaced by any.
 pub(crate) fn put(
     connection: &Connection,
     SummaryRow { session, revision, frame }: &SummaryRow,
@@ -46,7 +46,7 @@ pub(crate) fn delete(
         .map(drop)
 }
 
-/// Visits all of them. A row that does not say whose it is is none.
+/// Visits all summaries. Rows without a readable session are skipped.
 pub(crate) fn visit(
     connection: &Connection,
     visit: &mut dyn FnMut(&SummaryRow) -> ControlFlow<()>,
@@ -64,7 +64,7 @@ pub(crate) fn visit(
 }
 
 impl Journal {
-    /// Those that tell of a session's history as far as it is durable and not forgotten, each with its head.
+    /// Returns the summaries of durable revisions at or above the base, each with its session's head.
     pub(crate) fn sound_summaries<'a>(
         &self,
         summaries: &'a [SummaryRow],

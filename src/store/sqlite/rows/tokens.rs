@@ -7,7 +7,7 @@ use super::journal::Journal;
 use crate::store::sqlite::database::Failure;
 use crate::store::{StoreError, TokenRow};
 
-/// All of them; one that is not as it was put has no body, and one without an id has one that nothing else has.
+/// Returns all tokens. A damaged one has no body; one without a readable id gets a unique id.
 pub(crate) fn all(connection: &Connection) -> Result<Vec<TokenRow>, StoreError> {
     let mut select = connection.prepare("SELECT id, crc, body FROM token")?;
     let rows = select.query_map([], |row| Ok(read(row)))?;
