@@ -24,7 +24,7 @@ pub(crate) async fn body(mut pieces: impl Pieces) -> Result<Body, ServiceError> 
         Ok(Some((Bytes::from(piece), more.then_some(pieces))))
     });
     let rest = rest.inspect_err(|error: &ServiceError| {
-        tracing::error!(%error, "an answer broke off");
+        tracing::error!(%error, "failed to stream a response body");
     });
     Ok(Body::from_stream(stream::once(async { Ok(Bytes::from(head)) }).chain(rest)))
 }

@@ -38,7 +38,7 @@ pub(crate) async fn body(
     let rest = stream::unfold(pieces, async |mut pieces| {
         let frame = pieces.next().await.transpose()?;
         if let Err(error) = &frame {
-            tracing::error!(%error, "an answer broke off");
+            tracing::error!(%error, "failed to stream a response body");
         }
         // A fast reader of a long answer must not monopolize a worker thread.
         tokio::task::yield_now().await;

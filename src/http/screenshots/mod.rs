@@ -179,7 +179,7 @@ impl<'a> Shown<'a> {
             Ok(pieces.next().await?.map(|piece| (piece, pieces)))
         });
         let rest = rest.inspect_err(|error: &ServiceError| {
-            tracing::error!(%error, "an answer broke off");
+            tracing::error!(%error, "failed to stream a response body");
         });
         Ok(Body::from_stream(stream::once(async { Ok(Bytes::from(head)) }).chain(rest)))
     }
