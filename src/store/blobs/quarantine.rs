@@ -1,7 +1,7 @@
 //! Quarantine: blobs removed during a backup, moved aside instead of deleted.
 //!
-//! The backup looks in a blob's place first and in the quarantine afterwards, so it misses no blob that existed when it
-//! began. It may copy blobs that no commit of the copy names; garbage collection removes those.
+//! The backup looks in a blob's place first and in the quarantine afterwards, so it misses no blob that existed when
+//! it began. It may copy blobs that no commit of the copy names; garbage collection removes those.
 
 use std::fs::{self, DirBuilder};
 use std::io;

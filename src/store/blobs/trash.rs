@@ -1,7 +1,7 @@
 //! Trash: directories of removed blobs, renamed in one step and deleted in pieces.
 //!
-//! Nothing in it is read again, so neither renames nor deletions are synced. After a power cut a directory may be back in
-//! its old place, where the next start finds it without a session.
+//! Nothing in it is read again, so neither renames nor deletions are synced. After a power cut a directory may be
+//! back in its old place, where the next start finds it without a session.
 
 use std::fs::{self, DirBuilder};
 use std::io;

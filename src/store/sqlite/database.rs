@@ -20,7 +20,8 @@ const IDLE_CHECKPOINT_WAL_BYTES: u64 = 1 << 20;
 /// ms at four times as much. The throughput stays the same: the journal hardly writes a page twice.
 const CHECKPOINT_WAL_BYTES: u64 = 4 << 20;
 
-/// Divisor of the file for its free part. A smaller free part would make the file grow and shrink all the time.
+/// Divisor of the file's size: a free part above this is returned. A lower bound would make the file grow and shrink
+/// all the time.
 const FREE_PART: u64 = 16;
 
 /// Free pages kept while commits wait for compaction, which frees the pages that the next appends use.

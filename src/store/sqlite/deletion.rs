@@ -1,7 +1,7 @@
 //! Garbage: forgotten rows, deleted in small pieces so that no append waits long.
 //!
-//! SQLite overwrites deleted rows. The garbage is known in memory and found again on opening. Rows come here only when
-//! nothing reads them any more.
+//! SQLite overwrites deleted rows. The garbage is known in memory and found again on opening. Rows come here only
+//! when nothing reads them any more.
 
 use std::collections::VecDeque;
 use std::time::Instant;

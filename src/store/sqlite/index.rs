@@ -1,7 +1,7 @@
 //! Index of histories: base, head, compacted part and journal rows of each session.
 //!
-//! It is in memory only, since an index in the database costs more than the rows. Built on opening, kept by the writer,
-//! read by all. A commit in the journal costs eight bytes here, a compacted one nothing.
+//! The index is only in memory, since one in the database would cost more than the rows. It is built on opening,
+//! updated by the writer and read by all. A commit in the journal costs eight bytes here, a compacted one nothing.
 
 use std::collections::HashMap;
 use std::time::Instant;

@@ -1,7 +1,7 @@
 //! The embedded store: one SQLite database and a directory of blobs, for one process.
 //!
-//! One connection writes, under one lock; others read beside it, and find their rows without that lock. A failed write or
-//! sync is not retried: the store is poisoned, and the next start reads the outcome from the disk.
+//! One connection writes, under one lock; others read beside it, and find their rows without that lock. A failed
+//! write or sync is not retried: the store is poisoned, and the next start reads the outcome from the disk.
 
 pub(crate) mod backup;
 pub(crate) mod blob_store;

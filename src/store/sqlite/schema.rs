@@ -1,8 +1,8 @@
 //! Schema of the SQLite database: creation, recognition, migration and connections.
 //!
-//! `journal` is in the order of appends and has no other index: commits are written at one end and read from the other.
-//! Keyed by session the same writes cost five times as much. `meta` has one row. `history` has a row for each session with
-//! a base or a staged history, `base` has the parts of bases.
+//! `journal` is in the order of appends and has no other index: commits are written at one end and read from the
+//! other. Keyed by session the same writes cost five times as much. `meta` has one row. `history` has a row for each
+//! session with a base or a staged history, `base` has the parts of bases.
 
 use std::fs::OpenOptions;
 use std::os::unix::ffi::OsStrExt as _;

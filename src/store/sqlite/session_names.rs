@@ -66,7 +66,10 @@ pub(crate) fn drop_damaged(database: &mut Database) -> Result<(), StoreError> {
     let deleted = database
         .transact(|connection| damaged.iter().try_for_each(|row| delete(connection, row.session)));
     if deleted.is_err() {
-        tracing::warn!(names = damaged.len(), "failed to delete damaged session names; the next start retries");
+        tracing::warn!(
+            names = damaged.len(),
+            "failed to delete damaged session names; the next start retries"
+        );
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Writes: room on the disk, and the outcome of failed ones.
 //!
-//! A write that frees room may use the reserve. A full disk, another program's lock or an unreadable page fails one write:
-//! nothing of it is stored, and the next write is tried.
+//! A write that frees room may use the reserve. A full disk, another program's lock or an unreadable page fails one
+//! write: nothing of it is stored, and the next write is tried.
 
 use super::database::Failure;
 use super::rows::journal::{Journal, Unwritten};

@@ -82,7 +82,7 @@ fn every_server_that_opens_a_copy_first_has_an_epoch_of_its_own() {
     let (dir, store) = filled();
     let to = dir.path().join("copy");
     store.back_up(&to, &never()).unwrap();
-    // Whoever only looks draws none.
+    // An unserved opening draws no epoch.
     drop(SqliteStore::open_unserved(&to).unwrap());
     let again = dir.path().join("again");
     SqliteStore::open_unserved(&to).unwrap().back_up(&again, &never()).unwrap();
@@ -113,7 +113,7 @@ fn what_is_removed_while_a_copy_is_made_is_in_it() {
     let (dir, store) = filled();
     let before = blobs(&store);
     let (removing, times) = (Arc::clone(&store), AtomicUsize::new(0));
-    // It is asked before each blob is copied, and after some steps of SQLite.
+    // Called before each blob is copied, and after some steps of SQLite.
     let removes: IsOver = Arc::new(move || {
         match times.fetch_add(1, Ordering::SeqCst) {
             0 => {
@@ -133,7 +133,7 @@ fn what_is_removed_while_a_copy_is_made_is_in_it() {
     assert_eq!(names(&dir.path().join("data").join("blobs")), [] as [&str; 0]);
 }
 
-/// Copies the store while this is done each time the copy is about to go on.
+/// Copies the store, and calls `act` each time the copy is about to continue.
 fn copy_while(
     dir: &TempDir,
     store: &SqliteStore,

@@ -154,7 +154,7 @@ fn a_base_that_is_put_again_has_its_later_parts_only() {
     while store.idle() {}
     assert_eq!(store.set_base(ANNA, Revision(3)), Outcome::Appended);
     assert_eq!(read(&store, ANNA).unwrap(), [b"x", b"y"]);
-    // What is in force is not touched, and not asked for its parts.
+    // The base in force stays as it is, without a call for parts.
     let mut parts = std::iter::from_fn(|| panic!("no part is needed"));
     store.put_base(ANNA, Revision(3), 0, &mut parts).unwrap();
 }
@@ -177,7 +177,7 @@ fn appends_go_on_while_a_base_is_put() {
     let store = five(&dir);
     let body = vec![7; 400_000];
     let mut head = 5;
-    // Asked for a part, no lock is held.
+    // No lock is held while a part is requested.
     let mut parts = frames(ANNA, 5, &[&body; 20]).into_iter().inspect(|_| {
         assert_eq!(store.append(&[run(ANNA, head, &["on"])]), [Outcome::Appended]);
         head += 1;

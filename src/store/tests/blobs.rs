@@ -38,7 +38,7 @@ fn link(
     store.link_blobs(from, to, &mut [digest].into_iter())
 }
 
-/// What is in the directory of all blobs.
+/// The number of entries in the directory of all blobs.
 fn homes(dir: &TempDir) -> usize {
     fs::read_dir(dir.path().join("blobs")).unwrap().count()
 }
@@ -218,7 +218,7 @@ fn blobs_go_only_once_it_is_on_disk_that_nobody_needs_them() {
                 [Outcome::Appended]
             );
         }
-        // As a start does: what the last run left is synced once.
+        // A start syncs the last run's remains once.
         store.clear_blobs(&HashSet::from([ANNA, BERT]), &|| true).unwrap();
         let last = run(ANNA, 2, &["deleted again"]);
         assert_eq!(store.append(&[last]), [Outcome::Appended]);
@@ -237,7 +237,7 @@ fn blobs_go_only_once_it_is_on_disk_that_nobody_needs_them() {
 fn the_first_blob_of_a_session_waits_for_no_other_session() {
     let dir = TempDir::new().unwrap();
     let (store, digest) = (open(dir.path()), Digest::of(IMAGE));
-    // As long as a sync of the directory takes.
+    // As long as the directory's sync takes.
     let making = store.blobs.making.take(ANNA);
     store.put_blob(BERT, digest, IMAGE).unwrap();
     drop(making);

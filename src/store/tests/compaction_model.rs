@@ -12,7 +12,7 @@ use super::sqlite::{ANNA, BERT, database, open, replayed, run};
 use crate::store::sqlite::segments;
 use crate::store::*;
 
-/// What is done to a store, with whom, and how much.
+/// An operation on a store, its session and its size.
 #[derive(Clone, Debug)]
 enum Step {
     Append {
@@ -36,7 +36,7 @@ enum Step {
     },
     Compact,
     CompactAll,
-    /// Between reading and writing a piece, this happens.
+    /// A step between reading and writing a piece.
     CompactDuring(Box<Step>),
     Idle,
     Reopen,
@@ -69,7 +69,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 1..40)
 }
 
-/// A history as it should be.
+/// The expected history.
 #[derive(Clone, Debug, Default)]
 struct History {
     commits: Vec<(u64, Vec<u8>)>,
@@ -92,7 +92,7 @@ struct Model {
 }
 
 impl Model {
-    /// The session that is meant by a number.
+    /// The session with this number.
     fn who(&self, who: usize) -> Option<SessionId> {
         self.histories.keys().nth(who % self.histories.len().max(1)).copied()
     }
@@ -229,7 +229,7 @@ proptest! {
         while store.idle() {}
         model.check(&store);
         prop_assert_eq!(count(&dir, "journal"), 0);
-        // No more than what there is a history for, and nothing before its base.
+        // No segment without a history or before its base.
         for segment in segments::ranges(&database(&dir)).unwrap() {
             let history = &model.histories[&segment.0];
             prop_assert!(Some(segment.1.0) > history.base);

@@ -1,7 +1,7 @@
 //! Tests of failing disks: each runs again in a child process, on such a disk.
 //!
-//! The limits are the kernel's own, so nothing stands in for SQLite or the file system. They need a shell, and for the full
-//! disk `unshare` and the right to mount a tmpfs in a namespace.
+//! The limits are the kernel's own, so nothing stands in for SQLite or the file system. They need a shell, and for
+//! the full disk `unshare` and the right to mount a tmpfs in a namespace.
 
 use std::env;
 use std::fs;
@@ -85,7 +85,7 @@ fn poison(dir: &Path) {
         assert_eq!(store.append(&batch), [Outcome::Unknown; 2]);
         assert_eq!(store.health(), Health::Poisoned);
 
-        // There would be room for these, but nobody knows what they would be written after.
+        // There is room for these, but the head is unknown.
         assert_eq!(store.append(&[run(ANNA, 10, &["a11"])]), [Outcome::Refused]);
         let put = store.put_blob(ANNA, Digest::of(b"y"), b"y");
         assert!(matches!(put, Err(StoreError::Poisoned)));
@@ -171,7 +171,7 @@ fn another_process_cannot_open_the_directory() {
     run_child(&["env"], dir.path());
 }
 
-/// Nothing that a store which is poisoned is asked for is done.
+/// Asserts that a poisoned store does nothing.
 fn assert_poisoned(store: &SqliteStore) {
     assert_eq!(store.health(), Health::Poisoned);
     assert!(matches!(put(store, BERT, 1, &["x"]), Err(StoreError::Poisoned)));
@@ -185,10 +185,10 @@ fn assert_poisoned(store: &SqliteStore) {
     assert_eq!(page.unwrap().len(), 2, "reads go on");
 }
 
-/// Something to do with a store in a directory.
+/// An operation on a store in a directory.
 type Deed = fn(&SqliteStore, &Path);
 
-/// What fails on a disk on which no file may become long, after `five`.
+/// Operations that fail on a disk that admits no long file, after `five`.
 const FAULTS: [(&str, Deed); 5] = [
     ("a base", |store, _| {
         let refused = put(store, ANNA, 5, &[vec![1; 6 << 20]]);
@@ -260,7 +260,7 @@ fn compaction_without_room_changes_nothing_and_goes_on_later() {
         let ballast = dir.join("ballast");
         fs::write(&ballast, vec![0; 12 << 20]).unwrap();
         let store = five_in(&dir);
-        // Bytes of which packing can spare half at most.
+        // Bytes that compress to half at best.
         let digest = |n: u64| Digest::of(&n.to_le_bytes()).to_string().into_bytes();
         let mut head = 5;
         let noise =

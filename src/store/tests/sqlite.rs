@@ -266,7 +266,7 @@ fn the_epoch_changes_only_when_something_may_be_lost() {
             first.close().unwrap();
         }
         drop(first);
-        // Under whatever level it is opened: what counts is under which it ran.
+        // The level of the last run counts, not that of the opening.
         let second = open(dir.path());
         assert_eq!(second.epoch() == epoch, same, "{sync:?}, clean: {clean}");
         drop(second);

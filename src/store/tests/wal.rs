@@ -50,14 +50,14 @@ fn end(log: &[u8]) -> End {
     wal::end(&mut Cursor::new(log)).unwrap()
 }
 
-/// Where the frames of this log begin, and whether each is a commit.
+/// The offset of each frame of this log, and true if it is a commit.
 fn frames(log: &[u8]) -> Vec<(usize, bool)> {
     let starts = (HEADER..log.len()).step_by(FRAME);
     let of_log = starts.take_while(|at| log.get(at + 8..at + 16) == log.get(16..24));
     of_log.map(|at| (at, log[at + 4..at + 8] != [0; 4])).collect()
 }
 
-/// Where the last transaction begins, and where it ends.
+/// The start and end of the last transaction.
 fn last_transaction(log: &[u8]) -> (usize, usize) {
     let frames = frames(log);
     let (last, _) = frames.split_last().unwrap();
@@ -123,13 +123,13 @@ fn a_log_cut_anywhere_in_its_last_transaction_is_not_damaged() {
 }
 
 proptest! {
-    /// What a power cut leaves of a transaction that was not synced: any of its pieces, in place of others.
+    /// A power cut leaves any pieces of an unsynced transaction, in place of older ones.
     #[test]
     fn a_torn_transaction_is_no_proof_of_damage(pieces: u64, bytes in prop::sample::select(vec![512, 4096]), zeros: bool) {
         thread_local! { static LOG: Vec<u8> = killed_log(); }
         let mut log = LOG.with(Clone::clone);
         let (last, log_end) = last_transaction(&log);
-        // What was there before is of an earlier log.
+        // The older content is an earlier log's.
         let before = log[log_end..log_end + (log_end - last)].to_vec();
         for piece in last / bytes..=log_end / bytes {
             if pieces >> (piece % 64) & 1 == 1 {

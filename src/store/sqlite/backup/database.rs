@@ -1,8 +1,8 @@
 //! Backup of the database, session by session while others write.
 //!
-//! Read transactions are short, so that the log can be emptied meanwhile. Each session that existed at the beginning has a
-//! history that ends then or later. Commits move from the journal into segments and from there into bases; they are read in
-//! that order, so none is missed. Duplicates are deleted from the copy's journal in the end.
+//! Read transactions are short, so that the log can be emptied meanwhile. Each session that existed at the beginning
+//! has a history that ends then or later. Commits move from the journal into segments and from there into bases; they
+//! are read in that order, so none is missed. Duplicates are deleted from the copy's journal in the end.
 //!
 //! Rows are copied as they are, damaged ones too. A commit that is not found has a row in the copy that every reader
 //! reports as damaged.

@@ -1,8 +1,8 @@
 //! Backup of the whole store while others write: sessions one by one, blobs as links.
 //!
-//! A blob is durable before the commit that names it, so all blobs of the copied database exist once it is complete. Blobs
-//! removed meanwhile are quarantined until the copy has them. The copy gets its final name when it is complete and synced;
-//! until then its database has another name.
+//! A blob is durable before the commit that names it, so all blobs of the copied database exist once it is complete.
+//! Blobs removed meanwhile are quarantined until the copy has them. The copy gets its final name when it is complete
+//! and synced; until then its database has another name.
 
 mod database;
 mod raw_rows;

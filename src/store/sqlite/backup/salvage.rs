@@ -1,7 +1,7 @@
 //! Salvage of a damaged store: its readable rows, copied into a new one.
 //!
-//! The damaged store is not changed: copies of its database and log are read. Beyond an unreadable place in a table, the
-//! first readable key is sought. Frames are copied unchecked. Caches are left out, except summaries.
+//! The damaged store is not changed: copies of its database and log are read. Beyond an unreadable place in a table,
+//! the first readable key is sought. Frames are copied unchecked. Caches are left out, except summaries.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;

@@ -1,8 +1,8 @@
 //! Stray blobs: images of sessions that the database does not know.
 //!
-//! If the write-ahead log was lost, those sessions may have been in it. The store then refuses to start if it has no other
-//! session; otherwise the images are kept from garbage collection. A killed server leaves stray images too, since an image
-//! is stored before its commit, but its log exists.
+//! If the write-ahead log was lost, those sessions may have been in it. The store then refuses to start if it has no
+//! other session; otherwise the images are kept from garbage collection. A killed server leaves stray images too,
+//! since an image is stored before its commit, but its log exists.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -107,7 +107,7 @@ fn what_a_reader_kept_in_the_log_is_moved_beside_the_writer() {
     assert_eq!(length("blackboard.db"), before, "an append has moved all of it");
     store.tend();
     assert!(length("blackboard.db") > 40 << 20);
-    // What has come since is short: the next checkpoint ends the log, and the next append begins it anew.
+    // The log is short since: the next checkpoint ends it, and the next append restarts it.
     for head in 11..14 {
         store.append(&[run(ANNA, head, &[vec![1; 4 << 20]])]);
     }
@@ -121,7 +121,7 @@ fn nothing_grows_while_a_long_log_waits_to_be_moved() {
     let store = open(dir.path());
     store.tend();
     store.append(&[run(ANNA, 0, &[vec![1; 2 << 20]])]);
-    // As though so much had been written since.
+    // Pretends that this much was written.
     store.journal.lock().as_mut().unwrap().database.log.grow(300 << 20);
     let length = || fs::metadata(dir.path().join("blackboard.db")).unwrap().len();
     let before = length();

@@ -60,7 +60,7 @@ fn a_pinned_history_is_read_until_its_pin_is_dropped() {
     let forgotten = store.commits(ANNA, Revision(3), PAGE).unwrap_err();
     assert!(matches!(forgotten, StoreError::Forgotten { base: Revision(4), .. }), "{forgotten}");
 
-    // What only the older pin needed goes with it.
+    // Cuts needed only by the older pin are released with it.
     assert!(!store.has_unpinned());
     drop(before);
     assert!(store.has_unpinned());
@@ -101,7 +101,7 @@ fn nobody_pins_what_is_not_there_or_nobodys() {
     }
 }
 
-/// What is done to a store.
+/// An operation on a store.
 #[derive(Clone, Debug)]
 enum Step {
     Append {

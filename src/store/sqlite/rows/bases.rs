@@ -1,7 +1,7 @@
 //! Bases: the board with which a session's history begins.
 //!
-//! A base is put in several transactions and takes effect with its row in `history`. The row has a checksum: a changed bit
-//! must not move the beginning of a history.
+//! A base is put in several transactions and takes effect with its row in `history`. The row has a checksum: a
+//! changed bit must not move the beginning of a history.
 
 use std::ops::ControlFlow;
 

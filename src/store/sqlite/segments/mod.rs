@@ -1,8 +1,8 @@
 //! Segments: many commits of one session, packed into one row with a checksum.
 //!
-//! Unpacked, a segment is one commit after another: revision (u64), length of the frame (u32), both little-endian, then the
-//! frame. A session's segments are contiguous. Of a segment that begins before the session's base only the later part is
-//! read, until the sweep rewrites it.
+//! Unpacked, a segment is one commit after another: revision (u64), length of the frame (u32), both little-endian,
+//! then the frame. A session's segments are contiguous. Of a segment that begins before the session's base only the
+//! later part is read, until the sweep rewrites it.
 
 pub(crate) mod codec;
 mod compact;

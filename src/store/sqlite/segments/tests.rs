@@ -167,7 +167,7 @@ fn a_summary_is_the_last_one_of_a_history_that_is_there() {
     drop(store);
     let store = open(dir.path());
     assert_eq!(summaries(&store), [summary(ANNA, 5, "again"), summary(BERT, 2, "two")]);
-    // One from before a base goes with what it tells of.
+    // A summary from before a base is deleted with that history.
     bases::put(&store, BERT, 2, &["x"]).unwrap();
     store.append(&[run(ANNA, 5, &["a6"])]);
     bases::put(&store, ANNA, 6, &["x"]).unwrap();

@@ -1,7 +1,7 @@
 //! Length of the write-ahead log: when it is checkpointed, and by whom.
 //!
-//! The writer checkpoints a short log. A long one, kept by readers, is left to a connection beside the writer, so that no
-//! append pays for it.
+//! The writer checkpoints a short log. A long one, kept by readers, is left to a connection beside the writer, so
+//! that no append pays for it.
 
 /// The maximum length of a log that the writer always checkpoints itself: 40 ms.
 const SHORT_BYTES_MAX: u64 = 16 << 20;

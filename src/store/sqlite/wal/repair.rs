@@ -1,8 +1,9 @@
 //! Repair of a copied write-ahead log in which bits were changed.
 //!
 //! A frame's checksum continues the one before it, so one changed bit ends the log for SQLite. A frame is taken if it
-//! follows from the stored checksum before it, or from the correct one. A bad frame is taken only if a later one follows,
-//! which proves that it was synced. If one bit repairs it, the bit is changed back; else the rows' checksums judge the page.
+//! follows from the stored checksum before it, or from the correct one. A bad frame is taken only if a later one
+//! follows, which proves that it was synced. If one bit repairs it, the bit is changed back; else the rows' checksums
+//! judge the page.
 
 use std::fs::{File, OpenOptions};
 use std::io;

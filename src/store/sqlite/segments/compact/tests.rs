@@ -35,7 +35,7 @@ fn session(number: u64) -> SessionId {
     SessionId(Uuid::from_u128(u128::from(number.wrapping_mul(0x9e37_79b9_7f4a_7c15)) << 64 | 1))
 }
 
-/// One run of so many commits for each of these sessions.
+/// One run of this many commits for each session.
 fn batch(sessions: std::ops::Range<u64>, head: u64, commits: u64) -> Vec<Run> {
     let run = |number| {
         let frame = |revision| {
@@ -55,7 +55,7 @@ fn batch(sessions: std::ops::Range<u64>, head: u64, commits: u64) -> Vec<Run> {
     sessions.map(run).collect()
 }
 
-/// Appends so many rounds, each one commit a session, 64 sessions a batch; how long appends took.
+/// Appends rounds of one commit a session, 64 sessions a batch. Returns the duration of each append.
 fn append(store: &SqliteStore, sessions: u64, rounds: std::ops::Range<u64>) -> Vec<Duration> {
     let mut took = Vec::new();
     for head in rounds {

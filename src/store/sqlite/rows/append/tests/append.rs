@@ -30,7 +30,7 @@ fn compact_all(store: &SqliteStore) {
     while store.compact(&mut |_| Vec::new()).unwrap() {}
 }
 
-/// A session of five commits, of which the files say "secret" wherever there may be something of it.
+/// A session of five commits, with "secret" in every file that has something of it.
 fn rich(dir: &TempDir) -> SqliteStore {
     let store = open(dir.path());
     store.append(&[run(ANNA, 0, &["secret 1", "secret 2", "secret 3"]), run(BERT, 0, &["b1"])]);

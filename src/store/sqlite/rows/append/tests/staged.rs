@@ -117,7 +117,7 @@ fn a_discarded_history_is_gone_at_once() {
     assert_eq!(page.unwrap(), []);
     while store.idle() {}
     assert_eq!(counts(&dir), (1, 0, 0));
-    // Of an id of which nothing is left a history can be staged again.
+    // A history can be staged again under an id of which nothing is left.
     store.stage(ANNA).unwrap();
     assert_eq!(store.append(&[adopting(ANNA, 0, &["a1"])]), [Outcome::Appended]);
 }
