@@ -45,9 +45,9 @@ pub trait Store: BlobStore {
     fn append(&self, batch: &[Run]) -> Vec<Outcome>;
 
     /// Visits one consistent view of the store, until `visit` breaks. Bases come first, by session id, with their
-    /// parts in order. The commits without a base or after it follow: compacted ones by session, then the rest in
-    /// journal order. Staged and forgotten history is skipped. A damaged row of compacted commits is visited as one
-    /// commit at its first revision, with empty bytes, which no frame has.
+    /// parts in order. Commits after a base, or of histories without one, follow: compacted ones by session, then the
+    /// rest in journal order. Staged and forgotten history is skipped. A damaged row of compacted commits is visited
+    /// as one commit at its first revision, with empty bytes, which no frame has.
     ///
     /// # Errors
     /// [`StoreError::DamagedRow`] or [`StoreError::DamagedSegment`] at commits whose session is unreadable.

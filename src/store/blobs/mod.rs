@@ -160,7 +160,7 @@ impl Blobs {
         }
     }
 
-    /// Moves the blobs of sessions to the trash, one step per session.
+    /// Moves the blobs of sessions to the quarantine or the trash, one step per session.
     pub(super) fn remove(&self, sessions: &[SessionId]) -> Result<(), StoreError> {
         // Until then a power cut could undo the sessions' deletions.
         self.poisoning(self.sync_point.reach())?;
