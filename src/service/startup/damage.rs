@@ -106,8 +106,8 @@ pub enum LoadError {
     Store(#[from] StoreError),
     /// A damaged row belongs to a session of unknown name.
     #[error(
-        "the store is damaged, and the damage hides which session it belongs to; nothing was changed. Go on from a \
-         backup, or let 'blackboard salvage --to DIR' make a store of what is sound"
+        "the store is damaged, and the damage hides which session it belongs to; nothing was changed. \
+         Restore a backup, or run 'blackboard salvage --to DIR' to copy what can be read to a new store"
     )]
     Nameless(#[source] Damage),
     /// The writer's thread could not be started.

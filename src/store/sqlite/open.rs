@@ -44,7 +44,7 @@ impl SqliteStore {
         Self::open_as(dir, options, true)
     }
 
-    /// Opens or creates the store in a data directory for a caller that shows no ETags. A copy of a store still
+    /// Opens or creates the store in a data directory for a caller that shows no tags. A copy of a store still
     /// counts as never opened by a server.
     ///
     /// # Errors
