@@ -12,7 +12,7 @@ const NONE: u128 = 0;
 
 /// Marks the store durably as running at this sync level, and returns the epoch for this run.
 ///
-/// Without `draws` no new epoch is drawn, since no `ETag` is shown: each server that opens another copy draws its own.
+/// Without `draws` no new epoch is drawn, since no tag is shown: each server that opens another copy draws its own.
 /// `log` is the end of the log that the last run left, if the file exists. Needs a connection that syncs fully: after
 /// a later crash, the epoch depends on this mark.
 pub(crate) fn begin(
