@@ -15,8 +15,8 @@ use crate::api::params::{Params, invalid};
 use crate::api::refusal::Refusal;
 use crate::api::yielding::Turns;
 use crate::board::{
-    AgentName, Awaited, Board, Claim, Digest, Done, Entry, IMAGE_MEMBER, Image, ImagesShown, Item,
-    Json, LogName, Question, SessionName, Timestamp, Work, json,
+    AgentName, Board, Claim, Digest, Done, Entry, IMAGE_MEMBER, Image, ImagesShown, Item, Json,
+    LogName, Question, SessionName, Timestamp, Work, json,
 };
 use crate::service::{Service, ServiceError};
 
@@ -78,12 +78,10 @@ impl View {
         entry: &Entry,
         out: &mut String,
     ) -> Result<Option<Inline>, ServiceError> {
-        let expires_at = awaited(board, entry).map(|until| until.expires_at);
-        let envelope = EntryBody::of(entry, expires_at);
+        let envelope = EntryBody::of(entry, expires_at(board, entry));
         if self.shows_bytes(&entry.item).is_some() {
             write_json(&envelope, out);
-            // The item is the last member and replaces the null.
-            out.truncate(out.len() - NULL.len() - "}".len());
+            truncate_item(out);
             let rest = self.begin_item(service, board, &entry.item, out).await?;
             return Ok(rest.map(|rest| rest.and("}")));
         }
@@ -98,6 +96,18 @@ impl View {
             out.push_str(&end);
         }
         Ok(None)
+    }
+
+    /// Writes an entry in its envelope, if that needs neither a selection nor an image.
+    pub(crate) fn write_whole(&self, board: &Board, entry: &Entry, out: &mut String) -> bool {
+        let is_whole = self.keys.is_none() && entry.item.image().is_none();
+        if is_whole {
+            write_json(&EntryBody::of(entry, expires_at(board, entry)), out);
+            truncate_item(out);
+            out.push_str(entry.item.text());
+            out.push('}');
+        }
+        is_whole
     }
 
     /// Returns the stored image of an item, if its bytes are shown.
@@ -331,10 +341,15 @@ pub(crate) fn asked(session: &SessionName, question: &Question) -> Box<RawValue>
 }
 
 /// Returns the deadline of a question for its answer. Entries of other logs have the same seqs, but no deadline.
-fn awaited<'a>(board: &'a Board, entry: &Entry) -> Option<&'a Awaited> {
+fn expires_at(board: &Board, entry: &Entry) -> Option<Timestamp> {
     let awaited = board.asked().awaited(entry.seq)?;
     let question = board.log(&LogName::Questions)?.get(entry.seq)?;
-    std::ptr::eq(&raw const **question, entry).then_some(awaited)
+    std::ptr::eq(&raw const **question, entry).then_some(awaited.expires_at)
+}
+
+/// Removes the null of the item from an envelope that ends with it, and the brace after it.
+fn truncate_item(out: &mut String) {
+    out.truncate(out.len().saturating_sub(NULL.len() + "}".len()));
 }
 
 /// Returns an item without its stored image, if it has one.

@@ -14,7 +14,7 @@ use std::fmt::Display;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
-/// The size of most values, in bytes.
+/// The maximum size of JSON that is written without an allocation.
 const JSON_BYTES: usize = 512;
 
 /// A value whose JSON is a string with its `Display` text.
@@ -35,12 +35,22 @@ pub(crate) fn raw(text: String) -> Box<RawValue> {
 /// Appends a value as JSON. The text is checked once as a whole, since a check of each token costs a page a third of
 /// its time.
 pub(crate) fn write_json(value: &impl Serialize, out: &mut String) {
-    let mut text = Vec::with_capacity(JSON_BYTES);
-    let written = serde_json::to_writer(&mut text, value);
-    match (written, str::from_utf8(&text)) {
-        (Ok(()), Ok(text)) => out.push_str(text),
-        (Err(error), _) => tracing::error!(%error, "cannot write an answer as JSON"),
-        (_, Err(error)) => tracing::error!(%error, "an answer's JSON is not UTF-8"),
+    let mut buffer = [0; JSON_BYTES];
+    let mut rest = buffer.as_mut_slice();
+    if serde_json::to_writer(&mut rest, value).is_ok() {
+        let length = JSON_BYTES - rest.len();
+        return push_json(buffer.get(..length).unwrap_or_default(), out);
+    }
+    match serde_json::to_vec(value) {
+        Ok(json) => push_json(&json, out),
+        Err(error) => tracing::error!(%error, "cannot write an answer as JSON"),
+    }
+}
+
+fn push_json(json: &[u8], out: &mut String) {
+    match str::from_utf8(json) {
+        Ok(text) => out.push_str(text),
+        Err(error) => tracing::error!(%error, "an answer's JSON is not UTF-8"),
     }
 }
 

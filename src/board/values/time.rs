@@ -3,7 +3,12 @@
 use std::fmt;
 use std::str::FromStr;
 
+use jiff::fmt::StdFmtWrite;
+use jiff::fmt::temporal::DateTimePrinter;
 use serde::{Deserialize, Serialize};
+
+/// Prints timestamps with milliseconds.
+const PRINTER: DateTimePrinter = DateTimePrinter::new().precision(Some(3));
 
 /// Milliseconds since 1970-01-01T00:00:00Z; shown as RFC 3339, stored as a number.
 #[derive(
@@ -23,7 +28,10 @@ impl Timestamp {
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match jiff::Timestamp::from_millisecond(self.0) {
-            Ok(moment) => write!(f, "{moment:.3}"),
+            Ok(moment) => {
+                let printed = PRINTER.print_timestamp(&moment, StdFmtWrite(f));
+                printed.map_err(|_| fmt::Error)
+            }
             // RFC 3339 has no form beyond the year 9999.
             Err(_) => f.write_str("9999-12-31T23:59:59.999Z"),
         }

@@ -348,6 +348,9 @@ impl LogPieces {
             out.push(',');
         }
         self.written += 1;
+        if self.view.write_whole(&self.board, entry, out) {
+            return Ok(None);
+        }
         self.view.begin_entry(&self.service, &self.board, entry, out).await
     }
 
