@@ -25,8 +25,8 @@ use crate::service::{Clock, LoadError, Options, QaSession, Service};
 use crate::store::{SqliteOptions, SqliteStore, Store, StoreError, SyncLevel};
 use crate::telemetry::{FIRST_TOKEN, LISTENING};
 
-/// The time for open requests to finish at shutdown: together with the writer and the store, the server stops
-/// within 10 s.
+/// The time for open requests to finish at shutdown. Together with the writer and the store, the server stops within
+/// 10 s.
 const DRAIN_MAX: Duration = Duration::from_secs(8);
 
 /// The limits of the metrics listener: a few scrapers and probes.
@@ -42,7 +42,7 @@ const OBSERVERS: ConnectionLimits = ConnectionLimits {
 /// A failed start.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The address is in use, or not an address of this machine.
+    /// The address is in use or not of this machine.
     #[error("cannot listen on {listen}")]
     Listen {
         /// The requested address.
@@ -58,7 +58,7 @@ pub enum Error {
         /// The store's error.
         source: StoreError,
     },
-    /// The sessions in it cannot be loaded.
+    /// The sessions in the data directory cannot be loaded.
     #[error("cannot load the sessions; 'blackboard check' tells more")]
     Load(#[from] LoadError),
     /// The file of questions and answers cannot be read.
@@ -72,7 +72,7 @@ pub enum Error {
     /// The first token could not be created.
     #[error("cannot create the first token")]
     FirstToken(#[from] FirstTokenError),
-    /// Anyone who reaches the address could read and write everything.
+    /// A server without tokens would be open to everybody who can reach the address.
     #[error(
         "{listen} can be reached from other machines, and this server has no tokens: add --require-token, or make \
          one with 'blackboard token create'; listen on a loopback address such as 127.0.0.1; or add --insecure if \
@@ -82,7 +82,7 @@ pub enum Error {
         /// The requested address.
         listen: SocketAddr,
     },
-    /// A thread of the server panicked.
+    /// A task panicked during start or stop.
     #[error("a part of the server panicked while it started or stopped")]
     Panicked,
     /// The writer panicked. Acknowledged writes are durable; the next start recovers them.
@@ -99,7 +99,7 @@ pub enum Error {
 ///
 /// The server could not start, or did not stop cleanly.
 pub async fn run(config: Config) -> Result<(), Error> {
-    // Before anything else, so that a signal during the start is not lost.
+    // Installed first, so that a signal during the start is not lost.
     let signals = Signals::listen().map_err(Error::Signals)?;
     let starting = config.clone();
     let start = tokio::task::spawn_blocking(move || start(&starting));
@@ -124,7 +124,7 @@ pub async fn run(config: Config) -> Result<(), Error> {
         Some(metrics) => Some(listen(metrics).await?),
         None => None,
     };
-    // Whoever reads that it listens may use it.
+    // The line below tells clients that the server is ready, so the control socket opens before it.
     let socket = control_socket(&config.data);
     tracing::info!(
         target: LISTENING,
@@ -144,9 +144,9 @@ pub async fn run(config: Config) -> Result<(), Error> {
     );
     let ended = async { tokio::join!(serving, controlled, observing, signals.cancel(shutdown)) };
     let failed = service.failed().clone();
-    // Without a writer there is nothing to wait for: who waits for an answer cannot be given one.
+    // Without a writer, nothing can be answered and draining would only delay the restart.
     failed.run_until_cancelled(ended).await.ok_or(Error::Failed)?;
-    // Every connection is gone; what still waits in the queue is written before the store closes.
+    // All connections are closed. Queued writes are stored before the store closes.
     let stop = tokio::task::spawn_blocking(move || service.stop());
     stop.await.map_err(|_| Error::Panicked)?;
     if failed.is_cancelled() {
@@ -161,7 +161,7 @@ fn control_socket(data: &Path) -> Option<Socket> {
     let bound = Socket::bind(data);
     let told = bound.inspect_err(|error| {
         let error = Chain(error);
-        tracing::warn!(%error, "no control socket: commands like export work only while no server runs");
+        tracing::warn!(%error, "no control socket: commands like export work only while the server is stopped");
     });
     told.ok()
 }
@@ -191,7 +191,7 @@ fn start(config: &Config) -> Result<(Service, Tokens), Error> {
         SyncPolicy::Full => SyncLevel::Full,
         SyncPolicy::Normal => SyncLevel::Normal,
     };
-    // Nothing is made where nothing is to be served.
+    // An exposed server is refused before a data directory is created.
     let has_tokens = config.require_token || config.admin_token_file.is_some();
     refuse_exposure(config, has_tokens || SqliteStore::is_in(&config.data))?;
     let options = SqliteOptions { sync, ..SqliteOptions::default() };
@@ -245,7 +245,7 @@ fn tokens(config: &Config, store: &Arc<dyn Store>) -> Result<Tokens, Error> {
     Ok(tokens)
 }
 
-/// Refuses addresses beyond loopback without tokens.
+/// Refuses addresses other than loopback on a server without tokens.
 fn refuse_exposure(config: &Config, has_tokens: bool) -> Result<(), Error> {
     let listen = config.listen;
     if has_tokens || config.insecure || listen.ip().to_canonical().is_loopback() {
@@ -281,7 +281,7 @@ fn qa_pair(line: &str) -> Result<Item, NoPair> {
 enum NoPair {
     #[error(transparent)]
     Malformed(#[from] json::Malformed),
-    /// Only the code: the message could quote a member of the line.
+    /// The message could quote the line, so only the code is logged.
     #[error("{}", .0.code().as_str())]
     Invalid(#[from] InvalidItem),
 }
@@ -300,7 +300,7 @@ impl Signals {
         })
     }
 
-    /// Waits for the first signal.
+    /// Cancels the token on the first signal.
     async fn cancel(mut self, shutdown: CancellationToken) {
         let name = tokio::select! {
             _ = self.terminate.recv() => "SIGTERM",

@@ -1,11 +1,11 @@
-//! File descriptors: a share is reserved for the store. A commit that cannot open a file may poison the store.
+//! The limit of file descriptors, with a share reserved for the store, which a failed open may poison.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Left for the store, its blobs, and the runtime.
+/// Descriptors reserved for the store, its blobs and the runtime.
 const RESERVED: u64 = 256;
 
-/// Raises the limit as far as the system allows, and gives how many of `wanted` connections fit in.
+/// Raises the limit as far as the system allows, and returns the number of connections that fit, at most `wanted`.
 #[must_use]
 pub fn fit_connections(wanted: u32) -> usize {
     let limit = raise().unwrap_or(u64::MAX);
@@ -20,7 +20,7 @@ pub fn fit_connections(wanted: u32) -> usize {
     usize::try_from(fitting).unwrap_or(usize::MAX)
 }
 
-/// The limit now in force; `None` where there is none.
+/// Returns the limit in force; `None` if unlimited.
 fn raise() -> Option<u64> {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };

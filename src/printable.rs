@@ -1,7 +1,7 @@
-//! Plain text: invisible and misleading characters are shown by their numbers.
+//! Text without invisible and misleading characters, which are shown by their numbers.
 //!
 //! A name may contain any character but control characters, and logs and commands show it to people. Characters that
-//! hide, turn the writing around or end a line for some readers are replaced.
+//! hide, reverse the writing direction or end a line for some readers are replaced.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -15,13 +15,13 @@ pub fn plain(text: &str) -> Cow<'_, str> {
     escaped(text, |c| c.is_ascii() || is_seen(c))
 }
 
-/// The text as one line that a command prints: nothing in it ends the line, or is for the terminal.
+/// Returns a text as one line for a terminal, without line ends and control characters.
 #[must_use]
 pub fn line(text: &str) -> Cow<'_, str> {
     escaped(text, |c| if c.is_ascii() { !c.is_ascii_control() } else { is_seen(c) })
 }
 
-/// The text's beginning of at most `max` bytes, with a mark where it was longer.
+/// Returns the beginning of a text of at most `max` bytes, with a mark if it was cut.
 #[must_use]
 pub fn cut(text: &str, max: usize) -> Cow<'_, str> {
     if text.len() <= max {
@@ -44,16 +44,16 @@ fn escaped(text: &str, is_plain: impl Fn(char) -> bool) -> Cow<'_, str> {
             continue;
         }
         for unit in c.encode_utf16(&mut [0; 2]) {
-            // A string takes all that is written to it.
+            // Writing to a String does not fail.
             write!(plain, "\\u{unit:04x}").ok();
         }
     }
     Cow::Owned(plain)
 }
 
-/// Whether a character is seen for itself.
+/// Returns true if a character is visible on its own.
 fn is_seen(c: char) -> bool {
-    // What Rust would escape to show it: marks that join the one before, formats, separators, what is no character.
+    // Rust escapes combining marks, format characters, separators and unassigned characters.
     c.escape_debug().nth(1).is_none()
 }
 

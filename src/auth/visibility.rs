@@ -16,7 +16,7 @@ impl Caller {
         Cow::Owned(Commit { changes, ..commit.clone() })
     }
 
-    /// Whether it may see all of a change.
+    /// Returns true if all of a change is visible.
     fn sees_change(&self, change: &Change) -> bool {
         match change {
             Change::Session(SessionChange::Restored(restored)) => {
@@ -42,7 +42,7 @@ impl Caller {
         }
     }
 
-    /// What it may see of a change of which it may not see all.
+    /// Returns the visible part of a change.
     fn part_of(&self, change: &Change) -> Option<Change> {
         if self.sees_change(change) {
             return Some(change.clone());

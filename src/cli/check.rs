@@ -91,7 +91,7 @@ impl Check {
             }
             Ok(None) => self.ask(scratch, &mut tell)?,
             Err(error) if error.is_damage() => {
-                // What the copy lacks may not show this any more: an index is made anew there.
+                // A faulty index may be sound in the copy, which rebuilds it.
                 tell(&Chain(&error).to_string())?;
                 self.go_on(scratch, &mut tell)?
             }

@@ -100,7 +100,7 @@ pub fn note(what: impl Display) {
 /// Writes the whole text to standard output.
 fn put(text: &str) -> io::Result<()> {
     match io::stdout().write_all(text.as_bytes()) {
-        // Whoever read it has read enough.
+        // The reader closed the pipe: it has read enough.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => written,
     }

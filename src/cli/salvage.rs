@@ -94,7 +94,7 @@ impl Salvage {
 /// Recovers what is intact in a damaged store.
 pub(super) fn make(data: &Path, to: &Path) -> Result<Made, Unsalvaged> {
     let unreadable = |error| {
-        // That of a damaged file says to do what was just tried.
+        // The hint of a damaged file would recommend this very command.
         let source =
             if let StoreError::DamagedFile(found) = error { found.into() } else { error.into() };
         Unsalvaged::Unreadable { data: data.to_owned(), source }

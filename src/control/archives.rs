@@ -92,7 +92,7 @@ pub(super) async fn import(
         let mut piece = Vec::with_capacity(PIECE_BYTES);
         let read = timeout(SILENCE_MAX, input.read_buf(&mut piece)).await;
         let read = read.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
-        // What is not taken any more has its reason at the end.
+        // An import that ended early gives its reason at the end.
         if read == 0 || !import.push(piece).await {
             break;
         }

@@ -1,7 +1,7 @@
 //! Blocking work on threads, fair among clients.
 //!
-//! The runtime's own queue for such threads has neither a bound nor an order among clients. Here as many tasks compute
-//! as there are processors, and some of the threads are reserved for files.
+//! The runtime's own queue for such threads has neither a bound nor an order among clients. Here as many tasks
+//! compute as there are processors, and some of the threads are reserved for files.
 
 use std::sync::LazyLock;
 
@@ -10,18 +10,18 @@ use tokio::task::{JoinError, spawn_blocking};
 use super::processor_time::processors;
 use super::{Client, Limiter, Share};
 
-/// The threads that read or write files for requests at once, half of the runtime's.
+/// The maximum number of threads that read or write files for requests, half of the runtime's.
 const FILES_AT_ONCE_MAX: u64 = 32;
 
-/// Work that computes; connections bound how much waits.
+/// Work that computes. The limit of connections bounds its queue.
 static COMPUTING: LazyLock<Limiter> =
     LazyLock::new(|| Limiter::new(processors(), usize::MAX, Share::All));
 
-/// Work that waits for files most of the time.
+/// Work that mostly waits for files.
 static FILES: LazyLock<Limiter> =
     LazyLock::new(|| Limiter::new(FILES_AT_ONCE_MAX, usize::MAX, Share::All));
 
-/// Does work that computes, once it is its client's turn.
+/// Runs work that computes, once it is its client's turn.
 ///
 /// # Errors
 ///
@@ -32,7 +32,7 @@ pub async fn compute<T: Send + 'static>(
     in_turn(&COMPUTING, work).await
 }
 
-/// Does work that waits for files, once it is its client's turn.
+/// Runs work that waits for files, once it is its client's turn.
 ///
 /// # Errors
 ///
@@ -53,7 +53,7 @@ async fn in_turn<T: Send + 'static>(
         Err(busy) => Err(busy),
     };
     spawn_blocking(move || {
-        // Whoever asked may leave; the place is free when the work ends.
+        // The place is held until the work ends, even if its request was cancelled.
         let _place = place;
         client.during(work)
     })

@@ -11,7 +11,7 @@ tokio::task_local! {
     static CLIENT: Client;
 }
 
-/// The bits of an IPv6 address that identify a client: one network is one customer's.
+/// The bits of an IPv6 address that identify a client: one network belongs to one customer.
 const NETWORK_BITS: u32 = 64;
 
 /// A client, with one share of everything.
@@ -27,7 +27,7 @@ pub enum Client {
 }
 
 impl Client {
-    /// The client at an address that shows no token.
+    /// Returns the client at an address that sent no token.
     #[must_use]
     pub fn at(address: IpAddr) -> Self {
         Self::Address(match address.to_canonical() {
@@ -39,18 +39,18 @@ impl Client {
         })
     }
 
-    /// The client of the task that asks; the server where it has none.
+    /// Returns the client of the current task, or the server if the task has none.
     #[must_use]
     pub fn current() -> Self {
         CLIENT.try_with(|client| *client).unwrap_or_default()
     }
 
-    /// Does work on behalf of this client.
+    /// Runs a future on behalf of this client.
     pub fn scope<F: Future>(self, work: F) -> TaskLocalFuture<Self, F> {
         CLIENT.scope(self, work)
     }
 
-    /// Does work that does not wait on behalf of this client.
+    /// Runs work that does not wait on behalf of this client.
     pub fn during<T>(self, work: impl FnOnce() -> T) -> T {
         CLIENT.sync_scope(self, work)
     }

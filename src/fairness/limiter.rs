@@ -23,9 +23,9 @@ const FIRST_PART: u64 = 64;
 /// The share of a pool that one client may hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Share {
-    /// All of it, for places that are held for a short time and served in turn.
+    /// All of it, for places that are held briefly and served in turn.
     All,
-    /// Its bound, while a quarter more is there for newcomers: places are held for as long as a client pleases.
+    /// Its maximum, which leaves a fifth of the pool to others: for places that a client holds as long as it likes.
     LeavesRest,
 }
 
@@ -34,7 +34,7 @@ pub enum Share {
 #[error("the resource is busy: too many requests are waiting for it")]
 pub struct Busy;
 
-/// A pool of so many units.
+/// A pool of units that clients share.
 #[derive(Clone, Debug)]
 pub struct Limiter(Arc<Inner>);
 
@@ -50,7 +50,7 @@ struct Inner {
 struct State {
     used: u64,
     waiting: usize,
-    /// Counts what was asked for and given, so that it tells who was served longest ago.
+    /// A counter of requests and releases, by which clients are ordered.
     ticks: u64,
     clients: HashMap<Client, Use>,
 }
@@ -59,7 +59,7 @@ struct State {
 #[derive(Debug, Default)]
 struct Use {
     held: u64,
-    /// When it last took or gave back something.
+    /// The tick at which it last took or released units.
     served: u64,
     waiting: VecDeque<Waiter>,
 }
@@ -71,7 +71,7 @@ struct Waiter {
     grant: oneshot::Sender<Place>,
 }
 
-/// Units that are held until it is dropped.
+/// Units of a pool, released on drop.
 #[derive(Debug)]
 pub struct Place {
     limiter: Arc<Inner>,
@@ -80,7 +80,7 @@ pub struct Place {
 }
 
 impl Limiter {
-    /// A pool of which one client has at most so many units, and for which at most so many wait.
+    /// Creates a pool by the maximum number of units of one client and of waiting requests.
     #[must_use]
     pub fn new(one_max: u64, waiting_max: usize, share: Share) -> Self {
         let units = match share {
@@ -91,7 +91,7 @@ impl Limiter {
         Self(Arc::new(Inner { units, share, waiting_max, state }))
     }
 
-    /// Takes units for this task's client, if they are free and no client with less is waiting.
+    /// Takes units for the current client, if they are free and no client with fewer is waiting.
     #[must_use]
     pub fn now(&self, units: u64) -> Option<Place> {
         let client = Client::current();
@@ -100,17 +100,16 @@ impl Limiter {
         is_free.then(|| self.0.give(&mut state, client, units))
     }
 
-    /// Units for the client of this task, once it is its turn.
+    /// Takes units for the current client once it is its turn.
     ///
     /// # Errors
     ///
-    /// [`Busy`] where it waited for that long, where too many wait already, or where its place among them went to a
-    /// client that had none.
+    /// [`Busy`] on timeout, if the queue is full, or if its place in the queue went to a client that had none.
     pub async fn wait(&self, units: u64, longest: Duration) -> Result<Place, Busy> {
         timeout(longest, self.turn(units)?).await.map_err(|_| Busy)?
     }
 
-    /// Waits for units without a deadline. The place in the queue is taken at once.
+    /// Takes a place in the queue at once, and waits for units without a timeout.
     ///
     /// # Errors
     ///
@@ -153,11 +152,11 @@ impl Limiter {
         state.waiting += 1;
         let number = state.tick();
         let waiter = Waiter { number, units: units.min(self.0.units), grant };
-        // Whoever comes back counts as served just now, or it would overtake all who have waited since.
+        // A returning client counts as served just now; otherwise it would overtake all who have waited since.
         let new = || Use { served: number, ..Use::default() };
         state.clients.entry(client).or_insert_with(new).waiting.push_back(waiter);
         drop(state);
-        // Something may have become free since it was looked for, or its turn be before all others'.
+        // Units may have been released since the check, or this request may be the next.
         let waiting = Waiting { limiter: Arc::clone(&self.0), client, number, granted };
         Inner::serve(&self.0);
         Ok(waiting)
@@ -188,13 +187,13 @@ impl Drop for Waiting {
         state.waiting -= usize::from(found.is_some());
         state.forget(self.client);
         drop(state);
-        // It may have been the one for which there was no room, while there is for the next.
+        // The request that left may have been next, and the one behind it may fit.
         Inner::serve(&self.limiter);
     }
 }
 
 impl Inner {
-    /// Whether so many units may be given to a client now.
+    /// Returns true if a client may have this number of units now.
     fn fits(&self, state: &State, client: Client, units: u64) -> bool {
         let units = units.min(self.units);
         let left = (self.units - state.used).checked_sub(units);
@@ -210,7 +209,7 @@ impl Inner {
     }
 
     fn give(self: &Arc<Self>, state: &mut State, client: Client, units: u64) -> Place {
-        debug_assert!(units > 0, "a place of nothing is never given back");
+        debug_assert!(units > 0, "a place of no units is never released");
         let units = units.min(self.units);
         state.used += units;
         let served = state.tick();
@@ -227,12 +226,12 @@ impl Inner {
             let Some((grant, client, units)) = self.next(&mut state) else { return };
             let place = self.give(&mut state, client, units);
             drop(state);
-            // Whoever has left gives it back at once, which needs the lock.
+            // A request that has left releases its place at once, which needs the lock.
             drop(grant.send(place));
         }
     }
 
-    /// The waiter whose turn it is, if there is room for it.
+    /// Removes and returns the next waiter, if there is room for it.
     fn next(&self, state: &mut State) -> Option<(oneshot::Sender<Place>, Client, u64)> {
         let waiting = state.clients.iter().filter_map(|(client, of)| {
             let first = of.waiting.front()?;
@@ -251,7 +250,7 @@ impl State {
         self.ticks
     }
 
-    /// Makes room in the queue: drops the latest request of the client with the most.
+    /// Drops the latest request of the client with the most waiting requests.
     fn displace(&mut self, client: Client) -> Result<(), Busy> {
         let own = self.clients.get(&client).map_or(0, |of| of.waiting.len());
         let most = self.clients.values_mut().max_by_key(|of| of.waiting.len());
@@ -261,7 +260,7 @@ impl State {
         Ok(())
     }
 
-    /// Forgets a client that holds nothing and waits for nothing.
+    /// Removes a client that holds nothing and waits for nothing.
     fn forget(&mut self, client: Client) {
         let is_gone = |of: &Use| of.held == 0 && of.waiting.is_empty();
         if self.clients.get(&client).is_some_and(is_gone) {
@@ -271,7 +270,7 @@ impl State {
 }
 
 impl Place {
-    /// Adds another one of the same pool and client to this one.
+    /// Adds the units of another place of the same pool and client.
     pub fn merge(&mut self, mut other: Self) {
         debug_assert!(Arc::ptr_eq(&self.limiter, &other.limiter), "places of one pool");
         debug_assert_eq!(self.client, other.client, "places of one client");

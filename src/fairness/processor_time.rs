@@ -14,13 +14,13 @@ use tokio::task::yield_now;
 
 use super::{Busy, Client, Limiter, Place, Share};
 
-/// So much processor time a request may use at once before it asks.
+/// The processor time that a request may use before it asks.
 const UNASKED: Duration = Duration::from_millis(1);
 
-/// That much of its age is added to it.
+/// A request earns this fraction of elapsed time back (one in ten).
 const UNASKED_PART: u32 = 10;
 
-/// All requests together; connections bound how many wait.
+/// Processors, shared by all requests. The limit of connections bounds its queue.
 static SLICES: LazyLock<Limiter> =
     LazyLock::new(|| Limiter::new(processors(), usize::MAX, Share::All));
 
@@ -29,29 +29,29 @@ pub(super) fn processors() -> u64 {
     available_parallelism().map_or(1, |count| count.get() as u64)
 }
 
-/// A task's state on its way to a turn. It holds a place only while it is polled.
+/// The state of a task on its way to a turn. A place is held only during a poll.
 #[derive(Default)]
 enum Turn {
-    /// It asks for none yet.
+    /// Not asked yet.
     #[default]
     None,
-    /// It let the others go first.
+    /// Yielded to other tasks once.
     Yielded,
-    /// It waits for a place.
+    /// Waiting for a place.
     Waits(Pin<Box<dyn Future<Output = Result<Place, Busy>> + Send>>),
 }
 
-/// Counts what the polls of one task take, and lets long ones wait for their turn.
+/// Counts the processor time of one task's polls, and makes expensive tasks wait for their turn.
 pub struct Meter {
     client: Client,
-    /// Processor time used of late.
+    /// Recently used processor time.
     used: Duration,
     last: Option<Instant>,
     turn: Turn,
 }
 
 impl Meter {
-    /// Nothing was used yet.
+    /// Creates a meter at zero.
     #[must_use]
     pub fn new(client: Client) -> Self {
         Self { client, used: Duration::ZERO, last: None, turn: Turn::None }
@@ -72,7 +72,8 @@ impl Meter {
         let place = if self.used > UNASKED {
             ready!(self.poll_turn(cx))
         } else {
-            // While it waited it earned what it needs. Kept, its place would be nobody's until it asks again.
+            // The time spent waiting earned enough. A place kept here would stay unused until the next request for
+            // one.
             self.turn = Turn::None;
             None
         };
@@ -89,12 +90,12 @@ impl Meter {
         let turn = match &mut self.turn {
             Turn::None => {
                 self.turn = Turn::Yielded;
-                // Long work comes after all that waits for a socket, and after all that is short.
+                // Expensive tasks come after all cheap ones and all that wait for a socket.
                 return end_turn(cx);
             }
             Turn::Yielded => match client.during(|| SLICES.turn(1)) {
                 Ok(turn) => turn,
-                // Its place went to another client; without one it goes on as before.
+                // The place in the queue went to another client; the task continues without one.
                 Err(Busy) => {
                     self.turn = Turn::None;
                     return Poll::Ready(None);
@@ -119,18 +120,18 @@ impl std::fmt::Debug for Meter {
     }
 }
 
-/// Ends a poll whose task goes on at once. A task that wakes itself is only put behind the others that can run: those
-/// that wait for a socket or a timer would wait for dozens of its polls more.
+/// Ends a poll of a task that continues at once. A task that wakes itself goes behind other runnable tasks only:
+/// tasks that wait for a socket or a timer would wait for dozens of its polls.
 pub fn end_turn<T>(cx: &mut Context<'_>) -> Poll<T> {
     match pin!(yield_now()).poll(cx) {
         Poll::Pending => {}
-        // It did not want to wait.
+        // The runtime did not defer it.
         Poll::Ready(()) => cx.waker().wake_by_ref(),
     }
     Poll::Pending
 }
 
-/// Does the work of a task on behalf of a client, in turns with others'.
+/// Runs a future on behalf of a client, in turns with other clients.
 pub async fn in_slices<F: Future>(client: Client, work: F) -> F::Output {
     let (mut meter, mut work) = (Meter::new(client), pin!(work));
     std::future::poll_fn(|cx| meter.poll(cx, |cx| work.as_mut().poll(cx))).await
@@ -177,7 +178,7 @@ mod tests {
         let mut meter = Meter::new(Client::Token([8; 16]));
         let taken = all_taken().await;
         let long = Duration::from_secs(1);
-        // It lets the others go first, then waits, and is given a place.
+        // The task yields first, then waits, and is given a place.
         assert!(polled(&mut meter, long).await.is_pending());
         assert!(polled(&mut meter, long).await.is_pending());
         drop(taken);

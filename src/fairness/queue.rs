@@ -13,31 +13,31 @@ use super::Client;
 /// The multiple of the free rest that one client may queue, as for a limiter.
 const TIMES_FREE: usize = 4;
 
-/// From so many clients on, those are forgotten that wait for nothing and are behind all others anyway.
+/// The number of known clients from which on idle clients are removed.
 const KNOWN_MAX: usize = 1024;
 
-/// The reason why an entry was not queued. The entry is returned.
+/// The reason an entry was not queued, with the entry.
 #[derive(Debug)]
 pub enum Refused<T> {
-    /// Too many wait, or too many of this client.
+    /// The queue is full for everybody or for this client.
     Full(T),
-    /// The reader is gone.
+    /// The queue is closed.
     Closed(T),
 }
 
-/// The reason why there is no entry.
+/// The reason no entry was returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Left {
-    /// None came in time.
+    /// Timeout, or no entry is waiting.
     Nothing,
-    /// None will come.
+    /// The queue is closed and empty.
     Closed,
 }
 
-/// A queue of a bounded number of entries, of which a quarter more is there for newcomers.
+/// A bounded queue, a fifth of which is reserved for newcomers.
 #[derive(Debug)]
 pub struct Queue<T> {
-    /// All clients together.
+    /// The maximum number of entries of all clients.
     entries_max: usize,
     lines: Mutex<Lines<T>>,
     came: Condvar,
@@ -55,12 +55,12 @@ struct Lines<T> {
 #[derive(Debug)]
 struct Line<T> {
     entries: VecDeque<T>,
-    /// The virtual time of its entries, from its start.
+    /// The virtual time up to which its entries used the thread.
     taken: Duration,
 }
 
 impl<T> Queue<T> {
-    /// A queue in which at most so many entries of one client wait.
+    /// Creates a queue by the maximum number of entries of one client.
     #[must_use]
     pub fn new(one_max: usize) -> Self {
         let entries_max = one_max + one_max.div_ceil(TIMES_FREE);
@@ -68,7 +68,7 @@ impl<T> Queue<T> {
         Self { entries_max, lines: Mutex::new(lines), came: Condvar::new() }
     }
 
-    /// Queues an entry behind its client's others. A client may have four times as many as stay free.
+    /// Queues an entry after its client's others. A client may queue four times the entries that stay free.
     ///
     /// # Errors
     ///
@@ -98,20 +98,20 @@ impl<T> Queue<T> {
         Ok(())
     }
 
-    /// The next entry with its client, if one waits.
+    /// Removes and returns the next entry with its client, without waiting.
     ///
     /// # Errors
     ///
-    /// [`Left`] where none does.
+    /// [`Left`] if no entry is waiting.
     pub fn try_pop(&self) -> Result<(Client, T), Left> {
         self.lines.lock().pop()
     }
 
-    /// The next entry with its client, waited for at most until then; for ever where there is no such moment.
+    /// Waits for the next entry until a deadline, if there is one, and returns it with its client.
     ///
     /// # Errors
     ///
-    /// [`Left`] where none came.
+    /// [`Left`] on timeout, or if the queue is closed and empty.
     pub fn pop(&self, until: Option<Instant>) -> Result<(Client, T), Left> {
         let mut lines = self.lines.lock();
         loop {
@@ -132,7 +132,7 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Returns an entry that was taken too early to the front of its client's.
+    /// Puts an entry that was taken too early back to the front of its client's queue.
     pub fn put_back(&self, client: Client, entry: T) {
         let mut lines = self.lines.lock();
         let now = lines.now;
@@ -141,7 +141,7 @@ impl<T> Queue<T> {
         lines.waiting += 1;
     }
 
-    /// Counts what an entry of this client took of the thread.
+    /// Adds the thread's time for an entry to its client's.
     pub fn charge(&self, client: Client, took: Duration) {
         let mut lines = self.lines.lock();
         if let Some(line) = lines.lines.get_mut(&client) {
@@ -174,7 +174,7 @@ impl<T> Lines<T> {
         Ok((client, entry))
     }
 
-    /// Forgets idle clients whose virtual time would be the same as a newcomer's.
+    /// Removes idle clients whose virtual time equals a newcomer's.
     fn forget(&mut self) {
         if self.lines.len() > KNOWN_MAX {
             let now = self.now;

@@ -6,7 +6,7 @@ use prometheus_client::metrics::gauge;
 #[derive(Debug, Default)]
 pub struct Gauge(pub(super) gauge::Gauge);
 
-/// A unit counted by a gauge until it is dropped.
+/// One unit of a gauge, subtracted on drop.
 #[must_use]
 #[derive(Debug)]
 pub struct Counted(&'static Gauge);

@@ -10,7 +10,7 @@ const TIMES: [f64; 16] = [
     5.0, 10.0,
 ];
 
-/// The number of doubled bounds, from 1 to 32,768.
+/// The number of bounds, which double from 1 to 32,768.
 const NUMBERS: u16 = 16;
 
 /// A histogram of durations.

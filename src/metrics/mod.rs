@@ -19,13 +19,13 @@ pub use histogram::{Numbers, Times};
 pub use requests::{Requests, known_method};
 pub use words::{Count, CounterByWord};
 
-/// The media type of what is written.
+/// The media type of the text.
 pub const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// The prefix of every name.
+/// The prefix of all names.
 const PREFIX: &str = "blackboard";
 
-/// Requests and how long each took to the head of its answer.
+/// Answered requests, and the time from each one's head to its answer's.
 pub static REQUESTS: LazyLock<Requests> = LazyLock::new(Requests::default);
 
 /// Requests whose answer has not begun.
@@ -34,7 +34,7 @@ pub static REQUESTS_IN_PROGRESS: LazyLock<Gauge> = LazyLock::new(Gauge::default)
 /// Refusals and failures, by the code of their problem.
 pub static REFUSALS: LazyLock<CounterByWord> = LazyLock::new(|| CounterByWord::new("code"));
 
-/// Connections of clients.
+/// Open connections of clients.
 pub static CONNECTIONS: LazyLock<Gauge> = LazyLock::new(Gauge::default);
 
 /// Streams of events.
@@ -43,17 +43,17 @@ pub static STREAMS: LazyLock<Gauge> = LazyLock::new(Gauge::default);
 /// Watchers of a session's changes, streams included.
 pub static WATCHERS: LazyLock<Gauge> = LazyLock::new(Gauge::default);
 
-/// Panics of threads, by the thread's name, and ends without a reason.
+/// Panics and unexpected ends of threads, by the thread's name.
 pub static THREAD_FAILURES: LazyLock<CounterByWord> =
     LazyLock::new(|| CounterByWord::new("thread"));
 
-/// Sessions that lists and the inbox looked at, found or not.
+/// Sessions that lists and the inbox examined, shown or not.
 pub static LISTED: LazyLock<Count> = LazyLock::new(Count::default);
 
-/// Writes in the writer's queue or in its hands.
+/// Writes in the queue or with the writer.
 pub static WRITES_WAITING: LazyLock<Gauge> = LazyLock::new(Gauge::default);
 
-/// The writes of a batch.
+/// The number of writes of each batch.
 pub static BATCH_WRITES: LazyLock<Numbers> = LazyLock::new(Numbers::default);
 
 /// The duration of a batch, from its first write to its answers.
@@ -68,7 +68,8 @@ pub static CHECKPOINT_TIMES: LazyLock<Times> = LazyLock::new(Times::default);
 /// The duration until an image's file is durable.
 pub static BLOB_SYNC_TIMES: LazyLock<Times> = LazyLock::new(Times::default);
 
-/// All of it. The crate puts a full stop behind the words, the unit behind the name, and `total` behind a counter's.
+/// The registry of all metrics above. The crate appends a full stop to the help, the unit to the name, and `_total`
+/// to a counter's name.
 static COUNTED: LazyLock<Registry> = LazyLock::new(|| {
     let mut counted = registry();
     add_requests(&mut counted);
@@ -76,7 +77,7 @@ static COUNTED: LazyLock<Registry> = LazyLock::new(|| {
     add_writes(&mut counted);
     counted.register(
         "thread_failures",
-        "Panics of the server's threads, by the thread's name; all but the writer start again",
+        "Panics of the server's threads, by the thread's name; all but the writer are restarted",
         THREAD_FAILURES.counts.clone(),
     );
     counted
@@ -85,7 +86,7 @@ static COUNTED: LazyLock<Registry> = LazyLock::new(|| {
 fn add_requests(counted: &mut Registry) {
     counted.register(
         "http_requests",
-        "Requests by method, route and status of their answer",
+        "Answered requests by method, route and status",
         REQUESTS.answers.clone(),
     );
     counted.register_with_unit(
@@ -101,7 +102,7 @@ fn add_requests(counted: &mut Registry) {
     );
     counted.register(
         "list_sessions_examined",
-        "Sessions that lists and the inbox looked at, whether they were shown or not",
+        "Sessions that lists and the inbox examined, shown or not",
         LISTED.0.clone(),
     );
 }
@@ -112,50 +113,43 @@ fn add_gauges(counted: &mut Registry) {
         ("http_connections_open", "Open connections of clients", &CONNECTIONS),
         ("http_streams_open", "Streams of server-sent events that are open", &STREAMS),
         ("watchers", "Waiting reads and streams that watch a session", &WATCHERS),
-        (
-            "writer_queue_writes",
-            "Writes that wait for the writer, or that it has in its hands",
-            &WRITES_WAITING,
-        ),
+        ("writer_queue_writes", "Writes in the queue or with the writer", &WRITES_WAITING),
     ] {
         counted.register(name, help, gauge.0.clone());
     }
 }
 
 fn add_writes(counted: &mut Registry) {
-    counted.register("commit_batch_writes", "Writes that one batch took", BATCH_WRITES.0.clone());
+    counted.register("commit_batch_writes", "Writes in each batch", BATCH_WRITES.0.clone());
     for (name, help, times) in [
         (
             "commit_batch_duration",
-            "From the first write of a batch, decided, until all of it was durable and answered",
+            "From the decision on a batch's first write until all of it was durable and answered",
             &BATCH_TIMES,
         ),
-        (
-            "store_commit_duration",
-            "The COMMIT of each transaction of the store, with its sync",
-            &SYNC_TIMES,
-        ),
+        ("store_commit_duration", "Each COMMIT of the store, with its sync", &SYNC_TIMES),
         (
             "store_checkpoint_duration",
-            "Each move of the store's write-ahead log into the database",
+            "Each checkpoint of the store's write-ahead log into its database",
             &CHECKPOINT_TIMES,
         ),
-        ("blob_sync_duration", "The sync of each new file of an image", &BLOB_SYNC_TIMES),
+        ("blob_sync_duration", "The sync of each new image file", &BLOB_SYNC_TIMES),
     ] {
         counted.register_with_unit(name, help, Unit::Seconds, times.0.clone());
     }
 }
 
-/// Creates an empty registry, for values read on a scrape.
+/// Creates an empty registry, for values that are read on a scrape.
 #[must_use]
 pub fn registry() -> Registry {
     Registry::with_prefix(PREFIX)
 }
 
-/// Writes the looked-up values, all metrics, and the end marker.
+/// Renders the values read on this scrape, all metrics, and the end marker.
 ///
 /// # Errors
-/// If a number is none that the format has.
+///
+/// If the encoder fails.
 pub fn written(looked_up: &Registry) -> Result<String, fmt::Error> {
     let mut written = String::new();
     text::encode_registry(&mut written, looked_up)?;

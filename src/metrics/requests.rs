@@ -14,10 +14,10 @@ use prometheus_client::metrics::histogram::Histogram;
 
 use super::histogram::times;
 
-/// The methods that routes have.
+/// The methods of all routes.
 const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
-/// The statuses that answers have.
+/// The statuses of all answers.
 const STATUSES: [u16; 28] = [
     200, 201, 202, 204, 206, 304, 307, 308, 400, 401, 403, 404, 405, 408, 409, 410, 412, 413, 415,
     416, 421, 422, 429, 431, 500, 501, 503, 507,
@@ -25,7 +25,7 @@ const STATUSES: [u16; 28] = [
 
 const OTHER: &str = "other";
 
-/// All requests that were answered.
+/// All answered requests.
 #[derive(Debug)]
 pub struct Requests {
     pub(super) answers: Family<Answer, Counter>,
@@ -64,14 +64,14 @@ impl Default for Requests {
     }
 }
 
-/// The word for a method: itself, or `other` where no route has it.
+/// Returns the method's word: the method itself, or `other` if no route has it.
 #[must_use]
 pub fn known_method(method: &str) -> &'static str {
     METHODS.into_iter().find(|known| *known == method).unwrap_or(OTHER)
 }
 
 impl Requests {
-    /// Records an answer by known method and by route template, or `none`.
+    /// Records an answer by known method and route template. The route of an unrouted request is `none`.
     pub fn note(&self, method: &'static str, route: &str, status: u16, took: Duration) {
         let status = Status(STATUSES.contains(&status).then_some(status));
         let route: Arc<str> = route.into();

@@ -8,7 +8,7 @@ use prometheus_client::metrics::family::Family;
 pub struct Count(pub(super) Counter);
 
 impl Count {
-    /// Once more.
+    /// Adds one.
     pub fn add_one(&self) {
         self.0.inc();
     }
@@ -28,7 +28,7 @@ impl CounterByWord {
         Self { label, counts: Family::default() }
     }
 
-    /// Counts this word.
+    /// Adds one to the counter of this word.
     pub fn add_one(&self, word: &'static str) {
         self.counts.get_or_create(&[(self.label, word)]).inc();
     }

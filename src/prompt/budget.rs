@@ -1,8 +1,8 @@
-//! The token budget of a prompt: which of its parts are left out.
+//! The token budget of a prompt: the parts that it leaves out.
 //!
-//! The caller lists the parts that may be cut, in order. As few as suffice are cut, always the first, so a larger
-//! budget never shows less. Weighing starts at the last part and stops at the budget, so parts that are cut are not
-//! weighed.
+//! The caller lists the parts that may be left out, in order. The fewest that suffice are left out, always the first,
+//! so a larger budget never shows less. Weighing starts at the last part and stops at the budget, so parts that are
+//! left out are not weighed.
 
 use std::fmt::Write as _;
 
@@ -15,26 +15,26 @@ pub enum Kind {
     Image,
     /// A step of the trajectories.
     Trajectory,
-    /// A step of a memory.
+    /// A record of a memory.
     MemoryStep,
     /// A request.
     Request,
-    /// A question that has its answer.
+    /// An answered question.
     Question,
-    /// A screenshot, whose image was left out before if it had one.
+    /// A screenshot. Its image, if it had one, was left out before.
     Screenshot,
 }
 
 /// A part that can be left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// What.
+    /// The kind of the part.
     pub kind: Kind,
-    /// The cost.
+    /// The cost of the part.
     pub saves: Cost,
     /// The cost of its replacement.
     pub instead: Cost,
-    /// Whether it takes the place of something that was counted before: a screenshot whose image went already.
+    /// True if the part was counted before: a screenshot whose image was left out.
     pub again: bool,
 }
 
@@ -50,7 +50,7 @@ pub struct LeftOut {
 }
 
 impl LeftOut {
-    /// So many of a kind besides.
+    /// Adds parts of a kind.
     #[must_use]
     pub const fn and(mut self, kind: Kind, count: u64) -> Self {
         *self.of(kind) += count;
@@ -68,7 +68,7 @@ impl LeftOut {
         }
     }
 
-    /// A screenshot whose image went before is an image that went as long as it stays itself.
+    /// A screenshot counts as its image until it is left out itself.
     fn add(&mut self, step: &Step) {
         *self.of(step.kind) += 1;
         self.images -= u64::from(step.again).min(self.images);
@@ -80,14 +80,14 @@ impl LeftOut {
         self.images += u64::from(step.again);
     }
 
-    /// The number of parts.
+    /// The number of all parts.
     #[must_use]
     pub const fn total(&self) -> u64 {
         let Self { images, trajectories, memory_steps, requests, questions, screenshots } = *self;
         images + trajectories + memory_steps + requests + questions + screenshots
     }
 
-    /// The line that says so.
+    /// The line of the prompt that tells the model of the cut.
     #[must_use]
     pub fn line(&self, max_tokens: u64) -> String {
         let mut line = format!("[Left out to stay within {max_tokens} tokens:");
@@ -103,7 +103,7 @@ impl LeftOut {
         for (count, name) in named.into_iter().filter(|(count, _)| *count > 0) {
             let plural = if count == 1 { "" } else { "s" };
             let written = write!(line, "{comma} {count} {name}{plural}");
-            debug_assert!(written.is_ok(), "a String takes all that is written");
+            debug_assert!(written.is_ok(), "writing to a String does not fail");
             comma = ",";
         }
         line.push(']');
@@ -111,10 +111,10 @@ impl LeftOut {
     }
 }
 
-/// The cut that a budget makes in a prompt.
+/// The result of fitting a prompt to a budget.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cut {
-    /// The number of steps that are kept, from the last on.
+    /// The number of steps that are kept, counted from the last.
     pub kept: usize,
     /// The parts that are left out.
     pub left_out: LeftOut,
@@ -122,17 +122,17 @@ pub struct Cut {
     pub cost: Cost,
 }
 
-/// The budget cannot be met.
+/// The required parts exceed the budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the required parts take {needed} tokens, the budget is {max_tokens}")]
 pub struct TooSmall {
-    /// The least that it takes.
+    /// The cost of the required parts, in tokens.
     pub needed: u64,
-    /// The tokens needed.
+    /// The budget, in tokens.
     pub max_tokens: u64,
 }
 
-/// A prompt to which what may go from it is added, the last step first, as long as there is room.
+/// A prompt that optional parts are added back to, the last first, while there is room.
 #[derive(Clone, Debug)]
 pub struct Fitting {
     max_tokens: u64,
@@ -144,16 +144,17 @@ pub struct Fitting {
 }
 
 impl Fitting {
-    /// A prompt of which all that may go is gone: what is left of it costs `rest`, and the line that tells of it
-    /// `line`.
+    /// Creates a prompt without its optional parts: `rest` is the cost of the required ones, `line` that of the line
+    /// about the cut.
     #[must_use]
     pub fn new(rest: Cost, all: LeftOut, line: Cost, max_tokens: u64) -> Self {
-        // Where even that is too much, what is needed may be less with a shorter line.
+        // If even that exceeds the budget, a shorter line may lower the reported need.
         let reach = max_tokens.max((rest + line).tokens());
         Self { max_tokens, reach, cost: rest, left_out: all, kept: Vec::new() }
     }
 
-    /// Keeps the next step, from the last one on, if it fits. After the first that does not fit, nothing fits.
+    /// Adds the next step, from the last on, and returns true if it fits. After the first that does not fit, no other
+    /// may be added.
     pub fn keep(&mut self, step: Step) -> bool {
         let cost = self.cost - step.instead + step.saves;
         if cost.tokens() > self.reach {
@@ -165,11 +166,11 @@ impl Fitting {
         true
     }
 
-    /// The most of what was kept with which the prompt stays within the budget.
+    /// Removes steps until the prompt and its line are within the budget.
     ///
     /// # Errors
     ///
-    /// [`TooSmall`] where nothing of it is little enough.
+    /// [`TooSmall`] if the prompt without steps exceeds the budget.
     pub fn fit(mut self, line: impl Fn(&LeftOut) -> Cost) -> Result<Cut, TooSmall> {
         let mut needed = u64::MAX;
         loop {

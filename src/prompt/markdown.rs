@@ -22,8 +22,8 @@ const HARD_BREAK: &str = "  \n";
 /// The fewest backticks around a block of lines.
 const BLOCK_FENCE_MIN: usize = 3;
 
-/// Appends an object as a list entry, one member a line, optionally with these members only. A repeated name keeps its
-/// last value at its first place.
+/// Appends an object as a list entry, one member a line. With keys, only those members are shown. A repeated name
+/// keeps its last value at its first place.
 pub fn item(text: &str, keys: &TextKeys, out: &mut String) {
     out.push_str(BULLET);
     let members = shown(text, keys);
@@ -60,7 +60,7 @@ pub fn value(json: &str, out: &mut String) {
     }
 }
 
-/// The members to show with their names, each name once.
+/// Returns the shown members with their names, each name once.
 fn shown<'t>(object: &'t str, keys: &TextKeys) -> Vec<(Cow<'t, str>, &'t str)> {
     let mut places = HashMap::new();
     let mut shown: Vec<(Cow<'t, str>, &'t str)> = Vec::new();
@@ -80,12 +80,12 @@ fn shown<'t>(object: &'t str, keys: &TextKeys) -> Vec<(Cow<'t, str>, &'t str)> {
 
 fn push_name(name: &str, out: &mut String) {
     out.push_str("**");
-    // Asterisks beside white space of any kind would be shown themselves.
+    // Asterisks beside white space are not read as emphasis.
     plain(name.trim(), out);
     out.push_str(":**");
 }
 
-/// Appends a member's value behind its name, and the end of its last line.
+/// Appends a member's value after its name, and the end of its last line.
 fn push_member(json: &str, end: &str, out: &mut String) {
     if kind(json) == Kind::String {
         let said = decode(json);
@@ -100,7 +100,7 @@ fn push_member(json: &str, end: &str, out: &mut String) {
         out.push(' ');
         value(json, out);
     }
-    // Nothing may stand between a value and its end that adds to the spaces.
+    // Spaces before the line's end would change its meaning.
     out.truncate(out.trim_end_matches(' ').len());
     out.push_str(end);
 }
@@ -130,12 +130,12 @@ fn push_code(json: &str, out: &mut String) {
     let mut ascii = String::with_capacity(json.len());
     python::dumps(json, &mut ascii);
     let code = with_characters(&ascii);
-    // It begins and ends with a bracket or a quote, so that there is no backtick beside the fence.
+    // The JSON begins and ends with a bracket or a quote, so no backtick stands beside the fence.
     let fence = "`".repeat(longest_run(&code) + 1);
     out.extend([&*fence, &*code, &*fence]);
 }
 
-/// Python's JSON with the characters that it escapes though they can be shown.
+/// Returns Python's JSON with printable characters in place of their escapes.
 fn with_characters(ascii: &str) -> Cow<'_, str> {
     if !ascii.contains("\\u") {
         return Cow::Borrowed(ascii);
@@ -149,7 +149,7 @@ fn with_characters(ascii: &str) -> Cow<'_, str> {
                 out.push(character);
                 written
             }
-            // The letter or the backslash goes with it, which would else begin an escape of its own.
+            // The next character belongs to the escape and must not begin another.
             None => {
                 out.push_str(escape.get(..2).unwrap_or(escape));
                 2
@@ -161,7 +161,7 @@ fn with_characters(ascii: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The character that an escape or a pair of them says, where it can be shown, and how long they are.
+/// Returns the printable character of an escape or a surrogate pair, and the length of its text.
 fn character(escape: &str) -> Option<(char, usize)> {
     let unit = |at: usize| {
         let digits = escape.get(at..at + 6)?.strip_prefix("\\u")?;

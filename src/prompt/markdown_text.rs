@@ -10,12 +10,12 @@ pub(super) fn plain(text: &str, out: &mut String) {
     push(&cleaned(text), out);
 }
 
-/// Appends a text that may begin a line, or be a heading.
+/// Appends a text that may begin a line or be a heading.
 pub(super) fn line(text: &str, out: &mut String) {
     let text = cleaned(text);
     let mut rest = &*text;
     for at in [opening(&text), closing(&text)].into_iter().flatten() {
-        // Both are before characters of one byte; the second may be the first.
+        // Both marks stand before ASCII characters; the second may be the first.
         let begun = text.len() - rest.len();
         let Some((before, after)) = at.checked_sub(begun).and_then(|at| rest.split_at_checked(at))
         else {
@@ -49,13 +49,13 @@ const fn is_blank(c: char) -> bool {
     matches!(c, ' ' | '\t')
 }
 
-/// Whether a mark followed by this text is literal.
+/// Returns true if a mark before this text is literal.
 fn stands_alone(after: &str) -> bool {
     after.is_empty() || after.starts_with(is_blank)
 }
 
-/// Returns the position of a mark that would start a list, heading, quote or rule. Marks that are special anywhere are
-/// escaped everywhere.
+/// Returns the position of a mark that would start a list, heading, quote or rule. Marks with a meaning anywhere in a
+/// line are escaped everywhere.
 fn opening(text: &str) -> Option<usize> {
     let after = text.get(1..);
     match text.bytes().next()? {
@@ -73,7 +73,7 @@ fn opening(text: &str) -> Option<usize> {
     }
 }
 
-/// Returns the position of signs that would close a heading.
+/// Returns the position of number signs that would close a heading.
 fn closing(text: &str) -> Option<usize> {
     let before = text.trim_end_matches('#');
     let closes = before.len() < text.len() && (before.is_empty() || before.ends_with(is_blank));
@@ -96,11 +96,11 @@ fn push(text: &str, out: &mut String) {
     out.push_str(text.get(begin..).unwrap_or_default());
 }
 
-/// Whether the mark between these may be read as markup.
+/// Returns true if the mark between these texts may be read as markup.
 fn is_markup(before: &str, mark: &str, after: &str) -> bool {
     let spaced = || before.ends_with(' ') && after.starts_with(' ');
     match mark {
-        // Before anything else it stands for itself.
+        // A backslash before any other character is literal.
         "\\" => after.is_empty() || after.starts_with(|c: char| c.is_ascii_punctuation()),
         "<" => !after.starts_with(' '),
         "*" | "~" => !spaced(),
@@ -113,8 +113,8 @@ fn is_markup(before: &str, mark: &str, after: &str) -> bool {
     }
 }
 
-/// Whether an underscore between these is of one word. Of others than ASCII's letters, parsers do not agree what is
-/// a symbol; and of several underscores each is taken as markup, so that no run is looked at again and again.
+/// Returns true if an underscore is inside a word. Only ASCII letters count, since parsers disagree about other
+/// symbols. In a run of underscores each counts as markup, so that no run is scanned repeatedly.
 fn is_inside_word(before: &str, after: &str) -> bool {
     let is_word = |c: char| c.is_ascii_alphanumeric();
     before.ends_with(is_word) && after.starts_with(is_word)

@@ -1,6 +1,6 @@
 //! The texts of a prompt: the original's `blackboard_to_prompt`, for several providers.
 //!
-//! Everything here is text in, text out. The caller chooses the entries and supplies the images. Texts of the JSON
+//! All functions turn text into text. The caller chooses the entries and supplies the images. Texts of the JSON
 //! formats are the insides of string literals; [`Syntax`] puts the JSON around them.
 
 mod budget;
@@ -46,7 +46,7 @@ pub fn heading(part: &PromptPart, headings: &Headings) -> String {
     chosen.as_deref().unwrap_or(original).to_owned()
 }
 
-/// The inside of the string literal that is this text.
+/// Returns a text as the inside of a JSON string literal.
 #[must_use]
 pub fn literal(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
@@ -55,7 +55,8 @@ pub fn literal(text: &str) -> String {
     quoted.split_off(1)
 }
 
-/// The beginning of the text of a text log: its heading, and a list as Python's `json.dumps` writes it.
+/// Returns the beginning of a text log's text: its heading and the start of a list as Python's `json.dumps` writes
+/// it.
 #[must_use]
 pub fn list_begin(heading: &str) -> String {
     literal(&format!("{heading}\n ["))
@@ -64,11 +65,11 @@ pub fn list_begin(heading: &str) -> String {
 /// The end of the text of a text log.
 pub const LIST_END: &str = "]";
 
-/// The separator of two items of a list, which also begins the text of a run.
+/// The separator of two items in a list. The text of a run begins with it.
 pub const LIST_COMMA: &str = ", ";
 
-/// Renders the items of a run for their log's list, each after a comma, optionally with these members only. The text is
-/// cached with the run.
+/// Renders the items of a run for their log's list, each after a comma. With keys, only those members are shown. The
+/// text is cached with the run.
 #[must_use]
 pub fn list_items(run: &Run, keys: &TextKeys) -> RunText {
     let mut literal = Literal::default();
@@ -76,14 +77,14 @@ pub fn list_items(run: &Run, keys: &TextKeys) -> RunText {
     run.text(&kind, |entry, out| list_item(&entry.item, keys, &mut literal, out))
 }
 
-/// The items of a run as Markdown, with these members only where some are named. It is kept with the run.
+/// Renders the items of a run as Markdown. With keys, only those members are shown. The text is cached with the run.
 #[must_use]
 pub fn markdown_items(run: &Run, keys: &TextKeys) -> RunText {
     let kind = TextKind { form: TextForm::Markdown, keys: keys.clone() };
     run.text(&kind, |entry, out| markdown::item(entry.item.text(), keys, out))
 }
 
-/// Appends an item of such a list, after a comma.
+/// Appends an item of a list, after a comma.
 pub fn list_item(item: &Item, keys: &TextKeys, literal: &mut Literal, out: &mut String) {
     out.push_str(LIST_COMMA);
     match keys {
@@ -95,7 +96,7 @@ pub fn list_item(item: &Item, keys: &TextKeys, literal: &mut Literal, out: &mut 
     }
 }
 
-/// The text of the state: a heading, and its document as Python's `json.dumps` writes it.
+/// Returns the text of the state: its heading, and its document as Python's `json.dumps` writes it.
 #[must_use]
 pub fn state_text(heading: &str, document: &str) -> String {
     let mut text = literal(&format!("{heading}\n "));
@@ -103,8 +104,8 @@ pub fn state_text(heading: &str, document: &str) -> String {
     text
 }
 
-/// The metadata of each screenshot of a run as Python's `json.dumps` writes it, or in a line of Markdown. It is kept
-/// with the run.
+/// Renders the metadata of each screenshot of a run as Python's `json.dumps` writes it or as a line of Markdown. The
+/// text is cached with the run.
 #[must_use]
 pub fn metadata(run: &Run, form: TextForm) -> RunText {
     let mut literal = Literal::default();
@@ -117,13 +118,13 @@ pub fn metadata(run: &Run, form: TextForm) -> RunText {
     })
 }
 
-/// The metadata of a screenshot, as JSON.
+/// Returns the metadata of a screenshot as JSON.
 #[must_use]
 pub fn metadata_of(item: &Item) -> &str {
     item.get("metadata").unwrap_or("\"\"")
 }
 
-/// Returns the rest of a screenshot's line if its image is not shown: the image's address, if any.
+/// Returns the end of a screenshot's line if its image is not shown: the image's address, if it has one.
 #[must_use]
 pub fn instead_of_image(address: Option<&str>) -> String {
     match address {

@@ -8,7 +8,7 @@ use crate::board::{Image, PromptFormat};
 /// The beginning of an image in the original's format.
 pub const IMAGE_URL_BEGIN: &str = "{\"type\": \"image_url\", \"image_url\": {\"url\": ";
 
-/// The end of it.
+/// The end of an image in the original's format.
 pub const IMAGE_URL_END: &str = "}}";
 
 /// The JSON syntax of a prompt's format.
@@ -24,17 +24,17 @@ pub enum Syntax {
     Gemini,
 }
 
-/// The way in which a model gets an image.
+/// The source of an image for the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// With the prompt, as base64.
+    /// Base64 within the prompt.
     Inline,
-    /// It fetches it.
+    /// An address that the provider fetches.
     Address,
 }
 
 impl Syntax {
-    /// The syntax of a format. `None` for Markdown, which is not JSON.
+    /// Returns the syntax of a format. `None` for Markdown, which is not JSON.
     #[must_use]
     pub const fn of(format: PromptFormat) -> Option<Self> {
         match format {
@@ -62,7 +62,7 @@ impl Syntax {
         "\"}"
     }
 
-    /// Returns the end of a text up to which the provider shall cache. `None` if the format has no such mark.
+    /// Returns the end of a text that marks the provider's cache boundary. `None` if the format has no such mark.
     #[must_use]
     pub const fn marked_text_end(self) -> Option<&'static str> {
         match self {
@@ -98,7 +98,7 @@ impl Syntax {
         }
     }
 
-    /// The end of it.
+    /// The end of an image.
     #[must_use]
     pub const fn image_end(self) -> &'static str {
         match self {
@@ -107,7 +107,7 @@ impl Syntax {
         }
     }
 
-    /// The media types that the provider takes; all of them where none is named.
+    /// The media types that the provider accepts. Empty if it accepts all.
     #[must_use]
     pub const fn media_types(self) -> &'static [&'static str] {
         match self {

@@ -12,7 +12,7 @@ use super::vocabulary;
 use crate::board::json::tokens::run_before;
 use crate::board::{PromptFormat, Scale};
 
-/// An amount of tokens in quarters of one, since the estimate of a text is its bytes / 4.
+/// A number of tokens in quarters, since the estimate of a text is its bytes / 4.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cost(u64);
 
@@ -20,31 +20,31 @@ impl Cost {
     /// The bytes of text that count as one token.
     const BYTES_PER_TOKEN: u64 = 4;
 
-    /// Whole tokens.
+    /// Creates a cost from whole tokens.
     #[must_use]
     pub const fn of_tokens(tokens: u64) -> Self {
         Self(tokens.saturating_mul(Self::BYTES_PER_TOKEN))
     }
 
-    /// The estimate of so many bytes of text.
+    /// Creates the estimated cost of a text from its length in bytes.
     #[must_use]
     pub const fn of_bytes(bytes: usize) -> Self {
         Self(bytes as u64)
     }
 
-    /// Quarters of a token.
+    /// Creates a cost from quarters of a token.
     #[must_use]
     pub const fn of_quarters(quarters: u64) -> Self {
         Self(quarters)
     }
 
-    /// In quarters of a token.
+    /// Returns the cost in quarters of a token.
     #[must_use]
     pub const fn quarters(self) -> u64 {
         self.0
     }
 
-    /// In whole tokens, rounded up.
+    /// Returns the cost in whole tokens, rounded up.
     #[must_use]
     pub const fn tokens(self) -> u64 {
         self.0.div_ceil(Self::BYTES_PER_TOKEN)
@@ -103,7 +103,7 @@ impl Estimator {
         Scale::Bytes
     }
 
-    /// A text as the model reads it.
+    /// Returns the cost of a text.
     #[must_use]
     pub fn text(&self, text: &str) -> Cost {
         #[cfg(feature = "openai-tokens")]
@@ -113,7 +113,7 @@ impl Estimator {
         Cost::of_bytes(text.len())
     }
 
-    /// The inside of a JSON string literal, as what it says and not as it is written.
+    /// Returns the cost of the inside of a JSON string literal, decoded.
     #[must_use]
     pub fn literal(&self, literal: &[u8]) -> Cost {
         #[cfg(feature = "openai-tokens")]
@@ -123,19 +123,19 @@ impl Estimator {
         Cost::of_bytes(said(literal))
     }
 
-    /// An image of this width and height; of an unknown size, the most that one can cost.
+    /// Returns the cost of an image of this width and height. An unknown size costs the maximum.
     #[must_use]
     pub fn image(&self, size: Option<(u32, u32)>) -> Cost {
         Cost::of_tokens(match self.format {
             PromptFormat::Parts | PromptFormat::Responses => openai_image(size),
             PromptFormat::Anthropic => anthropic_image(size),
             PromptFormat::Gemini => GEMINI_IMAGE,
-            // An image is text there, and counted as such.
+            // In Markdown an image is text and counted as text.
             PromptFormat::Markdown => 0,
         })
     }
 
-    /// Whether texts are counted by the model's own vocabulary.
+    /// Returns true if texts are counted by the model's own vocabulary.
     #[cfg(feature = "openai-tokens")]
     const fn counts(self) -> bool {
         match self.format {
@@ -155,7 +155,7 @@ fn said(literal: &[u8]) -> usize {
         let (said, after) = match rest.get(plain..).unwrap_or_default() {
             [b'\\', b'u', escape @ ..] => said_by_unit(escape),
             [b'\\', _, after @ ..] => (1, after),
-            // A backslash that escapes nothing ends a literal that was cut.
+            // A backslash at the end belongs to a literal that was cut.
             _ => return bytes,
         };
         (bytes, rest) = (bytes + said, after);
@@ -176,16 +176,16 @@ fn said_by_unit(escape: &[u8]) -> (usize, &[u8]) {
     }
 }
 
-/// `OpenAI`'s images are scaled down to fit this square,
+/// `OpenAI` scales images down to fit this square, in pixels,
 const OPENAI_FIT: u64 = 2_048;
-/// and then until the shorter side has at most so many pixels.
+/// and then until the shorter side has at most this many pixels.
 const OPENAI_SHORTER: u64 = 768;
 /// The side of a tile, in pixels.
 const OPENAI_TILE: u64 = 512;
 /// The cost of an image, and of each tile.
 const OPENAI_IMAGE: u64 = 85;
 const OPENAI_EACH_TILE: u64 = 170;
-/// The most tiles that an image has: two by four.
+/// The maximum number of tiles of an image: two by four.
 const OPENAI_TILES_MAX: u64 =
     OPENAI_SHORTER.div_ceil(OPENAI_TILE) * OPENAI_FIT.div_ceil(OPENAI_TILE);
 
@@ -198,7 +198,7 @@ fn openai_image(size: Option<(u32, u32)>) -> u64 {
     let tiles = size.map_or(OPENAI_TILES_MAX, |(width, height)| {
         let (width, height) = (u64::from(width.max(1)), u64::from(height.max(1)));
         let (longer, shorter) = (width.max(height), width.min(height));
-        // Both steps shrink by one factor, the smaller of the two: a whole number by a whole number.
+        // Both steps shrink by one factor, the smaller of the two, kept as a fraction of whole numbers.
         let by_fit = (OPENAI_FIT, longer);
         let by_shorter = (OPENAI_SHORTER, shorter);
         let (to, from) =
@@ -212,9 +212,9 @@ fn openai_image(size: Option<(u32, u32)>) -> u64 {
 
 /// The side of a patch of Anthropic's, in pixels.
 const ANTHROPIC_PATCH: u64 = 28;
-/// The most pixels that the longer side keeps.
+/// The maximum length of the longer side, in pixels.
 const ANTHROPIC_LONGER: u64 = 2_576;
-/// The most tokens that an image keeps.
+/// The maximum number of tokens of an image.
 const ANTHROPIC_TOKENS_MAX: u64 = 4_784;
 
 /// Anthropic's rule: a token for each patch of 28 by 28 pixels that is touched, of the largest size of the same
@@ -229,7 +229,7 @@ fn anthropic_image(size: Option<(u32, u32)>) -> u64 {
         let other = (shorter * side + longer / 2) / longer;
         side.div_ceil(ANTHROPIC_PATCH) * other.max(1).div_ceil(ANTHROPIC_PATCH)
     };
-    // Tokens never fall as the side grows, so that the largest side that fits is found by halving.
+    // Tokens never decrease as the side grows, so a binary search finds the largest side that fits.
     let (mut fits, mut too_long) = (0, longer.min(ANTHROPIC_LONGER) + 1);
     while too_long - fits > 1 {
         let side = fits.midpoint(too_long);

@@ -9,12 +9,13 @@ use tiktoken_rs::o200k_base_singleton;
 
 use crate::board::json;
 
-/// The longest text that is counted at once, in bytes. The vocabulary's regular expression fails on a mebibyte of
-/// spaces and is superlinear without a place to split. In cuts of this size a mebibyte takes half a second at worst.
+/// The maximum length of a text that is counted at once, in bytes. The vocabulary's regular expression fails on a
+/// mebibyte of spaces and is superlinear without a place to split. In pieces of this size a mebibyte takes at most
+/// half a second.
 const COUNTED_AT_ONCE_MAX: usize = 16 * 1024;
 
-/// Counts the tokens of the text. The count is exact unless 16 KiB pass without a space; then each cut may change it by
-/// one or two.
+/// Counts the tokens of the text. The count is exact if each 16 KiB contain a space; otherwise each cut may change it
+/// by one or two.
 pub(super) fn count(text: &str) -> u64 {
     let vocabulary = o200k_base_singleton();
     let mut tokens = 0;
@@ -41,7 +42,7 @@ pub(super) fn count_literal(literal: &[u8]) -> u64 {
 }
 
 /// Returns the end of the first piece of a text. No token spans a space after a visible character, so a cut there
-/// changes nothing.
+/// does not change the count.
 fn cut(text: &str) -> usize {
     if text.len() <= COUNTED_AT_ONCE_MAX {
         return text.len();

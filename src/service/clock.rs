@@ -195,7 +195,8 @@ mod tests {
 
     const HOUR: i64 = 60 * 60 * 1000;
 
-    /// What each reading says, the clocks being so far apart at such a time.
+    /// Returns the news of each reading, from pairs of the difference between the clocks and the time since the
+    /// start.
     fn news(readings: &[(i64, i64)]) -> Vec<Option<News>> {
         let mut trust = Trust::default();
         readings.iter().map(|(ahead, since)| trust.note(*ahead, *since)).collect()

@@ -89,9 +89,9 @@ pub(crate) struct AuditPage {
     /// The commits that match, in the order asked for; what they brought is at the addresses that they name.
     #[schema(value_type = Vec<EventBody>)]
     commits: Vec<Box<RawValue>>,
-    /// Where to go on, as `after`, or as `before` with `order=desc`: the last commit examined.
+    /// The last commit examined: the `after` of the next page, or `before` with `order=desc`.
     next: u64,
-    /// Whether there are more commits to examine.
+    /// True if there are more commits to examine.
     more: bool,
     /// The session's revision.
     revision: u64,

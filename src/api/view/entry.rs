@@ -30,7 +30,7 @@ pub(crate) fn keys_param(params: &mut Params) -> Result<Option<Arc<[String]>>, R
     const KEYS_MAX: usize = 1000;
     let keys = params.list("keys")?;
     if keys.as_ref().is_some_and(|keys| keys.len() > KEYS_MAX) {
-        return Err(invalid("keys", format!("names at most {KEYS_MAX} members")));
+        return Err(invalid("keys", format!("at most {KEYS_MAX} keys")));
     }
     Ok(keys.map(Arc::from))
 }

@@ -3,7 +3,7 @@
 use crate::board::state::StatePath;
 use crate::board::{Board, Seq, Timestamp};
 
-/// A thing that expires.
+/// An expiring part of a board.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Due {
     /// A path of the state is deleted.

@@ -6,7 +6,7 @@ use super::board::*;
 use crate::board::BoardCommand;
 use crate::board::*;
 
-/// So many members, with the numbers from this one on.
+/// Returns an object of members numbered from `from` on.
 fn document(members: usize, from: usize) -> String {
     let members: Vec<_> = (0..members).map(|i| format!("\"k{i}\":{}", from + i)).collect();
     format!("{{{}}}", members.join(","))

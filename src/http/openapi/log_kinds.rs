@@ -101,7 +101,7 @@ fn rename(operation: &mut Operation, log: &str, entry: &str) {
         id => id.replace("entry", entry),
     });
     let (a_log, an_entry) = match log {
-        "memory" => ("a memory", "a memory's entry"),
+        "memory" => ("a memory", "a memory entry"),
         _ => ("the screenshots", "a screenshot"),
     };
     operation.summary = operation

@@ -178,7 +178,7 @@ impl Retention {
 enum Limit {
     /// Up to this revision.
     Revision(Revision),
-    /// So many bytes of commits.
+    /// The oldest commits, up to this size in bytes.
     Bytes(u64),
     /// Commits before this time; the setting's age.
     Before(Timestamp, Ttl),

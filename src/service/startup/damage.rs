@@ -81,7 +81,7 @@ pub enum DamageCause {
     /// Some rows have another id, which no session has.
     #[error("its rows have the damaged session id {identity}")]
     Stray {
-        /// That id.
+        /// The damaged id.
         identity: SessionId,
     },
     /// The row with the beginning of the history is damaged.

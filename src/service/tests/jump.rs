@@ -39,7 +39,7 @@ impl Clocks {
         Clock::watched(move || wall.now(), steady)
     }
 
-    /// So many milliseconds after the beginning by the monotonic clock, and so many more by the wall clock.
+    /// The time after the start by the monotonic clock, and the further offset of the wall clock, in milliseconds.
     async fn set(&self, ms: i64, jump: i64) {
         self.steady.store(ms, Ordering::SeqCst);
         self.wall.set(ms + jump);

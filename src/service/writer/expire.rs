@@ -32,7 +32,7 @@ enum Warmth {
     Ready,
     /// The loader loads it while the writer continues.
     Awaited,
-    /// It cannot be loaded now.
+    /// The session cannot be loaded now.
     Failed,
 }
 
