@@ -49,7 +49,7 @@ pub enum Reason {
     /// An integer has more than [`INTEGER_DIGITS_MAX`] digits.
     #[error("the integer has {digits} digits, the limit is {INTEGER_DIGITS_MAX}")]
     IntegerTooLong {
-        /// How many it has.
+        /// The number of its digits.
         digits: usize,
     },
     /// A string or a member's name has half of a surrogate pair.
@@ -57,10 +57,11 @@ pub enum Reason {
     LoneSurrogate,
 }
 
-/// Whether every part of this JSON text can be taken in; its outermost container is level 1.
+/// Checks that this JSON text can be taken in. Its outermost container is level 1.
 ///
 /// # Errors
-/// [`Unsupported`] names the first part that cannot.
+///
+/// [`Unsupported`] names the first part that cannot be taken in.
 pub fn check(text: &str, depth_max: usize) -> Result<(), Unsupported> {
     let mut path = Path::default();
     for (at, token) in Tokens::new(text) {
@@ -132,7 +133,7 @@ impl<'a> Path<'a> {
         }
     }
 
-    /// The pointer of the value that `token` begins, or of the member that it names.
+    /// Returns the pointer of the value that begins with `token`, or of the member with that name.
     fn pointer(&self, token: Token<'_>) -> String {
         let opens = matches!(token, Token::ObjectOpen | Token::ArrayOpen);
         let levels = self.0.len() - usize::from(opens && !self.0.is_empty());

@@ -53,7 +53,7 @@ impl<'a> Elements<'a> {
         }
     }
 
-    /// Inserts before `index`, or at the end; gives the element back where there is no such place.
+    /// Inserts before `index`, or at the end if `index` is the length. Returns the element if the index is too large.
     pub(super) fn insert(&mut self, index: usize, element: Tree<'a>) -> Result<(), Tree<'a>> {
         if index > self.len() {
             return Err(element);

@@ -56,7 +56,7 @@ impl<'a> Members<'a> {
         Some(&mut self.places.get_mut(place)?.as_mut()?.value)
     }
 
-    /// Sets the member that this literal names: in its place where there is one, else at the end.
+    /// Sets the member with the name in this literal: in its place if it exists, else at the end.
     pub(super) fn set(&mut self, literal: Cow<'a, str>, value: Tree<'a>) {
         let name = decoded(&literal);
         if let Some(present) = self.get_mut(&name) {

@@ -83,12 +83,12 @@ fn digits(integer: &str) -> usize {
     integer.trim_start_matches('-').len()
 }
 
-/// Whether this JSON number has neither fraction nor exponent.
+/// Returns true if this JSON number has neither fraction nor exponent.
 pub(super) fn is_integer(number: &str) -> bool {
     !number.contains(['.', 'e', 'E'])
 }
 
-/// Whether the whole text is a number by JSON's grammar.
+/// Returns true if the whole text is a number by JSON's grammar.
 fn is_number(text: &str) -> bool {
     let unsigned = text.strip_prefix('-').unwrap_or(text);
     let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {

@@ -22,7 +22,7 @@ pub enum PatchError {
     /// The patched text is too long.
     #[error("the patched value has {bytes} bytes, the limit is {bytes_max}")]
     TooLarge {
-        /// The length that it would have.
+        /// The length of the patched value.
         bytes: usize,
         /// The limit.
         bytes_max: usize,
@@ -43,7 +43,7 @@ pub enum Fault {
     /// The operation is not a JSON object.
     #[error("an operation must be an object")]
     NotAnObject,
-    /// It lacks a member that it needs.
+    /// The operation lacks a required member.
     #[error("member {name:?} is missing")]
     MissingMember {
         /// The member's name.
@@ -315,7 +315,7 @@ fn find<'t, 'a>(root: &'t mut Tree<'a>, names: &[String]) -> Option<&'t mut Tree
     })
 }
 
-/// Whether a value of this many levels fits at this path.
+/// Checks that a value with this many levels fits at this path.
 fn fits(path: &Path, levels: usize) -> Result<(), Fault> {
     if path.names.len() + levels > DEPTH_MAX {
         return Err(Fault::TooDeep);

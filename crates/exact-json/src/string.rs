@@ -45,7 +45,7 @@ fn push_units(units: &mut Vec<u16>, text: &mut String) {
     text.extend(decoded.map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER)));
 }
 
-/// Writes this text as a string literal, with no more escapes than JSON demands.
+/// Writes this text as a string literal, with the fewest escapes that JSON allows.
 pub fn quote(text: &str, out: &mut String) {
     out.push('"');
     let mut rest = text;
@@ -71,7 +71,7 @@ fn push_escape(special: char, out: &mut String) {
     }
 }
 
-/// The letter after the backslash where there is a short form.
+/// Returns the letter after the backslash of a short escape, if there is one.
 pub const fn short_escape(special: char) -> Option<char> {
     match special {
         '"' => Some('"'),
@@ -85,7 +85,7 @@ pub const fn short_escape(special: char) -> Option<char> {
     }
 }
 
-/// Whether the literal says exactly this; decodes only where the lengths leave it open.
+/// Returns true if the literal stands for exactly this text. Decodes only if the lengths do not decide.
 pub(super) fn is(literal: &str, text: &str) -> bool {
     let inside = inside(literal);
     // An escape is longer than what it stands for.
@@ -96,7 +96,7 @@ pub(super) fn is(literal: &str, text: &str) -> bool {
     }
 }
 
-/// Whether the literal has an unpaired surrogate.
+/// Returns true if the literal has an unpaired surrogate.
 pub(super) fn has_lone_surrogate(literal: &str) -> bool {
     if run_before(literal.as_bytes(), |byte| byte == b'\\') == literal.len() {
         return false;

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 pub struct Malformed {
     /// The line of the first wrong byte, from 1.
     pub line: usize,
-    /// That byte's place in its line, in bytes, from 1.
+    /// The position of that byte in its line, in bytes, from 1.
     pub column: usize,
     /// The fault.
     pub reason: MalformedReason,
@@ -19,13 +19,13 @@ pub struct Malformed {
 /// The reason why the first wrong byte is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MalformedReason {
-    /// It does not belong to any UTF-8 character.
+    /// The byte does not belong to a UTF-8 character.
     #[error("the bytes are not UTF-8")]
     NotUtf8,
-    /// It begins a byte order mark.
+    /// The byte begins a byte order mark.
     #[error("JSON must not begin with a byte order mark")]
     ByteOrderMark,
-    /// There is nothing but white space.
+    /// The text is empty or white space.
     #[error("a value is missing")]
     Empty,
     /// The document is not complete.
@@ -77,7 +77,7 @@ fn explain(text: &str, error: &serde_json::Error) -> Malformed {
     malformed(text.as_bytes(), at, reason)
 }
 
-/// The parser's sentence without the place that it ends with.
+/// Returns the parser's sentence without the position at its end.
 fn rule(error: &serde_json::Error) -> Box<str> {
     let sentence = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());

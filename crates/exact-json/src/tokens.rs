@@ -65,7 +65,7 @@ impl<'a> Iterator for Tokens<'a> {
     }
 }
 
-/// Whether this byte is white space to JSON.
+/// Returns true if this byte is white space in JSON.
 pub(crate) const fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }

@@ -102,7 +102,7 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// Whether both are the same value: numbers by what they are, members in any order.
+    /// Returns true if both are the same value: numbers compared by value, members in any order.
     pub fn equals(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Scalar(a), Self::Scalar(b)) => equal_scalars(a, b),
@@ -119,7 +119,7 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// Walks all of it.
+    /// Measures the whole value.
     pub fn measure(&self) -> Measure {
         match self {
             Self::Scalar(text) => Measure { bytes: text.len(), levels: 0 },
@@ -157,7 +157,7 @@ fn equal_scalars(a: &str, b: &str) -> bool {
     }
 }
 
-/// Whether two texts are the same JSON value: numbers by what they are, members in any order.
+/// Returns true if two texts are the same JSON value: numbers compared by value, members in any order.
 #[must_use]
 pub fn equal(a: &str, b: &str) -> bool {
     match (Tree::parse(a), Tree::parse(b)) {

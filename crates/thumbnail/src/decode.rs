@@ -29,7 +29,7 @@ pub(super) fn probe(bytes: &[u8]) -> Result<Probe, Undecodable> {
 /// Decodes it.
 pub(super) fn decode(bytes: &[u8]) -> Result<Decoded, Undecodable> {
     let (mut decoder, probe) = open(bytes)?;
-    // Other kinds have it so rarely that it is not worth what their decoders do to find it.
+    // Other formats rarely have an orientation, and finding it would cost their decoders too much.
     let orientation = match kind(bytes) {
         Some(ImageFormat::Jpeg) => decoder.orientation().unwrap_or(Orientation::NoTransforms),
         Some(_) | None => Orientation::NoTransforms,
@@ -57,7 +57,7 @@ fn open(bytes: &[u8]) -> Result<(impl ImageDecoder + '_, Probe), Undecodable> {
     }
     let need = need(kind, bytes, size, decoder.total_bytes())?;
     if kind == ImageFormat::Gif {
-        // A frame may say that it is larger than the screen; room is made for it apart.
+        // A frame may claim to be larger than the screen; its buffer is allocated separately.
         limits.max_alloc = Some(decoder.total_bytes());
         decoder.set_limits(limits).map_err(|_| Undecodable::Damaged)?;
     }

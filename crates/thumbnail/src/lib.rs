@@ -44,7 +44,7 @@ pub enum Undecodable {
         "decoding the image would exceed the memory limit; its header says {width} x {height} pixels"
     )]
     TooLarge {
-        /// The width that it says it has.
+        /// The width in its header.
         width: u32,
         /// The height.
         height: u32,
@@ -104,7 +104,7 @@ fn made(bytes: &[u8], max_px: Option<u32>) -> Result<Thumbnail, Undecodable> {
     encode::encode(&picture).ok_or(Undecodable::Damaged)
 }
 
-/// A decoder that panics found something that it did not expect: the image is damaged.
+/// Treats a panic of a decoder as a damaged image.
 fn caught<T>(work: impl FnOnce() -> Result<T, Undecodable>) -> Result<T, Undecodable> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or(Err(Undecodable::Damaged))
 }

@@ -1,6 +1,6 @@
 //! Scaling down: each pixel is the mean of the area that it covers.
 //!
-//! Whole numbers give the same bytes on every machine. Besides its result it needs one row of sums.
+//! Integer arithmetic gives the same bytes on every machine. The only buffer besides the result is one row of sums.
 
 use image::{DynamicImage, GrayAlphaImage, GrayImage, RgbImage, RgbaImage};
 

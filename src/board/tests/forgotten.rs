@@ -1,4 +1,4 @@
-//! Forgotten images: only those that nothing names.
+//! Unit tests of forgotten images: only unreferenced ones are forgotten.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

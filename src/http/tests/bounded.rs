@@ -1,4 +1,4 @@
-//! How much of an answer is made at once, and where.
+//! The size of the pieces of an answer, and the threads that make them.
 
 use std::io::Cursor;
 use std::num::NonZeroU32;

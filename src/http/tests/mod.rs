@@ -1,3 +1,3 @@
-//! Tests.
+//! Tests of the handlers that bound their work.
 
 mod bounded;

@@ -1,4 +1,4 @@
-//! Orphaned histories: staged ones without adoption, and forgotten ones.
+//! Orphaned histories: staged but never adopted, or no longer named by a session.
 
 use rusqlite::Connection;
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::to_f64;
 
-/// Decimals of so many digits are as many doubles: each is the shortest text of its own.
+/// Decimals with at most this many digits are distinct doubles, so each is the shortest text of its double.
 const EXACT_DIGITS: usize = 15;
 
 /// Appends the `repr` of the float that this JSON number is.
@@ -21,7 +21,7 @@ pub(super) fn push(number: &str, out: &mut String) {
     push_repr(double, out);
 }
 
-/// Whether the text is surely its own `repr`; saves most floats the way through a double.
+/// Returns true if the text is surely its own `repr`, which spares most floats the conversion to a double.
 fn is_repr(number: &str) -> bool {
     let unsigned = number.strip_prefix('-').unwrap_or(number);
     let Some((whole, fraction)) = unsigned.split_once('.') else {

@@ -68,7 +68,7 @@ struct Container {
     start: usize,
     /// A bit for each name so far; equal names have the same one.
     names: [u64; 4],
-    /// Whether a name may be there twice.
+    /// True if a name may occur twice.
     may_repeat: bool,
 }
 
@@ -84,9 +84,9 @@ struct Written {
 struct Writer<'o, const IN_LITERAL: bool> {
     out: &'o mut String,
     open: &'o mut Open,
-    /// Whether a value has ended in the container that is open, so that a comma comes before the next.
+    /// True after a value in the open container: a comma comes before the next.
     after_value: bool,
-    /// Whether the next string is a member's name.
+    /// True if the next string is a member's name.
     before_name: bool,
 }
 

@@ -20,7 +20,7 @@ impl<'a> Bits<'a> {
         Some(bit)
     }
 
-    /// The next so many as a number.
+    /// Returns the next `count` bits as a number.
     pub(super) fn number(&mut self, count: u32) -> Option<u32> {
         let mut number = 0;
         for place in 0..count {
@@ -35,14 +35,14 @@ const LENGTH_MAX: usize = 15;
 
 /// A prefix code.
 pub(super) enum Code {
-    /// One symbol, which takes no bits.
+    /// A single symbol, which takes no bits.
     Single(u16),
     /// Several, in the order of their codes, with how many there are of each length.
     Several { counts: [u16; LENGTH_MAX + 1], symbols: Vec<u16> },
 }
 
 impl Code {
-    /// The code in which the symbols have these lengths; `None` where there is no such code.
+    /// Creates the code with these lengths of its symbols. `None` if there is no such code.
     pub(super) fn of(lengths: &[u8]) -> Option<Self> {
         let mut counts = [0; LENGTH_MAX + 1];
         for length in lengths.iter().filter(|length| **length > 0) {

@@ -41,7 +41,7 @@ impl Stream<'_> {
         let (mut width, height) = match implicit {
             Some(size) => size,
             None => {
-                // A signature, and after the sizes whether there is transparency, and a version.
+                // A signature; after the sizes follow the flag of transparency and a version.
                 self.bits.number(8).filter(|signature| *signature == 0x2f)?;
                 let size = (self.bits.number(14)? + 1, self.bits.number(14)? + 1);
                 self.bits.number(4)?;
@@ -64,7 +64,7 @@ impl Stream<'_> {
                 _ => {
                     let colours = self.bits.number(8)? + 1;
                     self.inner_image(colours, 1)?;
-                    // So many pixels share one, as powers of two.
+                    // The number of pixels packed into one, as a power of two.
                     let packed = match colours {
                         0..=2 => 3,
                         3..=4 => 2,
@@ -87,7 +87,7 @@ impl Stream<'_> {
         Some(())
     }
 
-    /// An image inside the image; the largest number that its red and green make.
+    /// Reads an image within the image, and returns the largest number in its red and green.
     fn inner_image(&mut self, width: u32, height: u32) -> Option<u32> {
         let cache = self.cache()?;
         let [green, red, blue, alpha, distance] = self.group(cache)?;

@@ -25,9 +25,9 @@ const SIDE_BITS: u16 = 0x3fff;
 /// The frames of a WebP.
 #[derive(Debug, Default)]
 pub(super) struct Frames {
-    /// Whether it has more than one, or could have.
+    /// True if the image has or may have several frames.
     pub(super) is_animated: bool,
-    /// Whether transparency is stored apart from the colours.
+    /// True if transparency is stored apart from the colours.
     pub(super) has_alpha_apart: bool,
     /// The bytes of the largest tables that a lossless one asks for.
     pub(super) table_bytes: u64,
@@ -39,7 +39,7 @@ impl Frames {
     /// Reads the frames of a file whose canvas has this size.
     pub(super) fn find(bytes: &[u8], canvas: (u32, u32)) -> Self {
         let mut frames = Self::default();
-        // Wherever it could be, so that no way of nesting hides one.
+        // Looks at every position, so that no nesting hides a chunk.
         for (at, name) in bytes.windows(4).enumerate() {
             match name {
                 b"ANMF" | b"ANIM" => frames.is_animated = true,
@@ -94,7 +94,7 @@ impl Frames {
         self.table_bytes = self.table_bytes.max(needed);
     }
 
-    /// Whether all lossy ones fit into a canvas of that size.
+    /// Returns true if all lossy frames fit into a canvas of this size.
     pub(super) fn fit(&self, canvas: (u32, u32)) -> bool {
         self.largest.0 <= canvas.0 && self.largest.1 <= canvas.1
     }
