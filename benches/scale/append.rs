@@ -1,4 +1,4 @@
-//! What an append costs on a board of a million items, beside one on an empty board.
+//! The cost of an append on a board of a million items, beside one on an empty board.
 //!
 //! Both are written to by turns in one service, durably, by writers who each wait for their answer; a round is
 //! short, so that the empty board stays nearly so.

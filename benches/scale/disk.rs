@@ -1,4 +1,4 @@
-//! What items take on the disk once they are settled and the server has ended.
+//! Disk space of items, once they are settled and the server has ended.
 
 use tempfile::TempDir;
 

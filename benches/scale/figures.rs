@@ -1,4 +1,4 @@
-//! What is told of a measurement.
+//! The figures of a measurement and their output.
 
 use std::fs;
 use std::path::Path;

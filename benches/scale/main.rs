@@ -1,4 +1,4 @@
-//! What many sessions, long sessions and long histories cost: as figures, some of which are promised.
+//! The cost of many sessions, long sessions and long histories, as figures, some of which are promised.
 //!
 //! `cargo bench --bench scale` measures all of it and takes some minutes, 3 GiB of memory and 8 GiB in a temporary
 //! directory; `-- settled disk` measures only these parts. A line `FIGURE name value unit` holds one of the

@@ -1,4 +1,4 @@
-//! What boards take in memory that are all hot, each rendered once.
+//! Memory of boards that are all in memory, each rendered once.
 
 use tempfile::TempDir;
 

@@ -1,4 +1,4 @@
-//! How soon the server is ready again: after a clean stop with all settled, and after a crash with nothing settled.
+//! Time until the server is ready again: after a clean stop with all settled, and after a crash with nothing settled.
 
 use std::fs;
 use std::path::Path;

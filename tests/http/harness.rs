@@ -1,6 +1,6 @@
 //! A real server in a directory of its own: started, stopped, killed and restarted.
 //!
-//! What it said is shown when the test that owns it fails, and looked through for what no log may have when not.
+//! Its log is shown if the test fails, and otherwise searched for secrets that no log may contain.
 
 use std::io::{BufRead as _, BufReader, Read};
 use std::path::PathBuf;

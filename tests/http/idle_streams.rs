@@ -1,6 +1,6 @@
 //! Ten thousand idle streams: cheap to hold, and all reached by an event.
 //!
-//! Where the limit of open files is too low for that many, as many are opened as it allows, and that is said.
+//! If the limit of open files is too low, the test opens fewer and says so.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

@@ -1,4 +1,4 @@
-//! What a caller may see and do, by its token.
+//! Rights and visibility of callers, by their tokens.
 
 use std::borrow::Cow;
 

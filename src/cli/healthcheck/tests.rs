@@ -1,4 +1,4 @@
-//! What `healthcheck` makes of answers, and of none.
+//! Tests of `healthcheck`: answers, and a server that gives none.
 
 use std::{net::TcpListener, thread};
 

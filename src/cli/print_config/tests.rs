@@ -1,4 +1,4 @@
-//! What is told of a setting, and what is not.
+//! Tests of the printed settings.
 
 use clap::{Arg, ArgAction};
 

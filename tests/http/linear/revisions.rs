@@ -2,7 +2,7 @@
 //!
 //! That leaves nothing to search: a history is sorted, looked at for what is older than it may be, and
 //! played through the model. A refusal is held to its revision as a read is: there its condition was false.
-//! What came of every call has to be known.
+//! The outcome of every call has to be known.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};

@@ -1,4 +1,4 @@
-//! What settings may say, and where the fault is if they may not.
+//! Tests of settings: values, bounds and the pointers of faults.
 
 use super::*;
 use crate::board::{Code, PromptProfiles};
