@@ -112,16 +112,21 @@ impl IdleConnections {
         }
         let _crowded = Crowded::begin(&self.is_crowded);
         let mut place = std::pin::pin!(Arc::clone(places).acquire_owned());
+        let mut victim: Option<Arc<Idleness>> = None;
         loop {
-            if let Some(longest) = self.take(client) {
-                longest.yields.notify_one();
+            // One victim at a time: a connection that became idle meanwhile is not needed.
+            if victim.as_ref().is_none_or(|victim| victim.keeps().is_none()) {
+                victim = self.take(client);
+                if let Some(victim) = &victim {
+                    victim.yields.notify_one();
+                }
             }
             tokio::select! {
                 biased;
                 place = place.as_mut() => return place.ok(),
                 () = self.again.notified() => {}
                 // Incomplete heads may have passed their grace by now.
-                () = sleep(HEAD_GRACE) => {}
+                () = sleep(HEAD_GRACE) => victim = None,
             }
         }
     }
