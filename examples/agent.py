@@ -34,8 +34,7 @@ class Board:
 
     def call(self, method, path, body=None, query=None):
         """The answer's JSON."""
-        # Commas part the names of a list; written as %2C they would be part of a name.
-        url = self.url + path + ("?" + urlencode(query, safe=",") if query else "")
+        url = self.url + path + ("?" + urlencode(query) if query else "")
         request = urllib.request.Request(url, method=method)
         if "BLACKBOARD_TOKEN" in os.environ:
             request.add_header("Authorization", "Bearer " + os.environ["BLACKBOARD_TOKEN"])

@@ -7,6 +7,9 @@ use crate::board::{AgentName, CheckpointName, InvalidPath, LogName, Seq, Session
 /// The characters to encode: all but the unreserved ones of RFC 3986.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
+/// The characters to encode in several segments.
+const PATH: &AsciiSet = &SEGMENT.remove(b'/');
+
 /// The capacity of a new address, enough for most.
 const URL_BYTES: usize = 96;
 
@@ -21,13 +24,15 @@ pub(crate) fn session_url(session: &SessionName) -> String {
 
 /// Returns the URL path of a log.
 pub(crate) fn log_url(session: &SessionName, log: &LogName) -> String {
-    let (mut url, path) = (session_url(session), log_path(log));
-    url.push('/');
-    url.push_str(&path);
-    url
+    match log {
+        LogName::Memory(agent) => format!("{}/memory", agent_url(session, agent)),
+        LogName::Questions | LogName::Requests | LogName::Trajectories | LogName::Screenshots => {
+            format!("{}/{log}", session_url(session))
+        }
+    }
 }
 
-/// Returns the path of a log within its session.
+/// Returns the path of a log within its session, not percent-encoded.
 pub(crate) fn log_path(log: &LogName) -> String {
     match log {
         LogName::Memory(agent) => format!("{}/memory", agent_path(agent)),
@@ -37,14 +42,22 @@ pub(crate) fn log_path(log: &LogName) -> String {
     }
 }
 
-/// Returns the URL path of an agent.
-pub(crate) fn agent_url(session: &SessionName, agent: &AgentName) -> String {
-    format!("{}/{}", session_url(session), agent_path(agent))
+/// Parses the path of a log within its session, not percent-encoded.
+pub(crate) fn parse_log_path(path: &str) -> Option<LogName> {
+    LogName::of_board(path).or_else(|| {
+        let agent = path.strip_prefix("agents/")?.strip_suffix("/memory")?;
+        Some(LogName::Memory(agent.parse().ok()?))
+    })
 }
 
-/// Returns the path of an agent within its session.
+/// Returns the URL path of an agent.
+pub(crate) fn agent_url(session: &SessionName, agent: &AgentName) -> String {
+    format!("{}/agents/{}", session_url(session), segment(agent.as_str()))
+}
+
+/// Returns the path of an agent within its session, not percent-encoded.
 pub(crate) fn agent_path(agent: &AgentName) -> String {
-    format!("agents/{}", utf8_percent_encode(agent.as_str(), SEGMENT))
+    format!("agents/{agent}")
 }
 
 /// Returns the URL path of a checkpoint.
@@ -55,15 +68,8 @@ pub(crate) fn checkpoint_url(session: &SessionName, checkpoint: &CheckpointName)
 
 /// Returns the URL path of a value in the state.
 pub(crate) fn state_url(session: &SessionName, path: &StatePath) -> String {
-    let below = place_path(path);
-    let slash = if below.is_empty() { "" } else { "/" };
-    format!("{}/state{slash}{below}", session_url(session))
-}
-
-/// Returns the path of a value within the state; empty for the whole state.
-pub(crate) fn place_path(path: &StatePath) -> String {
-    let segments = path.segments().iter().map(|name| segment(name));
-    segments.collect::<Vec<_>>().join("/")
+    let (slash, path) = if path.is_root() { ("", String::new()) } else { ("/", path.to_string()) };
+    format!("{}/state{slash}{}", session_url(session), utf8_percent_encode(&path, PATH))
 }
 
 /// Encodes a name as a path segment.
@@ -106,11 +112,11 @@ pub(crate) enum InvalidStatePath {
     Path(#[from] InvalidPath),
 }
 
-/// Parses a path in the state from an address: split at slashes, then percent-decoded.
+/// Parses a path in the state from an address: percent-decoded, then split at slashes. Generated clients encode the
+/// slash.
 pub(crate) fn state_path(raw: &str) -> Result<StatePath, InvalidStatePath> {
-    let segments = raw.split('/').map(|segment| percent_decode(segment.as_bytes()));
-    let segments = segments.collect::<Option<Vec<_>>>().ok_or(InvalidStatePath::Encoding)?;
-    Ok(StatePath::from_segments(segments)?)
+    let path = percent_decode(raw.as_bytes()).ok_or(InvalidStatePath::Encoding)?;
+    Ok(path.parse::<StatePath>()?)
 }
 
 /// Returns the session in a URL path, if any.

@@ -1,7 +1,7 @@
 //! Query parameters, taken by name.
 //!
-//! A parameter that no handler takes is rejected. Lists are split at commas before percent-decoding, so that `%2C` is
-//! part of a name.
+//! A parameter that no handler takes is rejected. Lists are split at commas after percent-decoding, since the libraries
+//! of most clients encode a comma.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -11,37 +11,42 @@ use super::address::percent_decode;
 use super::refusal::Refusal;
 use crate::board::Code;
 
-/// The maximum number of parameters in a query.
+/// The maximum number of parameters in a query, repeated ones counted once.
 const PARAMS_MAX: usize = 64;
+
+/// The maximum number of names in a list.
+pub(crate) const LIST_MAX: usize = 1000;
 
 /// The parameters of a query that are not taken yet.
 #[derive(Debug, Default)]
 pub(crate) struct Params {
-    raw: Vec<(String, String)>,
+    raw: Vec<(String, Vec<String>)>,
 }
 
 impl Params {
     /// Splits a query into its parameters.
     pub(crate) fn parse(query: &str) -> Result<Self, Refusal> {
-        let mut raw: Vec<(String, String)> = Vec::new();
+        let mut raw: Vec<(String, Vec<String>)> = Vec::new();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             let name = decode(name).ok_or_else(|| not_utf8(name))?;
-            if raw.iter().any(|(taken, _)| *taken == name) {
-                return Err(invalid(&name, "is sent twice; send it once"));
+            if let Some((_, values)) = raw.iter_mut().find(|(known, _)| *known == name) {
+                values.push(value.to_owned());
+                continue;
             }
             if raw.len() == PARAMS_MAX {
                 let detail = format!("the query exceeds {PARAMS_MAX} parameters");
                 return Err(Refusal::new(Code::InvalidParameter, detail));
             }
-            raw.push((name, value.to_owned()));
+            raw.push((name, vec![value.to_owned()]));
         }
         Ok(Self { raw })
     }
 
-    fn take(&mut self, name: &str) -> Option<String> {
-        let index = self.raw.iter().position(|(taken, _)| taken == name)?;
-        Some(self.raw.swap_remove(index).1)
+    /// Takes all values of a parameter; empty if it is absent.
+    fn take(&mut self, name: &str) -> Vec<String> {
+        let index = self.raw.iter().position(|(known, _)| known == name);
+        index.map(|index| self.raw.remove(index).1).unwrap_or_default()
     }
 
     /// Returns true if the parameter is present and not taken yet.
@@ -51,14 +56,17 @@ impl Params {
 
     /// Returns true if the parameter is present, not taken yet, and begins with this text.
     pub(crate) fn begins(&self, name: &str, beginning: &str) -> bool {
-        let begins = |raw: &str| decode(raw).is_some_and(|text| text.starts_with(beginning));
-        self.raw.iter().any(|(left, raw)| left == name && begins(raw))
+        let begins = |raw: &String| decode(raw).is_some_and(|text| text.starts_with(beginning));
+        self.raw.iter().any(|(left, raw)| left == name && raw.iter().any(begins))
     }
 
     /// Takes the parameter as text.
     pub(crate) fn text(&mut self, name: &str) -> Result<Option<String>, Refusal> {
-        let Some(raw) = self.take(name) else { return Ok(None) };
-        decode(&raw).map(Some).ok_or_else(|| not_utf8(name))
+        match self.take(name).as_slice() {
+            [] => Ok(None),
+            [raw] => decode(raw).map(Some).ok_or_else(|| not_utf8(name)),
+            _ => Err(invalid(name, "is not a list; send it once")),
+        }
     }
 
     /// Takes the parameter, parsed by its type.
@@ -116,23 +124,31 @@ impl Params {
         chosen.map(Some).ok_or_else(|| invalid(name, format!("must be one of {}", words())))
     }
 
-    /// Takes the parameter as a list.
+    /// Takes the parameter as a list. Repeated parameters are joined; a value that begins with `[` is a JSON array of
+    /// strings.
     pub(crate) fn list(&mut self, name: &str) -> Result<Option<Vec<String>>, Refusal> {
-        let Some(raw) = self.take(name) else { return Ok(None) };
-        if raw.is_empty() {
-            return Err(invalid(name, "must name at least one value"));
+        let values = self.take(name);
+        if values.is_empty() {
+            return Ok(None);
         }
-        let items = raw.split(',').map(decode).collect::<Option<Vec<_>>>();
-        items.map(Some).ok_or_else(|| not_utf8(name))
-    }
-
-    /// Takes the parameter as a list of elements with parts of their own, not percent-decoded yet.
-    pub(crate) fn raw_list(&mut self, name: &str) -> Result<Option<Vec<String>>, Refusal> {
-        let Some(raw) = self.take(name) else { return Ok(None) };
-        if raw.is_empty() {
-            return Err(invalid(name, "must name at least one value"));
+        let mut list = Vec::new();
+        for raw in values {
+            let text = decode(&raw).ok_or_else(|| not_utf8(name))?;
+            if text.is_empty() {
+                return Err(invalid(name, "must name at least one value; the empty list is []"));
+            }
+            if text.starts_with('[') {
+                let strings = serde_json::from_str::<Vec<String>>(&text);
+                let why = "begins with '[' and must be a JSON array of strings";
+                list.append(&mut strings.map_err(|_| invalid(name, why))?);
+            } else {
+                list.extend(text.split(',').map(str::to_owned));
+            }
+            if list.len() > LIST_MAX {
+                return Err(invalid(name, format!("takes at most {LIST_MAX} values")));
+            }
         }
-        Ok(Some(raw.replace('+', " ").split(',').map(str::to_owned).collect()))
+        Ok(Some(list))
     }
 
     /// Refuses a parameter that is left, which is unknown.
@@ -166,9 +182,29 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_split_before_it_is_decoded() {
-        let list = params("keys=a,b%2Cc,,%2B").list("keys").unwrap();
-        assert_eq!(list, Some(vec!["a".into(), "b,c".into(), String::new(), "+".into()]));
+    fn a_list_is_decoded_and_split() {
+        let list = |query: &str| params(query).list("keys");
+        let names = |names: &[&str]| Some(names.iter().map(|&name| name.to_owned()).collect());
+        assert_eq!(list("keys=a,b%2Cc,,%2B+d").unwrap(), names(&["a", "b", "c", "", "+ d"]));
+        assert_eq!(list("keys=a&x=1&keys=b%2cc").unwrap(), names(&["a", "b", "c"]));
+        assert_eq!(list("keys=%5B%22a,b%22,%22%22%5D&keys=c").unwrap(), names(&["a,b", "", "c"]));
+        assert_eq!(list("keys=[]").unwrap(), names(&[]));
+        assert_eq!(list("x=1").unwrap(), None);
+        for wrong in ["keys=", "keys", "keys=a&keys=", "keys=[a]", "keys=[1]", "keys=[\"a\"],b"] {
+            assert_eq!(list(wrong).unwrap_err().code(), Code::InvalidParameter, "{wrong}");
+        }
+        assert_eq!(list("keys=%ff").unwrap_err().code(), Code::InvalidEncoding);
+    }
+
+    #[test]
+    fn a_list_is_bounded() {
+        let commas = |count: usize| format!("keys={}", "a,".repeat(count - 1) + "a");
+        let repeated = |count: usize| vec!["keys=a"; count].join("&");
+        for query in [&commas as &dyn Fn(usize) -> String, &repeated] {
+            assert_eq!(params(&query(LIST_MAX)).list("keys").unwrap().unwrap().len(), LIST_MAX);
+            let refused = params(&query(LIST_MAX + 1)).list("keys").unwrap_err();
+            assert_eq!(refused.code(), Code::InvalidParameter);
+        }
     }
 
     #[test]
@@ -187,7 +223,8 @@ mod tests {
     }
 
     #[test]
-    fn a_parameter_given_twice_is_refused() {
-        assert_eq!(Params::parse("a=1&a=1").unwrap_err().code(), Code::InvalidParameter);
+    fn a_parameter_that_is_no_list_is_given_once() {
+        let refused = params("a=1&a=1").text("a").unwrap_err();
+        assert_eq!(refused.code(), Code::InvalidParameter);
     }
 }

@@ -299,7 +299,7 @@ pub(super) fn labels_param(params: &mut Params) -> Result<Vec<(String, String)>,
         Some((name.to_owned(), value.to_owned()))
     };
     let pairs = labels.iter().map(pair).collect::<Option<_>>();
-    pairs.ok_or_else(|| invalid("label", "must be name:value; separate several by commas"))
+    pairs.ok_or_else(|| invalid("label", "must be name:value, several separated by commas; a value with a comma needs a JSON array"))
 }
 
 /// Lists the sessions that the caller reaches and that have this prefix and all these labels.

@@ -63,13 +63,13 @@ async fn a_parameter_given_twice_is_refused() {
     for tail in [
         "requests?limit=1&limit=2",
         "requests?after=1&after=1",
-        "requests?steps=1&steps=2",
+        "requests?order=asc&order=asc",
         "prompt?latest=1&latest=2",
         "requests?min_revision=1&min_revision=1",
     ] {
         board.board.get(tail).await.problem(400, "invalid-parameter");
     }
-    board.board.delete("requests?steps=1&steps=2").await.problem(400, "invalid-parameter");
+    board.board.delete("requests?keep=1&keep=2").await.problem(400, "invalid-parameter");
     board.check().await;
 }
 

@@ -26,7 +26,7 @@ async fn a_diff_tells_what_was_added_changed_and_removed() {
     board.put("trajectories/3", r#"{ "n" : 3.5 }"#).await.is(200);
     board.post("trajectories", r#"{"n":4}"#).await.is(201);
     board.put("state/a/b", "5").await.succeeded();
-    board.put("state/new%2Fkey", r#"{"deep":true}"#).await.succeeded();
+    board.put("state/new~1key", r#"{"deep":true}"#).await.succeeded();
     board.delete("state/gone").await.is(200);
     board.merge("agents/Z", r#"{"status":"FINISH"}"#).await.is(200);
     let to = board.put("", r#"{"labels":{"k":"v"}}"#).await.revision();
@@ -35,7 +35,7 @@ async fn a_diff_tells_what_was_added_changed_and_removed() {
     let text = format!(
         concat!(
             r#"{{"from":{from},"to":{to},"added":[{{"path":"trajectories/4","item":{{"n":4}}}},"#,
-            r#"{{"path":"state/new%2Fkey","value":{{"deep":true}}}},{{"path":"labels","value":{{"k":"v"}}}}],"#,
+            r#"{{"path":"state/new~1key","value":{{"deep":true}}}},{{"path":"labels","value":{{"k":"v"}}}}],"#,
             r#""changed":[{{"path":"trajectories/3","before":{{"n":3}},"after":{{ "n" : 3.5 }}}},"#,
             r#"{{"path":"state/a/b","before":1,"after":5}},"#,
             r#"{{"path":"agents/Z","before":{{"status":"CONTINUE","host":"H"}},"#,
@@ -52,7 +52,7 @@ async fn a_diff_tells_what_was_added_changed_and_removed() {
 
     let back = diff(&board, &format!("from={to}&to={from}")).await;
     assert_eq!(paths(&back["added"]), ["trajectories/2", "state/gone"]);
-    assert_eq!(paths(&back["removed"]), ["trajectories/4", "state/new%2Fkey", "labels"]);
+    assert_eq!(paths(&back["removed"]), ["trajectories/4", "state/new~1key", "labels"]);
     assert_eq!(back["changed"][1], json!({"path":"state/a/b","before":5,"after":1}));
     let none = diff(&board, &format!("from={from}&to={from}")).await;
     let empty =
@@ -94,7 +94,7 @@ async fn memories_and_images_are_compared_too() {
     let to = board.post("screenshots", &image).await.is(201).revision();
     let found = diff(&board, &format!("from=1&to={to}")).await;
     let added = paths(&found["added"]);
-    assert_eq!(added, ["screenshots/1", "agents/A%20B/memory/1", "agents/A%20B"]);
+    assert_eq!(added, ["screenshots/1", "agents/A B/memory/1", "agents/A B"]);
     assert_eq!(found["added"][0]["item"], json!({"n":1}));
     let url = found["added"][0]["image"]["url"].as_str().unwrap().to_owned();
     assert_eq!(url, format!("/v1/sessions/s/screenshots/1/image?at={to}"));

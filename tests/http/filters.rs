@@ -139,7 +139,10 @@ async fn keys_show_only_these_members_in_the_items_own_order() {
         board.post(log, r#"[{"b":1E2,"a":null,"c":3,"x,y":4},{"z":1}]"#).await.is(201);
         let cases = [
             ("a,b", [r#"{"b":1E2,"a":null}"#, "{}"]),
-            ("x%2Cy", [r#"{"x,y":4}"#, "{}"]),
+            ("a%2Cb", [r#"{"b":1E2,"a":null}"#, "{}"]),
+            ("a&keys=b", [r#"{"b":1E2,"a":null}"#, "{}"]),
+            ("%5B%22x,y%22%5D&keys=z", [r#"{"x,y":4}"#, r#"{"z":1}"#]),
+            ("[]", ["{}", "{}"]),
             ("none", ["{}", "{}"]),
             ("z,c", [r#"{"c":3}"#, r#"{"z":1}"#]),
         ];

@@ -50,7 +50,7 @@ async fn include_picks_parts_and_never_their_order() {
     board.post("agents/Host%2CA/memory", r#"{"step":1.0}"#).await.is(201);
     let parts = board.get("prompt?include=trajectories,questions").await.is(200).json();
     assert_eq!(texts(&parts), ["[Blackboard:]", QUESTIONS, TRAJECTORIES]);
-    let tail = "prompt?include=memory:Host%2CA,screenshots,requests&images=none";
+    let tail = "prompt?include=screenshots,requests&include=%5B%22memory:Host,A%22%5D&images=none";
     let parts = board.get(tail).await.is(200).json();
     let shown = texts(&parts);
     assert_eq!(&shown[..3], ["[Blackboard:]", REQUESTS, METADATA]);

@@ -138,7 +138,7 @@ async fn sessions_are_listed_in_pages_by_prefix_and_by_label() {
     }
     assert_eq!(paged, expected);
 
-    let red = format!("/v1/sessions?label=team:{}", encoded("red, green"));
+    let red = format!("/v1/sessions?label={}", encoded(r#"["team:red, green"]"#));
     assert_eq!(names(&server.get(&red).await).len(), 4);
     assert_eq!(names(&server.get("/v1/sessions?label=team:none").await).len(), 0);
     for query in ["limit=x", "limit=1001", "label=nocolon"] {

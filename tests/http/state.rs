@@ -212,7 +212,7 @@ async fn the_state_outlives_a_kill() {
     let mut server = Server::start();
     let board = server.board("s");
     board.put("state/z", r#"{"b":1E5,"a":[1.50,-0]}"#).await.is(201);
-    board.put("state/a%2Fb?ttl=1d", "null").await.is(201);
+    board.put("state/a~1b?ttl=1d", "null").await.is(201);
     board.patch("state/n", r#"{"add":123456789012345678901234567890}"#).await.is(201);
     board.delete("state/z/b").await.is(200);
     let before = Whole::of(&board).await;

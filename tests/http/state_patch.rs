@@ -64,7 +64,7 @@ async fn a_merge_patch_makes_what_is_absent() {
         ("state/a/b", r#"{"x":{"y":null,"z":1E5},"n":null}"#, r#"{"x":{"z":1E5}}"#),
         ("state/c", "[null]", "[null]"),
         ("state/d", "5.0", "5.0"),
-        ("state/e%2Ff", "{}", "{}"),
+        ("state/e~1f", "{}", "{}"),
     ] {
         let made = board.merge(tail, patch).await;
         assert_eq!(receipt(made.is(201)), json!({"revision":made.revision()}));

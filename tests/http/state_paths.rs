@@ -38,18 +38,36 @@ async fn any_string_may_be_a_key() {
         "a.b",
     ];
     for key in keys {
-        let made = board.put(&format!("state/{}/{}", encoded(key), encoded(key)), "1.0").await;
+        let segment = encoded(&segment(key));
+        let made = board.put(&format!("state/{segment}/{segment}"), "1.0").await;
         assert_eq!(made_at(&server, &made).await.is(200).text(), "1.0\n", "{key}");
     }
     let state = board.get("state").await.json();
     let expected: Value = keys.iter().map(|&key| (key.to_owned(), json!({key:1.0}))).collect();
     assert_eq!(state, expected);
-    let made = board.put("state/a%2Fb/c", "1").await;
-    assert!(made.header("location").ends_with("/v1/sessions/s/state/a%2Fb/c"), "{made}");
+    let made = board.put("state/a~1b%2Fc/%7E0", "1").await;
+    assert!(made.header("location").ends_with("/v1/sessions/s/state/a~1b/c/~0"), "{made}");
     for key in keys {
-        board.delete(&format!("state/{}", encoded(key))).await.is(200);
+        board.delete(&format!("state/{}", encoded(&segment(key)))).await.is(200);
     }
     assert_eq!(board.get("state").await.text(), "{}\n");
+}
+
+/// Writes a key as a segment of a path (RFC 6901).
+fn segment(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
+}
+
+#[tokio::test]
+async fn an_encoded_slash_separates() {
+    let server = Server::start();
+    let board = server.board("s");
+    board.put("state/tasks%2Ft1", r#"{"n":1}"#).await.is(201);
+    assert_eq!(board.get("state").await.json(), json!({"tasks":{"t1":{"n":1}}}));
+    for path in ["tasks/t1/n", "tasks%2Ft1%2fn", "tasks/t1%2Fn"] {
+        assert_eq!(board.get(&format!("state/{path}")).await.is(200).json(), json!(1), "{path}");
+    }
+    board.get("state/tasks~1t1").await.problem(404, "path-not-found");
 }
 
 #[tokio::test]
@@ -58,8 +76,10 @@ async fn a_path_that_cannot_be_is_refused_by_every_method() {
     let board = server.board("s");
     board.put("state", r#"{"a":{"b":1}}"#).await.succeeded();
     let before = Whole::of(&board).await;
-    let no_name =
-        ["", "/a", "a//b", "a/", "a/b/", ".", "..", "a/.", "a/..", "%2e", "%2E%2E", ".%2e/a"];
+    let no_name = [
+        "", "/a", "a//b", "a/", "a/b/", ".", "..", "a/.", "a/..", "%2e", "%2E%2E", ".%2e/a",
+        "a%2F", "%2Fa", "a%2F..", "~", "~2", "a/%7E", "a~", "~~0",
+    ];
     let no_text = ["%", "a%2", "%zz", "%FF", "a/%C3", "%ED%A0%80", "a%/b"];
     let named = no_name.map(|path| (path, "invalid-name"));
     let encoded = no_text.map(|path| (path, "invalid-encoding"));

@@ -41,7 +41,6 @@ async fn every_operation_answers_with_its_result() {
         {"done":2,"result":{"ok":true}},
         {"answer":2,"value":"yes"},
         {"status":"App","value":"PENDING"}]}"#;
-    let body = body.replace("Host Agent", "Host%20Agent");
     let done = ask(board.by("B", Method::POST, "transactions", &body)).await;
     let answer = receipt(done.is(200));
     assert_eq!((&answer["succeeded"], &answer["revision"]), (&json!(true), &json!(head + 1)));
@@ -57,7 +56,7 @@ async fn every_operation_answers_with_its_result() {
     let expected = json!([
         {"put":"tasks/t1"}, {"put":"lease"}, {"patch":"o"}, {"patch":"made"},
         {"add":"n","value":null}, {"add":"fresh/count","value":0.5}, {"delete":"s"},
-        {"append":"trajectories","seq":1}, {"append":"agents/Host%20Agent/memory","seq":1},
+        {"append":"trajectories","seq":1}, {"append":"agents/Host Agent/memory","seq":1},
         {"claim":2,"fence":head + 1,"expires_at":null}, {"done":2}, {"answer":2},
         {"status":"App","value":"PENDING"}
     ]);
@@ -219,7 +218,7 @@ async fn what_is_no_transaction_is_refused() {
             assert_eq!(refused.status(), 422, "{body}: {refused}");
             assert_eq!(Whole::of(board).await, before, "{body}");
         }
-        for path in ["/a", "a/", "a//b", ".", "a/..", "%2e", "a%2", "%FF"] {
+        for path in ["/a", "a/", "a//b", ".", "a/..", "~", "a~2"] {
             let body = json!({"then":[{"put":path,"value":1}]}).to_string();
             let refused = ask(board.json(Method::POST, "transactions", &body)).await;
             assert!(pointer(refused.refused()).starts_with("/then/0"), "{path}: {refused}");

@@ -1,11 +1,10 @@
 //! Filters of commits: parameters `on` and `agent`.
 
-use crate::api::address::percent_decode;
-use crate::api::address::{InvalidStatePath, state_path};
+use crate::api::address::parse_log_path;
 use crate::api::params::{Params, invalid};
 use crate::api::refusal::Refusal;
 use crate::board::{
-    AgentChange, AgentName, Change, Code, Commit, Due, Json, LogName, SessionChange, StateChange,
+    AgentChange, AgentName, Change, Commit, Due, Json, LogName, SessionChange, StateChange,
     StatePath, json,
 };
 
@@ -34,7 +33,7 @@ impl Wanted {
     /// Takes the parameters `on` and `agent`.
     pub(crate) fn params(params: &mut Params) -> Result<Self, Refusal> {
         let agent = params.parsed("agent")?;
-        let Some(names) = params.raw_list("on")? else { return Ok(Self { on: None, agent }) };
+        let Some(names) = params.list("on")? else { return Ok(Self { on: None, agent }) };
         if names.len() > ON_MAX {
             return Err(invalid("on", format!("takes at most {ON_MAX} parts of a session")));
         }
@@ -65,40 +64,26 @@ fn changes_all(change: &Change) -> bool {
 }
 
 impl On {
-    /// Parses the name of a part, each segment percent-encoded.
-    fn parse(raw: &str) -> Result<Self, Refusal> {
-        let (first, rest) = match raw.split_once('/') {
-            Some((first, rest)) => (first, Some(rest)),
-            None => (raw, None),
-        };
-        match (&*decoded(first)?, rest) {
-            ("agents", None) => Ok(Self::Agents),
-            ("agents", Some(rest)) => Self::of_agent(raw, rest),
-            ("state", None) => Ok(Self::State(StatePath::root())),
-            ("state", Some(rest)) => state_path(rest).map(Self::State).map_err(|why| match why {
-                InvalidStatePath::Encoding => not_encoded(),
-                InvalidStatePath::Path(why) => {
-                    invalid("on", format!("has an invalid state path: {why}"))
-                }
-            }),
-            (name, None) => LogName::of_board(name).map(Self::Log).ok_or_else(|| unknown(raw)),
-            (_, Some(_)) => Err(unknown(raw)),
+    /// Parses the name of a part.
+    fn parse(name: &str) -> Result<Self, Refusal> {
+        if let Some(log) = parse_log_path(name) {
+            return Ok(Self::Log(log));
         }
-    }
-
-    fn of_agent(raw: &str, rest: &str) -> Result<Self, Refusal> {
-        let (agent, memory) = match rest.split_once('/') {
-            Some((agent, memory)) => (agent, Some(decoded(memory)?)),
-            None => (rest, None),
-        };
-        let agent = decoded(agent)?;
-        let agent = agent
-            .parse()
-            .map_err(|why| invalid("on", format!("has an invalid agent name: {why}")))?;
-        match memory.as_deref() {
-            None => Ok(Self::Agent(agent)),
-            Some("memory") => Ok(Self::Log(LogName::Memory(agent))),
-            Some(_) => Err(unknown(raw)),
+        match name.split_once('/') {
+            None if name == "agents" => Ok(Self::Agents),
+            None if name == "state" => Ok(Self::State(StatePath::root())),
+            Some(("agents", agent)) if agent.ends_with("/memory") => {
+                Err(invalid("on", format!("has an invalid agent name in '{name}'")))
+            }
+            Some(("agents", agent)) => {
+                let why = |why| invalid("on", format!("has an invalid agent name: {why}"));
+                agent.parse().map(Self::Agent).map_err(why)
+            }
+            Some(("state", path)) => {
+                let why = |why| invalid("on", format!("has an invalid state path: {why}"));
+                path.parse().map(Self::State).map_err(why)
+            }
+            _ => Err(unknown(name)),
         }
     }
 
@@ -164,18 +149,10 @@ impl On {
     }
 }
 
-fn decoded(segment: &str) -> Result<String, Refusal> {
-    percent_decode(segment.as_bytes()).ok_or_else(not_encoded)
-}
-
-fn not_encoded() -> Refusal {
-    Refusal::new(Code::InvalidEncoding, "'on' is not percent-encoded UTF-8")
-}
-
-fn unknown(raw: &str) -> Refusal {
+fn unknown(name: &str) -> Refusal {
     let known = "questions, requests, trajectories, screenshots, agents, agents/{agent}, \
-        agents/{agent}/memory, state or state/{path}, with literal slashes and commas";
-    invalid("on", format!("has the unknown part '{raw}'; use {known}"))
+        agents/{agent}/memory, state or state/{path}";
+    invalid("on", format!("has the unknown part '{name}'; use {known}"))
 }
 
 #[cfg(test)]

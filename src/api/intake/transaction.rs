@@ -5,7 +5,7 @@ use super::fields::{fence_member, result_member, ttl_member};
 use super::fields::{flag, members};
 use super::fields::{number, value_of};
 use super::items::Intake;
-use crate::api::address::{InvalidStatePath, state_path};
+use crate::api::address::parse_log_path;
 use crate::api::refusal::Fault;
 use crate::api::refusal::Refusal;
 use crate::api::refusal::{Place, invalid_field, invalid_item, unknown_field};
@@ -275,12 +275,12 @@ fn path_member(at: &str, value: &str) -> Result<StatePath, Refusal> {
     if path.is_empty() {
         return Ok(StatePath::root());
     }
-    state_path(&path).map_err(|why| match why {
-        InvalidStatePath::Path(InvalidPath::TooDeep { .. }) => {
+    path.parse().map_err(|why| match why {
+        InvalidPath::TooDeep { .. } => {
             let fault = Fault { pointer: Some(at.to_owned()), line: None, detail: why.to_string() };
             Refusal::new(Code::TooDeep, format!("{at}: {why}")).fault(fault)
         }
-        InvalidStatePath::Path(_) | InvalidStatePath::Encoding => {
+        InvalidPath::EmptySegment { .. } | InvalidPath::Dots { .. } | InvalidPath::Tilde { .. } => {
             invalid_field(at.to_owned(), why.to_string())
         }
     })
@@ -288,13 +288,7 @@ fn path_member(at: &str, value: &str) -> Result<StatePath, Refusal> {
 
 fn log_member(at: &str, value: &str) -> Result<LogName, Refusal> {
     let name = string(at, value)?;
-    let board = LogName::of_board(&name);
-    let memory = || {
-        let agent = name.strip_prefix("agents/")?.strip_suffix("/memory")?;
-        let agent = crate::api::address::percent_decode(agent.as_bytes())?;
-        Some(LogName::Memory(agent.parse().ok()?))
-    };
-    board.or_else(memory).ok_or_else(|| {
+    parse_log_path(&name).ok_or_else(|| {
         let known = "questions, requests, trajectories, screenshots or agents/{agent}/memory";
         invalid_field(at.to_owned(), format!("expected a log: {known}"))
     })

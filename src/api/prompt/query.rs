@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::num::{NonZeroU32, NonZeroU64};
 
-use crate::api::intake::steps::{exact_steps, steps_texts};
+use crate::api::intake::steps::exact_steps;
 use crate::api::params::{Params, invalid};
 use crate::api::refusal::Refusal;
 use crate::api::signed_url::ImageAddresses;
@@ -34,7 +34,7 @@ impl PromptQuery {
             latest: number(params.number("latest", 1..=PROMPT_LATEST_MAX)?),
             agent: params.parsed("agent")?,
             status: params.text("status")?,
-            steps: steps_texts(params)?,
+            steps: params.list("steps")?,
             screenshots: params.number("screenshots", 0..=PROMPT_SCREENSHOTS_MAX)?,
             images: images_param(params)?,
             max_px: number(params.number("max_px", 1..=PROMPT_PX_MAX)?),

@@ -5,9 +5,7 @@
 
 use super::entry::{ImageBody, imageless, push};
 use super::write_json;
-use crate::api::address::{
-    agent_url, entry_url, image_url, log_path, log_url, place_path, state_url,
-};
+use crate::api::address::{agent_url, entry_url, image_url, log_path, log_url, state_url};
 use crate::api::intake::settings::SettingsBody;
 use crate::board::{
     AgentChange, AgentName, Change, Commit, Digest, Due, Item, Json, Labels, LogChange, LogName,
@@ -189,7 +187,7 @@ impl Writer<'_> {
                 self.elements(path, elements);
             }
             Change::State(path, StateChange::Removed) | Change::Expired(Due::State(path)) => {
-                self.text("path", &place_path(path));
+                self.text("path", &path.to_string());
             }
             Change::Agent(agent, AgentChange::Put { profile }) => {
                 self.agent(agent, profile.item().text());
@@ -292,7 +290,7 @@ impl Writer<'_> {
 
     /// Writes a place in the state, with its new value.
     fn place(&mut self, path: &StatePath, name: &str, value: &str) {
-        self.text("path", &place_path(path));
+        self.text("path", &path.to_string());
         match self.form {
             Form::Full => self.json(name, value),
             Form::Brief => self.text("url", &state_url(self.session, path)),
@@ -300,7 +298,7 @@ impl Writer<'_> {
     }
 
     fn elements(&mut self, path: &StatePath, elements: &[Json]) {
-        self.text("path", &place_path(path));
+        self.text("path", &path.to_string());
         if self.form == Form::Brief {
             return self.text("url", &state_url(self.session, path));
         }
@@ -337,7 +335,7 @@ impl Writer<'_> {
             push(out, format_args!(",\"restored\":{}}}", log.entries.len()));
         });
         self.name("state");
-        write_list(&restored.state, self.out, |(path, _), out| json::quote(&place_path(path), out));
+        write_list(&restored.state, self.out, |(path, _), out| json::quote(&path.to_string(), out));
         self.name("agents");
         write_list(&restored.agents, self.out, |(agent, _), out| json::quote(agent.as_str(), out));
     }

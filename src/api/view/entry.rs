@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 use super::inline_image::Inline;
 use super::{Shown, raw, write_json};
 use crate::api::address::image_url;
-use crate::api::params::{Params, invalid};
+use crate::api::params::Params;
 use crate::api::refusal::Refusal;
 use crate::api::yielding::Turns;
 use crate::board::{
@@ -27,12 +27,7 @@ pub(crate) fn images_param(params: &mut Params) -> Result<Option<ImagesShown>, R
 
 /// Parses the parameter `keys`: the names of members.
 pub(crate) fn keys_param(params: &mut Params) -> Result<Option<Arc<[String]>>, Refusal> {
-    const KEYS_MAX: usize = 1000;
-    let keys = params.list("keys")?;
-    if keys.as_ref().is_some_and(|keys| keys.len() > KEYS_MAX) {
-        return Err(invalid("keys", format!("at most {KEYS_MAX} keys")));
-    }
-    Ok(keys.map(Arc::from))
+    Ok(params.list("keys")?.map(Arc::from))
 }
 
 /// The form in which items are shown.

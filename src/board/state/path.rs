@@ -1,6 +1,8 @@
 //! Paths in the document: names from the root.
 
+use std::borrow::Cow;
 use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -22,6 +24,12 @@ pub enum InvalidPath {
         /// The number of the segment, from 1.
         position: usize,
     },
+    /// A `~` is not followed by `0` or `1`.
+    #[error("segment {position} of the path has a '~' that is not ~0 (for '~') or ~1 (for '/')")]
+    Tilde {
+        /// The number of the segment, from 1.
+        position: usize,
+    },
     /// The path has more segments than the document may have levels.
     #[error("the path has {segments} segments, the limit is {DEPTH_MAX}")]
     TooDeep {
@@ -31,6 +39,8 @@ pub enum InvalidPath {
 }
 
 /// The path of a value: the names from the root. The root's own path has no names.
+///
+/// As text the names are separated by `/`; in a name `~1` is `/` and `~0` is `~`, as in RFC 6901.
 ///
 /// Paths are ordered name by name, so that all paths below a path directly follow it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -98,6 +108,16 @@ impl StatePath {
         that.0.starts_with(&self.0)
     }
 
+    /// Returns a name as a segment of a path's text.
+    #[must_use]
+    pub fn escape(name: &str) -> Cow<'_, str> {
+        if name.contains(['~', '/']) {
+            Cow::Owned(name.replace('~', "~0").replace('/', "~1"))
+        } else {
+            Cow::Borrowed(name)
+        }
+    }
+
     /// Returns the path of the first `segments` names.
     pub(super) fn prefix(&self, segments: usize) -> Self {
         self.0.get(..segments).map_or_else(|| self.clone(), |names| Self(names.into()))
@@ -113,10 +133,30 @@ impl fmt::Display for StatePath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (position, name) in self.0.iter().enumerate() {
             let separator = if position == 0 { "" } else { "/" };
-            write!(f, "{separator}{name}")?;
+            write!(f, "{separator}{}", Self::escape(name))?;
         }
         Ok(())
     }
+}
+
+impl FromStr for StatePath {
+    type Err = InvalidPath;
+
+    fn from_str(text: &str) -> Result<Self, InvalidPath> {
+        let names = (1..).zip(text.split('/'));
+        let names =
+            names.map(|(position, text)| unescape(text).ok_or(InvalidPath::Tilde { position }));
+        Self::from_segments(names.collect::<Result<Vec<_>, _>>()?)
+    }
+}
+
+/// Returns the name that a segment of a path's text stands for, or `None` for an unknown escape.
+fn unescape(segment: &str) -> Option<Cow<'_, str>> {
+    if !segment.contains('~') {
+        return Some(Cow::Borrowed(segment));
+    }
+    let is_known = segment.split('~').skip(1).all(|rest| rest.starts_with(['0', '1']));
+    is_known.then(|| Cow::Owned(segment.replace("~1", "/").replace("~0", "~")))
 }
 
 impl TryFrom<Vec<String>> for StatePath {
@@ -145,13 +185,30 @@ mod tests {
     fn any_name_but_an_empty_one_and_dots_is_a_segment() {
         let odd = path(&["a/b", " ", "...", "会话", "\u{0}", ".a"]);
         assert_eq!(odd.len(), 6);
-        assert_eq!(odd.to_string(), "a/b/ /.../会话/\u{0}/.a");
+        assert_eq!(odd.to_string(), "a~1b/ /.../会话/\u{0}/.a");
         let why = |segments: &[&str]| StatePath::from_segments(segments.iter().copied());
         assert_eq!(why(&["a", ""]), Err(InvalidPath::EmptySegment { position: 2 }));
         assert_eq!(why(&["."]), Err(InvalidPath::Dots { position: 1 }));
         assert_eq!(why(&["a", "b", ".."]), Err(InvalidPath::Dots { position: 3 }));
         assert!(why(&["a"; 128]).is_ok());
         assert_eq!(why(&["a"; 129]), Err(InvalidPath::TooDeep { segments: 129 }));
+    }
+
+    #[test]
+    fn a_path_is_read_as_it_is_written() {
+        for names in [&["a"][..], &["a/b", "~"], &["~1", "~0", "~01", "//", "~/~"], &["%2F", "a b"]]
+        {
+            let path = path(names);
+            assert_eq!(path.to_string().parse(), Ok(path));
+        }
+        assert_eq!("a~1b/~0/~01".parse(), Ok(path(&["a/b", "~", "~1"])));
+        for (text, position) in [("~", 1), ("a/~2", 2), ("a/b/~0~", 3), ("a/~~1", 2)] {
+            assert_eq!(text.parse::<StatePath>(), Err(InvalidPath::Tilde { position }), "{text}");
+        }
+        assert_eq!("".parse::<StatePath>(), Err(InvalidPath::EmptySegment { position: 1 }));
+        assert_eq!("a/".parse::<StatePath>(), Err(InvalidPath::EmptySegment { position: 2 }));
+        assert_eq!("a//b".parse::<StatePath>(), Err(InvalidPath::EmptySegment { position: 2 }));
+        assert_eq!("./a".parse::<StatePath>(), Err(InvalidPath::Dots { position: 1 }));
     }
 
     #[test]

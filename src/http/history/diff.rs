@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use crate::api::address::{agent_path, image_url, log_path, segment};
+use crate::api::address::{agent_path, image_url, log_path};
 use crate::api::history::diff::{Difference, Differences, How, Sides};
 use crate::api::offload::work;
 use crate::api::params::invalid;
@@ -19,7 +19,7 @@ use crate::api::view::entry::{ClaimBody, DoneBody, ImageBody, imageless, push};
 use crate::api::view::state::text_of;
 use crate::api::view::{raw, write_json};
 use crate::auth::Caller;
-use crate::board::{Board, Entry, LogName, Revision, SessionName, Settings, Work};
+use crate::board::{Board, Entry, LogName, Revision, SessionName, Settings, StatePath, Work};
 use crate::http::openapi;
 use crate::http::read::{Early, Reading};
 use crate::http::request::path::SessionPath;
@@ -198,7 +198,7 @@ impl DiffPieces {
         let body = match difference {
             Difference::Entry(log, sides) => self.entry(log, sides),
             Difference::State(step, sides) => {
-                let names = step.names().into_iter().map(segment);
+                let names = step.names().into_iter().map(StatePath::escape);
                 let path = names.fold("state".to_owned(), |path, name| format!("{path}/{name}"));
                 DifferenceBody::of(path, sides, |value| Cow::Owned(raw(text_of(value))))
             }

@@ -152,6 +152,9 @@ pub(super) async fn delete(
     let params = &mut writing.params;
     let which = match (steps_param(params)?, params.count("keep", 0, u64::MAX)?) {
         (Some(_), Some(_)) => return Err(invalid("keep", "cannot be combined with steps").into()),
+        (Some(steps), None) if steps.is_empty() => {
+            return Err(invalid("steps", "must name at least one step").into());
+        }
         (Some(steps), None) => Which::Steps(steps),
         (None, Some(keep)) => Which::AllButNewest(keep),
         (None, None) => Which::All,

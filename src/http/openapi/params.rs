@@ -10,10 +10,10 @@ use utoipa::openapi::schema::{ArrayBuilder, Object, ObjectBuilder, Schema, Type}
 use utoipa::openapi::{RefOr, Required};
 
 use super::schemas::{
-    ENCODED_NAME, INBOX_PLACE, LIST_MAX, NUMBER, PART, TTL, UNTIL_WAIT, WAIT, boolean,
-    checkpoint_name, json_text, last_k, member, moment, one_of, revision_or_checkpoint, schema_ref,
-    tags, text,
+    ENCODED_NAME, INBOX_PLACE, NUMBER, PART, TTL, UNTIL_WAIT, WAIT, boolean, checkpoint_name,
+    json_text, last_k, member, moment, one_of, revision_or_checkpoint, schema_ref, tags, text,
 };
+use crate::api::params::LIST_MAX;
 use crate::api::schema::{PROMPT_PART, name, pattern, unsigned};
 use crate::api::view::change::KINDS;
 use crate::board::PROMPT_PARTS_MAX;
@@ -38,8 +38,8 @@ params! {
     InMemory = [agent()];
     InAgent = [agent()];
     /// The path of a value in the state.
-    AtPath = [path("path", "The path in the state: keys from the root, separated by `/` and each \
-        percent-encoded, so that `%2F` is part of a key. No key is empty, `.` or `..`", state_path())];
+    AtPath = [path("path", "The path in the state: keys from the root, separated by `/`, which may be \
+        percent-encoded. In a key `~1` is `/` and `~0` is `~` (RFC 6901). No key is empty, `.` or `..`", state_path())];
     AtSeq = [path("seq", "The seq of the entry in its log", unsigned(1, usize::MAX))];
     IfNoneMatch = [header("If-None-Match", "The tags of the client's copies. The answer is 304 if one \
         of the tags is current", tags())];
@@ -196,7 +196,7 @@ params! {
         header("Last-Event-ID", "The last revision read, as sent by a reconnecting client; overrides `after`",
             unsigned(0, usize::MAX)),
         list("on", "Only changes to these parts: a log of the board, `agents`, `agents/{agent}`, \
-            `agents/{agent}/memory`, `state`, `state/{path}`, each segment percent-encoded. Changes to the whole \
+            `agents/{agent}/memory`, `state`, `state/{path}`. Changes to the whole \
             session are always included", pattern(PART), Some(100)),
         query("agent", "Only commits by this agent", name()),
         query("wait", "With `Accept: application/json`: the maximum time to wait for the first commit, at most 60 s",
@@ -284,8 +284,8 @@ fn ttl() -> Object {
 }
 
 fn state_path() -> Object {
-    let segments = ObjectBuilder::new().schema_type(Type::String).min_length(Some(1));
-    segments.pattern(Some(r"^(?!\.{1,2}$)[^/\u0000-\u001f\u007f-\u009f]+$")).build()
+    const KEY: &str = r"(?!\.{1,2}(/|$))([^/~\u0000-\u001f\u007f-\u009f]|~[01])+";
+    pattern(&format!("^{KEY}(/{KEY})*$"))
 }
 
 fn author() -> Parameter {
@@ -309,7 +309,7 @@ fn images(description: &str) -> Parameter {
     query("images", description, schema_ref("ImagesName"))
 }
 
-/// Describes a list that is split at commas before percent-decoding, which is the meaning of this style.
+/// Describes a list that is split at commas. Repeated parameters, the other style of clients, are read as well.
 fn list(name: &str, description: &str, item: Object, items_max: Option<usize>) -> Parameter {
     let items = ArrayBuilder::new().items(item).min_items(Some(1)).max_items(items_max).build();
     parameter(ParameterIn::Query, name, description, Schema::Array(items))

@@ -1,5 +1,6 @@
 //! Schemas of parameters: shared patterns and bounds.
 
+use crate::api::schema::pattern;
 use utoipa::openapi::Ref;
 use utoipa::openapi::schema::{
     KnownFormat, Object, ObjectBuilder, Schema, SchemaFormat, SchemaType, Type,
@@ -34,14 +35,10 @@ pub(crate) const UNTIL_WAIT: &str = "With `until`, `If-None-Match` or `min_revis
     `ms`, `s`, `m`, `h` or `d`, at most 60 s; not with `at`";
 
 /// The pattern of a part of a session, by its address within the session.
-pub(crate) const PART: &str =
-    "^(questions|requests|trajectories|screenshots|agents(/[^/,]+(/memory)?)?|state(/[^/,]+)*)$";
+pub(crate) const PART: &str = "^(questions|requests|trajectories|screenshots|agents(/[^/,]+(/memory)?)?|state(/([^/,~]|~[01])+)*)$";
 
 /// The pattern of a percent-encoded name.
 pub(crate) const ENCODED_NAME: &str = r"^([!-$&-.0-~]|%[0-9A-Fa-f]{2})+$";
-
-/// The maximum number of names or numbers in a list of a query.
-pub(crate) const LIST_MAX: usize = 1000;
 
 /// Returns the schema of the name of a session to create.
 pub(in crate::http) fn new_session_name() -> Object {
@@ -87,7 +84,7 @@ pub(crate) fn text() -> Object {
 }
 
 pub(crate) fn member() -> Object {
-    ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).build()
+    pattern(r"^[^,\[][^,]*$")
 }
 
 pub(crate) fn json_text() -> Object {

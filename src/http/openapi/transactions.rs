@@ -90,9 +90,13 @@ forms! {
         Status: StatusOperation { status: AgentText, value: String, };
 }
 
-/// A path in the state: percent-encoded keys separated by `/`. The empty path is the whole state.
+/// A path in the state: keys separated by `/`. In a key `~1` is `/` and `~0` is `~` (RFC 6901). The empty path is the
+/// whole state.
 #[derive(Serialize, ToSchema)]
-#[schema(pattern = r"^([A-Za-z0-9_~-]+(/[A-Za-z0-9_~-]+)*)?$", example = "tasks/t1/status")]
+#[schema(
+    pattern = r"^(([A-Za-z0-9_-]|~[01])+(/([A-Za-z0-9_-]|~[01])+)*)?$",
+    example = "tasks/t1/status"
+)]
 pub(in crate::http) struct PathText(String);
 
 /// `questions`, `requests`, `trajectories`, `screenshots` or `agents/{agent}/memory`.

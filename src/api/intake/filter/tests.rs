@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::board::{
-    AgentChange, CheckpointChange, Item, LogChange, Nonce, RequestChange, Revision, Seq,
+    AgentChange, CheckpointChange, Code, Item, LogChange, Nonce, RequestChange, Revision, Seq,
     SessionChange, StateChange, Timestamp,
 };
 
@@ -45,12 +45,14 @@ fn lets(query: &str, change: Change) -> bool {
 }
 
 #[test]
-fn names_are_split_before_they_are_decoded() {
-    let on = wanted("on=trajectories,%73tate/a%2Fb/c%2Cd,agents/A%2C+B/memory,agents,agents/C");
+fn parts_are_named_as_in_events() {
+    let query =
+        "on=trajectories,%73tate%2Fa~1b/c%20%252C&on=[\"agents/A,+%B/memory\"]&on=agents,agents/C";
+    let on = wanted(&query.replace("%B", "%25B"));
     let expected = [
         On::Log(LogName::Trajectories),
-        On::State(path(&["a/b", "c,d"])),
-        On::Log(LogName::Memory(agent("A, B"))),
+        On::State(path(&["a/b", "c %2C"])),
+        On::Log(LogName::Memory(agent("A, %B"))),
         On::Agents,
         On::Agent(agent("C")),
     ];
@@ -76,7 +78,8 @@ fn what_names_no_part_is_refused() {
         "state/",
         "state//a",
         "state/.",
-        "state%2Fa",
+        "state/~2",
+        "agents/A/x/memory",
         "memory",
     ] {
         let refused = wanted(&format!("on={wrong}"));

@@ -87,12 +87,12 @@ fn logs_are_shown_with_their_items() {
     let memory = LogName::Memory(agent());
     differs(
         &Change::Log(memory.clone(), LogChange::Updated { seq: Seq(2), item: item("{}") }),
-        r#"{"kind":"updated","log":"agents/A%2CB%20%C3%A9/memory","seq":2,"item":{}}"#,
-        r#"{"kind":"updated","log":"agents/A%2CB%20%C3%A9/memory","seq":2,"url":"/v1/sessions/s%20%C3%A9/agents/A%2CB%20%C3%A9/memory/2"}"#,
+        r#"{"kind":"updated","log":"agents/A,B é/memory","seq":2,"item":{}}"#,
+        r#"{"kind":"updated","log":"agents/A,B é/memory","seq":2,"url":"/v1/sessions/s%20%C3%A9/agents/A%2CB%20%C3%A9/memory/2"}"#,
     );
     same(
         &Change::Log(memory, LogChange::Cleared),
-        r#"{"kind":"cleared","log":"agents/A%2CB%20%C3%A9/memory"}"#,
+        r#"{"kind":"cleared","log":"agents/A,B é/memory"}"#,
     );
     let ranges = vec![(Seq(1), Seq(4)).into(), (Seq(7), Seq(7)).into()];
     same(
@@ -122,7 +122,7 @@ fn a_stored_image_is_shown_by_its_address() {
 
 #[test]
 fn the_state_is_shown_by_its_paths() {
-    let (place, url) = (r#""path":"a%2Fb/c""#, r#""url":"/v1/sessions/s%20%C3%A9/state/a%2Fb/c""#);
+    let (place, url) = (r#""path":"a~1b/c""#, r#""url":"/v1/sessions/s%20%C3%A9/state/a~1b/c""#);
     let at = || path(&["a/b", "c"]);
     let check = |change: &Change, rest: &str, brief: &str| {
         let kind = change.kind();
@@ -153,7 +153,7 @@ fn the_state_is_shown_by_its_paths() {
         &Change::State(StatePath::root(), StateChange::Removed),
         r#"{"kind":"state_removed","path":""}"#,
     );
-    same(&Change::Expired(Due::State(at())), r#"{"kind":"state_expired","path":"a%2Fb/c"}"#);
+    same(&Change::Expired(Due::State(at())), r#"{"kind":"state_expired","path":"a~1b/c"}"#);
 }
 
 #[test]
