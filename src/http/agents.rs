@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 
 use super::openapi;
 use super::read::shared_scans::PAGE_BYTES;
+use super::read::until::SoughtPart;
 use super::read::{Early, Reading};
 use super::request::body::{BODY_BYTES_MAX, from_json, media_type, only_json, unpatchable};
 use super::request::path::{AgentPath, SessionPath};
@@ -15,12 +16,14 @@ use super::response::tag::{Rendering, Resource};
 use super::write::Writing;
 use super::write::response::WrittenBody;
 use crate::api::address::agent_url;
+use crate::api::intake::until::status_until;
 use crate::api::refusal::Refusal;
 use crate::api::refusal::{Place, invalid_item, object_required, refused};
 use crate::api::view::agent::{AgentBody, Seen, shown_agent, write_agent};
 use crate::board::json;
 use crate::board::json::Kind;
 use crate::board::{Agent, AgentCommand, AgentName, Board, Command, Item, Rejected};
+use crate::service::Published;
 
 /// The number of agents on a page by default.
 const LIST_DEFAULT: usize = 100;
@@ -115,9 +118,11 @@ pub(super) async fn list(
 }
 
 /// Read an agent
+///
+/// With `until` and `wait`, the request waits until the agent has the status.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/agents/{agent}", operation_id = "get_agent", tag = "agents",
-    params(openapi::InSession, openapi::InAgent, openapi::SeenQuery, openapi::PastQuery, openapi::MinRevision, openapi::WaitQuery, openapi::IfNoneMatch),
+    params(openapi::InSession, openapi::InAgent, openapi::SeenQuery, openapi::PastQuery, openapi::MinRevision, openapi::AgentUntilQuery, openapi::IfNoneMatch),
     responses(
         (status = 200, description = "The agent", body = AgentBody,
             headers(("ETag" = String, description = "Changes with the agent, but not with `last_seen`"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
@@ -133,7 +138,20 @@ pub(super) async fn get(
         let version = board.at_version(agent_of(board, &name)?.changed);
         Ok(Rendering::of(Resource::Agent(name.clone()), version))
     };
-    let (answer, board) = reading.of(&session, rendering).await?;
+    let status = status_until(&mut reading.params)?;
+    let has = |status: String| {
+        let name = &name;
+        move |board: &Board| {
+            board.agents().get(name).is_some_and(|agent| agent.profile.status().as_str() == status)
+        }
+    };
+    let current = |board: &Board| {
+        let mut text = String::new();
+        write_agent(&name, board.agents().get(&name)?, seen, &mut text);
+        Some(text)
+    };
+    let mut sought = SoughtPart { session: &session, rendering, until: status.map(has), current };
+    let (answer, Published { board, .. }) = reading.seek_at(&session, &mut sought).await?;
     let mut text = String::new();
     write_agent(&name, agent_of(&board, &name)?, seen, &mut text);
     Ok(answer.text(text))

@@ -24,6 +24,8 @@ use crate::board::{Command, LogName, RequestCommand, Seq, Ttl};
 pub(super) struct ClaimedBody<'a> {
     /// The session's revision after the write.
     revision: u64,
+    /// The tag that `If-Match` of the next write to the same address compares with.
+    etag: String,
     claim: ClaimBody<'a>,
 }
 
@@ -81,8 +83,9 @@ pub(super) async fn claim(
         };
         let revision = written.receipt.board.revision().0;
         let made = won.then(|| entry_url(written.session, &LogName::Requests, seq));
-        let body = ClaimedBody { revision, claim: ClaimBody::of(claim) };
-        written.json(Some(written.entry_tag(&LogName::Requests, seq)), made, &body)
+        let tag = written.entry_tag(&LogName::Requests, seq);
+        let body = ClaimedBody { revision, etag: tag.to_string(), claim: ClaimBody::of(claim) };
+        written.json(Some(tag), made, &body)
     };
     writing.write(resource(seq), command, Vec::new(), shape).await
 }

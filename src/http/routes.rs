@@ -144,7 +144,7 @@ fn described() -> OpenApiRouter<Handles> {
         .routes(routes!(questions::inbox))
         .routes(routes!(questions::answer))
         .routes(routes!(checkpoints::list, checkpoints::post))
-        .routes(routes!(checkpoints::delete))
+        .routes(routes!(checkpoints::get, checkpoints::delete))
         .routes(routes!(history::fork))
         .routes(routes!(history::restore))
         .routes(routes!(history::purge))

@@ -51,6 +51,10 @@ pub(super) struct SessionBody {
     session: String,
     /// The revision of the last commit.
     revision: u64,
+    /// In the answer to a write: the session's tag.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    etag: Option<String>,
     /// The oldest readable revision in the history.
     oldest_revision: u64,
     /// True if the four logs are empty.
@@ -170,6 +174,7 @@ impl SessionBody {
         Some(Self {
             session: summary.name.to_string(),
             revision: summary.extent.revision.0,
+            etag: None,
             oldest_revision: summary.extent.oldest.0,
             is_empty: summary.is_empty(),
             counts: Counts { questions, requests, trajectories, screenshots },
@@ -371,6 +376,7 @@ pub(super) async fn put(mut writing: Writing, body: Body) -> Result<Response, Pr
             let body = body.ok_or_else(|| {
                 serde_json::Error::custom("the session was written but cannot be described")
             })?;
+            let body = SessionBody { etag: Some(tag.to_string()), ..body };
             written.json(Some(tag), made, &body)
         })
         .await

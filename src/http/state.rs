@@ -40,6 +40,8 @@ const PATCH_TYPES: &str = "application/merge-patch+json, application/json";
 pub(super) struct ValueBody {
     /// The session's revision after the write.
     revision: u64,
+    /// The tag that `If-Match` of the next write to the same address compares with.
+    etag: String,
     /// The new value, after `add` or `append`. With an `Idempotency-Key`, only up to 64 KiB.
     #[schema(required = false, value_type = serde_json::Value)]
     value: Box<RawValue>,
@@ -236,7 +238,8 @@ fn answer(written: &Written<'_>, path: &StatePath) -> ShapeResult {
         return written.changed(tag, made);
     }
     let revision = written.receipt.board.revision().0;
-    written.json(Some(tag), made, &ValueBody { revision, value: raw(text_of(value)) })
+    let body = ValueBody { revision, etag: tag.to_string(), value: raw(text_of(value)) };
+    written.json(Some(tag), made, &body)
 }
 
 /// Returns the tag of the value at a path, or of the whole state if the value is absent.

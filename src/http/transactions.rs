@@ -42,6 +42,8 @@ pub(super) struct TransactedBody {
     succeeded: bool,
     /// The session's revision after the transaction.
     revision: u64,
+    /// The tag that `If-Match` of the next write to the same address compares with.
+    etag: String,
     /// The result of each operation.
     #[schema(value_type = Vec<ResultBody>)]
     results: Vec<Box<RawValue>>,
@@ -115,7 +117,8 @@ fn answer(written: &Written<'_>, then: &[Operation], otherwise: &[Operation]) ->
     let results =
         operations.iter().zip(results).map(|(operation, result)| shown(operation, result));
     let (succeeded, revision, results) = (*succeeded, board.revision().0, results.collect());
-    written.json(Some(tag), None, &TransactedBody { succeeded, revision, results })
+    let body = TransactedBody { succeeded, revision, etag: tag.to_string(), results };
+    written.json(Some(tag), None, &body)
 }
 
 /// Renders an operation's result: its verb and target, then the members of a [`ResultBody`].

@@ -88,8 +88,14 @@ impl Answer {
         if is_read {
             return;
         }
-        assert!(self.json()["revision"].is_u64(), "a write names no revision: {self}");
-        if self.status == 201 {
+        let body = self.json();
+        assert!(body["revision"].is_u64(), "a write names no revision: {self}");
+        if !self.header("etag").is_empty() {
+            let tag = body["etag"].as_str().unwrap_or_default();
+            assert!(tag.starts_with('"') && tag.ends_with('"'), "no tag in the body: {self}");
+        }
+        let several = body["entries"].as_array().is_some_and(|entries| entries.len() > 1);
+        if self.status == 201 && !(several && self.method == Method::POST) {
             let location = self.header("location");
             assert!(location.contains("/v1/sessions/"), "no Location: {self}");
         }
@@ -143,6 +149,13 @@ impl Answer {
     /// A header's text, empty where there is none.
     pub(crate) fn header(&self, name: &str) -> &str {
         self.headers.get(name).map_or("", |value| value.to_str().unwrap_or("?"))
+    }
+
+    /// The tag in the body of a write, for the next write to the same address.
+    #[track_caller]
+    pub(crate) fn next_tag(&self) -> String {
+        let body = self.succeeded().json();
+        body["etag"].as_str().unwrap_or_else(|| panic!("no tag in the body: {self}")).to_owned()
     }
 
     #[track_caller]

@@ -37,12 +37,12 @@ async fn a_checkpoint_names_the_revision_of_its_own_commit() {
     assert!(made.header("location").ends_with("/v1/sessions/s/checkpoints/a%20%C3%A9"), "{made}");
     let list = board.get("checkpoints").await;
     let expected = json!({"checkpoints":[body],"next":"a é","more":false,"revision":2});
-    assert_eq!((list.json(), list.etag()), (expected, made.etag()));
+    assert_eq!((list.json(), list.etag()), (expected, made.next_tag()));
     assert_ne!(list.etag(), tag);
 
     // Other writes do not touch it; by nobody it has no agent.
     board.post("requests", "{}").await.is(201);
-    assert_eq!(board.get("checkpoints").await.etag(), made.etag());
+    assert_eq!(board.get("checkpoints").await.etag(), made.next_tag());
     let other = put(&board, "0").await;
     other.problem(422, "invalid-field");
     let other = receipt(put(&board, "0a").await.is(201));
@@ -104,6 +104,29 @@ async fn what_is_no_checkpoint_is_refused_with_its_place() {
     put(&absent, "a").await.problem(404, "session-not-found");
     absent.get("checkpoints").await.problem(404, "session-not-found");
     absent.get("").await.problem(404, "session-not-found");
+}
+
+#[tokio::test]
+async fn a_checkpoint_is_read_at_its_address() {
+    let server = Server::start();
+    let board = server.made("s").await;
+    let made = put(&board, "a").await;
+    let shown = board.get("checkpoints/a").await;
+    assert_eq!(shown.is(200).json(), receipt(made.is(201)));
+    let known = board.to(Method::GET, "checkpoints/a").header("if-none-match", made.etag());
+    ask(known).await.is(304);
+    // Another checkpoint does not change its tag; a move does.
+    put(&board, "b").await.is(201);
+    assert_eq!(board.get("checkpoints/a").await.etag(), made.etag());
+    put(&board, "a").await.is(200);
+    let moved = board.get("checkpoints/a").await;
+    assert_eq!(moved.json()["revision"], 4);
+    assert_ne!(moved.etag(), made.etag());
+    board.get("checkpoints/none").await.problem(404, "checkpoint-not-found");
+
+    let only = |tag: &str| board.to(Method::DELETE, "checkpoints/a").header("if-match", tag);
+    refuses(&board, only(&made.etag()), 412, "precondition-failed").await;
+    ask(only(&moved.etag())).await.is(200);
 }
 
 #[tokio::test]

@@ -152,12 +152,13 @@ async fn every_kind_of_write_obeys_if_match() {
 async fn the_tag_of_a_write_serves_the_next_one() {
     let server = Server::start();
     let board = server.board("s");
-    let mut log = board.post("requests", "{}").await.etag();
+    let mut log = board.post("requests", "{}").await.next_tag();
     for _ in 0..3 {
         let answer = write_if(&board, Method::POST, "requests", &log, "{}").await;
-        assert_ne!(answer.is(201).etag(), log);
-        log = answer.etag();
+        assert_ne!(answer.is(201).next_tag(), log);
+        log = answer.next_tag();
     }
+    assert_eq!(board.get("requests").await.etag(), log);
     let mut entry = board.put("requests/1", r#"{"n":0}"#).await.is(200).etag();
     for n in 1..4 {
         let body = json!({"n":n}).to_string();
@@ -165,6 +166,42 @@ async fn the_tag_of_a_write_serves_the_next_one() {
         entry = answer.is(200).etag();
     }
     assert_eq!(board.get("requests/1").await.etag(), entry);
+}
+
+#[tokio::test]
+async fn the_tag_of_a_write_is_of_what_location_names() {
+    let server = Server::start();
+    let board = server.board("s");
+    let one = board.post("questions", r#"{"question":"?"}"#).await;
+    assert_eq!(one.is(201).header("location"), "/v1/sessions/s/questions/1");
+    assert_eq!(one.etag(), board.get("questions/1").await.etag());
+    assert_eq!(one.next_tag(), board.get("questions").await.etag());
+    assert_eq!(one.json()["entries"][0]["etag"], one.etag());
+
+    let two = board.post("questions", "[{},{}]").await;
+    assert_eq!((two.is(201).header("location"), two.etag()), ("", two.next_tag()));
+    assert_eq!(two.etag(), board.get("questions").await.etag());
+    for entry in two.json()["entries"].as_array().unwrap() {
+        let shown = board.get(&format!("questions/{}", entry["seq"])).await;
+        assert_eq!(entry["etag"], shown.etag());
+    }
+    for (count, tagged) in [(100, true), (101, false)] {
+        let many = board.post("requests", &json!(vec![json!({}); count]).to_string()).await;
+        assert_eq!(many.is(201).json()["entries"][0]["etag"].is_string(), tagged);
+    }
+
+    let checkpoint = board.post("checkpoints", r#"{"name":"here"}"#).await;
+    let shown = ask(board.to(Method::GET, "checkpoints/here")).await;
+    assert_eq!(checkpoint.is(201).etag(), shown.is(200).etag());
+    assert_eq!(checkpoint.next_tag(), board.get("checkpoints").await.etag());
+    for (tail, body) in [("state/a", "1"), ("agents/A", "{}"), ("", "{}"), ("blackboard", "{}")] {
+        let put = board.put(tail, body).await;
+        assert_eq!(
+            (put.succeeded().etag(), put.next_tag()),
+            (put.next_tag(), put.etag()),
+            "{tail}"
+        );
+    }
 }
 
 #[tokio::test]

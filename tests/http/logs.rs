@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::answer::ask;
 use crate::harness::Server;
+use crate::whole::receipt;
 
 pub(crate) const LOGS: [&str; 5] =
     ["questions", "requests", "trajectories", "screenshots", "agents/HostAgent/memory"];
@@ -146,7 +147,7 @@ async fn a_write_that_changes_nothing_commits_nothing() {
     let before = board.get("").await.revision();
 
     let nothing = board.post("trajectories", "[]").await;
-    assert_eq!(nothing.is(200).json(), json!({"revision":before,"entries":[]}));
+    assert_eq!(receipt(nothing.is(200)), json!({"revision":before,"entries":[]}));
     for tail in ["trajectories?steps=9", "trajectories?keep=5", "requests", "agents/A/memory"] {
         assert_eq!(board.delete(tail).await.is(200).json()["deleted"], 0, "{tail}");
     }

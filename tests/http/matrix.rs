@@ -112,6 +112,7 @@ const ROWS: &[Row] = &[
     ("delete_agent", WriteMemoryOfA, "", 200),
     ("follow_session", Read, "", 200),
     ("list_checkpoints", Read, "", 200),
+    ("get_checkpoint", Read, "", 200),
     ("put_checkpoint", Write, "{\"name\":\"other\"}", 201),
     ("delete_checkpoint", Write, "", 200),
     ("diff_session", Read, "", 200),

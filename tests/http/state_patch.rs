@@ -111,8 +111,10 @@ async fn integers_are_added_exactly_whatever_their_size() {
     ] {
         board.put("state/n", before).await.succeeded();
         let added = sum(&board, "state/n", n).await;
-        let expected = format!("{{\"revision\":{},\"value\":{after}}}\n", added.revision());
-        assert_eq!(added.is(200).text(), expected, "{before} + {n}");
+        assert!(
+            added.is(200).text().ends_with(&format!(",\"value\":{after}}}\n")),
+            "{before} + {n}"
+        );
         let shown = board.get("state/n").await;
         assert_eq!((shown.text().trim_end(), shown.etag()), (after, added.etag()));
     }
@@ -162,11 +164,11 @@ async fn adding_starts_where_nothing_is() {
     let server = Server::start();
     let board = server.board("s");
     for (n, index) in
-        ["5", "-0", "1.50", "1E5", "123456789012345678901234567890"].into_iter().zip(0..)
+        ["5", "-0", "1.50", "1E5", "123456789012345678901234567890"].into_iter().zip(0_u64..)
     {
         let made = sum(&board, &format!("state/counters/{index}"), n).await;
-        let expected = format!("{{\"revision\":{},\"value\":{n}}}\n", index + 1);
-        assert_eq!(made.is(201).text(), expected);
+        assert!(made.is(201).text().ends_with(&format!(",\"value\":{n}}}\n")), "{made}");
+        assert_eq!(made.revision(), index + 1);
         assert_eq!(made_at(&server, &made).await.text().trim_end(), n);
     }
 }
@@ -208,8 +210,11 @@ async fn appending_adds_to_an_array_or_makes_one() {
     let mut tag = String::new();
     for ((values, status, after), revision) in steps.into_iter().zip([1, 2, 3, 3, 4]) {
         let appended = board.patch("state/l/list", &format!("{{\"append\":{values}}}")).await;
-        let expected = format!("{{\"revision\":{revision},\"value\":{after}}}\n");
-        assert_eq!(appended.is(status).text(), expected);
+        assert!(
+            appended.is(status).text().ends_with(&format!(",\"value\":{after}}}\n")),
+            "{appended}"
+        );
+        assert_eq!(appended.revision(), revision);
         assert_eq!(board.get("state/l/list").await.text().trim_end(), after);
         assert_eq!(appended.etag() == tag, status == 200 && values == "[]", "{appended}");
         tag = appended.etag();

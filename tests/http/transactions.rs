@@ -41,7 +41,7 @@ async fn every_operation_answers_with_its_result() {
         {"done":2,"result":{"ok":true}},
         {"answer":2,"value":"yes"},
         {"status":"App","value":"PENDING"}]}"#;
-    let done = ask(board.by("B", Method::POST, "transactions", &body)).await;
+    let done = ask(board.by("B", Method::POST, "transactions", body)).await;
     let answer = receipt(done.is(200));
     assert_eq!((&answer["succeeded"], &answer["revision"]), (&json!(true), &json!(head + 1)));
     assert_eq!(done.etag(), board.get("").await.etag());

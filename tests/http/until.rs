@@ -1,5 +1,9 @@
-//! Waits with `until`: for a session or value to exist, to be absent, or to be equal.
+//! Waits with `until`: on sessions, values, questions, requests and agents.
 
+use reqwest::Method;
+use serde_json::json;
+
+use crate::answer::ask;
 use crate::harness::{Server, encoded};
 use crate::waiting::{LONG, filled, unless_known, waiting, with, woken};
 
@@ -60,6 +64,77 @@ async fn a_value_is_waited_for() {
 }
 
 #[tokio::test]
+async fn an_answer_is_waited_for() {
+    let server = Server::start();
+    let board = server.board("s");
+    let asked = board.post("questions", r#"[{"question":"a?"},{"question":"b?"}]"#).await;
+    let until = |seq: u64| format!("questions/{seq}?until=answered");
+    let late = board.get(&with(&until(1), "wait=20ms")).await;
+    assert_eq!(late.problem(412, "condition-not-met")["current"]["item"], json!({"question":"a?"}));
+    let (first, second) =
+        (waiting(&board, &with(&until(1), LONG)), waiting(&board, &with(&until(2), LONG)));
+    board.put("questions/1/answer", r#"{"answer":"yes"}"#).await.is(200);
+    board.put("questions/2/answer", r#"{"skip":true}"#).await.is(200);
+    let answered = woken(first).await;
+    assert_eq!(answered.is(200).json()["item"]["answer"], "yes");
+    assert_eq!(answered.etag(), board.get("questions/1").await.etag());
+    assert_eq!(woken(second).await.is(200).json()["seq"], 2);
+    // An answered question is shown at once, without waiting.
+    board.get(&with(&until(1), LONG)).await.is(200);
+    let expiring = board.post("questions?expires=50ms&default=no", r#"{"question":"c?"}"#).await;
+    assert_eq!(expiring.header("location"), "/v1/sessions/s/questions/3");
+    let expired = woken(waiting(&board, &with(&until(3), LONG))).await;
+    assert_eq!(expired.is(200).json()["item"]["answer"], "no");
+
+    board.post("questions", r#"{"question":"d?"}"#).await.is(201);
+    let deleted = waiting(&board, &with(&until(4), LONG));
+    board.delete("questions/4").await.is(200);
+    woken(deleted).await.problem(404, "entry-not-found");
+    assert_ne!(asked.etag(), "");
+}
+
+#[tokio::test]
+async fn a_claim_and_an_end_are_waited_for() {
+    let server = Server::start();
+    let board = server.board("s");
+    board.post("requests", "[{},{}]").await.is(201);
+    for until in ["claimed", "done"] {
+        let late = board.get(&format!("requests/1?until={until}")).await;
+        late.problem(412, "condition-not-met");
+    }
+    let claimed = waiting(&board, &with("requests/1?until=claimed", LONG));
+    let done = waiting(&board, &with("requests/1?until=done", LONG));
+    ask(board.by("A", Method::PUT, "requests/1/claim", r#"{"ttl":"1h"}"#)).await.is(201);
+    assert_eq!(woken(claimed).await.is(200).json()["claim"]["agent"], "A");
+    ask(board.by("A", Method::PUT, "requests/1/done", r#"{"result":1}"#)).await.is(200);
+    assert_eq!(woken(done).await.is(200).json()["done"]["result"], 1);
+    // A claim that has ended was one.
+    board.get("requests/1?until=claimed").await.is(200);
+    ask(board.by("A", Method::PUT, "requests/2/claim", r#"{"ttl":"20ms"}"#)).await.is(201);
+    let tag = board.get("requests/2").await.etag();
+    let lapsed = unless_known(&board, &with("requests/2", LONG), &tag).await;
+    assert!(lapsed.is(200).json()["claim"].is_null(), "{lapsed}");
+    board.get("requests/2?until=claimed").await.is(200);
+}
+
+#[tokio::test]
+async fn a_status_is_waited_for() {
+    let server = Server::start();
+    let board = server.board("s");
+    board.put("agents/A", r#"{"status":"CONTINUE"}"#).await.is(201);
+    let late = board.get("agents/A?until=status:FINISH&wait=20ms").await;
+    assert_eq!(late.problem(412, "condition-not-met")["current"]["status"], "CONTINUE");
+    let reader = waiting(&board, &with("agents/A?until=status:FINISH", LONG));
+    board.patch("agents/A", r#"{"status":"FINISH"}"#).await.is(200);
+    let finished = woken(reader).await;
+    assert_eq!(finished.is(200).json()["status"], "FINISH");
+    assert_eq!(finished.etag(), board.get("agents/A").await.etag());
+    let deleted = waiting(&board, &with("agents/A?until=status:PENDING", LONG));
+    board.delete("agents/A").await.is(200);
+    woken(deleted).await.problem(404, "agent-not-found");
+}
+
+#[tokio::test]
 async fn a_value_that_holds_already_is_shown_at_once() {
     let server = Server::start();
     let board = filled(&server).await;
@@ -112,6 +187,21 @@ async fn what_cannot_be_waited_for_is_refused() {
     ] {
         let tail = format!("state/a?until={}", encoded(until));
         board.get(&tail).await.problem(400, "invalid-parameter");
+    }
+    board.post("questions", "{}").await.is(201);
+    board.post("agents/A/memory", "{}").await.is(201);
+    for tail in [
+        "questions/1?until=done",
+        "questions/1?until=exists",
+        "requests/1?until=answered",
+        "trajectories/1?until=done",
+        "agents/A/memory/1?until=done",
+        "agents/A?until=FINISH",
+        "agents/A?until=status:",
+        "agents/A?until=status:FINISH&at=1",
+        "questions/1?until=answered&at=1",
+    ] {
+        board.get(tail).await.problem(400, "invalid-parameter");
     }
     board.get("state/a?until=equals:%FF").await.problem(400, "invalid-encoding");
 }

@@ -2,9 +2,9 @@
 
 use crate::api::params::{Params, invalid};
 use crate::api::refusal::Refusal;
-use crate::board::Json;
 use crate::board::json;
 use crate::board::json::DEPTH_MAX;
+use crate::board::{Entry, Json, LogName};
 
 /// A condition on a value or a session.
 #[derive(Clone, Debug)]
@@ -20,13 +20,7 @@ pub(crate) enum Until {
 impl Until {
     /// Takes the parameter of a place in the state.
     pub(crate) fn of_state(params: &mut Params) -> Result<Option<Self>, Refusal> {
-        let Some(text) = params.text("until")? else { return Ok(None) };
-        if params.has("at") {
-            return Err(invalid(
-                "until",
-                "cannot be combined with 'at': a past revision never changes",
-            ));
-        }
+        let Some(text) = text_param(params)? else { return Ok(None) };
         match (text.as_str(), text.strip_prefix("equals:")) {
             ("exists", _) => Ok(Some(Self::Exists)),
             ("absent", _) => Ok(Some(Self::Absent)),
@@ -46,6 +40,65 @@ impl Until {
             Some(_) => Err(invalid("until", "must be exists or absent")),
         }
     }
+}
+
+/// A condition on an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EntryUntil {
+    /// The question has an answer, was skipped, or has expired.
+    Answered,
+    /// The request was claimed. The claim may have expired, and the request may be done.
+    Claimed,
+    /// The request is done.
+    Done,
+}
+
+impl EntryUntil {
+    /// Takes the parameter of an entry in this log.
+    pub(crate) fn param(params: &mut Params, log: &LogName) -> Result<Option<Self>, Refusal> {
+        let Some(text) = text_param(params)? else { return Ok(None) };
+        match (log, text.as_str()) {
+            (LogName::Questions, "answered") => Ok(Some(Self::Answered)),
+            (LogName::Requests, "claimed") => Ok(Some(Self::Claimed)),
+            (LogName::Requests, "done") => Ok(Some(Self::Done)),
+            (LogName::Questions, _) => Err(invalid("until", "must be answered on a question")),
+            (LogName::Requests, _) => Err(invalid("until", "must be claimed or done on a request")),
+            (LogName::Trajectories | LogName::Screenshots | LogName::Memory(_), _) => {
+                Err(invalid("until", "needs a question or a request"))
+            }
+        }
+    }
+
+    /// Returns true if the condition holds for the entry.
+    pub(crate) fn holds(self, entry: &Entry) -> bool {
+        let work = entry.work.as_deref();
+        match self {
+            Self::Answered => entry.item.get("answer").is_some(),
+            Self::Claimed => work.is_some(),
+            Self::Done => work.is_some_and(|work| work.done().is_some()),
+        }
+    }
+}
+
+/// Takes the parameter of an agent: the status to wait for.
+pub(crate) fn status_until(params: &mut Params) -> Result<Option<String>, Refusal> {
+    let Some(text) = text_param(params)? else { return Ok(None) };
+    match text.strip_prefix("status:") {
+        Some(status) if !status.is_empty() => Ok(Some(status.to_owned())),
+        _ => Err(invalid("until", "must be status: followed by a status, such as status:FINISH")),
+    }
+}
+
+/// Takes the parameter of a resource that has a past, which cannot be waited for.
+fn text_param(params: &mut Params) -> Result<Option<String>, Refusal> {
+    let text = params.text("until")?;
+    if text.is_some() && params.has("at") {
+        return Err(invalid(
+            "until",
+            "cannot be combined with 'at': a past revision never changes",
+        ));
+    }
+    Ok(text)
 }
 
 fn equals(text: &str) -> Result<Until, Refusal> {

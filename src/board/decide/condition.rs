@@ -36,8 +36,8 @@ impl Target {
                 ..whole(board.checkpoints_version())
             },
             Command::Checkpoint(name, CheckpointCommand::Remove) => {
-                find_checkpoint(board, name)?;
-                whole(board.checkpoints_version())
+                let version = board.at_version(find_checkpoint(board, name)?.revision);
+                Self { exists: true, version: Some(version), current: None }
             }
             Command::Ask { .. } => Self {
                 exists: exists && board.log(&LogName::Questions).is_some(),

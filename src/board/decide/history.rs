@@ -7,7 +7,7 @@ use crate::board::command::rejected::Rejected;
 use crate::board::command::{Answer, Command, SessionCommand, Write};
 use crate::board::commit::{Change, CheckpointChange, SessionChange};
 use crate::board::model::checkpoint::CHECKPOINTS_MAX;
-use crate::board::{Board, CheckpointName, Digest, SessionName, Version};
+use crate::board::{Board, Checkpoint, CheckpointName, Digest, SessionName, Version};
 
 impl Draft<'_> {
     pub(super) fn put_checkpoint(&mut self, name: &CheckpointName) -> Result<Answer, Rejected> {
@@ -76,11 +76,12 @@ impl Draft<'_> {
     }
 }
 
-pub(super) fn find_checkpoint(board: &Board, name: &CheckpointName) -> Result<(), Rejected> {
-    if board.checkpoints.contains_key(name) {
-        return Ok(());
-    }
-    Err(Rejected::NoCheckpoint { checkpoint: name.clone() })
+pub(super) fn find_checkpoint<'a>(
+    board: &'a Board,
+    name: &CheckpointName,
+) -> Result<&'a Checkpoint, Rejected> {
+    let found = board.checkpoints.get(name);
+    found.ok_or_else(|| Rejected::NoCheckpoint { checkpoint: name.clone() })
 }
 
 /// Returns the board that a write changes: its session's, or the adopted one.

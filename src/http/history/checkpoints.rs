@@ -9,8 +9,8 @@ use utoipa::ToSchema;
 use super::name_member;
 use crate::api::address::checkpoint_url;
 use crate::api::intake::fields::{named, needed};
-use crate::api::refusal::Refusal;
-use crate::board::{Checkpoint, CheckpointCommand, CheckpointName, Command};
+use crate::api::refusal::{Refusal, refused};
+use crate::board::{Board, Checkpoint, CheckpointCommand, CheckpointName, Command, Rejected};
 use crate::http::openapi;
 use crate::http::read::{Early, Reading};
 use crate::http::request::body::{BODY_BYTES_MAX, from_json, only_json};
@@ -32,6 +32,11 @@ const LIST_MAX: u64 = 1000;
 pub(crate) struct CheckpointBody {
     /// The named revision.
     revision: u64,
+    /// In the answer to a write: the tag that `If-Match` of the next write to the same address compares with, the
+    /// list's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    etag: Option<String>,
     /// The name.
     #[schema(example = "before-the-refactoring")]
     name: String,
@@ -71,6 +76,7 @@ impl CheckpointBody {
     fn of(name: &CheckpointName, checkpoint: &Checkpoint) -> Self {
         Self {
             revision: checkpoint.revision.0,
+            etag: None,
             name: name.to_string(),
             at: checkpoint.at.to_string(),
             agent: checkpoint.agent.as_ref().map(ToString::to_string),
@@ -89,7 +95,7 @@ impl CheckpointBody {
         (status = 200, description = "Moved", body = CheckpointBody,
             headers(("ETag" = String, description = "The tag of the list of checkpoints"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
         (status = 201, description = "Created", body = CheckpointBody,
-            headers(("ETag" = String, description = "The tag of the list of checkpoints"), ("Location" = String, description = "The checkpoint"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+            headers(("ETag" = String, description = "The checkpoint's tag"), ("Location" = String, description = "The checkpoint"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
         openapi::CheckpointRefusals,
     )
 )]
@@ -100,12 +106,18 @@ pub(crate) async fn post(mut writing: Writing, body: Body) -> Result<Response, P
     let command = Command::Checkpoint(name.clone(), CheckpointCommand::Put);
     writing
         .write(Resource::Checkpoints, command, Vec::new(), move |written| {
-            let (receipt, tag) = (written.receipt, tag(written));
+            let (receipt, list) = (written.receipt, tag(written));
             let Some(checkpoint) = receipt.board.checkpoints().get(&name) else {
-                return written.changed(tag, None);
+                return written.changed(list, None);
             };
-            let made = (!receipt.existed).then(|| checkpoint_url(written.session, &name));
-            written.json(Some(tag), made, &CheckpointBody::of(&name, checkpoint))
+            let etag = Some(list.to_string());
+            let body = CheckpointBody { etag, ..CheckpointBody::of(&name, checkpoint) };
+            if receipt.existed {
+                return written.json(Some(list), None, &body);
+            }
+            let version = receipt.board.at_version(checkpoint.revision);
+            let tag = written.tag(version, &Resource::Checkpoint(name.clone()));
+            written.json(Some(tag), Some(checkpoint_url(written.session, &name)), &body)
         })
         .await
 }
@@ -154,6 +166,35 @@ pub(crate) async fn list(
     })?)
 }
 
+/// Read a checkpoint
+#[utoipa::path(
+    get, path = "/v1/sessions/{session}/checkpoints/{checkpoint}", operation_id = "get_checkpoint", tag = "history",
+    params(openapi::InSession, openapi::InCheckpoint, openapi::MinRevision, openapi::WaitQuery, openapi::IfNoneMatch),
+    responses(
+        (status = 200, description = "The checkpoint", body = CheckpointBody,
+            headers(("ETag" = String, description = "Changes when the name moves"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        openapi::ReadCheckpointRefusals,
+    )
+)]
+pub(crate) async fn get(
+    SessionPath(session): SessionPath,
+    CheckpointPath(name): CheckpointPath,
+    mut reading: Reading,
+) -> Result<Response, Early> {
+    let rendering = |now: &Published| {
+        let version = now.board.at_version(checkpoint_of(&now.board, &name)?.revision);
+        Ok(Rendering::of(Resource::Checkpoint(name.clone()), version))
+    };
+    let (answer, Published { board, .. }) = reading.published(&session, rendering).await?;
+    Ok(answer.json(&CheckpointBody::of(&name, checkpoint_of(&board, &name)?))?)
+}
+
+fn checkpoint_of<'a>(board: &'a Board, name: &CheckpointName) -> Result<&'a Checkpoint, Refusal> {
+    let found = board.checkpoints().get(name);
+    let rejected = || Rejected::NoCheckpoint { checkpoint: name.clone() };
+    found.ok_or_else(|| refused(&rejected(), Some(board.revision())))
+}
+
 /// Remove a checkpoint
 ///
 /// The name is removed; its revision stays.
@@ -171,9 +212,9 @@ pub(crate) async fn delete(
     mut writing: Writing,
 ) -> Result<Response, Problem> {
     writing.finish_query()?;
-    let command = Command::Checkpoint(name, CheckpointCommand::Remove);
+    let command = Command::Checkpoint(name.clone(), CheckpointCommand::Remove);
     writing
-        .write(Resource::Checkpoints, command, Vec::new(), |written| {
+        .write(Resource::Checkpoint(name), command, Vec::new(), |written| {
             written.changed(tag(written), None)
         })
         .await

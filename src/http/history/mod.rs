@@ -44,6 +44,8 @@ pub(super) struct NewForkBody {
 pub(super) struct ForkedBody {
     /// The new session's revision.
     revision: u64,
+    /// The new session's tag.
+    etag: String,
     /// The new session's name.
     session: String,
     /// The revision of the original session that was forked.
@@ -90,9 +92,10 @@ pub(super) async fn fork(mut writing: Writing, body: Body) -> Result<Response, P
         .fork(board, source, move |written| {
             let board = &written.receipt.board;
             let session = written.session;
+            let (tag, revision) = (written.session_tag(), board.revision().0);
             let body =
-                ForkedBody { revision: board.revision().0, session: session.to_string(), at };
-            written.json(Some(written.session_tag()), Some(session_url(session)), &body)
+                ForkedBody { revision, etag: tag.to_string(), session: session.to_string(), at };
+            written.json(Some(tag), Some(session_url(session)), &body)
         })
         .await
 }

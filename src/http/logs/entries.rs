@@ -6,6 +6,7 @@ use axum::response::Response;
 
 use crate::api::intake::fields::json_text;
 use crate::api::intake::items::Intake;
+use crate::api::intake::until::EntryUntil;
 use crate::api::offload::work;
 use crate::api::refusal::Refusal;
 use crate::api::refusal::{Place, invalid_item, no_entry};
@@ -16,6 +17,7 @@ use crate::board::{
     Board, Code, Command, Entry, ITEM_DEPTH_MAX, ImagesShown, InvalidItem, LogCommand, LogName, Seq,
 };
 use crate::http::openapi;
+use crate::http::read::until::SoughtPart;
 use crate::http::read::{Early, Reading};
 use crate::http::request::body::{items_bytes_max, media_type, unpatchable};
 use crate::http::request::items::one_item;
@@ -24,7 +26,7 @@ use crate::http::response::problem::Problem;
 use crate::http::response::tag::{Rendering, Resource};
 use crate::http::write::Writing;
 use crate::http::write::response::WrittenBody;
-use crate::service::Patch;
+use crate::service::{Patch, Published};
 
 /// The maximum depth of a JSON Patch: an array of operations, each with an item's depth.
 const JSON_PATCH_DEPTH_MAX: usize = ITEM_DEPTH_MAX + 2;
@@ -32,9 +34,11 @@ const JSON_PATCH_DEPTH_MAX: usize = ITEM_DEPTH_MAX + 2;
 const PATCH_TYPES: &str = "application/merge-patch+json, application/json-patch+json";
 
 /// Read an entry
+///
+/// With `until` and `wait`, the request waits until the question has an answer, or the request was claimed or is done.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/{log}/{seq}", operation_id = "get_entry", tag = "entries",
-    params(openapi::InSession, openapi::InLog, openapi::AtSeq, openapi::ShownQuery, openapi::PastQuery, openapi::MinRevision, openapi::WaitQuery, openapi::IfNoneMatch),
+    params(openapi::InSession, openapi::InLog, openapi::AtSeq, openapi::ShownQuery, openapi::PastQuery, openapi::MinRevision, openapi::EntryUntilQuery, openapi::IfNoneMatch),
     responses(
         (status = 200, description = "The entry", body = EntryBody,
             headers(("ETag" = String, description = "Changes with the entry"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
@@ -50,12 +54,22 @@ pub(crate) async fn get(
         keys: keys_param(&mut reading.params)?,
         images: images_param(&mut reading.params)?.unwrap_or(ImagesShown::Url),
     };
+    let log = &log;
     let rendering = |board: &Board| {
-        let version = board.at_version(entry_of(board, &log, seq)?.revision);
+        let version = board.at_version(entry_of(board, log, seq)?.revision);
         Ok(Rendering::of(Resource::Entry(log.clone(), seq), version))
     };
-    let (answer, board) = reading.of(&session, rendering).await?;
-    let (entry, mut text) = (entry_of(&board, &log, seq)?, String::new());
+    let until = EntryUntil::param(&mut reading.params, log)?;
+    let holds = |until: EntryUntil| {
+        move |board: &Board| entry_of(board, log, seq).is_ok_and(|entry| until.holds(entry))
+    };
+    let current = |board: &Board| {
+        let mut text = String::new();
+        view.write_whole(board, entry_of(board, log, seq).ok()?, &mut text).then_some(text)
+    };
+    let mut sought = SoughtPart { session: &session, rendering, until: until.map(holds), current };
+    let (answer, Published { board, .. }) = reading.seek_at(&session, &mut sought).await?;
+    let (entry, mut text) = (entry_of(&board, log, seq)?, String::new());
     view.write_entry(&reading.service, &board, entry, &mut text).await?;
     Ok(answer.text(text))
 }

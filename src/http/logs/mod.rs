@@ -24,7 +24,6 @@ use super::response::tag::Resource;
 use super::response::{JSON, NDJSON};
 use super::write::Writing;
 use super::write::response::WrittenBody;
-use crate::api::address::{entry_url, log_url};
 use crate::api::intake::items::{BodyReading, Intake};
 use crate::api::intake::steps::steps_param;
 use crate::api::params::invalid;
@@ -72,7 +71,7 @@ pub(super) async fn get(
             (openapi::Bytes = "image/gif"), (openapi::Bytes = "image/bmp"), (openapi::ScreenshotForm = "multipart/form-data"))),
     responses(
         (status = 201, description = "Appended", body = WrittenBody,
-            headers(("ETag" = String, description = "The log's tag"), ("Location" = String, description = "The first new entry"), ("Blackboard-Revision" = u64, description = "The commit's revision"))),
+            headers(("ETag" = String, description = "The tag of the new entry, or of the log if there are several"), ("Location" = String, description = "The new entry; absent if there are several"), ("Blackboard-Revision" = u64, description = "The commit's revision"))),
         (status = 200, description = "Nothing to append", body = WrittenBody,
             headers(("ETag" = String, description = "The log's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
         openapi::AppendRefusals,
@@ -94,9 +93,7 @@ pub(super) async fn post(
     };
     writing
         .write(Resource::Log(log.clone()), command, images, move |written| {
-            let first = written.receipt.answer.first_added();
-            let location = first.map(|first| entry_url(written.session, &log, first));
-            written.added(written.log_tag(&log), location, skipped.as_ref())
+            written.appended(&log, skipped.as_ref())
         })
         .await
 }
@@ -125,11 +122,7 @@ pub(super) async fn put(
     let Intake { items, images, .. } = replaced(log.clone(), &writing.headers, bytes).await?;
     let command = Command::Log(log.clone(), LogCommand::Replace { items });
     writing
-        .write(Resource::Log(log.clone()), command, images, move |written| {
-            let made = written.receipt.committed && !written.receipt.existed;
-            let location = made.then(|| log_url(written.session, &log));
-            written.added(written.log_tag(&log), location, None)
-        })
+        .write(Resource::Log(log.clone()), command, images, move |written| written.replaced(&log))
         .await
 }
 

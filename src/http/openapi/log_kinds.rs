@@ -76,12 +76,13 @@ fn text_log(operation: &mut Operation) {
 
 fn of_screenshots(operation: &mut Operation) {
     rename(operation, "screenshots", "screenshot");
-    parameters(operation, |name| name != "log");
+    parameters(operation, |name| !["log", "until"].contains(&name));
     operation.responses.responses.values_mut().for_each(without_names);
 }
 
 fn of_memory(operation: &mut Operation) {
     text_log(operation);
+    parameters(operation, |name| name != "until");
     rename(operation, "memory", "memory_entry");
     for parameter in operation.parameters.iter_mut().flatten() {
         if matches!(parameter, RefOr::T(parameter) if parameter.name == "log") {

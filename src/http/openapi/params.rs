@@ -93,6 +93,19 @@ params! {
             one_of(["exists", "absent"])),
         wait(UNTIL_WAIT),
     ];
+    /// The condition on an entry to wait for, and the time to wait.
+    EntryUntilQuery = [
+        query("until", "On a question `answered`, also if it was skipped or has expired; on a request `claimed`, also if \
+            the claim has ended, or `done`. 412 if the condition is not met; not with `at`",
+            one_of(["answered", "claimed", "done"])),
+        wait(UNTIL_WAIT),
+    ];
+    /// The condition on an agent to wait for, and the time to wait.
+    AgentUntilQuery = [
+        query("until", "`status:` with a status. 412 if the agent does not get this status; not with `at`",
+            pattern("^status:.+$")),
+        wait(UNTIL_WAIT),
+    ];
     /// The revision to show.
     PastQuery = [query("at", "The past revision to show, or the name of a checkpoint", name())];
     /// The time to live of a value.

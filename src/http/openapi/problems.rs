@@ -152,10 +152,11 @@ sets! {
     AuditRefusals(NOT_MODIFIED) = [InvalidRequest, NoSession, Compacted, NotReadable];
     DiffRefusals(NOT_MODIFIED) = [InvalidRequest, NoPoint, Compacted, NotReadable];
     ReadLogRefusals(NOT_MODIFIED) = [InvalidRequest, NoPastLog, Compacted, NotReadable];
-    ReadEntryRefusals(NOT_MODIFIED) = [InvalidRequest, NoPastLogEntry, Compacted, NotReadable];
+    ReadCheckpointRefusals(NOT_MODIFIED) = [InvalidRequest, NoCheckpoint, NotReadable];
+    ReadEntryRefusals(NOT_MODIFIED) = [InvalidRequest, NoPastLogEntry, Compacted, NotMet, NotReadable];
     ReadImageRefusals(NOT_MODIFIED) = [InvalidRequest, NoPastImage, Compacted, NoSuchRange, NotShowable, NotReadable];
     ReadStateRefusals(NOT_MODIFIED) = [InvalidRequest, NoPastState, Compacted, NotMet, TooDeepPath, NotReadable];
-    ReadAgentRefusals(NOT_MODIFIED) = [InvalidRequest, NoPastAgent, Compacted, NotReadable];
+    ReadAgentRefusals(NOT_MODIFIED) = [InvalidRequest, NoPastAgent, Compacted, NotMet, NotReadable];
     /// Refusals of creating or changing a session, and of replacing its board.
     PutRefusals = [NoSession, LostClaim, Precondition, InvalidDocument] + BODY + WRITE;
     /// Refusals of deleting a session, and of clearing its board.

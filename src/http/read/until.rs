@@ -1,4 +1,4 @@
-//! Reads that wait for `until`, on values and sessions.
+//! Reads that wait for `until`: on values, entries, agents and sessions.
 //!
 //! A condition that holds is answered like any read, `absent` with 204, and one not met in time with 412.
 
@@ -9,7 +9,7 @@ use super::Early;
 use super::wait::Sought;
 use crate::api::intake::until::Until;
 use crate::api::refusal::{no_session, no_value};
-use crate::board::{Code, Revision, SessionName, StatePath, StateValue};
+use crate::board::{Board, Code, Revision, SessionName, StatePath, StateValue};
 use crate::http::access::visibility::Sight;
 use crate::http::response::Answer;
 use crate::http::response::problem::Problem;
@@ -71,9 +71,49 @@ impl Sought for SoughtValue<'_> {
         }
         let revision = last_revision(&self.service, self.session, now)?;
         Err(match &self.until {
-            Some(_) => not_met(revision, self.value(now).as_ref()),
+            Some(_) => not_met(revision, self.value(now).and_then(|value| current(&value))),
             None => no_value(self.path, revision).into(),
         })
+    }
+}
+
+/// A part of a board that exists, perhaps with a condition to wait for.
+pub(crate) struct SoughtPart<'a, R, H, C> {
+    pub(crate) session: &'a SessionName,
+    /// Says what is shown of the board, or refuses.
+    pub(crate) rendering: R,
+    /// Returns true if the condition holds.
+    pub(crate) until: Option<H>,
+    /// Returns the part as JSON.
+    pub(crate) current: C,
+}
+
+impl<R, H, C> Sought for SoughtPart<'_, R, H, C>
+where
+    R: FnMut(&Board) -> Result<Rendering, Problem> + Send,
+    H: Fn(&Board) -> bool + Send,
+    C: Fn(&Board) -> Option<String> + Send,
+{
+    fn may_come(&self) -> bool {
+        self.until.is_some()
+    }
+
+    async fn look(&mut self, now: Option<&Published>) -> Result<Option<Rendering>, Early> {
+        let Some(now) = now else { return Err(no_session(self.session).into()) };
+        let rendering = (self.rendering)(&now.board)?;
+        let holds = self.until.as_ref().is_none_or(|holds| holds(&now.board));
+        Ok(holds.then_some(rendering))
+    }
+
+    fn at_last(&mut self, now: Option<&Published>) -> Result<Rendering, Early> {
+        let Some(now) = now else { return Err(no_session(self.session).into()) };
+        let rendering = (self.rendering)(&now.board)?;
+        match &self.until {
+            Some(holds) if !holds(&now.board) => {
+                Err(not_met(now.board.revision(), (self.current)(&now.board)))
+            }
+            _ => Ok(rendering),
+        }
     }
 }
 
@@ -137,16 +177,20 @@ fn gone(revision: Revision) -> Early {
     Early::bare(Answer::of(revision).status(StatusCode::NO_CONTENT))
 }
 
-/// Refuses a condition that was not met in time, with the current value if there is one.
-fn not_met(revision: Revision, current: Option<&StateValue>) -> Early {
+/// Returns a value as JSON, if it is small enough to be shown.
+fn current(value: &StateValue) -> Option<String> {
+    let mut text = String::new();
+    (value.bytes() <= CURRENT_BYTES_MAX).then(|| value.write(&mut text))?;
+    Some(text)
+}
+
+/// Refuses a condition that was not met in time, with the current value if there is one and it is small enough.
+fn not_met(revision: Revision, current: Option<String>) -> Early {
     let detail = "condition 'until' was not met within 'wait'";
     let problem = Problem::new(Code::ConditionNotMet, detail)
         .header(REVISION_HEADER, revision_value(revision));
-    let shown = current.filter(|value| value.bytes() <= CURRENT_BYTES_MAX).and_then(|value| {
-        let mut text = String::new();
-        value.write(&mut text);
-        RawValue::from_string(text).ok()
-    });
+    let small = current.filter(|text| text.len() as u64 <= CURRENT_BYTES_MAX);
+    let shown = small.and_then(|text| RawValue::from_string(text).ok());
     Early::Refused(match shown {
         Some(text) => problem.member("current", &text),
         None => problem,

@@ -8,7 +8,9 @@ use std::fmt;
 use axum::http::HeaderValue;
 use sha2::{Digest as _, Sha256};
 
-use crate::board::{AgentName, Epoch, LogName, Revision, Seq, SessionId, StatePath, Version};
+use crate::board::{
+    AgentName, CheckpointName, Epoch, LogName, Revision, Seq, SessionId, StatePath, Version,
+};
 
 /// The parameters that decide when a rendering is shown, not what it shows.
 const OF_WAITING: [&str; 3] = ["min_revision=", "wait=", "until="];
@@ -41,6 +43,8 @@ pub(crate) enum Resource {
     Agent(AgentName),
     /// All checkpoints together.
     Checkpoints,
+    /// One checkpoint.
+    Checkpoint(CheckpointName),
     /// The session's commits.
     Audit,
     /// The difference between two revisions.
@@ -61,6 +65,7 @@ impl Resource {
             Self::Agents => "agents".to_owned(),
             Self::Agent(agent) => format!("agent {agent}"),
             Self::Checkpoints => "checkpoints".to_owned(),
+            Self::Checkpoint(name) => format!("checkpoint {name}"),
             Self::Audit => "audit".to_owned(),
             Self::Diff(from, to) => format!("diff from {from} to {to}"),
         }

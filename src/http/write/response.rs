@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use utoipa::ToSchema;
 
+use crate::api::address::{entry_url, log_url};
 use crate::api::intake::items::{Skipped, SkippedLines};
 use crate::auth::Caller;
 use crate::board;
@@ -23,11 +24,19 @@ use crate::service::Receipt;
 /// The header that marks a replayed response.
 const REPLAYED_HEADER: HeaderName = HeaderName::from_static("idempotency-replayed");
 
+/// The maximum number of new entries that a response shows with their tags.
+const TAGS_MAX: usize = 100;
+
 /// The outcome of a write.
 #[derive(Debug, Default, Serialize, ToSchema)]
 pub(crate) struct WrittenBody {
     /// The session's revision after the write.
     revision: u64,
+    /// The tag that `If-Match` of the next write to the same address compares with; after an append, the log's.
+    /// Absent if the session was deleted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    etag: Option<String>,
     /// The new entries.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -51,9 +60,10 @@ pub(crate) struct WrittenBody {
 }
 
 impl WrittenBody {
-    /// Creates a response with the session's revision only.
-    pub(crate) fn at(revision: Revision) -> Self {
-        Self { revision: revision.0, ..Self::default() }
+    /// Creates a response with the session's revision and the tag of the written resource only.
+    fn at(revision: Revision, etag: Option<&Tag>) -> Self {
+        let etag = etag.map(Tag::to_string);
+        Self { revision: revision.0, etag, ..Self::default() }
     }
 }
 
@@ -65,6 +75,10 @@ pub(crate) struct NewEntry {
     /// The time of the append, RFC 3339 in UTC.
     #[schema(format = DateTime)]
     at: String,
+    /// The entry's tag, if the request made at most 100 entries.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    etag: Option<String>,
 }
 
 /// The whole response to a write, independent of HTTP.
@@ -130,10 +144,14 @@ impl Shaped {
         if sight >= self.sight {
             return Ok(self);
         }
+        let tag = self.tag.clone().map(Tag::of_resource);
         if describes {
-            self.body = serde_json::to_string(&WrittenBody::at(self.revision))?;
+            self.body = serde_json::to_string(&WrittenBody::at(self.revision, tag.as_ref()))?;
+        } else if let (Some(shown), Some(tag)) = (&self.tag, &tag) {
+            let literal = |tag: &Tag| serde_json::to_string(tag.as_str());
+            self.body = self.body.replacen(&literal(shown)?, &literal(tag)?, 1);
         }
-        self.tag = self.tag.map(Tag::of_resource);
+        self.tag = tag;
         self.sight = sight;
         Ok(self)
     }
@@ -220,38 +238,64 @@ impl Written<'_> {
 
     /// Creates the response to a write of one resource, changed or already the same.
     pub(crate) fn changed(&self, tag: Tag, made: Option<String>) -> ShapeResult {
-        self.json(Some(tag), made, &self.body())
+        let body = self.body(Some(&tag));
+        self.json(Some(tag), made, &body)
     }
 
     /// Creates the response to a write that removed entries, or a whole session.
     pub(crate) fn removed(&self, tag: Option<Tag>) -> ShapeResult {
         let deleted = self.receipt.answer.removed();
-        self.json(tag, None, &WrittenBody { deleted, ..self.body() })
+        let body = WrittenBody { deleted, ..self.body(tag.as_ref()) };
+        self.json(tag, None, &body)
     }
 
-    /// Creates the response to a write that added entries.
-    pub(crate) fn added(
-        &self,
-        tag: Tag,
-        made: Option<String>,
-        skipped: Option<&SkippedLines>,
-    ) -> ShapeResult {
+    /// Creates the response to an append. `Location` and `ETag` are those of a single new entry (RFC 9110, section
+    /// 15.3.2); several entries have no address, and the log's tag.
+    pub(crate) fn appended(&self, log: &LogName, skipped: Option<&SkippedLines>) -> ShapeResult {
+        let tag = self.log_tag(log);
+        let board::Answer::Added { first, count, .. } = self.receipt.answer else {
+            return self.changed(tag, None);
+        };
+        let body = self.added(log, &tag, skipped);
+        if count == 1 {
+            let location = entry_url(self.session, log, first);
+            return self.json(Some(self.entry_tag(log, first)), Some(location), &body);
+        }
+        let shaped = self.json(Some(tag), None, &body)?;
+        let status = if count > 0 { StatusCode::CREATED } else { shaped.status };
+        Ok(Shaped { status, ..shaped })
+    }
+
+    /// Creates the response to a replacement of a log, with its address if the request created it.
+    pub(crate) fn replaced(&self, log: &LogName) -> ShapeResult {
+        let tag = self.log_tag(log);
+        let made = self.receipt.committed && !self.receipt.existed;
+        let body = self.added(log, &tag, None);
+        self.json(Some(tag), made.then(|| log_url(self.session, log)), &body)
+    }
+
+    fn added(&self, log: &LogName, tag: &Tag, skipped: Option<&SkippedLines>) -> WrittenBody {
+        let body = self.body(Some(tag));
         let board::Answer::Added { first, count, dropped } = self.receipt.answer else {
-            return self.changed(tag, made);
+            return body;
         };
         let at = self.receipt.board.updated_at().to_string();
-        let entries = (first.0..).take(count).map(|seq| NewEntry { seq, at: at.clone() }).collect();
-        let body = WrittenBody {
-            entries: Some(entries),
+        let etag = |seq| self.entry_tag(log, seq).to_string();
+        let entries = (first.0..).map(Seq).take(count).map(|seq| NewEntry {
+            seq: seq.0,
+            at: at.clone(),
+            etag: (count <= TAGS_MAX).then(|| etag(seq)),
+        });
+        WrittenBody {
+            entries: Some(entries.collect()),
             dropped: (dropped > 0).then_some(dropped),
             skipped: skipped.map(|skipped| Arc::clone(&skipped.listed)),
             skipped_count: skipped.map(|skipped| skipped.count),
-            ..self.body()
-        };
-        self.json(Some(tag), made, &body)
+            ..body
+        }
     }
 
-    fn body(&self) -> WrittenBody {
-        WrittenBody::at(self.receipt.board.revision())
+    fn body(&self, etag: Option<&Tag>) -> WrittenBody {
+        WrittenBody::at(self.receipt.board.revision(), etag)
     }
 }
