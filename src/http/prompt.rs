@@ -39,16 +39,16 @@ pub(in crate::http) struct PartBody {
     #[schema(required = false, nullable = false, example = "auto")]
     detail: Option<String>,
     /// In `anthropic`: the image.
-    #[schema(required = false, nullable = false, value_type = Object)]
+    #[schema(required = false, nullable = false, value_type = BTreeMap<String, serde_json::Value>)]
     source: Option<String>,
     /// In `anthropic` with `cache_marks`: marks the end of the prefix to cache.
-    #[schema(required = false, nullable = false, value_type = Object)]
+    #[schema(required = false, nullable = false, value_type = BTreeMap<String, serde_json::Value>)]
     cache_control: Option<String>,
     /// In `gemini`: the image.
-    #[schema(required = false, nullable = false, value_type = Object)]
+    #[schema(required = false, nullable = false, value_type = BTreeMap<String, serde_json::Value>)]
     inlineData: Option<String>,
     /// In `gemini`: the address of the image.
-    #[schema(required = false, nullable = false, value_type = Object)]
+    #[schema(required = false, nullable = false, value_type = BTreeMap<String, serde_json::Value>)]
     fileData: Option<String>,
 }
 

@@ -57,7 +57,7 @@ pub(super) struct NewDoneBody {
 /// One agent at a time holds a claim; its own PUT renews the claim. Its writes may then carry `?claim=SEQ&fence=N`.
 /// They are refused once the claim is released, or lost to another agent.
 #[utoipa::path(
-    put, path = "/v1/sessions/{session}/requests/{seq}/claim", operation_id = "claim_request", tag = "claims",
+    put, path = "/v1/sessions/{session}/requests/{seq}/claim", operation_id = "claim_request", tag = "requests",
     params(openapi::InSession, openapi::AtSeq, openapi::Writes),
     request_body(content = NewClaimBody, description = "The duration of the claim; the body may be omitted"),
     responses(
@@ -94,7 +94,7 @@ pub(super) async fn claim(
 ///
 /// Releasing an unclaimed request succeeds too.
 #[utoipa::path(
-    delete, path = "/v1/sessions/{session}/requests/{seq}/claim", operation_id = "release_request", tag = "claims",
+    delete, path = "/v1/sessions/{session}/requests/{seq}/claim", operation_id = "release_request", tag = "requests",
     params(openapi::InSession, openapi::AtSeq, openapi::Removes),
     responses(
         (status = 200, description = "The request is unclaimed", body = WrittenBody,
@@ -116,7 +116,7 @@ pub(super) async fn release(
 ///
 /// A finished request is neither pending nor claimable.
 #[utoipa::path(
-    put, path = "/v1/sessions/{session}/requests/{seq}/done", operation_id = "finish_request", tag = "claims",
+    put, path = "/v1/sessions/{session}/requests/{seq}/done", operation_id = "finish_request", tag = "requests",
     params(openapi::InSession, openapi::AtSeq, openapi::Writes),
     request_body(content = NewDoneBody, description = "The claim's fence and the result; the body may be omitted"),
     responses(

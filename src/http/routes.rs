@@ -59,20 +59,19 @@ use crate::service::Service;
         (name = "sessions", description = "Named boards"),
         (name = "blackboard", description = "The four logs as one dictionary"),
         (name = "prompt", description = "The board as input for a model"),
-        (name = "logs", description = "Ordered lists of items"),
+        (name = "questions", description = "Questions to the user with their answers, and the inbox of open questions"),
+        (name = "requests", description = "Requests, and claims of agents on them"),
+        (name = "trajectories", description = "Steps of the agents"),
+        (name = "screenshots", description = "Screenshots and their images"),
         (name = "memories", description = "Each agent's memory of its own steps, a log like the others"),
-        (name = "entries", description = "Single entries"),
         (name = "state", description = "One JSON document, by path"),
         (name = "transactions", description = "Tests and operations in one commit"),
         (name = "agents", description = "Participants and their status"),
-        (name = "claims", description = "Exclusive work on requests, by one agent at a time"),
-        (name = "questions", description = "Open questions and their answers, a log like the others"),
         (name = "history", description = "Past revisions, and how to return to them"),
         (name = "events", description = "Changes as they happen"),
-        (name = "screenshots", description = "A log like the others, whose items may have images"),
         (name = "server", description = "The server itself"),
     ),
-    components(schemas(ProblemBody, openapi::BoardLog, openapi::OrderName, ImagesName))
+    components(schemas(ProblemBody, openapi::OrderName, ImagesName))
 )]
 struct Api;
 

@@ -65,14 +65,30 @@ const ROWS: &[Row] = &[
     ("put_blackboard", Write, "{}", 200),
     ("clear_blackboard", Write, "", 200),
     ("get_prompt", Read, "", 200),
-    ("get_log", Read, "", 200),
-    ("append_to_log", Write, LINE, 201),
-    ("replace_log", Write, "[]", 200),
-    ("remove_entries", Write, "", 200),
-    ("get_entry", Read, "", 200),
-    ("put_entry", Write, LINE, 200),
-    ("patch_entry", Write, LINE, 200),
-    ("delete_entry", Write, "", 200),
+    ("get_questions", Read, "", 200),
+    ("append_to_questions", Write, LINE, 201),
+    ("replace_questions", Write, "[]", 200),
+    ("remove_from_questions", Write, "", 200),
+    ("get_question", Read, "", 200),
+    ("put_question", Write, LINE, 200),
+    ("patch_question", Write, LINE, 200),
+    ("delete_question", Write, "", 200),
+    ("get_requests", Read, "", 200),
+    ("append_to_requests", Write, LINE, 201),
+    ("replace_requests", Write, "[]", 200),
+    ("remove_from_requests", Write, "", 200),
+    ("get_request", Read, "", 200),
+    ("put_request", Write, LINE, 200),
+    ("patch_request", Write, LINE, 200),
+    ("delete_request", Write, "", 200),
+    ("get_trajectories", Read, "", 200),
+    ("append_to_trajectories", Write, LINE, 201),
+    ("replace_trajectories", Write, "[]", 200),
+    ("remove_from_trajectories", Write, "", 200),
+    ("get_trajectory", Read, "", 200),
+    ("put_trajectory", Write, LINE, 200),
+    ("patch_trajectory", Write, LINE, 200),
+    ("delete_trajectory", Write, "", 200),
     ("get_screenshots", Read, "", 200),
     ("append_to_screenshots", Write, LINE, 201),
     ("replace_screenshots", Write, "[]", 200),
@@ -321,13 +337,8 @@ impl House {
 }
 
 fn filled_path(id: &str, path: &str, session: &str) -> String {
-    let log = match id {
-        "answer_question" => "questions",
-        _ => "trajectories",
-    };
     let path = path
         .replace("{session}", session)
-        .replace("{log}", log)
         .replace("{seq}", "1")
         .replace("{agent}", "A")
         .replace("{checkpoint}", "here")

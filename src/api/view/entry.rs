@@ -195,7 +195,7 @@ pub(crate) struct EntryBody<'a> {
     #[schema(required = false, nullable = false)]
     done: Option<DoneBody<'a>>,
     /// The item, as it was sent.
-    #[schema(value_type = Object)]
+    #[schema(value_type = BTreeMap<String, serde_json::Value>)]
     item: &'a RawValue,
     /// The stored image, with `images=url`.
     #[serde(skip_serializing_if = "Option::is_none")]

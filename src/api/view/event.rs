@@ -57,7 +57,7 @@ pub(crate) struct EventChangeBody {
     #[schema(required = false, nullable = false)]
     seq: Option<u64>,
     /// The entry's new item.
-    #[schema(required = false, nullable = false, value_type = Object)]
+    #[schema(required = false, nullable = false, value_type = BTreeMap<String, serde_json::Value>)]
     item: Option<Value>,
     /// The entry's stored image.
     #[schema(required = false, nullable = false)]
@@ -137,7 +137,7 @@ pub(crate) struct ChangedEntry {
     /// The entry's place in its log.
     seq: u64,
     /// The item.
-    #[schema(value_type = Object)]
+    #[schema(value_type = BTreeMap<String, serde_json::Value>)]
     item: Value,
     /// The entry's stored image.
     #[schema(required = false, nullable = false)]

@@ -44,19 +44,19 @@ const STATE_TEXT_BYTES_MAX: u64 = 2 * STATE_BYTES_MAX;
 #[expect(dead_code, reason = "the document's form of what is read here")]
 pub(crate) struct BoardBody {
     /// The questions, with their answers if any.
-    #[schema(value_type = Vec<Object>)]
+    #[schema(value_type = Vec<BTreeMap<String, serde_json::Value>>)]
     questions: Vec<String>,
     /// The requests.
-    #[schema(value_type = Vec<Object>)]
+    #[schema(value_type = Vec<BTreeMap<String, serde_json::Value>>)]
     requests: Vec<String>,
     /// The steps that agents did.
-    #[schema(value_type = Vec<Object>)]
+    #[schema(value_type = Vec<BTreeMap<String, serde_json::Value>>)]
     trajectories: Vec<String>,
     /// The screenshots.
-    #[schema(value_type = Vec<Object>)]
+    #[schema(value_type = Vec<BTreeMap<String, serde_json::Value>>)]
     screenshots: Vec<String>,
     /// The shared state, with `include=state`.
-    #[schema(required = false, value_type = Object)]
+    #[schema(required = false, value_type = BTreeMap<String, serde_json::Value>)]
     state: String,
 }
 
@@ -78,7 +78,7 @@ pub(crate) struct NewBoardBody {
     #[schema(required = false)]
     screenshots: Vec<openapi::ItemBody>,
     /// The whole state; unchanged if absent.
-    #[schema(required = false, value_type = Object)]
+    #[schema(required = false, value_type = BTreeMap<String, serde_json::Value>)]
     state: String,
 }
 

@@ -1,26 +1,97 @@
-//! Paths of screenshots, memories and the whole state.
+//! Paths of each kind of log, and of the whole state.
 //!
-//! They are copied from the paths of `{log}` and of a value in the state.
+//! One handler serves all logs. Their paths are copied from those of `{log}`, with the names, parameters and examples of
+//! each kind. The whole state's are copied from those of a value in the state.
 
+use serde_json::{Value, json};
 use utoipa::openapi::path::{Operation, PathItem};
+use utoipa::openapi::request_body::RequestBody;
+use utoipa::openapi::schema::Object;
 use utoipa::openapi::{OpenApi, RefOr};
 
 use super::params::agent;
 use super::problems::{without_images, without_names, without_paths};
+use super::schemas::one_of;
 
-/// The path of a log of the board.
+/// The path of a log in the router.
 const LOG: &str = "/v1/sessions/{session}/{log}";
-/// The path of an entry of a log of the board.
+/// The path of an entry in the router.
 const ENTRY: &str = "/v1/sessions/{session}/{log}/{seq}";
-const SCREENSHOTS: &str = "/v1/sessions/{session}/screenshots";
-const SCREENSHOT: &str = "/v1/sessions/{session}/screenshots/{seq}";
 /// The path of an agent's memory.
 pub(in crate::http) const MEMORY: &str = "/v1/sessions/{session}/agents/{agent}/memory";
 /// The path of an entry of a memory.
 pub(in crate::http) const MEMORY_ENTRY: &str = "/v1/sessions/{session}/agents/{agent}/memory/{seq}";
 
-/// The parameters that only screenshots take.
-const OF_SCREENSHOTS: [&str; 3] = ["images", "metadata", "image_path"];
+/// A kind of log in the document.
+struct Kind {
+    /// The log's path within its session.
+    path: &'static str,
+    /// The tag of its operations.
+    tag: &'static str,
+    /// The log and one of its entries in operation ids.
+    ids: (&'static str, &'static str),
+    /// The log and one of its entries in summaries.
+    names: (&'static str, &'static str),
+    /// The parameters that have a meaning for some kinds only, and have one here.
+    takes: &'static [&'static str],
+    /// An item as JSON.
+    example: &'static str,
+}
+
+/// The parameters that have a meaning for some kinds only.
+const SPECIAL: [&str; 8] = [
+    "images",
+    "metadata",
+    "image_path",
+    "until",
+    "pending",
+    "expires",
+    "default",
+    "trajectory_key",
+];
+
+const KINDS: [Kind; 5] = [
+    Kind {
+        path: "questions",
+        tag: "questions",
+        ids: ("questions", "question"),
+        names: ("the questions", "a question"),
+        takes: &["until", "pending", "expires", "default"],
+        example: r#"{"question":"Which printer?"}"#,
+    },
+    Kind {
+        path: "requests",
+        tag: "requests",
+        ids: ("requests", "request"),
+        names: ("the requests", "a request"),
+        takes: &["until", "pending"],
+        example: r#"{"request":"Print the report","device":"windows"}"#,
+    },
+    Kind {
+        path: "trajectories",
+        tag: "trajectories",
+        ids: ("trajectories", "trajectory"),
+        names: ("the trajectories", "a trajectory"),
+        takes: &["trajectory_key"],
+        example: r#"{"step":1,"agent":"AppAgent","action":"open the print dialog","status":"CONTINUE"}"#,
+    },
+    Kind {
+        path: "screenshots",
+        tag: "screenshots",
+        ids: ("screenshots", "screenshot"),
+        names: ("the screenshots", "a screenshot"),
+        takes: &["images", "metadata", "image_path"],
+        example: r#"{"metadata":"Print dialog","image_path":"dialog.gif","image_str":"data:image/gif;base64,R0lGODdhAgADAIEAAMgeCgAAAAAAAAAAACwAAAAAAgADAAAIBgABCBwYEAA7"}"#,
+    },
+    Kind {
+        path: "agents/{agent}/memory",
+        tag: "memories",
+        ids: ("memory", "memory_entry"),
+        names: ("a memory", "a memory entry"),
+        takes: &["trajectory_key"],
+        example: r#"{"step":1,"thought":"The printer is offline.","cost":0.02}"#,
+    },
+];
 
 /// The path of a value in the state, in the router's syntax.
 const STATE_AT: &str = "/v1/sessions/{session}/state/{*path}";
@@ -39,20 +110,19 @@ pub(in crate::http) fn with_all_kinds(mut document: OpenApi) -> OpenApi {
         paths.insert(STATE.to_owned(), each(item.clone(), whole_state));
         paths.insert(STATE_AT_DOCUMENTED.to_owned(), item);
     }
-    for (log, screenshots, memory) in
-        [(LOG, SCREENSHOTS, MEMORY), (ENTRY, SCREENSHOT, MEMORY_ENTRY)]
-    {
+    for router in [LOG, ENTRY] {
         let paths = &mut document.paths.paths;
-        if let Some(item) = paths.get(log).cloned() {
-            paths.insert(log.to_owned(), each(item.clone(), text_log));
-            paths.insert(memory.to_owned(), each(item.clone(), of_memory));
-            paths.insert(screenshots.to_owned(), each(item, of_screenshots));
+        if let Some(item) = paths.remove(router) {
+            for kind in &KINDS {
+                let path = router.replace("{log}", kind.path);
+                paths.insert(path, each(item.clone(), |operation| kind.take(operation)));
+            }
         }
     }
     document
 }
 
-fn each(mut item: PathItem, change: fn(&mut Operation)) -> PathItem {
+fn each(mut item: PathItem, change: impl FnMut(&mut Operation)) -> PathItem {
     let operations =
         [&mut item.get, &mut item.post, &mut item.put, &mut item.patch, &mut item.delete];
     operations.into_iter().flatten().for_each(change);
@@ -68,47 +138,78 @@ fn whole_state(operation: &mut Operation) {
     operation.responses.responses.values_mut().for_each(without_paths);
 }
 
-fn text_log(operation: &mut Operation) {
-    parameters(operation, |name| !OF_SCREENSHOTS.contains(&name));
-    drop_images(operation);
-    operation.responses.responses.values_mut().for_each(without_images);
-}
-
-fn of_screenshots(operation: &mut Operation) {
-    rename(operation, "screenshots", "screenshot");
-    parameters(operation, |name| !["log", "until"].contains(&name));
-    operation.responses.responses.values_mut().for_each(without_names);
-}
-
-fn of_memory(operation: &mut Operation) {
-    text_log(operation);
-    parameters(operation, |name| name != "until");
-    rename(operation, "memory", "memory_entry");
-    for parameter in operation.parameters.iter_mut().flatten() {
-        if matches!(parameter, RefOr::T(parameter) if parameter.name == "log") {
-            *parameter = agent().into();
+impl Kind {
+    /// Makes an operation on any log one on this kind.
+    fn take(&self, operation: &mut Operation) {
+        self.rename(operation);
+        parameters(operation, |name| !SPECIAL.contains(&name) || self.takes.contains(&name));
+        operation.responses.responses.values_mut().for_each(without_names);
+        if self.path != "screenshots" {
+            drop_images(operation);
+            operation.responses.responses.values_mut().for_each(without_images);
+        }
+        let is_memory = self.path.contains("{agent}");
+        for parameter in operation.parameters.iter_mut().flatten() {
+            if matches!(parameter, RefOr::T(parameter) if parameter.name == "log") && is_memory {
+                *parameter = agent().into();
+            }
+            if let RefOr::T(parameter) = parameter
+                && parameter.name == "until"
+            {
+                parameter.schema = Some(self.until().into());
+            }
+        }
+        parameters(operation, |name| name != "log");
+        if let Some(RefOr::T(body)) = &mut operation.request_body {
+            let item: Value = serde_json::from_str(self.example).unwrap_or_default();
+            set_example(body, &item);
         }
     }
-    operation.responses.responses.values_mut().for_each(without_names);
+
+    /// Returns the schema of `until`.
+    fn until(&self) -> Object {
+        match self.path {
+            "questions" => one_of(["answered"]),
+            _ => one_of(["claimed", "done"]),
+        }
+    }
+
+    /// Renames an operation.
+    fn rename(&self, operation: &mut Operation) {
+        let ((log, entry), (a_log, an_entry)) = (self.ids, self.names);
+        operation.tags = Some(vec![self.tag.to_owned()]);
+        operation.operation_id = operation.operation_id.take().map(|id| match id.as_str() {
+            "remove_entries" => format!("remove_from_{log}"),
+            id if id.ends_with("_log") => id.replace("log", log),
+            id => id.replace("entry", entry),
+        });
+        operation.summary = operation
+            .summary
+            .take()
+            .map(|summary| summary.replace("a log", a_log).replace("an entry", an_entry));
+    }
 }
 
-/// Renames an operation for its kind of log.
-fn rename(operation: &mut Operation, log: &str, entry: &str) {
-    let tag = if log == "memory" { "memories" } else { log };
-    operation.tags = Some(vec![tag.to_owned()]);
-    operation.operation_id = operation.operation_id.take().map(|id| match id.as_str() {
-        "remove_entries" => format!("remove_from_{log}"),
-        id if id.ends_with("_log") => id.replace("log", log),
-        id => id.replace("entry", entry),
-    });
-    let (a_log, an_entry) = match log {
-        "memory" => ("a memory", "a memory entry"),
-        _ => ("the screenshots", "a screenshot"),
-    };
-    operation.summary = operation
-        .summary
-        .take()
-        .map(|summary| summary.replace("a log", a_log).replace("an entry", an_entry));
+/// Sets the examples of a request body: an item, a list of items, a line, or a patch.
+fn set_example(body: &mut RequestBody, item: &Value) {
+    for (media_type, content) in &mut body.content {
+        let RefOr::T(content) = content else { continue };
+        let is_list = match &content.schema {
+            Some(RefOr::Ref(schema)) => schema.ref_location.ends_with("/ItemArray"),
+            Some(RefOr::T(_)) | None => false,
+        };
+        let example = match media_type.as_str() {
+            "application/json" if is_list => json!([item]),
+            "application/json" => item.clone(),
+            "application/x-ndjson" | "application/jsonl" => json!(format!("{item}\n")),
+            "application/merge-patch+json" => json!({"note": "checked"}),
+            "application/json-patch+json" => {
+                json!([{"op": "add", "path": "/note", "value": "checked"}])
+            }
+            _ => continue,
+        };
+        content.example = Some(example);
+    }
 }
 
 fn parameters(operation: &mut Operation, keeps: impl Fn(&str) -> bool) {

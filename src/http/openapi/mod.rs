@@ -40,16 +40,6 @@ pub(super) use problems::{
 pub(super) use schemas::{checkpoint_name, image_url, new_session_name, point, skip};
 pub(super) use transactions::{OperationBody, TestBody, TtlText};
 
-/// A log of the board. Screenshots have paths of their own in this document.
-#[derive(ToSchema)]
-#[schema(rename_all = "snake_case")]
-#[expect(dead_code, reason = "the document's form of a part of the path")]
-pub(super) enum BoardLog {
-    Questions,
-    Requests,
-    Trajectories,
-}
-
 /// The order: `asc` starts with the oldest, `desc` with the newest.
 #[derive(ToSchema)]
 #[schema(rename_all = "snake_case")]
@@ -64,7 +54,7 @@ pub(super) enum OrderName {
 #[serde(untagged)]
 #[expect(dead_code, reason = "the document's form of a body that is kept as text")]
 pub(super) enum ItemBody {
-    #[schema(value_type = Object)]
+    #[schema(value_type = BTreeMap<String, serde_json::Value>)]
     Object(Value),
     Text(String),
 }
@@ -157,7 +147,7 @@ impl PartialSchema for AnyJson {
 
 /// An OpenAPI document.
 #[derive(ToSchema)]
-#[schema(value_type = Object)]
+#[schema(value_type = BTreeMap<String, serde_json::Value>)]
 #[expect(dead_code, reason = "the document's form of itself")]
 pub(super) struct DocumentBody(Value);
 

@@ -34,7 +34,7 @@ macro_rules! params {
 params! {
     InSession = [path("session", "The name of the session, percent-encoded: 1 to 256 bytes of UTF-8 \
         without control characters and `/`, not `.` or `..`", name())];
-    InLog = [path("log", "A log of the board", schema_ref("BoardLog"))];
+    InLog = [path("log", "A log of the board", text())];
     InMemory = [agent()];
     InAgent = [agent()];
     /// The path of a value in the state.

@@ -61,7 +61,7 @@ forms! {
         /// Appends an item to a log.
         Append: AppendOperation {
             append: LogText,
-            #[schema(value_type = Object)]
+            #[schema(value_type = BTreeMap<String, serde_json::Value>)]
             item: Value,
         } |
         /// Claims a request.
