@@ -8,7 +8,7 @@ use std::{fs, io, net::SocketAddr};
 
 use futures_util::future::OptionFuture;
 use tokio::{
-    net::TcpListener,
+    net::{TcpListener, TcpSocket},
     signal::unix::{Signal, SignalKind, signal},
 };
 use tokio_util::sync::CancellationToken;
@@ -39,6 +39,9 @@ const OBSERVERS: ConnectionLimits = ConnectionLimits {
     write_stall_max: Duration::from_secs(10),
 };
 
+/// The maximum number of connections that wait to be accepted, as in the standard library.
+const BACKLOG: u32 = 1024;
+
 /// A failed start.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -57,6 +60,14 @@ pub enum Error {
         data: PathBuf,
         /// The store's error.
         source: StoreError,
+    },
+    /// The data directory cannot be read, as without the permission.
+    #[error("cannot read the data directory {}", data.display())]
+    Unreadable {
+        /// The directory.
+        data: PathBuf,
+        /// The system's error.
+        source: io::Error,
     },
     /// The sessions in the data directory cannot be loaded.
     #[error("cannot load the sessions; 'blackboard check' tells more")]
@@ -101,6 +112,9 @@ pub enum Error {
 pub async fn run(config: Config) -> Result<(), Error> {
     // Installed first, so that a signal during the start is not lost.
     let signals = Signals::listen().map_err(Error::Signals)?;
+    // An address in use is refused before a data directory is created.
+    let listener = bind(config.listen)?;
+    let metrics = config.metrics_listen.map(bind).transpose()?;
     let starting = config.clone();
     let start = tokio::task::spawn_blocking(move || start(&starting));
     let (service, tokens) = start.await.map_err(|_| Error::Panicked)??;
@@ -119,10 +133,10 @@ pub async fn run(config: Config) -> Result<(), Error> {
         ..ConnectionLimits::default()
     };
 
-    let (listener, address) = listen(config.listen).await?;
-    let metrics = match config.metrics_listen {
-        Some(metrics) => Some(listen(metrics).await?),
-        None => None,
+    let (listener, address) = listen(listener, config.listen)?;
+    let metrics = match (metrics, config.metrics_listen) {
+        (Some(socket), Some(address)) => Some(listen(socket, address)?),
+        _ => None,
     };
     // The line below tells clients that the server is ready, so the control socket opens before it.
     let socket = control_socket(&config.data);
@@ -177,10 +191,22 @@ async fn answer_commands(
     }
 }
 
-/// Binds an address, and returns it with the port that was chosen for port 0.
-async fn listen(listen: SocketAddr) -> Result<(TcpListener, SocketAddr), Error> {
+/// Reserves an address. Nobody can connect before [`listen`].
+fn bind(listen: SocketAddr) -> Result<TcpSocket, Error> {
+    let bound = || {
+        let socket = if listen.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+        // As tokio's own listeners: a restart need not wait for old connections.
+        socket.set_reuseaddr(true)?;
+        socket.bind(listen)?;
+        Ok(socket)
+    };
+    bound().map_err(|source| Error::Listen { listen, source })
+}
+
+/// Listens, and returns the address with the port that was chosen for port 0.
+fn listen(socket: TcpSocket, listen: SocketAddr) -> Result<(TcpListener, SocketAddr), Error> {
     let failed = |source| Error::Listen { listen, source };
-    let listener = TcpListener::bind(listen).await.map_err(failed)?;
+    let listener = socket.listen(BACKLOG).map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
     Ok((listener, address))
 }
@@ -193,7 +219,9 @@ fn start(config: &Config) -> Result<(Service, Tokens), Error> {
     };
     // An exposed server is refused before a data directory is created.
     let has_tokens = config.require_token || config.admin_token_file.is_some();
-    refuse_exposure(config, has_tokens || SqliteStore::is_in(&config.data))?;
+    let is_there = SqliteStore::is_in(&config.data)
+        .map_err(|source| Error::Unreadable { data: config.data.clone(), source })?;
+    refuse_exposure(config, has_tokens || is_there)?;
     let options = SqliteOptions { sync, ..SqliteOptions::default() };
     let store = SqliteStore::open(&config.data, options)
         .map_err(|source| Error::Store { data: config.data.clone(), source })?;

@@ -153,6 +153,8 @@ impl Unsound {
             }
             Self::Unanswered(
                 Unanswered::Absent(_)
+                | Unanswered::NotCreated(_)
+                | Unanswered::Unreadable { .. }
                 | Unanswered::Unreachable { .. }
                 | Unanswered::Load(_)
                 | Unanswered::Io(_)

@@ -29,6 +29,13 @@ pub(super) enum Unanswered {
     #[error("{} is no data directory: there is no blackboard.db in it", .0.display())]
     Absent(PathBuf),
     #[error(
+        "{} is no data directory: there is no blackboard.db in it; check --data, or make one with --create",
+        .0.display()
+    )]
+    NotCreated(PathBuf),
+    #[error("cannot read the data directory {}", data.display())]
+    Unreadable { data: PathBuf, source: io::Error },
+    #[error(
         "{} is in use, and no server answers at its control socket: it may be starting or stopping, or could not \
          create the socket; see its log",
         data.display()
@@ -62,10 +69,20 @@ pub(super) struct Here {
 impl Directory {
     /// Returns the directory if it holds a store.
     pub(super) fn present(&self) -> Result<&Path, Unanswered> {
-        if SqliteStore::is_in(&self.data) {
-            Ok(&self.data)
-        } else {
-            Err(Unanswered::Absent(self.data.clone()))
+        let data = || self.data.clone();
+        match SqliteStore::is_in(&self.data) {
+            Ok(true) => Ok(&self.data),
+            Ok(false) => Err(Unanswered::Absent(data())),
+            Err(source) => Err(Unanswered::Unreadable { data: data(), source }),
+        }
+    }
+
+    /// Refuses a directory without a store, unless the command may create one.
+    pub(super) fn present_or(&self, creates: bool) -> Result<(), Unanswered> {
+        match self.present() {
+            Err(Unanswered::Absent(_)) if creates => Ok(()),
+            Err(Unanswered::Absent(data)) => Err(Unanswered::NotCreated(data)),
+            present => present.map(drop),
         }
     }
 

@@ -21,7 +21,7 @@ const PIECE_BYTES: usize = 64 << 10;
 /// Import an archive as a new session, completely or not at all
 ///
 /// Reads standard input without --from. The session's name must be free. Claims of the archive have ended and its
-/// idempotency keys are forgotten. The data directory is created if absent.
+/// idempotency keys are forgotten.
 #[derive(Args, Debug)]
 pub(super) struct Import {
     /// The session
@@ -35,6 +35,10 @@ pub(super) struct Import {
     /// File to read; with --all a directory
     #[arg(long, env = "BLACKBOARD_IMPORT_FROM", value_name = "PATH")]
     from: Option<PathBuf>,
+
+    /// Create the data directory if it holds no store
+    #[arg(long, env = "BLACKBOARD_IMPORT_CREATE")]
+    create: bool,
 
     #[command(flatten)]
     directory: Directory,
@@ -70,6 +74,7 @@ impl Import {
     }
 
     fn import(self) -> Result<(), Unimported> {
+        self.directory.present_or(self.create)?;
         let answering = self.directory.answering()?;
         match (self.session, self.from) {
             (Some(session), Some(from)) => from_file(&answering, &session, &from),

@@ -13,7 +13,7 @@ use tokio::runtime::Builder;
 use uuid::Uuid;
 
 use super::Failure;
-use super::directory::{Unanswered, owners_policy};
+use super::directory::{Directory, Unanswered, owners_policy};
 use crate::printable::line;
 use crate::service::check;
 use crate::service::{
@@ -77,9 +77,9 @@ impl Salvage {
 
     fn salvage(self) -> Result<(), Unsalvaged> {
         let Self { to, data } = self;
-        if !SqliteStore::is_in(&data) {
-            return Err(Unanswered::Absent(data).into());
-        }
+        let directory = Directory { data };
+        directory.present()?;
+        let data = directory.data;
         if fs::symlink_metadata(&to).is_ok() && !is_empty(&to) {
             return Err(Unsalvaged::Occupied(to));
         }

@@ -57,6 +57,10 @@ struct Create {
     #[arg(long, env = "BLACKBOARD_TOKEN_EXPIRES", value_name = "DURATION")]
     expires: Option<Ttl>,
 
+    /// Create the data directory if it holds no store
+    #[arg(long, env = "BLACKBOARD_TOKEN_CREATE")]
+    create: bool,
+
     #[command(flatten)]
     directory: Directory,
 }
@@ -109,7 +113,8 @@ impl Token {
 impl Create {
     /// Only the token goes to standard output, so that a script can capture it.
     fn run(self) -> Result<(), Unfinished> {
-        let Self { name, agent, sessions, scopes, expires, directory } = self;
+        let Self { name, agent, sessions, scopes, expires, create, directory } = self;
+        directory.present_or(create)?;
         let request = Request::CreateToken { name, scopes, sessions, agent, expires };
         let (lines, done) = asked(&directory.answering()?, &request)?;
         let made: MadeToken = serde_json::from_str(&done)?;

@@ -92,15 +92,62 @@ async fn a_session_goes_out_and_in_without_a_server() {
     assert_eq!(String::from_utf8_lossy(&output.stdout), archive);
 
     let elsewhere = server.data().with_file_name("elsewhere");
-    let mut import = blackboard(&["import", "s", "--data", elsewhere.to_str().expect("a path")])
-        .stdin(Stdio::piped())
-        .spawn()
-        .expect("the binary runs");
+    let mut import =
+        blackboard(&["import", "s", "--create", "--data", elsewhere.to_str().expect("a path")])
+            .stdin(Stdio::piped())
+            .spawn()
+            .expect("the binary runs");
     import.stdin.take().expect("its input").write_all(archive.as_bytes()).expect("written");
     assert!(import.wait().expect("an end").success());
     let output = run(&elsewhere, &["export", "s"]);
     assert_eq!(String::from_utf8_lossy(&output.stdout), archive);
     done(&run(&elsewhere, &["check"]));
+}
+
+#[tokio::test]
+async fn only_serve_makes_a_data_directory() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let archive = dir.path().join("s.ndjson");
+    fs::write(&archive, "").expect("written");
+    let absent = dir.path().join("absent");
+    let name = ["--name", "a"];
+    let create = [&["token", "create"], &name[..]].concat();
+    let import = ["import", "s", "--from", archive.to_str().expect("a path")];
+    for command in [&create[..], &import] {
+        let said = failed(&run(&absent, command));
+        assert!(said.contains("is no data directory") && said.contains("--create"), "{said}");
+        assert!(!absent.exists(), "{command:?}");
+    }
+    done(&run(&absent, &[&create[..], &["--create"]].concat()));
+    assert!(absent.join("blackboard.db").is_file());
+}
+
+#[tokio::test]
+async fn a_start_on_a_busy_port_leaves_no_data_directory() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let listen = taken.local_addr().expect("an address").to_string();
+    for option in ["--listen", "--metrics-listen"] {
+        let absent = dir.path().join("absent");
+        let mut arguments = vec!["serve", option, &listen];
+        if option != "--listen" {
+            arguments.extend(["--listen", "127.0.0.1:0"]);
+        }
+        let said = failed(&run(&absent, &arguments));
+        assert!(said.contains(&format!("cannot listen on {listen}")), "{said}");
+        assert!(!absent.exists(), "{option}");
+    }
+}
+
+#[tokio::test]
+async fn no_permission_is_not_no_data_directory() {
+    let dir = tempfile::tempdir().expect("a directory");
+    // A file in place of a parent directory is absence; a name that is too long cannot be looked up at all.
+    let long = dir.path().join("x".repeat(300));
+    let said = failed(&run(&long, &["export", "s"]));
+    assert!(said.contains("cannot read the data directory"), "{said}");
+    let said = failed(&run(&long, &["serve", "--listen", "127.0.0.1:0"]));
+    assert!(said.contains("cannot read the data directory"), "{said}");
 }
 
 #[tokio::test]

@@ -146,9 +146,11 @@ async fn nothing_is_made_where_something_of_a_store_is_left() {
     let (database, log) = (data.join("blackboard.db"), data.join("blackboard.db-wal"));
     let refuses = |left: &str| {
         let before = contents(&data);
-        for command in
-            [&["check"] as &[&str], &["serve", "--listen", "127.0.0.1:0"], &["import", "t"]]
-        {
+        for command in [
+            &["check"] as &[&str],
+            &["serve", "--listen", "127.0.0.1:0"],
+            &["import", "t", "--create"],
+        ] {
             let refused = run(command, &data);
             assert_eq!(refused.status.code(), Some(1), "{command:?}: {}", said(&refused));
             let said = said(&refused);

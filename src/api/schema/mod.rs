@@ -22,7 +22,7 @@ pub(crate) enum ImagesName {
 pub(crate) const NAME: &str = r"^(?!\.{1,2}$)[^/\u0000-\u001f\u007f-\u009f]+$";
 
 /// The pattern of a part of a prompt.
-pub(crate) const PROMPT_PART: &str = r"^(questions|requests|trajectories|screenshots|state|memory:(?!\.{1,2}$)[^/\u0000-\u001f\u007f-\u009f]+)$";
+pub(crate) const PROMPT_PART: &str = r"^(questions|requests|trajectories|screenshots|state|memory:(?!\.{1,2}$)[^/,\u0000-\u001f\u007f-\u009f]+)$";
 
 pub(crate) fn name() -> Object {
     ObjectBuilder::new()

@@ -190,7 +190,7 @@ impl Kind {
     }
 }
 
-/// Sets the examples of a request body: an item, a list of items, a line, or a patch.
+/// Sets the examples of a request body: an item, a list of items, or a patch.
 fn set_example(body: &mut RequestBody, item: &Value) {
     for (media_type, content) in &mut body.content {
         let RefOr::T(content) = content else { continue };
@@ -201,7 +201,6 @@ fn set_example(body: &mut RequestBody, item: &Value) {
         let example = match media_type.as_str() {
             "application/json" if is_list => json!([item]),
             "application/json" => item.clone(),
-            "application/x-ndjson" | "application/jsonl" => json!(format!("{item}\n")),
             "application/merge-patch+json" => json!({"note": "checked"}),
             "application/json-patch+json" => {
                 json!([{"op": "add", "path": "/note", "value": "checked"}])

@@ -10,8 +10,9 @@ use utoipa::openapi::schema::{ArrayBuilder, Object, ObjectBuilder, Schema, Type}
 use utoipa::openapi::{RefOr, Required};
 
 use super::schemas::{
-    ENCODED_NAME, INBOX_PLACE, NUMBER, PART, TTL, UNTIL_WAIT, WAIT, boolean, checkpoint_name,
-    json_text, last_k, member, moment, one_of, revision_or_checkpoint, schema_ref, tags, text,
+    ENCODED_NAME, INBOX_PLACE, LABEL, NUMBER, PART, TTL, UNTIL_WAIT, WAIT, boolean,
+    checkpoint_name, json_text, last_k, member, moment, one_of, revision_or_checkpoint, schema_ref,
+    tags, text,
 };
 use crate::api::params::LIST_MAX;
 use crate::api::schema::{PROMPT_PART, name, pattern, unsigned};
@@ -122,7 +123,7 @@ params! {
         query("after", "Only names after this one, in byte order", name()),
         query("prefix", "Only names that begin with this text", text()),
         list("label", "Only sessions with all of these labels, each as `name:value`",
-            pattern("^[^:]*:"), None),
+            pattern(LABEL), None),
     ];
     DictionaryQuery = [
         list("include", "Also show the state", one_of(["state"]), None),
@@ -189,7 +190,7 @@ params! {
             pattern(INBOX_PLACE)),
         query("prefix", "Only questions of sessions whose names begin with this text", text()),
         list("label", "Only questions of sessions with all of these labels, each as `name:value`",
-            pattern("^[^:]*:"), None),
+            pattern(LABEL), None),
     ];
     CheckpointsQuery = [
         query("limit", "The maximum number of checkpoints on a page; 100 by default", unsigned(1, 1000)),

@@ -9,6 +9,9 @@ use utoipa::openapi::schema::{
 use crate::api::schema::{NAME, name, unsigned};
 use crate::board::NAME_BYTES_MAX;
 
+/// The pattern of a label in a list.
+pub(crate) const LABEL: &str = r"^[^:,\[]+:[^,]*$";
+
 /// The pattern of a JSON number.
 pub(crate) const NUMBER: &str = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$";
 

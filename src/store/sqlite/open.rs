@@ -27,11 +27,22 @@ use crate::store::keyed_lock::KeyedLock;
 use crate::store::types::health::Condition;
 use crate::store::{SigningKey, SqliteOptions, SqliteStore, StoreError, SyncLevel};
 
+fn is_absence(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
 impl SqliteStore {
     /// Returns true if a directory has a store. Creates and changes nothing.
-    #[must_use]
-    pub fn is_in(dir: &Path) -> bool {
-        dir.join(DATABASE).is_file()
+    ///
+    /// # Errors
+    ///
+    /// If the directory cannot be read, as without the permission.
+    pub fn is_in(dir: &Path) -> io::Result<bool> {
+        match fs::metadata(dir.join(DATABASE)) {
+            Ok(found) => Ok(found.is_file()),
+            Err(error) if is_absence(&error) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// Opens or creates the store in a data directory, exclusively until it is dropped.

@@ -313,7 +313,7 @@ fn an_unfinished_copy_is_not_opened() {
     });
     store.back_up(&dir.path().join("copy"), &keeps).unwrap();
     assert!(matches!(SqliteStore::open(&kept, OPTIONS), Err(StoreError::Unfinished { .. })));
-    assert!(!SqliteStore::is_in(&kept));
+    assert!(!SqliteStore::is_in(&kept).unwrap());
 }
 
 #[test]
