@@ -112,7 +112,11 @@ pub enum Error {
 pub async fn run(config: Config) -> Result<(), Error> {
     // Installed first, so that a signal during the start is not lost.
     let signals = Signals::listen().map_err(Error::Signals)?;
-    // An address in use is refused before a data directory is created.
+    // An exposed server and an address in use are refused before a data directory is created.
+    let may_have_tokens = config.require_token || config.admin_token_file.is_some();
+    let is_there = SqliteStore::is_in(&config.data)
+        .map_err(|source| Error::Unreadable { data: config.data.clone(), source })?;
+    refuse_exposure(&config, may_have_tokens || is_there)?;
     let listener = bind(config.listen)?;
     let metrics = config.metrics_listen.map(bind).transpose()?;
     let starting = config.clone();
@@ -217,11 +221,6 @@ fn start(config: &Config) -> Result<(Service, Tokens), Error> {
         SyncPolicy::Full => SyncLevel::Full,
         SyncPolicy::Normal => SyncLevel::Normal,
     };
-    // An exposed server is refused before a data directory is created.
-    let has_tokens = config.require_token || config.admin_token_file.is_some();
-    let is_there = SqliteStore::is_in(&config.data)
-        .map_err(|source| Error::Unreadable { data: config.data.clone(), source })?;
-    refuse_exposure(config, has_tokens || is_there)?;
     let options = SqliteOptions { sync, ..SqliteOptions::default() };
     let store = SqliteStore::open(&config.data, options)
         .map_err(|source| Error::Store { data: config.data.clone(), source })?;

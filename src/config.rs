@@ -1,6 +1,8 @@
 //! The configuration, parsed from flags and environment.
 
-use std::{net::SocketAddr, num::NonZeroU64, path::PathBuf};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::num::NonZeroU64;
+use std::path::PathBuf;
 
 use clap::{ArgAction, Args, ValueEnum, builder::BoolishValueParser};
 
@@ -10,11 +12,32 @@ use crate::http::{AllowedHosts, CorsOrigins, PublicUrl};
 /// The address that the server listens on by default.
 pub const LISTEN_DEFAULT: &str = "127.0.0.1:8733";
 
+/// Parses an address to listen on: `127.0.0.1:8733`, `[::1]:8733`, `localhost:8733`, `8733` (on this machine), or
+/// `:8733` (on all addresses).
+///
+/// # Errors
+///
+/// The reason, if the text is none of these.
+pub fn listen_address(text: &str) -> Result<SocketAddr, String> {
+    let (host, port) = text.rsplit_once(':').unwrap_or(("localhost", text));
+    let address = match host {
+        "" => Ipv4Addr::UNSPECIFIED,
+        "localhost" => Ipv4Addr::LOCALHOST,
+        _ => {
+            let why = "expected ADDRESS:PORT such as 127.0.0.1:8733 or [::1]:8733, localhost:PORT, :PORT or PORT";
+            return text.parse().map_err(|_| why.to_owned());
+        }
+    };
+    let port = port.parse().map_err(|_| format!("{port:?} is not a port from 0 to 65535"))?;
+    Ok(SocketAddr::from((address, port)))
+}
+
 /// The options of `blackboard serve`.
 #[derive(Args, Clone, Debug)]
 pub struct Config {
-    /// Address and port to listen on; port 0 takes any free one
-    #[arg(long, env = "BLACKBOARD_LISTEN", value_name = "ADDR:PORT", default_value = LISTEN_DEFAULT)]
+    /// Address and port to listen on, or a port alone on this machine; :PORT is on all addresses, port 0 any free one
+    #[arg(long, env = "BLACKBOARD_LISTEN", value_name = "ADDR:PORT", default_value = LISTEN_DEFAULT,
+          value_parser = listen_address)]
     pub listen: SocketAddr,
 
     /// Directory that holds the store; created if absent
@@ -99,7 +122,7 @@ pub struct Config {
     pub connections_max: u32,
 
     /// Additional address and port that serves only /metrics, /healthz and /readyz, without tokens; session data is not readable there, so it may be beyond loopback
-    #[arg(long, env = "BLACKBOARD_METRICS_LISTEN", value_name = "ADDR:PORT")]
+    #[arg(long, env = "BLACKBOARD_METRICS_LISTEN", value_name = "ADDR:PORT", value_parser = listen_address)]
     pub metrics_listen: Option<SocketAddr>,
     /// Origins, separated by commas, whose pages may use this server from a browser; by default only its own
     #[arg(
@@ -150,4 +173,38 @@ pub enum SyncPolicy {
     Full,
     /// Once the operating system has the write
     Normal,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_to_listen_on_has_short_forms() {
+        let parsed = |text| listen_address(text).map(|address| address.to_string());
+        for (text, expected) in [
+            ("127.0.0.1:1", "127.0.0.1:1"),
+            ("[::1]:8733", "[::1]:8733"),
+            ("localhost:8733", "127.0.0.1:8733"),
+            ("8733", "127.0.0.1:8733"),
+            (":8733", "0.0.0.0:8733"),
+            (":0", "0.0.0.0:0"),
+        ] {
+            assert_eq!(parsed(text).as_deref(), Ok(expected), "{text}");
+        }
+        for text in [
+            "",
+            ":",
+            "localhost",
+            "localhost:",
+            "host:8733",
+            "65536",
+            "-1",
+            "::1",
+            "::1:x",
+            "1.2.3:4",
+        ] {
+            assert!(parsed(text).is_err(), "{text}");
+        }
+    }
 }

@@ -9,7 +9,7 @@ use std::{
 use clap::Args;
 
 use super::Failure;
-use crate::config::LISTEN_DEFAULT;
+use crate::config::{LISTEN_DEFAULT, listen_address};
 
 /// The timeout of the connection, and of each read and write.
 const TIMEOUT: Duration = Duration::from_secs(3);
@@ -25,7 +25,8 @@ pub(super) struct Healthcheck {
     url: Option<String>,
 
     /// Address and port of the server's --listen
-    #[arg(long, env = "BLACKBOARD_LISTEN", value_name = "ADDR:PORT", default_value = LISTEN_DEFAULT)]
+    #[arg(long, env = "BLACKBOARD_LISTEN", value_name = "ADDR:PORT", default_value = LISTEN_DEFAULT,
+          value_parser = listen_address)]
     listen: SocketAddr,
 }
 

@@ -10,7 +10,7 @@ use super::read::{Early, Reading};
 use super::request::path::SessionPath;
 use super::request::public_url::PublicUrl;
 use super::response::tag::{Rendering, Resource};
-use super::response::{JSON, prefers, segments};
+use super::response::{EMPTY_HEADER, JSON, emptiness, prefers, segments};
 use crate::api::prompt::{Prompt, PromptQuery};
 use crate::api::signed_url::ImageAddresses;
 use crate::board::{Board, PromptFormat};
@@ -63,6 +63,7 @@ pub(in crate::http) struct PartBody {
         (status = 200, description = "The parts in the requested format, by default OpenAI's chat format",
             content((Vec<PartBody> = "application/json"), (String = "text/markdown")),
             headers(("ETag" = String, description = "Changes with what the prompt shows"), ("Blackboard-Revision" = u64, description = "The revision shown"),
+                ("Blackboard-Empty" = bool, description = "True if the four logs are empty"),
                 ("Blackboard-Tokens" = Option<u64>, description = "With `max_tokens`: the estimated number of tokens"),
                 ("Blackboard-Truncated" = Option<u64>, description = "With `max_tokens`: the number of items and images left out"))),
         openapi::ReadPromptRefusals,
@@ -88,7 +89,8 @@ pub(in crate::http) async fn get(
         let form = spec.form(|| addresses(board));
         Ok(Rendering::of(Resource::Prompt, version).in_format(form))
     };
-    let (mut answer, board) = reading.of(&session, rendering).await?;
+    let (answer, board) = reading.of(&session, rendering).await?;
+    let mut answer = answer.header(EMPTY_HEADER, emptiness(&board));
     let spec = query.of(&board)?;
     let prompt = Prompt::of(&service, &session, &board, &spec, &addresses(&board)).await?;
     if let Some(budgeted) = &prompt.budgeted {

@@ -23,9 +23,9 @@ use super::logs::memory;
 use super::logs::{blackboard, entries};
 use super::openapi;
 use super::openapi::{MEMORY, MEMORY_ENTRY, STATE, STATE_SLASH, with_all_kinds};
-use super::ops::docs;
 use super::ops::health;
 use super::ops::metrics;
+use super::ops::{docs, root};
 use super::read::shared_scans::Lists;
 use super::request::body::BodyRoom;
 use super::request::public_url::PublicUrl;
@@ -152,6 +152,7 @@ fn described() -> OpenApiRouter<Handles> {
         .routes(routes!(notices::get))
         .routes(routes!(audit::get))
         .routes(routes!(diff::get))
+        .routes(routes!(root::root))
         .routes(routes!(health::healthz))
         .routes(routes!(health::readyz))
         .routes(routes!(metrics::metrics))

@@ -83,6 +83,24 @@ async fn a_query_must_be_utf_8() {
 }
 
 #[tokio::test]
+async fn options_has_the_methods_of_a_route() {
+    let board = Unmoved::new().await;
+    for (path, methods) in ROUTES {
+        let answer = ask(board.server.to(Method::OPTIONS, path)).await;
+        assert_eq!(answer.is(204).text(), "", "{answer}");
+        let allow = answer.header("allow");
+        assert!(
+            methods.iter().all(|known| allow.split(',').any(|name| name == *known)),
+            "{answer}"
+        );
+    }
+    let posted = ask(board.server.to(Method::POST, "/v1/sessions")).await;
+    let problem = posted.problem(405, "method-not-allowed");
+    assert!(problem["detail"].as_str().unwrap().contains("PUT /v1/sessions/{session}"), "{posted}");
+    board.check().await;
+}
+
+#[tokio::test]
 async fn a_method_that_a_route_does_not_know_is_405_with_allow() {
     let board = Unmoved::new().await;
     for (path, methods) in ROUTES {
@@ -107,7 +125,6 @@ async fn a_method_that_a_route_does_not_know_is_405_with_allow() {
 async fn an_unknown_route_is_a_problem() {
     let board = Unmoved::new().await;
     for path in [
-        "/",
         "/v1",
         "/v2/sessions",
         "/v1/session",

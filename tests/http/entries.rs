@@ -88,8 +88,13 @@ async fn a_patch_of_another_type_is_told_what_to_send() {
     let server = Server::start();
     let board = server.board("s");
     board.post("requests", "{}").await.is(201);
-    let patch = board.json(Method::PATCH, "requests/1", "{}");
-    ask(patch).await.problem(415, "unsupported-media-type");
+    let patch = board.to(Method::PATCH, "requests/1").header("content-type", "text/plain");
+    let refused = ask(patch.body("{}")).await;
+    refused.problem(415, "unsupported-media-type");
+    assert!(refused.header("accept-patch").contains("application/merge-patch+json"), "{refused}");
+    // JSON without a patch's type is a merge patch.
+    ask(board.json(Method::PATCH, "requests/1", r#"{"a":1,"b":null}"#)).await.is(200);
+    assert_eq!(board.get("requests/1").await.json()["item"], serde_json::json!({"a":1}));
 }
 
 #[tokio::test]

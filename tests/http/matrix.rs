@@ -45,6 +45,7 @@ const LINE: &str = "{\"step\":1}";
 /// that `filled` made.
 #[rustfmt::skip]
 const ROWS: &[Row] = &[
+    ("get_root", Nothing, "", 200),
     ("healthz", Nothing, "", 200),
     ("readyz", Nothing, "", 200),
     ("get_openapi_yaml", Nothing, "", 200),

@@ -44,6 +44,20 @@ async fn the_prompt_has_the_originals_parts() {
 }
 
 #[tokio::test]
+async fn an_empty_board_says_so() {
+    let server = Server::start();
+    let board = server.board("s");
+    board.post("agents/A/memory", "{}").await.is(201);
+    for tail in ["prompt", "prompt?include=memory:A", "blackboard"] {
+        assert_eq!(board.get(tail).await.is(200).header("blackboard-empty"), "true", "{tail}");
+    }
+    board.post("requests", "{}").await.is(201);
+    for tail in ["prompt", "blackboard"] {
+        assert_eq!(board.get(tail).await.is(200).header("blackboard-empty"), "false", "{tail}");
+    }
+}
+
+#[tokio::test]
 async fn include_picks_parts_and_never_their_order() {
     let server = Server::start();
     let board = filled(&server).await;

@@ -29,8 +29,8 @@ use expiry::{end_body_with, end_with, rights_end, why_over};
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
 /// The routes that need no token.
-const PUBLIC: [&str; 6] =
-    ["/healthz", "/readyz", "/openapi.yaml", "/openapi.json", "/docs", "/docs/"];
+const PUBLIC: [&str; 7] =
+    ["/", "/healthz", "/readyz", "/openapi.yaml", "/openapi.json", "/docs", "/docs/"];
 
 /// The route that covers all sessions.
 const METRICS: &str = "/metrics";

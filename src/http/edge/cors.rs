@@ -21,8 +21,8 @@ const SENT: &str = "authorization, x-api-key, content-type, content-encoding, ac
     idempotency-key, last-event-id, x-agent-id, range, traceparent";
 
 /// The headers that a page of a listed site may read.
-const SHOWN: &str = "etag, location, retry-after, blackboard-revision, blackboard-tokens, \
-    blackboard-truncated, idempotency-replayed, x-request-id, link, content-range, accept-post, accept-patch, \
+const SHOWN: &str = "etag, location, retry-after, blackboard-revision, blackboard-empty, \
+    blackboard-tokens, blackboard-truncated, idempotency-replayed, x-request-id, link, content-range, accept-post, accept-patch, \
     allow";
 
 /// The time for which a browser may cache a preflight's answer, in seconds.

@@ -41,6 +41,7 @@ pub use cors::{CorsOrigins, InvalidOrigin};
 pub(super) use decompress::RATIO_MAX;
 use fault_log::Faults;
 pub use hosts::{AllowedHosts, InvalidHost};
+use problem_body::Asked;
 use response_headers::Dress;
 pub(super) use unread_rest::LINGER_BYTES_MAX;
 use unread_rest::Rest;
@@ -87,12 +88,13 @@ async fn handled(gate: Arc<Gate>, route: Route, request: Request) -> Response {
     let id = RequestId::new();
     let exchange = Exchange::begin(&request, id);
     let dress = Dress::of(&request, &gate);
+    let asked = Asked::of(&request);
     let accepted = encoding::take_accepted(request.headers_mut());
     let answered = match gate.admit(request) {
         Ok(request) => answer(route, request).await,
         Err(refused) => refused.into_response(),
     };
-    let rendered = problem_body::render(answered, id, &gate.faults).await;
+    let rendered = problem_body::render(answered, &asked, id, &gate.faults).await;
     let mut response =
         body_polls::processor_time::in_slices(compress::compress(accepted, rendered).await);
     exchange.end(&mut response);

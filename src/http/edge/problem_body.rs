@@ -4,7 +4,8 @@ use std::any::Any;
 
 use axum::{
     body::{Body, Bytes, to_bytes},
-    http::{HeaderValue, StatusCode, header},
+    extract::Request,
+    http::{HeaderValue, Method, StatusCode, header},
     response::{IntoResponse, Response},
 };
 use http_body::Body as _;
@@ -19,11 +20,19 @@ const DETAIL_BYTES_MAX: u64 = 4096;
 
 /// Renders the problem among the answer's extensions, or else a layer's bare error. The code stays among the
 /// extensions for the log.
-pub(super) async fn render(mut response: Response, id: RequestId, faults: &Faults) -> Response {
+pub(super) async fn render(
+    mut response: Response,
+    asked: &Asked,
+    id: RequestId,
+    faults: &Faults,
+) -> Response {
     let found = response.extensions_mut().remove::<Problem>();
     let problem = match found {
         Some(problem) => problem,
-        None if is_bare_error(&response) => bare(&mut response).await,
+        None if is_bare_error(&response) => match bare(&mut response, asked).await {
+            Some(problem) => problem,
+            None => return response,
+        },
         None => return response,
     };
     fill(response, problem, id, faults)
@@ -60,8 +69,12 @@ fn is_bare_error(response: &Response) -> bool {
     media_type.is_none_or(|value| value.as_bytes().starts_with(b"text/plain"))
 }
 
-async fn bare(response: &mut Response) -> Problem {
+/// Returns the problem of a bare error, or `None` if the answer is the methods of a route.
+async fn bare(response: &mut Response, asked: &Asked) -> Option<Problem> {
     let status = response.status();
+    if status == StatusCode::METHOD_NOT_ALLOWED {
+        return asked.without_method(response);
+    }
     let body = std::mem::take(response.body_mut());
     // A stream has no upper bound and is not read; the text of a server error is not for the client.
     let is_short = body.size_hint().upper().is_some_and(|n| n <= DETAIL_BYTES_MAX);
@@ -71,14 +84,39 @@ async fn bare(response: &mut Response) -> Problem {
         Bytes::new()
     };
     let said = String::from_utf8_lossy(&said);
-    let detail = match (said.trim(), status) {
-        ("", StatusCode::METHOD_NOT_ALLOWED) => {
-            "the route has no such method; use one that Allow lists"
-        }
-        ("", _) => status.canonical_reason().unwrap_or("Error"),
-        (said, _) => said,
+    let detail = match said.trim() {
+        "" => status.canonical_reason().unwrap_or("Error"),
+        said => said,
     };
-    Problem::of_status(status, detail.to_owned())
+    Some(Problem::of_status(status, detail.to_owned()))
+}
+
+/// The parts of a request that the answer for a missing method depends on.
+pub(super) struct Asked {
+    method: Method,
+    /// True for the list of sessions, where a client may expect to create one.
+    is_sessions: bool,
+}
+
+impl Asked {
+    pub(super) fn of(request: &Request) -> Self {
+        let is_sessions = request.uri().path() == "/v1/sessions";
+        Self { method: request.method().clone(), is_sessions }
+    }
+
+    /// Answers OPTIONS, and refuses any other missing method. The router adds `Allow` to both.
+    fn without_method(&self, response: &mut Response) -> Option<Problem> {
+        if self.method == Method::OPTIONS {
+            *response.status_mut() = StatusCode::NO_CONTENT;
+            return None;
+        }
+        let detail = if self.is_sessions && self.method == Method::POST {
+            "the list has no such method; to create a session, PUT /v1/sessions/{session}"
+        } else {
+            "the route has no such method; use one that Allow lists"
+        };
+        Some(Problem::of_status(StatusCode::METHOD_NOT_ALLOWED, detail.to_owned()))
+    }
 }
 
 /// Handles a request that matches no route.

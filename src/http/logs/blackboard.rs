@@ -27,10 +27,10 @@ use crate::http::openapi;
 use crate::http::read::{Early, Reading};
 use crate::http::request::body::{BLACKBOARD_BODY_BYTES_MAX, only_json};
 use crate::http::request::path::SessionPath;
-use crate::http::response::JSON;
 use crate::http::response::chunked;
 use crate::http::response::problem::Problem;
 use crate::http::response::tag::{Rendering, Resource, Tag};
+use crate::http::response::{EMPTY_HEADER, JSON, emptiness};
 use crate::http::write::Writing;
 use crate::http::write::response::{Written, WrittenBody};
 use crate::service::{ImageBytes, Service, ServiceError};
@@ -90,7 +90,7 @@ pub(crate) struct NewBoardBody {
     params(openapi::InSession, openapi::DictionaryQuery, openapi::PastQuery, openapi::MinRevision, openapi::WaitQuery, openapi::IfNoneMatch),
     responses(
         (status = 200, description = "The four logs", body = BoardBody,
-            headers(("ETag" = String, description = "Changes with the content shown"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
+            headers(("ETag" = String, description = "Changes with the content shown"), ("Blackboard-Revision" = u64, description = "The revision shown"), ("Blackboard-Empty" = bool, description = "True if the four logs are empty"))),
         openapi::ReadRefusals,
     )
 )]
@@ -103,6 +103,7 @@ pub(crate) async fn get(
     let rendering =
         |board: &Board| Ok(Rendering::of(Resource::Blackboard, version(board, with_state)));
     let (answer, board) = reading.of(&session, rendering).await?;
+    let answer = answer.header(EMPTY_HEADER, emptiness(&board));
     let pieces = BoardPieces::new(reading.service, board, session, images, with_state);
     Ok(answer.body(JSON, chunked::body(pieces).await?))
 }

@@ -31,7 +31,8 @@ use crate::service::{Patch, Published};
 /// The maximum depth of a JSON Patch: an array of operations, each with an item's depth.
 const JSON_PATCH_DEPTH_MAX: usize = ITEM_DEPTH_MAX + 2;
 
-const PATCH_TYPES: &str = "application/merge-patch+json, application/json-patch+json";
+const PATCH_TYPES: &str =
+    "application/merge-patch+json, application/json, application/json-patch+json";
 
 /// Read an entry
 ///
@@ -120,8 +121,8 @@ pub(crate) async fn put(
 #[utoipa::path(
     patch, path = "/v1/sessions/{session}/{log}/{seq}", operation_id = "patch_entry", tag = "entries",
     params(openapi::InSession, openapi::InLog, openapi::AtSeq, openapi::Writes),
-    request_body(description = "A JSON Merge Patch (RFC 7396) or a JSON Patch (RFC 6902)",
-        content((openapi::ItemBody = "application/merge-patch+json"), (openapi::JsonPatchBody = "application/json-patch+json"))),
+    request_body(description = "A JSON Merge Patch (RFC 7396), also as `application/json`, or a JSON Patch (RFC 6902)",
+        content((openapi::ItemBody = "application/json"), (openapi::ItemBody = "application/merge-patch+json"), (openapi::JsonPatchBody = "application/json-patch+json"))),
     responses(
         (status = 200, description = "Patched, or already the same", body = WrittenBody,
             headers(("ETag" = String, description = "The entry's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
@@ -136,11 +137,10 @@ pub(crate) async fn patch(
     let bytes = writing.body(body, items_bytes_max(&log)).await?;
     let sent = media_type(&writing.headers);
     let (make, depth_max): (fn(String) -> Patch, usize) = match sent.as_str() {
-        "application/merge-patch+json" => (Patch::Merge, ITEM_DEPTH_MAX),
+        "application/merge-patch+json" | "application/json" => (Patch::Merge, ITEM_DEPTH_MAX),
         "application/json-patch+json" => (Patch::Json, JSON_PATCH_DEPTH_MAX),
         _ => {
-            let hint = "for example with curl -X PATCH -H 'Content-Type: …'";
-            return Err(unpatchable(&sent, PATCH_TYPES, hint));
+            return Err(unpatchable(&sent, PATCH_TYPES, "for example with curl -X PATCH --json"));
         }
     };
     let text = work(bytes.len(), move || {

@@ -192,6 +192,7 @@ impl Kind {
 
 /// Sets the examples of a request body: an item, a list of items, or a patch.
 fn set_example(body: &mut RequestBody, item: &Value) {
+    let is_patch = body.content.contains_key("application/merge-patch+json");
     for (media_type, content) in &mut body.content {
         let RefOr::T(content) = content else { continue };
         let is_list = match &content.schema {
@@ -200,6 +201,7 @@ fn set_example(body: &mut RequestBody, item: &Value) {
         };
         let example = match media_type.as_str() {
             "application/json" if is_list => json!([item]),
+            "application/json" if is_patch => json!({"note": "checked"}),
             "application/json" => item.clone(),
             "application/merge-patch+json" => json!({"note": "checked"}),
             "application/json-patch+json" => {

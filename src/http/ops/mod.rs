@@ -3,3 +3,4 @@
 pub(crate) mod docs;
 pub(crate) mod health;
 pub(crate) mod metrics;
+pub(crate) mod root;

@@ -12,9 +12,12 @@ use axum::response::Response;
 use serde::Serialize;
 use serde_json::error::Category;
 
-use crate::board::{AgentName, Code, Revision};
+use crate::board::{AgentName, Board, Code, Revision};
 use problem::Problem;
 use tag::Tag;
+
+/// The header that tells whether a board's four logs are empty.
+pub(crate) const EMPTY_HEADER: HeaderName = HeaderName::from_static("blackboard-empty");
 
 /// The header with the revision of the session that an answer shows.
 pub(crate) const REVISION_HEADER: HeaderName = HeaderName::from_static("blackboard-revision");
@@ -111,6 +114,11 @@ impl Answer {
 /// The agent of a caller's token, for the access log.
 #[derive(Clone)]
 pub(crate) struct LoggedAgent(pub(crate) AgentName);
+
+/// Returns the value of [`EMPTY_HEADER`].
+pub(crate) fn emptiness(board: &Board) -> HeaderValue {
+    HeaderValue::from_static(if board.is_empty() { "true" } else { "false" })
+}
 
 /// Returns a session's revision as a header's value.
 pub(crate) fn revision_value(revision: Revision) -> HeaderValue {
