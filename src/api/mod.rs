@@ -14,6 +14,7 @@ pub(crate) mod refusal;
 pub(crate) mod schema;
 pub(crate) mod segments;
 pub(crate) mod signed_url;
+pub(crate) mod suggestion;
 pub(crate) mod view;
 pub(crate) mod yielding;
 

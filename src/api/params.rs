@@ -9,6 +9,7 @@ use std::str::FromStr;
 
 use super::address::percent_decode;
 use super::refusal::Refusal;
+use super::suggestion::{known_names, nearest};
 use crate::board::Code;
 
 /// The maximum number of parameters in a query, repeated ones counted once.
@@ -21,6 +22,8 @@ pub(crate) const LIST_MAX: usize = 1000;
 #[derive(Debug, Default)]
 pub(crate) struct Params {
     raw: Vec<(String, Vec<String>)>,
+    /// The names that were looked for, to list them if there is an unknown one.
+    known: Vec<&'static str>,
 }
 
 impl Params {
@@ -40,11 +43,14 @@ impl Params {
             }
             raw.push((name, vec![value.to_owned()]));
         }
-        Ok(Self { raw })
+        Ok(Self { raw, known: Vec::new() })
     }
 
     /// Takes all values of a parameter; empty if it is absent.
-    fn take(&mut self, name: &str) -> Vec<String> {
+    fn take(&mut self, name: &'static str) -> Vec<String> {
+        if !self.raw.is_empty() {
+            self.known.push(name);
+        }
         let index = self.raw.iter().position(|(known, _)| known == name);
         index.map(|index| self.raw.remove(index).1).unwrap_or_default()
     }
@@ -61,7 +67,7 @@ impl Params {
     }
 
     /// Takes the parameter as text.
-    pub(crate) fn text(&mut self, name: &str) -> Result<Option<String>, Refusal> {
+    pub(crate) fn text(&mut self, name: &'static str) -> Result<Option<String>, Refusal> {
         match self.take(name).as_slice() {
             [] => Ok(None),
             [raw] => decode(raw).map(Some).ok_or_else(|| not_utf8(name)),
@@ -70,7 +76,7 @@ impl Params {
     }
 
     /// Takes the parameter, parsed by its type.
-    pub(crate) fn parsed<T>(&mut self, name: &str) -> Result<Option<T>, Refusal>
+    pub(crate) fn parsed<T>(&mut self, name: &'static str) -> Result<Option<T>, Refusal>
     where
         T: FromStr<Err: Display>,
     {
@@ -81,7 +87,7 @@ impl Params {
     /// Takes the parameter as a whole number within bounds.
     pub(crate) fn number(
         &mut self,
-        name: &str,
+        name: &'static str,
         bounds: RangeInclusive<u64>,
     ) -> Result<Option<u64>, Refusal> {
         let Some(text) = self.text(name)? else { return Ok(None) };
@@ -98,7 +104,7 @@ impl Params {
     /// Takes the parameter as a count from `min` to `max`, saturating at `usize::MAX`.
     pub(crate) fn count(
         &mut self,
-        name: &str,
+        name: &'static str,
         min: u64,
         max: u64,
     ) -> Result<Option<usize>, Refusal> {
@@ -107,7 +113,7 @@ impl Params {
     }
 
     /// Takes the parameter as `true` or `false`; false if absent.
-    pub(crate) fn flag(&mut self, name: &str) -> Result<bool, Refusal> {
+    pub(crate) fn flag(&mut self, name: &'static str) -> Result<bool, Refusal> {
         let choices = [("true", true), ("false", false)];
         Ok(self.choice(name, &choices)?.unwrap_or(false))
     }
@@ -115,18 +121,20 @@ impl Params {
     /// Takes the parameter as one of these words.
     pub(crate) fn choice<T: Copy>(
         &mut self,
-        name: &str,
+        name: &'static str,
         choices: &[(&str, T)],
     ) -> Result<Option<T>, Refusal> {
         let Some(text) = self.text(name)? else { return Ok(None) };
         let chosen = choices.iter().find(|(word, _)| *word == text).map(|(_, choice)| *choice);
-        let words = || choices.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", ");
-        chosen.map(Some).ok_or_else(|| invalid(name, format!("must be one of {}", words())))
+        let words = || choices.iter().map(|(word, _)| *word).collect::<Vec<_>>();
+        let why = || format!("must be one of {}", words().join(", "));
+        let near = || nearest(&text, &words()).map(|word| format!("; did you mean '{word}'?"));
+        chosen.map(Some).ok_or_else(|| invalid(name, why() + &near().unwrap_or_default()))
     }
 
     /// Takes the parameter as a list. Repeated parameters are joined; a value that begins with `[` is a JSON array of
     /// strings.
-    pub(crate) fn list(&mut self, name: &str) -> Result<Option<Vec<String>>, Refusal> {
+    pub(crate) fn list(&mut self, name: &'static str) -> Result<Option<Vec<String>>, Refusal> {
         let values = self.take(name);
         if values.is_empty() {
             return Ok(None);
@@ -154,7 +162,7 @@ impl Params {
     /// Refuses a parameter that is left, which is unknown.
     pub(crate) fn finish(self) -> Result<(), Refusal> {
         let Some((name, _)) = self.raw.first() else { return Ok(()) };
-        let detail = format!("unknown parameter '{name}'; remove it or check its spelling");
+        let detail = format!("unknown parameter '{name}'; {}", known_names(name, &self.known));
         Err(Refusal::new(Code::UnknownParameter, detail))
     }
 }

@@ -13,6 +13,7 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
 
+use crate::api::suggestion::known_names;
 use crate::board::json;
 use crate::board::json::Kind;
 use crate::board::{
@@ -185,8 +186,9 @@ pub(crate) fn invalid_item(invalid: &InvalidItem, place: Place) -> Refusal {
 }
 
 /// Refuses an unknown member of a body's object.
-pub(crate) fn unknown_field(pointer: String) -> Refusal {
-    let detail = format!("{pointer}: unknown member; remove it or check its spelling");
+pub(crate) fn unknown_field(pointer: String, known: &[&str]) -> Refusal {
+    let given = pointer.rsplit('/').next().unwrap_or_default();
+    let detail = format!("{pointer}: unknown member; {}", known_names(given, known));
     let fault = Fault { pointer: Some(pointer), line: None, detail: "unknown member".to_owned() };
     Refusal::new(Code::UnknownField, detail).fault(fault)
 }

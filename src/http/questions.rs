@@ -128,7 +128,7 @@ fn answering(question: Seq, text: &str) -> Result<Command, Refusal> {
             ),
             ("/skip", "true") => Command::Question(question, QuestionCommand::Skip),
             ("/skip", _) => return Err(invalid_field(pointer, "expected true")),
-            _ => return Err(unknown_field(pointer)),
+            _ => return Err(unknown_field(pointer, &["answer", "skip"])),
         };
         if read.replace(command).is_some() {
             return Err(invalid_field(pointer, "send either 'answer' or 'skip', not both"));

@@ -202,7 +202,7 @@ fn operation(text: &str, levels_max: usize) -> Result<Edit, Refusal> {
         let edit = match pointer.as_str() {
             "/add" => Edit::Add(number(&pointer, value)?),
             "/append" => Edit::Append(elements(&pointer, value, levels_max)?),
-            _ => return Err(unknown_field(pointer)),
+            _ => return Err(unknown_field(pointer, &["add", "append"])),
         };
         if read.replace(edit).is_some() {
             return Err(invalid_field(pointer, "send either 'add' or 'append', not both"));

@@ -74,6 +74,42 @@ async fn a_parameter_given_twice_is_refused() {
 }
 
 #[tokio::test]
+async fn an_unknown_name_comes_with_the_known_ones() {
+    let board = Unmoved::new().await;
+    let (put, post) = (Method::PUT, Method::POST);
+    let refusals = [
+        (
+            board.board.get("requests?last=5").await,
+            "did you mean 'latest'? Known here: after, agent, ",
+        ),
+        (
+            board.board.get("requests?zzz=5").await,
+            "unknown parameter 'zzz'; known here: after, agent, ",
+        ),
+        (board.board.get("prompt?format=Anthropic").await, "did you mean 'anthropic'?"),
+        (board.board.get("prompt?format=xml").await, "must be one of parts, "),
+        (
+            ask(board.board.json(post.clone(), "transactions", r#"{"than":[]}"#)).await,
+            "/than: unknown member; did you mean 'then'? Known here: else, if, then",
+        ),
+        (
+            ask(board.board.json(post, "transactions", r#"{"then":[{"put":"a","valeu":1}]}"#))
+                .await,
+            "expected the member 'value'",
+        ),
+        (
+            ask(board.board.json(put, "", r#"{"settings":{"historyKeys":["a"]}}"#)).await,
+            "did you mean 'history_keys'?",
+        ),
+    ];
+    for (refused, expected) in refusals {
+        let problem = refused.refused().json();
+        assert!(problem["detail"].as_str().unwrap().contains(expected), "{expected}: {refused}");
+    }
+    board.check().await;
+}
+
+#[tokio::test]
 async fn a_query_must_be_utf_8() {
     let board = Unmoved::new().await;
     for tail in ["requests?contains=%FF", "requests?agent=%C3%28", "prompt?keys=%ED%A0%80"] {

@@ -45,7 +45,7 @@ pub(crate) fn named<'a, const N: usize>(
         let place = names.iter().position(|name| pointer.strip_prefix('/') == Some(name));
         match place.and_then(|place| values.get_mut(place)) {
             Some(place) => *place = Some(value),
-            None => return Err(unknown_field(pointer)),
+            None => return Err(unknown_field(pointer, &names)),
         }
     }
     Ok(values)

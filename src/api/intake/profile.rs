@@ -144,6 +144,23 @@ pub(crate) fn profiles(at: &str, value: &str) -> Result<PromptProfiles, Refusal>
     Ok(profiles)
 }
 
+/// The members of a profile.
+const MEMBERS: [&str; 13] = [
+    "format",
+    "include",
+    "keys",
+    "latest",
+    "agent",
+    "status",
+    "steps",
+    "screenshots",
+    "images",
+    "max_px",
+    "cache_marks",
+    "max_tokens",
+    "headings",
+];
+
 fn profile(parent: &str, value: &str) -> Result<PromptProfile, Refusal> {
     let mut profile = PromptProfile::default();
     for (at, value) in members(parent, value)? {
@@ -168,7 +185,7 @@ fn profile(parent: &str, value: &str) -> Result<PromptProfile, Refusal> {
             "/cache_marks" => profile.cache_marks = Some(flag(&at, value)?),
             "/max_tokens" => profile.max_tokens = Some(positive(&at, value, PROMPT_TOKENS_MAX)?),
             "/headings" => profile.headings = Some(headings(&at, value)?),
-            _ => return Err(unknown_field(at)),
+            _ => return Err(unknown_field(at, &MEMBERS)),
         }
     }
     Ok(profile)
@@ -184,7 +201,11 @@ fn headings(parent: &str, value: &str) -> Result<Headings, Refusal> {
             "/trajectories" => &mut headings.trajectories,
             "/state" => &mut headings.state,
             "/memory" => &mut headings.memory,
-            _ => return Err(unknown_field(at)),
+            _ => {
+                let known =
+                    ["blackboard", "questions", "requests", "trajectories", "state", "memory"];
+                return Err(unknown_field(at, &known));
+            }
         };
         let text = string(&at, value)?;
         if !is_heading(&text) {

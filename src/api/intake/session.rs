@@ -24,7 +24,7 @@ pub(crate) fn session_patch(text: &str) -> Result<Command, Refusal> {
             }
             ("/qa_pairs", Kind::Array) => qa_pairs = pairs(value)?,
             ("/qa_pairs", found) => return Err(array_required(pointer, found)),
-            _ => return Err(unknown_field(pointer)),
+            _ => return Err(unknown_field(pointer, &["settings", "labels", "qa_pairs"])),
         }
     }
     Ok(Command::Session(SessionCommand::Put { settings, labels, qa_pairs }))

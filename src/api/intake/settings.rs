@@ -128,6 +128,20 @@ impl From<&Settings> for SettingsBody {
     }
 }
 
+/// The members of `settings`.
+const SETTINGS: [&str; 7] = [
+    "history_keys",
+    "screenshot_to_memory",
+    "max_items",
+    "ttl",
+    "history",
+    "agent_states",
+    "profiles",
+];
+
+/// The members of `max_items`.
+const MAX_ITEMS: [&str; 5] = ["questions", "requests", "trajectories", "screenshots", "memory"];
+
 /// Parses the member `settings` of a `PUT` of a session.
 pub(crate) fn settings_patch(object: &str) -> Result<SettingsPatch, Refusal> {
     let mut patch = SettingsPatch::default();
@@ -140,7 +154,7 @@ pub(crate) fn settings_patch(object: &str) -> Result<SettingsPatch, Refusal> {
             "/settings/history" => patch.history = history(&at, value)?,
             "/settings/agent_states" => patch.agent_states = set(&at, value, agent_states)?,
             "/settings/profiles" => patch.profiles = set(&at, value, profiles)?,
-            _ => return Err(unknown_field(at)),
+            _ => return Err(unknown_field(at, &SETTINGS)),
         }
     }
     Ok(patch)
@@ -202,7 +216,7 @@ fn max_items_each(parent: &str, object: &str) -> Result<MaxItemsEach, Refusal> {
             "/trajectories" => &mut each.trajectories,
             "/screenshots" => &mut each.screenshots,
             "/memory" => &mut each.memory,
-            _ => return Err(unknown_field(at)),
+            _ => return Err(unknown_field(at, &MAX_ITEMS)),
         };
         *max = match json::kind(value) {
             Kind::Null => None,
@@ -259,7 +273,7 @@ fn moves(parent: &str, value: &str, known: &AgentStates) -> Result<Moves, Refusa
         let listed = match at.strip_prefix(parent).unwrap_or_default() {
             "/from" => &mut moves.from,
             "/to" => &mut moves.to,
-            _ => return Err(unknown_field(at)),
+            _ => return Err(unknown_field(at, &["from", "to"])),
         };
         *listed = statuses(&at, value, known)?;
     }

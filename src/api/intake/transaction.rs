@@ -61,7 +61,7 @@ pub(crate) fn read(text: &str, versions: &Versions<'_>) -> Result<Read, Refusal>
                 (read.transaction.otherwise, read.otherwise) =
                     branch(&pointer, value, &mut read.images)?;
             }
-            _ => return Err(unknown_field(pointer)),
+            _ => return Err(unknown_field(pointer, &["if", "then", "else"])),
         }
     }
     Ok(read)
@@ -105,22 +105,25 @@ fn parts<'a>(pointer: &str, text: &'a str) -> Result<Vec<(String, &'a str)>, Ref
 struct Fields<'a> {
     pointer: &'a str,
     left: Vec<(String, &'a str)>,
+    /// The names that were looked for.
+    known: Vec<&'static str>,
 }
 
 impl<'a> Fields<'a> {
     fn of(pointer: &'a str, text: &'a str) -> Result<Self, Refusal> {
-        Ok(Self { pointer, left: members(pointer, text)? })
+        Ok(Self { pointer, left: members(pointer, text)?, known: Vec::new() })
     }
 
     /// Takes a member with its pointer; the last of repeated ones.
-    fn take(&mut self, name: &str) -> Option<(String, &'a str)> {
+    fn take(&mut self, name: &'static str) -> Option<(String, &'a str)> {
+        self.known.push(name);
         let pointer = format!("{}/{name}", self.pointer);
         let found = self.left.iter().rfind(|(known, _)| *known == pointer).map(|(_, value)| *value);
         self.left.retain(|(known, _)| *known != pointer);
         found.map(|value| (pointer, value))
     }
 
-    fn need(&mut self, name: &str) -> Result<(String, &'a str), Refusal> {
+    fn need(&mut self, name: &'static str) -> Result<(String, &'a str), Refusal> {
         let missing =
             || invalid_field(self.pointer.to_owned(), format!("expected the member '{name}'"));
         match self.take(name) {
@@ -132,14 +135,14 @@ impl<'a> Fields<'a> {
     /// Refuses an object without any of the members that determine its kind.
     fn missing(self, needed: &str) -> Refusal {
         match self.left.into_iter().next() {
-            Some((unknown, _)) => unknown_field(unknown),
+            Some((unknown, _)) => unknown_field(unknown, &self.known),
             None => invalid_field(self.pointer.to_owned(), format!("expected {needed}")),
         }
     }
 
     fn finish<T>(self, read: T) -> Result<T, Refusal> {
         match self.left.into_iter().next() {
-            Some((pointer, _)) => Err(unknown_field(pointer)),
+            Some((pointer, _)) => Err(unknown_field(pointer, &self.known)),
             None => Ok(read),
         }
     }

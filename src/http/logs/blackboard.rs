@@ -280,7 +280,9 @@ fn dictionary(text: &str) -> Result<Dictionary, Refusal> {
         }
         let named = NAMES.iter().zip(LogName::BOARD).zip(&mut read.logs);
         let found = named.into_iter().find(|((name, _), _)| pointer.get(1..) == Some(**name));
-        let Some(((name, log), items)) = found else { return Err(unknown_field(pointer)) };
+        let Some(((name, log), items)) = found else {
+            return Err(unknown_field(pointer, &[&NAMES[..], &["state"]].concat()));
+        };
         match json::kind(value) {
             Kind::Array => {
                 let mut intake = Intake::default();

@@ -67,7 +67,13 @@ impl Form {
             }
             "metadata" => self.metadata.replace(text(&bytes)?).is_some(),
             "image_path" => self.image_path.replace(text(&bytes)?).is_some(),
-            _ => return Err(unknown_field(format!("/{name}")).into()),
+            _ => {
+                return Err(unknown_field(
+                    format!("/{name}"),
+                    &["image", "metadata", "image_path"],
+                )
+                .into());
+            }
         };
         if taken_before {
             return Err(invalid_field(format!("/{name}"), "the part was sent twice").into());
