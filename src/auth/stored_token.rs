@@ -1,6 +1,6 @@
-//! The stored form of a token: versioned JSON. A token in an unknown form grants nothing.
+//! The stored form of a token: versioned JSON.
 //!
-//! An unknown form or member is never guessed at.
+//! A token of an unknown version, or with an unknown member, grants nothing.
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;

@@ -33,7 +33,7 @@ pub enum AuthError {
         name: TokenName,
     },
     /// The store is full of live tokens.
-    #[error("there are {TOKENS_MAX} live tokens, the maximum; revoke some")]
+    #[error("the limit of {TOKENS_MAX} live tokens is reached; revoke one first")]
     TooMany,
     /// The token would grant nothing.
     #[error("a token needs a scope, and 1 to {PATTERNS_MAX} patterns of sessions")]

@@ -38,7 +38,7 @@ enum NotBackedUp {
     Store(#[from] StoreError),
     #[error("cannot resolve {}", path.display())]
     Path { path: PathBuf, source: io::Error },
-    #[error("the answer cannot be read: is the server of another version?")]
+    #[error("the answer cannot be read: is the server running another version?")]
     Unreadable(#[source] serde_json::Error),
 }
 

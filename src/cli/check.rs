@@ -50,11 +50,11 @@ enum Unsound {
     Output(#[from] io::Error),
     #[error("cannot resolve {}", path.display())]
     Path { path: PathBuf, source: io::Error },
-    #[error("the answer cannot be read: is the server of another version?")]
+    #[error("the answer cannot be read: is the server running another version?")]
     Unreadable(#[source] serde_json::Error),
     /// The damage was listed line by line.
     #[error(
-        "{} is damaged in {places} places; 'blackboard salvage --to DIR' copies everything intact to a new store",
+        "{} is damaged in {places} places; run 'blackboard salvage --to DIR' to copy what is intact to a new store",
         data.display()
     )]
     Damaged { data: PathBuf, places: usize },

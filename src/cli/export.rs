@@ -61,14 +61,14 @@ enum Unexported {
     Output(#[source] io::Error),
     #[error("the session's name is too long for a file; export the session alone")]
     LongName,
-    #[error("a line of the answer cannot be read: is the server of another version?")]
+    #[error("a line of the answer cannot be read: is the server running another version?")]
     Unreadable(#[source] serde_json::Error),
     #[error(
         "the session is damaged: its archive goes up to revision {revision}, and later revisions up to {head} are \
          unreadable"
     )]
     Cut { revision: u64, head: u64 },
-    #[error("{0} sessions were not exported, or not completely")]
+    #[error("{0} sessions were not exported, or only in part")]
     Some(usize),
 }
 

@@ -95,7 +95,7 @@ enum Unfinished {
     Ask(#[from] AskError),
     #[error("cannot print")]
     Output(#[from] io::Error),
-    #[error("the answer cannot be read: is the server of another version?")]
+    #[error("the answer cannot be read: is the server running another version?")]
     Unreadable(#[from] serde_json::Error),
 }
 

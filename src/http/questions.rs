@@ -78,7 +78,7 @@ impl Waiting {
             return Ok(None);
         }
         if default.as_deref().is_some_and(is_blank) {
-            return Err(invalid("default", "must be an answer that is not blank"));
+            return Err(invalid("default", "must not be blank"));
         }
         match (ttl, default) {
             (Some(ttl), default) => Ok(Some(Self { ttl, default })),

@@ -1,4 +1,4 @@
-//! Work on requests: claim, release, finish.
+//! Handlers of work on a board's requests: claim, release, finish.
 use axum::body::Body;
 use axum::response::Response;
 use serde::Serialize;

@@ -64,7 +64,7 @@ pub enum ServiceError {
     #[error("the server is overloaded; try again later")]
     Overloaded,
     /// The store takes no writes until the server restarts. If the outcome is unknown, this write may be there then.
-    #[error("the store failed and takes no writes until the server restarts")]
+    #[error("the store has failed and accepts no writes until the server restarts")]
     Poisoned {
         /// True if this write may have been stored.
         outcome_unknown: bool,

@@ -1,4 +1,4 @@
-//! Options of the running service: memory, thumbnails, garbage collection, read-only use.
+//! Options of the running service: memory, thumbnails, garbage collection, read-only mode.
 
 use std::path::PathBuf;
 use std::time::Duration;

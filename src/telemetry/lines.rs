@@ -1,6 +1,6 @@
-//! Log lines on their way out, written by a thread of their own.
+//! Writes log lines on a dedicated thread.
 //!
-//! A slow or missing reader delays nothing: lines that do not fit into the buffer are dropped, and counted.
+//! A slow or absent reader never blocks the server: lines that do not fit into the buffer are dropped and counted.
 
 use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};

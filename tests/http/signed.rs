@@ -193,7 +193,7 @@ async fn the_log_has_nothing_of_a_signature() {
 fn a_public_address_that_is_none_is_refused_at_the_start() {
     for (url, why) in [
         ("ftp://board.example.org", "must begin with http:// or https://"),
-        ("https://me@board.example.org", "a user or a password"),
+        ("https://me@board.example.org", "a user name or a password"),
         ("https://board.example.org/?a=b", "a query or a fragment"),
     ] {
         let refused = finished(&["serve", "--public-url", url]);

@@ -1,16 +1,16 @@
-//! Limits on valid JSON: refuses what a Python or JavaScript client could not read again.
+//! Limits on valid JSON, so that Python and JavaScript clients can read it again.
 
 use super::number::{is_integer, to_f64};
 use super::tokens::{Token, Tokens};
 use super::{pointer, string};
 
-/// The deepest nesting of a document. All recursion here relies on it.
+/// The maximum nesting of a document. All recursion in this crate relies on it.
 pub const DEPTH_MAX: usize = 128;
 
 /// The longest integer, in digits: `CPython`'s limit for turning text into `int` (`sys.int_info`).
 pub const INTEGER_DIGITS_MAX: usize = 4_300;
 
-/// A part of a document that is not taken in.
+/// An unsupported part of a document.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, {}: {reason}", place(pointer))]
 pub struct Unsupported {
@@ -40,7 +40,7 @@ pub enum Reason {
     /// An object or array is inside too many others.
     #[error("the value is nested more than {depth_max} levels deep")]
     TooDeep {
-        /// The deepest level, the outermost being 1.
+        /// The maximum level. The outermost container has level 1.
         depth_max: usize,
     },
     /// A number with a fraction or an exponent is infinite as a double.
@@ -57,11 +57,11 @@ pub enum Reason {
     LoneSurrogate,
 }
 
-/// Checks that this JSON text can be taken in. Its outermost container is level 1.
+/// Checks that JSON text is supported. Its outermost container has level 1.
 ///
 /// # Errors
 ///
-/// [`Unsupported`] names the first part that cannot be taken in.
+/// [`Unsupported`] names the first unsupported part.
 pub fn check(text: &str, depth_max: usize) -> Result<(), Unsupported> {
     let mut path = Path::default();
     for (at, token) in Tokens::new(text) {
@@ -94,7 +94,7 @@ fn fault(token: Token<'_>, depth: usize, depth_max: usize) -> Option<Reason> {
     }
 }
 
-/// The containers that are open, from the outermost, each with the child that is being read.
+/// The open containers, outermost first, each with its current child.
 #[derive(Default)]
 struct Path<'a>(Vec<Level<'a>>);
 
@@ -126,7 +126,7 @@ impl<'a> Path<'a> {
         }
     }
 
-    /// Another value begins in the innermost container.
+    /// Counts a value that begins in the innermost container, if that is an array.
     fn begin(&mut self) {
         if let Some(Level::Array { begun }) = self.0.last_mut() {
             *begun += 1;

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use super::tokens::run_before;
 
-/// The text without line breaks and the white space after each; borrowed where it is on one line already.
+/// Returns the text without line breaks and the white space after each. Borrowed if it is on one line already.
 ///
-/// Inside a string JSON has no line breaks, so none of its values changes.
+/// JSON strings contain no line breaks, so no value changes.
 #[must_use]
 pub fn one_line(text: &str) -> Cow<'_, str> {
     let end = run_before(text.as_bytes(), |byte| matches!(byte, b'\n' | b'\r'));

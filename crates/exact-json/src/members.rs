@@ -1,6 +1,6 @@
 //! The members of an object, in order and by name.
 //!
-//! A name stands once and is found in constant time.
+//! Each name occurs once and is found in constant time.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -8,13 +8,13 @@ use std::collections::HashMap;
 use super::string;
 use super::tree::Tree;
 
-/// Up to this many places a search from the front beats an index.
+/// Up to this number of places, a search from the front is faster than an index.
 const UNINDEXED_MAX: usize = 16;
 
 /// The members of a parsed object.
 #[derive(Clone, Debug, Default)]
 pub struct Members<'a> {
-    /// A removed member leaves its place empty, so that those after it keep theirs.
+    /// A removed member leaves an empty place, so that later members keep theirs.
     places: Vec<Option<Member<'a>>>,
     count: usize,
     /// The places of the decoded names, only for large objects.
@@ -101,7 +101,7 @@ impl<'a> Members<'a> {
     }
 }
 
-/// The name that a literal says, borrowed for as long as the literal's own text.
+/// Decodes a name. The result borrows from the text of a borrowed literal.
 fn decoded<'a>(literal: &Cow<'a, str>) -> Cow<'a, str> {
     match literal {
         Cow::Borrowed(text) => string::decode(text),

@@ -3,10 +3,10 @@
 use super::members::Members;
 use super::tree::Tree;
 
-/// The target after the patch: members that it had keep their place, new ones come at the end.
+/// Returns the target after the patch. Existing members keep their place; new members come last.
 ///
-/// Both texts are at most [`DEPTH_MAX`](super::DEPTH_MAX) levels deep, and so is the result; a deeper one
-/// leaves the target as it is.
+/// If either text is nested more than [`DEPTH_MAX`](super::DEPTH_MAX) levels deep, returns the target unchanged. The
+/// result is never nested deeper than the deeper of the two.
 #[must_use]
 pub fn merge_patch(target: &str, patch: &str) -> String {
     let (Ok(parsed), Ok(patch)) = (Tree::parse(target), Tree::parse(patch)) else {

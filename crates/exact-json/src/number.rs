@@ -13,7 +13,7 @@ enum Value {
     Small(i64),
     /// A whole number outside `i64`, in decimal.
     Large(Box<str>),
-    /// A double that is no whole number, by its bits.
+    /// A double that is not a whole number, by its bits.
     Fraction(u64),
 }
 
@@ -43,7 +43,7 @@ impl Value {
     }
 }
 
-/// The value of a JSON number that is whole and not negative, such as `7` and `7.0`.
+/// Returns the value of a JSON number that is whole and not negative, such as `7` and `7.0`. `None` beyond `u64`.
 #[must_use]
 pub fn whole(text: &str) -> Option<u64> {
     match Exact::parse(text)?.0 {
@@ -53,22 +53,24 @@ pub fn whole(text: &str) -> Option<u64> {
     }
 }
 
-/// The double nearest to a JSON number, infinite where it is too large; NaN where the text is no number.
+/// Returns the double nearest to a JSON number, infinite if the number is too large. NaN if the text is not a number.
 #[must_use]
 pub fn to_f64(text: &str) -> f64 {
     text.parse().unwrap_or(f64::NAN)
 }
 
-/// The sum of two JSON numbers: of integers exactly, else as doubles with the shortest digits that say the same double.
+/// Adds two JSON numbers: integers exactly, others as doubles, written with the fewest digits that give the same
+/// double.
 ///
-/// `None` where it is infinite, an integer of more than [`INTEGER_DIGITS_MAX`] digits, or a text is no number.
+/// `None` if the sum is infinite, if an integer has more than [`INTEGER_DIGITS_MAX`] digits, or if a text is not a
+/// number.
 #[must_use]
 pub fn sum(a: &str, b: &str) -> Option<String> {
     if !is_number(a) || !is_number(b) {
         return None;
     }
     if is_integer(a) && is_integer(b) {
-        // Reading a longer one would take a time that grows with its square.
+        // The time to parse a longer integer grows with the square of its length.
         if digits(a).max(digits(b)) > INTEGER_DIGITS_MAX {
             return None;
         }

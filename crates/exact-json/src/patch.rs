@@ -7,7 +7,7 @@ use super::scan::Kind;
 use super::tree::{Measure, Tree};
 use super::{DEPTH_MAX, pointer, string};
 
-/// A patch may move this many times as much as it may copy: moves only cost time.
+/// The limit of moved bytes, as a multiple of the limit of copied bytes: moves only cost time.
 const MOVES_PER_COPY: usize = 16;
 
 /// A refusal of a patch.
@@ -20,17 +20,17 @@ pub enum PatchError {
     #[error("the target is nested more than {DEPTH_MAX} levels deep")]
     TargetTooDeep,
     /// The patched text is too long.
-    #[error("the patched value has {bytes} bytes, the limit is {bytes_max}")]
+    #[error("the patched value has {bytes} bytes; the limit is {bytes_max}")]
     TooLarge {
         /// The length of the patched value.
         bytes: usize,
         /// The limit.
         bytes_max: usize,
     },
-    /// An operation cannot be done.
+    /// An operation cannot be carried out.
     #[error("operation {index}: {fault}")]
     Refused {
-        /// Its place in the patch, from 0.
+        /// The operation's index in the patch, from 0.
         index: usize,
         /// The fault.
         fault: Fault,
@@ -55,25 +55,25 @@ pub enum Fault {
         /// The member's name.
         name: &'static str,
     },
-    /// Its `op` is not one of the six.
+    /// The `op` is not one of the six operations.
     #[error("operation {op:?} does not exist")]
     UnknownOperation {
         /// The `op`.
         op: String,
     },
-    /// A path is no JSON pointer.
+    /// A path is not a JSON pointer.
     #[error("{pointer:?} is not a JSON pointer")]
     BadPointer {
         /// The text.
         pointer: String,
     },
-    /// A path has no value, or none can be added there.
+    /// No value exists at a path, or none can be added there.
     #[error("the value has nothing at {pointer:?}")]
     PathMissing {
         /// The path.
         pointer: String,
     },
-    /// The whole value would be gone.
+    /// The whole value would be removed.
     #[error("the whole value cannot be removed")]
     RemovesAll,
     /// A `test` found another value.
@@ -102,10 +102,10 @@ pub enum Fault {
     },
 }
 
-/// The target after every operation of the patch, or the first reason why not.
+/// Applies all operations of the patch to the target.
 ///
 /// # Errors
-/// [`PatchError`]; so is a result, or copies, of more than `bytes_max`.
+/// [`PatchError`] for the first fault. Neither the result nor all copies together may exceed `bytes_max`.
 pub fn json_patch(target: &str, patch: &str, bytes_max: usize) -> Result<String, PatchError> {
     if scan::kind(patch) != Kind::Array {
         return Err(PatchError::NotAnArray);
@@ -177,7 +177,7 @@ fn text_of<'a>(operation: &'a str, name: &'static str) -> Result<Cow<'a, str>, F
     Ok(string::decode(literal))
 }
 
-/// A pointer with the names it is made of.
+/// A pointer and its parsed names.
 #[derive(PartialEq)]
 struct Path {
     pointer: String,
@@ -187,7 +187,7 @@ struct Path {
 impl Path {
     fn read(operation: &str, member: &'static str) -> Result<Self, Fault> {
         let pointer = text_of(operation, member)?.into_owned();
-        // No value is so deep; this keeps a long pointer from becoming many names.
+        // No value is that deep. The check keeps a long pointer from being split into many names.
         if pointer.matches('/').count() > DEPTH_MAX {
             return Err(Fault::PathMissing { pointer });
         }
@@ -206,7 +206,7 @@ impl Path {
     }
 }
 
-/// The value under the patch.
+/// The value being patched.
 struct Document<'a> {
     root: Tree<'a>,
     bytes_max: usize,

@@ -41,7 +41,7 @@ fn token(text: &str) -> Option<Cow<'_, str>> {
     Some(Cow::Owned(name))
 }
 
-/// A reference token as an array index: digits without a leading zero.
+/// Parses a reference token as an array index: digits without a leading zero.
 pub(super) fn index(token: &str) -> Option<usize> {
     let digits = token.bytes().all(|b| b.is_ascii_digit());
     let leading_zero = token.len() > 1 && token.starts_with('0');

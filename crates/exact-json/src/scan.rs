@@ -16,7 +16,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The kind as a sentence names it.
+    /// Returns the kind with its article, for messages.
     #[must_use]
     pub const fn with_article(self) -> &'static str {
         match self {
@@ -30,7 +30,7 @@ impl Kind {
     }
 }
 
-/// The kind of the value that this text is.
+/// Returns the kind of the value in this text.
 #[must_use]
 pub fn kind(text: &str) -> Kind {
     let bytes = text.as_bytes();
@@ -57,12 +57,12 @@ pub struct Member<'a> {
     pub value_at: usize,
 }
 
-/// The members of an object in order, every one of a repeated name; none where the text is no object.
+/// Iterates over the members of an object in order, repeated names included. Empty if the text is not an object.
 pub fn members(object: &str) -> impl Iterator<Item = Member<'_>> + Clone {
     Members(Inside::new(object, b'{'))
 }
 
-/// An object with these members only, in its own order.
+/// Returns the object with only the members whose decoded name `keep` accepts, in their order.
 #[must_use]
 pub fn select(object: &str, keep: impl Fn(&str) -> bool) -> String {
     let mut out = String::from("{");
@@ -78,12 +78,12 @@ pub fn select(object: &str, keep: impl Fn(&str) -> bool) -> String {
     out
 }
 
-/// The elements of an array in order; none where the text is no array.
+/// Iterates over the elements of an array in order. Empty if the text is not an array.
 pub fn elements(array: &str) -> impl Iterator<Item = &str> + Clone {
     Elements(Inside::new(array, b'['))
 }
 
-/// The value of the last member of this name, as a parser that keeps one of each name sees it.
+/// Returns the value of the last member with this name, like a parser that keeps one member of each name.
 #[must_use]
 pub fn get<'a>(object: &'a str, name: &str) -> Option<&'a str> {
     members(object).filter(|member| string::is(member.name, name)).last().map(|member| member.value)

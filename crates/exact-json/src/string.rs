@@ -12,7 +12,7 @@ pub(crate) enum Piece<'a> {
     Unit(u16),
 }
 
-/// The parts of a literal (with its quotes) in order.
+/// Iterates over the parts of a literal, which includes its quotes.
 pub(crate) fn pieces(literal: &str) -> impl Iterator<Item = Piece<'_>> {
     Pieces(inside(literal))
 }
@@ -25,7 +25,7 @@ pub fn decode(literal: &str) -> Cow<'_, str> {
         return Cow::Borrowed(inside);
     }
     let mut text = String::with_capacity(inside.len());
-    // Escapes next to each other, since two of them may be one character.
+    // Consecutive escapes, since two may form one character.
     let mut units = Vec::new();
     for piece in Pieces(inside) {
         match piece {
@@ -45,7 +45,7 @@ fn push_units(units: &mut Vec<u16>, text: &mut String) {
     text.extend(decoded.map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER)));
 }
 
-/// Writes this text as a string literal, with the fewest escapes that JSON allows.
+/// Appends the text as a string literal, with the fewest escapes that JSON allows.
 pub fn quote(text: &str, out: &mut String) {
     out.push('"');
     let mut rest = text;
@@ -112,7 +112,7 @@ pub(super) fn has_lone_surrogate(literal: &str) -> bool {
     high
 }
 
-/// The literal without its quotes.
+/// Returns the literal without its quotes.
 fn inside(literal: &str) -> &str {
     let opened = literal.strip_prefix('"').unwrap_or(literal);
     opened.strip_suffix('"').unwrap_or(opened)
@@ -139,7 +139,7 @@ impl<'a> Iterator for Pieces<'a> {
     }
 }
 
-/// The code unit of the escape whose backslash has just been read, and what follows it.
+/// Returns the code unit of the escape whose backslash has just been read, and the text after the escape.
 fn unit(escape: &str) -> (u16, &str) {
     const REPLACEMENT: u16 = 0xFFFD;
     let mut chars = escape.chars();

@@ -16,7 +16,7 @@ pub struct Malformed {
     pub reason: MalformedReason,
 }
 
-/// The reason why the first wrong byte is wrong.
+/// The reason why bytes are not JSON.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MalformedReason {
     /// The byte does not belong to a UTF-8 character.
@@ -31,7 +31,7 @@ pub enum MalformedReason {
     /// The document is not complete.
     #[error("the text ends too early")]
     Unfinished,
-    /// The grammar asks for something else.
+    /// The grammar expects something else.
     #[error("{rule}, but {found:?} was found")]
     Unexpected {
         /// The character found.
@@ -41,10 +41,10 @@ pub enum MalformedReason {
     },
 }
 
-/// The bytes as one JSON document, without the white space around it.
+/// Returns the bytes as one JSON document, without the white space around it.
 ///
 /// # Errors
-/// [`Malformed`] says where the first byte is that breaks UTF-8 or the grammar.
+/// [`Malformed`] with the position of the first byte that breaks UTF-8 or the grammar.
 pub fn syntax(bytes: &[u8]) -> Result<&str, Malformed> {
     document(bytes).map(RawValue::get)
 }
@@ -88,8 +88,8 @@ fn rule(error: &serde_json::Error) -> Box<str> {
     }
 }
 
-/// The offset of the character that the parser stopped at. It counts a line break to the line it begins,
-/// and in a string stops before a control character, not after.
+/// Returns the offset of the character at which the parser stopped. The parser counts a line break as part of the
+/// line that it begins. It stops before a control character in a string, but after any other wrong character.
 fn offset(text: &str, error: &serde_json::Error) -> usize {
     let line_start = match error.line() {
         0 | 1 => 0,

@@ -31,7 +31,7 @@ pub struct Tokens<'a> {
 }
 
 impl<'a> Tokens<'a> {
-    /// The tokens of this text.
+    /// Creates an iterator over the tokens of this text.
     #[must_use]
     pub const fn new(text: &'a str) -> Self {
         Self { text, at: 0 }

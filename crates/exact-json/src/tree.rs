@@ -22,16 +22,16 @@ pub enum Tree<'a> {
     Object(Box<Members<'a>>),
 }
 
-/// The text is deeper than [`DEPTH_MAX`].
+/// The error of a text nested more than [`DEPTH_MAX`] levels deep.
 #[derive(Debug)]
 pub struct TooDeep;
 
 /// The size of a value.
 #[derive(Clone, Copy)]
 pub struct Measure {
-    /// The length of its text without white space, near enough.
+    /// The approximate length of its text without white space, in bytes.
     pub bytes: usize,
-    /// Its levels: none for a scalar.
+    /// The number of nested levels, 0 for a scalar.
     pub levels: usize,
 }
 
@@ -72,12 +72,12 @@ impl<'a> Tree<'a> {
                 Ok(Self::Array(Box::new(Elements::Flat(elements))))
             }
             Token::String(text) | Token::Number(text) | Token::Word(text) => Ok(Self::Scalar(text)),
-            // Not in a document.
+            // Cannot occur in valid JSON.
             Token::Name(_) | Token::ObjectClose | Token::ArrayClose => Ok(Self::NULL),
         }
     }
 
-    /// Writes the document without any white space.
+    /// Appends the document without any white space.
     pub fn write(&self, out: &mut String) {
         match self {
             Self::Scalar(text) => out.push_str(text),

@@ -15,7 +15,7 @@ use std::thread;
 use exact_json::python::{dumps, dumps_members};
 use exact_json::{DEPTH_MAX, check, quote, syntax};
 
-/// For each document its text, and the text of its members whose name has less than two characters.
+/// Prints the text of each document, and that of its members with names of fewer than two characters.
 const PYTHON: &str = r#"
 import json, sys
 for line in sys.stdin:
@@ -72,7 +72,7 @@ fn start() -> Option<Child> {
         .ok()
 }
 
-/// A document that the seed decides.
+/// Returns the document of a seed.
 fn document(seed: u64) -> String {
     let mut random = Random(seed);
     let mut text = String::new();
@@ -123,7 +123,7 @@ impl Random {
     fn container(&mut self, levels: u64, named: bool, out: &mut String) {
         let count = match self.below(30) {
             0 => 40,
-            // A deep document has a child a level.
+            // A deep document has one child at each level.
             _ if levels > 5 => 1,
             _ => self.below(5),
         };
@@ -191,7 +191,7 @@ impl Random {
             4 if double.is_finite() => format!("{double:.17e}"),
             5 => format!("-{}.{:03}", self.below(1_000), self.below(1_000)),
             6 => format!("{}.{}", self.below(20), self.next()),
-            // In full, so that some lie between two shorter texts.
+            // Written in full, so that some are halfway between two shorter texts.
             7 => {
                 let whole = self.next() >> (11 + self.below(20));
                 let halves = i32::try_from(self.below(40)).unwrap();

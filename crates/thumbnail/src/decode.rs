@@ -1,4 +1,4 @@
-//! Decoding within bounds: the header is checked first, then the decoder gets its limit of memory.
+//! Decoding within bounds: the decoder has a memory limit, and the header is checked before any pixel is decoded.
 
 use std::io::Cursor;
 
@@ -9,7 +9,7 @@ use super::kind::kind;
 use super::need::{DECODED_BYTES_MAX, PNG_BESIDES_MAX, SIDE_MAX, need};
 use super::{Probe, Undecodable};
 
-/// An image's pixels as its decoder gives them.
+/// Decoded pixels, in the decoder's format.
 pub(super) struct Decoded {
     /// Width and height.
     pub(super) size: (u32, u32),
@@ -26,7 +26,7 @@ pub(super) fn probe(bytes: &[u8]) -> Result<Probe, Undecodable> {
     open(bytes).map(|(_, probe)| probe)
 }
 
-/// Decodes it.
+/// Decodes the image if its header is within the limits.
 pub(super) fn decode(bytes: &[u8]) -> Result<Decoded, Undecodable> {
     let (mut decoder, probe) = open(bytes)?;
     // Other formats rarely have an orientation, and finding it would cost their decoders too much.
@@ -46,7 +46,7 @@ fn open(bytes: &[u8]) -> Result<(impl ImageDecoder + '_, Probe), Undecodable> {
     let mut reader = ImageReader::with_format(Cursor::new(bytes), kind);
     let mut limits = Limits::default();
     (limits.max_image_width, limits.max_image_height) = (Some(SIDE_MAX), Some(SIDE_MAX));
-    // A PNG's limit is for what is beside its pixels.
+    // The PNG decoder applies its limit to the memory besides the pixels.
     limits.max_alloc =
         Some(if kind == ImageFormat::Png { PNG_BESIDES_MAX } else { DECODED_BYTES_MAX });
     reader.limits(limits.clone());

@@ -10,10 +10,10 @@ use super::Thumbnail;
 /// The quality of a JPEG, of 100.
 const JPEG_QUALITY: u8 = 85;
 
-/// The compression of PNGs. For screenshots the result is as small as by the encoder's default, in a fifth of the time.
+/// The compression of PNGs. Screenshots become as small as with the encoder's default, in a fifth of the time.
 const PNG_COMPRESSION: (CompressionType, FilterType) = (CompressionType::Level(2), FilterType::Sub);
 
-/// Encodes it; `None` where the encoder refuses.
+/// Encodes the image. `None` if the PNG encoder fails.
 pub(super) fn encode(picture: &DynamicImage) -> Option<Thumbnail> {
     let size = (picture.width(), picture.height());
     let (mut png, (compression, filter)) = (Vec::new(), PNG_COMPRESSION);
@@ -28,7 +28,7 @@ pub(super) fn encode(picture: &DynamicImage) -> Option<Thumbnail> {
     let encoded = picture.write_with_encoder(encoder);
     Some(match encoded {
         Ok(()) if jpeg.len() < png.len() => made("image/jpeg", jpeg),
-        // A side may be too long for it.
+        // A side may be too long for a JPEG.
         Ok(()) | Err(_) => made("image/png", png),
     })
 }

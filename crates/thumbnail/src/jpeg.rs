@@ -2,9 +2,9 @@
 
 /// A coefficient's bytes.
 const COEFFICIENT_BYTES: u64 = 2;
-/// Most have that many components; one with four is rare, and its coefficients are counted too.
+/// The number of components counted. Most images have three, and the coefficients of a rare fourth are not counted.
 const COMPONENTS: u64 = 3;
-/// Blocks are of 8 x 8, and up to four of them side by side make a unit.
+/// A block has 8 x 8 pixels, and a unit is up to four blocks wide and high.
 const UNIT_SIDE: u64 = 32;
 
 /// The second byte of the marker of a progressive frame.
@@ -12,8 +12,8 @@ const PROGRESSIVE: u8 = 0xc2;
 /// The second byte of the marker of a scan.
 const SCAN: u8 = 0xda;
 
-/// The bytes of the coefficients that the decoder keeps. A marker in an embedded thumbnail makes the estimate too
-/// large, never too small.
+/// Returns the bytes of the coefficients that the decoder keeps. A marker in an embedded thumbnail can only make the
+/// estimate larger.
 pub(super) fn coefficient_bytes(bytes: &[u8], size: (u32, u32)) -> u64 {
     let (mut scans, mut is_progressive) = (0, false);
     for pair in bytes.windows(2) {

@@ -15,11 +15,11 @@ pub const IMAGE_TYPES: [(&str, ImageFormat); 5] = [
     ("image/bmp", ImageFormat::Bmp),
 ];
 
-/// The bytes that identify an image's kind.
+/// The number of leading bytes that identify an image's kind.
 pub const SNIFFED_BYTES: usize = 16;
 
-/// The media type of an image that begins so, if it is of a kind that can be decoded. What it is declared
-/// to be does not matter.
+/// Returns the media type of an image by its first bytes, if its kind can be decoded. The declared type does not
+/// matter.
 #[must_use]
 pub fn media_type(beginning: &[u8]) -> Option<&'static str> {
     let kind = kind(beginning)?;
@@ -32,7 +32,7 @@ pub(super) fn kind(bytes: &[u8]) -> Option<ImageFormat> {
     IMAGE_TYPES.iter().any(|(_, known)| *known == kind).then_some(kind)
 }
 
-/// The kind and the size in pixels of an image, read from its first bytes without decoding it.
+/// Returns the kind of an image and its size in pixels, read from its first bytes without decoding it.
 #[must_use]
 pub fn recognise(bytes: &[u8]) -> Option<(ImageFormat, (u32, u32))> {
     let mut reader = ImageReader::new(Cursor::new(bytes)).with_guessed_format().ok()?;

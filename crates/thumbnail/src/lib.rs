@@ -19,7 +19,7 @@ use bytes::Bytes;
 pub use kind::{IMAGE_TYPES, SNIFFED_BYTES, media_type, recognise};
 pub use need::{DECODED_BYTES_MAX, DECODING_BYTES_MAX, SIDE_MAX};
 
-/// The longest side that a thumbnail may be asked to have.
+/// The longest side that a caller may ask for, in pixels.
 pub const MAX_PX_MAX: u32 = 16_384;
 
 /// An image made of another one.
@@ -36,10 +36,10 @@ pub struct Thumbnail {
 /// The permanent reason why an image has no thumbnail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Undecodable {
-    /// Their beginning is that of no image.
+    /// The first bytes are not those of a supported kind.
     #[error("the image is not a PNG, JPEG, WebP, GIF or BMP")]
     Unknown,
-    /// Decoding would take more memory than it may.
+    /// Decoding would exceed the memory limit.
     #[error(
         "decoding the image would exceed the memory limit; its header says {width} x {height} pixels"
     )]
@@ -49,7 +49,7 @@ pub enum Undecodable {
         /// The height.
         height: u32,
     },
-    /// They are not what their beginning says.
+    /// The image is damaged or of an unsupported variant.
     #[error("the image cannot be decoded: it is damaged or of an unsupported variant")]
     Damaged,
 }
@@ -59,12 +59,12 @@ pub enum Undecodable {
 pub struct Probe {
     /// Its width and height.
     pub size: (u32, u32),
-    /// The most bytes that making a thumbnail takes, besides the image's own.
+    /// The estimated bytes that decoding takes, besides the encoded image.
     pub need: u64,
 }
 
-/// The size of an image that is scaled so that no side is longer than `max_px`. It keeps its shape, has at
-/// least a pixel, and is never larger than it was.
+/// Returns the size of an image scaled down so that no side is longer than `max_px`. The size keeps its shape, has at
+/// least one pixel, and never grows.
 #[must_use]
 pub fn scaled(size: (u32, u32), max_px: u32) -> (u32, u32) {
     let (width, height) = size;

@@ -7,32 +7,32 @@ use image::ImageFormat;
 
 use super::{Undecodable, jpeg, webp};
 
-/// The longest side of an image that is decoded: the longest that a JPEG or a GIF can say.
+/// The longest side of an image that is decoded, which is also the longest of a JPEG or a GIF.
 pub const SIDE_MAX: u32 = 65_535;
 
-/// The most bytes of a decoded image: 7680 x 2160 pixels with transparency, or 64 MiB.
+/// The most bytes of a decoded image, 64 MiB: room for 7680 x 2160 pixels with transparency.
 pub const DECODED_BYTES_MAX: u64 = 64 << 20;
 
 /// The most bytes that decoding may take, output and working memory. A progressive JPEG of 3840 x 2160 pixels nearly
 /// reaches it.
 pub const DECODING_BYTES_MAX: u64 = 80 << 20;
 
-/// The bytes of a PNG's colour profile and texts that are unpacked. Longer profiles are skipped.
+/// The most bytes of a PNG's texts and unpacked colour profile. Longer profiles are skipped.
 pub(super) const PNG_BESIDES_MAX: u64 = 8 << 20;
 
-/// Besides the output of a WebP whose transparency is not kept apart: its pixels before they are converted, and
-/// the images that transform them.
+/// Bytes besides the output of a WebP without separate transparency: its pixels before they are converted, and the
+/// images that transform them.
 const WEBP_BYTES_A_PIXEL: u64 = 5;
-/// The same with transparency kept apart: luma and chroma, and the transparency while it is decoded.
+/// Bytes besides the output with separate transparency: luma and chroma, and the transparency while it is decoded.
 const WEBP_ALPHA_BYTES_A_PIXEL: u64 = 8;
-/// Of an animation: a canvas, and the first frame while it is decoded.
+/// Bytes besides the output of an animation: a canvas, and the first frame while it is decoded.
 const WEBP_ANIMATED_BYTES_A_PIXEL: u64 = 11;
 
-/// The bytes that decoding takes.
+/// Estimates the bytes that decoding takes.
 ///
 /// # Errors
 ///
-/// [`Undecodable::TooLarge`] beyond what it may.
+/// [`Undecodable::TooLarge`] beyond the limits. [`Undecodable::Damaged`] if a WebP's frame does not fit its canvas.
 pub(super) fn need(
     kind: ImageFormat,
     bytes: &[u8],

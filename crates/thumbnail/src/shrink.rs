@@ -1,13 +1,14 @@
 //! Scaling down: each pixel is the mean of the area that it covers.
 //!
-//! Integer arithmetic gives the same bytes on every machine. The only buffer besides the result is one row of sums.
+//! Integer arithmetic gives the same bytes on every machine. The buffers besides the result are two rows of sums and
+//! the spans of the columns.
 
 use image::{DynamicImage, GrayAlphaImage, GrayImage, RgbImage, RgbaImage};
 
 use super::decode::Decoded;
 
-/// Scales it to that size, which is not larger than its own, with eight bits a sample. Transparency that
-/// nothing makes use of is left out. `None` where the pixels are of a kind that no decoder of ours gives.
+/// Scales an image to a size not larger than its own, with eight bits a sample. An alpha channel without transparency
+/// is dropped. `None` for a pixel format that no decoder here returns.
 pub(super) fn shrink(decoded: Decoded, to: (u32, u32)) -> Option<DynamicImage> {
     let channels = decoded.color.channel_count();
     let is_wide = decoded.color.bytes_per_pixel() == 2 * channels;
@@ -41,7 +42,7 @@ pub(super) fn shrink(decoded: Decoded, to: (u32, u32)) -> Option<DynamicImage> {
     })
 }
 
-/// Samples of sixteen bits as ones of eight, in the same room.
+/// Converts samples of sixteen bits to eight bits, in place.
 fn narrowed(mut bytes: Vec<u8>) -> Vec<u8> {
     let mut length = 0;
     for at in (0..bytes.len()).step_by(2) {
@@ -56,7 +57,7 @@ fn narrowed(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-/// The colours alone, where no pixel is transparent.
+/// Returns the colours without the alpha channel if no pixel is transparent, else the samples unchanged.
 fn opaque<const N: usize>(mut samples: Vec<u8>) -> Result<Vec<u8>, Vec<u8>> {
     if !samples.as_chunks::<N>().0.iter().all(|pixel| pixel.last() == Some(&u8::MAX)) {
         return Err(samples);
@@ -69,8 +70,8 @@ fn opaque<const N: usize>(mut samples: Vec<u8>) -> Result<Vec<u8>, Vec<u8>> {
     Ok(samples)
 }
 
-/// The part of a row or a column that one pixel of the result covers. A whole pixel of it weighs as much as
-/// the result has pixels; the first and the last may be covered in part.
+/// The part of a row or column that one pixel of the result covers. A pixel that is covered whole weighs as much as
+/// the result has pixels along that side. The first and the last may be covered in part.
 struct Span {
     first: usize,
     last: usize,
@@ -90,7 +91,7 @@ fn spans(from: u32, to: u32) -> impl Iterator<Item = Span> {
     })
 }
 
-/// A pixel's samples, each times how often it counts; a colour counts by how little it is transparent.
+/// The weighted sums of a pixel's samples. If there is an alpha channel, colours are also weighted by their opacity.
 type Sums<const N: usize> = [u64; N];
 
 fn add<const N: usize>(sums: &mut Sums<N>, pixel: &[u8; N], weight: u64, is_transparent: bool) {
@@ -150,7 +151,7 @@ fn reduced<const N: usize>(
     out
 }
 
-/// The sums of one row.
+/// Adds up one row, into the sums of each pixel of the result.
 fn add_up<const N: usize>(
     pixels: &[[u8; N]],
     columns: &[Span],
@@ -174,7 +175,7 @@ fn add_up<const N: usize>(
     }
 }
 
-/// The mean as samples, rounded.
+/// Appends the mean of each sample, rounded.
 fn push_mean<const N: usize>(sums: &Sums<N>, area: u64, is_transparent: bool, out: &mut Vec<u8>) {
     let mean = |sum: u64, of: u64| u8::try_from((sum + of / 2) / of.max(1)).unwrap_or(u8::MAX);
     match sums.as_slice() {

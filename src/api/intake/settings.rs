@@ -1,4 +1,4 @@
-//! Settings of a session, parsed member by member and shown.
+//! Session settings: parsing, and rendering as JSON.
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 

@@ -1,4 +1,4 @@
-//! The parameter `steps`, a filter by number.
+//! The parameter `steps`, a filter by step number.
 
 use crate::api::params::{Params, invalid};
 use crate::api::refusal::Refusal;

@@ -69,7 +69,7 @@ pub enum Rejected {
     },
     /// The session would exceed its limit of entries.
     #[error(
-        "the session is full: its logs and memories are limited to {max} items (--session-items-max)"
+        "the session is full: its logs and memories may hold {max} items in total (--session-items-max)"
     )]
     TooManyEntries {
         /// The resulting number of entries.
@@ -116,7 +116,7 @@ pub enum Rejected {
     #[error("the root of the state must be an object")]
     RootNotAnObject,
     /// The state would be too large.
-    #[error("the state would have {bytes} bytes, the limit is {STATE_BYTES_MAX}")]
+    #[error("the state would have {bytes} bytes; the limit is {STATE_BYTES_MAX}")]
     StateFull {
         /// The resulting size in bytes.
         bytes: u64,
@@ -145,7 +145,7 @@ pub enum Rejected {
         why: &'static str,
     },
     /// An agent's profile is too large.
-    #[error("the profile has {bytes} bytes, the limit is {PROFILE_BYTES_MAX}")]
+    #[error("the profile has {bytes} bytes; the limit is {PROFILE_BYTES_MAX}")]
     ProfileTooLarge {
         /// The size in bytes.
         bytes: u64,
@@ -160,7 +160,7 @@ pub enum Rejected {
     },
     /// The session has the maximum number of agents.
     #[error(
-        "the session already has {AGENTS_MAX} agents, the limit, including removed ones with a memory"
+        "the session has reached its limit of {AGENTS_MAX} agents; removed agents count while their memory exists"
     )]
     TooManyAgents,
     /// The operation needs an agent.
@@ -232,7 +232,7 @@ pub enum Rejected {
         rejected: Box<Rejected>,
     },
     /// The session would exceed its limit of images.
-    #[error("the session's images would have {bytes} bytes, the limit is {max}")]
+    #[error("the session's images would have {bytes} bytes; the limit is {max}")]
     ImagesFull {
         /// The resulting size in bytes.
         bytes: u64,

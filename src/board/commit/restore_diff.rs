@@ -1,4 +1,4 @@
-//! The difference between a board and its past.
+//! The difference between a board and one of its earlier revisions.
 //!
 //! Restores are computed from this difference. Both boards share one history, so parts last changed by the same
 //! revision are equal. Claims are the exception: a restore ends all of them.

@@ -1,7 +1,7 @@
-//! Large values of a write, built before its turn.
+//! Large values of a write, built before the write reaches the head of the queue.
 //!
-//! They are built against the board published at that time. They change only the cost of a decision, never its
-//! result. A value that does not fit the current board is ignored.
+//! They are built against the board published at that time, and change only the cost of a decision, never its result.
+//! A value that does not fit the current board is discarded.
 
 use super::Draft;
 use crate::board::command::{BoardCommand, Command, Edit, Transaction};

@@ -1,4 +1,4 @@
-//! Rules for the state: edits of a path.
+//! State rules: edits of the value at a path.
 
 use super::Draft;
 use crate::board::Json;

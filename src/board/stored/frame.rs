@@ -39,7 +39,7 @@ pub enum FrameError {
         found: u8,
     },
     /// The frame is shorter than declared, or has no complete header.
-    #[error("a commit is truncated: {found} of {expected} bytes are left")]
+    #[error("a commit is truncated: found {found} of {expected} bytes")]
     Truncated {
         /// The length of the whole frame in bytes, as far as known.
         expected: u64,
@@ -63,7 +63,7 @@ pub enum FrameError {
         found: u32,
     },
     /// The body is longer than [`COMMIT_BYTES_MAX`].
-    #[error("the commit has {bytes} bytes, the limit is {COMMIT_BYTES_MAX}")]
+    #[error("the commit has {bytes} bytes; the limit is {COMMIT_BYTES_MAX}")]
     TooLarge {
         /// The length in bytes.
         bytes: u64,

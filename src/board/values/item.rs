@@ -36,13 +36,13 @@ pub enum InvalidItem {
     #[error(transparent)]
     Unsupported(#[from] Unsupported),
     /// The item's text is longer than [`ITEM_BYTES_MAX`].
-    #[error("the item has {bytes} bytes, the limit is {ITEM_BYTES_MAX}")]
+    #[error("the item has {bytes} bytes; the limit is {ITEM_BYTES_MAX}")]
     TooLarge {
         /// The length of the text.
         bytes: usize,
     },
     /// The item's image is too large.
-    #[error("the image has {bytes} bytes, the limit is {max}")]
+    #[error("the image has {bytes} bytes; the limit is {max}")]
     ImageTooLarge {
         /// The size of the image.
         bytes: usize,

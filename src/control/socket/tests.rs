@@ -1,4 +1,4 @@
-//! The socket in its directory.
+//! Tests of the control socket: its place, its permissions, and one left by a killed server.
 
 use std::os::unix::fs::FileTypeExt as _;
 

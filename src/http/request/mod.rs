@@ -1,4 +1,4 @@
-//! Extraction of requests: path, query, headers and body.
+//! Extractors: path, query, headers and body.
 
 pub(crate) mod body;
 pub(crate) mod conditions;

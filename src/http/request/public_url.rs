@@ -29,10 +29,10 @@ pub enum InvalidPublicUrl {
     #[error("the URL must begin with http:// or https://")]
     Scheme,
     /// The host is missing, or the port is invalid.
-    #[error("the URL must have a host, and a port, if any, from 1 to 65535")]
+    #[error("the URL must have a host; a port must be from 1 to 65535")]
     Host,
-    /// The URL contains a user or a password.
-    #[error("the URL must not contain a user or a password")]
+    /// The URL contains a user name or a password.
+    #[error("the URL must not contain a user name or a password")]
     UserInfo,
     /// The URL has a query or a fragment.
     #[error("the URL must not have a query or a fragment")]

@@ -94,7 +94,7 @@ pub(crate) fn beyond(length: u64) -> Problem {
 
 fn value(text: &str) -> Result<HeaderValue, Problem> {
     let failed =
-        |error| Problem::new(Code::Internal, "cannot write a range as a header").cause(error);
+        |error| Problem::new(Code::Internal, "cannot build the Content-Range header").cause(error);
     HeaderValue::from_str(text).map_err(failed)
 }
 

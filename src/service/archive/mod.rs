@@ -1,4 +1,4 @@
-//! Archives: a session's whole history exported as lines, and imported under a free name.
+//! Archives: a session's whole history, exported as lines and imported under an unused name.
 //!
 //! Neither direction holds more than the board and a few lines in memory.
 

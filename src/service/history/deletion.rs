@@ -1,7 +1,6 @@
-//! Deletion of a session: the base that remains of it, and its own end after 30 days.
+//! Deletion of a session. Its name and last revision are kept for 30 days.
 //!
-//! A deletion keeps the session's name and last revision for 30 days. The base is stored with the deletion; a start adds it
-//! to sessions that were deleted without one.
+//! They are kept as a base, stored with the deletion. At startup, sessions deleted without a base get one.
 
 use std::sync::Arc;
 

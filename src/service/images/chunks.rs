@@ -1,4 +1,4 @@
-//! Chunks of an image, as its data URL or its bytes: images are large, readers slow.
+//! An image in chunks, as its data URL or its bytes, so that no image is in memory whole for a slow reader.
 
 use std::io::{self, Read};
 use std::ops::Range;

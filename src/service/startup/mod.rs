@@ -1,4 +1,4 @@
-//! Startup scan, recovery of sessions and damage.
+//! Startup: scanning the store, recovering sessions, reporting damage.
 
 pub(crate) mod damage;
 mod recover;

@@ -1,4 +1,4 @@
-//! Staging of one session within a batch: its board and frames after the commands so far.
+//! A session's staged state within a batch: its board and frames after the commands so far.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Directories that survive a power cut, and free space for deletions.
+//! Durable changes of directories, and disk space reserved for deletions.
 
 use std::fs::{DirBuilder, File};
 use std::io;

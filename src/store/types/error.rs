@@ -73,7 +73,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// The directory holds an interrupted copy of a store.
-    #[error("{} is an interrupted backup; make it again", path.display())]
+    #[error("{} is an incomplete backup; run the backup again", path.display())]
     Unfinished {
         /// The directory.
         path: PathBuf,
@@ -116,14 +116,14 @@ pub enum StoreError {
     #[error("another program has locked the database for 2 s; nothing was written, try again")]
     Busy,
     /// An earlier write has an unknown outcome; a restart determines it.
-    #[error("an earlier write failed; the store takes no writes until a restart")]
+    #[error("an earlier write failed; the store accepts no writes until a restart")]
     Poisoned,
     /// The store was closed.
     #[error("the store is closed")]
     Closed,
     /// A row of the journal has no readable session.
     #[error(
-        "row {} of the journal is damaged; 'blackboard salvage --to DIR' copies everything intact to a new store",
+        "row {} of the journal is damaged; run 'blackboard salvage --to DIR' to copy what is intact to a new store",
         journal_id.0
     )]
     DamagedRow {
@@ -140,7 +140,7 @@ pub enum StoreError {
     },
     /// A row of the history table is damaged.
     #[error(
-        "a session's row in the history table is damaged; 'blackboard salvage --to DIR' copies everything intact to a new store"
+        "a session's row in the history table is damaged; run 'blackboard salvage --to DIR' to copy what is intact to a new store"
     )]
     DamagedHistory,
     /// A part of a base is missing.
@@ -190,7 +190,7 @@ pub enum StoreError {
     },
     /// The database has no valid epoch or signing key.
     #[error(
-        "the database's meta row is damaged; 'blackboard salvage --to DIR' copies everything intact to a new store"
+        "the database's meta row is damaged; run 'blackboard salvage --to DIR' to copy what is intact to a new store"
     )]
     DamagedMeta,
     /// The session has no such blob.
@@ -227,18 +227,18 @@ pub enum StoreError {
     },
     /// The database file is malformed.
     #[error(
-        "the database file is damaged; 'blackboard salvage --to DIR' copies everything intact to a new store"
+        "the database file is damaged; run 'blackboard salvage --to DIR' to copy what is intact to a new store"
     )]
     DamagedFile(#[source] rusqlite::Error),
     /// The write needs a page that SQLite cannot read.
     #[error(
         "the write needs a damaged page of the database; nothing was written; \
-         'blackboard salvage --to DIR' copies everything intact to a new store"
+         run 'blackboard salvage --to DIR' to copy what is intact to a new store"
     )]
     Malformed,
     /// The b-tree of the journal is malformed.
     #[error(
-        "the journal is damaged: {found}; 'blackboard salvage --to DIR' copies everything intact to a new store"
+        "the journal is damaged: {found}; run 'blackboard salvage --to DIR' to copy what is intact to a new store"
     )]
     DamagedTree {
         /// SQLite's first finding.

@@ -182,7 +182,7 @@ fn moving_a_large_value_to_and_fro_is_refused_in_good_time() {
     assert!(matches!(refused, PatchError::Refused { fault: Fault::MovesTooMuch { .. }, .. }));
 }
 
-/// The operations on a parsed value, as `serde_json`'s own pointers find it.
+/// Applies an operation to a parsed value, with `serde_json`'s own pointers.
 fn model(mut value: Value, operation: &Value) -> Option<Value> {
     let path = operation.get("path")?.as_str()?;
     let given = operation.get("value").cloned();

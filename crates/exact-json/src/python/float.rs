@@ -7,7 +7,7 @@ use crate::to_f64;
 /// Decimals with at most this many digits are distinct doubles, so each is the shortest text of its double.
 const EXACT_DIGITS: usize = 15;
 
-/// Appends the `repr` of the float that this JSON number is.
+/// Appends a JSON number as Python writes its float: as its `repr`, or as `Infinity` if it is too large.
 pub(super) fn push(number: &str, out: &mut String) {
     if is_repr(number) {
         out.push_str(number);
@@ -21,7 +21,7 @@ pub(super) fn push(number: &str, out: &mut String) {
     push_repr(double, out);
 }
 
-/// Returns true if the text is surely its own `repr`, which spares most floats the conversion to a double.
+/// Returns true if the text is certainly its own `repr`, which spares most floats the conversion to a double.
 fn is_repr(number: &str) -> bool {
     let unsigned = number.strip_prefix('-').unwrap_or(number);
     let Some((whole, fraction)) = unsigned.split_once('.') else {
@@ -55,19 +55,20 @@ fn push_repr(double: f64, out: &mut String) {
     }
 }
 
-/// The fewest digits that give this double again, in scientific notation. Where two such texts are equally
-/// near, Rust's formatter takes the larger and Python the even one.
+/// Returns the fewest digits that give this double again, in scientific notation. If two such texts are equally near,
+/// Rust's formatter writes the larger and Python the even one.
 fn shortest(double: f64) -> String {
     let larger = format!("{double:e}");
     let (mantissa, exponent) = split(&larger);
     let digits = mantissa.bytes().filter(u8::is_ascii_digit).count();
-    // Between two texts lies a number of one digit more: `places` after the point, so whole if doubled as often.
+    // A tie is halfway between two texts. It has one more digit, `places` after the point, so doubling it `places`
+    // times gives a whole number.
     let places = i32::try_from(digits).unwrap_or(i32::MAX) - exponent;
     if digits <= EXACT_DIGITS || places < 1 || (double * 2_f64.powi(places)).fract() != 0.0 {
         return larger;
     }
     let even = format!("{double:.*e}", digits - 1);
-    // Below a power of two the doubles are closer, and the even one may be another's.
+    // Below a power of two doubles are closer together, and the even text may be another double's.
     if to_f64(&even).to_bits() == double.to_bits() { even } else { larger }
 }
 
@@ -76,7 +77,7 @@ fn split(scientific: &str) -> (&str, i32) {
     (mantissa, exponent.parse().unwrap_or(0))
 }
 
-/// A number of at least one: `whole` of the other digits come before the point.
+/// Appends a number in fixed notation: `whole` of the other digits come before the point.
 fn push_fixed(first: &str, others: &str, whole: usize, out: &mut String) {
     let (before, after) = others.split_at_checked(whole).unwrap_or((others, ""));
     out.extend([first, before]);

@@ -10,17 +10,17 @@ use std::collections::HashMap;
 use crate::tokens::{is_space, run_before, scalar_end};
 use crate::{decode, members, short_escape};
 
-/// Up to this many members, comparing each name with each other beats hashing them.
+/// Up to this number of members, comparing all pairs of names is faster than hashing the names.
 const PAIRWISE_MAX: usize = 16;
 
 const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
-/// Appends what Python writes for this JSON text.
+/// Appends this JSON text as Python writes it.
 pub fn dumps(text: &str, out: &mut String) {
     Writer::<false>::new(&mut Open::default(), out).value(text);
 }
 
-/// Appends what Python writes for the list of these JSON texts.
+/// Appends the list of these JSON texts as Python writes it.
 pub fn dumps_list<'a>(items: impl Iterator<Item = &'a str>, out: &mut String) {
     let mut open = Open::default();
     let mut writer = Writer::<false>::new(&mut open, out);
@@ -31,31 +31,31 @@ pub fn dumps_list<'a>(items: impl Iterator<Item = &'a str>, out: &mut String) {
     writer.close(']');
 }
 
-/// Appends what Python writes for this object with only the members whose decoded name is to be kept.
+/// Appends the object as Python writes it, with only the members whose decoded name `keep` accepts.
 pub fn dumps_members(object: &str, keep: impl Fn(&str) -> bool, out: &mut String) {
     Writer::<false>::new(&mut Open::default(), out).chosen(object, keep);
 }
 
-/// Writes what [`dumps`] writes as the inside of a JSON string literal. Keep one for many texts.
+/// Writes texts as [`dumps`] does, but as the inside of a JSON string literal. Reuse one for many texts.
 #[derive(Debug, Default)]
 pub struct Literal(Open);
 
 impl Literal {
-    /// Appends what Python writes for this JSON text.
+    /// Appends this JSON text as Python writes it.
     pub fn dumps(&mut self, text: &str, out: &mut String) {
         Writer::<true>::new(&mut self.0, out).value(text);
     }
 
-    /// Appends what Python writes for this object with only the members whose decoded name is to be kept.
+    /// Appends the object as Python writes it, with only the members whose decoded name `keep` accepts.
     pub fn dumps_members(&mut self, object: &str, keep: impl Fn(&str) -> bool, out: &mut String) {
         Writer::<true>::new(&mut self.0, out).chosen(object, keep);
     }
 }
 
-/// The containers that are open.
+/// The open containers.
 #[derive(Debug, Default)]
 struct Open {
-    /// The members so far of every object that is open, the innermost object's last.
+    /// The members read so far of all open objects, the innermost object's last.
     members: Vec<Written>,
     containers: Vec<Container>,
 }
@@ -63,10 +63,10 @@ struct Open {
 #[derive(Debug)]
 struct Container {
     is_object: bool,
-    /// The start of its members among all, and of its text in the output.
+    /// The index of its first member among all, and the start of its text in the output.
     first: usize,
     start: usize,
-    /// A bit for each name so far; equal names have the same one.
+    /// One bit for each name so far; equal names have the same bit.
     names: [u64; 4],
     /// True if a name may occur twice.
     may_repeat: bool,
@@ -80,7 +80,7 @@ struct Written {
     end: usize,
 }
 
-/// Writes a text, with the escapes of a string literal around it where it is `IN_LITERAL`.
+/// Writes a text, escaped for a string literal if `IN_LITERAL`.
 struct Writer<'o, const IN_LITERAL: bool> {
     out: &'o mut String,
     open: &'o mut Open,
@@ -177,7 +177,7 @@ impl<'o, const IN_LITERAL: bool> Writer<'o, IN_LITERAL> {
         (self.after_value, self.before_name) = (true, false);
     }
 
-    /// Writes a name whose inside begins there. Gives where it ends.
+    /// Writes the name whose inside begins at `at`. Returns the offset after its quote.
     fn name(&mut self, text: &str, at: usize) -> usize {
         self.end_member();
         self.separate();
@@ -212,7 +212,7 @@ impl<'o, const IN_LITERAL: bool> Writer<'o, IN_LITERAL> {
         self.after_value = true;
     }
 
-    /// Writes the string whose inside begins there. Gives where it ends, behind its quote.
+    /// Writes the string whose inside begins at `at`. Returns the offset after its quote.
     fn string(&mut self, text: &str, mut at: usize) -> usize {
         self.out.push_str(Self::QUOTE);
         let bytes = text.as_bytes();
@@ -232,7 +232,7 @@ impl<'o, const IN_LITERAL: bool> Writer<'o, IN_LITERAL> {
         }
     }
 
-    /// Writes the escape whose letter is there. Gives where it ends.
+    /// Writes the escape whose letter is at `at`. Returns the offset after the escape.
     fn escape(&mut self, bytes: &[u8], at: usize) -> usize {
         let unit = match bytes.get(at) {
             Some(b'b') => 0x8,
@@ -242,7 +242,7 @@ impl<'o, const IN_LITERAL: bool> Writer<'o, IN_LITERAL> {
             Some(b't') => 0x9,
             Some(b'u') => {
                 let digits = bytes.get(at + 1..at + 5).unwrap_or_default();
-                // Half of a pair stands for itself, as in Python, so that pairs need no care.
+                // Each half of a surrogate pair is escaped on its own, as in Python, so pairs need no special case.
                 self.unit(digits.iter().fold(0, |unit, digit| unit << 4 | hex(*digit)));
                 return at + 5;
             }
@@ -253,14 +253,14 @@ impl<'o, const IN_LITERAL: bool> Writer<'o, IN_LITERAL> {
         at + 1
     }
 
-    /// Writes the characters from there on that Python escapes. Gives where others begin.
+    /// Writes the characters from `at` on that Python escapes. Returns the offset of the first other character.
     fn characters(&mut self, text: &str, at: usize) -> usize {
         let rest = text.get(at..).unwrap_or_default();
         let end = rest.find(|c| matches!(c, ' '..='~')).unwrap_or(rest.len());
         for unit in rest.get(..end).unwrap_or_default().encode_utf16() {
             self.unit(unit);
         }
-        // At least one byte on, whatever the text is.
+        // Always advances, even in invalid text.
         at + end.max(1)
     }
 
@@ -292,7 +292,7 @@ fn hex(digit: u8) -> u16 {
 }
 
 impl Container {
-    /// Records whether a name may repeat an earlier one.
+    /// Records a name, and sets `may_repeat` if the name may equal an earlier one.
     fn note(&mut self, member: &Written, others: &[Written], out: &str) {
         let own = name(member, out).as_bytes();
         let middle = own.get(own.len() / 2).copied().unwrap_or_default();
@@ -331,7 +331,7 @@ fn repeats(members: &[Written], out: &str) -> bool {
     false
 }
 
-/// The inside of an object with each name once, where it first stood, and the last of its values.
+/// Returns the inside of an object with each name once, at its first place and with its last value.
 fn last_values(members: &[Written], out: &str) -> String {
     let mut places = HashMap::with_capacity(members.len());
     let mut once: Vec<(&Written, &Written)> = Vec::with_capacity(members.len());

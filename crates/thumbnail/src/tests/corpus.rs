@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::*;
 
-/// What encoders take besides, and what the decoder of VP8 asks for and does not touch.
+/// Memory of the encoders, and memory that the VP8 decoder allocates without touching it.
 const BESIDES: u64 = 24 << 20;
 
 #[test]
@@ -18,7 +18,7 @@ fn what_once_was_found_is_answered_without_a_panic() {
         let probed = probe(&bytes);
         for max_px in [None, Some(1), Some(37)] {
             let mut thumbnail = Err(Undecodable::Unknown);
-            // A panic is not caught here, as it is where images are made for somebody.
+            // Unlike `make`, `made` does not catch a panic.
             let took = allocation_counter::measure(|| thumbnail = made(&bytes, max_px)).bytes_max;
             let need = probed.map_or(0, |probe| probe.need);
             assert!(took <= 2 * need + BESIDES, "{}: {took} for {need}", path.display());

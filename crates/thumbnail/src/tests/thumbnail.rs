@@ -12,7 +12,7 @@ fn encoded(picture: &DynamicImage, kind: ImageFormat) -> Vec<u8> {
     bytes.into_inner()
 }
 
-/// Something with edges and slopes.
+/// Draws a picture with edges and slopes.
 fn drawn(width: u32, height: u32) -> DynamicImage {
     let shade = |at: u32| u8::try_from(at % 256).unwrap();
     RgbImage::from_fn(width, height, |x, y| {
@@ -21,7 +21,7 @@ fn drawn(width: u32, height: u32) -> DynamicImage {
     .into()
 }
 
-/// The same, as an encoder of that kind takes it.
+/// Draws the same picture in a format that the encoder of the kind accepts.
 fn drawn_for(kind: ImageFormat, width: u32, height: u32) -> DynamicImage {
     let drawn = drawn(width, height);
     if kind == ImageFormat::Gif { drawn.to_rgba8().into() } else { drawn }

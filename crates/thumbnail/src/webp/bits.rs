@@ -1,4 +1,4 @@
-//! A bit reader from the lowest bit on, and prefix codes, for lossless WebP.
+//! A bit reader, least significant bit first, and prefix codes, for lossless WebP.
 
 /// A stream of bits. Every read is `None` past its end.
 pub(super) struct Bits<'a> {
@@ -12,7 +12,7 @@ impl<'a> Bits<'a> {
         Self { bytes, at: 0 }
     }
 
-    /// The next one.
+    /// Returns the next bit.
     pub(super) fn bit(&mut self) -> Option<u32> {
         let byte = self.bytes.get(self.at / 8)?;
         let bit = u32::from(*byte) >> (self.at % 8) & 1;
@@ -30,14 +30,14 @@ impl<'a> Bits<'a> {
     }
 }
 
-/// The longest code of a symbol.
+/// The maximum length of a code, in bits.
 const LENGTH_MAX: usize = 15;
 
 /// A prefix code.
 pub(super) enum Code {
     /// A single symbol, which takes no bits.
     Single(u16),
-    /// Several, in the order of their codes, with how many there are of each length.
+    /// Several symbols in the order of their codes, with the number of codes of each length.
     Several { counts: [u16; LENGTH_MAX + 1], symbols: Vec<u16> },
 }
 
@@ -66,7 +66,7 @@ impl Code {
         }
     }
 
-    /// The next symbol.
+    /// Returns the next symbol.
     pub(super) fn symbol(&self, bits: &mut Bits<'_>) -> Option<u16> {
         let (counts, symbols) = match self {
             Self::Single(symbol) => return Some(*symbol),
@@ -85,7 +85,8 @@ impl Code {
         None
     }
 
-    /// The bytes of the decoder's tables: one by the first ten bits, and two nodes of 16 bytes for each longer code.
+    /// Returns the bytes of the decoder's tables: one table for the first ten bits, and two nodes of 16 bytes for
+    /// each longer code.
     pub(super) fn table_bytes(&self) -> u64 {
         let counts = match self {
             Self::Single(_) => return 0,

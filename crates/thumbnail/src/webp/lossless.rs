@@ -1,30 +1,31 @@
 //! The code tables of a lossless WebP, counted before it is decoded.
 //!
 //! There may be 65,536 groups of five codes, each with tables of its own: a file of 5 MB can ask for more than a
-//! gigabyte. Their number follows other data, which is read here as the decoder reads it, without the pixels.
+//! gigabyte. The number of groups comes after other data, which is read here as the decoder reads it, without the
+//! pixels.
 
 use super::bits::{Bits, Code};
 
-/// A size that a stream does not say itself.
+/// The size of an image whose stream does not contain it.
 pub(super) type Implicit = (u32, u32);
 
 /// The decoder's memory of a group besides its tables.
 const GROUP_BYTES: u64 = 320;
 
-/// The numbers of symbols of a group's codes: green with lengths, red, blue, alpha, distances.
+/// The number of symbols of each code in a group: green with lengths, red, blue, alpha, distances.
 const ALPHABETS: [usize; 5] = [256 + 24, 256, 256, 256, 40];
-/// From here on a symbol of the first code is a length, from there on a place in the cache.
+/// The first symbols of the first code that stand for a length, and for a place in the cache.
 const LENGTHS_FROM: u16 = 256;
 const CACHE_FROM: u16 = 256 + 24;
 
-/// In which order the lengths of the code of lengths come.
+/// The order in which a stream gives the code lengths of the length code.
 const LENGTH_ORDER: [usize; 19] =
     [17, 18, 0, 1, 2, 3, 4, 5, 16, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
 
-/// The bytes of all tables of a stream. Where it ends or is wrong the decoder ends too: what came before counts.
+/// Returns the bytes of all tables of a stream, up to its end or first error, where the decoder stops too.
 pub(super) fn table_bytes(stream: &[u8], implicit: Option<Implicit>) -> u64 {
     let mut stream = Stream { bits: Bits::new(stream), table_bytes: 0 };
-    // Nothing comes after the tables that takes more room by what it says.
+    // No data after the tables makes the decoder allocate more.
     let _read_to_its_end: Option<()> = stream.read(implicit);
     stream.table_bytes
 }
@@ -41,7 +42,7 @@ impl Stream<'_> {
         let (mut width, height) = match implicit {
             Some(size) => size,
             None => {
-                // A signature; after the sizes follow the flag of transparency and a version.
+                // The signature. The transparency flag and the version follow the sizes.
                 self.bits.number(8).filter(|signature| *signature == 0x2f)?;
                 let size = (self.bits.number(14)? + 1, self.bits.number(14)? + 1);
                 self.bits.number(4)?;
@@ -100,7 +101,7 @@ impl Stream<'_> {
                 let red = red.symbol(&mut self.bits)?;
                 blue.symbol(&mut self.bits)?;
                 alpha.symbol(&mut self.bits)?;
-                // Copies and the cache only repeat what was there.
+                // Copies and the cache only repeat earlier pixels.
                 largest = largest.max(u32::from(red) << 8 | u32::from(symbol));
                 left = if fixed { 0 } else { left - 1 };
             } else if symbol < CACHE_FROM {
@@ -115,7 +116,7 @@ impl Stream<'_> {
         Some(largest)
     }
 
-    /// A length or a distance, whose symbol says how many bits follow.
+    /// Reads a length or a distance. Its symbol gives the number of bits that follow.
     fn distance(&mut self, symbol: u16) -> Option<u64> {
         if symbol < 4 {
             return Some(u64::from(symbol) + 1);
@@ -125,7 +126,7 @@ impl Stream<'_> {
         Some(offset + u64::from(self.bits.number(more)?) + 1)
     }
 
-    /// The number of symbols that the cache adds.
+    /// Reads the number of symbols that the cache adds.
     fn cache(&mut self) -> Option<usize> {
         if self.bits.bit()? == 0 {
             return Some(0);
@@ -152,7 +153,7 @@ impl Stream<'_> {
         Some(code)
     }
 
-    /// A code of one symbol or two, which are written out.
+    /// Reads a code of one or two symbols, which are given directly.
     fn simple(&mut self, symbols: usize) -> Option<Code> {
         let has_two = self.bits.bit()? == 1;
         let width = 1 + 7 * self.bits.bit()?;
@@ -167,7 +168,7 @@ impl Stream<'_> {
         Code::of(&lengths)
     }
 
-    /// A code whose lengths are written in a code of their own.
+    /// Reads a code whose lengths are encoded with a code of their own.
     fn full(&mut self, symbols: usize) -> Option<Code> {
         let mut of_lengths = [0; LENGTH_ORDER.len()];
         let count = usize::try_from(self.bits.number(4)?).ok()? + 4;
@@ -198,7 +199,7 @@ impl Stream<'_> {
     }
 }
 
-/// The number of blocks of two to that power along a side.
+/// Returns the number of blocks along a side. A block is two to the `power` long.
 fn parts(side: u32, power: u32) -> u32 {
     side.div_ceil(1 << power)
 }

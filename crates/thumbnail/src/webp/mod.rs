@@ -8,7 +8,7 @@ mod lossless;
 
 use lossless::{Implicit, table_bytes};
 
-/// A chunk's name and length.
+/// The bytes of a chunk's name and length.
 const CHUNK_HEAD: usize = 8;
 /// The bytes before the first chunk: `RIFF`, a length, `WEBP`.
 const FILE_HEAD: usize = 12;
@@ -29,9 +29,9 @@ pub(super) struct Frames {
     pub(super) is_animated: bool,
     /// True if transparency is stored apart from the colours.
     pub(super) has_alpha_apart: bool,
-    /// The bytes of the largest tables that a lossless one asks for.
+    /// The bytes of the largest tables of a lossless stream.
     pub(super) table_bytes: u64,
-    /// The largest of each side of the lossy ones.
+    /// The largest width and the largest height of the lossy frames.
     largest: (u32, u32),
 }
 
@@ -61,7 +61,8 @@ impl Frames {
         }
     }
 
-    /// The chunks that the decoder uses: the first of each name, and those of an animation's first frame.
+    /// Counts the tables of the chunks that the decoder uses: the first of each name, and those of an animation's
+    /// first frame.
     fn note_lossless(&mut self, file: &[u8], canvas: (u32, u32)) {
         let (mut has_image, mut has_alpha, mut has_frame) = (false, false, false);
         for (name, body) in chunks(file) {
@@ -87,7 +88,7 @@ impl Frames {
     fn note_tables(&mut self, name: &[u8; 4], body: &[u8], size: Implicit) {
         let needed = match (name, body) {
             (b"VP8L", body) => table_bytes(body, None),
-            // Its first byte says in the lowest bits whether it is packed.
+            // The lowest two bits of its first byte are 1 if the transparency is compressed.
             (b"ALPH", [how, packed @ ..]) if how & 3 == 1 => table_bytes(packed, Some(size)),
             _ => 0,
         };
@@ -100,13 +101,13 @@ impl Frames {
     }
 }
 
-/// Width and height of an animation's frame.
+/// Returns the width and height of an animation's frame.
 fn frame_size(body: &[u8]) -> Option<(u32, u32)> {
     let &[_, _, _, _, _, _, w0, w1, w2, h0, h1, h2, ..] = body else { return None };
     Some((u32::from_le_bytes([w0, w1, w2, 0]) + 1, u32::from_le_bytes([h0, h1, h2, 0]) + 1))
 }
 
-/// The chunks one after the other, each with its name; the last one may be cut off.
+/// Iterates over the chunks with their names. The last chunk may be cut off.
 fn chunks(mut rest: &[u8]) -> impl Iterator<Item = (&[u8; 4], &[u8])> {
     std::iter::from_fn(move || {
         let (name, after) = rest.split_first_chunk::<4>()?;

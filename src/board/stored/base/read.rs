@@ -1,7 +1,7 @@
-//! The reader of a base, which trusts no byte.
+//! Reads a base from untrusted bytes.
 //!
-//! Any bytes are either refused or become a board with all invariants of a board built from commits. The work is
-//! linear in the number of bytes.
+//! The input is either refused or becomes a board that has all invariants of a board built from commits. The work is
+//! linear in the input's length.
 
 use super::{Head, Part, StoredMemory, Unsound, VERSION};
 use crate::board::admit::admit_image;

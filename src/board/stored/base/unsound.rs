@@ -42,7 +42,7 @@ pub enum Unsound {
     #[error("a deleted session has more than its keys")]
     Lifeless,
     /// An agent's memory is repeated, or has entries without being declared.
-    #[error("the memory of '{agent}' is repeated or was not declared")]
+    #[error("the memory of '{agent}' appears twice or was never declared")]
     Memory {
         /// The agent.
         agent: AgentName,

@@ -1,4 +1,4 @@
-//! Time slices for rendering and compressing answer bodies.
+//! Processor time for rendering and compressing response bodies.
 
 use axum::response::Response;
 use http_body::Body as _;

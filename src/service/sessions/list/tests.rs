@@ -1,4 +1,4 @@
-//! Tests of ranges of names in session lists.
+//! Tests of name ranges in session lists.
 
 use super::*;
 

@@ -1,10 +1,10 @@
-//! Compression of stored bytes. Decompression is bounded, whatever a changed bit says.
+//! Compression of stored bytes. Decompression is bounded, even if the input is corrupt.
 //!
 //! ```text
 //! offset  size  field
-//!      0     1  form: 1 plain, 2 zstd
+//!      0     1  encoding: 1 plain, 2 zstd
 //!      1     4  unpacked length, u32, little-endian
-//!      5     n  the bytes, in that form
+//!      5     n  the encoded bytes
 //! ```
 
 use zstd::bulk::{Compressor, Decompressor};

@@ -1,8 +1,8 @@
-//! Checkpoint of a long write-ahead log, beside the writer.
+//! Checkpoint of a long write-ahead log, on a separate connection.
 //!
-//! A passive checkpoint waits for nobody and blocks nobody. It ends at the writer's position when it began; the short
-//! rest is left to the writer, so that the log restarts. This connection writes no page that is not in the log. A
-//! failed sync poisons the store, as a writer's does.
+//! A passive checkpoint waits for nobody and blocks nobody. It ends where the log ended when it began; the writer
+//! checkpoints the rest, so that the log restarts. This connection writes no page that is not in the log. A failed
+//! sync poisons the store, as on the writer.
 
 use crate::store::sqlite::database::{Moved, move_log};
 use crate::store::sqlite::schema;

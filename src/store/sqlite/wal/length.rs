@@ -1,7 +1,7 @@
-//! Length of the write-ahead log: when it is checkpointed, and by whom.
+//! Length of the write-ahead log, and the connection that checkpoints it.
 //!
-//! The writer checkpoints a short log. A long one, kept by readers, is left to a connection beside the writer, so
-//! that no append pays for it.
+//! The writer checkpoints a short log. A log that readers have kept long is left to a separate connection, so that no
+//! append pays for it.
 
 /// The maximum length of a log that the writer always checkpoints itself: 40 ms.
 const SHORT_BYTES_MAX: u64 = 16 << 20;

@@ -22,20 +22,20 @@ impl Writer {
         self
     }
 
-    /// A code of this one symbol.
+    /// Writes a code of this one symbol.
     fn single(&mut self, symbol: u32) -> &mut Self {
         self.put(1, 1).put(0, 1).put(1, 1).put(symbol, 8)
     }
 
-    /// A code with lengths up to ten: eleven symbols of lengths 1 to 9, and two of 10.
+    /// Writes a code of eleven symbols: one of each length from 1 to 9, and two of length 10.
     fn deep(&mut self, symbols: usize) -> &mut Self {
-        // Lengths 1 to 10, 17 and 18 are written in four bits each; so are four others that nobody uses.
+        // Lengths 1 to 10 are written in four bits each; so are six symbols that are not used.
         self.put(0, 1).put(15, 4);
         for _ in 0..LENGTH_ORDER.len() - 3 {
             self.put(4, 3);
         }
         self.put(0, 9);
-        // Sixteen of the same length: in their order, a code is the place, highest bit first.
+        // The sixteen symbols have codes of one length: a code is the symbol's place among them, highest bit first.
         let symbol = |writer: &mut Self, length: u32| {
             let used: Vec<usize> = LENGTH_ORDER[..16].to_vec();
             let mut sorted = used;
@@ -59,7 +59,7 @@ fn header(writer: &mut Writer, side: u32) {
     writer.put(0x2f, 8).put(side - 1, 14).put(side - 1, 14).put(0, 4);
 }
 
-/// A stream of `groups` groups of deep codes.
+/// Returns a stream of `groups` groups of deep codes.
 fn bomb(groups: u32) -> Vec<u8> {
     let mut writer = Writer::default();
     header(&mut writer, 4);
