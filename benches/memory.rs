@@ -67,7 +67,14 @@ fn write(number: usize, n: usize) -> Write {
     let log = if n.is_multiple_of(10) { LogName::Requests } else { LogName::Trajectories };
     let session = format!("session {number}").parse().unwrap();
     let author = Some("AppAgent".parse().unwrap());
-    let terms = Terms { session, condition: Condition::default(), fence: None, author, key: None };
+    let terms = Terms {
+        session,
+        condition: Condition::default(),
+        fence: None,
+        author,
+        bound_to: None,
+        key: None,
+    };
     Write { terms, command: Command::Log(log, LogCommand::Append { items: vec![item] }) }
 }
 

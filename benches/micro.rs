@@ -84,7 +84,7 @@ fn items(count: usize) -> Vec<Item> {
 
 fn append(items: Vec<Item>) -> Write {
     let (session, condition) = ("bench".parse().unwrap(), Condition::default());
-    let terms = Terms { session, condition, fence: None, author: None, key: None };
+    let terms = Terms { session, condition, fence: None, author: None, bound_to: None, key: None };
     Write { terms, command: Command::Log(LogName::Trajectories, LogCommand::Append { items }) }
 }
 

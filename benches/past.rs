@@ -101,7 +101,14 @@ async fn stop(service: Service) -> Result<(), Failure> {
 
 fn terms(session: &SessionName) -> Terms {
     let condition = Condition::default();
-    Terms { session: session.clone(), condition, fence: None, author: None, key: None }
+    Terms {
+        session: session.clone(),
+        condition,
+        fence: None,
+        author: None,
+        bound_to: None,
+        key: None,
+    }
 }
 
 fn tell(what: &str, took: Duration) {

@@ -103,7 +103,7 @@ fn put(path: StatePath, value: &str) -> Write {
     let edit = Edit::Put { value: Json::from_json(value, 128).unwrap(), ttl: None };
     let session = "bench".parse().unwrap();
     let condition = Condition::default();
-    let terms = Terms { session, condition, fence: None, author: None, key: None };
+    let terms = Terms { session, condition, fence: None, author: None, bound_to: None, key: None };
     Write { terms, command: Command::State(path, edit) }
 }
 

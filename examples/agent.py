@@ -109,4 +109,9 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except Refused as refusal:
+        sys.exit(f"the server refuses: {refusal}")
+    except urllib.error.URLError as error:
+        sys.exit(f"cannot reach the server: {error.reason}; start it with: cargo run --release -- serve")

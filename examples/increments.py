@@ -91,4 +91,7 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except urllib.error.URLError as error:
+        sys.exit(f"cannot reach the server: {error.reason}; start it with: cargo run --release -- serve")

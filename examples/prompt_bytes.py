@@ -14,6 +14,7 @@ import os
 import random
 import struct
 import sys
+import urllib.error
 import urllib.request
 import uuid
 import zlib
@@ -133,4 +134,9 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except urllib.error.HTTPError as error:
+        sys.exit(f"the server refuses: {error.code} {error.read().decode(errors='replace').strip()}")
+    except urllib.error.URLError as error:
+        sys.exit(f"cannot reach the server: {error.reason}; start it with: cargo run --release -- serve")

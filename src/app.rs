@@ -13,14 +13,14 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::auth::{FirstTokenError, TokenLimits, Tokens, first_token, given_token};
+use crate::auth::{FirstTokenError, KeptBecause, TokenLimits, Tokens, first_token, given_token};
 use crate::board::{InvalidItem, Item, Policy, json};
 use crate::config::{Config, SyncPolicy};
 use crate::control;
 use crate::control::Socket;
 use crate::descriptors::fit_connections;
 use crate::error_chain::Chain;
-use crate::http::{ConnectionLimits, Streams, edge, observation, router, serve};
+use crate::http::{ConnectionLimits, EdgeOptions, Streams, edge, observation, router, serve};
 use crate::service::{Clock, LoadError, Options, QaSession, Service};
 use crate::store::{SqliteOptions, SqliteStore, Store, StoreError, SyncLevel};
 use crate::telemetry::{FIRST_TOKEN, LISTENING};
@@ -94,7 +94,7 @@ pub enum Error {
         listen: SocketAddr,
     },
     /// A task panicked during start or stop.
-    #[error("a part of the server panicked while it started or stopped")]
+    #[error("a component of the server panicked during startup or shutdown")]
     Panicked,
     /// The writer panicked. Acknowledged writes are durable; the next start recovers them.
     #[error("the writer thread panicked; restart the server: no acknowledged write is lost")]
@@ -123,14 +123,15 @@ pub async fn run(config: Config) -> Result<(), Error> {
     let start = tokio::task::spawn_blocking(move || start(&starting));
     let (service, tokens) = start.await.map_err(|_| Error::Panicked)??;
     let shutdown = service.stopping().clone();
-    let observed = edge(
-        observation(service.clone()),
-        config.allowed_hosts.clone(),
-        config.cors_origins.clone(),
-    );
+    let edge_options = EdgeOptions {
+        allowed_hosts: config.allowed_hosts,
+        cors_origins: config.cors_origins,
+        trusted_proxies: config.trusted_proxies,
+    };
+    let observed = edge(observation(service.clone()), edge_options.clone(), service.clone());
     let streams = Streams::new(config.streams_max);
     let router = router(service.clone(), tokens.clone(), config.public_url, streams);
-    let router = edge(router, config.allowed_hosts, config.cors_origins);
+    let router = edge(router, edge_options, service.clone());
     let limits = ConnectionLimits {
         connections_max: fit_connections(config.connections_max),
         drain_timeout: DRAIN_MAX,
@@ -146,7 +147,9 @@ pub async fn run(config: Config) -> Result<(), Error> {
     let socket = control_socket(&config.data);
     tracing::info!(
         target: LISTENING,
+        version = env!("CARGO_PKG_VERSION"),
         url = %format_args!("http://{address}"),
+        docs = %format_args!("http://{address}/docs"),
         store = %config.data.display(),
         sessions = service.len(),
         tokens = if tokens.are_required() { "required" } else { "not required" },
@@ -269,6 +272,17 @@ fn tokens(config: &Config, store: &Arc<dyn Store>) -> Result<Tokens, Error> {
         );
     }
     refuse_exposure(config, tokens.are_required())?;
+    if config.insecure && !tokens.are_required() {
+        tracing::warn!(
+            listen = %config.listen,
+            "--insecure: without a token, anyone who reaches the server may read and change every session"
+        );
+    }
+    if config.require_token || config.admin_token_file.is_some() {
+        tokens.keep(KeptBecause::Configured);
+    } else if !config.listen.ip().to_canonical().is_loopback() {
+        tokens.keep(KeptBecause::Exposed(config.listen));
+    }
     Ok(tokens)
 }
 

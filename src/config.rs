@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args, ValueEnum, builder::BoolishValueParser};
 
 use crate::board::{ByteSize, SessionName};
-use crate::http::{AllowedHosts, CorsOrigins, PublicUrl};
+use crate::http::{AllowedHosts, CorsOrigins, PublicUrl, TrustedProxies};
 
 /// The address that the server listens on by default.
 pub const LISTEN_DEFAULT: &str = "127.0.0.1:8733";
@@ -53,6 +53,16 @@ pub struct Config {
         hide_default_value = true
     )]
     pub allowed_hosts: AllowedHosts,
+
+    /// Networks or addresses of proxies, separated by commas, such as 10.0.0.0/8: their X-Forwarded-For names the client; that of others is ignored
+    #[arg(
+        long,
+        env = "BLACKBOARD_TRUSTED_PROXIES",
+        value_name = "CIDR,…",
+        default_value = "",
+        hide_default_value = true
+    )]
+    pub trusted_proxies: TrustedProxies,
 
     /// URL of this server as seen from outside, http or https, optionally with a path: the prefix of signed image addresses for a model's provider, which are valid for one to two days
     #[arg(long, env = "BLACKBOARD_PUBLIC_URL", value_name = "URL")]

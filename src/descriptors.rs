@@ -14,7 +14,7 @@ pub fn fit_connections(wanted: u32) -> usize {
         tracing::warn!(
             connections_max = fitting,
             descriptors_max = limit,
-            "fewer connections than asked for: the limit of open files (ulimit -n) is too low"
+            "the open-file limit (ulimit -n) is too low for the configured connections; allowing fewer"
         );
     }
     usize::try_from(fitting).unwrap_or(usize::MAX)

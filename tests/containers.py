@@ -1,4 +1,4 @@
-"""Checks of the container files, without a container engine.
+"""Checks of the container files, alerts and the system service, without what runs them.
 
 Last stage slim and not root, a volume, a health check of the binary's own; compose publishes the server on
 loopback or behind TLS only, asks for tokens, and gives no container anything that it does not need. Linters that
@@ -126,6 +126,18 @@ def proxy_faults(text: str) -> list[str]:
     return faults
 
 
+def alert_faults(text: str) -> list[str]:
+    """Every alert tells how grave it is and what to do."""
+    rules = [rule for group in yaml.safe_load(text)["groups"] for rule in group["rules"]]
+    wanted = {"labels": {"severity"}, "annotations": {"summary", "remedy"}}
+    return [
+        f"{rule['alert']}: its {key} are not {sorted(names)}"
+        for rule in rules
+        for key, names in wanted.items()
+        if set(rule[key]) != names
+    ]
+
+
 def said(command: list[str], **settings: str) -> list[str]:
     """What a linter says where it finds fault."""
     done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **settings})
@@ -149,7 +161,10 @@ def linted() -> list[str]:
 def main() -> int:
     dockerfile, caddyfile = (DOCKER / "Dockerfile").read_text(), (DOCKER / "Caddyfile").read_text()
     texts = {name: (DOCKER / name).read_text() for name in COMPOSE}
-    faults = [f"docker: {fault}" for fault in settings_faults([dockerfile, *texts.values()])]
+    unit = (ROOT / "packaging" / "systemd" / "blackboard.service").read_text()
+    faults = [f"settings: {fault}" for fault in settings_faults([dockerfile, unit, *texts.values()])]
+    faults += [f"alerts: {fault}" for fault in alert_faults((DOCKER / "prometheus" / "rules.yaml").read_text())]
+    yaml.safe_load((DOCKER / "prometheus" / "prometheus.yaml").read_text())
     faults += [f"Dockerfile: {fault}" for fault in dockerfile_faults(dockerfile) + copied_faults(dockerfile)]
     for name, text in texts.items():
         faults += [f"{name}: {fault}" for fault in compose_faults(yaml.safe_load(text))]

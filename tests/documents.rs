@@ -134,7 +134,17 @@ fn the_commands_of_the_documents_exist() {
 
 #[test]
 fn the_files_of_the_documents_exist() {
-    let folders = ["tests/", "docker/", "openapi/", "src/", ".ci/", "benches/", "docs/", "crates/"];
+    let folders = [
+        "tests/",
+        "docker/",
+        "packaging/",
+        "openapi/",
+        "src/",
+        ".ci/",
+        "benches/",
+        "docs/",
+        "crates/",
+    ];
     for line in documented_code() {
         for word in line.split_whitespace() {
             let word = word.trim_start_matches("./").trim_end_matches([',', '.', ';', ':']);

@@ -23,6 +23,9 @@ import time
 
 from board_server import Server, picture
 
+# Lines of the log about the disk.
+FULL, ROOMY = "the disk is full: only", "the disk has room again"
+
 BACK_S_MAX = 10.0
 SESSIONS = 12
 KEPT = ["kept-0", "kept-1"]
@@ -60,6 +63,7 @@ class Trial:
     def __init__(self, server, disk):
         self.server, self.disk = server, disk
         self.ledger, self.client = {}, server.client()
+        self.started = 0
 
     def ask(self, method, path, body=None, **headers):
         return self.client.ask(method, path, body, **headers)
@@ -83,6 +87,9 @@ class Trial:
             self.ledger.setdefault(session, []).append((log, seq, hashlib.sha256(content).hexdigest()))
             return True
         if (answer.status, answer.code()) == (507, "store-full"):
+            told = answer.json()
+            if told["directory"] != self.server.data or told["free_bytes"] > self.free() + (64 << 20) or not told["reserve_bytes"]:
+                raise Broken(f"the refusal does not tell the free space: {told}")
             return False
         raise Broken(f"a write to {session} is answered {answer.status} {answer.body[:200]!r}")
 
@@ -133,12 +140,27 @@ class Trial:
             time.sleep(0.1)
         return time.monotonic() - begun
 
+    def ready(self, status):
+        """Waits until the server says whether the disk is full, in `/readyz` and last in its log."""
+        begun = time.monotonic()
+        while True:
+            answer = self.ask("GET", "/readyz")
+            lines = [line for line in self.server.said[self.started:] if FULL in line or ROOMY in line]
+            # A server that finds room when it starts has nothing to say.
+            told = lines[-1] if lines else ROOMY
+            if answer.json()["status"] == status and (FULL if status == "full" else ROOMY) in told:
+                return
+            if answer.status != 200 or time.monotonic() - begun > BACK_S_MAX:
+                raise Broken(f"/readyz says {answer.status} {answer.body!r} and the log {told!r} instead of {status}")
+            time.sleep(0.05)
+
     def free(self):
         found = os.statvfs(self.disk)
         return found.f_bavail * found.f_frsize
 
     def restart(self):
         self.client.close()
+        self.started = len(self.server.said)
         self.server.start()
         self.client = self.server.client()
 
@@ -214,6 +236,7 @@ def play(trial, way):
     """Fills the disk one way, deletes, writes, kills and looks again; what to say of it."""
     taken = way(trial)
     free = trial.free()
+    trial.ready("full")
     trial.compare("full")
     restarted = ""
     if way is by_another:
@@ -231,6 +254,7 @@ def play(trial, way):
         elif os.path.exists(path):
             os.remove(path)
     back = trial.come_back()
+    trial.ready("ok")
     trial.compare("after the deletions")
     trial.server.kill()
     trial.check()
@@ -254,7 +278,7 @@ def main():
             os.mkdir(disk)
             subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}m", "tmpfs", disk], check=True)
             try:
-                with Server(arguments.server, os.path.join(disk, "data")) as server:
+                with Server(arguments.server, os.path.join(disk, "data"), log="warn,blackboard::store=info") as server:
                     trial = Trial(server, disk)
                     for way in WAYS:
                         name = way.__name__.removeprefix("by_")
@@ -264,7 +288,7 @@ def main():
                         print(play(trial, way), flush=True)
             except Broken as broken:
                 print(f"BROKEN: {broken}")
-                print("\n".join(server.said[-5:]))
+                print("\n".join(server.said[-12:]))
                 return 1
             finally:
                 subprocess.run(["umount", "-l", disk], check=True)

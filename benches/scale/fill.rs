@@ -134,7 +134,14 @@ impl Filling<'_> {
 /// The write that appends an item.
 pub fn append(session: &SessionName, item: Item) -> Write {
     let condition = Condition::default();
-    let terms = Terms { session: session.clone(), condition, fence: None, author: None, key: None };
+    let terms = Terms {
+        session: session.clone(),
+        condition,
+        fence: None,
+        author: None,
+        bound_to: None,
+        key: None,
+    };
     Write {
         terms,
         command: Command::Log(LogName::Trajectories, LogCommand::Append { items: vec![item] }),

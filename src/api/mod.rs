@@ -1,4 +1,4 @@
-//! JSON of requests and answers: bodies to commands, boards to bodies.
+//! JSON of requests and responses: parses bodies into commands and renders boards.
 //!
 //! All protocols share this layer, so it depends on none. A [`Refusal`] is a code with facts and pointers, to which
 //! each protocol assigns a status.

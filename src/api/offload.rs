@@ -1,4 +1,4 @@
-//! Blocking threads for work that grows with data.
+//! Moves long computations to blocking threads.
 
 use super::refusal::Refusal;
 use super::yielding::TURN_BYTES_MAX;

@@ -1,4 +1,4 @@
-//! Long answers, written in pieces from a snapshot.
+//! Long response bodies, written in pieces from a snapshot.
 
 use crate::service::ServiceError;
 

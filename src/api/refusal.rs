@@ -52,6 +52,8 @@ pub(crate) struct Facts {
     /// The revision of the session at which the request was decided, if any.
     pub(crate) revision: Option<Revision>,
     pub(crate) cause: Option<Cause>,
+    /// True if the disk of the store has no room.
+    pub(crate) is_disk_full: bool,
 }
 
 impl Refusal {
@@ -64,7 +66,14 @@ impl Refusal {
             members: BTreeMap::new(),
             revision: None,
             cause: None,
+            is_disk_full: false,
         }))
+    }
+
+    /// Marks the refusal as one for want of room on the disk, so that a door can add how much is free.
+    pub(crate) fn disk_full(mut self) -> Self {
+        self.0.is_disk_full = true;
+        self
     }
 
     /// Adds a faulty part of the body.
@@ -151,7 +160,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    fn pointer(self, inner: &str) -> String {
+    pub(crate) fn pointer(self, inner: &str) -> String {
         let member = self.member.map(|member| format!("/{member}")).unwrap_or_default();
         let index = self.index.map(|index| format!("/{index}")).unwrap_or_default();
         format!("{member}{index}{inner}")
@@ -200,7 +209,8 @@ pub(crate) fn invalid_field(pointer: String, why: impl Into<String>) -> Refusal 
 
 /// Refuses a part of a body that must be an array of items.
 pub(crate) fn array_required(pointer: String, found: Kind) -> Refusal {
-    let why = format!("expected an array of items, found {}", found.with_article());
+    let hint = if found == Kind::Object { "; to append one item, POST it" } else { "" };
+    let why = format!("expected an array of items, found {}{hint}", found.with_article());
     at_fault(Code::ArrayRequired, pointer, why)
 }
 
@@ -239,7 +249,9 @@ impl From<ServiceError> for Refusal {
             ServiceError::Poisoned { outcome_unknown: true } => {
                 Self::new(code, detail).member("outcome", "unknown")
             }
-            ServiceError::Store(StoreError::Full) => Self::new(code, detail),
+            ServiceError::StoreFull | ServiceError::Store(StoreError::Full) => {
+                Self::new(code, detail).disk_full()
+            }
             ServiceError::Store(cause) => {
                 Self::new(code, "the store failed to read or write; the server's log has the cause")
                     .cause(cause)
@@ -247,7 +259,6 @@ impl From<ServiceError> for Refusal {
             ServiceError::CommitTooLarge { .. }
             | ServiceError::Overloaded
             | ServiceError::Poisoned { .. }
-            | ServiceError::StoreFull
             | ServiceError::Busy
             | ServiceError::Malformed
             | ServiceError::Damaged
@@ -260,7 +271,10 @@ impl From<ServiceError> for Refusal {
 
 /// Returns the refusal by a rule of the board, with the revision at which the request was decided.
 pub(crate) fn refused(rejected: &Rejected, revision: Option<Revision>) -> Refusal {
-    let why = rejected.to_string();
+    let why = match known_statuses(rejected) {
+        Some(known) => format!("{rejected}; {known}"),
+        None => rejected.to_string(),
+    };
     let refusal = match part_at_fault(rejected) {
         Some(pointer) => at_fault(rejected.code(), pointer, why),
         None => Refusal::new(rejected.code(), why),
@@ -269,6 +283,16 @@ pub(crate) fn refused(rejected: &Rejected, revision: Option<Revision>) -> Refusa
         Some(revision) => refusal.at(revision),
         None => refusal,
     }
+}
+
+/// Returns the known statuses beside an unknown one.
+fn known_statuses(rejected: &Rejected) -> Option<String> {
+    if let Rejected::InOperation { rejected, .. } = rejected {
+        return known_statuses(rejected);
+    }
+    let Rejected::UnknownStatus { status, known } = rejected else { return None };
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    Some(known_names(status.as_str(), &known))
 }
 
 /// Returns the pointer of the part of the body that a rule refuses, if any.
@@ -301,6 +325,9 @@ fn part_at_fault(rejected: &Rejected) -> Option<String> {
         | Rejected::IllegalTransition { .. }
         | Rejected::TooManyAgents
         | Rejected::AgentRequired
+        | Rejected::ForeignClaim { .. }
+        | Rejected::ForeignStatus { .. }
+        | Rejected::ForeignHost { .. }
         | Rejected::AlreadyClaimed { .. }
         | Rejected::AlreadyDone { .. }
         | Rejected::StaleFence { .. }

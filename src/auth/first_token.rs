@@ -120,6 +120,7 @@ fn admin(name: TokenName) -> NewToken {
         sessions: "*".parse().into_iter().collect(),
         agent: None,
         expires_at: None,
+        anyway: false,
     }
 }
 

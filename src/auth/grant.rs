@@ -15,7 +15,7 @@ use super::Token;
 /// The rate and stream limits of a token.
 #[derive(Clone, Copy, Debug)]
 pub struct TokenLimits {
-    /// Requests a second on average, and the size of a burst; unlimited if absent.
+    /// Requests per second on average, and the size of a burst; unlimited if absent.
     pub rate: Option<NonZeroU32>,
     /// The maximum number of concurrent event streams.
     pub streams_max: u32,

@@ -33,9 +33,9 @@ struct StoredToken {
 /// An unreadable stored token.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Unreadable {
-    #[error("unknown form")]
+    #[error("the version is unknown")]
     Json(#[from] serde_json::Error),
-    #[error("form {0} is unknown; this version reads form {FORM}")]
+    #[error("version {0} is unknown; this server reads version {FORM}")]
     Form(u32),
     #[error("the hash is invalid")]
     Hash,

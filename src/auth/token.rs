@@ -49,6 +49,17 @@ pub struct NewToken {
     pub agent: Option<AgentName>,
     /// The time of its expiry.
     pub expires_at: Option<Timestamp>,
+    /// Creates a first token even without the scope `admin`.
+    pub anyway: bool,
+}
+
+/// A created token.
+#[derive(Clone, Debug)]
+pub struct Created {
+    /// The token.
+    pub token: Token,
+    /// True if no request needed a token before.
+    pub first: bool,
 }
 
 impl Token {

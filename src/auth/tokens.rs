@@ -1,16 +1,22 @@
-//! All tokens of a store: created, looked up, revoked. A change takes effect once it is durable.
+//! Creates, looks up and revokes the tokens of a store. A change takes effect once it is durable.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::net::SocketAddr;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use super::refused_tokens::RefusedTokens;
 use super::secret::SecretHash;
 use super::stored_token::{decode, encode};
-use super::{Caller, Grant, NewToken, PATTERNS_MAX, Secret, Token, TokenId, TokenLimits};
+use super::{
+    Caller, Created, Grant, NewToken, PATTERNS_MAX, Scope, Secret, Token, TokenId, TokenLimits,
+};
 use crate::board::{Code, Timestamp, TokenName};
+use crate::fairness::Client;
 use crate::service::Clock;
 use crate::store::{Store, StoreError};
 
@@ -27,7 +33,7 @@ pub enum AuthError {
         name: TokenName,
     },
     /// The store has the same token already.
-    #[error("this token exists already, as {name}")]
+    #[error("this token already exists under the name {name}")]
     Known {
         /// The name of that token.
         name: TokenName,
@@ -36,8 +42,17 @@ pub enum AuthError {
     #[error("the limit of {TOKENS_MAX} live tokens is reached; revoke one first")]
     TooMany,
     /// The token would grant nothing.
-    #[error("a token needs a scope, and 1 to {PATTERNS_MAX} patterns of sessions")]
+    #[error("a token needs at least one scope, and 1 to {PATTERNS_MAX} session patterns")]
     Nothing,
+    /// The first token would leave nobody with all rights.
+    #[error(
+        "the first token shuts out every request without one, so it needs the scope admin; add --scopes admin, or \
+         --anyway"
+    )]
+    FirstWithoutAdmin,
+    /// The server must not run without tokens.
+    #[error("tokens stay required: {0}")]
+    Kept(KeptBecause),
     /// No token has this id, and no live token this name.
     #[error("no live token has the name or id {0:?}")]
     Unknown(String),
@@ -57,13 +72,31 @@ impl AuthError {
     #[must_use]
     pub const fn code(&self) -> Code {
         match self {
-            Self::NameTaken { .. } | Self::Known { .. } | Self::TooMany | Self::Nothing => {
-                Code::InvalidField
-            }
+            Self::NameTaken { .. }
+            | Self::Known { .. }
+            | Self::TooMany
+            | Self::Nothing
+            | Self::FirstWithoutAdmin
+            | Self::Kept(_) => Code::InvalidField,
             Self::Unknown(_) => Code::Unauthorized,
             Self::Random(_) | Self::Unstorable(_) | Self::Store(_) => Code::Internal,
         }
     }
+}
+
+/// The reason for which a running server keeps its tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KeptBecause {
+    /// Other machines can reach the server.
+    #[error(
+        "other machines can reach {0}; restart the server on a loopback address such as 127.0.0.1 first"
+    )]
+    Exposed(SocketAddr),
+    /// The configuration asks for tokens.
+    #[error(
+        "the server was started with --require-token or --admin-token-file; restart it without them first"
+    )]
+    Configured,
 }
 
 /// A request without rights.
@@ -77,6 +110,9 @@ pub enum Unauthorized {
     /// The request has more than one token.
     #[error("the request has several tokens; send one, in Authorization or X-API-Key")]
     Several,
+    /// The `Authorization` header has no scheme.
+    #[error("the Authorization header lacks the scheme; send 'Authorization: Bearer bb_…'")]
+    NoScheme,
     /// The token was never created here.
     #[error("the token is unknown to this server")]
     Unknown,
@@ -99,12 +135,14 @@ struct Inner {
     known: RwLock<Known>,
     /// Held during a change, so that names stay unique.
     changing: Mutex<()>,
-    /// Cancelled once requests need a token.
-    open: CancellationToken,
+    kept: OnceLock<KeptBecause>,
+    refused: RefusedTokens,
 }
 
 #[derive(Default)]
 struct Known {
+    /// Cancelled once requests need a token.
+    open: CancellationToken,
     by_place: HashMap<[u8; 8], Vec<TokenId>>,
     by_id: BTreeMap<TokenId, Held>,
 }
@@ -125,9 +163,9 @@ impl Tokens {
         clock: Clock,
         limits: TokenLimits,
     ) -> Result<Self, StoreError> {
-        let (mut known, open) = (Known::default(), CancellationToken::new());
+        let mut known = Known::default();
         for row in store.tokens()? {
-            open.cancel();
+            known.open.cancel();
             match row.body.as_deref().map(|body| decode(row.id, body)) {
                 Some(Ok((token, hash))) => known.put(Held::new(token, hash, limits)),
                 Some(Err(why)) => tracing::error!(id = %row.id, %why, "a token cannot be read"),
@@ -135,13 +173,19 @@ impl Tokens {
             }
         }
         let (known, changing) = (RwLock::new(known), Mutex::default());
-        Ok(Self(Arc::new(Inner { store, clock, limits, known, changing, open })))
+        let (kept, refused) = (OnceLock::new(), RefusedTokens::new(limits.rate));
+        Ok(Self(Arc::new(Inner { store, clock, limits, known, changing, kept, refused })))
     }
 
-    /// Returns true if requests need a token, as they do forever once there was one.
+    /// Refuses to disable tokens from now on. Only the first reason is kept.
+    pub fn keep(&self, because: KeptBecause) {
+        self.0.kept.get_or_init(|| because);
+    }
+
+    /// Returns true if requests need a token, as they do from the first token until tokens are disabled.
     #[must_use]
     pub fn are_required(&self) -> bool {
-        self.0.open.is_cancelled()
+        self.0.known.read().open.is_cancelled()
     }
 
     /// Returns the caller that sends a request with this token, or with none.
@@ -150,13 +194,13 @@ impl Tokens {
     ///
     /// [`Unauthorized`] if a live token is needed.
     pub fn authenticate(&self, presented: Option<&str>) -> Result<Caller, Unauthorized> {
-        if !self.are_required() {
-            return Ok(Caller::anyone(self.0.open.clone()));
+        let known = self.0.known.read();
+        if !known.open.is_cancelled() {
+            return Ok(Caller::anyone(known.open.clone()));
         }
         let secret: Secret =
             presented.ok_or(Unauthorized::Missing)?.parse().map_err(|_| Unauthorized::Unknown)?;
-        let found = self.0.known.read().find(&secret.hash());
-        let grant = found.ok_or(Unauthorized::Unknown)?;
+        let grant = known.find(&secret.hash()).ok_or(Unauthorized::Unknown)?;
         if grant.token().revoked_at.is_some() {
             return Err(Unauthorized::Revoked);
         }
@@ -166,12 +210,21 @@ impl Tokens {
         Ok(Caller::with(grant))
     }
 
+    /// Counts a refused token of this client.
+    ///
+    /// # Errors
+    ///
+    /// The time until the client may send another one.
+    pub fn count_refused(&self, client: Client) -> Result<(), Duration> {
+        self.0.refused.count(client)
+    }
+
     /// Creates a token, and returns its secret with its description.
     ///
     /// # Errors
     ///
     /// [`AuthError`]; no token was created then.
-    pub fn create(&self, new: NewToken) -> Result<(Token, Secret), AuthError> {
+    pub fn create(&self, new: NewToken) -> Result<(Created, Secret), AuthError> {
         let secret = Secret::random()?;
         Ok((self.adopt(new, &secret)?, secret))
     }
@@ -181,12 +234,16 @@ impl Tokens {
     /// # Errors
     ///
     /// As for [`create`](Self::create).
-    pub fn adopt(&self, new: NewToken, secret: &Secret) -> Result<Token, AuthError> {
+    pub fn adopt(&self, new: NewToken, secret: &Secret) -> Result<Created, AuthError> {
         let _changing = self.0.changing.lock();
         let now = self.0.clock.now();
-        let NewToken { name, scopes, sessions, agent, expires_at } = new;
+        let NewToken { name, scopes, sessions, agent, expires_at, anyway } = new;
         if scopes.iter().next().is_none() || !(1..=PATTERNS_MAX).contains(&sessions.len()) {
             return Err(AuthError::Nothing);
+        }
+        let first = !self.are_required();
+        if first && !anyway && !scopes.allow(Scope::Admin) {
+            return Err(AuthError::FirstWithoutAdmin);
         }
         let hash = secret.hash();
         if let Some(known) = self.0.known.read().find(&hash) {
@@ -201,9 +258,11 @@ impl Tokens {
         let token =
             Token { id, name, scopes, sessions, agent, created_at: now, expires_at, revoked_at };
         self.0.store.put_token(id.0, Some(&encode(&token, &hash)?))?;
-        self.0.known.write().put(Held::new(token.clone(), hash, self.0.limits));
-        self.0.open.cancel();
-        Ok(token)
+        let mut known = self.0.known.write();
+        known.put(Held::new(token.clone(), hash, self.0.limits));
+        known.open.cancel();
+        tracing::info!(token = %token.name, id = %token.id, first, "created a token");
+        Ok(Created { token, first })
     }
 
     /// Returns all tokens, oldest first, with those that ended.
@@ -230,7 +289,33 @@ impl Tokens {
         };
         self.0.store.put_token(id.0, Some(&encode(&token, &hash)?))?;
         self.0.known.write().put(Held::new(token.clone(), hash, self.0.limits));
+        tracing::info!(token = %token.name, id = %token.id, "revoked a token");
         Ok(token)
+    }
+
+    /// Deletes all tokens, and ends their requests and streams: requests need no token any more. Returns the number of
+    /// deleted tokens.
+    ///
+    /// The oldest token goes last, since it probably has the scope `admin`: a crash in between locks nobody out.
+    ///
+    /// # Errors
+    ///
+    /// [`AuthError::Kept`] if the server must not run without tokens, or the store's error.
+    pub fn disable(&self) -> Result<usize, AuthError> {
+        let _changing = self.0.changing.lock();
+        if let Some(because) = self.0.kept.get() {
+            return Err(AuthError::Kept(*because));
+        }
+        // Rows that cannot be read require tokens too.
+        let mut ids: Vec<_> = self.0.store.tokens()?.into_iter().map(|row| row.id).collect();
+        ids.sort_unstable();
+        for id in ids.iter().rev() {
+            self.0.store.put_token(*id, None)?;
+            self.0.known.write().remove(TokenId(*id));
+        }
+        self.0.known.write().open = CancellationToken::new();
+        tracing::warn!(tokens = ids.len(), "deleted all tokens: requests need none");
+        Ok(ids.len())
     }
 
     /// Returns the server's time, by which tokens expire.

@@ -20,7 +20,7 @@ use crate::store::{IsOver, Store as _, StoreError};
 /// file-system view. A failed backup leaves a directory that ends in .partial and can be removed.
 #[derive(Args, Debug)]
 pub(super) struct Backup {
-    /// Directory to create, outside the data directory; an empty one is accepted
+    /// Directory to create, outside the data directory; an existing path is refused, an empty directory accepted
     #[arg(long, env = "BLACKBOARD_BACKUP_TO", value_name = "NEWDIR")]
     to: PathBuf,
 
@@ -34,11 +34,11 @@ enum NotBackedUp {
     Unanswered(#[from] Unanswered),
     #[error(transparent)]
     Ask(#[from] AskError),
-    #[error("cannot create the backup")]
+    #[error(transparent)]
     Store(#[from] StoreError),
     #[error("cannot resolve {}", path.display())]
     Path { path: PathBuf, source: io::Error },
-    #[error("the answer cannot be read: is the server running another version?")]
+    #[error("the server's response cannot be read; it may be running another version")]
     Unreadable(#[source] serde_json::Error),
 }
 

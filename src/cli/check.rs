@@ -50,7 +50,7 @@ enum Unsound {
     Output(#[from] io::Error),
     #[error("cannot resolve {}", path.display())]
     Path { path: PathBuf, source: io::Error },
-    #[error("the answer cannot be read: is the server running another version?")]
+    #[error("the server's response cannot be read; it may be running another version")]
     Unreadable(#[source] serde_json::Error),
     /// The damage was listed line by line.
     #[error(

@@ -36,8 +36,7 @@ pub(super) enum Unanswered {
     #[error("cannot read the data directory {}", data.display())]
     Unreadable { data: PathBuf, source: io::Error },
     #[error(
-        "{} is in use, and no server answers at its control socket: it may be starting or stopping, or could not \
-         create the socket; see its log",
+        "{} is in use, but its server does not answer on the control socket; it may be starting or stopping; see its log",
         data.display()
     )]
     Unreachable { data: PathBuf, source: io::Error },
@@ -176,7 +175,7 @@ impl Here {
         self.runtime.spawn(async move {
             match tokio::net::UnixStream::from_std(answering) {
                 Ok(stream) => converse(stream, &service, &tokens).await,
-                Err(error) => tracing::error!(%error, "a pair of sockets cannot be used"),
+                Err(error) => tracing::error!(%error, "cannot set up a socket pair"),
             }
         });
         Ok(Asking::ask(asking, request)?)

@@ -16,6 +16,7 @@ use super::{Failure, note};
 use crate::board::SessionName;
 use crate::control::{AskError, Line, Request, Sought};
 use crate::error_chain::Chain;
+use crate::store::{StoreError, vacant_dir, vacant_file};
 
 /// The suffix of the files of `--all`.
 pub(super) const SUFFIX: &str = ".ndjson";
@@ -41,8 +42,8 @@ pub(super) struct Export {
     #[arg(long, env = "BLACKBOARD_EXPORT_ALL", requires = "to")]
     all: bool,
 
-    /// File to write; with --all a directory, created if absent
-    #[arg(long, env = "BLACKBOARD_EXPORT_TO", value_name = "PATH")]
+    /// File to create, with --all a directory; an existing path is refused, with --all an empty directory accepted
+    #[arg(long, env = "BLACKBOARD_EXPORT_TO", value_name = "NEWPATH")]
     to: Option<PathBuf>,
 
     #[command(flatten)]
@@ -55,13 +56,15 @@ enum Unexported {
     Unanswered(#[from] Unanswered),
     #[error(transparent)]
     Ask(#[from] AskError),
+    #[error(transparent)]
+    Occupied(#[from] StoreError),
     #[error("cannot write {}", path.display())]
     Write { path: PathBuf, source: io::Error },
     #[error("cannot write the archive")]
     Output(#[source] io::Error),
     #[error("the session's name is too long for a file; export the session alone")]
     LongName,
-    #[error("a line of the answer cannot be read: is the server running another version?")]
+    #[error("the server's response cannot be read; it may be running another version")]
     Unreadable(#[source] serde_json::Error),
     #[error(
         "the session is damaged: its archive goes up to revision {revision}, and later revisions up to {head} are \
@@ -95,6 +98,11 @@ impl Export {
 
     fn export(self) -> Result<(), Unexported> {
         self.directory.present()?;
+        match &self.to {
+            Some(to) if self.all => vacant_dir(to)?,
+            Some(to) => vacant_file(to)?,
+            None => {}
+        }
         let answering = self.directory.telling()?;
         match (self.session, self.to) {
             (Some(session), Some(to)) => to_file(&answering, session, &to),

@@ -36,7 +36,7 @@ enum Unhealthy {
     Url(String),
     #[error("cannot reach {url}")]
     Unreachable { url: String, source: io::Error },
-    #[error("{url} answered {answer:?} instead of 200")]
+    #[error("{url} returned {answer:?} instead of 200")]
     Status { url: String, answer: String },
 }
 

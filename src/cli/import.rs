@@ -56,7 +56,7 @@ enum Unimported {
     Input(#[source] io::Error),
     #[error("{0:?} is not a file name that 'export --all' writes")]
     Name(String),
-    #[error("the answer cannot be read: is the server running another version?")]
+    #[error("the server's response cannot be read; it may be running another version")]
     Unreadable(#[source] serde_json::Error),
     #[error("{0} files were not imported")]
     Some(usize),

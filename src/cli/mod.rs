@@ -3,6 +3,7 @@
 mod backup;
 mod check;
 mod directory;
+mod environment;
 mod export;
 mod healthcheck;
 mod import;
@@ -78,6 +79,10 @@ impl Cli {
     ///
     /// The usage is invalid, or the command failed.
     pub fn run(self) -> Result<(), Failure> {
+        // The server logs them.
+        if !matches!(self.command, Command::Serve(_)) {
+            environment::unknown().iter().for_each(note);
+        }
         match self.command {
             Command::Serve(serve) => serve.run(),
             Command::Token(token) => token.run(),
@@ -124,7 +129,8 @@ mod tests {
         let nested = top.get_subcommands().flat_map(clap::Command::get_subcommands);
         for command in top.get_subcommands().chain(nested) {
             for arg in command.get_arguments() {
-                let own = |flag: &&str| !["help", "version"].contains(flag);
+                // A confirmation is given for one call, not for all.
+                let own = |flag: &&str| !["help", "version", "yes"].contains(flag);
                 let Some(flag) = arg.get_long().filter(own) else { continue };
                 let env = arg.get_env().and_then(|env| env.to_str());
                 let name = flag.replace('-', "_").to_uppercase();

@@ -1,6 +1,6 @@
-//! `blackboard serve --print-config`: the settings in force and their sources.
+//! `blackboard serve --print-config`: the effective settings and their sources.
 //!
-//! The lines that are not comments form an environment with the same settings, except that secrets are starred.
+//! The lines that are not comments form an environment with the same settings, except that secrets are masked.
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;

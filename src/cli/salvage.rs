@@ -19,7 +19,7 @@ use crate::service::check;
 use crate::service::{
     Clock, Damage, DamagedImage, LoadError, Lost, Options, Service, ServiceError, Soundness,
 };
-use crate::store::{SqliteStore, StoreError, Wreckage, take_out};
+use crate::store::{SqliteStore, StoreError, Wreckage, take_out, vacant_dir};
 
 /// Recover everything intact from a damaged data directory into a new one; exit 0 if nothing was lost, else 1
 ///
@@ -28,7 +28,7 @@ use crate::store::{SqliteStore, StoreError, Wreckage, take_out};
 /// Needs the space of the store, and temporarily that of its database once more.
 #[derive(Args, Debug)]
 pub(super) struct Salvage {
-    /// Directory to create; an empty one is accepted
+    /// Directory to create; an existing path is refused, an empty directory accepted
     #[arg(long, env = "BLACKBOARD_SALVAGE_TO", value_name = "DIR")]
     to: PathBuf,
 
@@ -41,9 +41,9 @@ pub(super) struct Salvage {
 pub(super) enum Unsalvaged {
     #[error(transparent)]
     Unanswered(#[from] Unanswered),
-    #[error("{} exists and is not an empty directory", .0.display())]
-    Occupied(PathBuf),
-    #[error("cannot make {}", path.display())]
+    #[error(transparent)]
+    Occupied(StoreError),
+    #[error("cannot create {}", path.display())]
     Make { path: PathBuf, source: io::Error },
     #[error("nothing in {} is readable; restore a backup", data.display())]
     Unreadable { data: PathBuf, source: Box<dyn Error + Send + Sync> },
@@ -80,9 +80,7 @@ impl Salvage {
         let directory = Directory { data };
         directory.present()?;
         let data = directory.data;
-        if fs::symlink_metadata(&to).is_ok() && !is_empty(&to) {
-            return Err(Unsalvaged::Occupied(to));
-        }
+        vacant_dir(&to).map_err(Unsalvaged::Occupied)?;
         let draft = Draft::beside(&to)?;
         let made = make(&data, &draft.dir)?;
         draft.finish(&to)?;
@@ -207,8 +205,4 @@ impl Drop for Draft {
         // Finished, it is there no more.
         fs::remove_dir_all(&self.dir).ok();
     }
-}
-
-fn is_empty(dir: &Path) -> bool {
-    fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_none())
 }

@@ -7,7 +7,7 @@ use clap::builder::BoolishValueParser;
 use clap::{Args, CommandFactory as _};
 use tokio::runtime::Builder;
 
-use super::{Cli, Failure, print_config, put};
+use super::{Cli, Failure, environment, print_config, put};
 use crate::telemetry;
 use crate::telemetry::Wanted;
 use crate::{app, config::Config};
@@ -40,6 +40,9 @@ impl Serve {
             otlp_endpoint: self.config.otlp_endpoint.as_deref(),
         });
         let _log = log.map_err(Failure::usage)?;
+        for unknown in environment::unknown() {
+            tracing::warn!("{unknown}");
+        }
         let runtime = Builder::new_multi_thread()
             .enable_all()
             .max_blocking_threads(BLOCKING_THREADS_MAX)

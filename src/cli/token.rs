@@ -1,20 +1,24 @@
 //! `blackboard token`
 
-use std::io::{self, Write};
+use std::io::{self, BufRead as _, Read as _, Write};
 
-use clap::{Args, Subcommand};
+use clap::{ArgAction, Args, Subcommand};
 
 use super::directory::{Answering, Directory, Unanswered};
 use super::{Failure, note};
 use crate::auth::{Scope, SessionPattern};
 use crate::board::{AgentName, TokenName, Ttl};
-use crate::control::{AskError, Line, MadeToken, Request, TokenLine};
+use crate::control::{AskError, DisabledTokens, Line, MadeToken, Request, TokenLine};
 use crate::printable;
 use crate::printable::plain;
 
+/// The maximum length of an answer to a question.
+const ANSWER_BYTES_MAX: u64 = 64;
+
 /// Create, list and revoke tokens, even while a server runs; changes take effect at once
 ///
-/// Once a data directory has had a token, every request to its server needs one.
+/// Once a data directory has had a token, every request to its server needs one, so the first token should have the
+/// scope admin. Deleting all tokens with `token disable` opens the server again.
 #[derive(Args, Debug)]
 pub(super) struct Token {
     #[command(subcommand)]
@@ -26,6 +30,7 @@ enum Command {
     Create(Create),
     List(List),
     Revoke(Revoke),
+    Disable(Disable),
 }
 
 /// Create a token and print it; it is not stored and cannot be shown again
@@ -52,6 +57,10 @@ struct Create {
         default_value = "read,write"
     )]
     scopes: Vec<Scope>,
+
+    /// Create the first token even without the scope admin, although nobody then has all rights
+    #[arg(long, env = "BLACKBOARD_TOKEN_ANYWAY")]
+    anyway: bool,
 
     /// Lifetime, such as 12h or 30d; without it the token is valid until revoked
     #[arg(long, env = "BLACKBOARD_TOKEN_EXPIRES", value_name = "DURATION")]
@@ -87,15 +96,30 @@ struct Revoke {
     directory: Directory,
 }
 
+/// Delete all tokens, so that requests need none; asks twice
+///
+/// A running server must listen on a loopback address and must not have been told to require tokens.
+#[derive(Args, Debug)]
+struct Disable {
+    /// Answer a question with yes; give it twice for both
+    #[arg(long, action = ArgAction::Count)]
+    yes: u8,
+
+    #[command(flatten)]
+    directory: Directory,
+}
+
 #[derive(Debug, thiserror::Error)]
 enum Unfinished {
+    #[error("nothing was deleted; answer both questions with yes, or give --yes twice")]
+    Declined,
     #[error(transparent)]
     Unanswered(#[from] Unanswered),
     #[error(transparent)]
     Ask(#[from] AskError),
     #[error("cannot print")]
     Output(#[from] io::Error),
-    #[error("the answer cannot be read: is the server running another version?")]
+    #[error("the server's response cannot be read; it may be running another version")]
     Unreadable(#[from] serde_json::Error),
 }
 
@@ -105,6 +129,7 @@ impl Token {
             Command::Create(create) => create.run(),
             Command::List(list) => list.run(),
             Command::Revoke(revoke) => revoke.run(),
+            Command::Disable(disable) => disable.run(),
         };
         done.map_err(Failure::failed)
     }
@@ -113,14 +138,20 @@ impl Token {
 impl Create {
     /// Only the token goes to standard output, so that a script can capture it.
     fn run(self) -> Result<(), Unfinished> {
-        let Self { name, agent, sessions, scopes, expires, create, directory } = self;
+        let Self { name, agent, sessions, scopes, expires, anyway, create, directory } = self;
         directory.present_or(create)?;
-        let request = Request::CreateToken { name, scopes, sessions, agent, expires };
+        let request = Request::CreateToken { name, scopes, sessions, agent, expires, anyway };
         let (lines, done) = asked(&directory.answering()?, &request)?;
         let made: MadeToken = serde_json::from_str(&done)?;
         writeln!(io::stdout(), "{}", made.token)?;
         for line in lines {
             note(format_args!("created {}; it will not be shown again", told(&line)));
+        }
+        if made.first {
+            note(
+                "this is the first token: every request now needs one; 'blackboard token disable' deletes all tokens \
+                 again",
+            );
         }
         Ok(())
     }
@@ -157,6 +188,42 @@ impl Revoke {
         }
         Ok(())
     }
+}
+
+impl Disable {
+    fn run(self) -> Result<(), Unfinished> {
+        self.directory.present()?;
+        let answering = self.directory.answering()?;
+        let (tokens, _) = asked(&answering, &Request::Tokens {})?;
+        let live = tokens.iter().filter(|token| token.state == "live").count();
+        let questions = [
+            format!(
+                "delete all tokens ({} in total, {live} of them live)? [yes/no] ",
+                tokens.len()
+            ),
+            "let everyone who reaches the server read and change every session? [yes/no] "
+                .to_owned(),
+        ];
+        for (question, number) in questions.iter().zip(1..) {
+            if self.yes < number && !confirmed(question)? {
+                return Err(Unfinished::Declined);
+            }
+        }
+        let (_, done) = asked(&answering, &Request::DisableTokens {})?;
+        let DisabledTokens { deleted } = serde_json::from_str(&done)?;
+        let tokens = if deleted == 1 { "token" } else { "tokens" };
+        note(format_args!("deleted {deleted} {tokens}; requests need none now"));
+        Ok(())
+    }
+}
+
+/// Asks a question on standard error, and returns true if the next line of standard input is `yes`.
+fn confirmed(question: &str) -> io::Result<bool> {
+    let (mut err, mut line) = (io::stderr(), String::new());
+    write!(err, "{question}")?;
+    err.flush()?;
+    io::stdin().lock().take(ANSWER_BYTES_MAX).read_line(&mut line)?;
+    Ok(line.trim() == "yes")
 }
 
 /// Returns the lines of an answer, and the contents of its last one.

@@ -39,7 +39,7 @@ pub(super) enum Last {
 pub(super) enum Refusal {
     #[error("no complete request arrived in time; a request is one line of at most {max} bytes")]
     NoRequest { max: u64 },
-    #[error("unknown request for this version: {0}")]
+    #[error("this version does not know the request {0}")]
     Unknown(serde_json::Error),
     #[error("session '{0}' does not exist")]
     NoSession(SessionName),
@@ -51,7 +51,7 @@ pub(super) enum Refusal {
     Auth(#[from] AuthError),
     #[error("the connection failed")]
     Broken(#[from] io::Error),
-    #[error("the answer has no JSON form")]
+    #[error("the response cannot be written as JSON")]
     Unwritten(#[source] serde_json::Error),
 }
 
@@ -97,12 +97,12 @@ impl Answer {
         let kind = request.map(tracing::field::display);
         let last = match done {
             Ok(told) => {
-                tracing::info!(request = kind, "carried out by the control socket");
+                tracing::info!(request = kind, "request done");
                 Last::Done(told)
             }
             Err(refusal) => {
                 let detail = Chain(&refusal).to_string();
-                tracing::warn!(request = kind, %detail, "refused by the control socket");
+                tracing::warn!(request = kind, %detail, "request refused");
                 Last::Failed { code: refusal.code().as_str().to_owned(), detail }
             }
         };

@@ -103,6 +103,7 @@ pub(super) async fn import(
         condition: Condition::default(),
         fence: None,
         author: None,
+        bound_to: None,
         key: None,
     };
     match service.adopt_import(terms, imported, None).await? {

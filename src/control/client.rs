@@ -25,7 +25,7 @@ pub enum AskError {
     #[error("the server stopped before the request was done")]
     BrokenOff,
     /// The last line has a form that this version does not know.
-    #[error("the answer cannot be read: is the server running another version?")]
+    #[error("the server's response cannot be read; it may be running another version")]
     Unreadable(#[source] serde_json::Error),
     /// The connection failed.
     #[error("the connection to the server failed")]

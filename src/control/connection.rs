@@ -51,17 +51,19 @@ async fn carry_out(
         Request::Sessions {} => archives::sessions(service, answer).await,
         Request::Export { session } => archives::export(service, session, answer).await,
         Request::Import { session } => archives::import(service, session, input).await,
-        Request::CreateToken { name, scopes, sessions, agent, expires } => {
+        Request::CreateToken { name, scopes, sessions, agent, expires, anyway } => {
             let asked = NewToken {
                 name: name.clone(),
                 scopes: scopes.iter().copied().collect(),
                 sessions: sessions.clone(),
                 agent: agent.clone(),
                 expires_at: expires.map(|expires| of_store.now().after(expires)),
+                anyway: *anyway,
             };
             tokens::create(of_store, asked, answer).await
         }
         Request::Tokens {} => tokens::list(of_store, answer).await,
+        Request::DisableTokens {} => tokens::disable(of_store).await,
         Request::RevokeToken { token } => tokens::revoke(of_store, token.clone(), answer).await,
         Request::Backup { to } => unless_gone(input, backups::backup(service, to)).await,
         Request::Check { scratch } => {

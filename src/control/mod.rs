@@ -23,4 +23,4 @@ pub use connection::converse;
 pub use request::{Request, Sought};
 pub use server::serve;
 pub use socket::{SOCKET, Socket, connect};
-pub use tokens::{MadeToken, TokenLine};
+pub use tokens::{DisabledTokens, MadeToken, TokenLine};

@@ -36,6 +36,9 @@ pub enum Request {
         agent: Option<AgentName>,
         /// The lifetime.
         expires: Option<Ttl>,
+        /// Creates a first token even without the scope `admin`.
+        #[serde(default)]
+        anyway: bool,
     },
     /// Lists all tokens, oldest first, a [`TokenLine`](super::TokenLine) each.
     Tokens {},
@@ -44,6 +47,8 @@ pub enum Request {
         /// The name or id.
         token: String,
     },
+    /// Deletes all tokens, so that requests need none.
+    DisableTokens {},
     /// Backs up the whole store to a new data directory.
     Backup {
         /// The absolute path of the backup, absent or empty.
@@ -73,6 +78,7 @@ impl fmt::Display for Request {
             Self::CreateToken { .. } => "create token",
             Self::Tokens {} => "tokens",
             Self::RevokeToken { .. } => "revoke token",
+            Self::DisableTokens {} => "disable tokens",
             Self::Backup { .. } => "backup",
             Self::Check { .. } => "check",
         })

@@ -1,9 +1,9 @@
-//! Tokens: create, list, revoke.
+//! Tokens: create, list, revoke, disable.
 
 use serde::{Deserialize, Serialize};
 
 use super::answer::{Answer, Done, Refusal, done};
-use crate::auth::{AuthError, NewToken, Scope, SessionPattern, Token, Tokens};
+use crate::auth::{AuthError, Created, NewToken, Scope, SessionPattern, Token, Tokens};
 use crate::board::{AgentName, Timestamp, TokenName};
 use crate::service::ServiceError;
 
@@ -35,6 +35,15 @@ pub struct TokenLine {
 pub struct MadeToken {
     /// `bb_` and 43 characters.
     pub token: String,
+    /// True if no request needed a token before.
+    pub first: bool,
+}
+
+/// The result of disabling tokens.
+#[derive(Serialize, Deserialize)]
+pub struct DisabledTokens {
+    /// The number of deleted tokens, with expired and revoked ones.
+    pub deleted: usize,
 }
 
 /// The number of lines written at once.
@@ -62,9 +71,10 @@ impl TokenLine {
 
 /// Creates a token.
 pub(super) async fn create(tokens: &Tokens, new: NewToken, answer: &mut Answer) -> Done {
-    let (token, secret) = blocking(tokens, move |tokens| tokens.create(new)).await?;
+    let (created, secret) = blocking(tokens, move |tokens| tokens.create(new)).await?;
+    let Created { token, first } = created;
     write(tokens, &[token], answer).await?;
-    done(&MadeToken { token: secret.reveal().to_owned() })
+    done(&MadeToken { token: secret.reveal().to_owned(), first })
 }
 
 /// Lists all tokens.
@@ -81,6 +91,12 @@ pub(super) async fn revoke(tokens: &Tokens, which: String, answer: &mut Answer) 
     let token = blocking(tokens, move |tokens| tokens.revoke(&which)).await?;
     write(tokens, &[token], answer).await?;
     done(&serde_json::json!({}))
+}
+
+/// Deletes all tokens.
+pub(super) async fn disable(tokens: &Tokens) -> Done {
+    let deleted = blocking(tokens, Tokens::disable).await?;
+    done(&DisabledTokens { deleted })
 }
 
 async fn write(tokens: &Tokens, some: &[Token], answer: &mut Answer) -> Result<(), Refusal> {

@@ -27,7 +27,8 @@ mod write;
 
 pub use connection::{ConnectionLimits, serve};
 pub use edge::{
-    ANSWERED, AllowedHosts, CorsOrigins, InvalidHost, InvalidOrigin, edge, is_corrupt, is_late,
+    ANSWERED, AllowedHosts, CorsOrigins, EdgeOptions, InvalidHost, InvalidOrigin, InvalidProxies,
+    TrustedProxies, edge, is_corrupt, is_late,
 };
 pub use events::sse::Streams;
 pub use ops::metrics::observation;

@@ -151,7 +151,9 @@ impl InboxQuery {
     fn params(params: &mut Params) -> Result<Self, Problem> {
         let after = params.text("after")?;
         let place = |text: &str| {
-            place(text).ok_or_else(|| invalid("after", "must be a 'next' from this list"))
+            place(text).ok_or_else(|| {
+                invalid("after", "must be a 'next' value from an earlier page of this list")
+            })
         };
         Ok(Self {
             limit: params.count("limit", 1, INBOX_MAX)?.unwrap_or(INBOX_DEFAULT),

@@ -15,6 +15,7 @@ use utoipa::openapi::{OpenApi as Document, RefOr, Required};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::access::methods::{Methods, method_not_allowed};
 use super::access::{Guard, is_public};
 use super::events::notices;
 use super::events::sse::Streams;
@@ -22,7 +23,7 @@ use super::history::{archive, audit, checkpoints, diff};
 use super::logs::memory;
 use super::logs::{blackboard, entries};
 use super::openapi;
-use super::openapi::{MEMORY, MEMORY_ENTRY, STATE, STATE_SLASH, with_all_kinds};
+use super::openapi::{MEMORY, MEMORY_ENTRY, STATE, STATE_SLASH, with_all_kinds, with_examples};
 use super::ops::health;
 use super::ops::metrics;
 use super::ops::{docs, root};
@@ -44,8 +45,8 @@ use crate::service::Service;
         title = "Blackboard",
         description = "A durable blackboard that agents on many devices share: questions and answers, requests, \
             step trajectories, screenshots, and each agent's memory of its steps.\n\n\
-            Every refusal is a problem (RFC 9457) with a stable `code`. Every answer about a session has the \
-            revision that it shows in `Blackboard-Revision`. Every answer has a unique id in `X-Request-Id`, \
+            Every refusal is a problem (RFC 9457) with a stable `code`. Every response about a session has the \
+            revision that it shows in `Blackboard-Revision`. Every response has a unique id in `X-Request-Id`, \
             which a problem repeats as `instance`.\n\n\
             Times are RFC 3339 in UTC with milliseconds. `seq` counts a log's entries from 1, `revision` a \
             session's commits. Bodies may be compressed with gzip or zstd. A decompressed body has at most 8 MiB, \
@@ -83,6 +84,7 @@ struct Held {
     service: Service,
     bodies: BodyRoom,
     document: docs::Document,
+    methods: Methods,
     public_url: Option<PublicUrl>,
     streams: Streams,
     lists: Lists,
@@ -103,6 +105,12 @@ impl FromRef<Handles> for BodyRoom {
 impl FromRef<Handles> for docs::Document {
     fn from_ref(handles: &Handles) -> Self {
         handles.0.document.clone()
+    }
+}
+
+impl FromRef<Handles> for Methods {
+    fn from_ref(handles: &Handles) -> Self {
+        handles.0.methods.clone()
     }
 }
 
@@ -162,6 +170,14 @@ fn described() -> OpenApiRouter<Handles> {
         .routes(routes!(docs::docs))
 }
 
+/// Routes that share the handlers of a described one.
+const SHARED: [(&str, &str); 4] = [
+    (STATE, "/v1/sessions/{session}/state/{path}"),
+    (STATE_SLASH, "/v1/sessions/{session}/state/{path}"),
+    (MEMORY, "/v1/sessions/{session}/{log}"),
+    (MEMORY_ENTRY, "/v1/sessions/{session}/{log}/{seq}"),
+];
+
 /// Builds all routes. `tokens` says who may use them, `public_url` is the base of addresses that third parties open,
 /// and `streams` limits the open event streams.
 pub fn router(
@@ -171,7 +187,7 @@ pub fn router(
     streams: Streams,
 ) -> Router {
     metrics::begin();
-    let (described, document) = whole();
+    let (described, methods, document) = whole();
     let document = docs::Document::new(&document);
     let guard = Guard { tokens, service: service.clone() };
     let guarded = move |route: Route| {
@@ -179,7 +195,7 @@ pub fn router(
         service_fn(move |request| guard.clone().pass(route.clone(), request))
     };
     let (bodies, lists) = (BodyRoom::new(), Lists::default());
-    let held = Held { service, bodies, document, public_url, streams, lists };
+    let held = Held { service, bodies, document, methods, public_url, streams, lists };
     let handles = Handles(Arc::new(held));
     described
         .route(STATE, whole_state())
@@ -190,6 +206,7 @@ pub fn router(
             MEMORY_ENTRY,
             get(entries::get).put(entries::put).patch(entries::patch).delete(entries::delete),
         )
+        .method_not_allowed_fallback(method_not_allowed)
         .route_layer(layer_fn(guarded))
         .route("/docs/{*file}", get(docs::docs_file))
         .with_state(handles)
@@ -206,13 +223,14 @@ fn whole_state() -> MethodRouter<Handles> {
 ///
 /// If the document cannot be serialized, because of a defect in one of its parts.
 pub fn openapi_yaml() -> Result<String, impl std::error::Error + Send + Sync + 'static> {
-    docs::yaml(&whole().1)
+    docs::yaml(&whole().2)
 }
 
-/// Returns the routes with a description of their own, and the document of all routes.
-fn whole() -> (Router<Handles>, Document) {
+/// Returns the routes with a description of their own, the methods and the document of all routes.
+fn whole() -> (Router<Handles>, Methods, Document) {
     let (described, document) = described().split_for_parts();
-    let mut document = with_all_kinds(document);
+    let methods = Methods::of(&document.paths, &SHARED);
+    let mut document = with_examples(with_all_kinds(document));
     if let Some(components) = &mut document.components {
         components.responses.extend(openapi::components());
     }
@@ -242,7 +260,7 @@ fn whole() -> (Router<Handles>, Document) {
             body.required = Some(Required::False);
         }
     }
-    (described, document)
+    (described, methods, document)
 }
 
 /// Returns the ways to send a token. A server without tokens needs neither.

@@ -12,7 +12,7 @@ use serde_json::value::to_raw_value;
 use tokio::sync::watch;
 use utoipa::ToSchema;
 
-use super::access::visibility::Sight;
+use super::access::session_detail::Sight;
 use super::openapi;
 use super::read::shared_scans::{ListText, Listed, PAGE_BYTES};
 use super::read::until::SoughtSession;

@@ -1,4 +1,4 @@
-//! Gauges: current numbers.
+//! Gauges: numbers that go up and down.
 
 use prometheus_client::metrics::gauge;
 

@@ -1,4 +1,4 @@
-//! Counters, single or by a fixed word.
+//! Counters, plain or labelled with one of a fixed set of words.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;

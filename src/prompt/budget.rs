@@ -1,4 +1,4 @@
-//! The token budget of a prompt: the parts that it leaves out.
+//! The token budget of a prompt: chooses the parts to leave out.
 //!
 //! The caller lists the parts that may be left out, in order. The fewest that suffice are left out, always the first,
 //! so a larger budget never shows less. Weighing starts at the last part and stops at the budget, so parts that are
@@ -124,7 +124,7 @@ pub struct Cut {
 
 /// The required parts exceed the budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the required parts take {needed} tokens, the budget is {max_tokens}")]
+#[error("the required parts take {needed} tokens; the budget is {max_tokens}")]
 pub struct TooSmall {
     /// The cost of the required parts, in tokens.
     pub needed: u64,

@@ -1,7 +1,7 @@
 //! Plain text escaped for Markdown, with as few backslashes as possible.
 //!
-//! It covers `CommonMark` and GitHub's additions: tables, strikethrough and footnotes. A bare address still becomes a
-//! link there, to the address that it shows; a backslash would spoil the address and not always prevent the link.
+//! It covers `CommonMark` and GitHub's additions: tables, strikethrough and footnotes. A bare URL still becomes a
+//! link there: a backslash would corrupt the URL and not always prevent the link.
 
 use std::borrow::Cow;
 

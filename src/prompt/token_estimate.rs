@@ -1,4 +1,4 @@
-//! Token counts of a prompt: texts by a rule of thumb, images by their providers' rules.
+//! Token estimates: texts by a rule of thumb, images by their providers' rules.
 //!
 //! A token is estimated as four bytes of UTF-8. That is about right for English, too many for code with long names, and
 //! too few for scripts that a vocabulary covers badly. With the feature `openai-tokens`, texts for `OpenAI`'s models

@@ -160,11 +160,11 @@ fn tell(news: News) {
         News::Jumped(ms) => tracing::warn!(
             jumped_s = ms / 1000,
             held_s = HELD_MS / 1000,
-            "the wall clock jumped: nothing expires until it has stayed or is back"
+            "the wall clock jumped; expiry is paused until the new time is confirmed"
         ),
-        News::Back => tracing::warn!("the wall clock is back: what is due expires"),
+        News::Back => tracing::warn!("the wall clock is back; expiry resumes"),
         News::Stayed => {
-            tracing::warn!("the wall clock stayed where it jumped: what is due expires");
+            tracing::warn!("the wall clock's new time is confirmed; expiry resumes");
         }
     }
 }

@@ -29,7 +29,7 @@ pub enum ServiceError {
         revision: Revision,
     },
     /// The commit would be larger than a commit may be.
-    #[error("the write commits {bytes} bytes, more than {max}: split it")]
+    #[error("the write commits {bytes} bytes; the limit is {max}; split it into several")]
     CommitTooLarge {
         /// The commit's size.
         bytes: usize,
@@ -46,7 +46,7 @@ pub enum ServiceError {
     },
     /// The requested revision is older than the retained history.
     #[error(
-        "the history of this session begins at revision {oldest}; earlier revisions are deleted"
+        "the history of this session begins at revision {oldest}; earlier revisions have been deleted"
     )]
     Compacted {
         /// The oldest retained revision.

@@ -1,7 +1,7 @@
-//! Pins on images: a pinned image is not collected.
+//! Pins, which protect images from garbage collection.
 //!
-//! A write pins its images until it is decided; an export or a fork pins all images of a session. An image is pinned before
-//! it is stored, or before the board is checked for it.
+//! A write pins its images until it is decided; an export or a fork pins all images of a session. An image is pinned
+//! before it is stored, or before the board is checked for it.
 
 use std::collections::HashMap;
 use std::sync::Arc;

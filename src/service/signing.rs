@@ -1,4 +1,4 @@
-//! Signatures and the server's time; the signing key stays in the store.
+//! Signing of URLs with the key that the store keeps.
 
 use super::Service;
 use crate::board::Timestamp;

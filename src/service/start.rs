@@ -1,4 +1,4 @@
-//! Start of the service: sessions found, expired values stored, threads started.
+//! Start of the service: recovers sessions, stores overdue expiries, starts threads.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};

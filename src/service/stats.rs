@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::sessions::session::Shown;
 use super::{Damage, Service};
-use crate::store::{FileBytes, Health};
+use crate::store::{FileBytes, FreeSpace, Health};
 
 /// Statistics at one moment.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +33,8 @@ pub struct Stats {
     pub uncompacted_bytes: u64,
     /// Length of the store's files.
     pub files: FileBytes,
+    /// The bytes that may be written before the store is full, where the disk reports them.
+    pub room_bytes: Option<u64>,
     /// The store's state: whether it takes writes.
     pub health: Health,
     /// True if nothing expires, because the wall clock jumped.
@@ -44,6 +46,12 @@ impl Service {
     #[must_use]
     pub fn health(&self) -> Health {
         if self.failed().is_cancelled() { Health::Poisoned } else { self.inner.deps.store.health() }
+    }
+
+    /// Returns the free space of the store's disk; `None` if the disk does not report it.
+    #[must_use]
+    pub fn free_space(&self) -> Option<FreeSpace> {
+        self.inner.deps.store.free_space()
     }
 
     /// Cancelled once a thread panicked without which nothing is written. The process is to end then.
@@ -102,6 +110,7 @@ impl Service {
                 .unwrap_or(usize::MAX),
             uncompacted_bytes: self.inner.deps.store.uncompacted_bytes(),
             files: self.inner.deps.store.file_bytes(),
+            room_bytes: self.free_space().map(|space| space.room_bytes()),
             health: self.health(),
             is_clock_held: self.inner.deps.clock.read().is_held,
         }

@@ -16,6 +16,7 @@ use std::path::Path;
 
 use crate::board::{Epoch, Revision, SessionId};
 
+pub use files::destination::{vacant_dir, vacant_file};
 pub use options::{FREE_BYTES_MIN, FREE_PART, SqliteOptions, SyncLevel};
 pub use sqlite::SqliteStore;
 pub use sqlite::backup::salvage::{Wreckage, take_out};
@@ -25,8 +26,8 @@ pub use types::error::StoreError;
 pub use types::run::{End, Outcome, Run};
 pub use types::signing_key::{SIGNATURE_BYTES, SigningKey};
 pub use types::stored::{
-    Copied, FileBytes, Health, IsOver, JournalId, NameRow, PageMax, Record, Stored, StoredBlob,
-    StoredSession, SummaryRow, TokenRow,
+    Copied, FileBytes, FreeSpace, Health, IsOver, JournalId, NameRow, PageMax, Record, Stored,
+    StoredBlob, StoredSession, SummaryRow, TokenRow,
 };
 
 /// An engine that stores histories and blobs.
@@ -249,6 +250,9 @@ pub trait Store: BlobStore {
     /// Returns whether the store accepts writes.
     fn health(&self) -> Health;
 
+    /// Returns the free space of the store's disk; `None` if the disk does not report it.
+    fn free_space(&self) -> Option<FreeSpace>;
+
     /// Copies every session that exists at the call into an absent or empty directory, each as of some later moment.
     /// The copy is complete and durable, or absent. Opened, it is a different store, with its own key.
     /// # Errors
@@ -271,7 +275,7 @@ pub trait Store: BlobStore {
     /// Uses an idle moment for a short piece of housekeeping. Returns true if more is left.
     fn idle(&self) -> bool;
 
-    /// Does housekeeping beside the writer, which waits for at most one short transaction. First checkpoints a long
+    /// Does housekeeping outside the writer, which waits for at most one short transaction. First checkpoints a long
     /// log.
     fn tend(&self) -> bool {
         self.idle()

@@ -109,7 +109,7 @@ impl Waiting {
             if dropped > 0 {
                 tracing::warn!(
                     lines = dropped,
-                    "log lines were dropped: the log is not read fast enough"
+                    "log lines were dropped because the log's reader is too slow"
                 );
             }
             thread::sleep(GATHERING);

@@ -51,7 +51,7 @@ pub enum Error {
     #[error("cannot send spans to the --otlp-endpoint")]
     Endpoint(#[from] opentelemetry_otlp::ExporterBuildError),
     /// The log's thread could not be started.
-    #[error("cannot start the log's thread")]
+    #[error("cannot start the logging thread")]
     Thread(#[from] io::Error),
 }
 
@@ -118,7 +118,7 @@ fn log_panics() {
         let why = panicked.payload().downcast_ref::<&'static str>().copied();
         let place = panicked.location().map(tracing::field::display);
         let thread = thread::current();
-        tracing::error!(why, place, thread = thread.name(), "a part of the server panicked");
+        tracing::error!(why, place, thread = thread.name(), "a component of the server panicked");
     }));
 }
 

@@ -1,4 +1,4 @@
-//! A panic is in the log, with its place, whoever catches it, and without what it quotes.
+//! Tests of logged panics: each with its place, without quoted client data.
 
 use std::panic::catch_unwind;
 

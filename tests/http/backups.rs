@@ -193,11 +193,52 @@ async fn a_backup_has_no_more_than_database_and_images() {
     // Once more would write over it.
     let again = back_up(&server.data(), &to);
     assert_eq!(again.status.code(), Some(1));
-    let line = format!("error: {} already exists and is not an empty directory\n", to.display());
-    assert_eq!(said(&again), line);
+    assert_eq!(said(&again), occupied(&to));
     let within = back_up(&server.data(), &server.data().join("backup"));
     assert!(said(&within).contains("is inside the data directory"), "{}", said(&within));
     assert_eq!(within.status.code(), Some(1));
+}
+
+/// The refusal of a path that exists.
+fn occupied(to: &Path) -> String {
+    format!("error: {} already exists; choose another path or remove it\n", to.display())
+}
+
+#[tokio::test]
+async fn an_existing_destination_is_refused_in_the_same_words() {
+    let mut server = Server::start();
+    server.made("s").await;
+    let (file, full, empty) = (beside(&server, "f"), beside(&server, "d"), beside(&server, "e"));
+    fs::write(&file, "kept").expect("written");
+    fs::create_dir(&full).expect("made");
+    fs::write(full.join("s.ndjson"), "kept").expect("written");
+    let writers: [&[&str]; 3] = [&["backup"], &["export", "s"], &["export", "--all"]];
+    let run = |server: &Server, writer: &[&str], to: &Path| {
+        let (data, to) = (server.data(), to.to_str().expect("a path"));
+        finished(&[writer, &["--to", to, "--data", data.to_str().expect("a path")]].concat())
+    };
+    for is_served in [true, false] {
+        if !is_served {
+            assert!(server.stop().success());
+        }
+        for (writer, to) in
+            writers.into_iter().flat_map(|writer| [(writer, &file), (writer, &full)])
+        {
+            let refused = run(&server, writer, to);
+            assert_eq!(refused.status.code(), Some(1), "{writer:?}");
+            assert_eq!(said(&refused), occupied(to), "{writer:?}, served: {is_served}");
+        }
+        for writer in [&["backup"] as &[&str], &["export", "--all"]] {
+            fs::create_dir(&empty).expect("made");
+            succeeds(&run(&server, writer, &empty));
+            fs::remove_dir_all(&empty).expect("removed");
+        }
+    }
+    for kept in [file, full.join("s.ndjson")] {
+        assert_eq!(fs::read_to_string(kept).expect("a file"), "kept");
+    }
+    let salvage = run(&server, &["salvage"], &full);
+    assert_eq!(said(&salvage), occupied(&full));
 }
 
 /// A server whose database takes a moment to be copied.

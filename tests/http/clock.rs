@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use blackboard::auth::{TokenLimits, Tokens};
 use blackboard::board::{Policy, Timestamp};
-use blackboard::http::{AllowedHosts, ConnectionLimits, CorsOrigins, Streams, edge, router, serve};
+use blackboard::http::{ConnectionLimits, EdgeOptions, Streams, edge, router, serve};
 use blackboard::service::{Clock, Service};
 use blackboard::store::{SqliteOptions, SqliteStore, Store, SyncLevel};
 use tempfile::TempDir;
@@ -90,8 +90,8 @@ impl Running {
         let shutdown = CancellationToken::new();
         let router = edge(
             router(service.clone(), tokens, None, Streams::new(100)),
-            AllowedHosts::default(),
-            CorsOrigins::default(),
+            EdgeOptions::default(),
+            service.clone(),
         );
         let limits = ConnectionLimits::default();
         let serving = tokio::spawn(serve(listener, router, limits, shutdown.clone()));

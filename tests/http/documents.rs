@@ -93,3 +93,17 @@ fn check_pasted(commands: &[String]) {
         }
     }
 }
+
+#[test]
+fn an_example_without_a_server_ends_with_one_line() {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+    for name in ["agent.py", "increments.py", "prompt_bytes.py"] {
+        // Nothing listens on the port of discard, which only root may take.
+        let mut run = Command::new("python3");
+        run.arg(examples.join(name)).arg("http://127.0.0.1:9");
+        let output = run.output().expect("python3 runs");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && said.lines().count() == 1, "{name}: {said}");
+        assert!(said.contains("cannot reach the server"), "{name}: {said}");
+    }
+}

@@ -76,7 +76,7 @@ async fn commands_show_names_as_the_log_does() {
         &format!("{to}/s%E2%80%AE%E2%80%8B%E2%81%A6e.ndjson"),
     ]);
     shows(&["export", &format!("{NAME}3")]);
-    shows(&["token", "create", "--name", NAME, "--agent", NAME, "--sessions", NAME]);
+    shows(&["token", "create", "--name", NAME, "--agent", NAME, "--sessions", NAME, "--anyway"]);
     shows(&["token", "list"]);
     shows(&["token", "list", "--json"]);
     shows(&["token", "revoke", NAME]);
@@ -110,7 +110,7 @@ async fn only_serve_makes_a_data_directory() {
     let archive = dir.path().join("s.ndjson");
     fs::write(&archive, "").expect("written");
     let absent = dir.path().join("absent");
-    let name = ["--name", "a"];
+    let name = ["--name", "a", "--scopes", "admin"];
     let create = [&["token", "create"], &name[..]].concat();
     let import = ["import", "s", "--from", archive.to_str().expect("a path")];
     for command in [&create[..], &import] {

@@ -171,7 +171,7 @@ async fn nothing_is_made_where_something_of_a_store_is_left() {
     // What a first start leaves that is killed at once.
     let empty = run(&["check"], &data);
     assert_eq!(empty.status.code(), Some(1));
-    assert!(said(&empty).contains("is empty: there is no store in it"), "{}", said(&empty));
+    assert!(said(&empty).contains("is empty; it contains no store"), "{}", said(&empty));
     server.start_again();
     server.board("s").post("requests", "{}").await.is(201);
 }

@@ -80,6 +80,7 @@ async fn what_the_store_and_the_writer_do_is_counted_and_timed() {
         "blackboard_process_resident_bytes",
         "blackboard_store_file_bytes{file=\"database\"}",
         "blackboard_store_file_bytes{file=\"log\"}",
+        "blackboard_store_room_bytes",
         "blackboard_http_connections_open",
         "blackboard_start_time_seconds",
     ] {
@@ -216,4 +217,26 @@ async fn a_door_of_its_own_serves_metrics_and_health_alone() {
     // The main door has it still.
     metrics(&server).await;
     assert!(server.stop().success());
+}
+
+/// The most lines of a server that has done little.
+const IDLE_LINES_MAX: usize = 300;
+
+#[tokio::test]
+async fn a_server_that_did_little_has_few_lines() {
+    let server = Server::start();
+    let text = metrics(&server).await;
+    assert!(text.lines().count() < IDLE_LINES_MAX, "{text}");
+    for never in ["blob_sync", "commit_batch", "http_refusals", "thread_failures"] {
+        assert!(!text.contains(&format!("blackboard_{never}")), "{never} in\n{text}");
+    }
+    let board = server.board("s");
+    board.post("requests", r#"{"a":1}"#).await.is(201);
+    board.get("requests").await.is(200);
+    board.get("prompt").await.is(200);
+    board.get("requests/99").await.is(404);
+    server.get("/v1/sessions").await.is(200);
+    let text = metrics(&server).await;
+    assert!(text.lines().count() < IDLE_LINES_MAX, "{text}");
+    assert!(text.contains("blackboard_commit_batch_writes_count 1\n"), "{text}");
 }

@@ -217,3 +217,65 @@ async fn who_has_the_document_is_not_sent_it_again() {
     }
     assert_ne!(tags[0], tags[1]);
 }
+
+/// A session with one entry in each log, an agent and a value in the state.
+async fn prepared(server: &Server, session: &str) {
+    let board = server.board(session);
+    for log in ["questions", "requests", "trajectories", "screenshots", "agents/AppAgent/memory"] {
+        board.post(log, "{\"n\":1}").await.is(201);
+    }
+    board.put("state", r#"{"tasks":{"t1":{"status":"ready"}}}"#).await.is(200);
+}
+
+#[tokio::test]
+async fn every_example_of_a_json_body_is_accepted() {
+    let server = Server::start();
+    let document = server.get("/openapi.json").await.json();
+    let mut sent = 0;
+    for (path, item) in document["paths"].as_object().expect("paths") {
+        for (method, operation) in item.as_object().expect("operations") {
+            let Some(contents) = operation["requestBody"]["content"].as_object() else { continue };
+            for (media_type, content) in contents {
+                if !media_type.contains("json") || path.ends_with("/archive") {
+                    continue;
+                }
+                let what = format!("{method} {path} {media_type}");
+                let example = content.get("example").unwrap_or_else(|| panic!("none: {what}"));
+                let body = example.as_str().map_or_else(|| example.to_string(), str::to_owned);
+                let session = format!("demo-{sent}");
+                prepared(&server, &session).await;
+                let mut path = path.clone();
+                let mut agent = None;
+                for parameter in operation["parameters"].as_array().expect("parameters") {
+                    let (name, example) = (&parameter["name"], &parameter["example"]);
+                    let (name, example) = (name.as_str().expect("a name"), example.clone());
+                    let example =
+                        example.as_str().map_or_else(|| example.to_string(), str::to_owned);
+                    match name {
+                        "session" => path = path.replace("{session}", &session),
+                        "X-Agent-ID" if example != "null" => agent = Some(example),
+                        _ => {
+                            let example = example.replace('/', "%2F");
+                            path = path.replace(&format!("{{{name}}}"), &example);
+                        }
+                    }
+                }
+                let method =
+                    Method::from_bytes(method.to_uppercase().as_bytes()).expect("a method");
+                let mut request = server.to(method, &path).header("content-type", media_type);
+                if let Some(agent) = agent {
+                    request = request.header("x-agent-id", agent);
+                }
+                let answer = ask(request.body(body.replace("demo-2", "forked"))).await;
+                assert!((200..300).contains(&answer.status()), "{what}: {answer}");
+                sent += 1;
+            }
+        }
+    }
+    assert!(sent > 50, "{sent}");
+    let prompt = &document["paths"]["/v1/sessions/{session}/prompt"]["get"]["responses"]["200"];
+    let formats = &prompt["content"]["application/json"]["examples"];
+    let formats: Vec<&String> = formats.as_object().expect("examples").keys().collect();
+    assert_eq!(formats, ["anthropic", "gemini", "parts", "responses"]);
+    assert!(prompt["content"]["text/markdown"]["examples"]["markdown"].is_object());
+}

@@ -137,3 +137,52 @@ async fn a_repeat_shows_no_more_than_its_own_token_may_see() {
     restore(&all).await.is(200);
     restore(&limited).await.problem(403, "forbidden");
 }
+
+#[tokio::test]
+async fn nobody_writes_under_the_claim_of_another_agent() {
+    let house = House::new().await;
+    let claim = house.sent(&house.a, Method::PUT, "requests/1/claim", "{\"ttl\":\"60s\"}").await;
+    let fence = &claim.is(201).json()["claim"]["fence"];
+    let under = format!("trajectories?claim=1&fence={fence}");
+    house.sent(&house.b, Method::POST, &under, "{}").await.problem(403, "forbidden");
+    let stale = format!("trajectories?claim=1&fence={}", 1);
+    house.sent(&house.b, Method::POST, &stale, "{}").await.problem(409, "stale-fence");
+    house.sent(&house.a, Method::POST, &under, "{}").await.is(201);
+    house.sent(&house.admin, Method::POST, &under, "{}").await.is(201);
+    let done = format!("{{\"fence\":{fence}}}");
+    house
+        .sent(&house.b, Method::PUT, "requests/1/done", &done)
+        .await
+        .problem(409, "already-claimed");
+    house.sent(&house.a, Method::PUT, "requests/1/done", &done).await.is(200);
+    house.sent(&house.b, Method::POST, &under, "{}").await.problem(403, "forbidden");
+}
+
+#[tokio::test]
+async fn a_status_is_set_by_its_agent_its_host_or_an_admin() {
+    let house = House::new().await;
+    let status = |token, status: &str| {
+        let (house, body) = (&house, format!("{{\"status\":\"{status}\"}}"));
+        async move { house.sent(token, Method::PATCH, "agents/B", &body).await }
+    };
+    status(&house.a, "PENDING").await.problem(403, "forbidden");
+    let set = r#"{"then":[{"status":"B","value":"PENDING"}]}"#;
+    house.sent(&house.a, Method::POST, "transactions", set).await.problem(403, "forbidden");
+    let host = |name: &str| format!("{{\"host\":\"{name}\"}}");
+    house.sent(&house.a, Method::PATCH, "agents/B", &host("A")).await.problem(403, "forbidden");
+    house.sent(&house.a, Method::PATCH, "agents/B", "{\"note\":1}").await.is(200);
+    status(&house.b, "PENDING").await.is(200);
+    status(&house.admin, "CONTINUE").await.is(200);
+    // B names A its host, which then sets the status, and gives the place away.
+    house.sent(&house.b, Method::PATCH, "agents/B", &host("A")).await.is(200);
+    status(&house.a, "PENDING").await.is(200);
+    house.sent(&house.a, Method::PATCH, "agents/B", &host("C")).await.is(200);
+    status(&house.a, "CONTINUE").await.problem(403, "forbidden");
+    for (profile, expected) in [
+        ("{\"status\":\"FINISH\"}", 403),
+        ("{\"host\":\"A\"}", 403),
+        ("{\"type\":\"AppAgent\"}", 201),
+    ] {
+        house.sent(&house.a, Method::PUT, "agents/new", profile).await.is(expected);
+    }
+}

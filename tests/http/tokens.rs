@@ -17,7 +17,7 @@ const SECRET: &str = "the-thought-of-b";
 pub(crate) struct House {
     pub(crate) server: Server,
     pub(crate) a: String,
-    b: String,
+    pub(crate) b: String,
     pub(crate) admin: String,
 }
 
@@ -258,6 +258,43 @@ async fn a_loop_that_posts_for_ever_meets_429() {
         answer.is(201);
     }
     panic!("a thousand requests, and none was too many");
+}
+
+#[tokio::test]
+async fn refused_tokens_count_against_a_rate_by_address() {
+    let server = Server::start_with(&["--token-rate", "5", "--trusted-proxies", "127.0.0.1"]);
+    let made = token(&server, &["create", "--name", "a"]);
+    let list = |address: &str, token: &str| {
+        let request = server.to(Method::GET, "/v1/sessions").bearer_auth(token);
+        ask(request.header("x-forwarded-for", address))
+    };
+    let mut refused = 0;
+    while list("198.51.100.7", "bb_unknown").await.status() == 401 {
+        refused += 1;
+        assert!(refused < 1000, "a thousand refused tokens, and none was too many");
+    }
+    let answer = list("198.51.100.7", "bb_unknown").await;
+    answer.problem(429, "rate-limited");
+    assert!(answer.header("retry-after").parse::<u64>().is_ok_and(|seconds| seconds >= 1));
+    list("198.51.100.7", &made).await.is(200);
+    list("198.51.100.8", "bb_unknown").await.problem(401, "unauthorized");
+    let without =
+        crate::harness::client().get(format!("http://{}/v1/sessions", server.authority()));
+    ask(without.header("x-forwarded-for", "198.51.100.7")).await.problem(401, "unauthorized");
+}
+
+#[tokio::test]
+async fn a_token_without_its_scheme_is_told_so() {
+    let server = Server::start();
+    let list = |authorization: String| {
+        ask(server.to(Method::GET, "/v1/sessions").header("authorization", authorization))
+    };
+    list("bb_x".to_owned()).await.is(200);
+    let made = token(&server, &["create", "--name", "a"]);
+    let told = list(made.clone()).await.problem(401, "unauthorized");
+    assert!(told["detail"].as_str().is_some_and(|text| text.contains("Bearer")), "{told}");
+    let told = list(format!("Basic {made}")).await.problem(401, "unauthorized");
+    assert!(told["detail"].as_str().is_some_and(|text| text.contains("unknown")), "{told}");
 }
 
 #[tokio::test]

@@ -47,13 +47,13 @@ pub enum Reason {
     #[error("the number does not fit a double")]
     NumberBeyondDouble,
     /// An integer has more than [`INTEGER_DIGITS_MAX`] digits.
-    #[error("the integer has {digits} digits, the limit is {INTEGER_DIGITS_MAX}")]
+    #[error("the integer has {digits} digits; the limit is {INTEGER_DIGITS_MAX}")]
     IntegerTooLong {
         /// The number of its digits.
         digits: usize,
     },
     /// A string or a member's name has half of a surrogate pair.
-    #[error("the string contains half of a surrogate pair, which is not a character")]
+    #[error("the string contains an unpaired surrogate, which is not a character")]
     LoneSurrogate,
 }
 

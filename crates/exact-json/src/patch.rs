@@ -68,13 +68,13 @@ pub enum Fault {
         pointer: String,
     },
     /// No value exists at a path, or none can be added there.
-    #[error("the value has nothing at {pointer:?}")]
+    #[error("{pointer:?} does not exist in the value")]
     PathMissing {
         /// The path.
         pointer: String,
     },
     /// The whole value would be removed.
-    #[error("the whole value cannot be removed")]
+    #[error("the root value cannot be removed")]
     RemovesAll,
     /// A `test` found another value.
     #[error("the value at {pointer:?} differs")]

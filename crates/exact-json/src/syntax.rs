@@ -1,6 +1,6 @@
-//! The syntax check: exactly one JSON document in UTF-8, by RFC 8259.
+//! The syntax check: exactly one JSON document in UTF-8, per RFC 8259.
 //!
-//! The grammar is `serde_json`'s, which skips a raw value of any depth without recursion.
+//! It uses the grammar of `serde_json`, which skips raw values of any depth without recursion.
 
 use serde_json::value::RawValue;
 

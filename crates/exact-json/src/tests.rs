@@ -1,4 +1,4 @@
-//! Unchecked text: any result is allowed, but every call returns.
+//! Tests of unchecked text: any result is allowed, but every call returns.
 
 use proptest::prelude::*;
 

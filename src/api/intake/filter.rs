@@ -73,7 +73,7 @@ impl On {
             None if name == "agents" => Ok(Self::Agents),
             None if name == "state" => Ok(Self::State(StatePath::root())),
             Some(("agents", agent)) if agent.ends_with("/memory") => {
-                Err(invalid("on", format!("has an invalid agent name in '{name}'")))
+                Err(invalid("on", format!("contains '{name}', which has an invalid agent name")))
             }
             Some(("agents", agent)) => {
                 let why = |why| invalid("on", format!("has an invalid agent name: {why}"));

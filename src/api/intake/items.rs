@@ -3,7 +3,7 @@
 use std::str::Utf8Error;
 use std::sync::Arc;
 
-use blackboard_thumbnail::{IMAGE_TYPES, recognise};
+use blackboard_thumbnail::{IMAGE_TYPES, media_type as media_type_of, recognise};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
@@ -16,21 +16,36 @@ use crate::api::refusal::Refusal;
 use crate::api::refusal::{Place, invalid_item, refused as refused_by_rule};
 use crate::board::json;
 use crate::board::json::Kind;
-use crate::board::{COMMIT_ITEMS_MAX, Code, InvalidItem, Item, LogName, Rejected, Screenshot};
+use crate::board::{
+    COMMIT_ITEMS_MAX, Code, IMAGE_MEMBER, InvalidItem, Item, LogName, NotAnImage, Rejected,
+    Screenshot,
+};
 use crate::service::ImageBytes;
 
 /// The maximum number of skipped lines to list; further lines are only counted.
 const SKIPPED_LISTED_MAX: usize = 1000;
+
+/// The maximum number of warnings in a response.
+const WARNINGS_MAX: usize = 100;
 
 /// The items of a request, and their images, which are stored first.
 #[derive(Debug, Default)]
 pub(crate) struct Intake {
     pub(crate) items: Vec<Item>,
     pub(crate) images: Vec<ImageBytes>,
-    /// The skipped lines, if `lenient` was requested.
-    pub(crate) skipped: Option<SkippedLines>,
+    /// Remarks for the response.
+    pub(crate) remarks: Remarks,
     /// The key of steps, if `trajectory_key` was sent.
     key: Option<String>,
+}
+
+/// Remarks on a body that was accepted.
+#[derive(Debug, Default)]
+pub(crate) struct Remarks {
+    /// The skipped lines, if `lenient` was requested.
+    pub(crate) skipped: Option<SkippedLines>,
+    /// The first strings in `image_str` that are not images.
+    pub(crate) warnings: Vec<Fault>,
 }
 
 /// The skipped lines.
@@ -87,9 +102,15 @@ impl Intake {
         Self { key, ..Self::default() }
     }
 
-    pub(crate) fn take(&mut self, log: &LogName, text: &str) -> Result<(), InvalidItem> {
+    fn take_at(&mut self, place: Place, log: &LogName, text: &str) -> Result<(), InvalidItem> {
         match log {
-            LogName::Screenshots => self.add(Screenshot::from_json(text)?),
+            LogName::Screenshots => {
+                let screenshot = Screenshot::from_json(text)?;
+                if let Some(why) = screenshot.not_an_image {
+                    self.warn(place, why);
+                }
+                self.add(screenshot);
+            }
             LogName::Questions | LogName::Requests => self.items.push(Item::from_json(text)?),
             LogName::Trajectories | LogName::Memory(_) => self.items.push(match &self.key {
                 Some(key) => keyed(key, text)?,
@@ -99,10 +120,28 @@ impl Intake {
         Ok(())
     }
 
+    /// Takes the text of one item.
+    pub(crate) fn take(&mut self, log: &LogName, text: &str) -> Result<(), InvalidItem> {
+        self.take_at(Place::default(), log, text)
+    }
+
+    fn warn(&mut self, place: Place, why: NotAnImage) {
+        if self.remarks.warnings.len() < WARNINGS_MAX {
+            let pointer = Some(place.pointer(&format!("/{IMAGE_MEMBER}")));
+            let detail = why.to_string();
+            self.remarks.warnings.push(Fault { pointer, line: place.line, detail });
+        }
+    }
+
     /// Takes a whole JSON document as an item.
-    fn take_document(&mut self, log: &LogName, document: &RawValue) -> Result<(), InvalidItem> {
+    fn take_document(
+        &mut self,
+        place: Place,
+        log: &LogName,
+        document: &RawValue,
+    ) -> Result<(), InvalidItem> {
         if *log == LogName::Screenshots || self.key.is_some() {
-            return self.take(log, document.get());
+            return self.take_at(place, log, document.get());
         }
         self.items.push(Item::from_document(document)?);
         Ok(())
@@ -126,7 +165,7 @@ impl Intake {
                 return Err(too_many(json::elements(array).count()));
             }
             let place = Place { index: Some(index), line: None, member };
-            self.take(log, text).map_err(|invalid| invalid_item(&invalid, place))?;
+            self.take_at(place, log, text).map_err(|invalid| invalid_item(&invalid, place))?;
         }
         Ok(())
     }
@@ -137,8 +176,8 @@ impl Intake {
         if json::kind(document.get()) == Kind::Array {
             return self.take_array(log, document.get(), None);
         }
-        self.take_document(log, document)
-            .map_err(|invalid| invalid_item(&invalid, Place::default()))
+        let place = Place::default();
+        self.take_document(place, log, document).map_err(|invalid| invalid_item(&invalid, place))
     }
 
     /// Takes JSON lines. A line ends as in a Python text file, with `\n`, `\r\n` or `\r`.
@@ -166,7 +205,8 @@ impl Intake {
                 listed.push(Skipped { line: number, detail: problem.detail().to_owned() });
             }
         }
-        self.skipped = reading.lenient.then(|| SkippedLines { listed: listed.into(), count });
+        self.remarks.skipped =
+            reading.lenient.then(|| SkippedLines { listed: listed.into(), count });
         Ok(())
     }
 
@@ -185,7 +225,7 @@ impl Intake {
             Refusal::new(Code::InvalidJson, detail).fault(fault)
         })?;
         let place = Place { index: None, line: Some(number), member: None };
-        self.take_document(log, document).map_err(|invalid| invalid_item(&invalid, place))
+        self.take_document(place, log, document).map_err(|invalid| invalid_item(&invalid, place))
     }
 
     /// Takes the bytes of an image as a screenshot.
@@ -199,12 +239,18 @@ impl Intake {
         let wanted =
             IMAGE_TYPES.iter().find(|(name, _)| *name == media_type).map(|(_, kind)| *kind);
         if wanted.is_none() || recognise(&bytes).map(|(kind, _)| kind) != wanted {
-            let detail = format!("the bytes are not an image of type '{media_type}'");
+            let detail = match media_type_of(&bytes).filter(|found| *found != media_type) {
+                Some(found) => {
+                    format!("the bytes are an image of type '{found}', not '{media_type}'")
+                }
+                None => format!("the bytes are not an image of type '{media_type}'"),
+            };
             return Err(Refusal::new(Code::NotAnImage, detail));
         }
         let metadata = metadata.map(|text| json::syntax(text.as_bytes())).transpose();
         let metadata = metadata.map_err(|malformed| {
-            invalid("metadata", format!("must be JSON: {}", malformed.reason))
+            let hint = "a JSON string has quotes, such as \"Print dialog\"";
+            invalid("metadata", format!("must be JSON: {}; {hint}", malformed.reason))
         })?;
         let screenshot = Screenshot::from_bytes(media_type, bytes, metadata, image_path);
         self.add(screenshot.map_err(|invalid| invalid_item(&invalid, Place::default()))?);

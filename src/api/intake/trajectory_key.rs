@@ -1,4 +1,4 @@
-//! Keyed steps: the original's `add_trajectories(key, value)` as one item.
+//! Keyed trajectory steps: the original's `add_trajectories(key, value)` as one item.
 
 use crate::board::json;
 use crate::board::json::{Kind, Unsupported};

@@ -37,11 +37,14 @@ pub(crate) fn pattern(pattern: &str) -> Object {
     ObjectBuilder::new().schema_type(Type::String).pattern(Some(pattern)).build()
 }
 
+/// The largest number that a schema names: the largest of its format `int64`. The server also reads larger ones.
+pub(crate) const INT64_MAX: usize = usize::MAX >> 1;
+
 pub(crate) fn unsigned(min: usize, max: usize) -> Object {
     ObjectBuilder::new()
         .schema_type(Type::Integer)
         .format(Some(SchemaFormat::KnownFormat(KnownFormat::Int64)))
         .minimum(Some(min))
-        .maximum(Some(max))
+        .maximum(Some(max.min(INT64_MAX)))
         .build()
 }

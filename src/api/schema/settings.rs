@@ -6,6 +6,7 @@ use utoipa::openapi::schema::{
 };
 use utoipa::openapi::{Ref, RefOr};
 
+use super::INT64_MAX;
 use crate::board::{AGENT_STATES_MAX, LABEL_BYTES_MAX, Status};
 
 /// The logs that may have their own limit; `memory` covers every agent's memory.
@@ -47,7 +48,7 @@ fn count(kind: impl Into<SchemaType>) -> ObjectBuilder {
         .schema_type(kind)
         .format(Some(SchemaFormat::KnownFormat(KnownFormat::Int64)))
         .minimum(Some(1))
-        .maximum(Some(usize::MAX))
+        .maximum(Some(INT64_MAX))
 }
 
 /// The schema of the retained history.

@@ -45,6 +45,7 @@ impl World {
             condition: Condition::default(),
             fence: None,
             author: None,
+            bound_to: None,
             key: None,
         };
         let (settings, labels) = (Set::Keep, Set::Keep);

@@ -405,7 +405,7 @@ pub(crate) fn labels_text(labels: &Labels) -> String {
 
 fn shown(text: serde_json::Result<String>) -> String {
     text.unwrap_or_else(|error| {
-        tracing::error!(%error, "settings or labels have no text");
+        tracing::error!(%error, "settings or labels cannot be written as JSON");
         "{}".to_owned()
     })
 }

@@ -358,6 +358,6 @@ pub(crate) fn imageless(item: &Item) -> Cow<'_, RawValue> {
 /// Writes to a string, which cannot fail.
 pub(crate) fn push(out: &mut String, text: std::fmt::Arguments<'_>) {
     if out.write_fmt(text).is_err() {
-        tracing::error!("a string did not take what was written to it");
+        tracing::error!("writing to a string failed");
     }
 }

@@ -43,14 +43,14 @@ pub(crate) fn write_json(value: &impl Serialize, out: &mut String) {
     }
     match serde_json::to_vec(value) {
         Ok(json) => push_json(&json, out),
-        Err(error) => tracing::error!(%error, "cannot write an answer as JSON"),
+        Err(error) => tracing::error!(%error, "cannot serialize a response as JSON"),
     }
 }
 
 fn push_json(json: &[u8], out: &mut String) {
     match str::from_utf8(json) {
         Ok(text) => out.push_str(text),
-        Err(error) => tracing::error!(%error, "an answer's JSON is not UTF-8"),
+        Err(error) => tracing::error!(%error, "a response's JSON is not UTF-8"),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Tokens made, found again and revoked, on a real store.
+//! Tests of creating, finding and revoking tokens in a real store.
 
 use tempfile::TempDir;
 
@@ -24,6 +24,7 @@ fn new(name: &str, expires_at: Option<i64>) -> NewToken {
         sessions: vec!["demo-*".parse().unwrap()],
         agent: None,
         expires_at: expires_at.map(Timestamp),
+        anyway: true,
     }
 }
 
@@ -38,7 +39,7 @@ fn after_the_first_token_one_is_always_needed() {
     let tokens = at(&store, 5);
     let open = tokens.authenticate(None).unwrap();
     assert!(open.reaches_all() && open.may(Scope::Admin));
-    let (token, secret) = tokens.create(new("a", None)).unwrap();
+    let (Created { token, .. }, secret) = tokens.create(new("a", None)).unwrap();
     assert!(open.ended().unwrap().is_cancelled(), "what went on without a token ends");
     assert_eq!(refused(&tokens, None), Unauthorized::Missing);
     assert_eq!(refused(&tokens, Some("bb_")), Unauthorized::Unknown);
@@ -76,7 +77,7 @@ fn a_name_is_free_again_once_its_token_ended() {
     let tokens = at(&store, 10);
     tokens.create(new("a", None)).unwrap();
     assert_eq!(tokens.list().len(), 2);
-    assert!(matches!(tokens.revoke(&token.id.to_string()), Err(AuthError::Unknown(_))));
+    assert!(matches!(tokens.revoke(&token.token.id.to_string()), Err(AuthError::Unknown(_))));
 }
 
 #[test]
@@ -125,4 +126,48 @@ fn no_file_and_no_answer_has_the_token() {
     let code = &secret.reveal().as_bytes()[3..];
     assert!(!shown.as_bytes().windows(code.len()).any(|part| part == code));
     assert!(!stored.windows(code.len()).any(|part| part == code));
+}
+
+#[test]
+fn a_first_token_needs_admin_unless_told_otherwise() {
+    let dir = TempDir::new().unwrap();
+    let store = store(&dir);
+    let tokens = at(&store, 5);
+    let limited = |name| NewToken { anyway: false, ..new(name, None) };
+    assert!(matches!(tokens.create(limited("a")), Err(AuthError::FirstWithoutAdmin)));
+    assert!(!tokens.are_required(), "a refused token locks nobody out");
+    let admin = NewToken { scopes: [Scope::Admin].into_iter().collect(), ..limited("admin") };
+    assert!(tokens.create(admin).unwrap().0.first);
+    assert!(!tokens.create(limited("a")).unwrap().0.first);
+}
+
+#[test]
+fn disabled_tokens_leave_an_open_server() {
+    let dir = TempDir::new().unwrap();
+    let store = store(&dir);
+    let tokens = at(&store, 5);
+    let (_, secret) = tokens.create(new("a", None)).unwrap();
+    let caller = tokens.authenticate(Some(secret.reveal())).unwrap();
+    tokens.create(new("b", Some(6))).unwrap();
+    tokens.revoke("b").unwrap();
+    assert_eq!(tokens.disable().unwrap(), 2);
+    assert!(caller.ended().unwrap().is_cancelled(), "requests with a deleted token end");
+    for tokens in [&tokens, &at(&store, 6)] {
+        assert!(!tokens.are_required() && tokens.list().is_empty());
+        assert!(tokens.authenticate(None).unwrap().may(Scope::Admin));
+    }
+    let open = tokens.authenticate(None).unwrap();
+    tokens.create(new("a", None)).unwrap();
+    assert!(open.ended().unwrap().is_cancelled());
+}
+
+#[test]
+fn a_server_that_needs_tokens_keeps_them() {
+    let dir = TempDir::new().unwrap();
+    let tokens = at(&store(&dir), 5);
+    tokens.create(new("a", None)).unwrap();
+    tokens.keep(KeptBecause::Exposed("192.0.2.1:8733".parse().unwrap()));
+    let refused_by = tokens.disable().unwrap_err().to_string();
+    assert!(refused_by.contains("other machines can reach 192.0.2.1:8733"), "{refused_by}");
+    assert_eq!(refused(&tokens, None), Unauthorized::Missing);
 }

@@ -44,7 +44,7 @@ pub enum Misfit {
     #[error("the commit changes nothing")]
     Nothing,
     /// The commit creates an existing session, or changes a missing one.
-    #[error("change {change} does not fit a session that {}", if *exists { "exists" } else { "does not exist" })]
+    #[error("change {change} is impossible in a session that {}", if *exists { "exists" } else { "does not exist" })]
     Life {
         /// The index of the change in the commit.
         change: usize,
@@ -84,7 +84,7 @@ pub enum Misfit {
         bytes: u64,
     },
     /// The path has no place for a value, or the value is not allowed there.
-    #[error("the change of the state at '{path}' does not fit")]
+    #[error("the change of the state at '{path}' is inconsistent with the board")]
     State {
         /// The path.
         path: StatePath,
@@ -96,13 +96,13 @@ pub enum Misfit {
         agent: AgentName,
     },
     /// The work on a request is not in the state that the commit assumes.
-    #[error("the change of the work on request {seq} does not fit")]
+    #[error("the change of the claim on request {seq} is inconsistent with the board")]
     Work {
         /// The request.
         seq: Seq,
     },
     /// A question has no deadline, or a deadline is not valid for it.
-    #[error("the change of question {seq}'s deadline does not fit")]
+    #[error("the change of question {seq}'s deadline is inconsistent with the board")]
     Question {
         /// The question.
         seq: Seq,
@@ -114,7 +114,7 @@ pub enum Misfit {
         checkpoint: CheckpointName,
     },
     /// The restore is not to an earlier revision, or its contents do not fit the board.
-    #[error("the restore to revision {to} does not fit the board")]
+    #[error("the restore to revision {to} is inconsistent with the board")]
     Past {
         /// The revision of the restore.
         to: Revision,

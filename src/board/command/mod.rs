@@ -1,4 +1,4 @@
-//! Commands to a board, their terms and their answers.
+//! Commands to a board, with their conditions and results.
 
 pub(crate) mod rejected;
 
@@ -35,6 +35,8 @@ pub struct Terms {
     pub fence: Option<Fence>,
     /// The author, if named.
     pub author: Option<AgentName>,
+    /// The agent that the author's token is bound to: other agents' claims, statuses and hosts are not its own.
+    pub bound_to: Option<AgentName>,
     /// The idempotency key, if given.
     pub key: Option<Key>,
 }

@@ -1,4 +1,4 @@
-//! Rejections of writes, with their facts.
+//! Reasons for rejecting a write, with their details.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ pub enum Rejected {
     #[error("'qa_pairs' is allowed only when the session is created")]
     NotAtCreation,
     /// The session would have too many labels.
-    #[error("the session would have {labels} labels, the limit is {max}")]
+    #[error("the session would have {labels} labels; the limit is {max}")]
     TooManyLabels {
         /// The resulting number of labels.
         labels: usize,
@@ -50,7 +50,7 @@ pub enum Rejected {
         max: usize,
     },
     /// The write has too many items.
-    #[error("the write has {items} items, the limit is {max}")]
+    #[error("the write has {items} items; the limit is {max}")]
     TooManyItems {
         /// The number of items.
         items: usize,
@@ -78,7 +78,7 @@ pub enum Rejected {
         max: u64,
     },
     /// The server has the maximum number of sessions.
-    #[error("the server already has {max} sessions, the limit (--sessions-max)")]
+    #[error("the server has reached its limit of {max} sessions (--sessions-max)")]
     TooManySessions {
         /// The current number of sessions.
         sessions: usize,
@@ -130,6 +130,8 @@ pub enum Rejected {
     /// The status is not one of the session's statuses.
     #[error("status '{status}' is not known in this session")]
     UnknownStatus {
+        /// The known statuses.
+        known: Vec<String>,
         /// The status.
         status: Status,
     },
@@ -180,6 +182,34 @@ pub enum Rejected {
         /// The request.
         request: Seq,
     },
+    /// The claim belongs to another agent than the one that the token is bound to.
+    #[error("the claim on request {request} belongs to another agent; the token is bound to {own}")]
+    ForeignClaim {
+        /// The request.
+        request: Seq,
+        /// The agent that the token is bound to.
+        own: AgentName,
+    },
+    /// The status belongs to another agent, and the token is bound neither to it nor to its host.
+    #[error(
+        "the token is bound to {own}: only {agent} itself and its registered host may set its status"
+    )]
+    ForeignStatus {
+        /// The agent.
+        agent: AgentName,
+        /// The agent that the token is bound to.
+        own: AgentName,
+    },
+    /// The host of another agent, and the token is bound neither to it nor to its present host.
+    #[error(
+        "the token is bound to {own}: only {agent} itself and its present host may set its host"
+    )]
+    ForeignHost {
+        /// The agent.
+        agent: AgentName,
+        /// The agent that the token is bound to.
+        own: AgentName,
+    },
     /// The claim under which the write is made has ended.
     #[error("claim {fence} on request {request} is no longer valid")]
     StaleFence {
@@ -207,7 +237,7 @@ pub enum Rejected {
         checkpoint: CheckpointName,
     },
     /// The session has the maximum number of checkpoints.
-    #[error("the session already has {CHECKPOINTS_MAX} checkpoints, the limit")]
+    #[error("the session has reached its limit of {CHECKPOINTS_MAX} checkpoints; remove one first")]
     TooManyCheckpoints,
     /// The session has no such revision.
     #[error("the session has no revision {revision}")]
@@ -284,6 +314,9 @@ impl Rejected {
             Self::NoAgent { .. } => Code::AgentNotFound,
             Self::IllegalTransition { .. } => Code::IllegalTransition,
             Self::AgentRequired => Code::AgentRequired,
+            Self::ForeignClaim { .. } | Self::ForeignStatus { .. } | Self::ForeignHost { .. } => {
+                Code::Forbidden
+            }
             Self::AlreadyClaimed { .. } | Self::AlreadyDone { .. } => Code::AlreadyClaimed,
             Self::StaleFence { .. } => Code::StaleFence,
             Self::AlreadyAnswered { .. } => Code::AlreadyAnswered,

@@ -6,7 +6,7 @@ use crate::board::command::rejected::Rejected;
 use crate::board::commit::{AgentChange, Change, LogChange};
 use crate::board::json;
 use crate::board::json::Kind;
-use crate::board::model::agent::{AGENTS_MAX, Profile, Status, is_known, may_move};
+use crate::board::model::agent::{AGENTS_MAX, Profile, Status, is_known, known_statuses, may_move};
 use crate::board::model::agent::{AgentStates, PROFILE_BYTES_MAX};
 use crate::board::{AgentName, Item, LogName};
 
@@ -53,18 +53,44 @@ impl Draft<'_> {
         let known = self.board.agents.get(agent);
         let from = known.map(|known| known.profile.status());
         if from != Some(to) && !is_known(states, to.as_str()) {
-            return Err(Rejected::UnknownStatus { status: to.clone() });
+            let known = known_statuses(states);
+            return Err(Rejected::UnknownStatus { known, status: to.clone() });
         }
         if let Some(from) = from
             && !may_move(states, from.as_str(), to.as_str())
         {
             return Err(Rejected::IllegalTransition { from: from.clone(), to: to.clone() });
         }
+        self.check_rights(agent, known.map(|known| &known.profile), &profile)?;
         let answer = Answer::Status(to.clone());
         if known.is_none_or(|known| known.profile != profile) {
             self.put_profile(agent, profile)?;
         }
         Ok(answer)
+    }
+
+    /// Refuses another agent's status and host to an author whose token is bound to an agent, unless that is the
+    /// present host.
+    fn check_rights(
+        &self,
+        agent: &AgentName,
+        known: Option<&Profile>,
+        profile: &Profile,
+    ) -> Result<(), Rejected> {
+        let Some(own) = self.bound_to.filter(|own| *own != agent) else { return Ok(()) };
+        let host = known.and_then(Profile::host);
+        if host.as_deref() == Some(own.as_str()) {
+            return Ok(());
+        }
+        let first = Status::new(Status::FIRST);
+        let (agent, own) = (agent.clone(), own.clone());
+        if known.map_or(&first, Profile::status) != profile.status() {
+            return Err(Rejected::ForeignStatus { agent, own });
+        }
+        if host != profile.host() {
+            return Err(Rejected::ForeignHost { agent, own });
+        }
+        Ok(())
     }
 
     fn put_profile(&mut self, agent: &AgentName, profile: Profile) -> Result<(), Rejected> {

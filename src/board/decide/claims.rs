@@ -10,13 +10,19 @@ use crate::board::commit::{Change, RequestChange};
 use crate::board::values::claim::{Claim, Fence, Work};
 use crate::board::{AgentName, Board, Json, LogName, Revision, Seq, Ttl, json};
 
-/// Refuses a write under a claim that is no longer valid.
+/// Refuses a write under a claim that is no longer valid, or is not the agent's to which the token is bound.
 pub(super) fn check_fence(board: &Board, write: &Write) -> Result<(), Rejected> {
     let Some(Fence { request, fence }) = write.terms.fence else { return Ok(()) };
-    if fence > board.fences_after && board.work(request).is_some_and(|work| work.honours(fence)) {
-        return Ok(());
+    let work = board.work(request).filter(|work| work.honours(fence));
+    let Some(work) = work.filter(|_| fence > board.fences_after) else {
+        return Err(Rejected::StaleFence { request, fence });
+    };
+    match (&write.terms.bound_to, work.agent()) {
+        (Some(own), Some(holder)) if own != holder => {
+            Err(Rejected::ForeignClaim { request, own: own.clone() })
+        }
+        _ => Ok(()),
     }
-    Err(Rejected::StaleFence { request, fence })
 }
 
 impl Draft<'_> {

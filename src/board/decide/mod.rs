@@ -26,7 +26,7 @@ use super::command::{
 };
 use super::commit::{Change, Commit, SessionChange};
 use super::log::Stamp;
-use super::{Board, Revision, SessionId, SessionName, Timestamp};
+use super::{AgentName, Board, Revision, SessionId, SessionName, Timestamp};
 pub(super) use agents::check_fields;
 use claims::check_fence;
 use condition::check_condition;
@@ -131,6 +131,8 @@ struct Draft<'a> {
     session: &'a SessionName,
     prepared: &'a Prepared,
     stamp: Stamp<'a>,
+    /// The agent that the author's token is bound to.
+    bound_to: Option<&'a AgentName>,
     /// The time of the decision. The commit's time is later if the session's last commit is.
     now: Timestamp,
     /// The number of changes that create the session, or 0 if it exists.
@@ -161,6 +163,7 @@ impl<'a> Draft<'a> {
             session,
             prepared,
             stamp,
+            bound_to: write.terms.bound_to.as_ref(),
             now,
             opening: 0,
         };

@@ -1,4 +1,4 @@
-//! Filters of entries, and the marks that speed them up.
+//! Filters of entries, sped up by the marks of chunks.
 
 use std::borrow::Cow;
 

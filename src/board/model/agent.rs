@@ -71,6 +71,12 @@ pub fn is_known(states: &AgentStates, status: &str) -> bool {
     Status::BUILT_IN.contains(&status) || states.contains_key(status)
 }
 
+/// Returns the names of all statuses: the built-in ones, then those of the session.
+pub(crate) fn known_statuses(states: &AgentStates) -> Vec<String> {
+    let built_in = Status::BUILT_IN.iter().map(|name| (*name).to_owned());
+    built_in.chain(states.keys().cloned()).collect()
+}
+
 /// Returns true if an agent may change from one status to the other. A status may always follow itself.
 #[must_use]
 pub(crate) fn may_move(states: &AgentStates, from: &str, to: &str) -> bool {
@@ -139,6 +145,13 @@ impl Profile {
     #[must_use]
     pub fn status(&self) -> &Status {
         &self.status
+    }
+
+    /// Returns the name of the agent that runs this one, if registered.
+    #[must_use]
+    pub fn host(&self) -> Option<String> {
+        let host = self.item.get("host").filter(|host| json::kind(host) == Kind::String)?;
+        Some(json::decode(host).into_owned())
     }
 }
 

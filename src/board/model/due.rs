@@ -1,4 +1,4 @@
-//! Deadlines of a board, and the things that expire.
+//! Deadlines of a board, by what expires.
 
 use crate::board::state::StatePath;
 use crate::board::{Board, Seq, Timestamp};

@@ -1,4 +1,4 @@
-//! Idempotency keys, with the answers repeated on a retry.
+//! Idempotency keys, with the responses repeated on a retry.
 
 use std::sync::Arc;
 

@@ -31,7 +31,7 @@ pub enum InvalidPath {
         position: usize,
     },
     /// The path has more segments than the document may have levels.
-    #[error("the path has {segments} segments, the limit is {DEPTH_MAX}")]
+    #[error("the path has {segments} segments; the limit is {DEPTH_MAX}")]
     TooDeep {
         /// The number of segments.
         segments: usize,

@@ -31,7 +31,7 @@ const HEADER_BYTES: usize = 9;
 pub enum FrameError {
     /// The format is unknown, perhaps that of another version of this program. No byte can be trusted.
     #[error(
-        "commit format {found} is not supported, only {OLDEST_FORMAT} to {FORMAT} are; if a newer blackboard wrote \
+        "commit format {found} is not supported (only {OLDEST_FORMAT} to {FORMAT}); if a newer blackboard wrote \
          it, upgrade this one"
     )]
     UnknownFormat {
@@ -39,7 +39,7 @@ pub enum FrameError {
         found: u8,
     },
     /// The frame is shorter than declared, or has no complete header.
-    #[error("a commit is truncated: found {found} of {expected} bytes")]
+    #[error("a commit is truncated to {found} of {expected} bytes")]
     Truncated {
         /// The length of the whole frame in bytes, as far as known.
         expected: u64,

@@ -1,4 +1,4 @@
-//! Formats 1 to 4 as literal bytes. Every later version must read them.
+//! Tests of formats 1 to 4, byte for byte. Every later version must read them.
 
 use crate::board::*;
 use crate::board::{AgentChange, LogChange, RequestChange, SessionChange};

@@ -1,4 +1,4 @@
-//! Admission: commits that do not fit their board are refused, and admitted ones can be applied.
+//! Tests of admission: commits that do not fit their board are refused, and admitted ones can be applied.
 
 use proptest::collection::vec;
 use proptest::prelude::*;

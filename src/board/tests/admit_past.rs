@@ -1,4 +1,4 @@
-//! Admission of changes to questions, checkpoints and history.
+//! Tests of admission of changes to questions, checkpoints and history.
 
 use std::sync::Arc;
 

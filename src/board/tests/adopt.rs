@@ -1,4 +1,4 @@
-//! Forks, and histories adopted under a name.
+//! Tests of forks, and histories adopted under a name.
 
 use std::sync::Arc;
 

@@ -1,6 +1,7 @@
-//! Agents: registration, profiles, and every transition of a status.
+//! Tests of agents: registration, profiles, and every transition of a status.
 
 use super::board::*;
+use crate::board::model::agent::known_statuses;
 use crate::board::*;
 use crate::board::{AgentChange, AgentCommand, LogChange, SessionCommand};
 
@@ -116,7 +117,10 @@ fn a_session_may_add_statuses_with_their_moves() {
 #[test]
 fn a_status_is_known_to_its_session_or_refused() {
     for name in ["WAIT", "continue", "", "CONTINUE "] {
-        let unknown = Rejected::UnknownStatus { status: Status::new(name) };
+        let unknown = Rejected::UnknownStatus {
+            known: known_statuses(&AgentStates::new()),
+            status: Status::new(name),
+        };
         let board = board_of([put("A", "{}")]);
         for command in [put("A", &status(name)), put("B", &status(name)), patch("A", &status(name))]
         {
@@ -142,7 +146,8 @@ fn from_a_removed_status_only_continue_follows() {
     }
     assert_eq!(changes(&carry_out(&mut board, patch("A", r#"{"x":1}"#))), ["agent_put"]);
     assert_eq!(changes(&carry_out(&mut board, patch("A", &status("CONTINUE")))), ["agent_put"]);
-    let unknown = Rejected::UnknownStatus { status: Status::new("WAIT") };
+    let known = known_statuses(&AgentStates::new()).into_iter().chain(["MORE".to_owned()]);
+    let unknown = Rejected::UnknownStatus { known: known.collect(), status: Status::new("WAIT") };
     assert_eq!(refused(&board, patch("A", &status("WAIT"))), unknown);
 }
 

@@ -1,4 +1,4 @@
-//! Open questions: permitted answers, deadlines, and defaults.
+//! Tests of open questions: permitted answers, deadlines, and defaults.
 
 use super::board::*;
 use crate::board::*;

@@ -1,4 +1,4 @@
-//! Boards built by hand for the tests of this layer, with their counts and versions.
+//! Boards built by hand for the tests of this layer.
 
 use uuid::Uuid;
 
@@ -65,7 +65,7 @@ pub(crate) fn rebased(board: &Board) -> Board {
 pub(crate) fn write(command: Command) -> Write {
     let session = "sess_1".parse().unwrap();
     let condition = Condition::default();
-    let terms = Terms { session, condition, fence: None, author: None, key: None };
+    let terms = Terms { session, condition, fence: None, author: None, bound_to: None, key: None };
     Write { terms, command }
 }
 

@@ -1,4 +1,4 @@
-//! Limits of a session's size, to the byte.
+//! Tests of the limits on a session's size, to the byte.
 
 use super::board::*;
 use crate::board::*;

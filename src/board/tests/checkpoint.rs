@@ -1,4 +1,4 @@
-//! Checkpoints.
+//! Tests of checkpoints.
 
 use super::board::*;
 use crate::board::*;

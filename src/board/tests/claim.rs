@@ -1,4 +1,4 @@
-//! Claims: each state of a request with each command, fence and author.
+//! Tests of claims: each state of a request with each command, fence and author.
 
 use super::board::*;
 use crate::board::*;

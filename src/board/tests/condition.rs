@@ -1,4 +1,4 @@
-//! Conditions of writes: `If-Match` and `If-None-Match: *` on each kind of target.
+//! Tests of conditions of writes: `If-Match` and `If-None-Match: *` on each kind of target.
 
 use super::board::*;
 use crate::board::*;

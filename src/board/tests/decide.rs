@@ -1,4 +1,4 @@
-//! Commands and the commits that they become.
+//! Tests of decisions: commands and the resulting commits.
 
 use super::board::*;
 use crate::board::json::Exact;

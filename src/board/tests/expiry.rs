@@ -1,4 +1,4 @@
-//! Expiry: what expires and when, and how a write moves a deadline.
+//! Tests of expiry: kinds of deadlines, and writes that move them.
 
 use super::board::*;
 use crate::board::*;

@@ -1,4 +1,4 @@
-//! Unit tests of forgotten images: only unreferenced ones are forgotten.
+//! Tests of forgotten images: only unreferenced images are forgotten.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Images cut out of their items and rebuilt exactly, or left in place.
+//! Tests of images: each is cut out of its item and rebuilt exactly, or left in place.
 
 use blackboard_thumbnail::{IMAGE_TYPES, recognise};
 use proptest::prelude::*;
@@ -221,5 +221,33 @@ proptest! {
     ) {
         let text = format!("{{\"a\":\"é\",\"image_str\":\"{url}\"}}");
         prop_assert_eq!(again(&cut(&text)), text);
+    }
+}
+
+#[test]
+fn a_string_that_is_no_image_is_kept_with_a_warning() {
+    use crate::board::NotAnImage::{NoDataUrl, NotBase64, OtherBytes};
+    const GIF: &str = "R0lGODdhAgADAIEAAMgeCgAAAAAAAAAAACwAAAAAAgADAAAIBgABCBwYEAA7";
+    for (url, expected) in [
+        ("", Some(NoDataUrl)),
+        ("shot.png", Some(NoDataUrl)),
+        ("https://example.com/a.png", Some(NoDataUrl)),
+        (GIF, Some(NoDataUrl)),
+        ("data:text/plain;base64,eA==", Some(NoDataUrl)),
+        ("data:image/png", Some(NoDataUrl)),
+        ("data:image/gif;base64,", Some(NotBase64)),
+        ("data:image/gif;base64,R0lGO", Some(NotBase64)),
+        (&format!("data:image/png;base64,{GIF}"), Some(OtherBytes)),
+        ("data:image/gif;base64,eA==", Some(OtherBytes)),
+        (&format!("data:image/gif;base64,{GIF}"), None),
+        ("data:image/svg+xml,%3Csvg/%3E", None),
+        ("data:image/svg+xml;base64,PHN2Zy8+", None),
+    ] {
+        let text = format!("{{\"image_str\":\"{url}\"}}");
+        let shot = Screenshot::from_json(&text).unwrap();
+        assert_eq!(shot.not_an_image, expected, "{url}");
+    }
+    for text in ["{}", "{\"image_str\":null}", "{\"image_str\":1}", "\"shot.png\""] {
+        assert_eq!(Screenshot::from_json(text).unwrap().not_an_image, None, "{text}");
     }
 }

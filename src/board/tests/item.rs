@@ -1,4 +1,4 @@
-//! Items: accepted and refused texts, and the positions of members.
+//! Tests of items: accepted and refused texts, and the positions of members.
 
 use super::board::*;
 use crate::board::*;

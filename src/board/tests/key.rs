@@ -1,4 +1,4 @@
-//! Remembered keyed writes: which, for how long, and at what cost.
+//! Tests of idempotency keys: their retention, eviction and cost.
 
 use super::board::*;
 use crate::board::model::idempotency::{KEY_AGE_MS_MAX, KEYS_MAX};

@@ -1,4 +1,4 @@
-//! Prepared values: the cost of deciding with them, and equal results without them.
+//! Tests of prepared values: they make decisions cheap and change no result.
 
 use allocation_counter::{AllocationInfo, measure};
 

@@ -1,4 +1,4 @@
-//! Replay: stored commits rebuild the live board, and a base continues like the board.
+//! Tests of replay: stored commits rebuild the live board, and a base continues like the board.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Restores: the board equals its past, and a restore can itself be undone.
+//! Tests of restores: the board equals its past, and a restore can itself be undone.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Retention by count: the commit that exceeds the limit removes the oldest entries.
+//! Tests of retention by count: the commit that exceeds the limit removes the oldest entries.
 
 use std::num::NonZeroUsize;
 

@@ -1,4 +1,4 @@
-//! Filters of entries, and the order of a walk.
+//! Tests of selections: filters of entries, and the order of a walk.
 
 use std::sync::Arc;
 

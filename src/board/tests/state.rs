@@ -1,4 +1,4 @@
-//! Edits of the state: their results, and their refusals.
+//! Tests of edits of the state: results and refusals.
 
 use super::board::*;
 use crate::board::*;

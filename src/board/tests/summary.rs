@@ -1,4 +1,4 @@
-//! Summaries: equal to their board, and unchanged by storing.
+//! Tests of summaries: equal to their board, and unchanged by storing.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Transactions: tests, branches and operations in one commit, all of it or nothing.
+//! Tests of transactions: tests, branches and operations in one commit, all of it or nothing.
 
 use super::board::*;
 use crate::board::*;

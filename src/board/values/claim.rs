@@ -73,6 +73,16 @@ impl Work {
         }
     }
 
+    /// Returns the agent that holds the claim or finished the request. A lapsed claim does not name its agent.
+    #[must_use]
+    pub fn agent(&self) -> Option<&AgentName> {
+        match self {
+            Self::Claimed(claim) => Some(&claim.agent),
+            Self::Done(done) => done.agent.as_ref(),
+            Self::Lapsed { .. } => None,
+        }
+    }
+
     /// Returns the end of the request, if it is done.
     #[must_use]
     pub fn done(&self) -> Option<&Done> {

@@ -1,4 +1,4 @@
-//! Stable codes of refusals, for clients to match on. The text beside a code may change.
+//! Stable refusal codes, for clients to match on. The text beside a code may change.
 
 macro_rules! codes {
     ($($code:ident = $word:literal,)+) => {

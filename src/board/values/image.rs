@@ -4,7 +4,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use blackboard_thumbnail::recognise;
+use blackboard_thumbnail::{IMAGE_TYPES, recognise};
 use serde::{Deserialize, Serialize};
 
 use crate::board::json;
@@ -82,6 +82,26 @@ pub struct Screenshot {
     pub item: Item,
     /// The bytes of the image, if the image is stored apart from the item.
     pub bytes: Option<Vec<u8>>,
+    /// The reason why the string in `image_str` is not an image, if it is not.
+    pub not_an_image: Option<NotAnImage>,
+}
+
+/// A string in `image_str` that is not an image. The original takes any string, so it is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotAnImage {
+    /// The string has another form.
+    #[error(
+        "the string is not a data URL of an image, such as data:image/png;base64,…; it was kept as it is"
+    )]
+    NoDataUrl,
+    /// The data URL cannot be decoded.
+    #[error("the data URL is not in canonical base64 (RFC 4648, section 4); it was kept as it is")]
+    NotBase64,
+    /// The bytes are another type of image, or none.
+    #[error(
+        "the bytes are not an image of the type that the data URL names; they were kept as they are"
+    )]
+    OtherBytes,
 }
 
 impl Screenshot {
@@ -96,7 +116,8 @@ impl Screenshot {
     pub fn from_json(text: &str) -> Result<Self, InvalidItem> {
         let text = json::one_line(text);
         let Some(found) = find(&text) else {
-            return Ok(Self { item: Item::from_json(&text)?, bytes: None });
+            let not_an_image = image_str(&text).and_then(|(_, url)| NotAnImage::of_text(url));
+            return Ok(Self { item: Item::from_json(&text)?, bytes: None, not_an_image });
         };
         let bytes_len = found.bytes.len();
         if bytes_len > IMAGE_BYTES_MAX {
@@ -104,7 +125,9 @@ impl Screenshot {
         }
         let cut = format!("{}{}", found.before, found.after);
         let image = Image::new(found.before.len(), found.head.to_owned(), &found.bytes);
-        Ok(Self { item: Item::from_object(&cut, Some(image))?, bytes: Some(found.bytes) })
+        let not_an_image = NotAnImage::of_bytes(&image, &found.bytes);
+        let item = Item::from_object(&cut, Some(image))?;
+        Ok(Self { item, bytes: Some(found.bytes), not_an_image })
     }
 
     /// Builds the item of an image posted as bytes: `{"metadata":…,"image_path":…,"image_str":"data:…"}`, in this
@@ -127,8 +150,10 @@ impl Screenshot {
         json::quote(image_path, &mut text);
         text.push_str(",\"image_str\":\"");
         let image = Image::new(text.len(), Image::head_of(media_type), &bytes);
+        let not_an_image = NotAnImage::of_bytes(&image, &bytes);
         text.push_str("\"}");
-        Ok(Self { item: Item::from_object(&text, Some(image))?, bytes: Some(bytes) })
+        let item = Item::from_object(&text, Some(image))?;
+        Ok(Self { item, bytes: Some(bytes), not_an_image })
     }
 }
 
@@ -144,6 +169,29 @@ impl Image {
     }
 }
 
+impl NotAnImage {
+    /// Examines a string that cannot be stored as bytes.
+    fn of_text(url: &str) -> Option<Self> {
+        let head = url.split_inclusive(',').next().unwrap_or_default();
+        if !head.starts_with("data:image/") || !head.ends_with(',') {
+            return Some(Self::NoDataUrl);
+        }
+        // Other encodings, such as that of an SVG's text, are not examined.
+        head.ends_with(";base64,").then_some(Self::NotBase64)
+    }
+
+    /// Examines the decoded bytes of a data URL. Types that the server does not know are not examined.
+    fn of_bytes(image: &Image, bytes: &[u8]) -> Option<Self> {
+        let media_type = image.media_type();
+        if !media_type.starts_with("image/") {
+            return Some(Self::NoDataUrl);
+        }
+        let (_, kind) = IMAGE_TYPES.iter().find(|(name, _)| *name == media_type)?;
+        let found = recognise(bytes).map(|(kind, _)| kind);
+        (found != Some(*kind)).then_some(Self::OtherBytes)
+    }
+}
+
 struct Found<'a> {
     before: &'a str,
     head: &'a str,
@@ -153,11 +201,7 @@ struct Found<'a> {
 
 /// Finds the last `image_str` of an object, if it is a data URL that can be rebuilt exactly from its bytes.
 fn find(text: &str) -> Option<Found<'_>> {
-    if json::kind(text) != json::Kind::Object {
-        return None;
-    }
-    let member = json::members(text).filter(|m| json::decode(m.name) == IMAGE_MEMBER).last()?;
-    let url = member.value.strip_prefix('"')?.strip_suffix('"')?;
+    let (at, url) = image_str(text)?;
     let comma = url.find(',')?;
     let (head, data) = url.split_at_checked(comma + 1)?;
     if !is_base64_head(head) || data.is_empty() {
@@ -165,9 +209,19 @@ fn find(text: &str) -> Option<Found<'_>> {
     }
     // The standard engine decodes only canonical base64, so that encoding the bytes gives the same text.
     let bytes = STANDARD.decode(data).ok()?;
-    let (before, rest) = text.split_at_checked(member.value_at + 1)?;
+    let (before, rest) = text.split_at_checked(at)?;
     let after = rest.get(url.len()..)?;
     Some(Found { before, head, after, bytes })
+}
+
+/// Finds the last `image_str` of an object, if it is a string, with its offset. Escapes stay.
+fn image_str(text: &str) -> Option<(usize, &str)> {
+    if json::kind(text) != json::Kind::Object {
+        return None;
+    }
+    let member = json::members(text).filter(|m| json::decode(m.name) == IMAGE_MEMBER).last()?;
+    let url = member.value.strip_prefix('"')?.strip_suffix('"')?;
+    Some((member.value_at + 1, url))
 }
 
 /// Returns true for `data:`, a media type, parameters, and `;base64,`.

@@ -17,7 +17,7 @@ pub enum InvalidName {
     #[error("a name must not be empty")]
     Empty,
     /// The name is longer than [`NAME_BYTES_MAX`].
-    #[error("the name has {bytes} bytes of UTF-8, the limit is {NAME_BYTES_MAX}")]
+    #[error("the name has {bytes} bytes of UTF-8; the limit is {NAME_BYTES_MAX}")]
     TooLong {
         /// The length.
         bytes: usize,

@@ -82,7 +82,9 @@ const UNITS: [Unit; 5] = [
 
 /// The text is not a time to live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("must be a whole number with ms, s, m, h or d, such as 30s, from 1ms to {TTL_DAYS_MAX}d")]
+#[error(
+    "must be a whole number followed by ms, s, m, h or d, such as 30s, from 1ms to {TTL_DAYS_MAX}d"
+)]
 pub struct InvalidTtl;
 
 impl Ttl {

@@ -1,4 +1,4 @@
-//! Tests of `healthcheck`: answers, and a server that gives none.
+//! Tests of `healthcheck` against responding and silent servers.
 
 use std::{net::TcpListener, thread};
 

@@ -1,4 +1,4 @@
-//! Clients that hold places, wait for them, return and leave.
+//! Tests of clients that hold, await and release places of a limiter.
 
 use futures_util::FutureExt;
 

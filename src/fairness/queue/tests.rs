@@ -1,4 +1,4 @@
-//! Queues with cheap and dear entries, new clients, and the end of a queue.
+//! Tests of queues with cheap and expensive entries, new clients, and a closed queue.
 
 use super::*;
 

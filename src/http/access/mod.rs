@@ -3,9 +3,11 @@
 //! The scope of a route follows from its method, except for the routes listed here. Access to a session, and to a
 //! log, is checked by extractors such as [`SessionPath`](super::request::path::SessionPath).
 
-mod expiry;
-pub(crate) mod visibility;
+pub(super) mod methods;
+mod rights_end;
+pub(crate) mod session_detail;
 use std::convert::Infallible;
+use std::time::Duration;
 
 use axum::extract::{FromRequestParts, MatchedPath, Request};
 use axum::http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
@@ -15,16 +17,16 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::Route;
 use tower::Service as _;
 
-use super::response::LoggedAgent;
+use super::response::LoggedToken;
 use super::response::problem::Problem;
 use super::response::{REVISION_HEADER, revision_value};
 use crate::api::address::session_of;
 use crate::api::signed_url::not_signed;
-use crate::auth::{Caller, Forbidden, Scope, Tokens, Unauthorized};
+use crate::auth::{Caller, Forbidden, Scope, Secret, Tokens, Unauthorized};
 use crate::board::{Code, Timestamp};
 use crate::fairness::{Client, in_slices};
 use crate::service::Service;
-use expiry::{end_body_with, end_with, rights_end, why_over};
+use rights_end::{end_body_with, end_with, rights_end, why_over};
 
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
@@ -97,8 +99,9 @@ impl Guard {
         if client != Client::current() {
             response.extensions_mut().insert(client);
         }
-        if let Some(agent) = caller.agent() {
-            response.extensions_mut().insert(LoggedAgent(agent.clone()));
+        if let Some(grant) = caller.grant() {
+            let (name, agent) = (grant.token().name.clone(), caller.agent().cloned());
+            response.extensions_mut().insert(LoggedToken { name, agent });
         }
         Ok(end_with(&caller, self.tokens.now(), response))
     }
@@ -112,13 +115,25 @@ impl Guard {
         let caller = match (self.tokens.authenticate(presented), presented) {
             (Ok(caller), _) => caller,
             (Err(_), None) if is_signed(request, matched) => Caller::signed(),
-            (Err(why), _) => return Err(Box::new(unauthorized(why))),
+            (Err(why), presented) => {
+                if presented.is_some() {
+                    self.tokens.count_refused(Client::current()).map_err(|wait| {
+                        let detail = "too many refused tokens came from this address; retry after Retry-After";
+                        Box::new(rate_limited(detail, wait))
+                    })?;
+                }
+                let is_bare = request.headers().get(AUTHORIZATION).is_some_and(lacks_scheme);
+                return Err(Box::new(unauthorized(if is_bare {
+                    Unauthorized::NoScheme
+                } else {
+                    why
+                })));
+            }
         };
         if let Some(grant) = caller.grant() {
             grant.count_request().map_err(|wait| {
-                let seconds = wait.as_secs() + 1;
                 let detail = "the token exceeded --token-rate; retry after Retry-After";
-                Box::new(Problem::new(Code::RateLimited, detail).retry_after(seconds))
+                Box::new(rate_limited(detail, wait))
             })?;
         }
         caller.needs(scope_of(request.method(), matched)).map_err(Problem::from)?;
@@ -178,6 +193,15 @@ fn bearer(value: &HeaderValue) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
+/// Returns true for a bare token where a scheme and a token are expected.
+fn lacks_scheme(value: &HeaderValue) -> bool {
+    value.to_str().is_ok_and(|value| value.trim().parse::<Secret>().is_ok())
+}
+
+fn rate_limited(detail: &str, wait: Duration) -> Problem {
+    Problem::new(Code::RateLimited, detail).retry_after(wait.as_secs() + 1)
+}
+
 /// Returns true if the answer would tell a guesser of addresses what exists.
 fn tells_something(response: &Response) -> bool {
     let status = response.status();
@@ -219,6 +243,7 @@ fn unauthorized(why: Unauthorized) -> Problem {
     let challenge = match why {
         Unauthorized::Missing => HeaderValue::from_static("Bearer realm=\"blackboard\""),
         Unauthorized::Several
+        | Unauthorized::NoScheme
         | Unauthorized::Unknown
         | Unauthorized::Expired
         | Unauthorized::Revoked => {

@@ -1,8 +1,8 @@
-//! One timer for all heads of a connection.
+//! The timer for request heads, one per connection.
 //!
 //! hyper creates a timer for each head and drops it when the head is complete. Each insertion into the runtime's
-//! timer wheel, and each removal, takes a lock that all connections share. This timer stays in the wheel from head
-//! to head, mostly set to an earlier time than the deadline, and is reset only when it fires.
+//! timer wheel, and each removal, takes a lock that all connections share. This timer stays in the wheel across
+//! heads, set to a time before the deadline, and is reset only when it fires.
 //!
 //! The first head, and any head that has begun, has a shorter timeout than an idle connection.
 

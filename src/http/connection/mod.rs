@@ -6,15 +6,17 @@
 mod head_timer;
 mod idle;
 mod idle_queues;
+mod malformed_head;
 pub(crate) mod slow_client;
 mod stream;
 
 use std::error::Error;
 use std::task::Poll;
-use std::{io, iter, sync::Arc, time::Duration};
+use std::{io, iter, net::IpAddr, sync::Arc, time::Duration};
 
 use axum::Router;
 use axum::body::Body;
+use axum::http::Request;
 use futures_util::StreamExt as _;
 use futures_util::poll;
 use futures_util::stream::FuturesUnordered;
@@ -29,12 +31,13 @@ use tokio::{
 };
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tokio_util::task::TaskTracker;
-use tower::util::MapResponse;
+use tower::util::{MapRequest, MapResponse};
 
 use crate::fairness::Client;
 use crate::metrics;
 use head_timer::HeadTimer;
 use idle::{IdleConnections, Idleness};
+use malformed_head::Parsed;
 use stream::ClientStream;
 
 /// The pause after a failed accept, mostly for lack of file descriptors.
@@ -114,7 +117,7 @@ async fn accept(listener: &TcpListener, connections: &Connections, connections_m
             Ok((stream, peer)) => {
                 let client = Client::at(peer.ip());
                 match connections.idle.place(&places, client).await {
-                    Some(place) => connections.open(stream, client, place),
+                    Some(place) => connections.open(stream, peer.ip(), place),
                     None => return,
                 }
             }
@@ -127,6 +130,10 @@ async fn accept(listener: &TcpListener, connections: &Connections, connections_m
     }
 }
 
+/// The address of a request's connection.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Peer(pub(super) IpAddr);
+
 struct Connections {
     http: http1::Builder,
     limits: ConnectionLimits,
@@ -138,14 +145,23 @@ struct Connections {
 }
 
 impl Connections {
-    fn open(&self, stream: TcpStream, client: Client, place: OwnedSemaphorePermit) {
+    fn open(&self, stream: TcpStream, peer: IpAddr, place: OwnedSemaphorePermit) {
+        let client = Client::at(peer);
         let connections = Arc::clone(&self.idle);
         let see_off = move |response| connections.see_off(response);
-        let service = TowerToHyperService::new(MapResponse::new(self.router.clone(), see_off));
+        let parsed = Parsed::default();
+        let seen = parsed.clone();
+        let named = move |mut request: Request<Incoming>| {
+            seen.set();
+            request.extensions_mut().insert(Peer(peer));
+            request
+        };
+        let service = MapRequest::new(MapResponse::new(self.router.clone(), see_off), named);
+        let service = TowerToHyperService::new(service);
         let member = self.idle.join(client);
         let idleness = Arc::clone(member.idleness());
         let heads = HeadTimer::new(self.limits.head_timeout, Arc::clone(&idleness));
-        let stream = ClientStream::new(stream, idleness, self.limits.write_stall_max);
+        let stream = ClientStream::new(stream, idleness, self.limits.write_stall_max, parsed);
         let mut http = self.http.clone();
         http.timer(heads);
         let connection = http.serve_connection(TokioIo::new(stream), service);

@@ -1,4 +1,4 @@
-//! Deadlines for slow clients, by a debt of waiting time.
+//! Deadlines for slow clients, counted as a debt of waiting time.
 //!
 //! Waiting increases the debt, and transferred bytes reduce it at the minimum rate. So both silence and a trickle
 //! reach the deadline, while a client that paused once recovers. Time in which nothing waits for the client, as

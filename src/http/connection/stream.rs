@@ -12,6 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
 use super::idle::Idleness;
+use super::malformed_head::Parsed;
 use super::slow_client::Patience;
 
 /// The stream from which hyper reads and to which hyper writes.
@@ -19,13 +20,35 @@ pub(crate) struct ClientStream {
     tcp: TcpStream,
     idleness: Arc<Idleness>,
     patience: Patience,
+    parsed: Parsed,
+    /// The rest of a response that replaces hyper's.
+    replacement: Vec<u8>,
 }
 
 impl ClientStream {
     /// Wraps a connection, which is reset if the client reads nothing for `stall_max`, or reads too slowly.
-    pub(crate) fn new(tcp: TcpStream, idleness: Arc<Idleness>, stall_max: Duration) -> Self {
+    pub(super) fn new(
+        tcp: TcpStream,
+        idleness: Arc<Idleness>,
+        stall_max: Duration,
+        parsed: Parsed,
+    ) -> Self {
         prepare(&tcp, stall_max);
-        Self { tcp, idleness, patience: Patience::new(stall_max) }
+        let (patience, replacement) = (Patience::new(stall_max), Vec::new());
+        Self { tcp, idleness, patience, parsed, replacement }
+    }
+
+    /// Writes the rest of a replaced response.
+    fn poll_replacement(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while !self.replacement.is_empty() {
+            let written = Pin::new(&mut self.tcp).poll_write(cx, &self.replacement);
+            let bytes = ready!(self.written(cx, written))?;
+            self.replacement.drain(..bytes.min(self.replacement.len()));
+            if bytes == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+        }
+        Poll::Ready(Ok(()))
     }
 
     /// Maps the result of a write, which becomes an error once the client is too slow.
@@ -87,6 +110,10 @@ impl AsyncWrite for ClientStream {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
+        if let Some(replacement) = self.parsed.replacement(bytes) {
+            self.replacement = replacement;
+            return Poll::Ready(Ok(bytes.len()));
+        }
         let written = Pin::new(&mut self.tcp).poll_write(cx, bytes);
         self.written(cx, written)
     }
@@ -96,6 +123,12 @@ impl AsyncWrite for ClientStream {
         cx: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        if let Some(first) = slices.first()
+            && let Some(replacement) = self.parsed.replacement(first)
+        {
+            self.replacement = replacement;
+            return Poll::Ready(Ok(slices.iter().map(|slice| slice.len()).sum()));
+        }
         let written = Pin::new(&mut self.tcp).poll_write_vectored(cx, slices);
         self.written(cx, written)
     }
@@ -105,10 +138,12 @@ impl AsyncWrite for ClientStream {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.poll_replacement(cx))?;
         Pin::new(&mut self.tcp).poll_flush(cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.poll_replacement(cx))?;
         Pin::new(&mut self.tcp).poll_shutdown(cx)
     }
 }

@@ -1,4 +1,4 @@
-//! Timeouts, limits and shutdown of connections.
+//! Tests of timeouts, limits and shutdown of connections.
 
 use std::{net::SocketAddr, time::Instant};
 

@@ -11,8 +11,9 @@ use tracing::Level;
 use super::trace_context::{TRACEPARENT, Trace};
 use crate::api::address::segment;
 use crate::board::{Code, NAME_BYTES_MAX};
-use crate::http::response::LoggedAgent;
+use crate::http::edge::client_address::ClientAddress;
 use crate::http::response::request_id::{ID_BYTES, RequestId};
+use crate::http::response::{LoggedReason, LoggedToken};
 use crate::metrics;
 use crate::metrics::{Counted, known_method};
 use crate::printable::cut;
@@ -42,11 +43,16 @@ pub(super) struct Exchange {
 struct Named {
     uri: Uri,
     agent: Option<HeaderValue>,
+    client: Option<ClientAddress>,
 }
 
 impl Named {
     fn of(request: &Request) -> Self {
-        Self { uri: request.uri().clone(), agent: request.headers().get(X_AGENT_ID).cloned() }
+        Self {
+            uri: request.uri().clone(),
+            agent: request.headers().get(X_AGENT_ID).cloned(),
+            client: request.extensions().get().copied(),
+        }
     }
 
     fn session(&self) -> Option<&str> {
@@ -77,16 +83,12 @@ impl Exchange {
         let took = self.begun.elapsed();
         let status = response.status().as_u16();
         let code = response.extensions().get::<Code>().map(|code| code.as_str());
-        let who = response
-            .extensions()
-            .get::<LoggedAgent>()
-            .map(|LoggedAgent(agent)| segment(agent.as_str()));
         metrics::REQUESTS.note(self.method, self.route(), status, took);
         if let Some(code) = code {
             metrics::REFUSALS.add_one(code);
         }
         if let Some(named) = &self.named {
-            self.tell(named, who.as_deref(), status, code, took);
+            self.tell(named, response, code, took);
         }
         if let Some(value) = self.trace.as_ref().and_then(Trace::value) {
             response.headers_mut().insert(TRACEPARENT, value);
@@ -98,19 +100,18 @@ impl Exchange {
         self.route.as_ref().map_or("none", MatchedPath::as_str)
     }
 
-    fn tell(
-        &self,
-        named: &Named,
-        who: Option<&str>,
-        status: u16,
-        code: Option<&str>,
-        took: Duration,
-    ) {
+    fn tell(&self, named: &Named, response: &Response, code: Option<&str>, took: Duration) {
         let (method, route) = (self.method, self.route());
         let ms = (took.as_secs_f64() * 1e6).round() / 1e3;
+        let (status, extensions) = (response.status().as_u16(), response.extensions());
+        let by_token = extensions.get::<LoggedToken>();
+        let token = by_token.map(|token| segment(token.name.as_str()));
+        let own = by_token.and_then(|token| Some(segment(token.agent.as_ref()?.as_str())));
         let session = named.session().map(logged);
-        let agent = who.or(named.agent()).map(logged);
-        let (session, agent) = (session.as_deref(), agent.as_deref());
+        let agent = own.as_deref().or(named.agent()).map(logged);
+        let (session, agent, token) = (session.as_deref(), agent.as_deref(), token.as_deref());
+        let client = named.client.map(|ClientAddress(address)| tracing::field::display(address));
+        let reason = extensions.get::<LoggedReason>().map(|LoggedReason(reason)| *reason);
         let trace = self.trace.as_ref();
         let (trace_id, span_id) = (trace.map(Trace::id), trace.map(Trace::span));
         let (parent_id, sampled) = (trace.map(Trace::parent), trace.map(Trace::is_sampled));
@@ -127,6 +128,9 @@ impl Exchange {
                     ms,
                     session,
                     agent,
+                    token,
+                    client,
+                    reason,
                     request_id,
                     trace_id,
                     span_id,

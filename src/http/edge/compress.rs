@@ -1,4 +1,4 @@
-//! Compression of answers by gzip or zstd.
+//! Compression of responses with gzip or zstd.
 
 use std::convert::Infallible;
 

@@ -1,6 +1,6 @@
 //! The log of server failures with their causes.
 //!
-//! Repeated refusals by the store's state are logged at intervals, with a count.
+//! Refusals that repeat because of the store's state are logged at intervals, with a count.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

@@ -1,12 +1,13 @@
-//! The edge: processing shared by all requests and answers.
+//! The edge: processing shared by all requests and responses.
 //!
 //! The edge runs after the router's matching, so that it knows the matched route. It also wraps the fallback, so
 //! that unknown routes are treated alike. It is one service instead of a layer for each step: each layer would
-//! clone the layers below it and box its answer, for every request.
+//! clone the layers below it and box its response, for every request.
 
 mod access_log;
 mod body_polls;
 mod body_timeout;
+pub(super) mod client_address;
 mod compress;
 mod cors;
 mod decompress;
@@ -31,17 +32,20 @@ use futures_util::FutureExt as _;
 use tower::layer::layer_fn;
 use tower::{Service as _, service_fn};
 
+use super::connection::Peer;
 use super::response::problem::Problem;
 use super::response::request_id::RequestId;
+use crate::fairness::Client;
+use crate::service::Service;
 pub use access_log::ANSWERED;
 use access_log::Exchange;
 pub(super) use body_timeout::is_inflated;
 pub use body_timeout::{is_corrupt, is_late};
+pub use client_address::{InvalidProxies, TrustedProxies};
 pub use cors::{CorsOrigins, InvalidOrigin};
 pub(super) use decompress::RATIO_MAX;
 use fault_log::Faults;
 pub use hosts::{AllowedHosts, InvalidHost};
-use problem_body::Asked;
 use response_headers::Dress;
 pub(super) use unread_rest::LINGER_BYTES_MAX;
 use unread_rest::Rest;
@@ -50,9 +54,8 @@ use unread_rest::Rest;
 const BODY_SILENCE_MAX: Duration = Duration::from_secs(10);
 
 /// Wraps a complete router in the edge. Routes added afterwards are outside it.
-pub fn edge(router: Router, hosts: AllowedHosts, cors: CorsOrigins) -> Router {
-    let faults = Faults::default();
-    layered(router, Gate { hosts, cors, body_silence_max: BODY_SILENCE_MAX, faults })
+pub fn edge(router: Router, options: EdgeOptions, service: Service) -> Router {
+    layered(router, Gate::new(options, Some(service)))
 }
 
 fn layered(router: Router, gate: Gate) -> Router {
@@ -64,12 +67,24 @@ fn layered(router: Router, gate: Gate) -> Router {
     router.fallback(problem_body::route_not_found).layer(layer_fn(around))
 }
 
+/// The edge's settings. By default, no foreign host, site or proxy is trusted.
+#[derive(Clone, Debug, Default)]
+pub struct EdgeOptions {
+    /// Names by which clients may address the server.
+    pub allowed_hosts: AllowedHosts,
+    /// Sites whose pages may call the server.
+    pub cors_origins: CorsOrigins,
+    /// Proxies that tell the addresses of their clients.
+    pub trusted_proxies: TrustedProxies,
+}
+
 /// The edge's settings, and its log of faults.
 struct Gate {
-    hosts: AllowedHosts,
-    cors: CorsOrigins,
+    options: EdgeOptions,
     body_silence_max: Duration,
     faults: Faults,
+    /// Tells the free space of a full disk.
+    service: Option<Service>,
 }
 
 /// Answers one request. Refusals of the admission and panics are rendered as problems, then compressed and logged.
@@ -86,15 +101,18 @@ async fn pass(gate: Arc<Gate>, route: Route, request: Request) -> Result<Respons
 async fn handled(gate: Arc<Gate>, route: Route, request: Request) -> Response {
     let (mut request, rest) = Rest::of(request);
     let id = RequestId::new();
+    let client = gate.identify(&mut request);
     let exchange = Exchange::begin(&request, id);
     let dress = Dress::of(&request, &gate);
-    let asked = Asked::of(&request);
     let accepted = encoding::take_accepted(request.headers_mut());
     let answered = match gate.admit(request) {
-        Ok(request) => answer(route, request).await,
+        Ok(request) => match client {
+            Some(client) => client.scope(answer(route, request)).await,
+            None => answer(route, request).await,
+        },
         Err(refused) => refused.into_response(),
     };
-    let rendered = problem_body::render(answered, &asked, id, &gate.faults).await;
+    let rendered = problem_body::render(answered, id, &gate).await;
     let mut response =
         body_polls::processor_time::in_slices(compress::compress(accepted, rendered).await);
     exchange.end(&mut response);
@@ -138,11 +156,26 @@ impl IntoResponse for Turned {
 }
 
 impl Gate {
+    fn new(options: EdgeOptions, service: Option<Service>) -> Self {
+        let faults = Faults::default();
+        Self { options, body_silence_max: BODY_SILENCE_MAX, faults, service }
+    }
+
+    /// Adds the address of the client to a request. Returns the client if it is not the connection's.
+    fn identify(&self, request: &mut Request) -> Option<Client> {
+        let Peer(peer) = *request.extensions().get()?;
+        let address = self.options.trusted_proxies.client(peer, request.headers());
+        request.extensions_mut().insert(address);
+        let client = Client::at(address.0);
+        (client != Client::at(peer)).then_some(client)
+    }
+
     /// Checks the encodings, host and origin of a request, and adds timeout and decompression to its body.
     fn admit(&self, mut request: Request) -> Result<Request, Turned> {
         encoding::check_transfer_coding(request.headers())?;
-        self.hosts.check(request.uri(), request.headers(), &self.cors)?;
-        if let Some(answer) = self.cors.preflight(&request) {
+        let EdgeOptions { allowed_hosts, cors_origins, .. } = &self.options;
+        allowed_hosts.check(request.uri(), request.headers(), cors_origins)?;
+        if let Some(answer) = cors_origins.preflight(&request) {
             return Err(Turned::Back(Box::new(answer)));
         }
         encoding::check_path(request.uri().path())?;

@@ -4,47 +4,48 @@ use std::any::Any;
 
 use axum::{
     body::{Body, Bytes, to_bytes},
-    extract::Request,
-    http::{HeaderValue, Method, StatusCode, header},
+    http::{HeaderValue, Uri, header},
     response::{IntoResponse, Response},
 };
 use http_body::Body as _;
 
-use super::fault_log::Faults;
+use super::Gate;
 use crate::board::Code;
+use crate::http::response::LoggedReason;
 use crate::http::response::problem::{MEDIA_TYPE, Problem};
 use crate::http::response::request_id::RequestId;
+use crate::service::Service;
 
 /// The maximum length of a layer's plain text that becomes a problem's detail.
 const DETAIL_BYTES_MAX: u64 = 4096;
 
 /// Renders the problem among the answer's extensions, or else a layer's bare error. The code stays among the
 /// extensions for the log.
-pub(super) async fn render(
-    mut response: Response,
-    asked: &Asked,
-    id: RequestId,
-    faults: &Faults,
-) -> Response {
+pub(super) async fn render(mut response: Response, id: RequestId, gate: &Gate) -> Response {
     let found = response.extensions_mut().remove::<Problem>();
     let problem = match found {
         Some(problem) => problem,
-        None if is_bare_error(&response) => match bare(&mut response, asked).await {
-            Some(problem) => problem,
-            None => return response,
-        },
+        None if is_bare_error(&response) => bare(&mut response).await,
         None => return response,
     };
-    fill(response, problem, id, faults)
+    fill(response, problem, id, gate)
 }
 
-fn fill(mut response: Response, mut problem: Problem, id: RequestId, faults: &Faults) -> Response {
+fn fill(mut response: Response, mut problem: Problem, id: RequestId, gate: &Gate) -> Response {
+    if problem.is_disk_full()
+        && let Some(space) = gate.service.as_ref().and_then(Service::free_space)
+    {
+        problem = problem.free_space(&space);
+    }
     if problem.status().is_server_error() && !is_for_want_of_room(problem.code()) {
-        faults.tell(&mut problem, id);
+        gate.faults.tell(&mut problem, id);
     }
     *response.status_mut() = problem.status();
     response.headers_mut().extend(problem.take_headers());
     response.extensions_mut().insert(problem.code());
+    if let Some(reason) = problem.logged_reason() {
+        response.extensions_mut().insert(LoggedReason(reason));
+    }
     let media_type = HeaderValue::from_static(MEDIA_TYPE);
     response.headers_mut().remove(header::CONTENT_LENGTH);
     response.headers_mut().insert(header::CONTENT_TYPE, media_type);
@@ -69,12 +70,9 @@ fn is_bare_error(response: &Response) -> bool {
     media_type.is_none_or(|value| value.as_bytes().starts_with(b"text/plain"))
 }
 
-/// Returns the problem of a bare error, or `None` if the answer is the methods of a route.
-async fn bare(response: &mut Response, asked: &Asked) -> Option<Problem> {
+/// Returns the problem of a bare error.
+async fn bare(response: &mut Response) -> Problem {
     let status = response.status();
-    if status == StatusCode::METHOD_NOT_ALLOWED {
-        return asked.without_method(response);
-    }
     let body = std::mem::take(response.body_mut());
     // A stream has no upper bound and is not read; the text of a server error is not for the client.
     let is_short = body.size_hint().upper().is_some_and(|n| n <= DETAIL_BYTES_MAX);
@@ -88,40 +86,12 @@ async fn bare(response: &mut Response, asked: &Asked) -> Option<Problem> {
         "" => status.canonical_reason().unwrap_or("Error"),
         said => said,
     };
-    Some(Problem::of_status(status, detail.to_owned()))
-}
-
-/// The parts of a request that the answer for a missing method depends on.
-pub(super) struct Asked {
-    method: Method,
-    /// True for the list of sessions, where a client may expect to create one.
-    is_sessions: bool,
-}
-
-impl Asked {
-    pub(super) fn of(request: &Request) -> Self {
-        let is_sessions = request.uri().path() == "/v1/sessions";
-        Self { method: request.method().clone(), is_sessions }
-    }
-
-    /// Answers OPTIONS, and refuses any other missing method. The router adds `Allow` to both.
-    fn without_method(&self, response: &mut Response) -> Option<Problem> {
-        if self.method == Method::OPTIONS {
-            *response.status_mut() = StatusCode::NO_CONTENT;
-            return None;
-        }
-        let detail = if self.is_sessions && self.method == Method::POST {
-            "the list has no such method; to create a session, PUT /v1/sessions/{session}"
-        } else {
-            "the route has no such method; use one that Allow lists"
-        };
-        Some(Problem::of_status(StatusCode::METHOD_NOT_ALLOWED, detail.to_owned()))
-    }
+    Problem::of_status(status, detail.to_owned())
 }
 
 /// Handles a request that matches no route.
-pub(super) async fn route_not_found() -> Problem {
-    crate::http::response::problem::no_route()
+pub(super) async fn route_not_found(uri: Uri) -> Problem {
+    crate::http::response::problem::no_route(uri.path())
 }
 
 /// Turns a handler's panic into a problem. The log gets its message only if that is a literal: a formatted message

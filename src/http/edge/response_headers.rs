@@ -1,4 +1,4 @@
-//! Headers set on every answer.
+//! Headers set on every response.
 //!
 //! These are the request id, `Vary`, caching, CORS, and security headers for browsers. A handler's own caching,
 //! content security and resource policies are kept.
@@ -29,14 +29,14 @@ pub(super) struct Dress {
 
 impl Dress {
     pub(super) fn of(request: &Request, gate: &Gate) -> Self {
-        let vary = if gate.cors.is_empty() {
+        let vary = if gate.options.cors_origins.is_empty() {
             HeaderValue::from_static("Accept, Accept-Encoding")
         } else {
             HeaderValue::from_static("Accept, Accept-Encoding, Origin")
         };
         Self {
             is_of_boards: request.uri().path().starts_with("/v1/"),
-            page: gate.cors.listed(request.headers()),
+            page: gate.options.cors_origins.listed(request.headers()),
             vary,
         }
     }

@@ -1,8 +1,8 @@
-//! Draining of unread request bodies before the answer.
+//! Drains unread request bodies before the response.
 //!
 //! A route that answers early drops its body. hyper then closes the connection without `Connection: close`, and the
 //! next request of a client that pools its connections fails with a broken pipe. So the rest is drained, or the
-//! answer has that header.
+//! response has that header.
 
 use std::pin::Pin;
 use std::sync::Arc;

@@ -61,7 +61,8 @@ pub(super) async fn get(
 /// Append to a log
 ///
 /// The request appends one item or many, all or none. The first write creates the session. A screenshot may also be
-/// sent as the bytes of its image, with `metadata` and `image_path` in the query, or as a form.
+/// sent as the bytes of its image, with `metadata` and `image_path` in the query, or as a form. The type of
+/// `application/octet-stream` is found by its first bytes.
 #[utoipa::path(
     post, path = "/v1/sessions/{session}/{log}", operation_id = "append_to_log", tag = "logs",
     params(openapi::InSession, openapi::InLog, openapi::ReadingQuery, openapi::WaitingQuery, openapi::Writes),
@@ -86,14 +87,14 @@ pub(super) async fn post(
     let waiting = Waiting::params(&log, &mut writing.params)?;
     let bytes = writing.body(body, items_bytes_max(&log)).await?;
     let intake = posted(log.clone(), &writing.headers, bytes, reading).await?;
-    let Intake { items, images, skipped, .. } = intake;
+    let Intake { items, images, remarks, .. } = intake;
     let command = match waiting {
         Some(Waiting { ttl, default }) => Command::Ask { items, ttl, default },
         None => Command::Log(log.clone(), LogCommand::Append { items }),
     };
     writing
         .write(Resource::Log(log.clone()), command, images, move |written| {
-            written.appended(&log, skipped.as_ref())
+            written.appended(&log, &remarks)
         })
         .await
 }
@@ -119,10 +120,13 @@ pub(super) async fn put(
     body: Body,
 ) -> Result<Response, Problem> {
     let bytes = writing.body(body, items_bytes_max(&log)).await?;
-    let Intake { items, images, .. } = replaced(log.clone(), &writing.headers, bytes).await?;
+    let Intake { items, images, remarks, .. } =
+        replaced(log.clone(), &writing.headers, bytes).await?;
     let command = Command::Log(log.clone(), LogCommand::Replace { items });
     writing
-        .write(Resource::Log(log.clone()), command, images, move |written| written.replaced(&log))
+        .write(Resource::Log(log.clone()), command, images, move |written| {
+            written.replaced(&log, &remarks)
+        })
         .await
 }
 

@@ -130,6 +130,12 @@ fn each(mut item: PathItem, change: impl FnMut(&mut Operation)) -> PathItem {
 }
 
 fn whole_state(operation: &mut Operation) {
+    // The root is an object: neither a number nor an array.
+    if operation.operation_id.as_deref() == Some("patch_state")
+        && let Some(RefOr::T(body)) = &mut operation.request_body
+    {
+        body.content.remove("application/json");
+    }
     parameters(operation, |name| name != "path");
     let id = operation.operation_id.take();
     operation.operation_id = id.map(|id| id.replace("state", "whole_state"));
@@ -200,6 +206,7 @@ fn set_example(body: &mut RequestBody, item: &Value) {
             Some(RefOr::T(_)) | None => false,
         };
         let example = match media_type.as_str() {
+            "application/x-ndjson" | "application/jsonl" => Value::String(format!("{item}\n")),
             "application/json" if is_list => json!([item]),
             "application/json" if is_patch => json!({"note": "checked"}),
             "application/json" => item.clone(),

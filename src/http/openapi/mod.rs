@@ -1,5 +1,6 @@
 //! Parameters, problems and schemas of the OpenAPI document.
 
+mod examples;
 mod headers;
 mod log_kinds;
 mod params;
@@ -15,6 +16,7 @@ use utoipa::{PartialSchema, ToSchema};
 
 use crate::board::{LABEL_BYTES_MAX, LABELS_MAX};
 
+pub(super) use examples::with_examples;
 pub(super) use headers::required;
 pub(super) use log_kinds::{MEMORY, MEMORY_ENTRY, STATE, STATE_SLASH, with_all_kinds};
 pub(super) use params::{

@@ -1,6 +1,6 @@
 //! Problems of the OpenAPI document, by route and status.
 //!
-//! A problem's schema names the codes of its status, so that an answer with any other code violates the document.
+//! A problem's schema names the codes of its status, so that a response with any other code violates the document.
 
 use std::collections::BTreeMap;
 

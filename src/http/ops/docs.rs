@@ -1,4 +1,4 @@
-//! The OpenAPI document as YAML, JSON and page.
+//! The OpenAPI document as YAML, JSON and an HTML page.
 //!
 //! The page loads nothing from other servers.
 
@@ -106,7 +106,7 @@ fn page_file(document: &Document, name: &str) -> Result<Response, Problem> {
     let config = Arc::clone(&document.0.page);
     let found = utoipa_swagger_ui::serve(name, config)
         .map_err(|_| Problem::new(Code::Internal, "the page could not be rendered"))?;
-    let file = found.ok_or_else(no_route)?;
+    let file = found.ok_or_else(|| no_route(""))?;
     let bytes = match name {
         "index.html" => {
             let page = String::from_utf8_lossy(&file.bytes);

@@ -1,6 +1,6 @@
 //! Metrics in the format of `OpenMetrics`.
 //!
-//! Counters are of the running server; gauges are read on request. No metric names a session, an agent or a token.
+//! Counters begin at the server's start; gauges are read on request. No metric names a session, an agent or a token.
 
 use std::fmt;
 use std::fs;
@@ -23,6 +23,7 @@ use super::health;
 use crate::api::params::Params;
 use crate::board::Code;
 use crate::fairness::compute;
+use crate::http::access::methods::{Methods, method_not_allowed};
 use crate::http::openapi;
 use crate::http::response::Answer;
 use crate::http::response::problem::Problem;
@@ -65,6 +66,9 @@ pub fn observation(service: Service) -> Router {
         .route("/metrics", get(metrics))
         .route("/healthz", get(health::healthz))
         .route("/readyz", get(health::readyz))
+        .method_not_allowed_fallback(|path, request| {
+            method_not_allowed(State(Methods::default()), path, request)
+        })
         .with_state(service)
 }
 
@@ -148,6 +152,14 @@ fn add_store(looked_up: &mut Registry, stats: &Stats) {
         Unit::Bytes,
         by_word("file", [("database", stats.files.database), ("log", stats.files.log)]),
     );
+    if let Some(bytes) = stats.room_bytes {
+        looked_up.register_with_unit(
+            "store_room",
+            "Bytes that may be written before the store is full, as the disk's free space tells",
+            Unit::Bytes,
+            ConstGauge::new(bytes),
+        );
+    }
 }
 
 fn add_sessions(looked_up: &mut Registry, stats: &Stats) {
@@ -198,3 +210,6 @@ fn add_bytes(looked_up: &mut Registry, stats: &Stats) {
         looked_up.register_with_unit(name, help, Unit::Bytes, ConstGauge::new(bytes));
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,4 +1,4 @@
-//! The root of the server: its doors, or for a browser the way to the documentation.
+//! The root resource: links for programs, a redirect to the documentation for browsers.
 
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Redirect, Response};

@@ -1,7 +1,7 @@
 //! Shared scans of lists for waiting readers.
 //!
-//! A look at a list may visit many sessions, and any commit may change its result. So readers with the same query
-//! and rights share each look, and looks are at least `LOOK_EVERY` apart.
+//! A scan of a list may visit many sessions, and any commit may change its result. So readers with the same query and
+//! rights share each scan, and scans are at least `LOOK_EVERY` apart.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

@@ -1,6 +1,6 @@
 //! Reads that wait for `until`: on values, entries, agents and sessions.
 //!
-//! A condition that holds is answered like any read, `absent` with 204, and one not met in time with 412.
+//! A met condition gets the usual response (`absent` gets 204), and a condition not met in time gets 412.
 
 use axum::http::StatusCode;
 use serde_json::value::RawValue;
@@ -10,7 +10,7 @@ use super::wait::Sought;
 use crate::api::intake::until::Until;
 use crate::api::refusal::{no_session, no_value};
 use crate::board::{Board, Code, Revision, SessionName, StatePath, StateValue};
-use crate::http::access::visibility::Sight;
+use crate::http::access::session_detail::Sight;
 use crate::http::response::Answer;
 use crate::http::response::problem::Problem;
 use crate::http::response::tag::{Rendering, Resource};

@@ -1,7 +1,7 @@
-//! Wait deadlines of reads: `min_revision` and `wait`.
+//! Waiting reads: `min_revision` and `wait`.
 //!
-//! A reader looks at what is published, waits for a change, and looks again. Wake-ups carry no data, and
-//! no board is held while waiting: boards are big.
+//! A reader reads the published board, waits for a change, and reads again. Wake-ups carry no data, and no board is
+//! held while waiting, since boards are large.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -102,7 +102,7 @@ struct Wait(Duration);
 
 /// An invalid value of `wait`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("must be a whole number with ms, s, m, h or d, such as 30s, and at most 60s")]
+#[error("must be a whole number followed by ms, s, m, h or d, such as 30s, and at most 60s")]
 struct InvalidWait;
 
 /// The units in milliseconds; a name comes before any other name that is its suffix.

@@ -1,6 +1,6 @@
 //! Conditions on reads and writes, by entity tags.
 //!
-//! A condition on a write compares only the first half of a tag, which stands for the resource.
+//! A condition on a write compares only the first half of a tag, which identifies the resource's state.
 
 use axum::http::{HeaderMap, HeaderName, header};
 

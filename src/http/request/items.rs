@@ -1,7 +1,7 @@
 //! Items in request bodies: JSON, JSON lines, images and forms.
 
 use axum::http::HeaderMap;
-use blackboard_thumbnail::IMAGE_TYPES;
+use blackboard_thumbnail::{IMAGE_TYPES, media_type as media_type_of};
 
 use super::body::{BodyBytes, media_type, only_json, unsupported};
 use super::multipart::multipart;
@@ -16,12 +16,16 @@ use crate::http::response::problem::Problem;
 
 const LINES: [&str; 2] = ["application/x-ndjson", "application/jsonl"];
 
+/// The media type of bytes of any kind.
+pub(super) const UNSPECIFIED: &str = "application/octet-stream";
+
 /// The media types of a POST to a log.
 pub(crate) const ACCEPTED: &str = "application/json, application/x-ndjson, application/jsonl";
 
 /// The media types of a POST of screenshots.
 pub(crate) const ACCEPTED_SCREENSHOTS: &str = "application/json, application/x-ndjson, \
-    application/jsonl, image/png, image/jpeg, image/webp, image/gif, image/bmp, multipart/form-data";
+    application/jsonl, image/png, image/jpeg, image/webp, image/gif, image/bmp, multipart/form-data, \
+    application/octet-stream";
 
 /// Reads the body of a POST to a log.
 pub(crate) async fn posted(
@@ -34,10 +38,11 @@ pub(crate) async fn posted(
     if log == LogName::Screenshots && sent == "multipart/form-data" {
         return multipart(headers, bytes).await;
     }
+    let sent = if log == LogName::Screenshots { image_type(sent, &bytes) } else { sent };
     let is_image = log == LogName::Screenshots && IMAGE_TYPES.iter().any(|(name, _)| *name == sent);
     let is_text = sent == "application/json" || LINES.contains(&sent.as_str());
     if !is_text && !is_image {
-        return Err(refused(&log, &sent));
+        return Err(refused(&log, &sent, &bytes));
     }
     let taken = work(bytes.len(), move || {
         let mut intake = Intake::keyed(reading.trajectory_key.clone());
@@ -54,15 +59,30 @@ pub(crate) async fn posted(
     Ok(taken.await?)
 }
 
-/// Refuses a media type that a log does not support.
-pub(crate) fn refused(log: &LogName, sent: &str) -> Problem {
-    let accepted = match log {
-        LogName::Screenshots => ACCEPTED_SCREENSHOTS,
-        LogName::Questions | LogName::Requests | LogName::Trajectories | LogName::Memory(_) => {
-            ACCEPTED
+/// Returns the media type of a screenshot's body: the registered name of a common alias, and the type of the bytes if
+/// they were sent as unspecified ones.
+pub(super) fn image_type(sent: String, bytes: &[u8]) -> String {
+    match sent.as_str() {
+        "image/jpg" => "image/jpeg".to_owned(),
+        UNSPECIFIED => media_type_of(bytes).map_or(sent, str::to_owned),
+        _ => sent,
+    }
+}
+
+/// Refuses a media type that a log does not support. Bytes of an image are told from their beginning.
+fn refused(log: &LogName, sent: &str, bytes: &[u8]) -> Problem {
+    match log {
+        LogName::Screenshots => {
+            let hint = media_type_of(bytes).map_or_else(
+                || "for example with curl --json".to_owned(),
+                |found| format!("here 'Content-Type: {found}', by the bytes of the image"),
+            );
+            unsupported(sent, ACCEPTED_SCREENSHOTS, &hint)
         }
-    };
-    unsupported(sent, accepted, "for example with curl --json")
+        LogName::Questions | LogName::Requests | LogName::Trajectories | LogName::Memory(_) => {
+            unsupported(sent, ACCEPTED, "for example with curl --json")
+        }
+    }
 }
 
 /// Reads the body of a PUT of a log: all items, as an array or as lines.

@@ -1,11 +1,11 @@
-//! Screenshots as forms: `image`, `metadata` and `image_path`.
+//! Multipart uploads of screenshots: the parts `image`, `metadata` and `image_path`.
 
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, FromRequest as _, Multipart, Request};
 use axum::http::{HeaderMap, header};
-use blackboard_thumbnail::{IMAGE_TYPES, recognise};
 
 use super::body::BodyBytes;
+use super::items::{UNSPECIFIED, image_type};
 use crate::api::intake::items::Intake;
 use crate::api::offload::work;
 use crate::api::refusal::{invalid_field, unknown_field};
@@ -61,8 +61,8 @@ impl Form {
         let taken_before = match name.as_str() {
             "image" => {
                 self.file_name = file_name;
-                let kind = declared.filter(|kind| kind != "application/octet-stream");
-                let kind = kind.unwrap_or_else(|| sniff(&bytes));
+                let declared = declared.unwrap_or_else(|| UNSPECIFIED.to_owned());
+                let kind = image_type(declared, &bytes);
                 self.image.replace((kind, bytes.to_vec())).is_some()
             }
             "metadata" => self.metadata.replace(text(&bytes)?).is_some(),
@@ -80,12 +80,6 @@ impl Form {
         }
         Ok(())
     }
-}
-
-fn sniff(bytes: &[u8]) -> String {
-    let kind = recognise(bytes).map(|(kind, _)| kind);
-    let found = IMAGE_TYPES.iter().find(|(_, known)| Some(*known) == kind);
-    found.map_or("application/octet-stream", |(name, _)| name).to_owned()
 }
 
 fn malformed_form(why: &str) -> Problem {

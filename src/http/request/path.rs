@@ -1,4 +1,4 @@
-//! Extractors of a path's resources and the author.
+//! Extractors for the resources named in a path, and for the author.
 use axum::extract::{FromRequestParts, RawPathParams};
 use axum::http::request::Parts;
 
@@ -10,7 +10,7 @@ use crate::board::{
 };
 use crate::http::access::{caller_of, is_read};
 use crate::http::response::problem::Problem;
-use crate::http::response::problem::no_route;
+use crate::http::response::problem::{no_part, no_route};
 
 /// The header that names the agent of a request, unless its token does.
 pub(crate) const AGENT_HEADER: &str = "x-agent-id";
@@ -72,7 +72,8 @@ impl Named {
         // To a caller who may not reach a session, the session does not exist.
         let caller = caller_of(parts)?;
         if !caller.reaches(&session) {
-            return Err(no_session(&session).into());
+            let refused = Problem::from(no_session(&session));
+            return Err(refused.reason("the token does not reach the session"));
         }
         let log = match (param("log"), param("agent")) {
             (_, Some(agent)) => {
@@ -105,7 +106,7 @@ impl Named {
 
 fn board_log(name: &str) -> Result<LogName, Problem> {
     let log = LogName::of_board(name);
-    log.ok_or_else(no_route)
+    log.ok_or_else(|| no_part(name))
 }
 
 /// Parses a seq. A segment that is not a seq names no entry.
@@ -113,7 +114,12 @@ fn parse_seq(text: &str) -> Result<Seq, Problem> {
     let plain = text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0');
     let seq = text.parse().ok().filter(|_| plain).map(Seq);
     seq.ok_or_else(|| {
-        Problem::new(Code::EntryNotFound, format!("'{text}' is not a seq: expected a whole number"))
+        Problem::new(
+            Code::EntryNotFound,
+            format!(
+                "'{text}' is not a seq; expected a whole number of at least 1 without leading zeros"
+            ),
+        )
     })
 }
 
@@ -155,7 +161,7 @@ impl<S: Send + Sync> FromRequestParts<S> for AgentPath {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         match Named::read(parts, state).await? {
             Named { session, log: Some(LogName::Memory(agent)), .. } => Ok(Self { session, agent }),
-            Named { .. } => Err(no_route()),
+            Named { .. } => Err(no_route(parts.uri.path())),
         }
     }
 }
@@ -164,7 +170,11 @@ impl<S: Send + Sync> FromRequestParts<S> for CheckpointPath {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        Named::read(parts, state).await?.checkpoint.map(Self).ok_or_else(no_route)
+        Named::read(parts, state)
+            .await?
+            .checkpoint
+            .map(Self)
+            .ok_or_else(|| no_route(parts.uri.path()))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Chunked bodies, rendered in bounded memory. A short body still has a length.
+//! Chunked bodies, rendered in bounded memory. A short body still gets a `Content-Length`.
 
 use axum::body::{Body, Bytes};
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};

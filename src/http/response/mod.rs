@@ -1,4 +1,4 @@
-//! Answers: JSON with a newline, revision and entity tag.
+//! Responses: JSON with a newline, revision and entity tag.
 
 pub(crate) mod chunked;
 pub(crate) mod problem;
@@ -12,7 +12,7 @@ use axum::response::Response;
 use serde::Serialize;
 use serde_json::error::Category;
 
-use crate::board::{AgentName, Board, Code, Revision};
+use crate::board::{AgentName, Board, Code, Revision, TokenName};
 use problem::Problem;
 use tag::Tag;
 
@@ -111,9 +111,16 @@ impl Answer {
     }
 }
 
-/// The agent of a caller's token, for the access log.
+/// The token of a caller and its agent, for the access log.
 #[derive(Clone)]
-pub(crate) struct LoggedAgent(pub(crate) AgentName);
+pub(crate) struct LoggedToken {
+    pub(crate) name: TokenName,
+    pub(crate) agent: Option<AgentName>,
+}
+
+/// The reason of a refusal, for the access log.
+#[derive(Clone, Copy)]
+pub(crate) struct LoggedReason(pub(crate) &'static str);
 
 /// Returns the value of [`EMPTY_HEADER`].
 pub(crate) fn emptiness(board: &Board) -> HeaderValue {
@@ -129,7 +136,7 @@ pub(crate) fn revision_value(revision: Revision) -> HeaderValue {
 #[expect(clippy::needless_pass_by_value, reason = "as `map_err` gives it")]
 pub(super) fn unwritten(error: serde_json::Error) -> Problem {
     let cause = Unwritten { category: error.classify(), at: error.column() };
-    Problem::new(Code::Internal, "the answer could not be written").cause(cause)
+    Problem::new(Code::Internal, "the response could not be written").cause(cause)
 }
 
 /// The cause for the log, without the parser's own message, which would quote values.

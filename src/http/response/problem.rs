@@ -15,8 +15,10 @@ use utoipa::ToSchema;
 use super::request_id::RequestId;
 use super::{REVISION_HEADER, revision_value};
 use crate::api::refusal::{Cause, CodeWord, Fault, Refusal};
-use crate::board::Code;
+use crate::api::suggestion::nearest;
+use crate::board::{Code, LogName};
 use crate::service::ServiceError;
+use crate::store::FreeSpace;
 
 /// The media type of a problem.
 pub(crate) const MEDIA_TYPE: &str = "application/problem+json";
@@ -35,6 +37,9 @@ struct Inner {
     headers: HeaderMap,
     members: BTreeMap<&'static str, Box<RawValue>>,
     cause: Option<Cause>,
+    is_disk_full: bool,
+    /// The reason for the log only.
+    reason: Option<&'static str>,
 }
 
 /// A problem (RFC 9457). Some codes add members of their own, such as `current` or `outcome`.
@@ -94,6 +99,8 @@ impl Problem {
             headers: HeaderMap::new(),
             members: BTreeMap::new(),
             cause: None,
+            is_disk_full: false,
+            reason: None,
         }));
         match retry_after_seconds(code) {
             Some(seconds) => problem.retry_after(seconds),
@@ -151,6 +158,30 @@ impl Problem {
         self.0.status
     }
 
+    /// Returns true if the disk of the store has no room.
+    pub(crate) fn is_disk_full(&self) -> bool {
+        self.0.is_disk_full
+    }
+
+    /// Adds the free space of a full disk.
+    pub(crate) fn free_space(mut self, space: &FreeSpace) -> Self {
+        self.0.detail = format!("{}; {space}", self.0.detail);
+        self.member("free_bytes", &space.free_bytes)
+            .member("reserve_bytes", &space.reserve_bytes)
+            .member("directory", &space.directory)
+    }
+
+    /// Adds a reason that the log names, and the client must not know.
+    pub(crate) fn reason(mut self, reason: &'static str) -> Self {
+        self.0.reason = Some(reason);
+        self
+    }
+
+    /// Returns the reason for the log.
+    pub(crate) fn logged_reason(&self) -> Option<&'static str> {
+        self.0.reason.or((self.0.code == Code::SessionNotFound).then_some("no such session"))
+    }
+
     pub(crate) fn take_headers(&mut self) -> HeaderMap {
         std::mem::take(&mut self.0.headers)
     }
@@ -185,6 +216,7 @@ impl From<Refusal> for Problem {
         problem.0.faults = facts.faults;
         problem.0.members = facts.members;
         problem.0.cause = facts.cause;
+        problem.0.is_disk_full = facts.is_disk_full;
         match facts.revision {
             Some(revision) => problem.header(REVISION_HEADER, revision_value(revision)),
             None => problem,
@@ -327,8 +359,25 @@ fn title(code: Code) -> &'static str {
 }
 
 /// Refuses a path that matches no route.
-pub(crate) fn no_route() -> Problem {
-    Problem::new(Code::RouteNotFound, "there is no such route; /openapi.json lists all routes")
+pub(crate) fn no_route(path: &str) -> Problem {
+    let slash = if path.len() > 1 && path.ends_with('/') {
+        "; try it without the slash at the end"
+    } else {
+        ""
+    };
+    let detail = format!("there is no such route{slash}; /docs and /openapi.json have all routes");
+    Problem::new(Code::RouteNotFound, detail)
+}
+
+/// Refuses a part of a session that does not exist.
+pub(crate) fn no_part(name: &str) -> Problem {
+    let logs = LogName::BOARD.map(|log| log.to_string());
+    let logs: Vec<&str> = logs.iter().map(String::as_str).collect();
+    let nearest = nearest(name, &logs).map(|near| format!("; did you mean '{near}'?"));
+    let nearest = nearest.unwrap_or_default();
+    let detail =
+        format!("a session has no such part{nearest}; /docs and /openapi.json have all routes");
+    Problem::new(Code::RouteNotFound, detail)
 }
 
 /// Returns the value of `Retry-After`, where the contract promises one.

@@ -1,4 +1,4 @@
-//! Bodies of segments, with their length if known.
+//! Response bodies made of segments, with their length if known.
 
 use std::collections::VecDeque;
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! The size of the pieces of an answer, and the threads that make them.
+//! Tests of the piece sizes of response bodies, and of the threads that render them.
 
 use std::io::Cursor;
 use std::num::NonZeroU32;
@@ -57,7 +57,14 @@ impl World {
 
     async fn append(&self, log: LogName, item: Item, images: Vec<ImageBytes>) -> Arc<Board> {
         let condition = Condition::default();
-        let terms = Terms { session: name(), condition, fence: None, author: None, key: None };
+        let terms = Terms {
+            session: name(),
+            condition,
+            fence: None,
+            author: None,
+            bound_to: None,
+            key: None,
+        };
         let command = Command::Log(log, LogCommand::Append { items: vec![item] });
         let reply = self.service.write(Write { terms, command }, images, None).await.unwrap();
         let Reply::Now(receipt) = reply else { panic!("{reply:?}") };

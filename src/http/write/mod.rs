@@ -14,7 +14,7 @@ use axum::http::{HeaderMap, header};
 use axum::response::Response;
 use serde_json::value::RawValue;
 
-use super::access::visibility::Sight;
+use super::access::session_detail::Sight;
 use super::access::{caller_of, still_may};
 use super::request::body::{BodyBytes, BodyRoom, read};
 use super::request::conditions::condition;
@@ -178,6 +178,7 @@ impl Writing {
             condition: condition(&self.headers, self.service.epoch(), session, resource)?,
             fence: self.fence,
             author: self.author.clone(),
+            bound_to: self.caller.kept_to().cloned(),
             key: self
                 .repeat
                 .as_ref()

@@ -12,11 +12,12 @@ use serde_json::value::{RawValue, to_raw_value};
 use utoipa::ToSchema;
 
 use crate::api::address::{entry_url, log_url};
-use crate::api::intake::items::{Skipped, SkippedLines};
+use crate::api::intake::items::{Remarks, Skipped};
+use crate::api::refusal::Fault;
 use crate::auth::Caller;
 use crate::board;
 use crate::board::{Epoch, Json, LogName, Revision, Seq, SessionName, Version};
-use crate::http::access::visibility::Sight;
+use crate::http::access::session_detail::Sight;
 use crate::http::response::Answer;
 use crate::http::response::tag::{Resource, Tag};
 use crate::service::Receipt;
@@ -57,6 +58,10 @@ pub(crate) struct WrittenBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     skipped_count: Option<usize>,
+    /// The strings in `image_str` that are not data URLs of images, at most 100. They were kept, as in the original.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    warnings: Vec<Fault>,
 }
 
 impl WrittenBody {
@@ -251,12 +256,12 @@ impl Written<'_> {
 
     /// Creates the response to an append. `Location` and `ETag` are those of a single new entry (RFC 9110, section
     /// 15.3.2); several entries have no address, and the log's tag.
-    pub(crate) fn appended(&self, log: &LogName, skipped: Option<&SkippedLines>) -> ShapeResult {
+    pub(crate) fn appended(&self, log: &LogName, remarks: &Remarks) -> ShapeResult {
         let tag = self.log_tag(log);
         let board::Answer::Added { first, count, .. } = self.receipt.answer else {
             return self.changed(tag, None);
         };
-        let body = self.added(log, &tag, skipped);
+        let body = self.added(log, &tag, remarks);
         if count == 1 {
             let location = entry_url(self.session, log, first);
             return self.json(Some(self.entry_tag(log, first)), Some(location), &body);
@@ -267,14 +272,15 @@ impl Written<'_> {
     }
 
     /// Creates the response to a replacement of a log, with its address if the request created it.
-    pub(crate) fn replaced(&self, log: &LogName) -> ShapeResult {
+    pub(crate) fn replaced(&self, log: &LogName, remarks: &Remarks) -> ShapeResult {
         let tag = self.log_tag(log);
         let made = self.receipt.committed && !self.receipt.existed;
-        let body = self.added(log, &tag, None);
+        let body = self.added(log, &tag, remarks);
         self.json(Some(tag), made.then(|| log_url(self.session, log)), &body)
     }
 
-    fn added(&self, log: &LogName, tag: &Tag, skipped: Option<&SkippedLines>) -> WrittenBody {
+    fn added(&self, log: &LogName, tag: &Tag, remarks: &Remarks) -> WrittenBody {
+        let skipped = remarks.skipped.as_ref();
         let body = self.body(Some(tag));
         let board::Answer::Added { first, count, dropped } = self.receipt.answer else {
             return body;
@@ -291,6 +297,7 @@ impl Written<'_> {
             dropped: (dropped > 0).then_some(dropped),
             skipped: skipped.map(|skipped| Arc::clone(&skipped.listed)),
             skipped_count: skipped.map(|skipped| skipped.count),
+            warnings: remarks.warnings.clone(),
             ..body
         }
     }

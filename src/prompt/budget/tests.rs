@@ -1,4 +1,4 @@
-//! The budget: cuts as few things as suffice, always the first, never more for a larger budget.
+//! Tests of the budget: it leaves out the fewest parts that suffice, the first of the list first.
 
 use proptest::prelude::*;
 

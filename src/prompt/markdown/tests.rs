@@ -1,4 +1,4 @@
-//! Items as Markdown, read again by a `CommonMark` parser.
+//! Tests of items as Markdown, read again by a `CommonMark` parser.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Costs of texts and images.
+//! Tests of token estimates of texts and images.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Counts of Python's tiktoken 0.14: `len(get_encoding("o200k_base").encode_ordinary(text))`.
+//! Tests against counts of Python's tiktoken 0.14: `len(get_encoding("o200k_base").encode_ordinary(text))`.
 
 use proptest::prelude::*;
 

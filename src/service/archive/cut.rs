@@ -1,4 +1,4 @@
-//! Archive of a damaged session: its readable part, up to the damage.
+//! Archives of damaged sessions: the readable part, up to the damage.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

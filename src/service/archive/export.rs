@@ -1,7 +1,7 @@
 //! Export of an archive: all history kept at one moment.
 //!
-//! A blocking thread reads the store, hands over one piece at a time and waits for its reader. The history is pinned before
-//! the first line, so a later base deletes nothing of it.
+//! A blocking thread reads the store, hands over one piece at a time and waits for its reader. The history is pinned
+//! before the first line, so a later base deletes nothing of it.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -311,7 +311,7 @@ fn body(session: SessionId, revision: Revision, frame: &[u8]) -> Result<&str, Se
     let body = Frame::decode(session, revision, frame).map_err(|error| error.to_string());
     body.and_then(|body| std::str::from_utf8(body).map_err(|error| error.to_string())).map_err(
         |error| {
-            tracing::error!(%session, %revision, error, "what is stored is damaged");
+            tracing::error!(%session, %revision, error, "the stored history is damaged");
             ServiceError::Damaged
         },
     )

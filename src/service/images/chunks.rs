@@ -1,4 +1,4 @@
-//! An image in chunks, as its data URL or its bytes, so that no image is in memory whole for a slow reader.
+//! Images read in chunks, as data URLs or bytes, so that a slow reader keeps no whole image in memory.
 
 use std::io::{self, Read};
 use std::ops::Range;

@@ -1,7 +1,7 @@
-//! Garbage collection of images that no kept history names.
+//! Garbage collection of images that no retained history references.
 //!
-//! Images are forgotten by a commit; the files are removed once it is durable. A session's kept history is its base and the
-//! commits after it. An image named by neither is in no readable board, and nothing can restore it.
+//! Images are forgotten by a commit; the files are removed once it is durable. A session's kept history is its base
+//! and the commits after it. An image named by neither is in no readable board, and nothing can restore it.
 
 use std::collections::{BTreeSet, HashMap};
 use std::io;
@@ -254,6 +254,7 @@ impl Gc {
             condition: Condition::default(),
             fence: None,
             author: None,
+            bound_to: None,
             key: None,
         };
         let (reply, answer) = oneshot::channel();

@@ -1,4 +1,4 @@
-//! Images on their way to and from the store; durable before the commit that names them.
+//! Images: stored durably before the commit that references them.
 
 pub(crate) mod chunks;
 pub(crate) mod gc;
@@ -177,7 +177,7 @@ impl ImageBytes {
     /// Splits a screenshot into its item and the image to be stored, if any.
     #[must_use]
     pub fn split(screenshot: Screenshot) -> (Item, Vec<Self>) {
-        let Screenshot { item, bytes } = screenshot;
+        let Screenshot { item, bytes, .. } = screenshot;
         let image = item.image().zip(bytes);
         let images = image.map(|(image, bytes)| Self { sha256: image.sha256, bytes: bytes.into() });
         let images = images.into_iter().collect();

@@ -1,7 +1,7 @@
 //! The reaper: removes images and thumbnails of deleted sessions and abandoned writes.
 //!
-//! A deletion hands over the session's id in constant time. The store removes nothing before the deletion is on disk. Files
-//! left by a crash are removed after the next start.
+//! A deletion hands over the session's id in constant time. The store removes nothing before the deletion is on disk.
+//! Files left by a crash are removed after the next start.
 
 use std::collections::HashSet;
 use std::io;
@@ -85,7 +85,7 @@ impl Reaper {
             !signal.is_stopped()
         };
         if let Err(error) = self.store.clear_blobs(live, &go_on) {
-            tracing::warn!(%error, "some images of deleted sessions are left; the next start removes them");
+            tracing::warn!(%error, "some images of deleted sessions could not be deleted; the next start retries");
         }
     }
 
@@ -96,7 +96,7 @@ impl Reaper {
             return;
         }
         if let Err(error) = self.store.remove_blobs(&sessions) {
-            tracing::warn!(%error, "images of a deleted session are left; the next start removes them");
+            tracing::warn!(%error, "images of a deleted session could not be deleted; the next start retries");
         }
         sessions.iter().for_each(|session| self.thumbnails.forget(*session));
     }
@@ -104,7 +104,7 @@ impl Reaper {
     /// Deletes some of the files out of sight; returns true if more are left.
     fn sweep(&self) -> bool {
         self.store.sweep_blobs().unwrap_or_else(|error| {
-            tracing::warn!(%error, "removed images are left on the disk; the next start deletes them");
+            tracing::warn!(%error, "removed images could not be deleted from the disk; the next start retries");
             false
         })
     }

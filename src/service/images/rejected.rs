@@ -1,4 +1,4 @@
-//! Images of rejected writes, and of sessions that drop screenshots: removed again.
+//! Removes the images of rejected writes and of sessions that drop screenshots.
 
 use std::sync::Arc;
 

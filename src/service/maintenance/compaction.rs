@@ -1,7 +1,7 @@
 //! Compaction: a thread that packs the journal by session and deletes forgotten rows.
 //!
-//! Each compacted session gets a summary, so that the next start reads little. While the store is idle, one piece follows
-//! another. While others write, the thread rests after each piece for a multiple of the time that it took.
+//! Each compacted session gets a summary, so that the next start reads little. While the store is idle, one piece
+//! follows another. While others write, the thread rests after each piece for a multiple of the time that it took.
 
 use std::io;
 use std::sync::Arc;
@@ -162,7 +162,7 @@ impl Compaction {
             Err(error) => {
                 pace.failed_at = Some(Instant::now());
                 if !matches!(error, StoreError::Full | StoreError::Busy) {
-                    tracing::warn!(%error, "a piece of the journal could not be compacted");
+                    tracing::warn!(%error, "a part of the journal could not be compacted");
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! Index of sessions by label; a filtered list reads only the rarest label's sessions.
+//! Index of sessions by label, so that a filtered list reads only the rarest label's sessions.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Bound;

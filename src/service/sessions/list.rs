@@ -1,7 +1,7 @@
-//! Lists of sessions by prefix, label and reader's access; damaged sessions are marked.
+//! Lists of sessions by prefix, label and the reader's rights.
 //!
-//! The indexes narrow each step. A reader's pattern that begins with a star may still skip many names, so listing belongs on
-//! a blocking thread.
+//! The indexes narrow each step. A reader's pattern that begins with a star may still skip many names, so listing
+//! belongs on a blocking thread.
 
 use std::fmt;
 use std::ops::Bound;

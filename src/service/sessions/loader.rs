@@ -1,4 +1,4 @@
-//! Loader of evicted boards: a few threads, one read for all who ask.
+//! Loader of evicted boards: a few threads, and one read for concurrent callers.
 //!
 //! A session that cannot be read is marked as damaged; the others continue.
 

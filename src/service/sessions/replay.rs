@@ -176,7 +176,7 @@ pub(crate) fn sound_part(store: &dyn Store, session: SessionId) -> Result<Board,
 pub(crate) fn go_on(board: &mut Board, commit: &Commit) -> Result<(), ServiceError> {
     if let Err(error) = admit(board, commit) {
         let (session, revision) = (board.id(), commit.revision);
-        tracing::error!(%session, %revision, %error, "a stored commit does not follow");
+        tracing::error!(%session, %revision, %error, "a stored commit does not follow its predecessor");
         return Err(ServiceError::Damaged);
     }
     apply(board, commit);

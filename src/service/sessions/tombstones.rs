@@ -1,4 +1,4 @@
-//! Tombstones: names of deleted sessions with their last revision, kept for 30 days.
+//! Tombstones: the names and last revisions of deleted sessions, kept for 30 days.
 //!
 //! The writer adds them in constant time; the retention thread removes expired ones, a few at a time.
 

@@ -1,7 +1,7 @@
-//! Damage found while a session's history is read, and the reading itself.
+//! Reading of session histories, with reports of the damage found.
 //!
-//! Startup and `blackboard check` share it: every frame is decoded, every commit admitted, then applied. A session with an
-//! unreadable history is marked as damaged as a whole.
+//! Startup and `blackboard check` share it: every frame is decoded, every commit admitted, then applied. A session
+//! with an unreadable history is marked as damaged as a whole.
 
 use std::io;
 use std::sync::Arc;

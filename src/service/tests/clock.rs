@@ -1,4 +1,4 @@
-//! Test clock that is moved by hand, and a writer that is held.
+//! A test clock moved by hand, and a writer that can be paused.
 
 use std::time::{Duration, Instant};
 

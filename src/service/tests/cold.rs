@@ -1,4 +1,4 @@
-//! Tests of evicted boards: reloaded unchanged, and only when needed.
+//! Tests of evicted boards: each is reloaded unchanged, only when needed.
 
 use futures_util::future::join_all;
 use proptest::collection::vec;

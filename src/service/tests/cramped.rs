@@ -1,4 +1,4 @@
-//! Test store with injected faults: full disk, panics, counted reads, no compaction.
+//! A test store with injected faults: full disk, panics, counted reads, no compaction.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -15,9 +15,9 @@ use super::service::POLICY;
 use crate::board::{Digest, Revision, SessionId};
 use crate::service::*;
 use crate::store::{
-    BlobStore, Copied, FileBytes, Health, IsOver, NameRow, Outcome, PageMax, Pin, Record, Run,
-    SigningKey, SqliteStore, Store, StoreError, Stored, StoredBlob, StoredSession, SummaryRow,
-    TokenRow,
+    BlobStore, Copied, FileBytes, FreeSpace, Health, IsOver, NameRow, Outcome, PageMax, Pin,
+    Record, Run, SigningKey, SqliteStore, Store, StoreError, Stored, StoredBlob, StoredSession,
+    SummaryRow, TokenRow,
 };
 
 /// A store whose disk has no room for some sessions, until there is some.
@@ -293,6 +293,10 @@ impl Store for Cramped {
 
     fn health(&self) -> Health {
         self.store.health()
+    }
+
+    fn free_space(&self) -> Option<FreeSpace> {
+        self.store.free_space()
     }
 
     fn idle(&self) -> bool {

@@ -1,4 +1,4 @@
-//! Tests of flipped bits in the database: a start serves, reports or refuses.
+//! Tests of flipped bits in the database: each is harmless, reported or refused at startup.
 
 use std::fs;
 use std::os::unix::fs::FileExt as _;

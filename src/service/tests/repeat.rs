@@ -1,4 +1,4 @@
-//! Tests of idempotency: a repeated write gets the first answer and adds nothing.
+//! Tests of idempotency: a repeated write returns the first response and adds nothing.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! Tests of the service: many writers, a restart, error answers.
+//! Tests of the service: many writers, a restart, errors.
 
 use std::time::Duration;
 
@@ -44,6 +44,7 @@ pub(crate) fn write_to(session: &str, command: Command) -> Write {
         condition: Condition::default(),
         fence: None,
         author: None,
+        bound_to: None,
         key: None,
     };
     Write { terms, command }

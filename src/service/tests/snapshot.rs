@@ -1,4 +1,4 @@
-//! Tests of snapshots: a long history reads the same with and without one.
+//! Tests of snapshots: they change no read of a long history.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Threads of the service: restarted after a panic, or fatal to the server.
+//! Threads of the service, with the handling of their panics.
 
 pub(crate) mod signal;
 
@@ -116,7 +116,7 @@ impl Threads {
             if catch_unwind(AssertUnwindSafe(work)).is_err() {
                 down.fetch_add(1, Ordering::Relaxed);
                 metrics::THREAD_FAILURES.add_one(name);
-                tracing::error!(thread = name, "a vital thread panicked; the server stops");
+                tracing::error!(thread = name, "a critical thread panicked; shutting down");
                 failed.cancel();
             }
         };

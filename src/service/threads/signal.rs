@@ -1,4 +1,4 @@
-//! Signal that wakes one thread, or tells it to stop.
+//! A signal that wakes one thread, or tells it to stop.
 
 use std::time::{Duration, Instant};
 

@@ -1,9 +1,9 @@
 //! Thumbnail cache on disk, `<root>/<session>/<sha256>-<max_px>`: bounded, least recently used first.
 //!
-//! It may be deleted while the server is down. A file is `bbthumb2`, the kind (0 is PNG, 1 is JPEG), width, height and a
-//! CRC-32 (little-endian) over the file's name, these three and the image; then the image. A file is moved into place when
-//! it is complete and never synced: a damaged one is detected when read, and made again. So is `bbthumb1`, which another
-//! encoder made.
+//! It may be deleted while the server is down. A file is `bbthumb2`, the kind (0 is PNG, 1 is JPEG), width, height
+//! and a CRC-32 (little-endian) over the file's name, these three and the image; then the image. A file is moved into
+//! place when it is complete and never synced: a damaged one is detected when read, and made again. So is `bbthumb1`,
+//! which another encoder made.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, DirBuilder, OpenOptions};
@@ -97,7 +97,7 @@ impl Cache {
         self.index.get_or_init(|| {
             let index = found(&self.root).unwrap_or_else(|error| {
                 if error.kind() != io::ErrorKind::NotFound {
-                    tracing::warn!(cache = %self.root.display(), %error, "the thumbnail cache is deleted");
+                    tracing::warn!(cache = %self.root.display(), %error, "deleted the thumbnail cache");
                     remove_all(&self.root);
                 }
                 Index::default()

@@ -1,4 +1,4 @@
-//! Memory of thumbnails: work in progress that callers share, and a bounded map of results.
+//! Memoized thumbnails: work in progress shared by callers, and a bounded map of results.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;

@@ -1,4 +1,4 @@
-//! Entrance of the writer: a write waits for room, its boards and its large values, then for its reply.
+//! Entrance of the writer: waits for queue space, boards and prepared values, then for the reply.
 
 use tokio::sync::oneshot;
 
@@ -50,8 +50,8 @@ impl Service {
         job.room = Some(self.inner.writer.queue.room(weight(&job.write.command))?);
         for tries in 0..COLD_TRIES_MAX {
             let prepares = tries < PREPARED_TIMES_MAX && Prepared::bytes(&job.write.command) > 0;
-            // Held until the write is answered, which bounds the values that are made and not yet published. Taken before
-            // the pins, or every write that waits for it would keep its boards in memory.
+            // Held until the write is answered, which bounds the values that are made and not yet published. Taken
+            // before the pins, or every write that waits for it would keep its boards in memory.
             let turn = if prepares { Some(self.turn_to_prepare(&job, tries).await?) } else { None };
             job.pins = self.pins(&job).await?;
             if turn.is_some() {

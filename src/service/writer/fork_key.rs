@@ -48,6 +48,7 @@ impl Writer {
             condition: Condition::default(),
             fence: None,
             author: job.write.terms.author.clone(),
+            bound_to: job.write.terms.bound_to.clone(),
             key: Some(key.clone()),
         };
         let write = Write { terms, command: Command::Transact(Box::default()) };

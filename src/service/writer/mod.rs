@@ -6,10 +6,10 @@
 
 pub(crate) mod entrance;
 mod expire;
+pub(crate) mod expiry_retries;
 mod fork_key;
 pub(crate) mod patch;
 mod qa_session;
-pub(crate) mod retry;
 pub(crate) mod staging;
 mod verdict;
 
@@ -49,7 +49,7 @@ use crate::metrics;
 use crate::store::{Outcome, Run, Store};
 use entrance::Entrance;
 use expire::Cold;
-use retry::Retries;
+use expiry_retries::Retries;
 use staging::Staging;
 use verdict::{Verdict, Verdicts, answer};
 

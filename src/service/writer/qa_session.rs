@@ -1,4 +1,4 @@
-//! The Q&A session: a copy of every answered question, as in the original's file.
+//! The Q&A session: copies of all answered questions, as in the original's file.
 //!
 //! A new session begins with the last of these. The answer and its copy are one durable batch.
 
@@ -54,6 +54,7 @@ impl Writer {
             condition: Condition::default(),
             fence: None,
             author: write.terms.author.clone(),
+            bound_to: None,
             key: None,
         };
         let command = Command::Log(LogName::Questions, LogCommand::Append { items });
@@ -71,7 +72,7 @@ impl Writer {
             }
         };
         if let Some(why) = refused {
-            tracing::warn!(session = %name, why, "an answered question was not gathered");
+            tracing::warn!(session = %name, why, "an answered question could not be copied to the Q&A session");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A session's staged state within a batch: its board and frames after the commands so far.
+//! The staged board and frames of a session within a batch.
 
 use std::sync::Arc;
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::reserve::Reserve;
-use crate::store::{FREE_BYTES_MIN, SqliteOptions, StoreError};
+use crate::store::{FREE_BYTES_MIN, FreeSpace, SqliteOptions, StoreError};
 
 /// Bytes left free besides the reserve, for unavoidable writes: the log's index, a few pages.
 pub(crate) const SPARE_BYTES: u64 = 1 << 20;
@@ -102,9 +102,17 @@ impl Room {
         self.disk().is_none_or(|disk| self.left(disk) >= self.kept(disk).saturating_add(bytes))
     }
 
+    /// Returns the free space and the reserve.
+    pub(crate) fn free_space(&self) -> Option<FreeSpace> {
+        let disk = self.disk()?;
+        let (directory, reserve_bytes) = (self.dir.clone(), self.kept(disk));
+        Some(FreeSpace { directory, free_bytes: self.left(disk), reserve_bytes })
+    }
+
     /// Returns true if more than twice the reserve is left, so no write will be refused soon.
     pub(crate) fn is_ample(&self) -> bool {
-        self.disk().is_none_or(|disk| self.left(disk) >= self.kept(disk).saturating_mul(2))
+        let ample = |disk| self.kept(disk).saturating_mul(2).saturating_add(SPARE_BYTES);
+        self.disk().is_none_or(|disk| self.left(disk) >= ample(disk))
     }
 
     /// Returns the bytes that a write may use if it ends up smaller.

@@ -1,7 +1,7 @@
 //! The sync point: the last transaction that survives a power cut.
 //!
 //! With `synchronous=FULL` each commit is synced. With `NORMAL` the log ends with unsynced commits, and work that
-//! must follow them syncs the log's file here, beside the writer. A checkpoint or a synced transaction would delay
+//! must follow them syncs the log's file here, outside the writer. A checkpoint or a synced transaction would delay
 //! every write.
 
 use std::fs::File;

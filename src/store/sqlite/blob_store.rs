@@ -109,7 +109,11 @@ pub trait BlobStore: Send + Sync {
 impl BlobStore for SqliteStore {
     fn put_blob(&self, session: SessionId, digest: Digest, bytes: &[u8]) -> Result<(), StoreError> {
         self.may_change()?;
-        self.blobs.put(session, digest, bytes)
+        self.blobs.put(session, digest, bytes).inspect_err(|error| {
+            if matches!(error, StoreError::Full) {
+                self.note_full();
+            }
+        })
     }
 
     fn blob(&self, session: SessionId, digest: Digest) -> Result<Vec<u8>, StoreError> {

@@ -1,6 +1,6 @@
 //! The embedded store: one SQLite database and a directory of blobs, for one process.
 //!
-//! One connection writes, under one lock; others read beside it, and find their rows without that lock. A failed
+//! One connection writes, under one lock; others read concurrently, and locate their rows without that lock. A failed
 //! write or sync is not retried: the store is poisoned, and the next start reads the outcome from the disk.
 
 pub(crate) mod backup;
@@ -33,8 +33,8 @@ use super::files::lock::Lock;
 use super::keyed_lock::KeyedLock;
 use super::types::health::Condition;
 use super::{
-    Copied, FileBytes, Health, IsOver, NameRow, Outcome, PageMax, Pin, Record, Run, SigningKey,
-    Store, StoreError, Stored, StoredSession, SummaryRow, TokenRow,
+    Copied, FileBytes, FreeSpace, Health, IsOver, NameRow, Outcome, PageMax, Pin, Record, Run,
+    SigningKey, Store, StoreError, Stored, StoredSession, SummaryRow, TokenRow,
 };
 use crate::board::{Epoch, Revision, SessionId};
 use index::Histories;
@@ -68,7 +68,7 @@ pub struct SqliteStore {
     pub(super) putting: KeyedLock<SessionId>,
     /// Held during compaction.
     pub(super) compaction: Mutex<()>,
-    /// Checkpoints beside the writer; opened on first use.
+    /// The connection for checkpoints outside the writer, opened on first use.
     pub(super) checkpointer: Mutex<Option<Connection>>,
     /// Held during a copy or check.
     pub(super) copying: Mutex<()>,
@@ -238,11 +238,17 @@ impl Store for SqliteStore {
     }
 
     fn health(&self) -> Health {
+        // After a full disk, only ample room makes the store ready again, so that it does not flap.
         match self.condition.health() {
-            Health::Ready if self.room.is_for(0) => Health::Ready,
-            Health::Ready | Health::Full => Health::Full,
-            Health::Poisoned => Health::Poisoned,
+            Health::Ready if !self.room.is_for(0) => self.turn(Health::Full),
+            Health::Full if self.room.is_ample() => self.turn(Health::Ready),
+            Health::Ready | Health::Full | Health::Poisoned => {}
         }
+        self.condition.health()
+    }
+
+    fn free_space(&self) -> Option<FreeSpace> {
+        self.room.free_space()
     }
 
     fn back_up(&self, to: &Path, is_over: &IsOver) -> Result<Copied, StoreError> {
@@ -270,6 +276,7 @@ impl Store for SqliteStore {
     fn tend(&self) -> bool {
         self.note_mover();
         self.move_long_log();
+        self.health();
         self.idle()
     }
 

@@ -25,7 +25,7 @@ use crate::store::files::disk::{Room, SPARE_BYTES, create_dir, sync_dir};
 use crate::store::files::lock::Lock;
 use crate::store::keyed_lock::KeyedLock;
 use crate::store::types::health::Condition;
-use crate::store::{SigningKey, SqliteOptions, SqliteStore, StoreError, SyncLevel};
+use crate::store::{SigningKey, SqliteOptions, SqliteStore, Store as _, StoreError, SyncLevel};
 
 fn is_absence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
@@ -154,7 +154,10 @@ impl SqliteStore {
             room,
             lock: Some(lock),
         };
-        Ok(opened.into_store())
+        let store = opened.into_store();
+        // Logs a disk that is full from the start.
+        store.health();
+        Ok(store)
     }
 }
 

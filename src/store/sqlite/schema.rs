@@ -205,7 +205,7 @@ fn let_shrink(connection: &Connection) -> Result<(), StoreError> {
     }
 }
 
-/// Opens a connection that checkpoints beside the writer, and writes nothing else.
+/// Opens a connection that only checkpoints, separate from the writer's.
 pub(crate) fn open_to_checkpoint(path: &Path) -> Result<Connection, StoreError> {
     let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     configure(&connection, path)?;

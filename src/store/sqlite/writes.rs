@@ -7,7 +7,7 @@ use super::database::Failure;
 use super::rows::journal::{Journal, Unwritten};
 use crate::board::SessionId;
 use crate::store::files::disk::SPARE_BYTES;
-use crate::store::{Health, Outcome, Run, SqliteStore, StoreError};
+use crate::store::{FreeSpace, Health, Outcome, Run, SqliteStore, Store as _, StoreError};
 
 /// The maximum size of a small transaction.
 const PAGES_BYTES: u64 = 256 << 10;
@@ -24,11 +24,35 @@ impl SqliteStore {
             outcomes = self.append_if_roomy(journal, batch, false);
         }
         if outcomes.contains(&Outcome::Full) {
+            self.note_full();
             // Clients that keep retrying leave no idle moment.
             self.make_room(journal);
         }
         self.room.note_owed(journal.database.owed());
         outcomes
+    }
+
+    /// Records that a write found no room. With ample room left, as where a quota is used up, the store stays ready.
+    pub(crate) fn note_full(&self) {
+        if !self.room.is_ample() {
+            self.turn(Health::Full);
+        }
+    }
+
+    /// Changes the health between ready and full, and logs the change.
+    pub(crate) fn turn(&self, to: Health) {
+        if !self.condition.turn(to) {
+            return;
+        }
+        let Some(FreeSpace { directory, free_bytes, reserve_bytes }) = self.free_space() else {
+            return;
+        };
+        let directory = directory.display();
+        if to == Health::Full {
+            tracing::warn!(%directory, free_bytes, reserve_bytes, "the disk is full: only deletions are accepted");
+        } else {
+            tracing::info!(%directory, free_bytes, reserve_bytes, "the disk has room again: writes are accepted");
+        }
     }
 
     /// Refuses runs that meet a malformed page, and stores the others.
@@ -77,7 +101,6 @@ impl SqliteStore {
             written = journal.write(accepted);
         }
         if written.is_ok() {
-            self.condition.note(Health::Ready);
             if self.tend(journal.sweep_if_busy()) == Some(true) {
                 self.room.hold_reserve();
             }
@@ -145,7 +168,7 @@ impl SqliteStore {
     pub(crate) fn failed(&self, failure: &Failure) -> Outcome {
         match failure {
             Failure::Full => {
-                self.condition.note(Health::Full);
+                self.note_full();
                 Outcome::Full
             }
             Failure::Busy => {

@@ -1,4 +1,4 @@
-//! Model test: histories equal a plain list of commits, whatever the operations.
+//! Tests of compaction against a plain list of commits, with any sequence of operations.
 
 use std::collections::BTreeMap;
 

@@ -67,7 +67,7 @@ pub enum StoreError {
         left: PathBuf,
     },
     /// The database file is empty.
-    #[error("{} is empty: there is no store in it", path.display())]
+    #[error("{} is empty; it contains no store", path.display())]
     DatabaseEmpty {
         /// The database.
         path: PathBuf,
@@ -78,8 +78,8 @@ pub enum StoreError {
         /// The directory.
         path: PathBuf,
     },
-    /// The target of a copy exists and is not an empty directory.
-    #[error("{} already exists and is not an empty directory", path.display())]
+    /// The target of a copy or an archive exists, and is not an empty directory to be filled.
+    #[error("{} already exists; choose another path or remove it", path.display())]
     Occupied {
         /// The target.
         path: PathBuf,
@@ -238,7 +238,7 @@ pub enum StoreError {
     Malformed,
     /// The b-tree of the journal is malformed.
     #[error(
-        "the journal is damaged: {found}; run 'blackboard salvage --to DIR' to copy what is intact to a new store"
+        "the journal is damaged ({found}); run 'blackboard salvage --to DIR' to copy what is intact to a new store"
     )]
     DamagedTree {
         /// SQLite's first finding.

@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 
 use crate::store::Health;
 
-/// The health as of the last write.
+/// The health as last seen.
 #[derive(Debug)]
 pub(crate) struct Condition(Mutex<Health>);
 
@@ -23,17 +23,19 @@ impl Condition {
         self.health() == Health::Poisoned
     }
 
-    /// Records that a write succeeded or lacked room. Poisoning stays.
-    pub(crate) fn note(&self, health: Health) {
+    /// Changes the health between ready and full. Returns true if it changed; poisoning stays.
+    pub(crate) fn turn(&self, to: Health) -> bool {
         let mut now = self.0.lock();
-        if *now != Health::Poisoned {
-            *now = health;
+        if *now == Health::Poisoned || *now == to {
+            return false;
         }
+        *now = to;
+        true
     }
 
     /// Stops writing until a restart. Logs the cause here, once: waiting callers only get `Unknown`.
     pub(crate) fn poison(&self, cause: &dyn fmt::Display) {
         *self.0.lock() = Health::Poisoned;
-        tracing::error!(%cause, "a write failed; nothing more is written until a restart");
+        tracing::error!(%cause, "a write failed; the store accepts no writes until a restart");
     }
 }

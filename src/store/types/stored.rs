@@ -1,9 +1,9 @@
 //! Values read from a store: commits, bases, sessions, summaries, blobs, health.
 
-use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
+use std::{fmt, fs};
 
 use uuid::Uuid;
 
@@ -135,6 +135,36 @@ pub struct Copied {
 
 /// Returns true once a long operation is no longer wanted.
 pub type IsOver = Arc<dyn Fn() -> bool + Send + Sync>;
+
+/// The free space of a store's disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FreeSpace {
+    /// The data directory.
+    pub directory: PathBuf,
+    /// Free bytes, including the reserve, without what the write-ahead log still adds to the database.
+    pub free_bytes: u64,
+    /// Bytes that only deletions may use.
+    pub reserve_bytes: u64,
+}
+
+impl FreeSpace {
+    /// Returns the bytes that may be written before the reserve is all that is left.
+    #[must_use]
+    pub fn room_bytes(&self) -> u64 {
+        self.free_bytes.saturating_sub(self.reserve_bytes)
+    }
+}
+
+impl fmt::Display for FreeSpace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { directory, free_bytes, reserve_bytes } = self;
+        write!(
+            f,
+            "the disk of {} has {free_bytes} bytes left, and {reserve_bytes} stay reserved for deletions",
+            directory.display()
+        )
+    }
+}
 
 /// A store's ability to accept writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! No name turns a line around, hides in it or ends it, and JSON says the same as before.
+//! Tests of escaping: no name reverses, hides or ends a line, and the JSON keeps its meaning.
 
 use tracing_subscriber::fmt;
 

@@ -1,4 +1,4 @@
-//! Lines come out whole and in order, and whoever leaves them never waits for a reader.
+//! Tests of log lines: whole and in order, without waiting for a reader.
 
 use std::sync::mpsc::{Sender, channel};
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! A collector gets a span for an exchange, under the client's, and none that the client does not record.
+//! Tests of exported spans: one per exchange, under the client's span, if the client records it.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;

@@ -1,4 +1,4 @@
-//! JSON Patch: each operation, excessive patches, and random patches against a plain model.
+//! Tests of JSON Patch: each operation, excessive patches, and random ones against a plain model.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Python's text of chosen documents. `tests/python_text.rs` compares random ones with Python itself.
+//! Tests of Python's text of chosen documents. `tests/python_text.rs` compares random ones with Python itself.
 
 use proptest::prelude::*;
 

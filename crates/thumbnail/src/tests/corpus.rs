@@ -1,4 +1,4 @@
-//! The corpus of images found by hand or by the fuzzer.
+//! Tests of the images in the corpus, found by hand or by the fuzzer.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Thumbnails of chosen and of fuzzed images.
+//! Tests of thumbnails of chosen and of fuzzed images.
 
 mod corpus;
 mod thumbnail;

@@ -1,4 +1,4 @@
-//! Thumbnails of accepted bytes, and refused bytes.
+//! Tests of accepted and refused images.
 
 use std::io::Cursor;
 

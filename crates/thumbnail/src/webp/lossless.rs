@@ -1,4 +1,4 @@
-//! The code tables of a lossless WebP, counted before it is decoded.
+//! Counts the code tables of a lossless WebP before decoding.
 //!
 //! There may be 65,536 groups of five codes, each with tables of its own: a file of 5 MB can ask for more than a
 //! gigabyte. The number of groups comes after other data, which is read here as the decoder reads it, without the

@@ -1,7 +1,7 @@
-//! Frames of a WebP, as far as they determine the decoder's memory.
+//! Parsing of WebP frames, just enough to bound the decoder's memory.
 //!
-//! The decoder allocates a lossy frame by the frame's own size, and a lossless frame's tables by its header. The canvas
-//! bounds neither.
+//! The buffers of a lossy frame depend on the frame's own size, the tables of a lossless frame on its header. The
+//! canvas bounds neither.
 
 mod bits;
 mod lossless;

@@ -1,4 +1,4 @@
-//! Each kind of change as shown, byte for byte, in full and in brief.
+//! Tests of changes as JSON: each kind, byte for byte, in full and in brief.
 
 use super::*;
 use crate::board::{

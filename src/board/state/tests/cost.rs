@@ -1,4 +1,4 @@
-//! Costs of the state: bytes allocated by a change and by a document.
+//! Tests of the cost of the state: bytes allocated by a change and by a document.
 
 use allocation_counter::{AllocationInfo, measure};
 

@@ -1,4 +1,4 @@
-//! Archives as literal bytes, round trips of any history, and refused alterations.
+//! Tests of archives: exact bytes, round trips, and rejection of altered archives.
 
 use proptest::prelude::*;
 use proptest::sample::Index;

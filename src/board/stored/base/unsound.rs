@@ -20,7 +20,7 @@ pub enum Unsound {
     #[error("a part is missing or out of order")]
     Order,
     /// The number of parts contradicts the end part.
-    #[error("{found} parts are present, {declared} were written")]
+    #[error("{found} parts were found instead of {declared}")]
     Parts {
         /// The number in the end part.
         declared: u64,
@@ -28,7 +28,7 @@ pub enum Unsound {
         found: u64,
     },
     /// A revision is after the board's own, or a counter exceeds its limit.
-    #[error("a counter is {found}, the limit is {max}")]
+    #[error("a counter is {found}; the limit is {max}")]
     Count {
         /// The counter found.
         found: u64,
@@ -39,7 +39,7 @@ pub enum Unsound {
     #[error("a timestamp is before 1970")]
     Time,
     /// A session that does not exist has data other than keys.
-    #[error("a deleted session has more than its keys")]
+    #[error("a deleted session has data besides its idempotency keys")]
     Lifeless,
     /// An agent's memory is repeated, or has entries without being declared.
     #[error("the memory of '{agent}' appears twice or was never declared")]
@@ -82,7 +82,7 @@ pub enum Unsound {
         question: Seq,
     },
     /// Agents, checkpoints, keys or images are repeated or too many.
-    #[error("too many {of}, or a repeated one")]
+    #[error("there are too many {of}, or one is repeated")]
     Repeated {
         /// The kind of the repeated element.
         of: &'static str,

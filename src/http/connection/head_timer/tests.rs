@@ -1,4 +1,4 @@
-//! Timeouts of first and later heads.
+//! Tests of the timeouts of first and later heads.
 
 use tokio::time::timeout;
 

@@ -1,4 +1,4 @@
-//! The choice of the connection to evict, and its cost.
+//! Tests of the queues: the choice of the connection to evict, and its cost.
 
 use super::*;
 use crate::http::connection::idle::{IdleConnections, Membership};

@@ -1,4 +1,4 @@
-//! The debt of slow clients.
+//! Tests of slow-client deadlines: silence, trickle and recovery.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Compression of answers and decompression of requests, through the whole edge.
+//! Tests of compressed responses and requests, through the whole edge.
 
 use std::io::{self, Write};
 use std::time::Duration;

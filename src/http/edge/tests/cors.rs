@@ -1,4 +1,4 @@
-//! Browser requests from listed sites and from others.
+//! Tests of CORS: browser requests from listed sites and from others.
 
 use axum::http::header;
 use reqwest::{Method, Response as Answer};

@@ -1,4 +1,4 @@
-//! Admission of requests, and the form of answers.
+//! Tests of the edge: admission of requests and form of responses.
 
 mod access_log;
 mod coding;
@@ -7,6 +7,7 @@ mod response_headers;
 
 use std::{error::Error, io, net::SocketAddr};
 
+use axum::extract::State;
 use axum::{
     Json,
     body::Bytes,
@@ -23,6 +24,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::*;
+use crate::http::access::methods::{Methods, method_not_allowed};
 use crate::{
     board::Code,
     http::{ConnectionLimits, Problem, serve},
@@ -52,6 +54,9 @@ fn router() -> Router {
         .route("/v1/own", get(async || OWN))
         .route("/v1/sessions/{session}", get(missing))
         .layer(DefaultBodyLimit::max(1000))
+        .method_not_allowed_fallback(|path, request| {
+            method_not_allowed(State(Methods::default()), path, request)
+        })
 }
 
 async fn read(body: Result<Bytes, BytesRejection>) -> Result<Bytes, Problem> {
@@ -100,12 +105,10 @@ impl Edge {
     pub(super) async fn start_for(sites: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let addr = listener.local_addr().expect("an address");
-        let gate = Gate {
-            faults: Faults::default(),
-            hosts: AllowedHosts::default(),
-            cors: sites.parse().expect("sites"),
-            body_silence_max: Duration::from_millis(200),
-        };
+        let cors_origins = sites.parse().expect("sites");
+        let options = EdgeOptions { cors_origins, ..EdgeOptions::default() };
+        let body_silence_max = Duration::from_millis(200);
+        let gate = Gate { body_silence_max, ..Gate::new(options, None) };
         let router = layered(router(), gate);
         let limits = ConnectionLimits::default();
         tokio::spawn(serve(listener, router, limits, CancellationToken::new()));

@@ -1,4 +1,4 @@
-//! Security headers of answers, and handlers that set their own.
+//! Tests of security headers, and of handlers that set their own.
 
 use reqwest::Method;
 

@@ -1,4 +1,4 @@
-//! Well-formed and malformed trace headers.
+//! Tests of well-formed and malformed trace headers.
 
 use super::*;
 

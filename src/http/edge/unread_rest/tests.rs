@@ -1,4 +1,4 @@
-//! Unread bodies that arrive slowly or never end.
+//! Tests of unread bodies that arrive slowly or never end.
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};

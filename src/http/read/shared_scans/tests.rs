@@ -1,4 +1,4 @@
-//! The number of looks at awaited lists.
+//! Tests of how often a list is scanned while readers wait for a change.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

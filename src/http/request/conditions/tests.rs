@@ -1,4 +1,4 @@
-//! Known tags, and the conditions that headers make.
+//! Tests of conditional headers: known tags and the conditions parsed from them.
 
 use uuid::Uuid;
 

@@ -1,4 +1,4 @@
-//! The form of problems.
+//! Tests of the JSON form of problems.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Tags of resources, versions and renderings.
+//! Tests of tags of resources, versions and renderings.
 
 use uuid::Uuid;
 

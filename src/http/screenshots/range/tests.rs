@@ -1,4 +1,4 @@
-//! Ranges requested of a body of ten bytes.
+//! Tests of byte ranges of a ten-byte body.
 
 use super::*;
 

@@ -26,7 +26,14 @@ pub(crate) async fn out(service: &Service, session: &str) -> String {
 
 pub(crate) fn terms(session: &str) -> Terms {
     let condition = Condition::default();
-    Terms { session: name(session), condition, fence: None, author: None, key: None }
+    Terms {
+        session: name(session),
+        condition,
+        fence: None,
+        author: None,
+        bound_to: None,
+        key: None,
+    }
 }
 
 /// Takes an archive in, in pieces of this many bytes.

@@ -1,4 +1,4 @@
-//! Tests of deletion: remains in files, their time, and a full disk.
+//! Tests of deletion: files left behind, their removal, and a full disk.
 
 use std::path::Path;
 

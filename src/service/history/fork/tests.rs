@@ -1,4 +1,4 @@
-//! Tests of forks: independent sessions, and nothing left of a rejected one.
+//! Tests of forks: independent sessions, and cleanup after a rejected fork.
 
 use futures_util::FutureExt as _;
 use tempfile::TempDir;
@@ -16,7 +16,14 @@ use crate::store::Store;
 
 fn terms(session: &str) -> Terms {
     let condition = Condition::default();
-    Terms { session: name(session), condition, fence: None, author: None, key: None }
+    Terms {
+        session: name(session),
+        condition,
+        fence: None,
+        author: None,
+        bound_to: None,
+        key: None,
+    }
 }
 
 async fn fork(service: &Service, from: &str, at: u64, to: &str) -> Result<Receipt, ServiceError> {

@@ -1,4 +1,4 @@
-//! Tests of retention: the setting is kept, the rest is deleted.
+//! Tests of retention: exactly what the setting asks for is kept.
 
 use std::time::Instant;
 

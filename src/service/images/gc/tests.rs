@@ -1,4 +1,4 @@
-//! Tests of image garbage collection: unnamed images go, all others stay.
+//! Tests of image garbage collection: only unreferenced images are deleted.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Tests of the reaper: deletions never wait, and no image stays for good.
+//! Tests of the reaper: deletions never wait for it, and it misses no image.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Tests of the shown image by kind, size and accepted types.
+//! Tests of the image sent for each kind, size and set of accepted types.
 
 use std::io::Cursor;
 

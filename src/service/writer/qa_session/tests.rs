@@ -1,4 +1,4 @@
-//! Tests of the Q&A session: answers gathered once, given to new sessions.
+//! Tests of the Q&A session: each answer is copied once, and new sessions start with them.
 
 use tempfile::TempDir;
 

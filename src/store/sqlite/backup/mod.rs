@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use uuid::Uuid;
 
 use super::DATABASE;
+use crate::store::files::destination::vacant_dir;
 use crate::store::files::disk::{DIR_MODE, Room, create_dir, sync_dir};
 use crate::store::{Copied, FileBytes, IsOver, SqliteStore, Store, StoreError};
 use database::Copying;
@@ -111,12 +112,8 @@ impl SqliteStore {
         if to.starts_with(&data) {
             return Err(StoreError::Within { path: to, dir: data });
         }
-        match fs::symlink_metadata(&to) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(to),
-            Err(error) => Err(StoreError::io(&to)(error)),
-            Ok(found) if found.is_dir() && is_empty(&to) => Ok(to),
-            Ok(_) => Err(StoreError::Occupied { path: to }),
-        }
+        vacant_dir(&to)?;
+        Ok(to)
     }
 
     fn copy_whole(&self, to: &Path, is_over: &IsOver) -> Result<Copied, StoreError> {
@@ -170,13 +167,9 @@ impl Draft {
 impl Drop for Draft {
     fn drop(&mut self) {
         if let Err(error) = remove_all(&self.dir) {
-            tracing::warn!(%error, "an unfinished copy was left behind; it can be removed");
+            tracing::warn!(%error, "an unfinished copy could not be deleted; delete it by hand");
         }
     }
-}
-
-fn is_empty(dir: &Path) -> bool {
-    fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_none())
 }
 
 fn remove_all(dir: &Path) -> Result<(), StoreError> {

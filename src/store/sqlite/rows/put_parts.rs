@@ -4,7 +4,7 @@ use super::parts;
 use super::parts::Table;
 use crate::board::{Revision, SessionId};
 use crate::store::sqlite::index::Base;
-use crate::store::{Health, SqliteStore, StoreError};
+use crate::store::{SqliteStore, StoreError};
 
 /// The maximum bytes of parts in one transaction, which ends with the part that reaches it. The writer waits for at
 /// most one such transaction.
@@ -73,7 +73,6 @@ impl SqliteStore {
                 let base = base.map(|base| base.revision).unwrap_or_default();
                 return Err(StoreError::Forgotten { session, base });
             }
-            self.condition.note(Health::Ready);
             stored += u64::try_from(some.len()).unwrap_or(u64::MAX);
         }
     }

@@ -1,7 +1,7 @@
-//! Reads beside the writer: a small shared pool of connections, and the replay.
+//! Reads on a small pool of connections, separate from the writer's.
 //!
-//! A read transaction keeps checkpoints from emptying the log, so it lasts for one page, and never while a visitor
-//! works. Only the replay is one long transaction.
+//! A read transaction keeps checkpoints from emptying the write-ahead log, so it covers one page and is never held
+//! while a callback runs. Only the replay is one long transaction.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;

@@ -1,8 +1,8 @@
 //! Compaction of the journal: commits move from it into segments, one session in a row.
 //!
-//! Segments are packed beside the writer and replace the journal's rows in one transaction, so a commit is always in
-//! one of the two. Nothing is locked while rows are read and packed. Histories that changed meanwhile wait for the
-//! next time.
+//! Segments are packed on a separate connection and replace the journal's rows in one transaction, so a commit is
+//! always in one of the two. Nothing is locked while rows are read and packed. Histories that changed meanwhile wait
+//! for the next time.
 
 use std::collections::HashMap;
 

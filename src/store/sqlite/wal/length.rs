@@ -18,7 +18,7 @@ pub(crate) struct Log {
     left_bytes: u64,
     /// True if the attempt failed: the next is due after each write.
     is_stuck: bool,
-    /// True if a long log is checkpointed beside the writer.
+    /// True if a long log is checkpointed on a separate connection.
     has_mover: bool,
 }
 
@@ -56,7 +56,7 @@ impl Log {
         self.is_left_to_mover() && self.unmoved_bytes > UNMOVED_BYTES_MAX
     }
 
-    /// Records that a long log is checkpointed beside the writer.
+    /// Records that a long log is checkpointed on a separate connection.
     pub(crate) fn note_mover(&mut self) {
         self.has_mover = true;
     }

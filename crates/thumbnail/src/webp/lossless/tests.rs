@@ -1,4 +1,4 @@
-//! Lossless streams with few tables, and one with very many.
+//! Tests of lossless streams with few and with very many tables.
 
 use super::*;
 

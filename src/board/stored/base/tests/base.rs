@@ -1,4 +1,4 @@
-//! Bases as literal bytes, and round trips of any board in bounded parts.
+//! Tests of bases: exact bytes, and round trips of any board in bounded parts.
 
 use proptest::prelude::*;
 

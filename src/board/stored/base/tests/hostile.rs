@@ -1,4 +1,4 @@
-//! Hostile bases: refused, or boards on which every operation works.
+//! Tests of hostile bases: each is refused, or becomes a board on which every operation works.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Bases written, read, and read from hostile bytes.
+//! Tests of bases: writing, reading, and hostile bytes.
 
 mod base;
 mod hostile;

@@ -1,4 +1,4 @@
-//! Refused bases, and the reasons.
+//! Tests of refused bases, with their reasons.
 
 use super::base::*;
 use crate::board::stored::Unreadable;

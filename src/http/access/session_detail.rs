@@ -1,4 +1,4 @@
-//! The detail of a session that a caller sees.
+//! The details of a session that its caller may see.
 //!
 //! Sizes include memories that the caller may not see, and would reveal the length of each step in them. A tag
 //! reveals its inputs to anyone who tries all values, so a tag is made only of what its caller is shown.

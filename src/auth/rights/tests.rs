@@ -1,15 +1,16 @@
-//! Rights and visibility of callers, by their tokens.
+//! Tests of the rights and the visibility of callers.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::*;
-use crate::auth::{Token, TokenId, TokenLimits};
+use crate::auth::{Grant, Token, TokenId, TokenLimits};
 use crate::board::{
     AgentCommand, Change, Commit, History, Item, LogChange, LogCommand, MaxItemsEach, Nonce,
-    Restored, Revision, Seq, SessionChange, SessionCommand, Transaction, Ttl, Which,
+    Restored, Revision, Seq, SessionChange, SessionCommand, Timestamp, Transaction, Ttl, Which,
 };
 
 fn bearer(agent: Option<&str>, scopes: &[Scope], sessions: &str) -> Caller {

@@ -1,4 +1,4 @@
-//! Expiry of bodies with their caller's rights.
+//! Ends streamed request and response bodies when the caller's rights end.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};

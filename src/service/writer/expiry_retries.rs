@@ -1,4 +1,4 @@
-//! Retries of expiries that could not be stored, each session after a pause of its own.
+//! Retries of expiries that could not be stored, with a backoff for each session.
 //!
 //! A session that fails repeatedly does not delay the others.
 

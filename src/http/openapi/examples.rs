@@ -1,0 +1,138 @@
+//! Examples of requests and responses that work when they are sent from the documentation.
+
+use serde_json::{Value, json};
+use utoipa::openapi::example::ExampleBuilder;
+use utoipa::openapi::path::{Operation, ParameterBuilder, PathItem};
+use utoipa::openapi::{OpenApi, RefOr};
+
+/// Adds the examples of parameters and of bodies that have none yet.
+pub(in crate::http) fn with_examples(mut document: OpenApi) -> OpenApi {
+    for item in document.paths.paths.values_mut() {
+        let PathItem { get, put, post, patch, delete, .. } = item;
+        [get, put, post, patch, delete].into_iter().flatten().for_each(add_to);
+    }
+    document
+}
+
+fn add_to(operation: &mut Operation) {
+    let id = operation.operation_id.clone().unwrap_or_default();
+    for parameter in operation.parameters.iter_mut().flatten() {
+        if let RefOr::T(parameter) = parameter
+            && let Some(example) = parameter_example(&id, &parameter.name)
+        {
+            let builder = ParameterBuilder::from(std::mem::take(parameter));
+            *parameter = builder.example(Some(example)).build();
+        }
+    }
+    if let Some(RefOr::T(body)) = &mut operation.request_body {
+        for (media_type, content) in &mut body.content {
+            if let RefOr::T(content) = content
+                && content.example.is_none()
+            {
+                content.example = body_example(&id, media_type);
+            }
+        }
+    }
+    if id == "get_prompt" {
+        add_formats(operation);
+    }
+}
+
+fn parameter_example(id: &str, name: &str) -> Option<Value> {
+    Some(match name {
+        "session" => json!("demo"),
+        "agent" if !id.starts_with("get_events") => json!("AppAgent"),
+        "seq" => json!(1),
+        "path" if id == "patch_state" => json!("tasks/log"),
+        "path" => json!("tasks/t1"),
+        // A claim needs an agent.
+        "X-Agent-ID" if id.ends_with("_request") => json!("AppAgent"),
+        _ => return None,
+    })
+}
+
+/// Returns the body of an operation that is not on a log; those have an item of their own.
+fn body_example(id: &str, media_type: &str) -> Option<Value> {
+    let is_merge = media_type == "application/merge-patch+json";
+    if media_type != "application/json" && !is_merge {
+        return None;
+    }
+    Some(match id {
+        "put_session" => json!({
+            "settings": {"history_keys": ["step", "action", "result"], "ttl": "30d"},
+            "labels": {"team": "blue"},
+        }),
+        "put_blackboard" => json!({
+            "questions": [],
+            "requests": [{"request": "Print the report"}],
+            "trajectories": [{"step": 1, "action": "open", "result": "ok"}],
+            "screenshots": [],
+        }),
+        "put_agent" => json!({"type": "AppAgent", "platform": "windows", "host": "HostAgent"}),
+        "patch_agent" => json!({"status": "PENDING"}),
+        "put_checkpoint" => json!({"name": "before-print"}),
+        "fork_session" => json!({"to": "demo-2"}),
+        "restore_session" => json!({"at": 1}),
+        "answer_question" => json!({"answer": "The one on floor 2"}),
+        "claim_request" => json!({"ttl": "60s"}),
+        "finish_request" => json!({"result": "printed"}),
+        "put_whole_state" => json!({"tasks": {"t1": {"status": "ready", "tries": 0}}}),
+        "put_state" => json!({"status": "ready", "tries": 0}),
+        "patch_whole_state" => json!({"tasks": {"t1": {"status": "taken"}}}),
+        "patch_state" if is_merge => json!({"status": "taken"}),
+        "patch_state" => json!({"append": ["printed"]}),
+        "transact" => json!({
+            "if": [{"path": "tasks/t1/status", "equals": "ready"}],
+            "then": [
+                {"put": "tasks/t1/status", "value": "taken", "ttl": "60s"},
+                {"append": "trajectories", "item": {"step": 2, "action": "print"}},
+            ],
+            "else": [],
+        }),
+        _ => return None,
+    })
+}
+
+/// Adds an example of each format to the prompt's responses.
+fn add_formats(operation: &mut Operation) {
+    let Some(RefOr::T(response)) = operation.responses.responses.get_mut("200") else { return };
+    for (media_type, content) in &mut response.content {
+        let RefOr::T(content) = content else { continue };
+        for (name, example) in formats()
+            .into_iter()
+            .filter(|(_, example)| example.is_string() == (media_type == "text/markdown"))
+        {
+            let example = ExampleBuilder::new().value(Some(example)).build();
+            content.examples.insert(name.to_owned(), RefOr::T(example));
+        }
+    }
+}
+
+/// Returns the prompt of a board with one request and one screenshot, by format.
+fn formats() -> [(&'static str, Value); 5] {
+    let heading = "[Blackboard:]";
+    let requests = "[Request History:]\n [{\"request\": \"Print the report\"}]";
+    let metadata = "\"Print dialog\"";
+    let data = "iVBORw0KGgo=";
+    let url = format!("data:image/png;base64,{data}");
+    let chat = |text: &str| json!({"type": "text", "text": text});
+    let responses = |text: &str| json!({"type": "input_text", "text": text});
+    let gemini = |text: &str| json!({"text": text});
+    let source = json!({"type": "base64", "media_type": "image/png", "data": data});
+    let image_url = json!({"type": "image_url", "image_url": {"url": url}});
+    let input_image = json!({"type": "input_image", "image_url": url, "detail": "auto"});
+    let inline_data = json!({"inlineData": {"mimeType": "image/png", "data": data}});
+    [
+        ("parts", json!([chat(heading), chat(requests), chat(metadata), image_url])),
+        (
+            "responses",
+            json!([responses(heading), responses(requests), responses(metadata), input_image]),
+        ),
+        (
+            "anthropic",
+            json!([chat(heading), chat(requests), chat(metadata), {"type": "image", "source": source}]),
+        ),
+        ("gemini", json!([gemini(heading), gemini(requests), gemini(metadata), inline_data])),
+        ("markdown", json!("# Blackboard\n\n## Requests\n\n- Print the report\n")),
+    ]
+}
