@@ -1,7 +1,7 @@
-//! Text without invisible and misleading characters, which are shown by their numbers.
+//! Escaping of invisible and misleading characters as their code points.
 //!
 //! A name may contain any character but control characters, and logs and commands show it to people. Characters that
-//! hide, reverse the writing direction or end a line for some readers are replaced.
+//! are invisible, that change the text direction, or that some programs treat as a line break are escaped.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;

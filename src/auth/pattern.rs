@@ -15,7 +15,8 @@ pub struct SessionPattern(String);
 /// An invalid pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "a session pattern is 1 to {NAME_BYTES_MAX} bytes without control characters or '/'; * matches any characters"
+    "a session pattern must be 1 to {NAME_BYTES_MAX} bytes without control characters or '/'; \
+        * matches any sequence of characters"
 )]
 pub struct InvalidPattern;
 

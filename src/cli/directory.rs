@@ -26,10 +26,10 @@ pub(super) struct Directory {
 /// A data directory that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Unanswered {
-    #[error("{} is no data directory: there is no blackboard.db in it", .0.display())]
+    #[error("{} is not a data directory: it has no blackboard.db", .0.display())]
     Absent(PathBuf),
     #[error(
-        "{} is no data directory: there is no blackboard.db in it; check --data, or make one with --create",
+        "{} is not a data directory: it has no blackboard.db; check --data, or create one with --create",
         .0.display()
     )]
     NotCreated(PathBuf),

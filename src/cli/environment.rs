@@ -1,4 +1,4 @@
-//! Variables of the environment that no option reads.
+//! Unknown environment variables with our prefix.
 
 use clap::{Command, CommandFactory as _};
 
@@ -33,8 +33,8 @@ pub(super) fn unknown() -> Vec<String> {
 fn sentence(name: &str, known: &[String]) -> String {
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
     match nearest(name, &known) {
-        Some(near) => format!("no option reads the variable {name}; did you mean {near}?"),
-        None => format!("no option reads the variable {name}; 'blackboard help serve' lists them"),
+        Some(near) => format!("unknown environment variable {name}; did you mean {near}?"),
+        None => format!("unknown environment variable {name}; 'blackboard help serve' lists them"),
     }
 }
 

@@ -212,7 +212,7 @@ impl Disable {
         let (_, done) = asked(&answering, &Request::DisableTokens {})?;
         let DisabledTokens { deleted } = serde_json::from_str(&done)?;
         let tokens = if deleted == 1 { "token" } else { "tokens" };
-        note(format_args!("deleted {deleted} {tokens}; requests need none now"));
+        note(format_args!("deleted {deleted} {tokens}; none is left, so requests need no token"));
         Ok(())
     }
 }

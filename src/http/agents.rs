@@ -52,7 +52,7 @@ pub(super) struct AgentPage {
 
 /// An agent's profile: these members and any others.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "the document's form of a body that is stored as text")]
+#[expect(dead_code, reason = "the OpenAPI schema of a body that is stored as JSON text")]
 pub(super) struct ProfileBody {
     /// The kind of agent.
     #[schema(required = false, nullable = false, rename = "type", example = "AppAgent")]

@@ -23,7 +23,7 @@ const TOKENS: HeaderName = HeaderName::from_static("blackboard-tokens");
 
 /// A part of a prompt. Its members depend on the format.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "the document's form of what is written here")]
+#[expect(dead_code, reason = "the OpenAPI schema of the JSON that is written here")]
 #[expect(non_snake_case, reason = "the names are the providers'")]
 pub(in crate::http) struct PartBody {
     /// `text` or `image_url`; in `responses` `input_text` or `input_image`; in `anthropic` `text` or `image`; absent

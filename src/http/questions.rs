@@ -41,7 +41,7 @@ const INBOX_MAX: u64 = 1000;
 #[derive(ToSchema)]
 #[schema(max_properties = 1, min_properties = 1)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "the document's form of what is read here")]
+#[expect(dead_code, reason = "the OpenAPI schema of the JSON that is parsed here")]
 pub(super) struct NewAnswerBody {
     /// The answer, not blank.
     #[schema(required = false, nullable = false, min_length = 1, pattern = "\\S")]

@@ -32,7 +32,7 @@ pub(super) struct ClaimedBody<'a> {
 /// The duration of a claim.
 #[derive(ToSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "the document's form of what is read here")]
+#[expect(dead_code, reason = "the OpenAPI schema of the JSON that is parsed here")]
 pub(super) struct NewClaimBody {
     /// A whole number with `ms`, `s`, `m`, `h` or `d`; one minute by default.
     #[schema(required = false, nullable = false)]
@@ -42,7 +42,7 @@ pub(super) struct NewClaimBody {
 /// The end of a request.
 #[derive(ToSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "the document's form of what is read here")]
+#[expect(dead_code, reason = "the OpenAPI schema of the JSON that is parsed here")]
 pub(super) struct NewDoneBody {
     /// The fence of the claim under which the work was done.
     #[schema(required = false, nullable = false, minimum = 1)]

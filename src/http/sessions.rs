@@ -153,7 +153,7 @@ pub(super) struct SessionPage {
 /// Changes to a session. An absent member stays unchanged; null resets it.
 #[derive(ToSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "the document's form of what `session_patch` reads")]
+#[expect(dead_code, reason = "the OpenAPI schema of what `session_patch` reads")]
 pub(super) struct SessionPatchBody {
     /// Settings to change. An absent setting stays unchanged; null resets it to its default.
     #[schema(required = false)]

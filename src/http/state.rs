@@ -50,7 +50,7 @@ pub(super) struct ValueBody {
 /// One of two operations.
 #[derive(Serialize, ToSchema)]
 #[serde(untagged)]
-#[expect(dead_code, reason = "the document's form of what is read here")]
+#[expect(dead_code, reason = "the OpenAPI schema of the JSON that is parsed here")]
 pub(super) enum ChangeBody {
     /// Adds to a number; an absent value counts as 0.
     Add(AddBody),

@@ -22,7 +22,7 @@ use crate::board::{Command, StatePath, Timestamp, json};
 /// Tests, operations for when all tests hold, and operations for when one fails.
 #[derive(ToSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "the document's form of what is read here")]
+#[expect(dead_code, reason = "the OpenAPI schema of the JSON that is parsed here")]
 pub(super) struct TransactionBody {
     /// The tests, all of which must hold.
     #[schema(rename = "if", required = false, max_items = 1000)]

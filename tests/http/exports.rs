@@ -115,7 +115,7 @@ async fn only_serve_makes_a_data_directory() {
     let import = ["import", "s", "--from", archive.to_str().expect("a path")];
     for command in [&create[..], &import] {
         let said = failed(&run(&absent, command));
-        assert!(said.contains("is no data directory") && said.contains("--create"), "{said}");
+        assert!(said.contains("is not a data directory") && said.contains("--create"), "{said}");
         assert!(!absent.exists(), "{command:?}");
     }
     done(&run(&absent, &[&create[..], &["--create"]].concat()));
@@ -206,6 +206,6 @@ async fn what_cannot_be_done_is_one_line_and_leaves_nothing() {
     assert_eq!(said, "error: session 's' already exists\n");
     let nowhere = dir.join("nowhere");
     let said = failed(&run(&nowhere, &["export", "s"]));
-    assert!(said.contains("is no data directory"), "{said}");
+    assert!(said.contains("is not a data directory"), "{said}");
     assert!(!nowhere.exists());
 }

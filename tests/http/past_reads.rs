@@ -1,4 +1,4 @@
-//! Reads of the past: equal to reads made then, under tags of their own.
+//! Reads of the past: the same bodies as reads made at that time, with tags of their own.
 
 use reqwest::Method;
 

@@ -1,4 +1,4 @@
-//! `serve --print-config`: settings and sources, with nothing opened.
+//! `serve --print-config`: settings and sources, without opening the store or a socket.
 
 use crate::harness::{blackboard, finished};
 

@@ -1,4 +1,4 @@
-//! Prompt bodies: exact length, equal content, and an abort on damaged images.
+//! Prompt bodies: exact `Content-Length`, and an aborted response on a damaged image.
 
 use std::fs;
 use std::io::Read as _;

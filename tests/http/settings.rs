@@ -1,4 +1,4 @@
-//! The original's settings: history keys, storing screenshots, question-answer pairs.
+//! Settings taken over from UFO: history keys, storing screenshots, question-answer pairs.
 
 use std::fs;
 

@@ -77,7 +77,7 @@ pub enum Fault {
     #[error("the root value cannot be removed")]
     RemovesAll,
     /// A `test` found another value.
-    #[error("the value at {pointer:?} differs")]
+    #[error("the value at {pointer:?} is not the tested one")]
     TestFailed {
         /// The pointer.
         pointer: String,

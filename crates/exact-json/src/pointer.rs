@@ -1,4 +1,4 @@
-//! JSON pointers (RFC 6901): paths into a document, for patches and faults.
+//! JSON pointers (RFC 6901): paths into a document, for patches and errors.
 
 use std::borrow::Cow;
 

@@ -1,7 +1,7 @@
 //! The memory that decoding takes, computed from the header.
 //!
-//! The decoders bound their output at best. Their other memory is counted here by kind, for the locked versions of the
-//! decoders.
+//! The decoders limit the size of their output at most. Their other memory is counted here for each image format, as
+//! the versions in `Cargo.lock` need it.
 
 use image::ImageFormat;
 

@@ -1,4 +1,4 @@
-//! Filters of commits: parameters `on` and `agent`.
+//! Commit filters: the parameters `on` and `agent`.
 
 use crate::api::address::parse_log_path;
 use crate::api::params::{Params, invalid};

@@ -79,7 +79,7 @@ impl From<History> for HistoryBody {
 /// The predecessors and successors of a status that the session adds.
 #[derive(ToSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "the document's form of what is read and shown here")]
+#[expect(dead_code, reason = "the OpenAPI schema of what is read and shown here")]
 pub(crate) struct MovesBody {
     /// The statuses that may precede it, built in or of this session; none if absent.
     #[schema(required = false, max_items = 71)]
@@ -92,7 +92,7 @@ pub(crate) struct MovesBody {
 /// Settings to change.
 #[derive(ToSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "the document's form of what `settings_patch` reads")]
+#[expect(dead_code, reason = "the OpenAPI schema of what `settings_patch` reads")]
 pub(crate) struct SettingsPatchBody {
     /// The members of trajectories and memories that a prompt shows, each of at most 256 bytes; null shows all.
     #[schema(required = false, max_items = 256)]

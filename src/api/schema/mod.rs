@@ -11,7 +11,7 @@ use crate::board::NAME_BYTES_MAX;
 /// The form of stored images: data URL, address, or omitted.
 #[derive(ToSchema)]
 #[schema(rename_all = "snake_case")]
-#[expect(dead_code, reason = "the document's form of a parameter")]
+#[expect(dead_code, reason = "the OpenAPI schema of a parameter")]
 pub(crate) enum ImagesName {
     Inline,
     Url,

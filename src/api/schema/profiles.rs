@@ -1,4 +1,4 @@
-//! Schemas of prompt profiles, with the bounds of their reader.
+//! Schemas of prompt profiles, with the limits that the parser enforces.
 
 use utoipa::openapi::schema::{
     AdditionalProperties, ArrayBuilder, Object, ObjectBuilder, Schema, SchemaType, Type,

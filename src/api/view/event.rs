@@ -10,7 +10,7 @@ use crate::api::view::entry::ImageBody;
 
 /// A commit: the data of an event.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "the document's form of what is written here")]
+#[expect(dead_code, reason = "the OpenAPI schema of the JSON that is written here")]
 pub(crate) struct EventBody {
     /// The revision of the commit.
     revision: u64,
@@ -30,7 +30,7 @@ pub(crate) struct EventBody {
 /// One change of a commit. `kind` names the kind of change, which determines the other members. In brief, as in the
 /// audit and in events over 256 KiB, `url` replaces the contents.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "the document's form of what is written as text")]
+#[expect(dead_code, reason = "the OpenAPI schema of JSON that is written as text")]
 pub(crate) struct EventChangeBody {
     /// The kind of change.
     #[schema(example = "appended")]
@@ -132,7 +132,7 @@ pub(crate) struct EventChangeBody {
 
 /// An entry that was appended.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "the document's form of what is written as text")]
+#[expect(dead_code, reason = "the OpenAPI schema of JSON that is written as text")]
 pub(crate) struct ChangedEntry {
     /// The entry's place in its log.
     seq: u64,
@@ -146,7 +146,7 @@ pub(crate) struct ChangedEntry {
 
 /// A log that a restore changed.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "the document's form of what is written as text")]
+#[expect(dead_code, reason = "the OpenAPI schema of JSON that is written as text")]
 pub(crate) struct RestoredLogBody {
     /// The log, as an address within the session.
     log: String,

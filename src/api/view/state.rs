@@ -1,4 +1,4 @@
-//! The state's text as part of larger responses, written piece by piece.
+//! The state's JSON as part of larger responses, written piece by piece.
 use std::sync::Arc;
 
 use crate::api::offload::work;

@@ -1,4 +1,4 @@
-//! Tests of the rights and the visibility of callers.
+//! Tests of what callers may do and see.
 
 use std::borrow::Cow;
 use std::sync::Arc;

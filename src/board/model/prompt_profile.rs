@@ -1,6 +1,6 @@
-//! Prompt profiles: named selections for a prompt.
+//! Prompt profiles: named selections of entries for a prompt.
 //!
-//! They let all devices ask for the same prompt.
+//! All devices can request the same prompt by its name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

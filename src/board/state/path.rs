@@ -1,4 +1,4 @@
-//! Paths in the document: names from the root.
+//! Paths in the state's document: member names from the root.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! The repeated parts of a base: entries, agents, checkpoints, awaited questions and keys.
+//! The repeated parts of a base: entries, agents, checkpoints, open questions and idempotency keys.
 //!
 //! Writing a part copies no item. Reading one checks only the part itself.
 

@@ -66,7 +66,7 @@ pub(crate) struct CheckpointPage {
 /// A name for the session's current revision.
 #[derive(ToSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "the document's form of what is read here")]
+#[expect(dead_code, reason = "the OpenAPI schema of the JSON that is parsed here")]
 pub(crate) struct NewCheckpointBody {
     #[schema(schema_with = openapi::checkpoint_name)]
     name: String,

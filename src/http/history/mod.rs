@@ -31,7 +31,7 @@ use crate::service::At;
 /// The name of a fork, and the point to fork.
 #[derive(ToSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "the document's form of what is read here")]
+#[expect(dead_code, reason = "the OpenAPI schema of the JSON that is parsed here")]
 pub(super) struct NewForkBody {
     #[schema(schema_with = openapi::new_session_name)]
     to: String,
@@ -55,7 +55,7 @@ pub(super) struct ForkedBody {
 /// The point to restore a session to.
 #[derive(ToSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "the document's form of what is read here")]
+#[expect(dead_code, reason = "the OpenAPI schema of the JSON that is parsed here")]
 pub(super) struct NewRestoreBody {
     #[schema(schema_with = openapi::point)]
     at: String,

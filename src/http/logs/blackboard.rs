@@ -41,7 +41,7 @@ const STATE_TEXT_BYTES_MAX: u64 = 2 * STATE_BYTES_MAX;
 
 /// The four logs as lists of bare items, and the state if requested.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "the document's form of what is read here")]
+#[expect(dead_code, reason = "the OpenAPI schema of the JSON that is parsed here")]
 pub(crate) struct BoardBody {
     /// The questions, with their answers if any.
     #[schema(value_type = Vec<BTreeMap<String, serde_json::Value>>)]
@@ -63,7 +63,7 @@ pub(crate) struct BoardBody {
 /// The new four logs, where an absent log becomes empty, and the new state if it is to change.
 #[derive(ToSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "the document's form of what is written here")]
+#[expect(dead_code, reason = "the OpenAPI schema of the JSON that is written here")]
 pub(crate) struct NewBoardBody {
     /// The questions, with their answers if any.
     #[schema(required = false)]

@@ -1,4 +1,4 @@
-//! Pages of a log: filtered entries, or lines of items.
+//! Pages of a log: filtered entries as JSON, or items as JSON lines.
 use std::iter::Peekable;
 use std::sync::Arc;
 

@@ -45,7 +45,7 @@ pub(super) use transactions::{OperationBody, TestBody, TtlText};
 /// The order: `asc` starts with the oldest, `desc` with the newest.
 #[derive(ToSchema)]
 #[schema(rename_all = "snake_case")]
-#[expect(dead_code, reason = "the document's form of a parameter")]
+#[expect(dead_code, reason = "the OpenAPI schema of a parameter")]
 pub(super) enum OrderName {
     Asc,
     Desc,
@@ -54,7 +54,7 @@ pub(super) enum OrderName {
 /// An item: any JSON object, stored exactly as sent. A string is short for the object `{"text": …}`.
 #[derive(Serialize, ToSchema)]
 #[serde(untagged)]
-#[expect(dead_code, reason = "the document's form of a body that is kept as text")]
+#[expect(dead_code, reason = "the OpenAPI schema of a body that is stored as JSON text")]
 pub(super) enum ItemBody {
     #[schema(value_type = BTreeMap<String, serde_json::Value>)]
     Object(Value),
@@ -63,13 +63,13 @@ pub(super) enum ItemBody {
 
 /// Items, written all or none.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "the document's form of a body that is kept as text")]
+#[expect(dead_code, reason = "the OpenAPI schema of a body that is stored as JSON text")]
 pub(super) struct ItemArray(Vec<ItemBody>);
 
 /// One item or an array of items.
 #[derive(Serialize, ToSchema)]
 #[serde(untagged)]
-#[expect(dead_code, reason = "the document's form of a body that is kept as text")]
+#[expect(dead_code, reason = "the OpenAPI schema of a body that is stored as JSON text")]
 pub(super) enum ItemsBody {
     One(ItemBody),
     Many(Vec<ItemBody>),
@@ -77,12 +77,12 @@ pub(super) enum ItemsBody {
 
 /// The operations of a JSON Patch (RFC 6902), in order.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "the document's form of a body that is kept as text")]
+#[expect(dead_code, reason = "the OpenAPI schema of a body that is stored as JSON text")]
 pub(super) struct JsonPatchBody(Vec<JsonPatchOperation>);
 
 /// One operation of a JSON Patch.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "the document's form of a body that is kept as text")]
+#[expect(dead_code, reason = "the OpenAPI schema of a body that is stored as JSON text")]
 pub(super) struct JsonPatchOperation {
     op: JsonPatchVerb,
     /// A JSON pointer (RFC 6901).
@@ -98,7 +98,7 @@ pub(super) struct JsonPatchOperation {
 /// The kind of operation.
 #[derive(ToSchema)]
 #[schema(rename_all = "snake_case")]
-#[expect(dead_code, reason = "the document's form of a body that is kept as text")]
+#[expect(dead_code, reason = "the OpenAPI schema of a body that is stored as JSON text")]
 pub(super) enum JsonPatchVerb {
     Add,
     Remove,
@@ -111,7 +111,7 @@ pub(super) enum JsonPatchVerb {
 /// A screenshot as form data.
 #[derive(ToSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "the document's form of a body that is read part by part")]
+#[expect(dead_code, reason = "the OpenAPI schema of a body that is read part by part")]
 pub(super) struct ScreenshotForm {
     /// The bytes of the image. Without a media type of the part, the type is detected from the bytes.
     #[schema(format = Binary, value_type = String)]
@@ -150,7 +150,7 @@ impl PartialSchema for AnyJson {
 /// An OpenAPI document.
 #[derive(ToSchema)]
 #[schema(value_type = BTreeMap<String, serde_json::Value>)]
-#[expect(dead_code, reason = "the document's form of itself")]
+#[expect(dead_code, reason = "the OpenAPI schema of the document itself")]
 pub(super) struct DocumentBody(Value);
 
 /// Returns the schema of a request's labels, a merge patch.

@@ -11,7 +11,7 @@ macro_rules! forms {
         $(#[$doc])*
         #[derive(Serialize, ToSchema)]
         #[serde(untagged)]
-        #[expect(dead_code, reason = "the document's form of a part that is kept as text")]
+        #[expect(dead_code, reason = "the OpenAPI schema of a part that is stored as JSON text")]
         pub(in crate::http) enum $union {
             $($variant($member),)+
         }

@@ -143,7 +143,7 @@ fn add_store(looked_up: &mut Registry, stats: &Stats) {
     ];
     looked_up.register(
         "store_state",
-        "1 for the store's current state; full still accepts deletions, poisoned needs a restart",
+        "1 for the store's current state, 0 for the others; full still accepts deletions, poisoned needs a restart",
         by_word("state", states),
     );
     looked_up.register_with_unit(
@@ -187,7 +187,7 @@ fn add_bytes(looked_up: &mut Registry, stats: &Stats) {
         ),
         (
             "past_boards",
-            "Estimated memory of past boards, part of the resident bytes",
+            "Estimated memory of cached past boards, included in the resident bytes",
             stats.past_bytes as u64,
         ),
         (

@@ -48,7 +48,7 @@ const IMMUTABLE: HeaderValue = HeaderValue::from_static("private, max-age=315360
         (status = 200, description = "The image", content((openapi::Bytes = "image/png"), (openapi::Bytes = "image/jpeg"), (openapi::Bytes = "image/webp"), (openapi::Bytes = "image/gif"), (openapi::Bytes = "image/bmp")),
             headers(("ETag" = String, description = "Changes with the entry"), ("Blackboard-Revision" = u64, description = "The revision shown"), ("Accept-Ranges" = String, description = "`bytes`"), ("Cache-Control" = String, description = "For how long the image may be cached"))),
         (status = 206, description = "The requested range", content((openapi::Bytes = "image/png"), (openapi::Bytes = "image/jpeg"), (openapi::Bytes = "image/webp"), (openapi::Bytes = "image/gif"), (openapi::Bytes = "image/bmp")),
-            headers(("ETag" = String, description = "Changes with the entry"), ("Blackboard-Revision" = u64, description = "The revision shown"), ("Content-Range" = String, description = "The range and the image's length"))),
+            headers(("ETag" = String, description = "Changes with the entry"), ("Blackboard-Revision" = u64, description = "The revision shown"), ("Content-Range" = String, description = "The returned range and the image's length"))),
         openapi::ReadImageRefusals,
     )
 )]

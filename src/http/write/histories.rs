@@ -1,4 +1,4 @@
-//! Writes of histories: fork, restore, purge and import of an archive.
+//! Writes to a whole history: fork, restore, purge and import of an archive.
 
 use std::sync::Arc;
 

@@ -79,7 +79,7 @@ impl Endings {
                 return;
             }
             if let Err(error) = done {
-                tracing::warn!(%error, "a deleted session's history could not be deleted; the next start retries");
+                tracing::warn!(%error, "a deleted session's history could not be deleted; retrying at the next start");
             }
             if self.over.pop().is_none() {
                 self.whole.pop();

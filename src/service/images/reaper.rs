@@ -85,7 +85,7 @@ impl Reaper {
             !signal.is_stopped()
         };
         if let Err(error) = self.store.clear_blobs(live, &go_on) {
-            tracing::warn!(%error, "some images of deleted sessions could not be deleted; the next start retries");
+            tracing::warn!(%error, "some images of deleted sessions could not be deleted; retrying at the next start");
         }
     }
 
@@ -96,7 +96,7 @@ impl Reaper {
             return;
         }
         if let Err(error) = self.store.remove_blobs(&sessions) {
-            tracing::warn!(%error, "images of a deleted session could not be deleted; the next start retries");
+            tracing::warn!(%error, "images of a deleted session could not be deleted; retrying at the next start");
         }
         sessions.iter().for_each(|session| self.thumbnails.forget(*session));
     }
@@ -104,7 +104,7 @@ impl Reaper {
     /// Deletes some of the files out of sight; returns true if more are left.
     fn sweep(&self) -> bool {
         self.store.sweep_blobs().unwrap_or_else(|error| {
-            tracing::warn!(%error, "removed images could not be deleted from the disk; the next start retries");
+            tracing::warn!(%error, "removed images could not be deleted from the disk; retrying at the next start");
             false
         })
     }

@@ -1,4 +1,4 @@
-//! Tests of panicking threads: one ends the service, the others restart.
+//! Tests of panicking threads: the writer's ends the service, the others restart.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;

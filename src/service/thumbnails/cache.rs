@@ -133,7 +133,7 @@ impl Cache {
         match &read {
             Some(made) => self.index().lock().use_it(key, charged(made)),
             None => {
-                tracing::debug!(file = %path.display(), "a thumbnail is damaged, and made anew");
+                tracing::debug!(file = %path.display(), "a cached thumbnail is damaged; making a new one");
                 self.index().lock().remove(key);
             }
         }

@@ -310,7 +310,7 @@ impl Writer {
             Some(found) => self.set_base(&found, base, dropped_bytes),
         };
         if reply.send(answer).is_err() {
-            tracing::trace!("the caller of a truncation went away");
+            tracing::trace!("the caller of a truncation disconnected");
         }
     }
 

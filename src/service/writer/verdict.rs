@@ -67,7 +67,7 @@ pub(crate) fn answer(verdicts: Verdicts, outcome: Option<Outcome>) {
             Verdict::Moved => Err(Unwritten::Moved(job)),
         };
         if reply.send(answer).is_err() {
-            tracing::trace!("a caller went away before its answer; the write is stored");
+            tracing::trace!("a caller disconnected before its response; the write is stored");
         }
     }
 }

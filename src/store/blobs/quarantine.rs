@@ -111,7 +111,7 @@ impl Drop for PutAside<'_> {
             return;
         }
         if let Err(error) = self.blobs.aside.clear() {
-            tracing::warn!(%error, "removed images could not be deleted from the disk; the next start retries");
+            tracing::warn!(%error, "removed images could not be deleted from the disk; retrying at the next start");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The writing connection: durable transactions, failed ones, and the write-ahead log.
+//! The write connection: durable transactions, their failures, and the write-ahead log.
 
 use std::fs;
 use std::path::Path;

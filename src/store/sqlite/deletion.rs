@@ -189,7 +189,7 @@ impl Garbage {
         // The session of a journal row is unknown here, so the history rows of all discarded sessions stay.
         self.discarded.retain(|session| whose.is_some_and(|left| left != *session));
         let session = whose.map(|session| session.to_string());
-        tracing::error!(session, %error, "failed to delete rows on a damaged page; the next start retries");
+        tracing::error!(session, %error, "failed to delete rows on a damaged page; retrying at the next start");
     }
 
     /// The mark moves in the same transaction, or the ids of the newest rows would be reused.

@@ -68,7 +68,7 @@ pub(crate) fn drop_damaged(database: &mut Database) -> Result<(), StoreError> {
     if deleted.is_err() {
         tracing::warn!(
             names = damaged.len(),
-            "failed to delete damaged session names; the next start retries"
+            "failed to delete damaged session names; retrying at the next start"
         );
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Tests of compaction: each commit is there exactly once at any moment.
+//! Tests of compaction: every commit is stored exactly once at every step.
 
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! Tests of cut, torn and changed write-ahead logs.
+//! Tests of truncated, torn and corrupted write-ahead logs.
 
 use std::fs;
 use std::io::Cursor;

@@ -1,4 +1,4 @@
-//! Tests of the search: an order is found exactly where there is one.
+//! Tests of the linearizability checker: an order is found if and only if one exists.
 
 use std::sync::Arc;
 use std::time::Duration;

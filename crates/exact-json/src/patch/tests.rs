@@ -122,7 +122,7 @@ fn what_is_no_operation_is_refused() {
 fn the_refusal_names_the_operation() {
     let patch = r#"[{"op":"add","path":"/a","value":1},{"op":"test","path":"/a","value":2}]"#;
     let refused = patched("{}", patch).unwrap_err();
-    assert_eq!(refused.to_string(), r#"operation 1: the value at "/a" differs"#);
+    assert_eq!(refused.to_string(), r#"operation 1: the value at "/a" is not the tested one"#);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Tests of hostile archives: rejected, or an ordinary session.
+//! Tests of hostile archives: each is rejected or becomes a valid session.
 
 use tempfile::TempDir;
 

@@ -1,4 +1,4 @@
-//! Tests of bases: exact bytes, and round trips of any board in bounded parts.
+//! Tests of bases: exact bytes, and round trips of any board in parts of limited size.
 
 use proptest::prelude::*;
 
