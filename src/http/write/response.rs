@@ -264,7 +264,8 @@ impl Written<'_> {
         let body = self.added(log, &tag, remarks);
         if count == 1 {
             let location = entry_url(self.session, log, first);
-            return self.json(Some(self.entry_tag(log, first)), Some(location), &body);
+            let tag = body.entries.iter().flatten().find_map(|entry| entry.etag.clone());
+            return self.json(tag.map(Tag::again), Some(location), &body);
         }
         let shaped = self.json(Some(tag), None, &body)?;
         let status = if count > 0 { StatusCode::CREATED } else { shaped.status };
@@ -285,8 +286,11 @@ impl Written<'_> {
         let board::Answer::Added { first, count, dropped } = self.receipt.answer else {
             return body;
         };
-        let at = self.receipt.board.updated_at().to_string();
-        let etag = |seq| self.entry_tag(log, seq).to_string();
+        let board = &self.receipt.board;
+        let at = board.updated_at().to_string();
+        // A new entry's last change is this write.
+        let version = board.at_version(board.revision());
+        let etag = |seq| self.tag(version, &Resource::Entry(log.clone(), seq)).to_string();
         let entries = (first.0..).map(Seq).take(count).map(|seq| NewEntry {
             seq: seq.0,
             at: at.clone(),
