@@ -76,6 +76,13 @@ impl Refusal {
         self
     }
 
+    /// Adds a remedy to the sentence.
+    pub(crate) fn hint(mut self, remedy: &str) -> Self {
+        self.0.detail.push_str("; ");
+        self.0.detail.push_str(remedy);
+        self
+    }
+
     /// Adds a faulty part of the body.
     pub(crate) fn fault(mut self, fault: Fault) -> Self {
         self.0.faults.push(fault);

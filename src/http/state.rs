@@ -195,6 +195,9 @@ pub(super) async fn delete(
         .await
 }
 
+/// The remedy for a merge patch that was sent as plain JSON.
+const TO_MERGE: &str = "to merge members, send Content-Type: application/merge-patch+json";
+
 /// Reads `{"add": …}` or `{"append": […]}`.
 fn operation(text: &str, levels_max: usize) -> Result<Edit, Refusal> {
     let mut read = None;
@@ -202,13 +205,13 @@ fn operation(text: &str, levels_max: usize) -> Result<Edit, Refusal> {
         let edit = match pointer.as_str() {
             "/add" => Edit::Add(number(&pointer, value)?),
             "/append" => Edit::Append(elements(&pointer, value, levels_max)?),
-            _ => return Err(unknown_field(pointer, &["add", "append"])),
+            _ => return Err(unknown_field(pointer, &["add", "append"]).hint(TO_MERGE)),
         };
         if read.replace(edit).is_some() {
             return Err(invalid_field(pointer, "send either 'add' or 'append', not both"));
         }
     }
-    let none = || invalid_field(String::new(), "expected 'add' or 'append'");
+    let none = || invalid_field(String::new(), "expected 'add' or 'append'").hint(TO_MERGE);
     read.ok_or_else(none)
 }
 

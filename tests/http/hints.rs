@@ -28,6 +28,7 @@ async fn an_unknown_route_leads_to_the_documentation() {
     let code = "route-not-found";
     hints(&server.get("/v2/sessions").await, 404, code, &["/docs", "/openapi.json"]);
     hints(&server.get("/v1/sessions/").await, 404, code, &["slash"]);
+    hints(&server.get("/sessions/s").await, 404, code, &["/v1/sessions"]);
     hints(&board.get("trajectory").await, 404, code, &["did you mean 'trajectories'?", "/docs"]);
 }
 
@@ -48,6 +49,21 @@ async fn an_unknown_status_is_told_the_known_ones() {
     board.put("agents/A", "{}").await.is(201);
     let transacted = board.post("transactions", transacted).await;
     hints(&transacted, 422, "invalid-field", &["did you mean 'WAITING'?"]);
+}
+
+#[tokio::test]
+async fn a_merge_sent_as_plain_json_is_told_its_media_type() {
+    let server = Server::start();
+    let board = server.board("s");
+    let sent = ask(board.typed(Method::PATCH, "state", "application/json", r#"{"a":1}"#)).await;
+    hints(
+        &sent,
+        422,
+        "unknown-field",
+        &["known here: add, append", "application/merge-patch+json"],
+    );
+    let sent = ask(board.typed(Method::PATCH, "state/a", "application/json", "{}")).await;
+    hints(&sent, 422, "invalid-field", &["application/merge-patch+json"]);
 }
 
 #[tokio::test]

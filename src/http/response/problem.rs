@@ -358,26 +358,31 @@ fn title(code: Code) -> &'static str {
     }
 }
 
+/// The document with all routes, for a refusal of a path.
+const ALL_ROUTES: &str = "/docs and /openapi.json have all routes";
+
 /// Refuses a path that matches no route.
 pub(crate) fn no_route(path: &str) -> Problem {
-    let slash = if path.len() > 1 && path.ends_with('/') {
-        "; try it without the slash at the end"
-    } else {
-        ""
-    };
-    let detail = format!("there is no such route{slash}; /docs and /openapi.json have all routes");
-    Problem::new(Code::RouteNotFound, detail)
+    let mut detail = "there is no such route".to_owned();
+    if path.len() > 1 && path.ends_with('/') {
+        detail.push_str("; try it without the slash at the end");
+    }
+    let first = path.split('/').nth(1).unwrap_or_default();
+    if ["sessions", "questions", "events"].contains(&first) {
+        detail.push_str(&format!("; it begins with /v1/{first}"));
+    }
+    Problem::new(Code::RouteNotFound, format!("{detail}; {ALL_ROUTES}"))
 }
 
 /// Refuses a part of a session that does not exist.
 pub(crate) fn no_part(name: &str) -> Problem {
     let logs = LogName::BOARD.map(|log| log.to_string());
     let logs: Vec<&str> = logs.iter().map(String::as_str).collect();
-    let nearest = nearest(name, &logs).map(|near| format!("; did you mean '{near}'?"));
-    let nearest = nearest.unwrap_or_default();
-    let detail =
-        format!("a session has no such part{nearest}; /docs and /openapi.json have all routes");
-    Problem::new(Code::RouteNotFound, detail)
+    let end = match nearest(name, &logs) {
+        Some(near) => format!(", did you mean '{near}'? {ALL_ROUTES}"),
+        None => format!("; {ALL_ROUTES}"),
+    };
+    Problem::new(Code::RouteNotFound, format!("a session has no part of this name{end}"))
 }
 
 /// Returns the value of `Retry-After`, where the contract promises one.
