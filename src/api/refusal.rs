@@ -311,6 +311,9 @@ fn part_at_fault(rejected: &Rejected) -> Option<String> {
         Rejected::AgentField { name, .. } => format!("/{name}"),
         Rejected::SumTooLarge => "/add".to_owned(),
         Rejected::RootNotAnObject | Rejected::Item(_) => String::new(),
+        Rejected::NoBlocker { index, .. } | Rejected::TooManyDependants { index, .. } => {
+            format!("/after/{index}")
+        }
         Rejected::InOperation { branch: Branch::Then, index, .. } => format!("/then/{index}"),
         Rejected::InOperation { branch: Branch::Else, index, .. } => format!("/else/{index}"),
         Rejected::NoSession { .. }
@@ -337,6 +340,11 @@ fn part_at_fault(rejected: &Rejected) -> Option<String> {
         | Rejected::ForeignHost { .. }
         | Rejected::AlreadyClaimed { .. }
         | Rejected::AlreadyDone { .. }
+        | Rejected::AlreadyFailed { .. }
+        | Rejected::Blocked { .. }
+        | Rejected::NotClaimed { .. }
+        | Rejected::HasDependants { .. }
+        | Rejected::TooManyExamined { .. }
         | Rejected::StaleFence { .. }
         | Rejected::AlreadyAnswered { .. }
         | Rejected::SessionExists { .. }

@@ -195,6 +195,8 @@ impl Caller {
                 self.writes_memory_of(None)
             }
             Command::Session(SessionCommand::Restore { .. }) => self.restores(),
+            // The members that match reveal part of the request.
+            Command::ClaimNext { .. } => self.needs(Scope::Read),
             Command::Transact(transaction) => {
                 if !transaction.tests.is_empty() {
                     self.needs(Scope::Read)?;
@@ -217,6 +219,7 @@ impl Caller {
             | Command::Request(_, _)
             | Command::Question(_, _)
             | Command::Ask { .. }
+            | Command::Plan { .. }
             | Command::Checkpoint(_, _) => Ok(()),
         }
     }

@@ -38,6 +38,7 @@ impl Caller {
             | Change::Request(_, _)
             | Change::Expired(_)
             | Change::Awaited { .. }
+            | Change::Planned { .. }
             | Change::Checkpoint(_, _) => true,
         }
     }

@@ -59,10 +59,11 @@ pub use model::settings::{
     MaxItemsEach, Set, Settings, SettingsPatch, patch_labels,
 };
 pub use model::summary::{Extent, QUESTIONS_BYTES_MAX, Question, Questions, Summary};
+pub use model::tasks::{Next, Tasks};
 pub use state::{InvalidPath, NotAnObject, STATE_BYTES_MAX, State, StatePath, StateValue};
 pub use stored::frame::{COMMIT_BYTES_MAX, Frame, FrameError};
 pub use values::byte_size::{ByteSize, InvalidSize};
-pub use values::claim::{Claim, Done, Fence, Work};
+pub use values::claim::{Claim, Done, Failed, Fence, Work};
 pub use values::code::Code;
 pub use values::ids::{Digest, Epoch, Hashing, Nonce, Revision, Seq, SessionId};
 pub use values::image::{IMAGE_BYTES_MAX, IMAGE_MEMBER, Image, NotAnImage, Screenshot};
@@ -71,6 +72,7 @@ pub use values::json::Json;
 pub use values::names::{
     AgentName, CheckpointName, InvalidName, NAME_BYTES_MAX, ProfileName, SessionName, TokenName,
 };
+pub use values::task::{AFTER_MAX, ATTEMPTS_MAX, DEPENDANTS_MAX, Plan, Task, WANTED_MAX, Wanted};
 pub use values::time::{InvalidTimestamp, InvalidTtl, TTL_DAYS_MAX, Timestamp, Ttl};
 
 #[cfg(test)]

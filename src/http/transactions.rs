@@ -56,7 +56,8 @@ pub(super) struct ResultBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, value_type = Value)]
     value: Option<Box<RawValue>>,
-    /// After `append`: the seq of the new entry.
+    /// After `append`: the seq of the new entry; after `claim_next`: that of the claimed request, absent if none
+    /// matched.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]
     seq: Option<u64>,
@@ -142,6 +143,15 @@ impl ResultBody {
             board::Answer::Claimed { claim, .. } => {
                 let expires_at = Some(Shown(claim.expires_at));
                 Self { fence: Some(claim.fence.0), expires_at, ..none }
+            }
+            board::Answer::Next(next) => {
+                let claim = next.as_ref().map(|(_, claim)| claim);
+                Self {
+                    seq: next.as_ref().map(|(seq, _)| seq.0),
+                    fence: claim.map(|claim| claim.fence.0),
+                    expires_at: claim.map(|claim| Shown(claim.expires_at)),
+                    ..none
+                }
             }
             board::Answer::Status(status) => {
                 let mut text = String::new();

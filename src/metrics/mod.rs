@@ -50,6 +50,9 @@ pub static THREAD_FAILURES: LazyLock<CounterByWord> =
 /// Sessions that lists and the inbox examined, shown or not.
 pub static LISTED: LazyLock<Count> = LazyLock::new(Count::default);
 
+/// Offers of a claimable request to a waiting worker.
+pub static CLAIM_OFFERS: LazyLock<Count> = LazyLock::new(Count::default);
+
 /// Writes in the queue or with the writer.
 pub static WRITES_WAITING: LazyLock<Gauge> = LazyLock::new(Gauge::default);
 
@@ -104,6 +107,11 @@ fn add_requests(counted: &mut Registry) {
         "list_sessions_examined",
         "Sessions that lists and the inbox examined, shown or not",
         LISTED.0.clone(),
+    );
+    counted.register(
+        "claim_offers",
+        "Claimable requests that were offered to a waiting worker",
+        CLAIM_OFFERS.0.clone(),
     );
 }
 

@@ -4,6 +4,7 @@
 //! published board and holds no lock while it renders.
 
 mod archive;
+mod claims;
 mod clock;
 mod deadlines;
 mod deps;
@@ -29,6 +30,7 @@ mod writer;
 use std::sync::Arc;
 
 pub use archive::{Cut, Export, Import, Imported};
+pub use claims::NextClaim;
 pub use clock::{Clock, Reading};
 pub use error::ServiceError;
 pub use history::At;
@@ -52,6 +54,7 @@ pub use writer::patch::Patch;
 
 use crate::board::{Answer, Board, Epoch, Extent, Json, SessionName, Summary, Terms, Write};
 use archive::Archives;
+use claims::queue::Queues;
 use deps::Deps;
 use history::History;
 pub use images::ImageBytes;
@@ -86,6 +89,7 @@ struct Inner {
     images: Images,
     watches: Watches,
     archives: Archives,
+    queues: Queues,
 }
 
 /// Result of a write: durable, and visible to every later read.

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::archive::Archives;
+use super::claims::queue::Queues;
 use super::deadlines::Deadlines;
 use super::deps::Deps;
 use super::history::History;
@@ -77,7 +78,9 @@ impl Service {
         let (qa_session, deadlines) = (options.qa_session, found.deadlines);
         let writer = Writer::start(&deps, jobs, parts, policy, qa_session, deadlines)?;
         let (damage, archives) = (found.damage, Archives::new());
-        let inner = Inner { deps, damage, sessions, writer, history, images, watches, archives };
+        let queues = Queues::default();
+        let inner =
+            Inner { deps, damage, sessions, writer, history, images, watches, archives, queues };
         Ok(Self { inner: Arc::new(inner) })
     }
 }

@@ -77,8 +77,8 @@ impl Answer {
     fn check_session_answer(&self) {
         self.revision();
         let is_read = self.method == Method::GET || self.method == Method::HEAD;
-        // Nothing is there, as the reader wanted it.
-        if is_read && self.status == 204 {
+        // Nothing is there, as the reader wanted it; or nothing is there to claim.
+        if self.status == 204 && (is_read || self.url.path().ends_with("/requests/claim")) {
             return;
         }
         if self.method == Method::OPTIONS {

@@ -108,6 +108,7 @@ mod state_paths;
 mod state_tags;
 mod state_views;
 mod strays;
+mod tasks;
 mod thumbnails;
 mod tokens;
 mod transaction_conditions;

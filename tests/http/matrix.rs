@@ -29,10 +29,12 @@ enum Needs {
     WriteMemoryOfA,
     /// To write the memories of all agents.
     WriteMemories,
+    /// To read and to write.
+    ReadWrite,
 }
 
 use Needs::{
-    Admin, Nothing, Read, ReadAll, ReadMemories, ReadMemoryOfA, Write, WriteMemories,
+    Admin, Nothing, Read, ReadAll, ReadMemories, ReadMemoryOfA, ReadWrite, Write, WriteMemories,
     WriteMemoryOfA,
 };
 
@@ -111,7 +113,10 @@ const ROWS: &[Row] = &[
     ("answer_question", Write, "{\"answer\":\"yes\"}", 200),
     ("claim_request", Write, "{\"ttl\":\"60s\"}", 201),
     ("release_request", Write, "", 200),
+    ("claim_next_request", ReadWrite, "{}", 200),
     ("finish_request", Write, "{}", 200),
+    ("fail_request", Write, "{}", 200),
+    ("retry_request", Write, "", 200),
     ("get_whole_state", Read, "", 200),
     ("put_whole_state", Write, "{}", 200),
     ("patch_whole_state", Write, "{}", 200),
@@ -187,7 +192,7 @@ fn refusal(needs: Needs, in_session: bool, who: Who) -> Option<u16> {
         Who::Admin => None,
         _ if needs == Admin => Some(403),
         Reader => (!reads).then_some(403),
-        Writer => reads.then_some(403),
+        Writer => (reads || needs == ReadWrite).then_some(403),
         OtherSession if in_session => Some(404),
         OtherSession => (needs == ReadAll).then_some(403),
         OwnAgent => matches!(needs, ReadMemories | WriteMemories).then_some(403),
@@ -316,9 +321,10 @@ impl House {
         if in_session && id != "put_archive" {
             self.fill(session).await;
         }
-        if id == "release_request" && refusal(needs, in_session, who).is_none() {
-            let claim = path.as_str();
-            self.send(who, Method::PUT, claim, "application/json", "{\"ttl\":\"60s\"}")
+        let ends_claim = ["release_request", "fail_request"].contains(&id);
+        if ends_claim && refusal(needs, in_session, who).is_none() {
+            let claim = path.replace("/failed", "/claim");
+            self.send(who, Method::PUT, &claim, "application/json", "{\"ttl\":\"60s\"}")
                 .await
                 .is(201);
         }

@@ -14,6 +14,11 @@ pub(crate) fn value(text: &str, series: &str) -> Option<f64> {
     line.map(|value| value.parse().unwrap_or_else(|_| panic!("{series} is {value}")))
 }
 
+/// The value of a series now.
+pub(crate) async fn sample(server: &Server, series: &str) -> f64 {
+    value(&metrics(server).await, series).unwrap_or_default()
+}
+
 async fn metrics(server: &Server) -> String {
     let answer = server.get("/metrics").await;
     let media_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";

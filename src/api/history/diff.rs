@@ -215,7 +215,7 @@ fn text(value: &StateValue) -> String {
 /// Returns true if no change is visible, even if the entry was changed and changed back.
 fn same_entry(a: Option<&Arc<Entry>>, b: Option<&Arc<Entry>>) -> bool {
     let (Some(a), Some(b)) = (a, b) else { return false };
-    a.revision == b.revision || (a.item == b.item && a.work == b.work)
+    a.revision == b.revision || (a.item == b.item && a.work == b.work && a.task == b.task)
 }
 
 fn entries(runs: &[Run]) -> impl Iterator<Item = (&Seq, &Arc<Entry>)> {

@@ -104,7 +104,7 @@ impl On {
             Change::Agent(agent, AgentChange::Removed) => {
                 self.is_agent(agent) || self.is_log(&LogName::Memory(agent.clone()))
             }
-            Change::Request(_, _) | Change::Expired(Due::Claim(_)) => {
+            Change::Request(_, _) | Change::Planned { .. } | Change::Expired(Due::Claim(_)) => {
                 self.is_log(&LogName::Requests)
             }
             Change::Awaited { .. } | Change::Expired(Due::Question(_)) => {

@@ -7,6 +7,7 @@ pub(crate) mod profile;
 pub(crate) mod session;
 pub(crate) mod settings;
 pub(crate) mod steps;
+pub(crate) mod tasks;
 mod trajectory_key;
 pub(crate) mod transaction;
 pub(crate) mod until;

@@ -5,6 +5,7 @@ use super::fields::{fence_member, result_member, ttl_member};
 use super::fields::{flag, members};
 use super::fields::{number, value_of};
 use super::items::Intake;
+use super::tasks::{plan_members, wanted_members};
 use crate::api::address::parse_log_path;
 use crate::api::refusal::Fault;
 use crate::api::refusal::Refusal;
@@ -12,7 +13,7 @@ use crate::api::refusal::{Place, invalid_field, invalid_item, unknown_field};
 use crate::board::json;
 use crate::board::json::{DEPTH_MAX, Kind};
 use crate::board::{
-    AgentCommand, Code, Command, Edit, InvalidPath, Item, Json, LogCommand, LogName,
+    AgentCommand, Code, Command, Edit, InvalidPath, Item, Json, LogCommand, LogName, Plan,
     QuestionCommand, RequestCommand, Revision, Seq, StatePath, Test, Transaction, Ttl, Version,
 };
 use crate::service::{ImageBytes, ServiceError};
@@ -182,8 +183,18 @@ fn one_operation(
     text: &str,
     images: &mut Vec<ImageBytes>,
 ) -> Result<(Command, Operation), Refusal> {
-    const VERBS: [&str; 9] =
-        ["put", "patch", "add", "delete", "append", "claim", "done", "answer", "status"];
+    const VERBS: [&str; 10] = [
+        "put",
+        "patch",
+        "add",
+        "delete",
+        "append",
+        "claim",
+        "claim_next",
+        "done",
+        "answer",
+        "status",
+    ];
     let mut fields = Fields::of(pointer, text)?;
     let found = VERBS.into_iter().find_map(|verb| Some((verb, fields.take(verb)?)));
     let Some((verb, (at, target))) = found else {
@@ -195,7 +206,21 @@ fn one_operation(
             let log = log_member(&at, target)?;
             let (at, item) = fields.need("item")?;
             let items = vec![item_member(&log, &at, item, images)?];
-            Command::Log(log, LogCommand::Append { items })
+            let plan = if log == LogName::Requests {
+                plan_members(fields.take("after"), fields.take("attempts"))?
+            } else {
+                Plan::default()
+            };
+            if plan.is_empty() {
+                Command::Log(log, LogCommand::Append { items })
+            } else {
+                Command::Plan { items, plan }
+            }
+        }
+        "claim_next" => {
+            let ttl = fields.take("ttl").map(|(at, ttl)| ttl_member(&at, ttl)).transpose()?;
+            let (wanted, from) = (wanted_members(&at, target)?, Seq(0));
+            Command::ClaimNext { wanted, from, ttl: ttl.unwrap_or(Ttl::MINUTE) }
         }
         "claim" => {
             let request = Seq(whole(&at, target)?);

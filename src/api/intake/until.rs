@@ -47,10 +47,12 @@ impl Until {
 pub(crate) enum EntryUntil {
     /// The question has an answer, was skipped, or has expired.
     Answered,
-    /// The request was claimed. The claim may have expired, and the request may be done.
+    /// The request was claimed. The claim may have expired, and the request may have ended.
     Claimed,
     /// The request is done.
     Done,
+    /// The request has failed.
+    Failed,
 }
 
 impl EntryUntil {
@@ -61,8 +63,11 @@ impl EntryUntil {
             (LogName::Questions, "answered") => Ok(Some(Self::Answered)),
             (LogName::Requests, "claimed") => Ok(Some(Self::Claimed)),
             (LogName::Requests, "done") => Ok(Some(Self::Done)),
+            (LogName::Requests, "failed") => Ok(Some(Self::Failed)),
             (LogName::Questions, _) => Err(invalid("until", "must be answered on a question")),
-            (LogName::Requests, _) => Err(invalid("until", "must be claimed or done on a request")),
+            (LogName::Requests, _) => {
+                Err(invalid("until", "must be claimed, done or failed on a request"))
+            }
             (LogName::Trajectories | LogName::Screenshots | LogName::Memory(_), _) => {
                 Err(invalid("until", "needs a question or a request"))
             }
@@ -76,6 +81,7 @@ impl EntryUntil {
             Self::Answered => entry.item.get("answer").is_some(),
             Self::Claimed => work.is_some(),
             Self::Done => work.is_some_and(|work| work.done().is_some()),
+            Self::Failed => work.is_some_and(|work| work.failed().is_some()),
         }
     }
 }

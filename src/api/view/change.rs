@@ -9,8 +9,8 @@ use crate::api::address::{agent_url, entry_url, image_url, log_path, log_url, st
 use crate::api::intake::settings::SettingsBody;
 use crate::board::{
     AgentChange, AgentName, Change, Commit, Digest, Due, Item, Json, Labels, LogChange, LogName,
-    RequestChange, Restored, Seq, SeqRange, SessionChange, SessionName, Settings, StateChange,
-    StatePath, Timestamp, json,
+    Plan, RequestChange, Restored, Seq, SeqRange, SessionChange, SessionName, Settings,
+    StateChange, StatePath, Timestamp, json,
 };
 
 /// The size from which an event shows its changes in brief.
@@ -19,8 +19,11 @@ pub(crate) const EVENT_BYTES_MAX: usize = 256 << 10;
 /// The bytes of a forgotten image's digest: 64 digits, quotes, and a separator.
 const FORGOTTEN_BYTES: usize = 67;
 
+/// The maximum bytes of a seq in a list.
+const SEQ_BYTES: usize = 17;
+
 /// The kinds of commits: the kinds of changes, and two that no change has.
-pub(crate) const KINDS: [&str; 29] = [
+pub(crate) const KINDS: [&str; 32] = [
     "created",
     "configured",
     "deleted",
@@ -38,6 +41,9 @@ pub(crate) const KINDS: [&str; 29] = [
     "claimed",
     "released",
     "finished",
+    "failed",
+    "retried",
+    "planned",
     "state_expired",
     "claim_expired",
     "question_expired",
@@ -119,6 +125,8 @@ fn contents(change: &Change) -> usize {
         Change::Request(_, RequestChange::Finished { result, .. }) => {
             result.as_ref().map_or(0, text)
         }
+        Change::Request(_, RequestChange::Failed { reason }) => reason.as_ref().map_or(0, text),
+        Change::Planned { plan, .. } => plan.after.len() * SEQ_BYTES,
         Change::Session(SessionChange::ImagesForgotten { images }) => {
             images.len() * FORGOTTEN_BYTES
         }
@@ -132,7 +140,10 @@ fn contents(change: &Change) -> usize {
         | Change::Log(_, LogChange::Cleared | LogChange::Removed { .. })
         | Change::State(_, StateChange::Removed)
         | Change::Agent(_, AgentChange::Removed)
-        | Change::Request(_, RequestChange::Claimed { .. } | RequestChange::Released)
+        | Change::Request(
+            _,
+            RequestChange::Claimed { .. } | RequestChange::Released | RequestChange::Retried,
+        )
         | Change::Expired(_)
         | Change::Awaited { .. }
         | Change::Checkpoint(_, _) => 0,
@@ -204,6 +215,7 @@ impl Writer<'_> {
                     self.text("default", default);
                 }
             }
+            Change::Planned { first, last, plan } => self.planned(*first, *last, plan),
             Change::Checkpoint(name, _) => {
                 self.text("name", name.as_str());
             }
@@ -242,12 +254,13 @@ impl Writer<'_> {
                 self.number("fence", fence.0);
                 self.time("expires_at", Some(*expires_at));
             }
-            RequestChange::Released => {}
+            RequestChange::Released | RequestChange::Retried => {}
+            RequestChange::Failed { reason } => self.value(seq, "reason", reason.as_ref()),
             RequestChange::Finished { fence, result } => {
                 if let Some(fence) = fence {
                     self.number("fence", fence.0);
                 }
-                self.finished(seq, result.as_ref());
+                self.value(seq, "result", result.as_ref());
             }
         }
     }
@@ -314,9 +327,22 @@ impl Writer<'_> {
         }
     }
 
-    fn finished(&mut self, seq: Seq, result: Option<&Json>) {
-        match (self.form, result) {
-            (Form::Full, Some(result)) => self.json("result", result.text()),
+    fn planned(&mut self, first: Seq, last: Seq, plan: &Plan) {
+        self.number("first", first.0);
+        self.number("last", last.0);
+        if let Some(attempts) = plan.attempts {
+            self.number("attempts", attempts.into());
+        }
+        if !plan.after.is_empty() && self.form == Form::Full {
+            self.name("after");
+            write_list(plan.after.iter(), self.out, |seq, out| push(out, format_args!("{seq}")));
+        }
+    }
+
+    /// Writes the value that ended the work on a request.
+    fn value(&mut self, seq: Seq, name: &str, value: Option<&Json>) {
+        match (self.form, value) {
+            (Form::Full, Some(value)) => self.json(name, value.text()),
             (Form::Full, None) => {}
             (Form::Brief, _) => {
                 self.text("url", &entry_url(self.session, &LogName::Requests, seq));

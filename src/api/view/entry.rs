@@ -15,8 +15,8 @@ use crate::api::params::Params;
 use crate::api::refusal::Refusal;
 use crate::api::yielding::Turns;
 use crate::board::{
-    AgentName, Board, Claim, Digest, Done, Entry, IMAGE_MEMBER, Image, ImagesShown, Item, Json,
-    LogName, Question, SessionName, Timestamp, Work, json,
+    AgentName, Board, Claim, Digest, Done, Entry, Failed, IMAGE_MEMBER, Image, ImagesShown, Item,
+    Json, LogName, Question, Seq, SessionName, Task, Timestamp, Work, json,
 };
 use crate::service::{Service, ServiceError};
 
@@ -194,6 +194,26 @@ pub(crate) struct EntryBody<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]
     done: Option<DoneBody<'a>>,
+    /// The end of a request whose attempts all failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    failed: Option<FailedBody<'a>>,
+    /// The requests that must be done before this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false, value_type = Option<Vec<u64>>)]
+    after: Option<&'a [Seq]>,
+    /// Those of `after` that are not done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false, value_type = Option<Vec<u64>>)]
+    blocked_by: Option<&'a [Seq]>,
+    /// The number of claims that may end without success before the request fails.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    attempts: Option<u32>,
+    /// With `attempts`: the number of claims that ended without success.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    failures: Option<u32>,
     /// The item, as it was sent.
     #[schema(value_type = BTreeMap<String, serde_json::Value>)]
     item: &'a RawValue,
@@ -204,9 +224,16 @@ pub(crate) struct EntryBody<'a> {
 }
 
 impl<'a> EntryBody<'a> {
+    /// Creates the envelope of an entry without an image or a deadline, with its item.
+    pub(crate) fn whole(entry: &'a Entry) -> Self {
+        Self { item: entry.item.raw(), ..Self::of(entry, None) }
+    }
+
     /// Creates the envelope of an entry, without the item.
     fn of(entry: &'a Entry, expires_at: Option<Timestamp>) -> Self {
-        let Entry { seq, revision, at, agent, updated, work, .. } = entry;
+        let Entry { seq, revision, at, agent, updated, work, task, .. } = entry;
+        let task = task.as_deref();
+        let plan = task.map(|task| &task.plan);
         Self {
             seq: seq.0,
             revision: revision.0,
@@ -220,6 +247,11 @@ impl<'a> EntryBody<'a> {
             expires_at: expires_at.map(Shown),
             claim: work.as_deref().and_then(Work::claim).map(ClaimBody::of),
             done: work.as_deref().and_then(Work::done).map(DoneBody::of),
+            failed: work.as_deref().and_then(Work::failed).map(FailedBody::of),
+            after: plan.map(|plan| &*plan.after).filter(|after| !after.is_empty()),
+            blocked_by: task.map(|task| &*task.blocked_by).filter(|blocked| !blocked.is_empty()),
+            attempts: plan.and_then(|plan| plan.attempts),
+            failures: task.and_then(Task::failures_of_attempts),
             item: RawValue::NULL,
             image: None,
         }
@@ -310,6 +342,28 @@ impl<'a> DoneBody<'a> {
             fence: fence.map(|fence| fence.0),
             result: result.as_ref().map(Json::raw),
         }
+    }
+}
+
+/// The end of a request whose attempts all failed.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct FailedBody<'a> {
+    /// The agent that held the last claim.
+    agent: &'a str,
+    /// The time at which the last claim ended, RFC 3339 in UTC.
+    #[schema(value_type = String, format = DateTime)]
+    at: Shown<Timestamp>,
+    /// The reason, if the agent gave one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, value_type = Value)]
+    reason: Option<&'a RawValue>,
+}
+
+impl<'a> FailedBody<'a> {
+    pub(crate) fn of(failed: &'a Failed) -> Self {
+        let Failed { agent, at, reason, .. } = failed;
+        let reason = reason.as_ref().map(Json::raw);
+        Self { agent: agent.as_str(), at: Shown(*at), reason }
     }
 }
 

@@ -22,7 +22,7 @@ use crate::board::model::settings::{
     HISTORY_KEYS_MAX, LABEL_BYTES_MAX, LABELS_MAX, Labels, Settings,
 };
 use crate::board::state::STATE_BYTES_MAX;
-use crate::board::values::claim::{Done, Work};
+use crate::board::values::claim::{Done, Failed, Work};
 use crate::board::values::image::IMAGE_BYTES_MAX;
 use crate::board::values::time::TTL_DAYS_MAX;
 use crate::board::{Board, Item, Json, Kept, Revision, Timestamp};
@@ -251,9 +251,11 @@ impl Bounds {
             }
             Change::Request(_, RequestChange::Claimed { expires_at, .. }) => self.end(*expires_at),
             Change::Awaited { until, .. } => self.end(until.expires_at),
-            Change::Request(_, RequestChange::Finished { result, .. }) => {
-                result.as_ref().map_or(Ok(()), check_json)
-            }
+            Change::Request(
+                _,
+                RequestChange::Finished { result: value, .. }
+                | RequestChange::Failed { reason: value },
+            ) => value.as_ref().map_or(Ok(()), check_json),
             Change::Session(SessionChange::Restored(restored)) => self.check_restored(restored),
             Change::Session(SessionChange::ImagesForgotten { images }) => {
                 check(images.len() <= IMAGES_FORGOTTEN_MAX, "forgotten images")
@@ -262,7 +264,8 @@ impl Bounds {
             | Change::Log(_, _)
             | Change::State(_, StateChange::Removed)
             | Change::Agent(_, AgentChange::Removed)
-            | Change::Request(_, RequestChange::Released)
+            | Change::Request(_, RequestChange::Released | RequestChange::Retried)
+            | Change::Planned { .. }
             | Change::Expired(_)
             | Change::Checkpoint(_, _) => Ok(()),
         }
@@ -293,6 +296,10 @@ impl Bounds {
             Some(Work::Done(Done { at, result, .. })) => {
                 self.past(*at)?;
                 result.as_ref().map_or(Ok(()), check_json)
+            }
+            Some(Work::Failed(Failed { at, reason, .. })) => {
+                self.past(*at)?;
+                reason.as_ref().map_or(Ok(()), check_json)
             }
             Some(Work::Claimed(claim)) => self.end(claim.expires_at),
             Some(Work::Lapsed { .. }) | None => Ok(()),

@@ -17,6 +17,7 @@ use super::model::due::Due;
 use super::model::open_questions::{AWAITED_AT_ONCE_MAX, Awaited, DEFAULT_BYTES_MAX};
 use super::state::{State, StatePath};
 use super::values::claim::{Claim, Work};
+use super::values::task::{DEPENDANTS_MAX, Plan};
 use super::{
     AgentName, Board, CheckpointName, Digest, Image, Item, Json, Log, LogName, Revision, Seq,
     SeqRange,
@@ -224,6 +225,10 @@ fn admit_change(
             if waits { Ok(()) } else { Err(Misfit::Question { seq: *seq }) }
         }
         Change::Awaited { first, last, until } => admit_awaited(board, *first, *last, until),
+        Change::Planned { first, last, plan } => {
+            let new = SeqRange { first: *first, last: *last };
+            admit_plan(board, commit.revision, new, plan)
+        }
         Change::Checkpoint(name, change) => {
             let known = board.checkpoints.contains_key(name);
             let fits = match change {
@@ -278,6 +283,27 @@ fn admit_awaited(board: &Board, first: Seq, last: Seq, until: &Awaited) -> Resul
     Err(Misfit::Question { seq: first })
 }
 
+/// Checks that a plan is for requests of the same commit, and names earlier ones.
+fn admit_plan(board: &Board, revision: Revision, new: SeqRange, plan: &Plan) -> Result<(), Misfit> {
+    let [_, requests, ..] = board.logs();
+    let is_new = |seq: Seq| {
+        let entry = requests.get(seq);
+        entry.is_some_and(|entry| entry.revision == revision && entry.task.is_none())
+    };
+    let count = new.last.0.saturating_sub(new.first.0).saturating_add(1);
+    let has_room = |seq: &Seq| {
+        let waiting = board.tasks.dependants_len(*seq) as u64;
+        waiting.saturating_add(count) <= DEPENDANTS_MAX as u64
+    };
+    let fits = new.first <= new.last
+        && new.last <= requests.last_seq()
+        && plan.is_sound()
+        && (new.first.0..=new.last.0).map(Seq).all(is_new)
+        && plan.after.last().is_none_or(|last| *last < new.first)
+        && plan.after.iter().all(has_room);
+    if fits { Ok(()) } else { Err(Misfit::Work { seq: new.first }) }
+}
+
 pub(super) fn admit_default(until: &Awaited) -> bool {
     until.default.as_ref().is_none_or(|default| default.len() <= DEFAULT_BYTES_MAX)
 }
@@ -300,13 +326,14 @@ fn admit_work(board: &Board, revision: Revision, seq: Seq, change: &Change) -> R
     admit_entry(board, &LogName::Requests, seq)?;
     let work = board.work(seq);
     let claim = work.and_then(Work::claim);
-    let done = matches!(work, Some(Work::Done(_)));
     let fits = if let Change::Request(_, RequestChange::Claimed { agent, fence, .. }) = change {
         // A claim is either new, or a renewal of the current claim.
         let stands = |claim: &Claim| claim.agent == *agent && claim.fence == *fence;
-        claim.map_or(!done && *fence == revision, stands)
+        claim.map_or(board.is_claimable(seq) && *fence == revision, stands)
     } else if matches!(change, Change::Request(_, RequestChange::Finished { .. })) {
-        !done
+        claim.is_some() || board.is_claimable(seq)
+    } else if matches!(change, Change::Request(_, RequestChange::Retried)) {
+        matches!(work, Some(Work::Failed(_)))
     } else {
         claim.is_some()
     };

@@ -59,9 +59,14 @@ fn admit_log(
 
 /// Returns true if the entry has no claim. Only a request can be done.
 fn is_free(log: &LogName, entry: &Entry) -> bool {
+    let is_task = *log == LogName::Requests
+        && entry.task.as_deref().is_none_or(|task| task.is_sound(entry.seq));
+    if !is_task && entry.task.is_some() {
+        return false;
+    }
     match entry.work.as_deref() {
         None => true,
-        Some(Work::Done(_)) => *log == LogName::Requests,
+        Some(Work::Done(_) | Work::Failed(_)) => *log == LogName::Requests,
         Some(Work::Claimed(_) | Work::Lapsed { .. }) => false,
     }
 }

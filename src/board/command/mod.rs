@@ -11,8 +11,8 @@ use super::model::settings::{LabelsPatch, Set, SettingsPatch};
 use super::state::{StatePath, StateValue};
 use super::values::claim::{Claim, Fence};
 use super::{
-    AgentName, Board, CheckpointName, Digest, Item, Json, LogName, Nonce, Revision, Seq,
-    SessionName, Timestamp, Ttl, Version,
+    AgentName, Board, CheckpointName, Digest, Item, Json, LogName, Nonce, Plan, Revision, Seq,
+    SessionName, Timestamp, Ttl, Version, Wanted,
 };
 
 /// A write, as requested.
@@ -68,6 +68,22 @@ pub enum Command {
         ttl: Ttl,
         /// The answer to use after the deadline, if any.
         default: Option<String>,
+    },
+    /// Appends requests that wait for others, or have a number of attempts.
+    Plan {
+        /// The requests.
+        items: Vec<Item>,
+        /// The plan of each.
+        plan: Plan,
+    },
+    /// Claims the oldest claimable request with these members.
+    ClaimNext {
+        /// The members.
+        wanted: Wanted,
+        /// The seq to begin with. Older requests are known not to match.
+        from: Seq,
+        /// The time to live of the claim.
+        ttl: Ttl,
     },
     /// Changes a checkpoint.
     Checkpoint(CheckpointName, CheckpointCommand),
@@ -196,6 +212,15 @@ pub enum RequestCommand {
         /// The result.
         result: Option<Json>,
     },
+    /// Ends the claim without success.
+    Fail {
+        /// The fence of the claim, if named.
+        fence: Option<Revision>,
+        /// The reason.
+        reason: Option<Json>,
+    },
+    /// Makes a failed request claimable again, with all its attempts.
+    Retry,
 }
 
 /// A command to an unanswered question.
@@ -370,6 +395,8 @@ pub enum Answer {
         /// True if the claim was newly won, not renewed.
         won: bool,
     },
+    /// The next request was claimed, or there is none.
+    Next(Option<(Seq, Claim)>),
     /// The agent's new status.
     Status(Status),
     /// One branch of a transaction was carried out.

@@ -6,6 +6,7 @@ use crate::board::log::Entry;
 use crate::board::model::agent::{AGENTS_MAX, Agent, PROFILE_BYTES_MAX, Status};
 use crate::board::model::checkpoint::CHECKPOINTS_MAX;
 use crate::board::state::{STATE_BYTES_MAX, StatePath, StateValue};
+use crate::board::values::task::DEPENDANTS_MAX;
 use crate::board::{
     AgentName, CheckpointName, Code, InvalidItem, LogName, Revision, Seq, SessionName, Version,
 };
@@ -182,6 +183,58 @@ pub enum Rejected {
         /// The request.
         request: Seq,
     },
+    /// The request has failed.
+    #[error("request {request} has failed; POST its 'retry' to make it claimable again")]
+    AlreadyFailed {
+        /// The request.
+        request: Seq,
+    },
+    /// The request waits for another one.
+    #[error("request {request} waits for request {by}, which is not done")]
+    Blocked {
+        /// The request.
+        request: Seq,
+        /// The first request that it waits for.
+        by: Seq,
+    },
+    /// Nobody has claimed the request.
+    #[error("request {request} is not claimed, so no attempt at it can fail")]
+    NotClaimed {
+        /// The request.
+        request: Seq,
+    },
+    /// A plan names a request that does not exist.
+    #[error("there is no request {request} to wait for; only earlier requests can be named")]
+    NoBlocker {
+        /// The request.
+        request: Seq,
+        /// The index in the plan.
+        index: usize,
+    },
+    /// Too many requests wait for the same one.
+    #[error("at most {DEPENDANTS_MAX} requests can wait for request {request}")]
+    TooManyDependants {
+        /// The request.
+        request: Seq,
+        /// The index in the plan.
+        index: usize,
+    },
+    /// Other requests wait for the request.
+    #[error(
+        "request {dependant} waits for request {request}; delete it first, or finish {request}"
+    )]
+    HasDependants {
+        /// The request.
+        request: Seq,
+        /// The first request that waits for it.
+        dependant: Seq,
+    },
+    /// Too many claimable requests do not match.
+    #[error("none of the {examined} oldest claimable requests matches; claim one by its seq")]
+    TooManyExamined {
+        /// The number of requests examined.
+        examined: usize,
+    },
     /// The claim belongs to another agent than the one that the token is bound to.
     #[error("the claim on request {request} belongs to another agent; the token is bound to {own}")]
     ForeignClaim {
@@ -312,7 +365,12 @@ impl Rejected {
                 Code::SessionFull
             }
             Self::NoAgent { .. } => Code::AgentNotFound,
-            Self::IllegalTransition { .. } => Code::IllegalTransition,
+            Self::IllegalTransition { .. }
+            | Self::AlreadyFailed { .. }
+            | Self::Blocked { .. }
+            | Self::NotClaimed { .. } => Code::IllegalTransition,
+            Self::NoBlocker { .. } | Self::TooManyDependants { .. } => Code::InvalidField,
+            Self::HasDependants { .. } => Code::HasDependants,
             Self::AgentRequired => Code::AgentRequired,
             Self::ForeignClaim { .. } | Self::ForeignStatus { .. } | Self::ForeignHost { .. } => {
                 Code::Forbidden
@@ -329,7 +387,7 @@ impl Rejected {
             Self::Precondition { .. } => Code::PreconditionFailed,
             Self::Stale => Code::Overloaded,
             Self::NotAtCreation | Self::TooManyLabels { .. } => Code::InvalidField,
-            Self::TooManyItems { .. } => Code::CommitTooLarge,
+            Self::TooManyItems { .. } | Self::TooManyExamined { .. } => Code::CommitTooLarge,
             Self::SessionFull { .. } | Self::ImagesFull { .. } | Self::TooManyEntries { .. } => {
                 Code::SessionFull
             }

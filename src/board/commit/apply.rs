@@ -18,7 +18,9 @@ use crate::board::model::due::Due;
 use crate::board::model::idempotency::Keys;
 use crate::board::model::open_questions::Asked;
 use crate::board::model::settings::{Labels, Settings};
-use crate::board::values::claim::{Claim, Done, Work};
+use crate::board::model::tasks::Tasks;
+use crate::board::values::claim::{Claim, Done, Failed, Work};
+use crate::board::values::task::{Plan, Task};
 use crate::board::{
     AgentName, Board, CheckpointName, Digest, Json, LogName, Revision, Seq, SessionName, StatePath,
 };
@@ -67,6 +69,14 @@ pub(crate) fn apply_change(board: &mut Board, change: &Change, stamp: Stamp<'_>)
             let (agent, result) = (stamp.agent.cloned(), result.clone());
             let done = Done { agent, at: stamp.at, fence: *fence, result };
             mark(board, *seq, Some(Work::Done(done)), stamp);
+            unblock(board, *seq, stamp);
+        }
+        Change::Request(seq, RequestChange::Failed { reason }) => {
+            end_attempt(board, *seq, None, reason.as_ref(), stamp);
+        }
+        Change::Request(seq, RequestChange::Retried) => retry(board, *seq, stamp),
+        Change::Planned { first, last, plan } => {
+            put_plan(board, SeqRange { first: *first, last: *last }, plan);
         }
         Change::Expired(due) => expire(board, due, stamp),
         Change::Awaited { first, last, until } => {
@@ -107,6 +117,10 @@ fn apply_log(board: &mut Board, log: &LogName, change: &LogChange, stamp: Stamp<
                 board.asked.append(*first, items);
             }
             board.edit_log(log, |log| log.append(*first, items, stamp));
+            if *log == LogName::Requests {
+                let appended = (first.0..).map(Seq).take(items.len());
+                appended.for_each(|request| board.note_request(request));
+            }
         }
         LogChange::Cleared => clear(board, log, stamp),
         LogChange::Removed { ranges } => remove(board, log, ranges, stamp),
@@ -156,6 +170,7 @@ fn forget_images(board: &mut Board, images: &[Digest]) {
 fn clear(board: &mut Board, log: &LogName, stamp: Stamp<'_>) {
     if *log == LogName::Requests {
         board.leases.clear();
+        board.tasks = Tasks::default();
     }
     if *log == LogName::Questions {
         board.asked = Asked::default();
@@ -164,7 +179,10 @@ fn clear(board: &mut Board, log: &LogName, stamp: Stamp<'_>) {
 }
 
 fn remove(board: &mut Board, log: &LogName, ranges: &[SeqRange], stamp: Stamp<'_>) {
+    let mut awaited = Vec::new();
     if *log == LogName::Requests {
+        let [_, requests, ..] = &board.logs;
+        awaited = board.tasks.remove(ranges, requests);
         let gone = |seq: Seq| {
             let range = ranges.get(ranges.partition_point(|range| range.last < seq));
             range.is_some_and(|range| range.contains(seq))
@@ -178,6 +196,7 @@ fn remove(board: &mut Board, log: &LogName, ranges: &[SeqRange], stamp: Stamp<'_
         board.asked.remove(ranges);
     }
     board.edit_log(log, |log| log.remove(ranges, stamp.revision));
+    awaited.into_iter().for_each(|request| unblock(board, request, stamp));
 }
 
 fn put_agent(board: &mut Board, name: &AgentName, profile: &Profile, stamp: Stamp<'_>) {
@@ -216,6 +235,62 @@ fn mark(board: &mut Board, seq: Seq, work: Option<Work>, stamp: Stamp<'_>) {
         board.leases.insert(lease);
     }
     board.edit_log(&LogName::Requests, |log| log.mark(seq, work, stamp));
+    board.note_request(seq);
+}
+
+/// Ends the wait of the requests that wait for this one, which is done or removed.
+fn unblock(board: &mut Board, request: Seq, stamp: Stamp<'_>) {
+    for waiting in board.tasks.take_dependants(request) {
+        if let Some(mut task) = task_of(board, waiting) {
+            task.blocked_by = task.blocked_by.into_iter().filter(|seq| *seq != request).collect();
+            board.edit_log(&LogName::Requests, |log| log.set_task(waiting, task, stamp));
+            board.note_request(waiting);
+        }
+    }
+}
+
+fn task_of(board: &Board, request: Seq) -> Option<Task> {
+    board.log(&LogName::Requests)?.get(request)?.task.as_deref().cloned()
+}
+
+fn put_plan(board: &mut Board, requests: SeqRange, plan: &Plan) {
+    let blocked_by = board.blockers(&plan.after);
+    for request in (requests.first.0..=requests.last.0).map(Seq) {
+        let task = Task { blocked_by: blocked_by.clone(), ..Task::of(plan.clone()) };
+        board.edit_log(&LogName::Requests, |log| log.plan(request, task));
+        board.note_request(request);
+    }
+}
+
+/// Ends a claim without success: the request has failed if its attempts are spent. Otherwise its work is `after`.
+fn end_attempt(
+    board: &mut Board,
+    request: Seq,
+    after: Option<Work>,
+    reason: Option<&Json>,
+    stamp: Stamp<'_>,
+) {
+    let Some(claim) = board.work(request).and_then(Work::claim).cloned() else { return };
+    let Some(mut task) = task_of(board, request).filter(|task| task.plan.attempts.is_some()) else {
+        return mark(board, request, after, stamp);
+    };
+    task.failures = task.failures.saturating_add(1);
+    let work = if task.is_spent() {
+        let Claim { agent, fence, .. } = claim;
+        Some(Work::Failed(Failed { agent, at: stamp.at, fence, reason: reason.cloned() }))
+    } else {
+        after
+    };
+    board.edit_log(&LogName::Requests, |log| log.set_task(request, task, stamp));
+    mark(board, request, work, stamp);
+}
+
+fn retry(board: &mut Board, request: Seq, stamp: Stamp<'_>) {
+    if let Some(task) = task_of(board, request) {
+        let task = Task { failures: 0, ..task };
+        board.edit_log(&LogName::Requests, |log| log.set_task(request, task, stamp));
+    }
+    mark(board, request, None, stamp);
 }
 
 fn expire(board: &mut Board, due: &Due, stamp: Stamp<'_>) {
@@ -225,7 +300,7 @@ fn expire(board: &mut Board, due: &Due, stamp: Stamp<'_>) {
         Due::Question(seq) => board.asked.wait_for_ever(*seq),
         Due::Claim(seq) => {
             let fence = board.work(*seq).and_then(Work::claim).map(|claim| claim.fence);
-            mark(board, *seq, fence.map(|fence| Work::Lapsed { fence }), stamp);
+            end_attempt(board, *seq, fence.map(|fence| Work::Lapsed { fence }), None, stamp);
         }
     }
 }

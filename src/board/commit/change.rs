@@ -9,7 +9,7 @@ use crate::board::model::open_questions::Awaited;
 use crate::board::model::settings::{Labels, Settings};
 use crate::board::state::StatePath;
 use crate::board::{
-    AgentName, CheckpointName, Digest, Image, Item, Json, LogName, Revision, Seq, SeqRange,
+    AgentName, CheckpointName, Digest, Image, Item, Json, LogName, Plan, Revision, Seq, SeqRange,
     SessionName, Timestamp,
 };
 
@@ -36,6 +36,15 @@ pub enum Change {
         last: Seq,
         /// The deadline, and the answer after it.
         until: Awaited,
+    },
+    /// New requests got a plan.
+    Planned {
+        /// The first request; the others follow in sequence.
+        first: Seq,
+        /// The last request.
+        last: Seq,
+        /// The plan.
+        plan: Plan,
     },
     /// A value, claim, question or session expired.
     Expired(Due),
@@ -162,6 +171,13 @@ pub enum RequestChange {
     },
     /// The claim was released.
     Released,
+    /// A claim ended without success.
+    Failed {
+        /// The reason, if given.
+        reason: Option<Json>,
+    },
+    /// A failed request got all its attempts again.
+    Retried,
     /// The request was finished.
     Finished {
         /// The fence of the claim under which the request was finished, if any.
@@ -210,10 +226,13 @@ impl Change {
             Self::Agent(_, AgentChange::Removed) => "agent_removed",
             Self::Request(_, RequestChange::Claimed { .. }) => "claimed",
             Self::Request(_, RequestChange::Released) => "released",
+            Self::Request(_, RequestChange::Failed { .. }) => "failed",
+            Self::Request(_, RequestChange::Retried) => "retried",
             Self::Request(_, RequestChange::Finished { .. }) => "finished",
             Self::Checkpoint(_, CheckpointChange::Put) => "checkpoint_put",
             Self::Checkpoint(_, CheckpointChange::Removed) => "checkpoint_removed",
             Self::Awaited { .. } => "awaited",
+            Self::Planned { .. } => "planned",
             Self::Expired(Due::State(_)) => "state_expired",
             Self::Expired(Due::Claim(_)) => "claim_expired",
             Self::Expired(Due::Question(_)) => "question_expired",
@@ -259,6 +278,7 @@ impl Change {
             | Self::Request(..)
             | Self::Checkpoint(..)
             | Self::Awaited { .. }
+            | Self::Planned { .. }
             | Self::Expired(_) => &[],
         }
     }

@@ -124,6 +124,7 @@ impl Commit {
             | Change::State(_, _)
             | Change::Agent(_, _)
             | Change::Request(_, _)
+            | Change::Planned { .. }
             | Change::Expired(_)
             | Change::Checkpoint(_, _) => false,
         })

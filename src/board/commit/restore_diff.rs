@@ -10,6 +10,7 @@ use super::restored::{Restored, RestoredLog};
 use crate::board::log::{Entry, Log, LogName, ranges};
 use crate::board::model::agent::Agent;
 use crate::board::values::claim::Work;
+use crate::board::values::task::Task;
 use crate::board::{AgentName, Board, Revision, Seq};
 
 impl Board {
@@ -78,7 +79,10 @@ fn log_difference(now: &Log, then: &Log, revision: Revision) -> RestoredLog {
         let stands = now.get(entry.seq).is_some_and(|own| is_same_entry(own, entry));
         if !stands {
             let work = entry.work.clone().filter(|work| !work.is_open());
-            entries.push(Arc::new(Entry { revision, work, ..Entry::clone(entry) }));
+            // The restore finds what blocks the request.
+            let task = entry.task.as_deref().cloned();
+            let task = task.map(|task| Box::new(Task { blocked_by: Box::default(), ..task }));
+            entries.push(Arc::new(Entry { revision, work, task, ..Entry::clone(entry) }));
         }
     }
     RestoredLog { removed: ranges(now, &removed), entries }
@@ -92,6 +96,7 @@ fn is_same_entry(now: &Entry, then: &Entry) -> bool {
     let is_equal = || {
         (now.at, &now.agent, &now.updated) == (then.at, &then.agent, &then.updated)
             && work(now) == work(then)
+            && now.task == then.task
             && now.item == then.item
     };
     now.revision == then.revision || is_equal()

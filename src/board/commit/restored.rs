@@ -7,7 +7,9 @@ use imbl::OrdSet;
 use crate::board::log::{Entry, LogName, SeqRange, Stamp};
 use crate::board::model::agent::Agent;
 use crate::board::model::open_questions::{Asked, Awaited};
+use crate::board::model::tasks::Tasks;
 use crate::board::state::StatePath;
+use crate::board::values::task::Task;
 use crate::board::{AgentName, Board, Json, Revision, Seq, Timestamp};
 
 /// The difference between the current board and an earlier revision.
@@ -44,6 +46,7 @@ pub(crate) fn restore(board: &mut Board, restored: &Restored, stamp: Stamp<'_>) 
         board.edit_log(name, |own| own.put_back(&log.removed, &log.entries, stamp.revision));
     }
     end_claims(board, stamp.revision);
+    restore_tasks(board, restored);
     restore_asked(board, restored);
     board.edit_state(|state| {
         for (path, value) in &restored.state {
@@ -58,6 +61,24 @@ pub(crate) fn restore(board: &mut Board, restored: &Restored, stamp: Stamp<'_>) 
         restore_agent(board, name, agent.as_ref());
         board.agents_changed = stamp.revision;
     }
+}
+
+/// Finds the requests that block the restored ones.
+fn restore_tasks(board: &mut Board, restored: &Restored) {
+    let of_requests = restored.logs.iter().filter(|(log, _)| *log == LogName::Requests);
+    for entry in of_requests.flat_map(|(_, log)| &log.entries) {
+        if let Some(task) = entry.task.as_deref() {
+            let task = Task { blocked_by: board.blockers(&task.plan.after), ..task.clone() };
+            board.edit_log(&LogName::Requests, |log| log.plan(entry.seq, task));
+        }
+    }
+    note_requests(board);
+}
+
+/// Finds the claimable and the blocked requests anew.
+fn note_requests(board: &mut Board) {
+    let [_, requests, ..] = &board.logs;
+    board.tasks = Tasks::of(requests);
 }
 
 fn restore_asked(board: &mut Board, restored: &Restored) {
@@ -86,6 +107,7 @@ fn restore_agent(board: &mut Board, name: &AgentName, agent: Option<&Agent>) {
 pub(crate) fn end_claims(board: &mut Board, revision: Revision) {
     if board.is_worked_on() {
         board.edit_log(&LogName::Requests, |log| log.end_claims(revision));
+        note_requests(board);
     }
     board.leases = OrdSet::new();
     board.fences_after = revision;

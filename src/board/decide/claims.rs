@@ -27,22 +27,30 @@ pub(super) fn check_fence(board: &Board, write: &Write) -> Result<(), Rejected> 
 
 impl Draft<'_> {
     pub(super) fn claim(&mut self, request: Seq, ttl: Ttl) -> Result<Answer, Rejected> {
+        let (claim, won) = self.claimed(request, ttl)?;
+        Ok(Answer::Claimed { claim, won })
+    }
+
+    /// Claims a request. Returns false beside the claim if the agent had it already.
+    pub(super) fn claimed(&mut self, request: Seq, ttl: Ttl) -> Result<(Claim, bool), Rejected> {
         let agent = self.author()?;
         let expires_at = self.now.after(ttl);
         let (fence, won) = match self.work_on(request)? {
             Some(Work::Claimed(claim)) if claim.agent == agent => {
                 if claim.expires_at == expires_at {
-                    return Ok(Answer::Claimed { claim: claim.clone(), won: false });
+                    return Ok((claim.clone(), false));
                 }
                 (claim.fence, false)
             }
             Some(Work::Claimed(claim)) => return Err(claimed(request, claim)),
             Some(Work::Done(_)) => return Err(Rejected::AlreadyDone { request }),
+            Some(Work::Failed(_)) => return Err(Rejected::AlreadyFailed { request }),
             Some(Work::Lapsed { .. }) | None => (self.stamp.revision, true),
         };
+        self.check_unblocked(request)?;
         let claim = Claim { agent: agent.clone(), fence, expires_at };
         self.change(Change::Request(request, RequestChange::Claimed { agent, fence, expires_at }));
-        Ok(Answer::Claimed { claim, won })
+        Ok((claim, won))
     }
 
     pub(super) fn release(&mut self, request: Seq) -> Result<Answer, Rejected> {
@@ -53,7 +61,7 @@ impl Draft<'_> {
                 self.change(Change::Request(request, RequestChange::Released));
                 Ok(Answer::Done)
             }
-            Some(Work::Lapsed { .. } | Work::Done(_)) | None => Ok(Answer::Done),
+            Some(Work::Lapsed { .. } | Work::Done(_) | Work::Failed(_)) | None => Ok(Answer::Done),
         }
     }
 
@@ -78,7 +86,7 @@ impl Draft<'_> {
                 return Ok(Answer::Done);
             }
             (work, Some(fence)) => {
-                let open = work.filter(|work| !matches!(work, Work::Done(_)));
+                let open = work.filter(|work| !matches!(work, Work::Done(_) | Work::Failed(_)));
                 if !open.is_some_and(|work| work.honours(fence)) {
                     return Err(Rejected::StaleFence { request, fence });
                 }
@@ -89,12 +97,14 @@ impl Draft<'_> {
                 }
             }
             (Some(Work::Done(_)), None) => return Err(Rejected::AlreadyDone { request }),
+            (Some(Work::Failed(_)), None) => return Err(Rejected::AlreadyFailed { request }),
             (Some(Work::Claimed(claim)), None) if author != Some(&claim.agent) => {
                 return Err(claimed(request, claim));
             }
             (Some(Work::Claimed(_) | Work::Lapsed { .. }) | None, None) => {}
         }
         let fence = fence.or(held);
+        self.check_unblocked(request)?;
         self.change(Change::Request(
             request,
             RequestChange::Finished { fence, result: result.cloned() },
@@ -102,11 +112,11 @@ impl Draft<'_> {
         Ok(Answer::Done)
     }
 
-    fn author(&self) -> Result<AgentName, Rejected> {
+    pub(super) fn author(&self) -> Result<AgentName, Rejected> {
         self.stamp.agent.cloned().ok_or(Rejected::AgentRequired)
     }
 
-    fn work_on(&self, request: Seq) -> Result<Option<&Work>, Rejected> {
+    pub(super) fn work_on(&self, request: Seq) -> Result<Option<&Work>, Rejected> {
         Ok(find_entry(&self.board, &LogName::Requests, request)?.work.as_deref())
     }
 }

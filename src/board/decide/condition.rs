@@ -43,6 +43,9 @@ impl Target {
                 exists: exists && board.log(&LogName::Questions).is_some(),
                 ..whole(board.log_version(&LogName::Questions))
             },
+            Command::Plan { .. } | Command::ClaimNext { .. } => {
+                Self { exists, ..whole(board.log_version(&LogName::Requests)) }
+            }
             Command::Log(
                 log,
                 LogCommand::Append { .. } | LogCommand::Replace { .. } | LogCommand::Remove { .. },

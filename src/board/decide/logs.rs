@@ -100,14 +100,19 @@ impl Draft<'_> {
         Answer::Removed { count }
     }
 
-    pub(super) fn remove_entries(&mut self, name: &LogName, which: &Which) -> Answer {
-        let none = Answer::Removed { count: 0 };
-        let Some(log) = self.board.log(name).filter(|log| !log.is_empty()) else { return none };
+    pub(super) fn remove_entries(
+        &mut self,
+        name: &LogName,
+        which: &Which,
+    ) -> Result<Answer, Rejected> {
+        let Some(log) = self.board.log(name).filter(|log| !log.is_empty()) else {
+            return Ok(Answer::Removed { count: 0 });
+        };
         let removed: Vec<Seq> = match which {
             Which::All => {
                 let count = log.len();
                 self.change(Change::Log(name.clone(), LogChange::Cleared));
-                return Answer::Removed { count };
+                return Ok(Answer::Removed { count });
             }
             Which::AllButNewest(keep) => {
                 let oldest = log.iter().take(log.len().saturating_sub(*keep));
@@ -122,9 +127,12 @@ impl Draft<'_> {
         };
         if !removed.is_empty() {
             let ranges = ranges(log, &removed);
+            if *name == LogName::Requests {
+                self.check_dependants(&ranges)?;
+            }
             self.change(Change::Log(name.clone(), LogChange::Removed { ranges }));
         }
-        Answer::Removed { count: removed.len() }
+        Ok(Answer::Removed { count: removed.len() })
     }
 
     pub(super) fn put_entry(
@@ -149,6 +157,9 @@ impl Draft<'_> {
     pub(super) fn delete_entry(&mut self, log: &LogName, seq: Seq) -> Result<Answer, Rejected> {
         find_entry(&self.board, log, seq)?;
         let ranges = vec![SeqRange { first: seq, last: seq }];
+        if *log == LogName::Requests {
+            self.check_dependants(&ranges)?;
+        }
         self.change(Change::Log(log.clone(), LogChange::Removed { ranges }));
         Ok(Answer::Removed { count: 1 })
     }

@@ -13,6 +13,7 @@ mod prepared;
 mod questions;
 mod session;
 mod state;
+mod tasks;
 mod transaction;
 
 use std::sync::Arc;
@@ -79,7 +80,10 @@ pub fn decide_prepared(
     draft.drop_idle_opening(&write.command);
     limits::check(board, &draft.board, &draft.changes, moment)?;
     let Draft { board: mut after, changes, stamp, .. } = draft;
-    let keeps = write.terms.key.is_some() && (after.life.is_some() || board.life.is_some());
+    // Nothing to claim is no answer to keep: a repeat may find something.
+    let claims_nothing = answer == Answer::Next(None);
+    let lives = after.life.is_some() || board.life.is_some();
+    let keeps = write.terms.key.is_some() && lives && !claims_nothing;
     let commit = (keeps || !changes.is_empty()).then(|| Commit {
         revision: stamp.revision,
         at: stamp.at,
@@ -194,7 +198,7 @@ impl<'a> Draft<'a> {
             }
             Command::Log(log, LogCommand::Append { items }) => self.append(log, items),
             Command::Log(log, LogCommand::Replace { items }) => self.replace_log(log, items),
-            Command::Log(log, LogCommand::Remove { which }) => Ok(self.remove_entries(log, which)),
+            Command::Log(log, LogCommand::Remove { which }) => self.remove_entries(log, which),
             Command::Log(log, LogCommand::PutEntry { seq, item, basis }) => {
                 self.put_entry(log, *seq, item, *basis)
             }
@@ -213,6 +217,12 @@ impl<'a> Draft<'a> {
             Command::Request(request, RequestCommand::Finish { fence, result }) => {
                 self.finish(*request, *fence, result.as_ref())
             }
+            Command::Request(request, RequestCommand::Fail { fence, reason }) => {
+                self.fail(*request, *fence, reason.as_ref())
+            }
+            Command::Request(request, RequestCommand::Retry) => self.retry(*request),
+            Command::Plan { items, plan } => self.append_planned(items, plan),
+            Command::ClaimNext { wanted, from, ttl } => self.claim_next(wanted, *from, *ttl),
             Command::Question(question, QuestionCommand::Answer { answer }) => {
                 self.answer_question(*question, answer)
             }
@@ -239,6 +249,7 @@ impl<'a> Draft<'a> {
             command,
             Command::Log(_, LogCommand::Append { .. })
                 | Command::Ask { .. }
+                | Command::Plan { .. }
                 | Command::State(_, _)
                 | Command::Transact(_)
         );
@@ -255,6 +266,7 @@ fn may_make_session(command: &Command, policy: &Policy) -> bool {
         Command::Session(SessionCommand::Put { .. }) => true,
         Command::Log(_, LogCommand::Append { .. } | LogCommand::Replace { .. })
         | Command::Ask { .. }
+        | Command::Plan { .. }
         | Command::Board(BoardCommand::Replace { .. })
         | Command::Agent(_, AgentCommand::Put { .. })
         | Command::Transact(_) => policy.auto_create,
@@ -275,6 +287,7 @@ fn may_make_session(command: &Command, policy: &Policy) -> bool {
         | Command::Agent(_, AgentCommand::Patch { .. } | AgentCommand::Remove)
         | Command::RemoveAgents
         | Command::Request(_, _)
+        | Command::ClaimNext { .. }
         | Command::Question(_, _)
         | Command::Checkpoint(_, _) => false,
     }

@@ -1,11 +1,9 @@
 //! Transactions: tests, then one of two branches, atomically.
 
 use super::Draft;
-use super::logs::find_entry;
 use crate::board::command::rejected::{Branch, Rejected};
 use crate::board::command::{Answer, Test, Transaction};
-use crate::board::values::claim::Work;
-use crate::board::{Board, Log, LogName};
+use crate::board::{Board, Log};
 
 impl Draft<'_> {
     pub(super) fn transact(&mut self, transaction: &Transaction) -> Result<Answer, Rejected> {
@@ -38,11 +36,7 @@ fn holds(board: &Board, test: &Test) -> bool {
             present.is_some() && present == *version
         }
         Test::Count(log, count) => board.log(log).map_or(0, Log::len) == *count,
-        Test::Claimable(request, claimable) => {
-            let free = |work: &Work| matches!(work, Work::Lapsed { .. });
-            let entry = find_entry(board, &LogName::Requests, *request);
-            entry.is_ok_and(|entry| entry.work.as_deref().is_none_or(free)) == *claimable
-        }
+        Test::Claimable(request, claimable) => board.is_claimable(*request) == *claimable,
         Test::AtRevision(revision) => board.revision == *revision,
     }
 }

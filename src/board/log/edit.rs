@@ -10,6 +10,7 @@ use super::tail::Tail;
 use super::texts::Texts;
 use super::{Entry, Log, Part, SeqRange, Stamp, Updated, distance};
 use crate::board::values::claim::Work;
+use crate::board::values::task::Task;
 use crate::board::{Item, Revision, Seq};
 
 impl Log {
@@ -28,6 +29,7 @@ impl Log {
                 agent: agent.clone(),
                 updated: None,
                 work: None,
+                task: None,
                 item: item.clone(),
             }));
         }
@@ -41,6 +43,19 @@ impl Log {
     /// Records the work on a request.
     pub(in crate::board) fn mark(&mut self, seq: Seq, work: Option<Work>, stamp: Stamp<'_>) {
         self.change(seq, stamp, |entry| entry.work = work.map(Box::new));
+    }
+
+    /// Records how far a planned request is.
+    pub(in crate::board) fn set_task(&mut self, seq: Seq, task: Task, stamp: Stamp<'_>) {
+        self.change(seq, stamp, |entry| entry.task = Some(Box::new(task)));
+    }
+
+    /// Sets the task of an entry of the same commit, or of a restore. The change is part of that commit, so it leaves
+    /// no mark of its own.
+    pub(in crate::board) fn plan(&mut self, seq: Seq, task: Task) {
+        let Some(entry) = self.get(seq) else { return };
+        let entry = Entry { task: Some(Box::new(task)), ..Entry::clone(entry) };
+        self.set(self.ordinal(seq), Arc::new(entry));
     }
 
     fn change(&mut self, seq: Seq, stamp: Stamp<'_>, change: impl FnOnce(&mut Entry)) {

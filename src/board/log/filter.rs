@@ -6,7 +6,7 @@ use super::{Entry, LogName, Mark, Probe};
 use crate::board::json;
 use crate::board::json::tokens::{Token, Tokens};
 use crate::board::json::{Exact, Kind};
-use crate::board::{AgentName, IMAGE_MEMBER, Item, Work};
+use crate::board::{AgentName, IMAGE_MEMBER, Item};
 
 /// A filter of entries. An entry must match every member that is set.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -21,7 +21,7 @@ pub struct Filter {
     pub trajectory_key: Option<String>,
     /// A text that one of the item's string values contains, ignoring case.
     pub contains: Option<Contains>,
-    /// True to accept only open questions, and only requests that are neither claimed nor done. Other logs are not
+    /// True to accept only open questions, and only claimable requests. Other logs are not
     /// filtered.
     pub pending: bool,
 }
@@ -97,7 +97,7 @@ const AGENT: &str = "agent";
 const KEY: &str = "key";
 /// An item that is an open question, in any log.
 const OPEN: &str = "open";
-/// An entry that is neither claimed nor done, in any log.
+/// A claimable entry, in any log.
 const FREE: &str = "free";
 
 /// Adds all marks of an entry, whatever its log.
@@ -111,7 +111,7 @@ pub(super) fn push_marks(entry: &Entry, marks: &mut Vec<Mark>) {
     }
     marks.extend(text_of(item.get("key")).map(|key| Mark::of(KEY, &*key)));
     marks.extend(is_open(item).then(|| Mark::of(OPEN, "")));
-    marks.extend(is_free(entry).then(|| Mark::of(FREE, "")));
+    marks.extend(entry.is_claimable().then(|| Mark::of(FREE, "")));
 }
 
 fn step_of(item: &Item) -> Option<Exact> {
@@ -145,7 +145,7 @@ fn is_by(entry: &Entry, agent: &AgentName) -> bool {
 fn is_pending(log: &LogName, entry: &Entry) -> bool {
     match log {
         LogName::Questions => is_open(&entry.item),
-        LogName::Requests => is_free(entry),
+        LogName::Requests => entry.is_claimable(),
         LogName::Trajectories | LogName::Screenshots | LogName::Memory(_) => true,
     }
 }
@@ -155,13 +155,6 @@ fn is_pending(log: &LogName, entry: &Entry) -> bool {
 pub fn is_open(item: &Item) -> bool {
     let is_text = |name| item.get(name).is_some_and(|value| json::kind(value) == Kind::String);
     (is_text("question") || is_text("text")) && item.get("answer").is_none()
-}
-
-fn is_free(entry: &Entry) -> bool {
-    match entry.work.as_deref() {
-        None | Some(Work::Lapsed { .. }) => true,
-        Some(Work::Claimed(_) | Work::Done(_)) => false,
-    }
 }
 
 fn is_text(value: Option<&str>, text: &str) -> bool {

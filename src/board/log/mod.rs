@@ -20,6 +20,7 @@ use imbl::Vector;
 use serde::{Deserialize, Serialize};
 
 use super::values::claim::Work;
+use super::values::task::Task;
 use super::{AgentName, Item, Revision, Seq, Timestamp};
 use chunk::Chunk;
 pub use chunk::{CHUNK_BYTES, CHUNK_ENTRIES};
@@ -95,15 +96,28 @@ pub struct Entry {
     pub updated: Option<Box<Updated>>,
     /// The work on a request that was claimed or finished.
     pub work: Option<Box<Work>>,
+    /// The plan of a request that has one, and how far it is.
+    pub task: Option<Box<Task>>,
     /// The item.
     pub item: Item,
 }
 
 impl Entry {
-    /// Returns the size of the entry: the bytes of its item and of its result.
+    /// Returns the size of the entry: the bytes of its item, its result or reason, and its task.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.item.bytes() + self.work.as_deref().map_or(0, Work::bytes)
+        let of_task = self.task.as_deref().map_or(0, Task::bytes);
+        self.item.bytes() + self.work.as_deref().map_or(0, Work::bytes) + of_task
+    }
+
+    /// Returns true for a request that is neither claimed, done, failed nor blocked.
+    #[must_use]
+    pub fn is_claimable(&self) -> bool {
+        let is_free = match self.work.as_deref() {
+            None | Some(Work::Lapsed { .. }) => true,
+            Some(Work::Claimed(_) | Work::Done(_) | Work::Failed(_)) => false,
+        };
+        is_free && self.task.as_deref().is_none_or(|task| task.blocked_by.is_empty())
     }
 }
 

@@ -80,7 +80,16 @@ impl Model {
     fn entry(&self, seq: u64, bytes: usize, revision: u64) -> Entry {
         let (at, item) = (Timestamp(5), item_of(seq, bytes));
         let (agent, updated, work) = (None, None, None);
-        Entry { seq: Seq(seq), revision: Revision(revision), at, agent, updated, work, item }
+        Entry {
+            seq: Seq(seq),
+            revision: Revision(revision),
+            at,
+            agent,
+            updated,
+            work,
+            task: None,
+            item,
+        }
     }
 
     fn append(&mut self, sizes: &[usize], revision: u64) -> Vec<Item> {

@@ -11,6 +11,7 @@ use super::checkpoint::Checkpoint;
 use super::idempotency::{Kept, Keys};
 use super::open_questions::Asked;
 use super::settings::{Labels, Settings};
+use super::tasks::Tasks;
 use crate::board::state::State;
 use crate::board::values::claim::Work;
 use crate::board::{
@@ -38,6 +39,7 @@ pub struct Board {
     /// The deadlines of claims on requests.
     pub(crate) leases: OrdSet<(Timestamp, Seq)>,
     pub(crate) asked: Asked,
+    pub(crate) tasks: Tasks,
     pub(crate) checkpoints: OrdMap<CheckpointName, Checkpoint>,
     /// The revision at which a checkpoint was last made or removed.
     pub(crate) checkpoints_changed: Revision,
@@ -103,6 +105,7 @@ impl Board {
             agents_changed: Revision::default(),
             leases: OrdSet::new(),
             asked: Asked::default(),
+            tasks: Tasks::default(),
             checkpoints: OrdMap::new(),
             checkpoints_changed: Revision::default(),
             floor: Revision::default(),

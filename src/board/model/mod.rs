@@ -11,3 +11,4 @@ pub(crate) mod prompt_profile;
 pub(crate) mod selection;
 pub(crate) mod settings;
 pub(crate) mod summary;
+pub(crate) mod tasks;

@@ -11,8 +11,8 @@ use super::restored::StoredRestored;
 use crate::board::model::settings::{Labels, Settings};
 use crate::board::{
     AgentChange, AgentName, Awaited, Change, CheckpointChange, CheckpointName, Digest, Due, Image,
-    Item, Json, LogChange, LogName, Profile, RequestChange, Revision, Seq, SeqRange, SessionChange,
-    SessionName, StateChange, StatePath, Timestamp,
+    Item, Json, LogChange, LogName, Plan, Profile, RequestChange, Revision, Seq, SeqRange,
+    SessionChange, SessionName, StateChange, StatePath, Timestamp,
 };
 
 #[derive(Serialize, Deserialize)]
@@ -87,6 +87,26 @@ pub(super) enum StoredChange<'a> {
     Released {
         seq: Seq,
     },
+    Failed {
+        seq: Seq,
+        #[serde(
+            default,
+            deserialize_with = "super::present",
+            skip_serializing_if = "Option::is_none"
+        )]
+        reason: Option<Cow<'a, RawValue>>,
+    },
+    Retried {
+        seq: Seq,
+    },
+    Planned {
+        first: Seq,
+        last: Seq,
+        #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
+        after: Cow<'a, [Seq]>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        attempts: Option<u32>,
+    },
     Finished {
         seq: Seq,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -153,6 +173,15 @@ impl<'a> From<&'a Change> for StoredChange<'a> {
             Change::Request(seq, RequestChange::Finished { fence, result }) => {
                 let result = result.as_ref().map(|result| Borrowed(result.raw()));
                 Self::Finished { seq: *seq, fence: *fence, result }
+            }
+            Change::Request(seq, RequestChange::Failed { reason }) => {
+                let reason = reason.as_ref().map(|reason| Borrowed(reason.raw()));
+                Self::Failed { seq: *seq, reason }
+            }
+            Change::Request(seq, RequestChange::Retried) => Self::Retried { seq: *seq },
+            Change::Planned { first, last, plan: Plan { after, attempts } } => {
+                let after = Borrowed(&**after);
+                Self::Planned { first: *first, last: *last, after, attempts: *attempts }
             }
             Change::Expired(due) => Self::from(due),
             Change::Awaited { first, last, until } => {
@@ -296,6 +325,14 @@ impl StoredChange<'_> {
             Self::Released { seq } => Change::Request(seq, RequestChange::Released),
             Self::Finished { seq, fence, result } => {
                 Change::Request(seq, RequestChange::Finished { fence, result: result.map(json) })
+            }
+            Self::Failed { seq, reason } => {
+                Change::Request(seq, RequestChange::Failed { reason: reason.map(json) })
+            }
+            Self::Retried { seq } => Change::Request(seq, RequestChange::Retried),
+            Self::Planned { first, last, after, attempts } => {
+                let plan = Plan { after: after.into_owned().into(), attempts };
+                Change::Planned { first, last, plan }
             }
             Self::StateExpired { path } => Change::Expired(Due::State(path.into_owned())),
             Self::ClaimExpired { seq } => Change::Expired(Due::Claim(seq)),

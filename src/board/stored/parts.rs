@@ -12,8 +12,8 @@ use super::Unreadable;
 use super::change::restore_profile;
 use crate::board::log::Updated;
 use crate::board::{
-    Agent, AgentName, Awaited, Checkpoint, CheckpointName, Claim, Digest, Done, Entry, Image, Item,
-    Json, Remembered, Revision, Seq, Timestamp, Work,
+    Agent, AgentName, Awaited, Checkpoint, CheckpointName, Claim, Digest, Done, Entry, Failed,
+    Image, Item, Json, Plan, Remembered, Revision, Seq, Task, Timestamp, Work,
 };
 
 #[derive(Serialize, Deserialize)]
@@ -30,9 +30,28 @@ pub(super) struct StoredEntry<'a> {
     updated_by: Option<AgentName>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     work: Option<StoredWork<'a>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    task: Option<StoredTask>,
     item: Cow<'a, RawValue>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     image: Option<Cow<'a, Image>>,
+}
+
+/// The task of a request. The board finds what blocks it.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct StoredTask {
+    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
+    after: Arc<[Seq]>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    attempts: Option<u32>,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    failures: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 #[derive(Serialize, Deserialize)]
@@ -76,6 +95,16 @@ pub(super) struct StoredKey<'a> {
 }
 
 #[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct StoredFailure<'a> {
+    agent: AgentName,
+    at: Timestamp,
+    fence: Revision,
+    #[serde(default, deserialize_with = "super::present", skip_serializing_if = "Option::is_none")]
+    reason: Option<Cow<'a, RawValue>>,
+}
+
+#[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub(super) enum StoredWork<'a> {
     Claimed {
@@ -86,6 +115,7 @@ pub(super) enum StoredWork<'a> {
     Lapsed {
         fence: Revision,
     },
+    Failed(StoredFailure<'a>),
     Done {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         agent: Option<AgentName>,
@@ -112,6 +142,7 @@ impl<'a> From<&'a Entry> for StoredEntry<'a> {
             updated_at: updated.map(|updated| updated.at),
             updated_by: updated.and_then(|updated| updated.by.clone()),
             work: entry.work.as_deref().map(StoredWork::from),
+            task: entry.task.as_deref().map(StoredTask::from),
             item: Cow::Borrowed(entry.item.raw()),
             image: entry.item.image().map(Cow::Borrowed),
         }
@@ -128,6 +159,7 @@ impl From<StoredEntry<'_>> for Entry {
             agent: stored.agent,
             updated: stored.updated_at.map(|at| Box::new(Updated { at, by })),
             work: stored.work.map(|work| Box::new(Work::from(work))),
+            task: stored.task.map(|task| Box::new(Task::from(task))),
             item: Item::restore(stored.item.into_owned(), stored.image.map(Cow::into_owned)),
         }
     }
@@ -213,6 +245,7 @@ impl<'a> From<&'a Work> for StoredWork<'a> {
                 Self::Claimed { agent: agent.clone(), fence: *fence, expires_at: *expires_at }
             }
             Work::Lapsed { fence } => Self::Lapsed { fence: *fence },
+            Work::Failed(failed) => Self::Failed(StoredFailure::from(failed)),
             Work::Done(Done { agent, at, fence, result }) => {
                 let result = result.as_ref().map(|result| Cow::Borrowed(result.raw()));
                 Self::Done { agent: agent.clone(), at: *at, fence: *fence, result }
@@ -228,10 +261,40 @@ impl From<StoredWork<'_>> for Work {
                 Self::Claimed(Claim { agent, fence, expires_at })
             }
             StoredWork::Lapsed { fence } => Self::Lapsed { fence },
+            StoredWork::Failed(failed) => Self::Failed(Failed::from(failed)),
             StoredWork::Done { agent, at, fence, result } => {
                 let result = result.map(|result| Json::from(result.into_owned()));
                 Self::Done(Done { agent, at, fence, result })
             }
         }
+    }
+}
+
+impl<'a> From<&'a Failed> for StoredFailure<'a> {
+    fn from(failed: &'a Failed) -> Self {
+        let Failed { agent, at, fence, reason } = failed;
+        let reason = reason.as_ref().map(|reason| Cow::Borrowed(reason.raw()));
+        Self { agent: agent.clone(), at: *at, fence: *fence, reason }
+    }
+}
+
+impl From<StoredFailure<'_>> for Failed {
+    fn from(stored: StoredFailure<'_>) -> Self {
+        let StoredFailure { agent, at, fence, reason } = stored;
+        Self { agent, at, fence, reason: reason.map(|reason| Json::from(reason.into_owned())) }
+    }
+}
+
+impl From<&Task> for StoredTask {
+    fn from(task: &Task) -> Self {
+        let Plan { after, attempts } = task.plan.clone();
+        Self { after, attempts, failures: task.failures }
+    }
+}
+
+impl From<StoredTask> for Task {
+    fn from(stored: StoredTask) -> Self {
+        let StoredTask { after, attempts, failures } = stored;
+        Self { failures, ..Self::of(Plan { after, attempts }) }
     }
 }

@@ -10,10 +10,11 @@ use serde_json::value::RawValue;
 
 use super::Unreadable;
 use super::change::{json, restore_profile};
+use super::parts::{StoredFailure, StoredTask};
 use crate::board::log::Updated;
 use crate::board::{
-    Agent, AgentName, Awaited, Done, Entry, Image, Item, Json, LogName, Restored, RestoredLog,
-    Revision, Seq, SeqRange, StatePath, Timestamp, Work,
+    Agent, AgentName, Awaited, Done, Entry, Failed, Image, Item, Json, LogName, Restored,
+    RestoredLog, Revision, Seq, SeqRange, StatePath, Task, Timestamp, Work,
 };
 
 #[derive(Serialize, Deserialize)]
@@ -55,6 +56,10 @@ struct Returned<'a> {
     updated_by: Option<Cow<'a, AgentName>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     done: Option<Finished<'a>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    failed: Option<StoredFailure<'a>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    task: Option<StoredTask>,
     item: Cow<'a, RawValue>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     image: Option<Cow<'a, Image>>,
@@ -164,17 +169,16 @@ impl<'a> From<&'a (LogName, RestoredLog)> for RestoredOfLog<'a> {
 impl<'a> From<&'a Entry> for Returned<'a> {
     fn from(entry: &'a Entry) -> Self {
         let updated = entry.updated.as_ref();
-        let done = match entry.work.as_deref() {
-            Some(Work::Done(done)) => Some(Finished::from(done)),
-            Some(Work::Claimed(_) | Work::Lapsed { .. }) | None => None,
-        };
+        let work = entry.work.as_deref();
         Self {
             seq: entry.seq,
             at: entry.at,
             agent: entry.agent.as_ref().map(Cow::Borrowed),
             updated_at: updated.map(|updated| updated.at),
             updated_by: updated.and_then(|updated| updated.by.as_ref()).map(Cow::Borrowed),
-            done,
+            done: work.and_then(Work::done).map(Finished::from),
+            failed: work.and_then(Work::failed).map(StoredFailure::from),
+            task: entry.task.as_deref().map(StoredTask::from),
             item: Cow::Borrowed(entry.item.raw()),
             image: entry.item.image().map(Cow::Borrowed),
         }
@@ -184,13 +188,16 @@ impl<'a> From<&'a Entry> for Returned<'a> {
 impl Returned<'_> {
     fn restore(self, revision: Revision) -> Entry {
         let by = self.updated_by.map(Cow::into_owned);
+        let done = self.done.map(|done| Work::Done(Done::from(done)));
+        let failed = self.failed.map(|failed| Work::Failed(Failed::from(failed)));
         Entry {
             seq: self.seq,
             revision,
             at: self.at,
             agent: self.agent.map(Cow::into_owned),
             updated: self.updated_at.map(|at| Box::new(Updated { at, by })),
-            work: self.done.map(|done| Box::new(Work::Done(Done::from(done)))),
+            work: done.or(failed).map(Box::new),
+            task: self.task.map(|task| Box::new(Task::from(task))),
             item: Item::restore(self.item.into_owned(), self.image.map(Cow::into_owned)),
         }
     }

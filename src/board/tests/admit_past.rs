@@ -84,7 +84,16 @@ fn only_existing_checkpoints_go_and_their_number_is_bounded() {
 fn entry(seq: u64, text: &str) -> Entry {
     let at = Timestamp(1);
     let (agent, updated, work) = (None, None, None);
-    Entry { seq: Seq(seq), revision: Revision(7), at, agent, updated, work, item: item(text) }
+    Entry {
+        seq: Seq(seq),
+        revision: Revision(7),
+        at,
+        agent,
+        updated,
+        work,
+        task: None,
+        item: item(text),
+    }
 }
 
 fn of_log(log: LogName, removed: &[(u64, u64)], entries: Vec<Entry>) -> Restored {

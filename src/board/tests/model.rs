@@ -126,7 +126,8 @@ impl Model {
                     self.remove(&LogName::Memory(agent), &Which::All);
                 }
             }
-            Command::State(_, _) | Command::Request(_, _) => {}
+            Command::Plan { items, .. } => self.append(&LogName::Requests, items),
+            Command::State(_, _) | Command::Request(_, _) | Command::ClaimNext { .. } => {}
             Command::Transact(transaction) => {
                 let Answer::Transacted { succeeded, results } = answer else { panic!() };
                 let Transaction { then, otherwise, .. } = &**transaction;

@@ -258,6 +258,7 @@ impl Play {
         let awaited = live.asked.awaited.values().map(|awaited| awaited.expires_at);
         let all = leases.iter().map(|(at, _)| *at).chain(end).chain(paths).chain(awaited);
         check_asked(live);
+        check_tasks(live);
         assert_eq!(live.next_due(), all.min());
     }
 
@@ -268,13 +269,28 @@ impl Play {
     }
 }
 
+/// Checks the claimable and the blocked requests against a scan of the log.
+fn check_tasks(board: &Board) {
+    let [_, requests, ..] = board.logs();
+    for entry in requests.iter() {
+        if let Some(task) = entry.task.as_deref() {
+            assert_eq!(task.blocked_by, board.blockers(&task.plan.after), "{}", entry.seq);
+            assert_eq!(task.is_spent(), matches!(entry.work.as_deref(), Some(Work::Failed(_))));
+        }
+    }
+    assert_eq!(*board.tasks(), Tasks::of(requests));
+}
+
 /// The bytes of an entry's item, and of the result of a request that is done.
 fn bytes_of(entry: &Entry) -> u64 {
     let result = match entry.work.as_deref() {
         Some(Work::Done(done)) => done.result.as_ref().map_or(0, |result| result.text().len()),
+        Some(Work::Failed(failed)) => failed.reason.as_ref().map_or(0, |why| why.text().len()),
         Some(_) | None => 0,
     };
-    (entry.item.text().len() + result) as u64
+    let seqs =
+        entry.task.as_deref().map_or(0, |task| task.plan.after.len() + task.blocked_by.len());
+    (entry.item.text().len() + result + 8 * seqs) as u64
 }
 
 /// A board without what every commit moves.

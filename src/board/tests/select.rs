@@ -12,7 +12,7 @@ use LogName::{Questions, Requests, Screenshots, Trajectories};
 fn entry(author: Option<&str>, item: Item) -> Entry {
     let agent = author.map(agent);
     let (seq, revision, at) = (Seq(1), Revision(1), Timestamp(0));
-    Entry { seq, revision, at, agent, updated: None, work: None, item }
+    Entry { seq, revision, at, agent, updated: None, work: None, task: None, item }
 }
 
 fn matches(filter: &Filter, text: &str) -> bool {

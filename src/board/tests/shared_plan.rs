@@ -19,6 +19,7 @@ pub(crate) fn a_fence(board: &Board, request: Seq, asked: Revision) -> Revision 
         Some(Work::Claimed(claim)) => Some(claim.fence),
         Some(Work::Lapsed { fence }) => Some(*fence),
         Some(Work::Done(done)) => done.fence,
+        Some(Work::Failed(failed)) => Some(failed.fence),
         None => None,
     };
     stands.filter(|_| asked == Revision(0)).unwrap_or(asked)
@@ -27,8 +28,11 @@ pub(crate) fn a_fence(board: &Board, request: Seq, asked: Revision) -> Revision 
 /// The command with the fences and versions that stand, where it asks for them.
 pub(crate) fn standing(command: &Command, board: &Board) -> Command {
     let mut command = command.clone();
-    if let Command::Request(request, RequestCommand::Finish { fence: Some(fence), .. }) =
-        &mut command
+    if let Command::Request(
+        request,
+        RequestCommand::Finish { fence: Some(fence), .. }
+        | RequestCommand::Fail { fence: Some(fence), .. },
+    ) = &mut command
     {
         *fence = a_fence(board, *request, *fence);
     }
@@ -69,14 +73,20 @@ fn operations() -> impl Strategy<Value = Vec<Command>> {
 
 /// The operations of a transaction.
 fn operation() -> impl Strategy<Value = Command> {
-    let fence = option::of((0_u64..3).prop_map(Revision));
-    let result = option::of(select(vec![json("null"), json("[1]")]));
     prop_oneof![
         9 => (a_path(), an_edit()).prop_map(|(path, edit)| Command::State(path, edit)),
         3 => (log(), some_items()).prop_map(|(log, items)| Command::Log(log, LogCommand::Append { items })),
         3 => (a_request(), a_ttl()).prop_map(|(request, ttl)| Command::Request(request, RequestCommand::Claim { ttl })),
-        2 => (a_request(), fence, result).prop_map(|(request, fence, result)| {
+        2 => (a_request(), fence(), reason()).prop_map(|(request, fence, result)| {
             Command::Request(request, RequestCommand::Finish { fence, result })
+        }),
+        2 => (a_request(), fence(), reason()).prop_map(|(request, fence, reason)| {
+            Command::Request(request, RequestCommand::Fail { fence, reason })
+        }),
+        1 => a_request().prop_map(|request| Command::Request(request, RequestCommand::Retry)),
+        3 => (some_items(), a_plan()).prop_map(|(items, plan)| Command::Plan { items, plan }),
+        2 => (a_wanted(), 0_u64..3, a_ttl()).prop_map(|(wanted, from, ttl)| {
+            Command::ClaimNext { wanted, from: Seq(from), ttl }
         }),
         2 => (some_items(), a_ttl(), option::of(select(vec!["d", "\"é"]))).prop_map(
             |(items, ttl, default)| Command::Ask { items, ttl, default: default.map(str::to_owned) }
@@ -87,6 +97,27 @@ fn operation() -> impl Strategy<Value = Command> {
             Command::Agent(agent, AgentCommand::Patch { patch })
         }),
     ]
+}
+
+fn fence() -> impl Strategy<Value = Option<Revision>> {
+    option::of((0_u64..3).prop_map(Revision))
+}
+
+fn reason() -> impl Strategy<Value = Option<Json>> {
+    option::of(select(vec![json("null"), json("[1]")]))
+}
+
+fn a_plan() -> impl Strategy<Value = Plan> {
+    let after = select(vec![vec![], vec![1], vec![1, 2], vec![3], vec![2, 4]]);
+    (after, option::of(1_u32..3)).prop_map(|(after, attempts)| {
+        let after = after.into_iter().map(Seq).collect();
+        Plan { after, attempts }
+    })
+}
+
+fn a_wanted() -> impl Strategy<Value = Wanted> {
+    let step = || Wanted([("step".to_owned(), json("1.0"))].into());
+    select(vec![Wanted::default(), step()])
 }
 
 fn a_request() -> impl Strategy<Value = Seq> {

@@ -1,4 +1,4 @@
-//! Work on a request: claimed until a deadline, lapsed, or done.
+//! Work on a request: claimed until a deadline, lapsed, done, or failed.
 //!
 //! A fence is the revision at which a claim was won. It identifies the claim for good, so that a write under a lost
 //! claim can be refused.
@@ -17,6 +17,8 @@ pub enum Work {
     },
     /// The request is done.
     Done(Done),
+    /// All attempts ended without success.
+    Failed(Failed),
 }
 
 /// An agent's claim on a request.
@@ -43,6 +45,19 @@ pub struct Done {
     pub result: Option<Json>,
 }
 
+/// The end of a request without success.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failed {
+    /// The agent that held the last claim.
+    pub agent: AgentName,
+    /// The time at which the last claim ended.
+    pub at: Timestamp,
+    /// The fence of the last claim.
+    pub fence: Revision,
+    /// The reason, if the agent gave one. A lapsed claim has none.
+    pub reason: Option<Json>,
+}
+
 /// The claim under which a client writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fence {
@@ -61,6 +76,7 @@ impl Work {
             Self::Claimed(claim) => claim.fence == fence,
             Self::Lapsed { fence: last } => *last == fence,
             Self::Done(done) => done.fence == Some(fence),
+            Self::Failed(failed) => failed.fence == fence,
         }
     }
 
@@ -69,16 +85,17 @@ impl Work {
     pub fn claim(&self) -> Option<&Claim> {
         match self {
             Self::Claimed(claim) => Some(claim),
-            Self::Lapsed { .. } | Self::Done(_) => None,
+            Self::Lapsed { .. } | Self::Done(_) | Self::Failed(_) => None,
         }
     }
 
-    /// Returns the agent that holds the claim or finished the request. A lapsed claim does not name its agent.
+    /// Returns the agent that holds the claim or ended the request. A lapsed claim does not name its agent.
     #[must_use]
     pub fn agent(&self) -> Option<&AgentName> {
         match self {
             Self::Claimed(claim) => Some(&claim.agent),
             Self::Done(done) => done.agent.as_ref(),
+            Self::Failed(failed) => Some(&failed.agent),
             Self::Lapsed { .. } => None,
         }
     }
@@ -88,7 +105,16 @@ impl Work {
     pub fn done(&self) -> Option<&Done> {
         match self {
             Self::Done(done) => Some(done),
-            Self::Claimed(_) | Self::Lapsed { .. } => None,
+            Self::Claimed(_) | Self::Lapsed { .. } | Self::Failed(_) => None,
+        }
+    }
+
+    /// Returns the end without success, if all attempts failed.
+    #[must_use]
+    pub fn failed(&self) -> Option<&Failed> {
+        match self {
+            Self::Failed(failed) => Some(failed),
+            Self::Claimed(_) | Self::Lapsed { .. } | Self::Done(_) => None,
         }
     }
 
@@ -97,11 +123,12 @@ impl Work {
         matches!(self, Self::Claimed(_) | Self::Lapsed { .. })
     }
 
-    /// Returns the size of the result's text in bytes.
+    /// Returns the size of the text of the result or the reason in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         match self {
-            Self::Done(Done { result: Some(result), .. }) => result.bytes(),
-            Self::Claimed(_) | Self::Lapsed { .. } | Self::Done(_) => 0,
+            Self::Done(Done { result: Some(text), .. })
+            | Self::Failed(Failed { reason: Some(text), .. }) => text.bytes(),
+            Self::Claimed(_) | Self::Lapsed { .. } | Self::Done(_) | Self::Failed(_) => 0,
         }
     }
 }

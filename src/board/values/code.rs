@@ -56,6 +56,7 @@ codes! {
     NotANumber = "not-a-number",
     IllegalTransition = "illegal-transition",
     SessionExists = "session-exists",
+    HasDependants = "has-dependants",
     HistoryCompacted = "history-compacted",
     PreconditionFailed = "precondition-failed",
     ConditionNotMet = "condition-not-met",

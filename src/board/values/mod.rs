@@ -8,4 +8,5 @@ pub(crate) mod image;
 pub(crate) mod item;
 pub(crate) mod json;
 pub(crate) mod names;
+pub(crate) mod task;
 pub(crate) mod time;

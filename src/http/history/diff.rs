@@ -15,11 +15,11 @@ use crate::api::params::invalid;
 use crate::api::pieces::{PIECE_BYTES, Pieces};
 use crate::api::refusal::Refusal;
 use crate::api::view::change::{labels_text, settings_text};
-use crate::api::view::entry::{ClaimBody, DoneBody, ImageBody, imageless, push};
+use crate::api::view::entry::{ClaimBody, DoneBody, FailedBody, ImageBody, imageless, push};
 use crate::api::view::state::text_of;
 use crate::api::view::{raw, write_json};
 use crate::auth::Caller;
-use crate::board::{Board, Entry, LogName, Revision, SessionName, Settings, StatePath, Work};
+use crate::board::{Board, Entry, LogName, Revision, Seq, SessionName, Settings, StatePath, Work};
 use crate::http::openapi;
 use crate::http::read::{Early, Reading};
 use crate::http::request::path::SessionPath;
@@ -89,6 +89,14 @@ pub(crate) struct DifferenceBody<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]
     done: Option<DoneBody<'a>>,
+    /// The end of a request whose attempts all failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    failed: Option<FailedBody<'a>>,
+    /// The requests of the plan that are not done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false, value_type = Option<Vec<u64>>)]
+    blocked_by: Option<&'a [Seq]>,
 }
 
 /// Compare two revisions
@@ -233,6 +241,8 @@ impl DiffPieces {
             image,
             claim: work.and_then(Work::claim).map(ClaimBody::of),
             done: work.and_then(Work::done).map(DoneBody::of),
+            failed: work.and_then(Work::failed).map(FailedBody::of),
+            blocked_by: entry.task.as_deref().map(|task| &*task.blocked_by),
             ..body
         }
     }

@@ -26,6 +26,7 @@ use super::write::Writing;
 use super::write::response::WrittenBody;
 use crate::api::intake::items::{BodyReading, Intake};
 use crate::api::intake::steps::steps_param;
+use crate::api::intake::tasks::plan_params;
 use crate::api::params::invalid;
 use crate::board::{Command, LogCommand, Which};
 use crate::service::Published;
@@ -65,7 +66,7 @@ pub(super) async fn get(
 /// `application/octet-stream` is found by its first bytes.
 #[utoipa::path(
     post, path = "/v1/sessions/{session}/{log}", operation_id = "append_to_log", tag = "logs",
-    params(openapi::InSession, openapi::InLog, openapi::ReadingQuery, openapi::WaitingQuery, openapi::Writes),
+    params(openapi::InSession, openapi::InLog, openapi::ReadingQuery, openapi::WaitingQuery, openapi::PlanQuery, openapi::Writes),
     request_body(description = "An object is an item, a string is the item `{\"text\": …}`, an array is a list of items",
         content((openapi::ItemsBody = "application/json"), (String = "application/x-ndjson"), (String = "application/jsonl"),
             (openapi::Bytes = "image/png"), (openapi::Bytes = "image/jpeg"), (openapi::Bytes = "image/webp"),
@@ -85,11 +86,13 @@ pub(super) async fn post(
 ) -> Result<Response, Problem> {
     let reading = BodyReading::params(&mut writing.params)?;
     let waiting = Waiting::params(&log, &mut writing.params)?;
+    let plan = plan_params(&log, &mut writing.params)?;
     let bytes = writing.body(body, items_bytes_max(&log)).await?;
     let intake = posted(log.clone(), &writing.headers, bytes, reading).await?;
     let Intake { items, images, remarks, .. } = intake;
     let command = match waiting {
         Some(Waiting { ttl, default }) => Command::Ask { items, ttl, default },
+        None if !plan.is_empty() => Command::Plan { items, plan },
         None => Command::Log(log.clone(), LogCommand::Append { items }),
     };
     writing

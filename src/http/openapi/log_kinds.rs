@@ -10,7 +10,7 @@ use utoipa::openapi::schema::Object;
 use utoipa::openapi::{OpenApi, RefOr};
 
 use super::params::agent;
-use super::problems::{without_images, without_names, without_paths};
+use super::problems::{without_dependants, without_images, without_names, without_paths};
 use super::schemas::one_of;
 
 /// The path of a log in the router.
@@ -39,7 +39,7 @@ struct Kind {
 }
 
 /// The parameters that have a meaning for some kinds only.
-const SPECIAL: [&str; 8] = [
+const SPECIAL: [&str; 9] = [
     "images",
     "metadata",
     "image_path",
@@ -47,6 +47,7 @@ const SPECIAL: [&str; 8] = [
     "pending",
     "expires",
     "default",
+    "attempts",
     "trajectory_key",
 ];
 
@@ -64,7 +65,7 @@ const KINDS: [Kind; 5] = [
         tag: "requests",
         ids: ("requests", "request"),
         names: ("the requests", "a request"),
-        takes: &["until", "pending"],
+        takes: &["until", "pending", "attempts"],
         example: r#"{"request":"Print the report","device":"windows"}"#,
     },
     Kind {
@@ -150,6 +151,12 @@ impl Kind {
         self.rename(operation);
         parameters(operation, |name| !SPECIAL.contains(&name) || self.takes.contains(&name));
         operation.responses.responses.values_mut().for_each(without_names);
+        if self.path != "requests" {
+            operation.responses.responses.values_mut().for_each(without_dependants);
+            // A page's `after` is a cursor in each log; a POST's is the plan of a request.
+            let posts = operation.request_body.is_some();
+            parameters(operation, |name| name != "after" || !posts);
+        }
         if self.path != "screenshots" {
             drop_images(operation);
             operation.responses.responses.values_mut().for_each(without_images);
@@ -176,7 +183,7 @@ impl Kind {
     fn until(&self) -> Object {
         match self.path {
             "questions" => one_of(["answered"]),
-            _ => one_of(["claimed", "done"]),
+            _ => one_of(["claimed", "done", "failed"]),
         }
     }
 

@@ -20,24 +20,24 @@ pub(super) use examples::with_examples;
 pub(super) use headers::required;
 pub(super) use log_kinds::{MEMORY, MEMORY_ENTRY, STATE, STATE_SLASH, with_all_kinds};
 pub(super) use params::{
-    AgentUntilQuery, AgentsQuery, AtPath, AtSeq, AuditQuery, CheckpointsQuery, ClearingQuery,
-    DictionaryQuery, DiffQuery, EntryUntilQuery, EventsQuery, IfNoneMatch, ImageQuery, InAgent,
-    InCheckpoint, InLog, InMemory, InSession, InboxParams, LifetimeQuery, ListQuery, ListWaitQuery,
-    MinRevision, PageQuery, PageWaitQuery, PastQuery, PromptQuery, RangeOf, ReadingQuery,
-    RemovalQuery, Removes, SeenQuery, SessionUntilQuery, ShownQuery, SignedQuery, UntilQuery,
-    WaitQuery, WaitingQuery, Writes,
+    AgentUntilQuery, AgentsQuery, AtPath, AtSeq, AuditQuery, CheckpointsQuery, ClaimWaitQuery,
+    ClearingQuery, DictionaryQuery, DiffQuery, EntryUntilQuery, EventsQuery, IfNoneMatch,
+    ImageQuery, InAgent, InCheckpoint, InLog, InMemory, InSession, InboxParams, LifetimeQuery,
+    ListQuery, ListWaitQuery, MinRevision, PageQuery, PageWaitQuery, PastQuery, PlanQuery,
+    PromptQuery, RangeOf, ReadingQuery, RemovalQuery, Removes, SeenQuery, SessionUntilQuery,
+    ShownQuery, SignedQuery, UntilQuery, WaitQuery, WaitingQuery, Writes,
 };
 pub(super) use problems::{
-    AnswerRefusals, AppendRefusals, AuditRefusals, CheckpointRefusals, ClaimRefusals,
-    DescribeRefusals, DiffRefusals, FinishRefusals, FollowRefusals, ForkRefusals, ListRefusals,
-    NoticesRefusals, PatchAgentRefusals, PatchEntryRefusals, PatchStateRefusals, PurgeRefusals,
-    PutAgentRefusals, PutArchiveRefusals, PutEntryRefusals, PutRefusals, PutStateRefusals,
-    ReadAgentRefusals, ReadArchiveRefusals, ReadCheckpointRefusals, ReadEntryRefusals,
-    ReadImageRefusals, ReadLogRefusals, ReadNowRefusals, ReadPromptRefusals, ReadRefusals,
-    ReadStateRefusals, ReadinessRefusals, ReleaseRefusals, RemoveAgentRefusals,
+    AnswerRefusals, AppendRefusals, AuditRefusals, CheckpointRefusals, ClaimNextRefusals,
+    ClaimRefusals, DescribeRefusals, DiffRefusals, FinishRefusals, FollowRefusals, ForkRefusals,
+    ListRefusals, NoticesRefusals, PatchAgentRefusals, PatchEntryRefusals, PatchStateRefusals,
+    PurgeRefusals, PutAgentRefusals, PutArchiveRefusals, PutEntryRefusals, PutRefusals,
+    PutStateRefusals, ReadAgentRefusals, ReadArchiveRefusals, ReadCheckpointRefusals,
+    ReadEntryRefusals, ReadImageRefusals, ReadLogRefusals, ReadNowRefusals, ReadPromptRefusals,
+    ReadRefusals, ReadStateRefusals, ReadinessRefusals, ReleaseRefusals, RemoveAgentRefusals,
     RemoveCheckpointRefusals, RemoveEntriesRefusals, RemoveEntryRefusals, RemoveRefusals,
-    RemoveStateRefusals, ReplaceRefusals, RestoreRefusals, ServerRefusals, TransactRefusals,
-    components, guarded,
+    RemoveStateRefusals, ReplaceRefusals, RestoreRefusals, RetryRefusals, ServerRefusals,
+    TransactRefusals, components, guarded,
 };
 pub(super) use schemas::{checkpoint_name, image_url, new_session_name, point, skip};
 pub(super) use transactions::{OperationBody, TestBody, TtlText};

@@ -10,7 +10,7 @@ use utoipa::openapi::schema::{ArrayBuilder, Object, ObjectBuilder, Schema, Type}
 use utoipa::openapi::{RefOr, Required};
 
 use super::schemas::{
-    ENCODED_NAME, INBOX_PLACE, LABEL, NUMBER, PART, TTL, UNTIL_WAIT, WAIT, boolean,
+    ENCODED_NAME, INBOX_PLACE, LABEL, NUMBER, PART, SEQ, TTL, UNTIL_WAIT, WAIT, boolean,
     checkpoint_name, json_text, last_k, member, moment, one_of, revision_or_checkpoint, schema_ref,
     tags, text,
 };
@@ -97,10 +97,13 @@ params! {
     /// The condition on an entry to wait for, and the time to wait.
     EntryUntilQuery = [
         query("until", "On a question `answered`, also if it was skipped or has expired; on a request `claimed`, also if \
-            the claim has ended, or `done`. 412 if the condition is not met; not with `at`",
-            one_of(["answered", "claimed", "done"])),
+            the claim has ended, `done`, or `failed`. 412 if the condition is not met; not with `at`",
+            one_of(["answered", "claimed", "done", "failed"])),
         wait(UNTIL_WAIT),
     ];
+    /// The time to wait for a request to claim.
+    ClaimWaitQuery = [wait("The maximum time to wait for a request to claim. An integer with `ms`, `s`, `m`, `h` or `d`, \
+        at most 60 s")];
     /// The condition on an agent to wait for, and the time to wait.
     AgentUntilQuery = [
         query("until", "`status:` with a status. 412 if the agent does not get this status; not with `at`",
@@ -182,7 +185,7 @@ params! {
         query("trajectory_key", "Only items with this `key`", text()),
         query("contains", "Only items with this text in a string value at any depth, ignoring case", text()),
         query("pending", "Only questions with a string `question` or `text` and without `answer`, and requests \
-            that are neither claimed nor done. No effect on the other logs", boolean()),
+            that are neither claimed, done, failed nor blocked. No effect on the other logs", boolean()),
     ];
     InboxParams = [
         query("limit", "The maximum number of questions on a page; 100 by default", unsigned(1, 1000)),
@@ -204,6 +207,13 @@ params! {
             as `expired`. No effect on the other logs", ttl()),
         query("default", "With `expires`: the answer of an expired question; null by default",
             pattern("\\S")),
+    ];
+    /// The plan of requests.
+    PlanQuery = [
+        list("after", "The requests, by their seqs, that must be done before the new ones are pending and claimable. \
+            No effect on the other logs", pattern(SEQ), Some(LIST_MAX)),
+        query("attempts", "The number of claims that may end by `failed` or lapse before a new request fails; \
+            without a limit by default. No effect on the other logs", unsigned(1, 1000)),
     ];
     EventsQuery = [
         query("after", "The last revision read; the current revision by default", unsigned(0, usize::MAX)),

@@ -61,6 +61,8 @@ refusals! {
     Blocked = [StaleFence, NotAnObject];
     BlockedOrNoNumber = [StaleFence, NotAnObject, NotANumber];
     Claimed = [StaleFence, AlreadyClaimed];
+    NotClaimable = [StaleFence, AlreadyClaimed, IllegalTransition];
+    Awaited = [StaleFence, HasDependants];
     WrongMove = [StaleFence, IllegalTransition];
     NoCheckpoint = [SessionNotFound, CheckpointNotFound];
     NoPoint = [SessionNotFound, RevisionNotFound, CheckpointNotFound];
@@ -163,19 +165,21 @@ sets! {
     RemoveRefusals = [InvalidRequest, NoSession, Precondition, TooLargeToCommit] + ALONE + WRITE;
     AppendRefusals = [NoLog, LostClaim, Precondition, InvalidItems] + BODY + WRITE;
     ReplaceRefusals = [NoLog, LostClaim, Precondition, InvalidList] + BODY + WRITE;
-    RemoveEntriesRefusals = [InvalidRequest, NoLog, Precondition, TooLargeToCommit] + ALONE + WRITE;
+    RemoveEntriesRefusals = [InvalidRequest, NoLog, Awaited, Precondition, TooLargeToCommit, KeyReused] + WRITE;
     PutEntryRefusals = [NoLogEntry, LostClaim, Precondition, InvalidItem] + BODY + WRITE;
     PatchEntryRefusals = [NoLogEntry, LostClaim, PreconditionOrTest, InvalidPatch] + BODY + WRITE;
-    RemoveEntryRefusals = [InvalidRequest, NoLogEntry, Precondition, TooLargeToCommit] + ALONE + WRITE;
+    RemoveEntryRefusals = [InvalidRequest, NoLogEntry, Awaited, Precondition, TooLargeToCommit, KeyReused] + WRITE;
     PutStateRefusals = [NoSession, Blocked, Precondition, InvalidValue] + BODY + WRITE;
     PatchStateRefusals = [NoSession, BlockedOrNoNumber, Precondition, InvalidOperation] + BODY + WRITE;
     RemoveStateRefusals = [InvalidRequest, NoState, LostClaim, Precondition, TooDeepPath, TooLargeToCommit] + WRITE;
     PutAgentRefusals = [NoSession, WrongMove, Precondition, InvalidProfile] + BODY + WRITE;
     PatchAgentRefusals = [NoAgent, WrongMove, Precondition, InvalidProfile] + BODY + WRITE;
     RemoveAgentRefusals = [InvalidRequest, NoAgent, Precondition, TooLargeToCommit] + ALONE + WRITE;
-    ClaimRefusals = [AnonymousBody, NoEntry, Claimed, BodyTimeout, TooLarge, Precondition, InvalidTerms] + WRITE;
+    ClaimRefusals = [AnonymousBody, NoEntry, NotClaimable, BodyTimeout, TooLarge, Precondition, InvalidTerms] + WRITE;
     ReleaseRefusals = [Anonymous, NoEntry, Claimed, Precondition, TooLargeToCommit, KeyReused] + WRITE;
-    FinishRefusals = [NoEntry, Claimed, Precondition, InvalidOutcome] + BODY + WRITE;
+    ClaimNextRefusals = [AnonymousBody, NoSession, LostClaim, BodyTimeout, TooLarge, Precondition, InvalidItem] + WRITE;
+    FinishRefusals = [NoEntry, NotClaimable, Precondition, InvalidOutcome] + BODY + WRITE;
+    RetryRefusals = [InvalidRequest, NoEntry, Claimed, Precondition, TooLargeToCommit, KeyReused] + WRITE;
     AnswerRefusals = [NoEntry, Answered, Precondition, InvalidOutcome] + BODY + WRITE;
     CheckpointRefusals = [NoSession, LostClaim, Precondition, InvalidTerms] + BODY + WRITE;
     RemoveCheckpointRefusals = [InvalidRequest, NoCheckpoint, Precondition, TooLargeToCommit] + ALONE + WRITE;
@@ -208,6 +212,11 @@ pub(crate) fn without_names(response: &mut RefOr<Response>) {
 pub(crate) fn without_paths(response: &mut RefOr<Response>) {
     in_place_of(response, &[(&NoState, &NoSession), (&TooDeepPath, &KeyReused)]);
     in_place_of(response, &[(&NoPastState, &NoPoint)]);
+}
+
+/// Removes `has-dependants` from a refusal: only requests wait for others.
+pub(crate) fn without_dependants(response: &mut RefOr<Response>) {
+    in_place_of(response, &[(&Awaited, &LostClaim)]);
 }
 
 /// Replaces the refusal of items with that of routes that take no images.
@@ -347,6 +356,7 @@ fn is_about_session(code: Code) -> bool {
             | Code::HistoryCompacted
             | Code::AlreadyAnswered
             | Code::SessionExists
+            | Code::HasDependants
             | Code::StaleFence
             | Code::ConditionNotMet
             | Code::PreconditionFailed

@@ -12,6 +12,9 @@ use crate::board::NAME_BYTES_MAX;
 /// The pattern of a label in a list.
 pub(crate) const LABEL: &str = r"^[^:,\[]+:[^,]*$";
 
+/// The pattern of a seq.
+pub(crate) const SEQ: &str = "^0*[1-9][0-9]{0,18}$";
+
 /// The pattern of a JSON number.
 pub(crate) const NUMBER: &str = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$";
 

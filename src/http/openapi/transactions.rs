@@ -38,7 +38,7 @@ forms! {
         Tag: TestTag { path: PathText, etag: String, } |
         /// True if a log has this number of entries.
         Count: TestCount { log: LogText, count: u64, } |
-        /// True if a request is neither claimed nor done, or with `false` if it is claimed or done.
+        /// True if a request is neither claimed, done, failed nor blocked, or with `false` if it is.
         Claimable: TestClaimable { request: u64, claimable: bool, } |
         /// True if the session is at this revision.
         Revision: TestRevision { revision: u64, };
@@ -63,10 +63,26 @@ forms! {
             append: LogText,
             #[schema(value_type = BTreeMap<String, serde_json::Value>)]
             item: Value,
+            /// In `requests`: the requests that must be done first.
+            #[schema(required = false, nullable = false, max_items = 1000, minimum = 1)]
+            #[serde(skip_serializing_if = "Option::is_none")]
+            after: Option<Vec<u64>>,
+            /// In `requests`: the number of claims that may end without success.
+            #[schema(required = false, nullable = false, minimum = 1, maximum = 1000)]
+            #[serde(skip_serializing_if = "Option::is_none")]
+            attempts: Option<u32>,
         } |
         /// Claims a request.
         Claim: ClaimOperation {
             claim: u64,
+            #[schema(required = false, nullable = false)]
+            #[serde(skip_serializing_if = "Option::is_none")]
+            ttl: Option<TtlText>,
+        } |
+        /// Claims the oldest claimable request with these members.
+        ClaimNext: ClaimNextOperation {
+            #[schema(value_type = BTreeMap<String, serde_json::Value>)]
+            claim_next: Value,
             #[schema(required = false, nullable = false)]
             #[serde(skip_serializing_if = "Option::is_none")]
             ttl: Option<TtlText>,

@@ -277,7 +277,8 @@ pub(crate) fn status(code: Code) -> StatusCode {
         | Code::NotAnObject
         | Code::NotANumber
         | Code::IllegalTransition
-        | Code::SessionExists => StatusCode::CONFLICT,
+        | Code::SessionExists
+        | Code::HasDependants => StatusCode::CONFLICT,
         Code::HistoryCompacted => StatusCode::GONE,
         Code::PreconditionFailed | Code::ConditionNotMet => StatusCode::PRECONDITION_FAILED,
         Code::BodyTooLarge | Code::ItemTooLarge | Code::CommitTooLarge => {
@@ -333,6 +334,7 @@ fn title(code: Code) -> &'static str {
         Code::NotANumber => "Not a number",
         Code::IllegalTransition => "Illegal transition",
         Code::SessionExists => "Session exists",
+        Code::HasDependants => "Has dependants",
         Code::HistoryCompacted => "History compacted",
         Code::PreconditionFailed => "Precondition failed",
         Code::ConditionNotMet => "Condition not met",

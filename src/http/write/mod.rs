@@ -2,6 +2,7 @@
 //!
 //! A handler takes its own parameters, then the body, and then makes one call.
 
+mod claims;
 mod histories;
 pub(crate) mod response;
 

@@ -117,6 +117,11 @@ struct KeptAnswer {
 }
 
 impl Shaped {
+    /// Sets another status.
+    pub(crate) fn with_status(self, status: StatusCode) -> Self {
+        Self { status, ..self }
+    }
+
     /// Returns the form to store for a replay.
     pub(crate) fn keep(&self) -> Option<Json> {
         let kept = KeptAnswer {

@@ -156,8 +156,14 @@ fn text_bytes(command: &Command) -> usize {
             _,
             AgentCommand::Put { profile: item, .. } | AgentCommand::Patch { patch: item, .. },
         ) => item.text().len(),
-        Command::Request(_, RequestCommand::Finish { result, .. }) => {
-            result.as_ref().map_or(0, text)
+        Command::Request(
+            _,
+            RequestCommand::Finish { result: value, .. }
+            | RequestCommand::Fail { reason: value, .. },
+        ) => value.as_ref().map_or(0, text),
+        Command::Plan { items, plan } => of(items) + size_of_val(&*plan.after),
+        Command::ClaimNext { wanted, .. } => {
+            wanted.0.iter().map(|(name, value)| name.len() + text(value)).sum()
         }
         Command::Question(_, QuestionCommand::Answer { answer, .. }) => answer.len(),
         Command::Ask { items, default, .. } => of(items) + default.as_ref().map_or(0, String::len),
@@ -175,7 +181,10 @@ fn text_bytes(command: &Command) -> usize {
         | Command::Board(BoardCommand::Clear { .. })
         | Command::Agent(_, AgentCommand::Remove)
         | Command::RemoveAgents
-        | Command::Request(_, RequestCommand::Claim { .. } | RequestCommand::Release)
+        | Command::Request(
+            _,
+            RequestCommand::Claim { .. } | RequestCommand::Release | RequestCommand::Retry,
+        )
         | Command::Question(_, QuestionCommand::Skip)
         | Command::Checkpoint(_, _) => 0,
     };

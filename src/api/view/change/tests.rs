@@ -236,6 +236,7 @@ fn a_restore_is_shown_by_what_it_touched() {
         agent: None,
         updated: None,
         work: None,
+        task: None,
         item: item("{}"),
     };
     let log = RestoredLog { removed: vec![(Seq(1), Seq(4)).into()], entries: vec![entry.into()] };

@@ -15,7 +15,7 @@ use crate::board::stored::Unreadable;
 use crate::board::stored::parts::{
     StoredAgent, StoredAwaited, StoredCheckpoint, StoredEntry, StoredKey,
 };
-use crate::board::values::claim::{Claim, Done, Work};
+use crate::board::values::claim::{Claim, Done, Failed, Work};
 use crate::board::{
     AgentName, Awaited, Board, Checkpoint, CheckpointName, Digest, Log, LogName, REVISION_MAX,
     Remembered, Revision, Seq, SeqRange, SessionId, State, Timestamp,
@@ -207,14 +207,21 @@ impl BaseReader {
         {
             return Err(Unsound::Memory { agent: agent.clone() });
         }
-        for entry in entries.into_iter().map(Entry::from) {
+        for mut entry in entries.into_iter().map(Entry::from) {
             self.check_entry(name, &entry)?;
+            if let Some(task) = &mut entry.task {
+                // The requests that it waits for come before it.
+                task.blocked_by = self.board.blockers(&task.plan.after);
+            }
             let (seq, board) = (entry.seq, &mut self.board);
             if *name == LogName::Questions {
                 board.asked.update(seq, &entry.item);
             }
             if let Some(claim) = entry.work.as_deref().and_then(Work::claim) {
                 board.leases.insert((claim.expires_at, seq));
+            }
+            if *name == LogName::Requests {
+                board.tasks.note(&entry);
             }
             let log = board.log_mut(name);
             if !log.is_some_and(|log| log.restore_entry(entry)) {
@@ -231,13 +238,18 @@ impl BaseReader {
         let is_placed = |image| admit_image(entry.item.text(), image).is_ok();
         let is_sound = entry.item.is_sound()
             && entry.item.image().is_none_or(is_placed)
-            && (*log == LogName::Requests || entry.work.is_none());
+            && (*log == LogName::Requests || (entry.work.is_none() && entry.task.is_none()))
+            && entry.task.as_deref().is_none_or(|task| task.is_sound(entry.seq));
         if !is_sound {
             return Err(Unsound::Entry { log: log.clone(), seq: entry.seq });
         }
         match entry.work.as_deref() {
             Some(Work::Claimed(Claim { fence, .. }) | Work::Lapsed { fence }) => self.past(*fence),
             Some(Work::Done(Done { at, .. })) => moment(*at),
+            Some(Work::Failed(Failed { at, fence, .. })) => {
+                self.past(*fence)?;
+                moment(*at)
+            }
             None => Ok(()),
         }
     }

@@ -1,0 +1,95 @@
+//! Requests as tasks: plans, failures, and the members that a worker looks for.
+
+use super::fields::{fence_member, named, result_member, ttl_member, value_of};
+use crate::api::params::{Params, invalid};
+use crate::api::refusal::{Refusal, child, invalid_field, object_required};
+use crate::board::json::{DEPTH_MAX, Kind};
+use crate::board::{
+    AFTER_MAX, ATTEMPTS_MAX, LogName, Plan, RequestCommand, Seq, Ttl, WANTED_MAX, Wanted, json,
+};
+use crate::service::NextClaim;
+
+/// Takes the parameters of a POST, which only requests have.
+pub(crate) fn plan_params(log: &LogName, params: &mut Params) -> Result<Plan, Refusal> {
+    let after = params.list("after")?;
+    let attempts = params.number("attempts", 1..=u64::from(ATTEMPTS_MAX))?;
+    if *log != LogName::Requests {
+        return Ok(Plan::default());
+    }
+    let seq = |text: &String| {
+        let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+        let seq = text.parse().ok().filter(|seq| digits && *seq > 0).map(Seq);
+        seq.ok_or_else(|| invalid("after", "must be a list of requests' seqs, such as 3,4"))
+    };
+    let after = after.iter().flatten().map(seq).collect::<Result<_, _>>()?;
+    Ok(plan(after, attempts))
+}
+
+/// Reads the members of an append.
+pub(crate) fn plan_members(
+    after: Option<(String, &str)>,
+    attempts: Option<(String, &str)>,
+) -> Result<Plan, Refusal> {
+    let after = after.map(|(at, value)| seqs(&at, value)).transpose()?;
+    let attempts = attempts.map(|(at, value)| {
+        let count = json::whole(value).filter(|count| (1..=ATTEMPTS_MAX.into()).contains(count));
+        let why = || invalid_field(at, format!("expected a whole number from 1 to {ATTEMPTS_MAX}"));
+        count.ok_or_else(why)
+    });
+    Ok(plan(after.unwrap_or_default(), attempts.transpose()?))
+}
+
+fn plan(mut after: Vec<Seq>, attempts: Option<u64>) -> Plan {
+    after.sort_unstable();
+    after.dedup();
+    Plan { after: after.into(), attempts: attempts.and_then(|count| u32::try_from(count).ok()) }
+}
+
+fn seqs(at: &str, value: &str) -> Result<Vec<Seq>, Refusal> {
+    if json::kind(value) != Kind::Array {
+        return Err(invalid_field(at.to_owned(), "expected an array of requests' seqs"));
+    }
+    let mut seqs = Vec::new();
+    for (index, element) in json::elements(value).enumerate() {
+        let at = format!("{at}/{index}");
+        if index == AFTER_MAX {
+            return Err(invalid_field(at, format!("expected at most {AFTER_MAX} seqs")));
+        }
+        let seq = json::whole(element).filter(|seq| *seq > 0);
+        let why = "expected the seq of a request, a whole number of at least 1";
+        seqs.push(Seq(seq.ok_or_else(|| invalid_field(at, why))?));
+    }
+    Ok(seqs)
+}
+
+/// Reads `{"ttl": …, "match": {…}}`; the body may be absent.
+pub(crate) fn next_claim(text: &str) -> Result<NextClaim, Refusal> {
+    let [ttl, wanted] = named(text, ["ttl", "match"])?;
+    let ttl = ttl.map_or(Ok(Ttl::MINUTE), |ttl| ttl_member("/ttl", ttl))?;
+    let wanted = wanted.map(|wanted| wanted_members("/match", wanted)).transpose()?;
+    Ok(NextClaim { wanted: wanted.unwrap_or_default(), ttl })
+}
+
+/// Reads the members that a request must have.
+pub(crate) fn wanted_members(at: &str, value: &str) -> Result<Wanted, Refusal> {
+    if json::kind(value) != Kind::Object {
+        return Err(object_required(at.to_owned(), json::kind(value)));
+    }
+    let mut wanted = Vec::new();
+    for (name, value) in json::members(value).map(|member| (member.name, member.value)) {
+        let (at, name) = (child(at, name), json::decode(name).into_owned());
+        if wanted.len() == WANTED_MAX {
+            return Err(invalid_field(at, format!("expected at most {WANTED_MAX} members")));
+        }
+        wanted.push((name, value_of(value, DEPTH_MAX, &at)?));
+    }
+    Ok(Wanted(wanted.into()))
+}
+
+/// Reads `{"fence": …, "reason": …}`; the body may be absent.
+pub(crate) fn failure(text: &str) -> Result<RequestCommand, Refusal> {
+    let [fence, reason] = named(text, ["fence", "reason"])?;
+    let fence = fence.map(|fence| fence_member("/fence", fence)).transpose()?;
+    let reason = reason.map(|reason| result_member("/reason", reason)).transpose()?;
+    Ok(RequestCommand::Fail { fence, reason })
+}
