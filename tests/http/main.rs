@@ -122,3 +122,4 @@ mod waiting;
 mod watch_load;
 mod watchers;
 mod whole;
+mod workers;

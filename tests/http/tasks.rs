@@ -320,3 +320,48 @@ async fn tasks_are_kept_and_restored() {
     done(&board, 2).await.is(200);
     assert_eq!(pending(&board).await, [3, 4, 5]);
 }
+
+#[tokio::test]
+async fn a_repeated_claim_gets_the_same_request() {
+    let server = Server::start();
+    let board = server.made("s").await;
+    let keyed = |key: &str| claim_next(&board, "A", "", "{}").header("idempotency-key", key);
+    // Nothing to claim is not kept with the key.
+    ask(keyed("k")).await.is(204);
+    board.post("requests", r#"[{"n":1},{"n":2}]"#).await.is(201);
+    let first = ask(keyed("k")).await;
+    assert_eq!(first.is(200).json()["seq"], 1);
+    let again = ask(keyed("k")).await;
+    assert_eq!(
+        (again.is(200).text(), again.header("idempotency-replayed")),
+        (first.text(), "true")
+    );
+    assert_eq!(ask(keyed("l")).await.is(200).json()["seq"], 2);
+    done(&board, 1).await.is(200);
+    done(&board, 2).await.is(200);
+    assert_eq!(ask(keyed("k")).await.is(200).text(), first.text());
+}
+
+#[tokio::test]
+async fn a_waiting_worker_hears_of_the_end() {
+    let mut server = Server::start();
+    let board = server.made("s").await;
+    let waits = || tokio::spawn(ask(claim_next(&board, "A", "?wait=30s", "")));
+    let worker = waits();
+    sleep(Duration::from_millis(200)).await;
+    board.delete("").await.is(200);
+    worker.await.unwrap().problem(404, "session-not-found");
+    server.made("s").await;
+    let worker = waits();
+    // One that leaves takes nothing with it.
+    let gone = waits();
+    sleep(Duration::from_millis(200)).await;
+    gone.abort();
+    sleep(Duration::from_millis(100)).await;
+    board.post("requests", "{}").await.is(201);
+    assert_eq!(worker.await.unwrap().is(200).json()["seq"], 1);
+    let worker = waits();
+    sleep(Duration::from_millis(200)).await;
+    assert!(server.stop().success());
+    worker.await.unwrap().is(204);
+}

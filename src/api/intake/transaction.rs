@@ -13,7 +13,7 @@ use crate::api::refusal::{Place, invalid_field, invalid_item, unknown_field};
 use crate::board::json;
 use crate::board::json::{DEPTH_MAX, Kind};
 use crate::board::{
-    AgentCommand, Code, Command, Edit, InvalidPath, Item, Json, LogCommand, LogName, Plan,
+    AgentCommand, Code, Command, Edit, InvalidPath, Item, Json, LogCommand, LogName,
     QuestionCommand, RequestCommand, Revision, Seq, StatePath, Test, Transaction, Ttl, Version,
 };
 use crate::service::{ImageBytes, ServiceError};
@@ -202,21 +202,7 @@ fn one_operation(
     };
     let command = match verb {
         "put" | "patch" | "add" | "delete" => state_command(verb, &at, target, &mut fields)?,
-        "append" => {
-            let log = log_member(&at, target)?;
-            let (at, item) = fields.need("item")?;
-            let items = vec![item_member(&log, &at, item, images)?];
-            let plan = if log == LogName::Requests {
-                plan_members(fields.take("after"), fields.take("attempts"))?
-            } else {
-                Plan::default()
-            };
-            if plan.is_empty() {
-                Command::Log(log, LogCommand::Append { items })
-            } else {
-                Command::Plan { items, plan }
-            }
-        }
+        "append" => append_command(&at, target, &mut fields, images)?,
         "claim_next" => {
             let ttl = fields.take("ttl").map(|(at, ttl)| ttl_member(&at, ttl)).transpose()?;
             let (wanted, from) = (wanted_members(&at, target)?, Seq(0));
@@ -244,18 +230,39 @@ fn one_operation(
                 QuestionCommand::Answer { answer: answer_member(&at, value)? },
             )
         }
-        _ => {
-            let agent = string(&at, target)?;
-            let agent = agent.parse().map_err(|why| invalid_field(at, format!("{why}")))?;
-            let (at, value) = fields.need("value")?;
-            string(&at, value)?;
-            let patch = format!("{{\"status\":{value}}}");
-            let patch = Item::from_json(&patch);
-            let patch = patch.map_err(|invalid| invalid_item(&invalid, Place::default()))?;
-            Command::Agent(agent, AgentCommand::Patch { patch })
-        }
+        _ => status_command(at, target, &mut fields)?,
     };
     fields.finish((command, Operation { verb, target: target.into() }))
+}
+
+fn append_command(
+    at: &str,
+    target: &str,
+    fields: &mut Fields<'_>,
+    images: &mut Vec<ImageBytes>,
+) -> Result<Command, Refusal> {
+    let log = log_member(at, target)?;
+    let (at, item) = fields.need("item")?;
+    let items = vec![item_member(&log, &at, item, images)?];
+    if log != LogName::Requests {
+        return Ok(Command::Log(log, LogCommand::Append { items }));
+    }
+    let plan = plan_members(fields.take("after"), fields.take("attempts"))?;
+    if plan.is_empty() {
+        return Ok(Command::Log(log, LogCommand::Append { items }));
+    }
+    Ok(Command::Plan { items, plan })
+}
+
+fn status_command(at: String, target: &str, fields: &mut Fields<'_>) -> Result<Command, Refusal> {
+    let agent = string(&at, target)?;
+    let agent = agent.parse().map_err(|why| invalid_field(at, format!("{why}")))?;
+    let (at, value) = fields.need("value")?;
+    string(&at, value)?;
+    let patch = format!("{{\"status\":{value}}}");
+    let patch = Item::from_json(&patch);
+    let patch = patch.map_err(|invalid| invalid_item(&invalid, Place::default()))?;
+    Ok(Command::Agent(agent, AgentCommand::Patch { patch }))
 }
 
 fn state_command(

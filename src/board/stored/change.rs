@@ -282,16 +282,15 @@ impl StoredChange<'_> {
         Ok(match self {
             Self::Created { name, settings, labels } => {
                 let (name, settings, labels) = (name.into_owned(), arc(settings), arc(labels));
-                Change::Session(SessionChange::Created { name, settings, labels })
+                session(SessionChange::Created { name, settings, labels })
             }
             Self::Configured { settings, labels } => {
                 let (settings, labels) = (arc(settings), arc(labels));
-                Change::Session(SessionChange::Configured { settings, labels })
+                session(SessionChange::Configured { settings, labels })
             }
-            Self::Deleted {} => Change::Session(SessionChange::Deleted),
+            Self::Deleted {} => session(SessionChange::Deleted),
             Self::Appended { log, first, items, images } => {
-                let items = restore_items(items, images)?;
-                log_of(log, LogChange::Appended { first, items })
+                log_of(log, LogChange::Appended { first, items: restore_items(items, images)? })
             }
             Self::Cleared { log } => log_of(log, LogChange::Cleared),
             Self::Removed { log, ranges } => {
@@ -308,10 +307,7 @@ impl StoredChange<'_> {
             Self::StateMerged { path, patch } => {
                 at(path, StateChange::Merged { patch: json(patch) })
             }
-            Self::StateAppended { path, elements } => {
-                let elements = elements.into_iter().map(json).collect();
-                at(path, StateChange::Appended { elements })
-            }
+            Self::StateAppended { path, elements } => state_appended(path, elements),
             Self::StateRemoved { path } => at(path, StateChange::Removed),
             Self::AgentPut { agent, profile } => {
                 let profile = restore_profile(profile)?;
@@ -320,39 +316,35 @@ impl StoredChange<'_> {
             Self::AgentRemoved { agent } => Change::Agent(agent.into_owned(), AgentChange::Removed),
             Self::Claimed { seq, agent, fence, expires_at } => {
                 let agent = agent.into_owned();
-                Change::Request(seq, RequestChange::Claimed { agent, fence, expires_at })
+                request(seq, RequestChange::Claimed { agent, fence, expires_at })
             }
-            Self::Released { seq } => Change::Request(seq, RequestChange::Released),
+            Self::Released { seq } => request(seq, RequestChange::Released),
             Self::Finished { seq, fence, result } => {
-                Change::Request(seq, RequestChange::Finished { fence, result: result.map(json) })
+                request(seq, RequestChange::Finished { fence, result: result.map(json) })
             }
             Self::Failed { seq, reason } => {
-                Change::Request(seq, RequestChange::Failed { reason: reason.map(json) })
+                request(seq, RequestChange::Failed { reason: reason.map(json) })
             }
-            Self::Retried { seq } => Change::Request(seq, RequestChange::Retried),
-            Self::Planned { first, last, after, attempts } => {
-                let plan = Plan { after: after.into_owned().into(), attempts };
-                Change::Planned { first, last, plan }
-            }
+            Self::Retried { seq } => request(seq, RequestChange::Retried),
+            Self::Planned { first, last, after, attempts } => planned(first, last, after, attempts),
             Self::StateExpired { path } => Change::Expired(Due::State(path.into_owned())),
             Self::ClaimExpired { seq } => Change::Expired(Due::Claim(seq)),
             Self::SessionExpired {} => Change::Expired(Due::Session),
             Self::QuestionExpired { seq } => Change::Expired(Due::Question(seq)),
             Self::Awaited { first, last, expires_at, default } => {
-                let default = default.map(|default| default.into_owned().into());
-                Change::Awaited { first, last, until: Awaited { expires_at, default } }
+                awaited(first, last, expires_at, default)
             }
             Self::CheckpointPut { name } => checkpoint(name, CheckpointChange::Put),
             Self::CheckpointRemoved { name } => checkpoint(name, CheckpointChange::Removed),
             Self::Restored(stored) => {
-                Change::Session(SessionChange::Restored(Box::new(stored.restore(revision)?)))
+                session(SessionChange::Restored(Box::new(stored.restore(revision)?)))
             }
             Self::Adopted { name, after, fork_of } => {
                 let (name, fork_of) = (name.into_owned(), fork_of.map(Cow::into_owned));
                 Change::Session(SessionChange::Adopted { name, after, fork_of })
             }
             Self::ImagesForgotten { images } => {
-                Change::Session(SessionChange::ImagesForgotten { images: images.into_owned() })
+                session(SessionChange::ImagesForgotten { images: images.into_owned() })
             }
         })
     }
@@ -362,8 +354,30 @@ fn log_of(log: Cow<'_, LogName>, change: LogChange) -> Change {
     Change::Log(log.into_owned(), change)
 }
 
+fn session(change: SessionChange) -> Change {
+    Change::Session(change)
+}
+
+fn state_appended(path: Cow<'_, StatePath>, elements: Vec<Cow<'_, RawValue>>) -> Change {
+    at(path, StateChange::Appended { elements: elements.into_iter().map(json).collect() })
+}
+
 fn at(path: Cow<'_, StatePath>, change: StateChange) -> Change {
     Change::State(path.into_owned(), change)
+}
+
+fn request(seq: Seq, change: RequestChange) -> Change {
+    Change::Request(seq, change)
+}
+
+fn planned(first: Seq, last: Seq, after: Cow<'_, [Seq]>, attempts: Option<u32>) -> Change {
+    let plan = Plan { after: after.into_owned().into(), attempts };
+    Change::Planned { first, last, plan }
+}
+
+fn awaited(first: Seq, last: Seq, expires_at: Timestamp, default: Option<Cow<'_, str>>) -> Change {
+    let default = default.map(|default| default.into_owned().into());
+    Change::Awaited { first, last, until: Awaited { expires_at, default } }
 }
 
 fn checkpoint(name: Cow<'_, CheckpointName>, change: CheckpointChange) -> Change {

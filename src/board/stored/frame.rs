@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! offset  size  field
-//!      0     1  format version: 4; 1 to 3 are supported too
+//!      0     1  format version: 5; 1 to 4 are supported too
 //!      1     4  length of the body in bytes, u32, little-endian
 //!      5     4  CRC-32 (IEEE) of format ‖ session id (16 bytes) ‖ revision (u64) ‖ body, little-endian;
 //!              before format 3 without the format
@@ -16,7 +16,7 @@ use crate::board::{Revision, SessionId};
 pub const COMMIT_BYTES_MAX: usize = 64 << 20;
 
 /// The format in which bodies are written.
-const FORMAT: u8 = 4;
+const FORMAT: u8 = 5;
 
 /// The oldest supported format.
 const OLDEST_FORMAT: u8 = 1;
@@ -171,7 +171,7 @@ mod tests {
     fn the_format_is_these_bytes_and_stays_so() {
         let frame = Frame::encode(SESSION, Revision(0x0102_0304), b"{\"a\":1}").unwrap();
         let golden =
-            [4, 7, 0, 0, 0, 0x78, 0x6c, 0xa6, 0xb4, b'{', b'"', b'a', b'"', b':', b'1', b'}'];
+            [5, 7, 0, 0, 0, 0xd2, 0x69, 0x7c, 0x45, b'{', b'"', b'a', b'"', b':', b'1', b'}'];
         assert_eq!(frame, golden);
         assert_eq!(
             Frame::decode(SESSION, Revision(0x0102_0304), &golden),
@@ -182,7 +182,8 @@ mod tests {
     #[test]
     fn a_frame_of_an_earlier_format_is_still_read() {
         const OLD: [u8; 4] = [0x4f, 0x8f, 0x2f, 0xb5];
-        for (format, crc) in [(1, OLD), (2, OLD), (3, [0xed, 0x7e, 0x33, 0x0c])] {
+        let since = [(3, [0xed, 0x7e, 0x33, 0x0c]), (4, [0x78, 0x6c, 0xa6, 0xb4])];
+        for (format, crc) in [(1, OLD), (2, OLD)].into_iter().chain(since) {
             let golden = [&[format, 7, 0, 0, 0], &crc[..], b"{\"a\":1}"].concat();
             let body = Frame::decode(SESSION, Revision(0x0102_0304), &golden);
             assert_eq!(body, Ok(b"{\"a\":1}".as_slice()));
@@ -192,7 +193,7 @@ mod tests {
     #[test]
     fn a_frame_of_one_format_is_none_of_another() {
         let frame = Frame::encode(SESSION, Revision(1), b"body").unwrap();
-        for format in [1, 2, 3] {
+        for format in [1, 2, 3, 4] {
             let mut other = frame.clone();
             other[0] = format;
             let found = Frame::decode(SESSION, Revision(1), &other);
@@ -204,7 +205,7 @@ mod tests {
     fn a_frame_says_what_is_wrong_with_it() {
         let decode = |frame: &[u8]| Frame::decode(SESSION, Revision(1), frame).unwrap_err();
         let frame = Frame::encode(SESSION, Revision(1), b"body").unwrap();
-        for found in [0, 5, 255] {
+        for found in [0, 6, 255] {
             let mut other = frame.clone();
             other[0] = found;
             assert_eq!(decode(&other), FrameError::UnknownFormat { found });

@@ -1,4 +1,4 @@
-//! Tests of formats 1 to 4, byte for byte. Every later version must read them.
+//! Tests of formats 1 to 5, byte for byte. Every later version must read them.
 
 use crate::board::*;
 use crate::board::{AgentChange, LogChange, RequestChange, SessionChange};
@@ -75,6 +75,23 @@ const CHANGES_OF_FORMAT_4: [&str; 3] = [
     r#"{"images_forgotten":{"images":["2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"]}}"#,
 ];
 
+const CHANGES_OF_FORMAT_5: [&str; 7] = [
+    r#"{"planned":{"first":4,"last":6,"after":[1,3],"attempts":3}}"#,
+    r#"{"planned":{"first":7,"last":7,"after":[1]}}"#,
+    r#"{"planned":{"first":8,"last":8,"attempts":1}}"#,
+    r#"{"failed":{"seq":4,"reason":{"why" : null}}}"#,
+    r#"{"failed":{"seq":4}}"#,
+    r#"{"retried":{"seq":4}}"#,
+    RESTORED_TASKS,
+];
+
+const RESTORED_TASKS: &str = concat!(
+    r#"{"restored":{"to":7,"logs":[{"log":"requests","entries":["#,
+    r#"{"seq":4,"at":1000,"failed":{"agent":"A","at":1999,"fence":27,"reason":"so"},"task":{"attempts":2,"failures":2},"item":{}},"#,
+    r#"{"seq":5,"at":1000,"failed":{"agent":"A","at":1999,"fence":27},"task":{"attempts":1,"failures":1},"item":{}},"#,
+    r#"{"seq":6,"at":1000,"task":{"after":[1,4]},"item":{}}]}]}}"#
+);
+
 const RESTORED_LOGS: &str = concat!(
     r#"{"restored":{"to":7,"logs":[{"log":"questions","removed":[[5,6],[9,9]]},"#,
     r#"{"log":"requests","entries":["#,
@@ -108,6 +125,8 @@ const FORMAT_2_CHECKSUM: [u8; 4] = 0xe418_427f_u32.to_le_bytes();
 
 const FORMAT_3_CHECKSUM: [u8; 4] = 0x3639_2cc7_u32.to_le_bytes();
 
+const FORMAT_4_CHECKSUM: [u8; 4] = 0x9588_f8a7_u32.to_le_bytes();
+
 const IDEMPOTENCY: &str = concat!(
     r#""idempotency":{"key":"k \"1\"","#,
     r#""fingerprint":"2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881","#,
@@ -125,9 +144,15 @@ fn commit_of_format_3() -> String {
     commit_of(IDEMPOTENCY, &changes.join(","))
 }
 
+fn commit_of_format_4() -> String {
+    let later = [CHANGES_OF_FORMAT_3.join(","), CHANGES_OF_FORMAT_4.join(",")];
+    let changes = [changes_of_format_1(), CHANGES_OF_FORMAT_2.join(","), later.join(",")];
+    commit_of(IDEMPOTENCY, &changes.join(","))
+}
+
 fn commit_text() -> String {
     let later = CHANGES_OF_FORMAT_2.into_iter().chain(CHANGES_OF_FORMAT_3);
-    let later = later.chain(CHANGES_OF_FORMAT_4);
+    let later = later.chain(CHANGES_OF_FORMAT_4).chain(CHANGES_OF_FORMAT_5);
     let changes: Vec<String> =
         std::iter::once(changes_of_format_1()).chain(later.map(str::to_owned)).collect();
     commit_of(IDEMPOTENCY, &changes.join(","))
@@ -146,7 +171,7 @@ fn a_commit_is_these_bytes_and_stays_so() {
     let commit = stored::decode_commit(commit_text().as_bytes()).unwrap();
     assert_eq!(text(stored::encode_commit(&commit).unwrap()), commit_text());
     assert_eq!((commit.revision, commit.at), (Revision(42), Timestamp(1_795_244_591_123)));
-    assert_eq!((commit.nonce, commit.changes.len()), (Nonce(u64::MAX), 45));
+    assert_eq!((commit.nonce, commit.changes.len()), (Nonce(u64::MAX), 52));
     let Change::Log(_, LogChange::Appended { items, .. }) = &commit.changes[4] else {
         panic!("{commit:?}")
     };
@@ -166,13 +191,14 @@ fn a_commit_is_these_bytes_and_stays_so() {
 }
 
 #[test]
-fn what_formats_1_to_3_wrote_is_still_read() {
+fn what_formats_1_to_4_wrote_is_still_read() {
     let whole = stored::decode_commit(commit_text().as_bytes()).unwrap();
     // The checksums of those formats are not ours, so the frames are literal too.
     for (format, body, crc, changes) in [
         (1, commit_of_format_1(), FORMAT_1_CHECKSUM, 10),
         (2, commit_of_format_2(), FORMAT_2_CHECKSUM, 28),
         (3, commit_of_format_3(), FORMAT_3_CHECKSUM, 42),
+        (4, commit_of_format_4(), FORMAT_4_CHECKSUM, 45),
     ] {
         let length = u32::try_from(body.len()).unwrap().to_le_bytes();
         let frame = [&[format][..], &length, &crc, body.as_bytes()].concat();

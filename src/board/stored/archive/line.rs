@@ -17,10 +17,16 @@ pub const LINE_BYTES_MAX: usize = COMMIT_BYTES_MAX + 64;
 const FORMAT: &str = "blackboard-archive";
 
 /// The version of a complete archive.
-const VERSION: u32 = 1;
+const VERSION: u32 = 3;
 
 /// The version of a partial archive, from a damaged session.
-const VERSION_CUT: u32 = 2;
+const VERSION_CUT: u32 = 4;
+
+/// The version of a complete archive without tasks.
+const TASKLESS: u32 = 1;
+
+/// The version of a partial archive without tasks.
+const TASKLESS_CUT: u32 = 2;
 
 const PART: &str = "{\"part\":";
 const COMMIT: &str = "{\"commit\":";
@@ -193,11 +199,13 @@ pub(super) fn read_header(line: &[u8]) -> Result<(Header, bool), Fault> {
     if stored.format != FORMAT {
         return Err(Fault::NoArchive);
     }
-    if ![VERSION, VERSION_CUT].contains(&stored.version) {
-        return Err(Fault::Version { found: stored.version, known: VERSION_CUT });
-    }
+    let is_cut = match stored.version {
+        VERSION | TASKLESS => false,
+        VERSION_CUT | TASKLESS_CUT => true,
+        found => return Err(Fault::Version { found, known: VERSION_CUT }),
+    };
     let header = Header { oldest: stored.oldest_revision, revision: stored.revision };
-    Ok((header, stored.version == VERSION_CUT))
+    Ok((header, is_cut))
 }
 
 /// Reads any other line.

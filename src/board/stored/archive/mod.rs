@@ -3,14 +3,14 @@
 //! Another server can import an archive.
 //!
 //! ```text
-//! {"format":"blackboard-archive","version":1,"oldest_revision":B,"revision":R}
+//! {"format":"blackboard-archive","version":3,"oldest_revision":B,"revision":R}
 //! {"image":{"sha256":"…","bytes":n,"base64":"…"}}     ordered by digest, all images that the history names
 //! {"part":…,"crc":"…"}                                the base at B; absent if the history begins empty
 //! {"commit":…,"crc":"…"}                              commits after B up to R, exactly as stored
 //! {"end":{"images":n,"parts":n,"commits":n}}          if absent, the archive is truncated
 //! ```
-//! The archive of a damaged session holds what could be read. Its version is 2, and `head` in its last line is the
-//! session's last revision.
+//! The archive of a damaged session holds what could be read. Its version is 4, and `head` in its last line is the
+//! session's last revision. Versions 1 and 2, which had no tasks, are read too.
 //!
 //! A checksum is the CRC-32 (IEEE) of the revision, as eight bytes little-endian, and the member's bytes.
 

@@ -1,0 +1,124 @@
+//! Sixteen workers over one log of requests: each is done once, in the order of the plans.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use crate::answer::ask;
+use crate::harness::{Board, Server};
+use crate::metrics::sample;
+
+const REQUESTS: u64 = 2_000;
+const KINDS: [&str; 3] = ["linux", "windows", "mac"];
+
+/// The requests that always fail.
+const HOPELESS: [u64; 3] = [7, 701, 1_401];
+
+/// Every fourth request waits for the one before it.
+fn blocker(seq: u64) -> Option<u64> {
+    (seq.is_multiple_of(4) && !HOPELESS.contains(&(seq - 1))).then(|| seq - 1)
+}
+
+async fn posted(board: &Board) {
+    let operations: Vec<Value> = (1..=REQUESTS)
+        .map(|seq| {
+            let kind = KINDS[usize::try_from(seq % 3).unwrap()];
+            let item = json!({"kind":kind,"hopeless":HOPELESS.contains(&seq)});
+            let after: Vec<u64> = blocker(seq).into_iter().collect();
+            json!({"append":"requests","item":item,"after":after,"attempts":20})
+        })
+        .collect();
+    for part in operations.chunks(1_000) {
+        board.post("transactions", &json!({"then":part}).to_string()).await.is(200);
+    }
+}
+
+/// What a worker does with its nth claim.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Habit {
+    Steady,
+    /// Dies with a claim in its hands, after so many.
+    DiesAfter(u64),
+    /// Takes longer than its claim lasts, each twentieth time.
+    Slow,
+}
+
+async fn work(board: Board, name: String, kind: Option<&'static str>, habit: Habit) {
+    let wanted = kind.map_or(json!({}), |kind| json!({"kind":kind}));
+    let body = json!({"match":wanted,"ttl":"500ms"}).to_string();
+    let mut claims = 0;
+    loop {
+        let claim = board.by(&name, Method::POST, "requests/claim?wait=1500ms", &body);
+        let claimed = ask(claim).await;
+        if claimed.status() == 204 {
+            return;
+        }
+        claims += 1;
+        let entry = claimed.is(200).json();
+        let (seq, fence) = (&entry["seq"], &entry["claim"]["fence"]);
+        match habit {
+            Habit::DiesAfter(count) if claims > count => return,
+            Habit::Slow if claims % 20 == 0 => sleep(Duration::from_millis(700)).await,
+            Habit::Steady | Habit::DiesAfter(_) | Habit::Slow => {}
+        }
+        if entry["item"]["hopeless"] == true {
+            let body = json!({"fence":fence,"reason":"hopeless"}).to_string();
+            ask(board.by(&name, Method::PUT, &format!("requests/{seq}/failed"), &body)).await;
+            continue;
+        }
+        let done = json!({"then":[
+            {"append":"trajectories","item":{"did":seq}},
+            {"done":seq,"fence":fence},
+        ]});
+        let done = board.by(&name, Method::POST, "transactions", &done.to_string());
+        let done = ask(done).await;
+        assert!(done.status() == 200 || habit == Habit::Slow, "{done}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_request_is_done_once_in_the_order_of_the_plans() {
+    let server = Server::start();
+    let board = server.made("s").await;
+    posted(&board).await;
+    let workers = (0..16_usize).map(|n| {
+        let habit = match n {
+            3 => Habit::DiesAfter(40),
+            8 => Habit::DiesAfter(71),
+            5 => Habit::Slow,
+            _ => Habit::Steady,
+        };
+        let kind = (n >= 4).then(|| KINDS[n % 3]);
+        tokio::spawn(work(board.clone(), format!("worker {n}"), kind, habit))
+    });
+    for worker in workers.collect::<Vec<_>>() {
+        worker.await.unwrap();
+    }
+    let did = board.lines("trajectories").await;
+    let did = did.iter().map(|line| serde_json::from_str::<Value>(line).unwrap()["did"].as_u64());
+    let mut order: HashMap<u64, usize> = HashMap::new();
+    for (place, seq) in did.enumerate() {
+        let again = order.insert(seq.unwrap(), place);
+        assert_eq!(again, None, "{seq:?} was done twice");
+    }
+    assert_eq!(order.len() as u64, REQUESTS - HOPELESS.len() as u64);
+    for seq in 1..=REQUESTS {
+        if let Some(before) = blocker(seq) {
+            assert!(order[&before] < order[&seq], "{seq} was done before {before}");
+        }
+    }
+    for seq in HOPELESS {
+        let entry = board.get(&format!("requests/{seq}")).await.json();
+        assert_eq!(
+            (&entry["failed"]["reason"], &entry["failures"]),
+            (&json!("hopeless"), &json!(20))
+        );
+    }
+    // Each offer is of a request that became claimable: by a post, a done blocker, a failure or a lapse.
+    let offers = sample(&server, "blackboard_claim_offers_total").await;
+    assert!(offers < (REQUESTS + 200) as f64, "{offers} offers");
+    eprintln!("{offers} offers");
+}
