@@ -58,7 +58,7 @@ pub use model::settings::{
     HISTORY_KEYS_MAX, History, LABEL_BYTES_MAX, LABELS_MAX, Labels, LabelsPatch, MaxItems,
     MaxItemsEach, Set, Settings, SettingsPatch, patch_labels,
 };
-pub use model::summary::{Extent, QUESTIONS_BYTES_MAX, Question, Questions, Summary};
+pub use model::summary::{Extent, OpenEntry, QUESTIONS_BYTES_MAX, Questions, Summary};
 pub use model::tasks::{Next, Tasks};
 pub use state::{InvalidPath, NotAnObject, STATE_BYTES_MAX, State, StatePath, StateValue};
 pub use stored::frame::{COMMIT_BYTES_MAX, Frame, FrameError};

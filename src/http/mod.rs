@@ -9,6 +9,7 @@ mod connection;
 mod edge;
 mod events;
 mod history;
+mod inbox;
 mod logs;
 mod openapi;
 mod ops;

@@ -32,7 +32,7 @@ use super::request::body::BodyRoom;
 use super::request::public_url::PublicUrl;
 use super::response::problem::ProblemBody;
 use super::transactions;
-use super::{agents, events, logs, requests};
+use super::{agents, events, inbox, logs, requests};
 use super::{history, prompt, questions, screenshots, sessions, state};
 use crate::api::schema::ImagesName;
 use crate::auth::Tokens;
@@ -61,7 +61,7 @@ use crate::service::Service;
         (name = "blackboard", description = "The four logs as one dictionary"),
         (name = "prompt", description = "The board as input for a model"),
         (name = "questions", description = "Questions to the user with their answers, and the inbox of open questions"),
-        (name = "requests", description = "Requests, and claims of agents on them"),
+        (name = "requests", description = "Requests, claims of agents on them, and the inbox of pending requests"),
         (name = "trajectories", description = "Steps of the agents"),
         (name = "screenshots", description = "Screenshots and their images"),
         (name = "memories", description = "Each agent's memory of its own steps, a log like the others"),
@@ -151,7 +151,8 @@ fn described() -> OpenApiRouter<Handles> {
         .routes(routes!(memory::cost))
         .routes(routes!(state::get, state::put, state::patch, state::delete))
         .routes(routes!(transactions::post))
-        .routes(routes!(questions::inbox))
+        .routes(routes!(inbox::questions))
+        .routes(routes!(inbox::requests))
         .routes(routes!(questions::answer))
         .routes(routes!(checkpoints::list, checkpoints::post))
         .routes(routes!(checkpoints::get, checkpoints::delete))

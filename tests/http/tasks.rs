@@ -365,3 +365,48 @@ async fn a_waiting_worker_hears_of_the_end() {
     assert!(server.stop().success());
     worker.await.unwrap().is(204);
 }
+
+#[tokio::test]
+async fn pending_requests_of_all_sessions_are_listed() {
+    let server = Server::start();
+    let (a, b) = (server.board("a"), server.board("b"));
+    let list = async |query: &str| {
+        let page = server.get(&format!("/v1/requests{query}")).await;
+        let page = page.is(200).json();
+        let requests = page["requests"].as_array().expect("requests").clone();
+        let place =
+            |entry: &Value| format!("{}/{}", entry["session"].as_str().unwrap(), entry["seq"]);
+        (requests.iter().map(place).collect::<Vec<_>>(), page)
+    };
+    assert_eq!(list("").await.0, [""; 0]);
+    let empty = server.get("/v1/requests").await;
+    let waits =
+        server.to(Method::GET, "/v1/requests?wait=20s").header("if-none-match", empty.etag());
+    let waits = tokio::spawn(ask(waits));
+    sleep(Duration::from_millis(100)).await;
+    a.post("requests", r#"[{"n":1},{"n":2}]"#).await.is(201);
+    assert_eq!(waits.await.unwrap().is(200).json()["requests"][0]["item"], json!({"n":1}));
+    a.post("requests?after=1", r#"{"n":3}"#).await.is(201);
+    b.post("requests?attempts=1", r#"{"n":1}"#).await.is(201);
+    assert_eq!(list("?pending=true").await.0, ["a/1", "a/2", "b/1"]);
+    let (first, page) = list("?limit=2").await;
+    assert_eq!(
+        (first, &page["next"], &page["more"]),
+        (vec!["a/1".into(), "a/2".into()], &json!("a/2"), &json!(true))
+    );
+    assert_eq!(list("?after=a/2").await.0, ["b/1"]);
+    assert_eq!(list("?prefix=b").await.0, ["b/1"]);
+    won(&a, "A", 2).await;
+    won(&b, "A", 1).await;
+    assert_eq!(list("").await.0, ["a/1"]);
+    by(&b, "A", Method::PUT, "requests/1/failed", "{}").await.is(200);
+    done(&a, 1).await.is(200);
+    assert_eq!(list("").await.0, ["a/3"]);
+    b.post("requests/1/retry", "").await.is(200);
+    assert_eq!(list("").await.0, ["a/3", "b/1"]);
+    a.delete("").await.is(200);
+    assert_eq!(list("").await.0, ["b/1"]);
+    for query in ["?pending=false", "?limit=0", "?after=a"] {
+        server.get(&format!("/v1/requests{query}")).await.problem(400, "invalid-parameter");
+    }
+}

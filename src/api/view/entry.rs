@@ -16,7 +16,7 @@ use crate::api::refusal::Refusal;
 use crate::api::yielding::Turns;
 use crate::board::{
     AgentName, Board, Claim, Digest, Done, Entry, Failed, IMAGE_MEMBER, Image, ImagesShown, Item,
-    Json, LogName, Question, Seq, SessionName, Task, Timestamp, Work, json,
+    Json, LogName, OpenEntry, Seq, SessionName, Task, Timestamp, Work, json,
 };
 use crate::service::{Service, ServiceError};
 
@@ -367,19 +367,19 @@ impl<'a> FailedBody<'a> {
     }
 }
 
-/// An open question, with its session.
+/// An open entry, with its session.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct AskedBody<'a> {
-    /// The question's session.
+    /// The entry's session.
     #[schema(example = "sess_12345")]
     session: &'a str,
     #[serde(flatten)]
     entry: EntryBody<'a>,
 }
 
-/// Renders an open question as JSON. Neither a board nor an image's bytes are needed.
-pub(crate) fn asked(session: &SessionName, question: &Question) -> Box<RawValue> {
-    let Question { entry, expires_at } = question;
+/// Renders an open entry as JSON. Neither a board nor an image's bytes are needed.
+pub(crate) fn asked(session: &SessionName, question: &OpenEntry) -> Box<RawValue> {
+    let OpenEntry { entry, expires_at } = question;
     let item = imageless(&entry.item);
     let image = entry.item.image();
     let image = image.map(|image| ImageBody::of(image_url(session, entry.seq), image));

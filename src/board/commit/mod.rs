@@ -130,6 +130,30 @@ impl Commit {
         })
     }
 
+    /// Returns true if the commit may change which requests are claimable, or delete or replace the session.
+    #[must_use]
+    pub fn touches_requests(&self) -> bool {
+        self.changes.iter().any(|change| match change {
+            Change::Log(log, _) => *log == LogName::Requests,
+            Change::Session(
+                SessionChange::Deleted | SessionChange::Restored(_) | SessionChange::Adopted { .. },
+            )
+            | Change::Request(_, _)
+            | Change::Planned { .. }
+            | Change::Expired(Due::Session | Due::Claim(_)) => true,
+            Change::Session(
+                SessionChange::Created { .. }
+                | SessionChange::Configured { .. }
+                | SessionChange::ImagesForgotten { .. },
+            )
+            | Change::State(_, _)
+            | Change::Agent(_, _)
+            | Change::Awaited { .. }
+            | Change::Expired(Due::State(_) | Due::Question(_))
+            | Change::Checkpoint(_, _) => false,
+        })
+    }
+
     /// Returns the revision, time and author for the envelopes of the commit's entries.
     #[must_use]
     pub fn stamp(&self) -> Stamp<'_> {

@@ -45,6 +45,8 @@ pub struct Summary {
     pub next_due: Option<Timestamp>,
     /// The questions without an answer.
     pub questions: Questions,
+    /// The number of claimable requests.
+    pub claimable: usize,
 }
 
 /// The range of revisions in a session's history.
@@ -64,17 +66,17 @@ pub struct Extent {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Questions {
     /// All of them, in the order of their seqs.
-    All(Box<[Question]>),
+    All(Box<[OpenEntry]>),
     /// The questions are too large to be kept here.
     TooLarge,
 }
 
-/// A question without an answer.
+/// An open entry: a question without an answer, or a claimable request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Question {
-    /// The question's entry.
+pub struct OpenEntry {
+    /// The entry.
     pub entry: Arc<Entry>,
-    /// The deadline, if any.
+    /// The deadline of a question, if it has one.
     pub expires_at: Option<Timestamp>,
 }
 
@@ -95,6 +97,7 @@ impl Summary {
             snapshot_bytes,
             next_due: board.next_due(),
             questions: Questions::of(board),
+            claimable: board.tasks().claimable().len(),
         }
     }
 
@@ -220,21 +223,32 @@ impl Questions {
 
     fn bytes(&self) -> usize {
         let Self::All(questions) = self else { return 0 };
-        let of = |question: &Question| question.entry.bytes() + QUESTION_ITSELF;
+        let of = |question: &OpenEntry| question.entry.bytes() + QUESTION_ITSELF;
         usize::try_from(questions.iter().map(of).sum::<u64>()).unwrap_or(usize::MAX)
     }
 }
 
 impl Board {
     /// Returns the questions without an answer after the given one, ordered by seq.
-    pub fn open_questions(&self, after: Option<Seq>) -> impl Iterator<Item = Question> {
+    pub fn open_questions(&self, after: Option<Seq>) -> impl Iterator<Item = OpenEntry> {
         let questions = self.log(&LogName::Questions);
         let start = after.map_or(Bound::Unbounded, Bound::Excluded);
         let open = self.asked().open().range((start, Bound::Unbounded));
         open.filter_map(move |seq| {
             let entry = Arc::clone(questions?.get(*seq)?);
             let expires_at = self.asked().awaited(*seq).map(|until| until.expires_at);
-            Some(Question { entry, expires_at })
+            Some(OpenEntry { entry, expires_at })
+        })
+    }
+
+    /// Returns the claimable requests after the given one, ordered by seq.
+    pub fn claimable_requests(&self, after: Option<Seq>) -> impl Iterator<Item = OpenEntry> {
+        let requests = self.log(&LogName::Requests);
+        let start = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let claimable = self.tasks().claimable().range((start, Bound::Unbounded));
+        claimable.filter_map(move |seq| {
+            let entry = Arc::clone(requests?.get(*seq)?);
+            Some(OpenEntry { entry, expires_at: None })
         })
     }
 

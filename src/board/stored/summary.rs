@@ -10,11 +10,11 @@ use super::base::StoredLife;
 use super::parts::StoredEntry;
 use crate::board::model::board::Life;
 use crate::board::{
-    Entry, Extent, Question, Questions, Revision, SessionId, SessionName, Summary, Timestamp,
+    Entry, Extent, OpenEntry, Questions, Revision, SessionId, SessionName, Summary, Timestamp,
 };
 
 /// The version of the format.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -38,6 +38,7 @@ struct StoredSummary<'a> {
     /// All open questions; absent if too large.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     questions: Option<Vec<StoredQuestion<'a>>>,
+    claimable: usize,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -75,6 +76,7 @@ pub fn encode_summary(summary: &Summary) -> Result<Vec<u8>, Unreadable> {
         snapshot_bytes: summary.snapshot_bytes,
         next_due: summary.next_due,
         questions,
+        claimable: summary.claimable,
     })?)
 }
 
@@ -89,7 +91,7 @@ pub fn decode_summary(session: SessionId, bytes: &[u8]) -> Result<Summary, Unrea
         return Err(Unreadable::Summary);
     };
     let questions = match stored.questions {
-        Some(questions) => Questions::All(questions.into_iter().map(Question::from).collect()),
+        Some(questions) => Questions::All(questions.into_iter().map(OpenEntry::from).collect()),
         None => Questions::TooLarge,
     };
     Ok(Summary {
@@ -105,16 +107,17 @@ pub fn decode_summary(session: SessionId, bytes: &[u8]) -> Result<Summary, Unrea
         snapshot_bytes: stored.snapshot_bytes,
         next_due: stored.next_due,
         questions,
+        claimable: stored.claimable,
     })
 }
 
-impl<'a> From<&'a Question> for StoredQuestion<'a> {
-    fn from(question: &'a Question) -> Self {
+impl<'a> From<&'a OpenEntry> for StoredQuestion<'a> {
+    fn from(question: &'a OpenEntry) -> Self {
         Self { entry: StoredEntry::from(&*question.entry), expires_at: question.expires_at }
     }
 }
 
-impl From<StoredQuestion<'_>> for Question {
+impl From<StoredQuestion<'_>> for OpenEntry {
     fn from(stored: StoredQuestion<'_>) -> Self {
         Self { entry: Entry::from(stored.entry).into(), expires_at: stored.expires_at }
     }

@@ -23,9 +23,9 @@ pub(super) use params::{
     AgentUntilQuery, AgentsQuery, AtPath, AtSeq, AuditQuery, CheckpointsQuery, ClaimWaitQuery,
     ClearingQuery, DictionaryQuery, DiffQuery, EntryUntilQuery, EventsQuery, IfNoneMatch,
     ImageQuery, InAgent, InCheckpoint, InLog, InMemory, InSession, InboxParams, LifetimeQuery,
-    ListQuery, ListWaitQuery, MinRevision, PageQuery, PageWaitQuery, PastQuery, PlanQuery,
-    PromptQuery, RangeOf, ReadingQuery, RemovalQuery, Removes, SeenQuery, SessionUntilQuery,
-    ShownQuery, SignedQuery, UntilQuery, WaitQuery, WaitingQuery, Writes,
+    ListQuery, ListWaitQuery, MinRevision, PageQuery, PageWaitQuery, PastQuery, PendingQuery,
+    PlanQuery, PromptQuery, RangeOf, ReadingQuery, RemovalQuery, Removes, SeenQuery,
+    SessionUntilQuery, ShownQuery, SignedQuery, UntilQuery, WaitQuery, WaitingQuery, Writes,
 };
 pub(super) use problems::{
     AnswerRefusals, AppendRefusals, AuditRefusals, CheckpointRefusals, ClaimNextRefusals,

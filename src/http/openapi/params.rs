@@ -188,13 +188,14 @@ params! {
             that are neither claimed, done, failed nor blocked. No effect on the other logs", boolean()),
     ];
     InboxParams = [
-        query("limit", "The maximum number of questions on a page; 100 by default", unsigned(1, 1000)),
-        query("after", "Only questions after this cursor, the `next` of another page",
+        query("limit", "The maximum number of entries on a page; 100 by default", unsigned(1, 1000)),
+        query("after", "Only entries after this cursor, the `next` of another page",
             pattern(INBOX_PLACE)),
-        query("prefix", "Only questions of sessions whose names begin with this text", text()),
-        list("label", "Only questions of sessions with all of these labels, each as `name:value`",
+        query("prefix", "Only entries of sessions whose names begin with this text", text()),
+        list("label", "Only entries of sessions with all of these labels, each as `name:value`",
             pattern(LABEL), None),
     ];
+    PendingQuery = [query("pending", "`true`: only pending requests are listed", one_of(["true"]))];
     CheckpointsQuery = [
         query("limit", "The maximum number of checkpoints on a page; 100 by default", unsigned(1, 1000)),
         query("after", "Only names after this one, in byte order", checkpoint_name()),

@@ -27,6 +27,8 @@ pub(crate) struct Directory {
     names: RwLock<BTreeSet<SessionName>>,
     /// The names of sessions with open questions, for the inbox.
     asking: RwLock<BTreeSet<SessionName>>,
+    /// The names of sessions with claimable requests, for the inbox.
+    requesting: RwLock<BTreeSet<SessionName>>,
     /// The names of damaged sessions.
     damaged: RwLock<BTreeSet<SessionName>>,
     /// The existing sessions by label.
@@ -46,6 +48,8 @@ pub(crate) enum Among {
     All,
     /// Sessions with open questions.
     Asking,
+    /// Sessions with claimable requests.
+    Requesting,
 }
 
 impl Directory {
@@ -55,6 +59,7 @@ impl Directory {
             hasher: RandomState::new(),
             names: RwLock::default(),
             asking: RwLock::default(),
+            requesting: RwLock::default(),
             damaged: RwLock::default(),
             labels: LabelIndex::default(),
             identities: SessionsById::default(),
@@ -135,12 +140,14 @@ impl Directory {
     ) -> Arc<Session> {
         let exists = published.board.life().is_some();
         let asks = exists && !published.board.asked().open().is_empty();
+        let requests = exists && !published.board.tasks().claimable().is_empty();
         let labels = published.board.life().map(|life| Arc::clone(&life.labels));
         let session = self.show(name, published, commits, held);
         note(&self.damaged, name, false);
         self.labels.note(name, labels.as_ref());
         self.list(name, exists);
-        self.note_asking(name, asks);
+        note(&self.asking, name, asks);
+        note(&self.requesting, name, requests);
         session
     }
 
@@ -181,11 +188,12 @@ impl Directory {
         let name = session.name().clone();
         let shown = session.shown();
         let (is_damaged, life) = (session.is_damaged(), shown.life());
-        let asks = exists && !is_damaged && shown.asks();
+        let is_sound = exists && !is_damaged;
         note(&self.damaged, &name, is_damaged);
         self.labels.note(&name, life.map(|life| &life.labels));
         self.list(&name, exists || is_damaged);
-        self.note_asking(&name, asks);
+        note(&self.asking, &name, is_sound && shown.asks());
+        note(&self.requesting, &name, is_sound && shown.requests());
         if let Some(shard) = self.shard(&name) {
             shard.write().insert(name, session);
         }
@@ -195,6 +203,7 @@ impl Directory {
     pub(crate) fn set_aside(&self, session: &Session) {
         note(&self.damaged, session.name(), true);
         note(&self.asking, session.name(), false);
+        note(&self.requesting, session.name(), false);
         session.spoil();
     }
 
@@ -213,11 +222,6 @@ impl Directory {
     /// Adds a name to the list, or removes it.
     pub(crate) fn list(&self, name: &SessionName, exists: bool) {
         note(&self.names, name, exists);
-    }
-
-    /// Notes whether a session has open questions.
-    fn note_asking(&self, name: &SessionName, asks: bool) {
-        note(&self.asking, name, asks);
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -244,6 +248,7 @@ impl Directory {
         match among {
             Among::All => &self.names,
             Among::Asking => &self.asking,
+            Among::Requesting => &self.requesting,
         }
     }
 }

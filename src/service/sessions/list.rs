@@ -97,15 +97,16 @@ impl Service {
         found.iter().map(listed).collect()
     }
 
-    /// Lists the sessions with open questions, on a blocking thread.
-    pub(crate) async fn asking(
+    /// Lists the sessions in an index, on a blocking thread.
+    pub(crate) async fn list_among(
         &self,
         listing: &Arc<Listing>,
         from: Bound<SessionName>,
         limit: usize,
+        among: Among,
     ) -> Result<Vec<Arc<Session>>, ServiceError> {
         let (service, listing) = (self.clone(), Arc::clone(listing));
-        let look = move || service.select(&listing, &from, limit, Among::Asking);
+        let look = move || service.select(&listing, &from, limit, among);
         compute(look).await.map_err(|_| ServiceError::Fault)
     }
 
@@ -161,6 +162,7 @@ impl Service {
         let belongs = match among {
             Among::All => shown.life().is_some() || is_damaged,
             Among::Asking => shown.asks() && !is_damaged,
+            Among::Requesting => shown.requests() && !is_damaged,
         };
         (belongs && listing.has(shown.life())).then_some(session)
     }

@@ -74,6 +74,14 @@ impl Shown {
         }
     }
 
+    /// Returns true if the session has claimable requests.
+    pub(crate) fn requests(&self) -> bool {
+        match self {
+            Self::Hot(published) => !published.board.tasks().claimable().is_empty(),
+            Self::Cold(summary) => summary.claimable > 0,
+        }
+    }
+
     /// Its settings and labels; `None` if it does not exist.
     pub(crate) fn life(&self) -> Option<&Life> {
         match self {

@@ -90,10 +90,11 @@ async fn lists_and_the_inbox_read_boards_for_large_questions_only() {
         evict(&service, session);
     }
     assert_eq!(service.list(&Listing::all(""), None, 9), before);
-    let of_a = service.inbox(&Arc::new(Listing::all("a")), None, 9).await.unwrap();
+    let all_of = |prefix: &str| Arc::new(Listing::all(prefix));
+    let of_a = service.inbox(Inbox::Questions, &all_of("a"), None, 9).await.unwrap();
     assert_eq!(of_a.len(), 1);
     assert!(["a", "b", "c"].iter().all(|session| !is_hot(&service, session)));
-    let all = service.inbox(&Arc::new(Listing::all("")), None, 9).await.unwrap();
+    let all = service.inbox(Inbox::Questions, &all_of(""), None, 9).await.unwrap();
     let sessions: Vec<_> = all.iter().map(|asking| asking.session.as_str()).collect();
     assert_eq!(sessions, ["a", "b"]);
     assert!(["a", "c"].iter().all(|session| !is_hot(&service, session)));

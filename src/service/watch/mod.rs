@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::Service;
 use super::deps::Deps;
 use super::error::ServiceError;
+use super::inbox::Inbox;
 use super::sessions::Sessions;
 use super::sessions::recent_commits::COMMIT_BYTES_AT_ONCE_MAX;
 use super::sessions::session::Session;
@@ -96,10 +97,10 @@ impl Service {
         self.inner.watches.channels.lists()
     }
 
-    /// Ticks when a question was asked or answered.
+    /// Ticks when an inbox changed.
     #[must_use]
-    pub fn inbox_ticks(&self) -> watch::Receiver<u64> {
-        self.inner.watches.channels.inbox()
+    pub fn inbox_ticks(&self, inbox: Inbox) -> watch::Receiver<u64> {
+        self.inner.watches.channels.inbox(inbox)
     }
 }
 

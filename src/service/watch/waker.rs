@@ -12,6 +12,7 @@ use tokio::sync::{broadcast, watch};
 
 use crate::board::{AgentName, Change, LogChange, LogName, Revision, SessionName};
 use crate::service::deps::Deps;
+use crate::service::inbox::Inbox;
 use crate::service::sessions::session::Session;
 use crate::service::threads::signal::Signal;
 
@@ -59,6 +60,8 @@ pub(crate) struct WakeUp {
     pub(crate) notice: Option<Notice>,
     /// True if questions were asked or answered.
     pub(crate) asked: bool,
+    /// True if requests became claimable, or no longer are.
+    pub(crate) requested: bool,
 }
 
 /// The pending wake-ups. A watched session is pending once however often it changed, so the writer never waits.
@@ -79,14 +82,16 @@ struct Waiting {
     /// True if notices were dropped.
     has_gap: bool,
     asked: bool,
+    requested: bool,
 }
 
 impl WakeUps {
     /// Adds a wake-up. Blocks only for another such call.
-    pub(crate) fn add(&self, WakeUp { session, notice, asked }: WakeUp) {
+    pub(crate) fn add(&self, WakeUp { session, notice, asked, requested }: WakeUp) {
         let mut waiting = self.waiting.lock();
         waiting.is_any = true;
         waiting.asked |= asked;
+        waiting.requested |= requested;
         if let Some(session) = session {
             waiting.sessions.insert(Arc::as_ptr(&session).addr(), session);
         }
@@ -107,13 +112,15 @@ impl WakeUps {
 pub(crate) struct Channels {
     notices: broadcast::Sender<Heard>,
     lists: watch::Sender<u64>,
-    inbox: watch::Sender<u64>,
+    questions: watch::Sender<u64>,
+    requests: watch::Sender<u64>,
 }
 
 impl Channels {
     pub(crate) fn new() -> Self {
         let (notices, _) = broadcast::channel(NOTICES_MAX);
-        Self { notices, lists: watch::Sender::new(0), inbox: watch::Sender::new(0) }
+        let ticks = || watch::Sender::new(0);
+        Self { notices, lists: ticks(), questions: ticks(), requests: ticks() }
     }
 
     /// Returns true if all sessions have a subscriber to notices.
@@ -123,7 +130,8 @@ impl Channels {
 
     /// Returns true if a request waits for a list or the inbox.
     pub(crate) fn are_listed(&self) -> bool {
-        self.lists.receiver_count() > 0 || self.inbox.receiver_count() > 0
+        let all = [&self.lists, &self.questions, &self.requests];
+        all.iter().any(|ticks| ticks.receiver_count() > 0)
     }
 
     pub(crate) fn notices(&self) -> broadcast::Receiver<Heard> {
@@ -135,9 +143,12 @@ impl Channels {
         self.lists.subscribe()
     }
 
-    /// Ticks when a question was asked or answered.
-    pub(crate) fn inbox(&self) -> watch::Receiver<u64> {
-        self.inbox.subscribe()
+    /// Ticks when an inbox changed.
+    pub(crate) fn inbox(&self, inbox: Inbox) -> watch::Receiver<u64> {
+        match inbox {
+            Inbox::Questions => self.questions.subscribe(),
+            Inbox::Requests => self.requests.subscribe(),
+        }
     }
 }
 
@@ -162,7 +173,7 @@ impl Waker {
     /// Sends the pending wake-ups, one for each session.
     fn tell(&self) {
         let waiting = std::mem::take(&mut *self.wake_ups.waiting.lock());
-        let Waiting { is_any, sessions, notices, has_gap, asked } = waiting;
+        let Waiting { is_any, sessions, notices, has_gap, asked, requested } = waiting;
         if !is_any {
             return;
         }
@@ -173,8 +184,9 @@ impl Waker {
         }
         sessions.values().for_each(|session| session.wake());
         self.channels.lists.send_modify(|ticks| *ticks += 1);
-        if asked {
-            self.channels.inbox.send_modify(|ticks| *ticks += 1);
+        let inboxes = [(asked, &self.channels.questions), (requested, &self.channels.requests)];
+        for (_, ticks) in inboxes.into_iter().filter(|(changed, _)| *changed) {
+            ticks.send_modify(|ticks| *ticks += 1);
         }
     }
 }

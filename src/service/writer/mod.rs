@@ -328,6 +328,7 @@ impl Writer {
             session: Some(Arc::clone(session)),
             notice: None,
             asked: false,
+            requested: false,
         });
         Ok(())
     }
@@ -422,6 +423,7 @@ impl Writer {
         }
         let notice = self.channels.are_noticed().then(|| notice(name, &commits));
         let asked = commits.iter().any(|(commit, _)| commit.touches_questions());
+        let requested = commits.iter().any(|(commit, _)| commit.touches_requests());
         let session = self.directory.publish(name, published, commits, &self.recent_bytes);
         self.memory.weigh_published(&session, &board);
         self.note_tombstone(name, staging);
@@ -429,7 +431,7 @@ impl Writer {
         let session = session.is_watched().then_some(session);
         let notice = notice.flatten();
         if session.is_some() || notice.is_some() || self.channels.are_listed() {
-            self.wake_ups.add(WakeUp { session, notice, asked });
+            self.wake_ups.add(WakeUp { session, notice, asked, requested });
         }
         if let Some(damaged) = staging.replaced() {
             self.forget(damaged);

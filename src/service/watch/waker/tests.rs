@@ -23,7 +23,12 @@ fn a_waker_that_is_held_up_never_holds_up_the_writer() {
     // More than ever waited in a queue, and nobody takes any.
     for revision in 1..100_000 {
         let notice = notice(&watched, revision);
-        wake_ups.add(WakeUp { session: Some(Arc::clone(&watched)), notice, asked: false });
+        wake_ups.add(WakeUp {
+            session: Some(Arc::clone(&watched)),
+            notice,
+            asked: false,
+            requested: false,
+        });
     }
     let waiting = wake_ups.waiting.lock();
     assert_eq!((waiting.sessions.len(), waiting.notices.len()), (1, NOTICES_MAX));
