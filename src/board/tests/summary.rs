@@ -25,12 +25,12 @@ fn a_summary_is_these_bytes() {
     carry_out(&mut board, append(LogName::Screenshots, vec![screenshot(b"x")]));
     let text = String::from_utf8(encode_summary(&summary(&board)).unwrap()).unwrap();
     let expected = concat!(
-        r#"{"version":1,"name":"sess_1","revision":4,"oldest":2,"floor":0,"updated_at":1000,"#,
+        r#"{"version":2,"name":"sess_1","revision":4,"oldest":2,"floor":0,"updated_at":1000,"#,
         r#""life":{"name":"sess_1","created_at":1000,"settings":{},"labels":{},"configured":3},"#,
         r#""counts":[2,0,0,1],"agents":0,"bytes":81,"image_bytes":1,"history_bytes":77,"#,
         r#""snapshot_bytes":7,"next_due":61000,"questions":["#,
         r#"{"entry":{"seq":1,"revision":3,"at":1000,"item":{"question":"?"}},"expires_at":61000},"#,
-        r#"{"entry":{"seq":2,"revision":3,"at":1000,"item":{"text" : "1.10"}},"expires_at":61000}]}"#,
+        r#"{"entry":{"seq":2,"revision":3,"at":1000,"item":{"text" : "1.10"}},"expires_at":61000}],"claimable":0}"#,
     );
     assert_eq!(text, expected);
     assert_eq!(again(&summary(&board)), summary(&board));
@@ -42,9 +42,10 @@ fn a_summary_of_another_form_is_refused() {
     let whole = String::from_utf8(bytes).unwrap();
     assert!(decode_summary(ID, whole.as_bytes()).is_ok());
     for (from, to) in [
-        (r#""version":1"#, r#""version":2"#),
-        (r#""version":1"#, r#""version":1,"more":1"#),
+        (r#""version":2"#, r#""version":1"#),
+        (r#""version":2"#, r#""version":2,"more":1"#),
         (r#""agents":0,"#, ""),
+        (r#","claimable":0"#, ""),
         (r#""questions":[]"#, r#""questions":[{}]"#),
     ] {
         assert!(whole.contains(from), "{whole}");
