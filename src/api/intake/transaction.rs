@@ -244,11 +244,9 @@ fn append_command(
     let log = log_member(at, target)?;
     let (at, item) = fields.need("item")?;
     let items = vec![item_member(&log, &at, item, images)?];
-    if log != LogName::Requests {
-        return Ok(Command::Log(log, LogCommand::Append { items }));
-    }
     let plan = plan_members(fields.take("after"), fields.take("attempts"))?;
-    if plan.is_empty() {
+    // As in the query of a POST, a plan has no effect on other logs.
+    if plan.is_empty() || log != LogName::Requests {
         return Ok(Command::Log(log, LogCommand::Append { items }));
     }
     Ok(Command::Plan { items, plan })

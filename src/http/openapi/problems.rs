@@ -177,7 +177,7 @@ sets! {
     RemoveAgentRefusals = [InvalidRequest, NoAgent, Precondition, TooLargeToCommit] + ALONE + WRITE;
     ClaimRefusals = [AnonymousBody, NoEntry, NotClaimable, BodyTimeout, TooLarge, Precondition, InvalidTerms] + WRITE;
     ReleaseRefusals = [Anonymous, NoEntry, Claimed, Precondition, TooLargeToCommit, KeyReused] + WRITE;
-    ClaimNextRefusals = [AnonymousBody, NoSession, LostClaim, BodyTimeout, TooLarge, Precondition, InvalidItem] + WRITE;
+    ClaimNextRefusals = [AnonymousBody, NoSession, LostClaim, BodyTimeout, TooLarge, Precondition, InvalidOutcome] + WRITE;
     FinishRefusals = [NoEntry, NotClaimable, Precondition, InvalidOutcome] + BODY + WRITE;
     RetryRefusals = [InvalidRequest, NoEntry, Claimed, Precondition, TooLargeToCommit, KeyReused] + WRITE;
     AnswerRefusals = [NoEntry, Answered, Precondition, InvalidOutcome] + BODY + WRITE;

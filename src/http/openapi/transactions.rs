@@ -63,11 +63,11 @@ forms! {
             append: LogText,
             #[schema(value_type = BTreeMap<String, serde_json::Value>)]
             item: Value,
-            /// In `requests`: the requests that must be done first.
+            /// The requests that must be done first; no effect on logs other than `requests`.
             #[schema(required = false, nullable = false, max_items = 1000, minimum = 1)]
             #[serde(skip_serializing_if = "Option::is_none")]
             after: Option<Vec<u64>>,
-            /// In `requests`: the number of claims that may end without success.
+            /// The number of claims that may end without success; no effect on logs other than `requests`.
             #[schema(required = false, nullable = false, minimum = 1, maximum = 1000)]
             #[serde(skip_serializing_if = "Option::is_none")]
             attempts: Option<u32>,
