@@ -1,11 +1,14 @@
 //! Handlers of work on a board's requests: claim, release, finish, fail, retry.
+use axum::Extension;
 use axum::body::Body;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Serialize;
 use serde_json::value::RawValue;
+use tokio::time::Instant;
 use utoipa::ToSchema;
 
+use super::connection::Peer;
 use super::openapi;
 use super::read::wait::wait_param;
 use super::request::body::{BODY_BYTES_MAX, from_json, json_or_nothing};
@@ -21,6 +24,7 @@ use crate::api::refusal::Refusal;
 use crate::api::view::entry::{ClaimBody, EntryBody};
 use crate::board;
 use crate::board::{Command, LogName, RequestCommand, Seq, Ttl};
+use crate::service::Wait;
 
 /// The result of a claim.
 #[derive(Debug, Serialize, ToSchema)]
@@ -166,8 +170,17 @@ pub(super) async fn release(
         openapi::ClaimNextRefusals,
     )
 )]
-pub(super) async fn claim_next(mut writing: Writing, body: Body) -> Result<Response, Problem> {
+pub(super) async fn claim_next(
+    mut writing: Writing,
+    peer: Option<Extension<Peer>>,
+    body: Body,
+) -> Result<Response, Problem> {
     let wait = wait_param(&mut writing.params, &writing.headers, true)?;
+    let wait = wait.map(|wait| Wait {
+        deadline: Instant::now() + wait,
+        // A worker that has left must get no request.
+        given_up: peer.map(|peer| peer.departure.watch().clone()).unwrap_or_default(),
+    });
     let bytes = writing.body(body, BODY_BYTES_MAX).await?;
     writing.by_an_agent()?;
     let claim = from_json(json_or_nothing(&writing.headers, bytes)?, next_claim).await?;

@@ -30,7 +30,7 @@ mod writer;
 use std::sync::Arc;
 
 pub use archive::{Cut, Export, Import, Imported};
-pub use claims::NextClaim;
+pub use claims::{NextClaim, Wait};
 pub use clock::{Clock, Reading};
 pub use error::ServiceError;
 pub use history::At;

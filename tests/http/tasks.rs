@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use reqwest::Method;
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 use tokio::time::sleep;
 
 use crate::answer::{Answer, ask};
@@ -353,17 +355,34 @@ async fn a_waiting_worker_hears_of_the_end() {
     worker.await.unwrap().problem(404, "session-not-found");
     server.made("s").await;
     let worker = waits();
-    // One that leaves takes nothing with it.
-    let gone = waits();
-    sleep(Duration::from_millis(200)).await;
-    gone.abort();
-    sleep(Duration::from_millis(100)).await;
-    board.post("requests", "{}").await.is(201);
-    assert_eq!(worker.await.unwrap().is(200).json()["seq"], 1);
-    let worker = waits();
     sleep(Duration::from_millis(200)).await;
     assert!(server.stop().success());
     worker.await.unwrap().is(204);
+}
+
+#[tokio::test]
+async fn a_worker_that_leaves_takes_no_request() {
+    let server = Server::start();
+    let board = server.made("s").await;
+    let post = "POST /v1/sessions/s/requests/claim?wait=30s HTTP/1.1\r\nhost: localhost\r\n\
+                content-length: 0\r\nx-agent-id: A\r\n\r\n";
+    let mut gone = TcpStream::connect(server.authority()).await.unwrap();
+    gone.write_all(post.as_bytes()).await.unwrap();
+    let mut half = TcpStream::connect(server.authority()).await.unwrap();
+    half.write_all(post.as_bytes()).await.unwrap();
+    sleep(Duration::from_millis(200)).await;
+    let worker = tokio::spawn(ask(claim_next(&board, "B", "?wait=30s", "")));
+    sleep(Duration::from_millis(200)).await;
+    drop(gone);
+    half.shutdown().await.unwrap();
+    // It may still read its answer, and hears that it has nothing.
+    let mut answer = [0; 12];
+    half.read_exact(&mut answer).await.unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 204");
+    sleep(Duration::from_millis(200)).await;
+    board.post("requests", "{}").await.is(201);
+    let got = worker.await.unwrap();
+    assert_eq!(got.is(200).json()["claim"]["agent"], "B");
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 //! At the maximum number of connections, an idle one is closed for a new one ([`self::idle`]). `axum::serve` limits
 //! neither the number nor the silence of connections, and waits for ever for a stream that does not end.
 
+mod departure;
 mod head_timer;
 mod idle;
 mod idle_queues;
@@ -35,6 +36,7 @@ use tower::util::{MapRequest, MapResponse};
 
 use crate::fairness::Client;
 use crate::metrics;
+pub(super) use departure::Departure;
 use head_timer::HeadTimer;
 use idle::{IdleConnections, Idleness};
 use malformed_head::Parsed;
@@ -130,9 +132,12 @@ async fn accept(listener: &TcpListener, connections: &Connections, connections_m
     }
 }
 
-/// The address of a request's connection.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Peer(pub(super) IpAddr);
+/// The other end of a request's connection.
+#[derive(Clone, Debug)]
+pub(super) struct Peer {
+    pub(super) address: IpAddr,
+    pub(super) departure: Departure,
+}
 
 struct Connections {
     http: http1::Builder,
@@ -145,15 +150,17 @@ struct Connections {
 }
 
 impl Connections {
-    fn open(&self, stream: TcpStream, peer: IpAddr, place: OwnedSemaphorePermit) {
-        let client = Client::at(peer);
+    fn open(&self, stream: TcpStream, address: IpAddr, place: OwnedSemaphorePermit) {
+        let client = Client::at(address);
         let connections = Arc::clone(&self.idle);
         let see_off = move |response| connections.see_off(response);
         let parsed = Parsed::default();
         let seen = parsed.clone();
+        let departure = Departure::default();
+        let peer = Peer { address, departure: departure.clone() };
         let named = move |mut request: Request<Incoming>| {
             seen.set();
-            request.extensions_mut().insert(Peer(peer));
+            request.extensions_mut().insert(peer.clone());
             request
         };
         let service = MapRequest::new(MapResponse::new(self.router.clone(), see_off), named);
@@ -161,7 +168,8 @@ impl Connections {
         let member = self.idle.join(client);
         let idleness = Arc::clone(member.idleness());
         let heads = HeadTimer::new(self.limits.head_timeout, Arc::clone(&idleness));
-        let stream = ClientStream::new(stream, idleness, self.limits.write_stall_max, parsed);
+        let stream =
+            ClientStream::new(stream, idleness, self.limits.write_stall_max, parsed, departure);
         let mut http = self.http.clone();
         http.timer(heads);
         let connection = http.serve_connection(TokioIo::new(stream), service);

@@ -1,8 +1,10 @@
 //! The byte stream of a connection, with timeouts.
 //!
-//! Resets the connections of slow clients, and tells the head timer of each first byte.
+//! Resets the connections of slow clients, tells the head timer of each first byte, and requests of the client's
+//! departure.
 
 use std::io;
+use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -11,6 +13,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
+use super::departure::Departure;
 use super::idle::Idleness;
 use super::malformed_head::Parsed;
 use super::slow_client::Patience;
@@ -21,6 +24,7 @@ pub(crate) struct ClientStream {
     idleness: Arc<Idleness>,
     patience: Patience,
     parsed: Parsed,
+    departure: Departure,
     /// The rest of a response that replaces hyper's.
     replacement: Vec<u8>,
 }
@@ -32,10 +36,11 @@ impl ClientStream {
         idleness: Arc<Idleness>,
         stall_max: Duration,
         parsed: Parsed,
+        departure: Departure,
     ) -> Self {
         prepare(&tcp, stall_max);
         let (patience, replacement) = (Patience::new(stall_max), Vec::new());
-        Self { tcp, idleness, patience, parsed, replacement }
+        Self { tcp, idleness, patience, parsed, departure, replacement }
     }
 
     /// Writes the rest of a replaced response.
@@ -49,6 +54,19 @@ impl ClientStream {
             }
         }
         Poll::Ready(Ok(()))
+    }
+
+    /// Looks for the end of the stream, if a request wants to know of it. The connection's task is woken at the end.
+    fn look_for_departure(&self, cx: &mut Context<'_>) {
+        if self.departure.is_awaited() {
+            let mut byte = [MaybeUninit::uninit()];
+            // A client that has sent its next request is there.
+            if let Poll::Ready(Ok(0) | Err(_)) =
+                self.tcp.poll_peek(cx, &mut ReadBuf::uninit(&mut byte))
+            {
+                self.departure.departed();
+            }
+        }
     }
 
     /// Maps the result of a write, which becomes an error once the client is too slow.
@@ -139,6 +157,8 @@ impl AsyncWrite for ClientStream {
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(self.poll_replacement(cx))?;
+        // hyper flushes each time that it has polled the handler.
+        self.look_for_departure(cx);
         Pin::new(&mut self.tcp).poll_flush(cx)
     }
 

@@ -163,7 +163,7 @@ impl Gate {
 
     /// Adds the address of the client to a request. Returns the client if it is not the connection's.
     fn identify(&self, request: &mut Request) -> Option<Client> {
-        let Peer(peer) = *request.extensions().get()?;
+        let peer = request.extensions().get::<Peer>()?.address;
         let address = self.options.trusted_proxies.client(peer, request.headers());
         request.extensions_mut().insert(address);
         let client = Client::at(address.0);

@@ -1,11 +1,9 @@
 //! Claims of the next request.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::http::StatusCode;
 use axum::response::Response;
-use tokio::time::Instant;
 
 use super::Writing;
 use super::response::{ShapeResult, Written};
@@ -13,24 +11,23 @@ use crate::board::{self, Command, LogName, Seq};
 use crate::http::response::Answer;
 use crate::http::response::problem::Problem;
 use crate::http::response::tag::{Resource, Tag};
-use crate::service::{NextClaim, Reply};
+use crate::service::{NextClaim, Reply, Wait};
 
 impl Writing {
     /// Claims the next request, and waits for one if there is a `wait`. Without one the answer is 204.
     pub(in crate::http) async fn claim_next(
         mut self,
         claim: NextClaim,
-        wait: Option<Duration>,
+        wait: Option<Wait>,
         shape: impl Fn(&Written<'_>) -> ShapeResult + Send + Sync + 'static,
     ) -> Result<Response, Problem> {
-        let deadline = wait.map(|wait| Instant::now() + wait);
         let NextClaim { wanted, ttl } = claim.clone();
         self.caller.permits(&Command::ClaimNext { wanted, from: Seq(0), ttl })?;
         self.describes = true;
         let resource = Resource::Log(LogName::Requests);
         let (terms, shape) = (self.terms(&resource)?, Arc::new(shape));
         let keep = self.keep(&terms, &shape);
-        let reply = self.service.claim_next(&terms, &claim, deadline, keep).await;
+        let reply = self.service.claim_next(&terms, &claim, wait, keep).await;
         if let Ok(Reply::Now(receipt)) = &reply
             && receipt.answer == board::Answer::Next(None)
         {

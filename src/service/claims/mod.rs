@@ -4,6 +4,7 @@ pub(crate) mod queue;
 
 use imbl::OrdSet;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use super::{Keep, Reply, Service, ServiceError};
 use crate::board::{
@@ -27,6 +28,15 @@ pub struct NextClaim {
     pub ttl: Ttl,
 }
 
+/// A wait for a request to claim.
+#[derive(Clone, Debug)]
+pub struct Wait {
+    /// The end of the wait.
+    pub deadline: Instant,
+    /// Cancelled when nobody waits for the request any more.
+    pub given_up: CancellationToken,
+}
+
 /// The result of a search for a claimable request.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Search {
@@ -38,7 +48,7 @@ pub(crate) struct Search {
 }
 
 impl Service {
-    /// Claims the oldest claimable request that matches, and waits until `deadline` for one to come. The answer is
+    /// Claims the oldest claimable request that matches, and waits for one to come if there is a `wait`. The answer is
     /// [`Answer::Next`], without a claim if none came.
     ///
     /// # Errors
@@ -48,7 +58,7 @@ impl Service {
         &self,
         terms: &Terms,
         claim: &NextClaim,
-        deadline: Option<Instant>,
+        wait: Option<Wait>,
         keep: Option<Keep>,
     ) -> Result<Reply, ServiceError> {
         let NextClaim { wanted, ttl } = claim;
@@ -73,12 +83,12 @@ impl Service {
             if search.found.is_some() {
                 continue;
             }
-            let Some(deadline) = deadline else { return Ok(Reply::Now(reply)) };
+            let Some(wait) = &wait else { return Ok(Reply::Now(reply)) };
             let place = match &mut place {
                 Some(place) => place,
                 none => none.insert(self.join(&terms.session, wanted, &search)?),
             };
-            match place.offer(&search, deadline).await {
+            match place.offer(&search, wait).await {
                 Some(Some(offered)) => search.found = Some(offered),
                 // The board changed so much that only a search tells.
                 Some(None) => search = self.find_claimable(&terms.session, wanted).await?,

@@ -10,10 +10,10 @@ use imbl::OrdSet;
 use imbl::ordset::DiffItem;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::timeout_at;
 use tokio_util::sync::CancellationToken;
 
-use super::Search;
+use super::{Search, Wait};
 use crate::board::{Board, LogName, Revision, Seq, SessionName, Wanted};
 use crate::metrics;
 use crate::service::{Service, ServiceError, Watch};
@@ -105,8 +105,8 @@ impl Service {
 
 impl Place {
     /// Waits for an offer after a search that found nothing: a request, or `Some(None)` to search again. Returns
-    /// `None` after the deadline, or when the server stops.
-    pub(super) async fn offer(&self, search: &Search, deadline: Instant) -> Option<Option<Seq>> {
+    /// `None` at the end of the wait, or when the server stops.
+    pub(super) async fn offer(&self, search: &Search, wait: &Wait) -> Option<Option<Seq>> {
         let (offers, offer) = oneshot::channel();
         {
             let mut state = self.queue.state.lock();
@@ -122,7 +122,9 @@ impl Place {
             }
         }
         tokio::select! {
-            offered = timeout_at(deadline, offer) => offered.ok()?.ok(),
+            biased;
+            () = wait.given_up.cancelled() => None,
+            offered = timeout_at(wait.deadline, offer) => offered.ok()?.ok(),
             () = self.service.stopping().cancelled() => None,
         }
     }
