@@ -74,6 +74,7 @@ fn write(number: usize, n: usize) -> Write {
         author,
         bound_to: None,
         key: None,
+        trace: None,
     };
     Write { terms, command: Command::Log(log, LogCommand::Append { items: vec![item] }) }
 }

@@ -84,13 +84,22 @@ fn items(count: usize) -> Vec<Item> {
 
 fn append(items: Vec<Item>) -> Write {
     let (session, condition) = ("bench".parse().unwrap(), Condition::default());
-    let terms = Terms { session, condition, fence: None, author: None, bound_to: None, key: None };
+    let terms = Terms {
+        session,
+        condition,
+        fence: None,
+        author: None,
+        bound_to: None,
+        key: None,
+        trace: None,
+    };
     Write { terms, command: Command::Log(LogName::Trajectories, LogCommand::Append { items }) }
 }
 
 fn decided(board: &Board, write: &Write) -> Decision {
     let moment = Moment {
         now: Timestamp(1_000),
+        trace: None,
         nonce: Nonce(0),
         policy: &POLICY,
         qa_pairs: &[],

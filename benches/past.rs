@@ -108,6 +108,7 @@ fn terms(session: &SessionName) -> Terms {
         author: None,
         bound_to: None,
         key: None,
+        trace: None,
     }
 }
 

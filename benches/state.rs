@@ -80,6 +80,7 @@ impl Session {
     fn decide(&mut self, write: &Write) {
         let moment = Moment {
             now: Timestamp(1_000),
+            trace: None,
             nonce: Nonce(0),
             policy: &POLICY,
             qa_pairs: &[],
@@ -103,7 +104,15 @@ fn put(path: StatePath, value: &str) -> Write {
     let edit = Edit::Put { value: Json::from_json(value, 128).unwrap(), ttl: None };
     let session = "bench".parse().unwrap();
     let condition = Condition::default();
-    let terms = Terms { session, condition, fence: None, author: None, bound_to: None, key: None };
+    let terms = Terms {
+        session,
+        condition,
+        fence: None,
+        author: None,
+        bound_to: None,
+        key: None,
+        trace: None,
+    };
     Write { terms, command: Command::State(path, edit) }
 }
 

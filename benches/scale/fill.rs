@@ -141,6 +141,7 @@ pub fn append(session: &SessionName, item: Item) -> Write {
         author: None,
         bound_to: None,
         key: None,
+        trace: None,
     };
     Write {
         terms,

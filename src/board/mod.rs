@@ -74,6 +74,7 @@ pub use values::names::{
 };
 pub use values::task::{AFTER_MAX, ATTEMPTS_MAX, DEPENDANTS_MAX, Plan, Task, WANTED_MAX, Wanted};
 pub use values::time::{InvalidTimestamp, InvalidTtl, TTL_DAYS_MAX, Timestamp, Ttl};
+pub use values::trace_id::{InvalidTraceId, TraceId};
 
 #[cfg(test)]
 mod tests;

@@ -105,6 +105,7 @@ pub(super) async fn import(
         author: None,
         bound_to: None,
         key: None,
+        trace: None,
     };
     match service.adopt_import(terms, imported, None).await? {
         Reply::Now(receipt) => {

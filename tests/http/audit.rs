@@ -118,6 +118,42 @@ async fn commits_are_found_by_author_kind_and_time() {
 }
 
 #[tokio::test]
+async fn a_commit_keeps_the_trace_of_its_request() {
+    let server = Server::start();
+    let board = server.made("s").await;
+    let (one, two) = ("0af7651916cd43dd8448eb211c80319c", "11111111111111111111111111111111");
+    let traced = |id: &str, tail: &str| {
+        let post = board.by("A", Method::POST, tail, "{}");
+        ask(post.header("traceparent", format!("00-{id}-b7ad6b7169203331-01")))
+    };
+    traced(one, "requests").await.is(201);
+    traced(two, "trajectories").await.is(201);
+    traced(&one.to_uppercase(), "trajectories").await.is(201);
+    traced(one, "questions").await.is(201);
+    assert_eq!(audited(&board, &format!("trace={one}")).await, [2, 5]);
+    assert_eq!(audited(&board, &format!("trace={two}&agent=A")).await, [3]);
+    assert_eq!(audited(&board, &format!("trace={}", "2".repeat(32))).await, [0_u64; 0]);
+    let all = board.get("audit").await.json();
+    let traces = all["commits"].as_array().unwrap().iter().map(|commit| commit["trace"].as_str());
+    assert_eq!(traces.collect::<Vec<_>>(), [None, Some(one), Some(two), None, Some(one)]);
+    let events = async |query: &str| {
+        let events = board.to(Method::GET, &format!("events?after=0&{query}"));
+        ask(events.header("accept", "application/json")).await.is(200).json()
+    };
+    let page = events(&format!("trace={one}")).await;
+    assert_eq!(page["events"].as_array().unwrap().len(), 2);
+    assert_eq!(
+        (&page["events"][1]["revision"], &page["events"][1]["trace"]),
+        (&json!(5), &json!(one))
+    );
+    let page = events(&format!("trace={one}&on=questions")).await;
+    assert_eq!(page["events"].as_array().unwrap().len(), 1);
+    for id in ["", "x", &one[1..], &one.to_uppercase(), &"0".repeat(32)] {
+        board.get(&format!("audit?trace={id}")).await.problem(400, "invalid-parameter");
+    }
+}
+
+#[tokio::test]
 async fn it_is_304_until_something_is_committed() {
     let server = Server::start();
     let board = server.made("s").await;

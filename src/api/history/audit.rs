@@ -10,7 +10,7 @@ use crate::api::view::change::{Form, write_commit};
 use crate::api::view::event::EventBody;
 use crate::api::view::write_page_end;
 use crate::auth::Caller;
-use crate::board::{AgentName, Board, Commit, Order, Revision, SessionName, Timestamp};
+use crate::board::{AgentName, Board, Commit, Order, Revision, SessionName, Timestamp, TraceId};
 use crate::service::{Service, ServiceError};
 
 /// The maximum number of reads of the history for a page, whether commits match or not. A read returns at most
@@ -24,6 +24,8 @@ const WINDOW: u64 = 64;
 pub(crate) struct Chosen {
     /// Only commits by this agent.
     pub(crate) agent: Option<AgentName>,
+    /// Only commits of this trace.
+    pub(crate) trace: Option<TraceId>,
     /// Only commits of this kind, or with a change of this kind.
     pub(crate) kind: Option<&'static str>,
     /// Only commits at or after this time.
@@ -38,6 +40,7 @@ impl Chosen {
             commit.kind() == kind || commit.changes.iter().any(|change| change.kind() == kind)
         };
         (self.agent.is_none() || self.agent == commit.agent)
+            && (self.trace.is_none() || self.trace == commit.trace)
             && self.kind.is_none_or(of_kind)
             && self.since.is_none_or(|since| commit.at >= since)
             && self.till.is_none_or(|till| commit.at <= till)

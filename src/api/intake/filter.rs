@@ -1,11 +1,11 @@
-//! Commit filters: the parameters `on` and `agent`.
+//! Commit filters: the parameters `on`, `agent` and `trace`.
 
 use crate::api::address::parse_log_path;
 use crate::api::params::{Params, invalid};
 use crate::api::refusal::Refusal;
 use crate::board::{
     AgentChange, AgentName, Change, Commit, Due, Json, LogName, SessionChange, StateChange,
-    StatePath, json,
+    StatePath, TraceId, json,
 };
 
 /// The maximum number of parts in `on`.
@@ -18,6 +18,8 @@ pub(crate) struct Wanted {
     on: Option<Box<[On]>>,
     /// Only commits by this agent.
     agent: Option<AgentName>,
+    /// Only commits of this trace.
+    trace: Option<TraceId>,
 }
 
 /// A part of a session that commits change.
@@ -30,20 +32,22 @@ enum On {
 }
 
 impl Wanted {
-    /// Takes the parameters `on` and `agent`.
+    /// Takes the parameters `on`, `agent` and `trace`.
     pub(crate) fn params(params: &mut Params) -> Result<Self, Refusal> {
-        let agent = params.parsed("agent")?;
-        let Some(names) = params.list("on")? else { return Ok(Self { on: None, agent }) };
+        let (agent, trace) = (params.parsed("agent")?, params.parsed("trace")?);
+        let Some(names) = params.list("on")? else { return Ok(Self { on: None, agent, trace }) };
         if names.len() > ON_MAX {
             return Err(invalid("on", format!("takes at most {ON_MAX} parts of a session")));
         }
         let on = names.iter().map(|name| On::parse(name)).collect::<Result<_, _>>()?;
-        Ok(Self { on: Some(on), agent })
+        Ok(Self { on: Some(on), agent, trace })
     }
 
     /// Returns the changes of a commit that match, or `None` if the commit does not match.
     pub(crate) fn of<'a>(&self, commit: &'a Commit) -> Option<Vec<&'a Change>> {
-        if self.agent.is_some() && self.agent != commit.agent {
+        let is_by = self.agent.is_none() || self.agent == commit.agent;
+        let is_of = self.trace.is_none() || self.trace == commit.trace;
+        if !is_by || !is_of {
             return None;
         }
         let Some(on) = &self.on else { return Some(commit.changes.iter().collect()) };

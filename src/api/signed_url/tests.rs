@@ -47,6 +47,7 @@ impl World {
             author: None,
             bound_to: None,
             key: None,
+            trace: None,
         };
         let (settings, labels) = (Set::Keep, Set::Keep);
         let command =

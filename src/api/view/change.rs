@@ -100,6 +100,9 @@ pub(crate) fn write_commit(
         out.push_str(",\"agent\":");
         json::quote(agent.as_str(), out);
     }
+    if let Some(trace) = commit.trace {
+        push(out, format_args!(",\"trace\":\"{trace}\""));
+    }
     if kind {
         push(out, format_args!(",\"kind\":\"{}\"", commit.kind()));
     }

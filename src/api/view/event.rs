@@ -20,6 +20,9 @@ pub(crate) struct EventBody {
     /// The author, if named.
     #[schema(required = false, nullable = false)]
     agent: Option<String>,
+    /// The trace id of the request's `traceparent` (W3C Trace Context), if it had one.
+    #[schema(required = false, nullable = false, example = "0af7651916cd43dd8448eb211c80319c")]
+    trace: Option<String>,
     /// The kind of the changes, or `transaction` if they differ. In a stream, the event's name has the kind instead.
     #[schema(required = false, nullable = false)]
     kind: Option<String>,

@@ -40,7 +40,7 @@ fn appended(log: LogName) -> Change {
 fn commit(changes: Vec<Change>) -> Commit {
     let agent = Some("B".parse().unwrap());
     let (revision, at) = (Revision(7), Timestamp(1));
-    Commit { revision, at, agent, nonce: Nonce(1), kept: None, changes }
+    Commit { revision, at, agent, trace: None, nonce: Nonce(1), kept: None, changes }
 }
 
 #[test]

@@ -12,7 +12,7 @@ use super::state::{StatePath, StateValue};
 use super::values::claim::{Claim, Fence};
 use super::{
     AgentName, Board, CheckpointName, Digest, Item, Json, LogName, Nonce, Plan, Revision, Seq,
-    SessionName, Timestamp, Ttl, Version, Wanted,
+    SessionName, Timestamp, TraceId, Ttl, Version, Wanted,
 };
 
 /// A write, as requested.
@@ -39,6 +39,8 @@ pub struct Terms {
     pub bound_to: Option<AgentName>,
     /// The idempotency key, if given.
     pub key: Option<Key>,
+    /// The trace of the request, if it names one.
+    pub trace: Option<TraceId>,
 }
 
 /// The command.

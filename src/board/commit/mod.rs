@@ -8,7 +8,7 @@ pub(crate) mod restored;
 use super::log::Stamp;
 use super::model::due::Due;
 use super::model::idempotency::Kept;
-use super::{AgentName, LogName, Nonce, Revision, Timestamp};
+use super::{AgentName, LogName, Nonce, Revision, Timestamp, TraceId};
 pub use change::{
     AgentChange, Change, CheckpointChange, LogChange, RequestChange, SessionChange, StateChange,
 };
@@ -28,6 +28,8 @@ pub struct Commit {
     pub at: Timestamp,
     /// The author, if named.
     pub agent: Option<AgentName>,
+    /// The trace of the request that made the commit, if it named one.
+    pub trace: Option<TraceId>,
     /// A nonce that identifies the commit.
     pub nonce: Nonce,
     /// The write's idempotency key and its answer, if a key was given.

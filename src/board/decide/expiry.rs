@@ -32,6 +32,7 @@ pub fn expire(board: &Board, now: Timestamp, nonce: Nonce) -> Option<Commit> {
         revision: board.revision.next(),
         at: now.max(board.updated_at),
         agent: None,
+        trace: None,
         nonce,
         kept: None,
         changes,

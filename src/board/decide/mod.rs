@@ -88,6 +88,7 @@ pub fn decide_prepared(
         revision: stamp.revision,
         at: stamp.at,
         agent: write.terms.author.clone(),
+        trace: write.terms.trace,
         nonce: moment.nonce,
         kept: None,
         changes,

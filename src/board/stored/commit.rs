@@ -9,7 +9,7 @@ use super::Unreadable;
 use super::change::StoredChange;
 use crate::board::{
     AgentName, Change, Commit, Digest, Forgotten, Json, Kept, Key, LogChange, Nonce, Revision,
-    Timestamp,
+    Timestamp, TraceId,
 };
 
 #[derive(Serialize, Deserialize)]
@@ -19,6 +19,8 @@ struct StoredCommit<'a> {
     at: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     agent: Option<Cow<'a, AgentName>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    trace: Option<TraceId>,
     nonce: Nonce,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     idempotency: Option<StoredKept<'a>>,
@@ -50,6 +52,7 @@ pub fn encode_commit(commit: &Commit) -> Result<Vec<u8>, Unreadable> {
         revision: commit.revision,
         at: commit.at,
         agent: commit.agent.as_ref().map(Cow::Borrowed),
+        trace: commit.trace,
         nonce: commit.nonce,
         idempotency: commit.kept.as_ref().map(StoredKept::from),
         changes: commit.changes.iter().map(StoredChange::from).collect(),
@@ -83,6 +86,7 @@ pub fn decode_commit(body: &[u8]) -> Result<Commit, Unreadable> {
         revision,
         at: stored.at,
         agent: stored.agent.map(Cow::into_owned),
+        trace: stored.trace,
         nonce: stored.nonce,
         kept: stored.idempotency.map(Kept::from),
         changes: changes.collect::<Result<_, _>>()?,

@@ -242,6 +242,16 @@ fn a_key_that_pushed_none_out_says_nothing_of_it() {
 }
 
 #[test]
+fn a_commit_has_the_trace_of_its_request() {
+    let trace = r#""trace":"0af7651916cd43dd8448eb211c80319c","nonce":"#;
+    let body = commit_text().replace(r#""nonce":"#, trace);
+    let commit = stored::decode_commit(body.as_bytes()).unwrap();
+    assert_eq!(commit.trace.unwrap().to_string(), "0af7651916cd43dd8448eb211c80319c");
+    assert_eq!(text(stored::encode_commit(&commit).unwrap()), body);
+    assert!(!is_commit(&body.replace("0af7", "0AF7")));
+}
+
+#[test]
 fn a_commit_by_nobody_has_no_agent() {
     let body = r#"{"revision":1,"at":-1,"nonce":0,"changes":[{"deleted":{}}]}"#;
     let commit = stored::decode_commit(body.as_bytes()).unwrap();

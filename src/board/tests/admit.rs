@@ -20,7 +20,7 @@ fn board() -> Board {
 
 fn commit(changes: Vec<Change>) -> Commit {
     let (revision, at) = (Revision(2), Timestamp(1_000));
-    Commit { revision, at, agent: None, nonce: Nonce(0), kept: None, changes }
+    Commit { revision, at, agent: None, trace: None, nonce: Nonce(0), kept: None, changes }
 }
 
 fn created() -> Change {

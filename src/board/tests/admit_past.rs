@@ -25,7 +25,7 @@ fn board() -> Board {
 
 fn commit(revision: u64, changes: Vec<Change>) -> Commit {
     let (revision, at) = (Revision(revision), Timestamp(1_000));
-    Commit { revision, at, agent: None, nonce: Nonce(0), kept: None, changes }
+    Commit { revision, at, agent: None, trace: None, nonce: Nonce(0), kept: None, changes }
 }
 
 fn admitted(changes: Vec<Change>) -> Result<(), Misfit> {

@@ -65,7 +65,15 @@ pub(crate) fn rebased(board: &Board) -> Board {
 pub(crate) fn write(command: Command) -> Write {
     let session = "sess_1".parse().unwrap();
     let condition = Condition::default();
-    let terms = Terms { session, condition, fence: None, author: None, bound_to: None, key: None };
+    let terms = Terms {
+        session,
+        condition,
+        fence: None,
+        author: None,
+        bound_to: None,
+        key: None,
+        trace: None,
+    };
     Write { terms, command }
 }
 

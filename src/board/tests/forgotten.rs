@@ -87,7 +87,8 @@ fn only_known_images_without_entries_are_forgotten() {
     let admitted = |images: &[Digest]| {
         let (revision, at) = (board.revision().next(), Timestamp(9_000));
         let changes = vec![forgotten(images)];
-        let commit = Commit { revision, at, agent: None, nonce: Nonce(0), kept: None, changes };
+        let commit =
+            Commit { revision, at, agent: None, trace: None, nonce: Nonce(0), kept: None, changes };
         admit(&board, &commit)
     };
     let no = |bytes: &[u8]| Err(Misfit::ImageForgotten { sha256: Digest::of(bytes) });

@@ -163,6 +163,7 @@ fn a_key_that_comes_again_from_elsewhere_is_the_newest_once() {
         revision: Revision(3),
         at: Timestamp(1_000),
         agent: None,
+        trace: None,
         nonce: Nonce(0),
         kept: Some(kept),
         changes: vec![],

@@ -233,6 +233,7 @@ fn the_document_may_be_so_large_and_shrink_where_it_is_larger() {
         revision: board.revision().next(),
         at: board.updated_at(),
         agent: None,
+        trace: None,
         nonce: Nonce(0),
         kept: None,
         changes: vec![Change::State(

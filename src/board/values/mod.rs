@@ -10,3 +10,4 @@ pub(crate) mod json;
 pub(crate) mod names;
 pub(crate) mod task;
 pub(crate) mod time;
+pub(crate) mod trace_id;

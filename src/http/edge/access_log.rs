@@ -8,10 +8,10 @@ use axum::http::{HeaderName, HeaderValue, Uri};
 use axum::response::Response;
 use tracing::Level;
 
-use super::trace_context::{TRACEPARENT, Trace};
 use crate::api::address::segment;
 use crate::board::{Code, NAME_BYTES_MAX};
 use crate::http::edge::client_address::ClientAddress;
+use crate::http::request::trace_context::{TRACEPARENT, Trace};
 use crate::http::response::request_id::{ID_BYTES, RequestId};
 use crate::http::response::{LoggedReason, LoggedToken};
 use crate::metrics;
@@ -113,7 +113,8 @@ impl Exchange {
         let client = named.client.map(|ClientAddress(address)| tracing::field::display(address));
         let reason = extensions.get::<LoggedReason>().map(|LoggedReason(reason)| *reason);
         let trace = self.trace.as_ref();
-        let (trace_id, span_id) = (trace.map(Trace::id), trace.map(Trace::span));
+        let (trace_id, span_id) =
+            (trace.map(|trace| trace.id().to_string()), trace.map(Trace::span));
         let (parent_id, sampled) = (trace.map(Trace::parent), trace.map(Trace::is_sampled));
         let mut text = [0; ID_BYTES];
         let request_id = self.id.write(&mut text);

@@ -16,7 +16,6 @@ mod fault_log;
 mod hosts;
 mod problem_body;
 mod response_headers;
-mod trace_context;
 mod unread_rest;
 
 use std::convert::Infallible;

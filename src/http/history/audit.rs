@@ -70,6 +70,7 @@ fn chosen(params: &mut Params) -> Result<Chosen, Refusal> {
     let kind = kind.map(|kind| KINDS.into_iter().find(|known| *known == kind));
     Ok(Chosen {
         agent: params.parsed("agent")?,
+        trace: params.parsed("trace")?,
         kind: kind
             .map(|kind| {
                 kind.ok_or_else(|| {

@@ -10,7 +10,7 @@ use utoipa::openapi::schema::{ArrayBuilder, Object, ObjectBuilder, Schema, Type}
 use utoipa::openapi::{RefOr, Required};
 
 use super::schemas::{
-    ENCODED_NAME, INBOX_PLACE, LABEL, NUMBER, PART, SEQ, TTL, UNTIL_WAIT, WAIT, boolean,
+    ENCODED_NAME, INBOX_PLACE, LABEL, NUMBER, PART, SEQ, TRACE, TTL, UNTIL_WAIT, WAIT, boolean,
     checkpoint_name, json_text, last_k, member, moment, one_of, revision_or_checkpoint, schema_ref,
     tags, text,
 };
@@ -224,6 +224,7 @@ params! {
             `agents/{agent}/memory`, `state`, `state/{path}`. Changes to the whole \
             session are always included", pattern(PART), Some(100)),
         query("agent", "Only commits by this agent", name()),
+        query("trace", "Only commits of requests with this trace id in their `traceparent`", pattern(TRACE)),
         query("wait", "With `Accept: application/json`: the maximum time to wait for the first commit, at most 60 s",
             pattern("^[0-9]+(ms|s|m|h|d)$")),
     ];
@@ -233,6 +234,7 @@ params! {
         query("limit", "The maximum number of commits; 100 by default, or all as lines", unsigned(1, 1000)),
         query("order", "`asc`, the default, starts with the oldest, `desc` with the newest", schema_ref("OrderName")),
         query("agent", "Only commits by this agent", name()),
+        query("trace", "Only commits of requests with this trace id in their `traceparent`", pattern(TRACE)),
         query("kind", "Only commits of this kind, or with a change of this kind", one_of(KINDS)),
         query("since", "Only commits at or after this time, RFC 3339", moment()),
         query("till", "Only commits at or before this time, RFC 3339", moment()),

@@ -18,6 +18,9 @@ pub(crate) const SEQ: &str = "^0*[1-9][0-9]{0,18}$";
 /// The pattern of a JSON number.
 pub(crate) const NUMBER: &str = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$";
 
+/// The pattern of a trace id (W3C Trace Context).
+pub(crate) const TRACE: &str = "^(?!0+$)[0-9a-f]{32}$";
+
 /// The pattern of a checkpoint's name: a [`NAME`] with at least one character that is not a digit.
 pub(crate) const CHECKPOINT: &str = r"^(?![0-9]+$)(?!\.{1,2}$)[^/\u0000-\u001f\u007f-\u009f]+$";
 

@@ -64,6 +64,7 @@ impl World {
             author: None,
             bound_to: None,
             key: None,
+            trace: None,
         };
         let command = Command::Log(log, LogCommand::Append { items: vec![item] });
         let reply = self.service.write(Write { terms, command }, images, None).await.unwrap();

@@ -21,6 +21,7 @@ use super::request::body::{BodyBytes, BodyRoom, read};
 use super::request::conditions::condition;
 use super::request::idempotency::Repeat;
 use super::request::path::{Author, SessionPath};
+use super::request::trace_context::Trace;
 use super::response::problem::Problem;
 use super::response::tag::{Resource, Tag, version};
 use super::response::unwritten;
@@ -33,7 +34,7 @@ use crate::auth::{Caller, Scope};
 use crate::board;
 use crate::board::{
     AgentName, Command, Current, Extent, Fence, ImagesShown, Json, Rejected, Revision, Seq,
-    SessionCommand, SessionName, Terms, Version, Write,
+    SessionCommand, SessionName, Terms, TraceId, Version, Write,
 };
 use crate::service::{ImageBytes, Keep, Patch, Receipt, Reply, Service, ServiceError};
 use response::{ShapeResult, Shaped, Written};
@@ -53,6 +54,7 @@ pub(super) struct Writing {
     pub(super) params: Params,
     fence: Option<Fence>,
     repeat: Option<Repeat>,
+    trace: Option<TraceId>,
     /// True if the response describes the session to callers who may read.
     describes: bool,
 }
@@ -81,6 +83,7 @@ where
             params,
             fence: None,
             repeat,
+            trace: Trace::of(&parts.headers).map(|trace| trace.id()),
             describes: false,
         })
     }
@@ -184,6 +187,7 @@ impl Writing {
                 .repeat
                 .as_ref()
                 .map(|repeat| repeat.key(self.author.as_ref(), self.caller.identity())),
+            trace: self.trace,
         })
     }
 

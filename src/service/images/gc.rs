@@ -256,6 +256,7 @@ impl Gc {
             author: None,
             bound_to: None,
             key: None,
+            trace: None,
         };
         let (reply, answer) = oneshot::channel();
         let job = WriteJob {

@@ -74,5 +74,5 @@ impl Service {
 
 fn terms(name: &SessionName) -> Terms {
     let (session, condition) = (name.clone(), Condition::default());
-    Terms { session, condition, fence: None, author: None, bound_to: None, key: None }
+    Terms { session, condition, fence: None, author: None, bound_to: None, key: None, trace: None }
 }

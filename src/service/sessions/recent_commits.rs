@@ -98,6 +98,7 @@ mod tests {
             revision: Revision(revision),
             at: Timestamp(0),
             agent: None,
+            trace: None,
             nonce: Nonce(0),
             kept: None,
             changes: Vec::new(),

@@ -46,6 +46,7 @@ pub(crate) fn write_to(session: &str, command: Command) -> Write {
         author: None,
         bound_to: None,
         key: None,
+        trace: None,
     };
     Write { terms, command }
 }

@@ -50,6 +50,7 @@ impl Writer {
             author: job.write.terms.author.clone(),
             bound_to: job.write.terms.bound_to.clone(),
             key: Some(key.clone()),
+            trace: job.write.terms.trace,
         };
         let write = Write { terms, command: Command::Transact(Box::default()) };
         let keep = Some(Arc::new(move |_: &_| Some(answer.clone())) as crate::service::Keep);

@@ -56,6 +56,7 @@ impl Writer {
             author: write.terms.author.clone(),
             bound_to: None,
             key: None,
+            trace: None,
         };
         let command = Command::Log(LogName::Questions, LogCommand::Append { items });
         let write = Write { terms, command };

@@ -37,7 +37,15 @@ fn agent(name: &str) -> AgentName {
 
 fn commit(changes: Vec<Change>) -> Commit {
     let at = Timestamp(0);
-    Commit { revision: Revision(1), at, agent: None, nonce: Nonce(1), kept: None, changes }
+    Commit {
+        revision: Revision(1),
+        at,
+        agent: None,
+        trace: None,
+        nonce: Nonce(1),
+        kept: None,
+        changes,
+    }
 }
 
 fn lets(query: &str, change: Change) -> bool {

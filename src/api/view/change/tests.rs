@@ -258,6 +258,7 @@ fn appended(items: Vec<Item>) -> Commit {
         revision: Revision(17),
         at: MOMENT,
         agent: Some(agent()),
+        trace: None,
         nonce: Nonce(1),
         kept: None,
         changes: vec![Change::Log(LogName::Requests, LogChange::Appended { first: Seq(1), items })],

@@ -33,6 +33,7 @@ pub(crate) fn terms(session: &str) -> Terms {
         author: None,
         bound_to: None,
         key: None,
+        trace: None,
     }
 }
 

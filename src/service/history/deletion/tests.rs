@@ -150,6 +150,7 @@ fn delete_as_before(dir: &Path) {
         revision: head.next(),
         at: Timestamp(i64::MAX / 2),
         agent: None,
+        trace: None,
         nonce: Nonce(1),
         kept: None,
         changes: vec![crate::board::Change::Session(SessionChange::Deleted)],

@@ -23,6 +23,7 @@ fn terms(session: &str) -> Terms {
         author: None,
         bound_to: None,
         key: None,
+        trace: None,
     }
 }
 

@@ -6,8 +6,10 @@ use std::hash::{BuildHasher as _, RandomState};
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 
+use crate::board::TraceId;
+
 /// The header that names the trace and parent span of a request.
-pub(super) const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+pub(in crate::http) const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
 /// The length of the header in version 00. Later versions begin with the same fields.
 const LENGTH: usize = 55;
@@ -20,8 +22,8 @@ const SAMPLED: u8 = 0b01;
 
 /// A request's place in a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Trace {
-    id: u128,
+pub(in crate::http) struct Trace {
+    id: TraceId,
     parent: u64,
     span: u64,
     flags: u8,
@@ -29,7 +31,7 @@ pub(super) struct Trace {
 
 impl Trace {
     /// Reads the headers and creates a child span; `None` unless there is exactly one well-formed header.
-    pub(super) fn of(headers: &HeaderMap) -> Option<Self> {
+    pub(in crate::http) fn of(headers: &HeaderMap) -> Option<Self> {
         let mut sent = headers.get_all(TRACEPARENT).iter();
         let (Some(sent), None) = (sent.next(), sent.next()) else { return None };
         let (id, parent, flags) = parse(sent.to_str().ok()?)?;
@@ -37,34 +39,34 @@ impl Trace {
     }
 
     /// Returns the trace's id.
-    pub(super) fn id(&self) -> String {
-        format!("{:032x}", self.id)
+    pub(in crate::http) const fn id(&self) -> TraceId {
+        self.id
     }
 
     /// Returns the id of the client's span.
-    pub(super) fn parent(&self) -> String {
+    pub(in crate::http) fn parent(&self) -> String {
         format!("{:016x}", self.parent)
     }
 
     /// Returns the id of this request's span.
-    pub(super) fn span(&self) -> String {
+    pub(in crate::http) fn span(&self) -> String {
         format!("{:016x}", self.span)
     }
 
     /// Returns true if the client samples the trace.
-    pub(super) const fn is_sampled(&self) -> bool {
+    pub(in crate::http) const fn is_sampled(&self) -> bool {
         self.flags & SAMPLED != 0
     }
 
     /// Returns the header to send, with this request's span.
-    pub(super) fn value(&self) -> Option<HeaderValue> {
-        let text = format!("00-{:032x}-{:016x}-{:02x}", self.id, self.span, self.flags);
+    pub(in crate::http) fn value(&self) -> Option<HeaderValue> {
+        let text = format!("00-{}-{:016x}-{:02x}", self.id, self.span, self.flags);
         HeaderValue::from_str(&text).ok()
     }
 }
 
 /// Parses the trace's id, the client's span and the flags.
-fn parse(text: &str) -> Option<(u128, u64, u8)> {
+fn parse(text: &str) -> Option<(TraceId, u64, u8)> {
     let (head, more) = text.split_at_checked(LENGTH)?;
     let mut parts = head.split('-');
     let [version, id, parent, flags] = [parts.next()?, parts.next()?, parts.next()?, parts.next()?];
@@ -75,10 +77,10 @@ fn parse(text: &str) -> Option<(u128, u64, u8)> {
         0xff => false,
         _ => more.is_empty() || more.starts_with('-'),
     };
-    let id = hex(id, 32)?;
+    let id = id.parse().ok()?;
     let parent = u64::try_from(hex(parent, 16)?).ok()?;
     let flags = u8::try_from(hex(flags, 2)?).ok()?;
-    (fits && parts.next().is_none() && id != 0 && parent != 0).then_some((id, parent, flags))
+    (fits && parts.next().is_none() && parent != 0).then_some((id, parent, flags))
 }
 
 /// Parses exactly `digits` hexadecimal digits in lower case.
