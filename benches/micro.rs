@@ -99,7 +99,6 @@ fn append(items: Vec<Item>) -> Write {
 fn decided(board: &Board, write: &Write) -> Decision {
     let moment = Moment {
         now: Timestamp(1_000),
-        trace: None,
         nonce: Nonce(0),
         policy: &POLICY,
         qa_pairs: &[],

@@ -80,7 +80,6 @@ impl Session {
     fn decide(&mut self, write: &Write) {
         let moment = Moment {
             now: Timestamp(1_000),
-            trace: None,
             nonce: Nonce(0),
             policy: &POLICY,
             qa_pairs: &[],

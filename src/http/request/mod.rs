@@ -8,4 +8,3 @@ pub(crate) mod multipart;
 pub(crate) mod path;
 pub(crate) mod public_url;
 pub(crate) mod query;
-pub(in crate::http) mod trace_context;

@@ -5,6 +5,7 @@ pub(crate) mod problem;
 pub(crate) mod request_id;
 pub(crate) mod segments;
 pub(crate) mod tag;
+pub(in crate::http) mod trace_context;
 
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
